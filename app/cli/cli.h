@@ -1,0 +1,76 @@
+/* The command line: what its verbs share. Results go to stdout, talk to stderr. */
+#ifndef TSR_APP_CLI_CLI_H
+#define TSR_APP_CLI_CLI_H
+
+#include "../../kernels/engine.h"
+#include "../tessera.h"
+
+enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_COUNT };
+
+enum { QP_LIST_LIMIT = 16 };
+
+/* The command line as parsed. */
+struct options {
+    enum verb verb;
+    const char *const *inputs;
+    int input_count;
+    const char *output; /* -o, or NULL */
+    bool recursive, force, json;
+    int verbosity; /* -1 quiet, 0, 1 verbose */
+    int threads;   /* 0: as many as there are */
+    struct tsr_compress_options compress;
+    int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
+    int qp_count;
+};
+
+/* One file to be worked on. */
+struct task {
+    char *input;
+    char *output;           /* NULL: none */
+    enum tsr_status status; /* known beforehand: the input cannot be taken */
+    char *reason;
+};
+
+struct task_list {
+    struct task *tasks;
+    size_t count, capacity;
+    size_t skipped; /* files that the verb does not look at */
+};
+
+/* What came of a task. */
+struct outcome {
+    enum tsr_status status;
+    struct tsr_error error;
+    struct tsr_file_report report;
+};
+
+/* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). */
+enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
+
+/* inputs.c: the files that inputs and output name. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE. */
+enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error);
+void free_tasks(struct task_list *list);
+
+/* The folders that an output needs. */
+enum tsr_status make_folders(const char *path, struct tsr_error *error);
+
+/* run.c: calls work for all tasks, several at once, and reports them in their order. Returns the exit status. */
+typedef enum tsr_status task_work(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                  struct outcome *outcome);
+int run_tasks(const struct options *options, struct task_list *list, task_work *work);
+
+/* report.c */
+void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
+void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
+                    double wall_s);
+void say_error(const struct tsr_error *error);
+const char *kind_name(enum tsr_kind kind);
+
+/* One file per verb. Each returns the exit status. */
+int compress_verb(const struct options *options);
+int decompress_verb(const struct options *options);
+int test_verb(const struct options *options);
+int info_verb(const struct options *options);
+int compare_verb(const struct options *options);
+
+#endif

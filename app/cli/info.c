@@ -1,0 +1,126 @@
+/* tessera info */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+static void hex(const uint8_t hash[16], char out[33])
+{
+    for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static const char *promise(const struct tsr_info *info)
+{
+    if (info->identical) return "the original file, byte for byte";
+    return info->coding.lossy ? "a lossy image" : "pixels identical, file may differ";
+}
+
+static void print_text(const char *name, const struct tsr_info *info)
+{
+    const struct tsr_image *i = &info->image;
+    char original[33], samples[33];
+    hex(info->original_hash, original);
+    hex(info->samples_hash, samples);
+    printf("%s\n", name);
+    printf("  from       %s, %llu bytes, XXH3-128 %s\n", kind_name(info->kind),
+           (unsigned long long)info->original_bytes, original);
+    printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
+           (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
+    printf("  restores   %s (%s)\n", promise(info), info->restore);
+    if (info->verbatim) {
+        printf("  verbatim   %s\n", info->reason);
+    } else {
+        const double count = (double)i->columns * i->rows * i->components * i->frames;
+        printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
+               i->rows, i->frames, i->frames == 1 ? "" : "s", i->components, i->components == 1 ? "" : "s",
+               i->planar ? " planar" : "", i->bits_stored, i->bits_allocated, i->high_bit,
+               i->is_signed ? ", signed" : "");
+        printf("  coded      path %s, coder %s, %s", tsr_path_name(info->coding.path),
+               tsr_coder_name(info->coding.coder), info->coding.lossy ? "" : "lossless");
+        if (info->coding.lossy)
+            printf("QP %.3f, %.2f dB, max error %lld", info->coding.qp_eighths / 8.0, info->psnr_db,
+                   (long long)info->max_error);
+        printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
+               8.0 * (double)info->payload_bytes / count);
+        printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
+    }
+    if (info->damage) printf("  DAMAGED    %s; what it says stands elsewhere too\n", info->damage);
+}
+
+static void print_json(const char *name, const struct tsr_info *info)
+{
+    const struct tsr_image *i = &info->image;
+    char hash[33];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "file", name);
+    cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
+    cJSON_AddStringToObject(o, "kind", kind_name(info->kind));
+    cJSON_AddStringToObject(o, "restore", info->restore);
+    cJSON_AddBoolToObject(o, "identical", info->identical);
+    cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
+    cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
+    hex(info->original_hash, hash);
+    cJSON_AddStringToObject(o, "original_xxh3_128", hash);
+    cJSON_AddNumberToObject(o, "sections", (double)info->sections);
+    if (info->verbatim) {
+        cJSON_AddStringToObject(o, "error", info->reason);
+    } else {
+        cJSON_AddNumberToObject(o, "columns", i->columns);
+        cJSON_AddNumberToObject(o, "rows", i->rows);
+        cJSON_AddNumberToObject(o, "frames", i->frames);
+        cJSON_AddNumberToObject(o, "components", i->components);
+        cJSON_AddNumberToObject(o, "bits_allocated", i->bits_allocated);
+        cJSON_AddNumberToObject(o, "bits_stored", i->bits_stored);
+        cJSON_AddNumberToObject(o, "high_bit", i->high_bit);
+        cJSON_AddBoolToObject(o, "signed", i->is_signed);
+        cJSON_AddStringToObject(o, "path", tsr_path_name(info->coding.path));
+        cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
+        cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
+        cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
+        if (info->coding.lossy) {
+            cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
+            cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
+            if (isfinite(info->psnr_db))
+                cJSON_AddNumberToObject(o, "psnr_db", info->psnr_db);
+            else
+                cJSON_AddNullToObject(o, "psnr_db");
+        }
+        hex(info->samples_hash, hash);
+        cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
+    }
+    if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
+    char *text = cJSON_PrintUnformatted(o);
+    if (text) puts(text);
+    cJSON_free(text);
+    cJSON_Delete(o);
+}
+
+int info_verb(const struct options *options)
+{
+    struct task_list list;
+    struct tsr_error error;
+    size_t failed = 0;
+    int status = list_tasks(options, &list, &error);
+    if (status != TSR_OK) say_error(&error);
+    for (size_t i = 0; status == TSR_OK && i < list.count; i++) {
+        struct tsr_info info;
+        enum tsr_status one = list.tasks[i].status;
+        error.offset = TSR_NO_OFFSET;
+        if (one != TSR_OK)
+            snprintf(error.text, sizeof error.text, "%s: %s", list.tasks[i].input, list.tasks[i].reason);
+        else
+            one = tsr_read_info(list.tasks[i].input, &info, &error);
+        if (one != TSR_OK) {
+            failed++;
+            say_error(&error);
+            if (list.count == 1) status = one;
+        } else if (options->json) {
+            print_json(list.tasks[i].input, &info);
+        } else {
+            print_text(list.tasks[i].input, &info);
+        }
+    }
+    free_tasks(&list);
+    return status == TSR_OK && failed > 0 ? TSR_ERROR_PARTIAL : status;
+}

@@ -1,0 +1,280 @@
+/* Which files a command line names, and where their outputs go. */
+#include <dirent.h>
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../../io/status.h"
+#include "cli.h"
+
+static const char suffix[] = ".tsr";
+
+static bool has_suffix(const char *name)
+{
+    const size_t length = strlen(name), tail = sizeof suffix - 1;
+    return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+static char *join(const char *folder, const char *name)
+{
+    char *path = NULL;
+    const size_t length = strlen(folder);
+    const bool slash = length > 0 && folder[length - 1] == '/';
+    return asprintf(&path, "%s%s%s", folder, slash ? "" : "/", name) < 0 ? NULL : path;
+}
+
+static char *base_name(const char *path)
+{
+    char *copy = strdup(path), *name = copy ? strdup(basename(copy)) : NULL;
+    free(copy);
+    return name;
+}
+
+/* The output's name for an input's name: with .tsr, or without it. */
+static char *output_name(enum verb verb, const char *name)
+{
+    char *result = NULL;
+    if (verb == VERB_COMPRESS) return asprintf(&result, "%s%s", name, suffix) < 0 ? NULL : result;
+    if (verb != VERB_DECOMPRESS) return NULL;
+    if (has_suffix(name)) return strndup(name, strlen(name) - (sizeof suffix - 1));
+    return asprintf(&result, "%s.restored", name) < 0 ? NULL : result;
+}
+
+static bool writes(const struct options *options)
+{
+    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS;
+}
+
+/* What the walk through the inputs knows. */
+struct walk {
+    const struct options *options;
+    struct task_list *list;
+    bool no_memory;
+};
+
+/* A task; takes over input and output. With a reason it has failed already. */
+static struct task *add_task(struct walk *walk, char *input, char *output, enum tsr_status status, const char *reason)
+{
+    struct task_list *list = walk->list;
+    if (list->count == list->capacity) {
+        const size_t capacity = list->capacity ? 2 * list->capacity : 64;
+        struct task *grown = realloc(list->tasks, capacity * sizeof *grown);
+        if (grown) {
+            list->tasks = grown;
+            list->capacity = capacity;
+        }
+    }
+    if (list->count == list->capacity || !input) {
+        walk->no_memory = true;
+        free(input);
+        free(output);
+        return NULL;
+    }
+    struct task *task = &list->tasks[list->count++];
+    *task = (struct task){input, output, status, reason ? strdup(reason) : NULL};
+    return task;
+}
+
+/* A file; folder is where its output goes, NULL: beside it. */
+static void add_file(struct walk *walk, const char *path, const char *folder)
+{
+    char *name = base_name(path), *output = NULL;
+    char *output_base = name && writes(walk->options) ? output_name(walk->options->verb, name) : NULL;
+    if (output_base) {
+        if (folder) {
+            output = join(folder, output_base);
+        } else {
+            char *copy = strdup(path);
+            output = copy ? (strchr(path, '/') ? join(dirname(copy), output_base) : strdup(output_base)) : NULL;
+            free(copy);
+        }
+        if (!output) walk->no_memory = true;
+    }
+    free(output_base);
+    free(name);
+    add_task(walk, strdup(path), output, TSR_OK, NULL);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names in a folder, sorted; -1 where it cannot be read. */
+static long read_folder(const char *path, char ***names)
+{
+    DIR *folder = opendir(path);
+    size_t count = 0, capacity = 0;
+    *names = NULL;
+    if (!folder) return -1;
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        if (count == capacity) {
+            capacity = capacity ? 2 * capacity : 64;
+            char **grown = realloc(*names, capacity * sizeof *grown);
+            if (!grown) break;
+            *names = grown;
+        }
+        char *name = strdup(entry->d_name);
+        if (!name) break;
+        (*names)[count++] = name;
+    }
+    closedir(folder);
+    if (count > 0) qsort(*names, count, sizeof **names, by_name);
+    return (long)count;
+}
+
+/* Folders below are walked; links are not followed, other things are skipped. */
+static void walk_folder(struct walk *walk, const char *path, const char *output)
+{
+    char **names;
+    const long count = read_folder(path, &names);
+    if (count < 0) add_task(walk, strdup(path), NULL, TSR_ERROR_READ, strerror(errno));
+    for (long i = 0; i < count; i++) {
+        struct stat status;
+        char *below = join(path, names[i]), *below_output = output ? join(output, names[i]) : NULL;
+        const bool tsr = has_suffix(names[i]);
+        /* Beside their inputs, the outputs of an earlier run are no inputs of this one. */
+        const bool wanted = walk->options->verb == VERB_COMPRESS  ? !tsr || walk->options->output
+                            : walk->options->verb == VERB_COMPARE ? !tsr
+                                                                  : tsr;
+        if (!below || (output && !below_output))
+            walk->no_memory = true;
+        else if (lstat(below, &status) != 0)
+            add_task(walk, strdup(below), NULL, TSR_ERROR_READ, strerror(errno));
+        else if (S_ISDIR(status.st_mode))
+            walk_folder(walk, below, below_output);
+        else if (S_ISREG(status.st_mode) && wanted)
+            add_file(walk, below, output);
+        else
+            walk->list->skipped++;
+        free(below);
+        free(below_output);
+        free(names[i]);
+    }
+    free(names);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* Several inputs go into one folder; folders among them keep their names there, a folder alone does not. */
+static void walk_inputs(struct walk *walk)
+{
+    const struct options *o = walk->options;
+    for (int i = 0; i < o->input_count; i++) {
+        const char *input = o->inputs[i];
+        if (!is_folder(input)) {
+            add_file(walk, input, o->output);
+        } else if (!o->recursive) {
+            add_task(walk, strdup(input), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
+        } else if (o->output && o->input_count > 1) {
+            char *name = base_name(input), *folder = name ? join(o->output, name) : NULL;
+            if (folder)
+                walk_folder(walk, input, folder);
+            else
+                walk->no_memory = true;
+            free(name);
+            free(folder);
+        } else {
+            walk_folder(walk, input, o->output);
+        }
+    }
+}
+
+static int by_output(const void *a, const void *b)
+{
+    const struct task *one = *(struct task *const *)a, *other = *(struct task *const *)b;
+    const int order = strcmp(one->output, other->output);
+    return order ? order : (one > other) - (one < other);
+}
+
+/* Inputs that would write the same output: all but the first have failed. */
+static void refuse_collisions(struct task_list *list)
+{
+    struct task **sorted = malloc((list->count + 1) * sizeof *sorted);
+    size_t count = 0;
+    if (!sorted) return;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tasks[i].output) sorted[count++] = &list->tasks[i];
+    qsort(sorted, count, sizeof *sorted, by_output);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(sorted[i]->output, sorted[i - 1]->output) != 0) continue;
+        sorted[i]->status = TSR_ERROR_EXISTS;
+        free(sorted[i]->reason);
+        sorted[i]->reason = strdup("another input of this run has the same output");
+    }
+    free(sorted);
+}
+
+/* Outputs that are their own inputs. */
+static void refuse_same_files(struct task_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct task *task = &list->tasks[i];
+        struct stat in, out;
+        if (!task->output || task->status != TSR_OK) continue;
+        if (stat(task->input, &in) != 0 || stat(task->output, &out) != 0) continue;
+        if (in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;
+        task->status = TSR_ERROR_SAME_FILE;
+        task->reason = strdup("the output is the input");
+    }
+}
+
+enum tsr_status make_folders(const char *path, struct tsr_error *error)
+{
+    char *copy = strdup(path);
+    if (!copy) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the name of a folder");
+    enum tsr_status status = TSR_OK;
+    for (char *at = copy + 1; status == TSR_OK && (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+            status = tsr_fail(error, TSR_ERROR_WRITE, "cannot create the folder %s: %s", copy, strerror(errno));
+        *at = '/';
+    }
+    free(copy);
+    return status;
+}
+
+enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error)
+{
+    struct walk walk = {options, list, false};
+    memset(list, 0, sizeof *list);
+    const bool many = options->input_count > 1 || options->recursive;
+    if (options->output && !many && !is_folder(options->output)) {
+        /* One input, and OUT names a file. */
+        if (is_folder(options->inputs[0]))
+            add_task(&walk, strdup(options->inputs[0]), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
+        else
+            add_task(&walk, strdup(options->inputs[0]), strdup(options->output), TSR_OK, NULL);
+    } else if (options->output && many && !is_folder(options->output)) {
+        struct stat status;
+        if (stat(options->output, &status) == 0)
+            return tsr_fail(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
+        walk_inputs(&walk);
+    } else {
+        walk_inputs(&walk);
+    }
+    if (walk.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    if (list->count == 0)
+        return tsr_fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
+    refuse_collisions(list);
+    refuse_same_files(list);
+    return TSR_OK;
+}
+
+void free_tasks(struct task_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        free(list->tasks[i].input);
+        free(list->tasks[i].output);
+        free(list->tasks[i].reason);
+    }
+    free(list->tasks);
+}

@@ -1,0 +1,310 @@
+/* Options: one table for parsing and for --help. */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const struct {
+    const char *name, *synopsis, *purpose;
+} verbs[VERB_COUNT] = {
+    [VERB_COMPRESS] = {"compress", "IN... [-o OUT]",
+                       "compress images and prove that they come back; without loss unless told otherwise"},
+    [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
+    [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
+    [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
+    [VERB_COMPARE] = {"compare", "IN...", "compare sizes with PNG and JPEG-LS, and with JPEG at equal PSNR"},
+};
+
+enum {
+    ON_COMPRESS = 1 << VERB_COMPRESS,
+    ON_DECOMPRESS = 1 << VERB_DECOMPRESS,
+    ON_TEST = 1 << VERB_TEST,
+    ON_INFO = 1 << VERB_INFO,
+    ON_COMPARE = 1 << VERB_COMPARE,
+    ON_ALL = (1 << VERB_COUNT) - 1
+};
+
+/* Long options without a letter have codes behind the characters. */
+enum {
+    LONG_JSON = 256,
+    LONG_PATH,
+    LONG_CODER,
+    LONG_QP,
+    LONG_VERIFY,
+    LONG_ALLOW_LOSSY,
+    LONG_RECODE,
+    LONG_ENGINE,
+    LONG_SERIES
+};
+
+static const struct row {
+    int code;             /* a letter, or LONG_... */
+    const char *name;     /* long name, or NULL */
+    const char *argument; /* what it is called in the help, or NULL */
+    int verbs;
+    const char *help; /* NULL: reserved, not shown */
+} table[] = {
+    {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS,
+     "output: a file, or a folder for several inputs; default: beside each input"},
+    {'r', "recursive", NULL, ON_ALL, "look into folders, and mirror their tree"},
+    {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
+    {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
+     "how samples are decorrelated; default: predict, with --qp transform"},
+    {LONG_CODER, "coder", "huffman|cavlc", ON_COMPRESS | ON_COMPARE, "entropy coder; default: huffman"},
+    {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
+    {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
+    {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
+    {LONG_VERIFY, "verify", "cpu|none", ON_COMPRESS,
+     "how the finished file is proven; default: cpu. none proves nothing"},
+    {LONG_RECODE, "recode", NULL, ON_COMPRESS,
+     "recode RLE, JPEG lossless and JPEG-LS in DICOM also where the file will differ"},
+    {LONG_ENGINE, "engine", "auto|cpu", ON_COMPRESS | ON_DECOMPRESS | ON_TEST, "what computes; default: auto"},
+    {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
+    {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout, then a summary"},
+    {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
+    {'v', "verbose", NULL, ON_ALL, "a line for each file"},
+    {'h', "help", NULL, ON_ALL, "this text"},
+    {LONG_SERIES, "series", "OUT", ON_COMPRESS, NULL},
+    {'1', NULL, NULL, ON_COMPRESS, NULL},
+    {'2', NULL, NULL, ON_COMPRESS, NULL},
+    {'3', NULL, NULL, ON_COMPRESS, NULL},
+    {'4', NULL, NULL, ON_COMPRESS, NULL},
+    {'5', NULL, NULL, ON_COMPRESS, NULL},
+    {'6', NULL, NULL, ON_COMPRESS, NULL},
+    {'7', NULL, NULL, ON_COMPRESS, NULL},
+    {'8', NULL, NULL, ON_COMPRESS, NULL},
+    {'9', NULL, NULL, ON_COMPRESS, NULL},
+};
+enum { ROWS = sizeof table / sizeof table[0] };
+
+static void print_verbs(FILE *to)
+{
+    fprintf(to, "usage: tessera VERB [OPTION...] IN...\n\n");
+    for (int v = 0; v < VERB_COUNT; v++) fprintf(to, "  %-11s %s\n", verbs[v].name, verbs[v].purpose);
+    fprintf(to, "\ntessera VERB --help tells a verb's options; tessera --version the version.\n");
+}
+
+static void print_help(enum verb verb)
+{
+    printf("usage: tessera %s [OPTION...] %s\n%s\n\n", verbs[verb].name, verbs[verb].synopsis, verbs[verb].purpose);
+    for (int i = 0; i < ROWS; i++) {
+        const struct row *row = &table[i];
+        char flags[64];
+        if (!(row->verbs & 1 << verb) || !row->help) continue;
+        const int letter =
+            row->code < 256 ? snprintf(flags, sizeof flags, "-%c, ", row->code) : snprintf(flags, sizeof flags, "    ");
+        snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name, row->argument ? " " : "",
+                 row->argument ? row->argument : "");
+        printf("  %-32s %s\n", flags, row->help);
+    }
+}
+
+static enum tsr_status usage(const char *format, const char *value)
+{
+    fprintf(stderr, "tessera: ");
+    fprintf(stderr, format, value);
+    fprintf(stderr, "\n");
+    return TSR_ERROR_USAGE;
+}
+
+/* The table's rows of a verb, as getopt_long wants them. */
+static void fill_getopt(enum verb verb, char *letters, struct option *longs)
+{
+    size_t used = 0;
+    int count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        const struct row *row = &table[i];
+        if (!(row->verbs & 1 << verb)) continue;
+        if (row->code < 256) {
+            letters[used++] = (char)row->code;
+            if (row->argument) letters[used++] = ':';
+        }
+        if (row->name)
+            longs[count++] =
+                (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->code};
+    }
+    letters[used] = '\0';
+    longs[count] = (struct option){NULL, 0, NULL, 0};
+}
+
+static bool parse_number(const char *text, double low, double high, double *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtod(text, &end);
+    return errno == 0 && end != text && *end == '\0' && *value >= low && *value <= high;
+}
+
+/* A QP in eighths, or a list of them. */
+static enum tsr_status parse_qp(const char *text, struct options *o)
+{
+    char *copy = strdup(text), *rest = copy, *item;
+    enum tsr_status status = copy ? TSR_OK : TSR_ERROR_LIMIT;
+    o->qp_count = 0;
+    while (status == TSR_OK && (item = strsep(&rest, ","))) {
+        double qp;
+        if (o->qp_count == QP_LIST_LIMIT || !parse_number(item, -48, 51, &qp) || fmod(qp * TSR_QP_UNIT, 1) != 0)
+            status = usage("--qp wants -48 to 51 in steps of 0.125, not '%s'", item);
+        else
+            o->qp[o->qp_count++] = (int32_t)(qp * TSR_QP_UNIT);
+    }
+    if (status == TSR_OK && o->verb == VERB_COMPRESS && o->qp_count != 1)
+        status = usage("compress wants one --qp, not '%s'", text);
+    free(copy);
+    return status;
+}
+
+static enum tsr_status parse_path(const char *text, struct options *o)
+{
+    if (!strcmp(text, "predict"))
+        o->compress.coding.path = TSR_PATH_PREDICT;
+    else if (!strcmp(text, "transform"))
+        o->compress.coding.path = TSR_PATH_TRANSFORM;
+    else
+        return usage("--path wants predict or transform, not '%s'", text);
+    return TSR_OK;
+}
+
+static enum tsr_status parse_coder(const char *text, struct options *o)
+{
+    if (!strcmp(text, "huffman"))
+        o->compress.coding.coder = TSR_CODER_HUFFMAN;
+    else if (!strcmp(text, "cavlc"))
+        o->compress.coding.coder = TSR_CODER_CAVLC;
+    else if (!strcmp(text, "rans"))
+        return usage("--coder %s is reserved for a later version", text);
+    else
+        return usage("--coder wants huffman or cavlc, not '%s'", text);
+    return TSR_OK;
+}
+
+static enum tsr_status parse_verify(const char *text, struct options *o)
+{
+    if (!strcmp(text, "cpu"))
+        o->compress.verify = TSR_VERIFY_CPU;
+    else if (!strcmp(text, "none"))
+        o->compress.verify = TSR_VERIFY_NONE;
+    else if (!strcmp(text, "cuda")) {
+        usage("--verify %s: this build has no CUDA engine", text);
+        return TSR_ERROR_ENGINE;
+    } else
+        return usage("--verify wants cpu or none, not '%s'", text);
+    return TSR_OK;
+}
+
+static enum tsr_status parse_engine(const char *text)
+{
+    if (!strcmp(text, "auto") || !strcmp(text, "cpu")) return TSR_OK;
+    if (strcmp(text, "cuda") != 0) return usage("--engine wants auto or cpu, not '%s'", text);
+    usage("--engine %s: this build has no CUDA engine", text);
+    return TSR_ERROR_ENGINE;
+}
+
+/* One option; path_given tells whether --path was among them. */
+static enum tsr_status take_option(int code, struct options *o, bool *path_given)
+{
+    double number;
+    const char digit[2] = {(char)code, '\0'};
+    switch (code) {
+    case 'o':
+        o->output = optarg;
+        return TSR_OK;
+    case 'r':
+        o->recursive = true;
+        return TSR_OK;
+    case 'f':
+        o->force = o->compress.overwrite = true;
+        return TSR_OK;
+    case 'q':
+        o->verbosity = -1;
+        return TSR_OK;
+    case 'v':
+        o->verbosity = 1;
+        return TSR_OK;
+    case 'T':
+        if (!parse_number(optarg, 1, 1024, &number) || number != floor(number))
+            return usage("-T wants a number of threads, 1 to 1024, not '%s'", optarg);
+        o->threads = (int)number;
+        return TSR_OK;
+    case LONG_JSON:
+        o->json = true;
+        return TSR_OK;
+    case LONG_PATH:
+        *path_given = true;
+        return parse_path(optarg, o);
+    case LONG_CODER:
+        return parse_coder(optarg, o);
+    case LONG_QP:
+        return parse_qp(optarg, o);
+    case LONG_VERIFY:
+        return parse_verify(optarg, o);
+    case LONG_ALLOW_LOSSY:
+        o->compress.allow_lossy = true;
+        return TSR_OK;
+    case LONG_RECODE:
+        o->compress.recode = true;
+        return TSR_OK;
+    case LONG_ENGINE:
+        return parse_engine(optarg);
+    case LONG_SERIES:
+        return usage("--series %s: series in one file are reserved for a later version", optarg);
+    default:
+        if (code >= '1' && code <= '9') return usage("-%s: levels are reserved for a later version", digit);
+        fprintf(stderr, "tessera %s --help tells the options\n", verbs[o->verb].name);
+        return TSR_ERROR_USAGE;
+    }
+}
+
+enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
+{
+    char letters[2 * ROWS + 1];
+    struct option longs[ROWS + 1];
+    bool path_given = false;
+    memset(o, 0, sizeof *o);
+    *finished = true;
+    if (argc < 2) {
+        print_verbs(stderr);
+        return TSR_ERROR_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+        print_verbs(stdout);
+        return TSR_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("tessera %s\n", TSR_VERSION_STRING);
+        return TSR_OK;
+    }
+    int verb = 0;
+    while (verb < VERB_COUNT && strcmp(argv[1], verbs[verb].name) != 0) verb++;
+    if (verb == VERB_COUNT) return usage("no verb '%s'; tessera --help tells them", argv[1]);
+    o->verb = (enum verb)verb;
+    fill_getopt(o->verb, letters, longs);
+    argv[1] = argv[0]; /* getopt's messages begin with the program's name */
+    for (int code; (code = getopt_long(argc - 1, argv + 1, letters, longs, NULL)) != -1;) {
+        if (code == 'h') {
+            print_help(o->verb);
+            return TSR_OK;
+        }
+        const enum tsr_status status = take_option(code, o, &path_given);
+        if (status != TSR_OK) return status;
+    }
+    o->inputs = (const char *const *)argv + 1 + optind;
+    o->input_count = argc - 1 - optind;
+    if (o->verb == VERB_COMPRESS && o->qp_count == 1) {
+        if (path_given && o->compress.coding.path == TSR_PATH_PREDICT)
+            return usage("%s", "--qp needs the transform path: --path predict is always lossless");
+        o->compress.coding.path = TSR_PATH_TRANSFORM;
+        o->compress.coding.lossy = true;
+        o->compress.coding.qp_eighths = o->qp[0];
+    }
+    if (o->input_count == 0) {
+        fprintf(stderr, "tessera: no input is named; tessera %s --help tells the usage\n", verbs[o->verb].name);
+        return TSR_ERROR_USAGE;
+    }
+    *finished = false;
+    return TSR_OK;
+}

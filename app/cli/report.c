@@ -1,0 +1,245 @@
+/* What the verbs say of each file, and of all of them: lines for people, JSON for programs. */
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+const char *kind_name(enum tsr_kind kind)
+{
+    static const char *const names[] = {"other", "png", "pnm", "dicom"};
+    return names[kind];
+}
+
+void say_error(const struct tsr_error *error)
+{
+    fprintf(stderr, "tessera: %s", error->text);
+    if (error->offset != TSR_NO_OFFSET) fprintf(stderr, " (byte %llu)", (unsigned long long)error->offset);
+    fprintf(stderr, "\n");
+}
+
+/* A number, or null where it does not apply. */
+static void add_number(cJSON *object, const char *name, bool applies, double value)
+{
+    if (applies && isfinite(value))
+        cJSON_AddNumberToObject(object, name, value);
+    else
+        cJSON_AddNullToObject(object, name);
+}
+
+static void add_text(cJSON *object, const char *name, const char *value)
+{
+    if (value && value[0])
+        cJSON_AddStringToObject(object, name, value);
+    else
+        cJSON_AddNullToObject(object, name);
+}
+
+static void print_json(cJSON *object)
+{
+    char *text = object ? cJSON_PrintUnformatted(object) : NULL;
+    if (text) puts(text);
+    fflush(stdout);
+    cJSON_free(text);
+    cJSON_Delete(object);
+}
+
+static const char *status_word(const struct outcome *outcome)
+{
+    return outcome->status != TSR_OK ? "failed" : outcome->report.verbatim ? "verbatim" : "ok";
+}
+
+static void print_file_json(const struct task *task, const struct outcome *outcome)
+{
+    const struct tsr_file_report *r = &outcome->report;
+    const bool ok = outcome->status == TSR_OK, coded = ok && !r->verbatim;
+    cJSON *o = cJSON_CreateObject();
+    add_text(o, "file", task->input);
+    add_text(o, "output", ok ? task->output : NULL);
+    add_text(o, "status", status_word(outcome));
+    add_text(o, "kind", ok ? kind_name(r->kind) : NULL);
+    add_number(o, "bytes_in", ok, (double)r->bytes_in);
+    add_number(o, "bytes_out", ok, (double)r->bytes_out);
+    add_number(o, "pixel_bytes", coded, (double)r->pixel_bytes);
+    add_number(o, "payload_bytes", coded, (double)r->payload_bytes);
+    add_number(o, "ratio", ok && r->bytes_out > 0, (double)r->bytes_in / (double)r->bytes_out);
+    add_number(o, "bits_per_sample", coded, 8.0 * (double)r->payload_bytes / (double)r->samples);
+    if (ok)
+        cJSON_AddBoolToObject(o, "lossless", r->lossless);
+    else
+        cJSON_AddNullToObject(o, "lossless");
+    add_text(o, "path", coded ? tsr_path_name(r->coding.path) : NULL);
+    add_text(o, "coder", coded ? tsr_coder_name(r->coding.coder) : NULL);
+    add_text(o, "engine", ok ? r->engine : NULL);
+    add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
+    add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
+    add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
+    add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
+    add_text(o, "error", ok ? r->reason : outcome->error.text);
+    add_number(o, "exit", true, outcome->status);
+    print_json(o);
+}
+
+static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    const struct tsr_file_report *r = &outcome->report;
+    if (options->verb == VERB_TEST) {
+        printf("ok %s\n", task->input);
+        return;
+    }
+    printf("%s -> %s  %llu -> %llu bytes", task->input, task->output, (unsigned long long)r->bytes_in,
+           (unsigned long long)r->bytes_out);
+    if (r->bytes_out > 0 && options->verb == VERB_COMPRESS)
+        printf("  %.3f", (double)r->bytes_in / (double)r->bytes_out);
+    if (!r->verbatim && options->verb == VERB_COMPRESS)
+        printf("  %.3f bits/sample  %s, %s", 8.0 * (double)r->payload_bytes / (double)r->samples,
+               tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
+    if (r->psnr_db >= 0) printf("  %.2f dB, max error %lld", r->psnr_db, (long long)r->max_error);
+    if (options->verb == VERB_DECOMPRESS && !r->identical)
+        printf("  %s", r->lossless ? "pixels identical, file differs" : "lossy");
+    if (r->reason[0]) printf("  %s%s", r->verbatim ? "stored as it is: " : "", r->reason);
+    printf("\n");
+}
+
+void report_file(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    if (options->json)
+        print_file_json(task, outcome);
+    else if (outcome->status == TSR_OK && options->verbosity > 0)
+        print_file_line(options, task, outcome);
+    if (outcome->status != TSR_OK) say_error(&outcome->error);
+    fflush(stdout);
+}
+
+/* ---- Summary ---------------------------------------------------------------------------------------------- */
+
+struct totals {
+    size_t files, failed, verbatim, lossy, unverified, different;
+    uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
+    double encode_s, verify_s;
+    int64_t max_error;
+};
+
+static struct totals add_up(const struct task_list *list, const struct outcome *outcomes)
+{
+    struct totals t = {0};
+    t.max_error = -1;
+    t.files = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct tsr_file_report *r = &outcomes[i].report;
+        if (outcomes[i].status != TSR_OK) {
+            t.failed++;
+            continue;
+        }
+        t.verbatim += r->verbatim;
+        t.lossy += !r->lossless;
+        t.unverified += !r->verified;
+        t.different += !r->identical;
+        t.bytes_in += r->bytes_in;
+        t.bytes_out += r->bytes_out;
+        t.pixel_bytes += r->pixel_bytes;
+        if (!r->verbatim) t.payload_bytes += r->payload_bytes;
+        t.samples += r->samples;
+        if (r->encode_s > 0) t.encode_s += r->encode_s;
+        if (r->verify_s > 0) t.verify_s += r->verify_s;
+        if (r->max_error > t.max_error) t.max_error = r->max_error;
+    }
+    return t;
+}
+
+static void print_summary_json(const struct options *options, const struct totals *t, double wall_s)
+{
+    const bool coded = t->samples > 0;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddBoolToObject(o, "summary", true);
+    add_text(o, "status", t->failed ? "failed" : "ok");
+    add_number(o, "files", true, (double)t->files);
+    add_number(o, "failed", true, (double)t->failed);
+    add_number(o, "verbatim", true, (double)t->verbatim);
+    add_number(o, "bytes_in", true, (double)t->bytes_in);
+    add_number(o, "bytes_out", true, (double)t->bytes_out);
+    add_number(o, "pixel_bytes", coded, (double)t->pixel_bytes);
+    add_number(o, "payload_bytes", coded, (double)t->payload_bytes);
+    add_number(o, "ratio", t->bytes_out > 0, (double)t->bytes_in / (double)t->bytes_out);
+    add_number(o, "bits_per_sample", coded, 8.0 * (double)t->payload_bytes / (double)t->samples);
+    cJSON_AddBoolToObject(o, "lossless", t->lossy == 0);
+    const bool compress = options->verb == VERB_COMPRESS;
+    add_text(o, "path", compress && coded ? tsr_path_name(options->compress.coding.path) : NULL);
+    add_text(o, "coder", compress && coded ? tsr_coder_name(options->compress.coding.coder) : NULL);
+    add_text(o, "engine", coded ? "cpu" : NULL);
+    add_number(o, "encode_s", compress, t->encode_s);
+    add_number(o, "verify_s", t->unverified < t->files, t->verify_s);
+    add_number(o, "max_error", t->max_error >= 0, (double)t->max_error);
+    add_number(o, "wall_s", true, wall_s);
+    print_json(o);
+}
+
+/* Files that were stored as they are, grouped by reason; without -v at most this many names. */
+enum { NAMES_LIMIT = 40 };
+
+static void print_verbatim(const struct options *options, const struct task_list *list, const struct outcome *outcomes)
+{
+    bool *shown = calloc(list->count, sizeof *shown);
+    size_t names = 0, hidden = 0;
+    if (!shown) return;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *reason = outcomes[i].report.reason;
+        if (shown[i] || outcomes[i].status != TSR_OK || !reason[0]) continue;
+        size_t count = 0;
+        for (size_t k = i; k < list->count; k++)
+            count += outcomes[k].status == TSR_OK && strcmp(outcomes[k].report.reason, reason) == 0;
+        printf("  %zu %s, %s:\n", count, outcomes[i].report.verbatim ? "stored as they are" : "exceptions", reason);
+        for (size_t k = i; k < list->count; k++) {
+            if (outcomes[k].status != TSR_OK || strcmp(outcomes[k].report.reason, reason) != 0) continue;
+            shown[k] = true;
+            if (options->verbosity > 0 || names < NAMES_LIMIT)
+                printf("    %s\n", list->tasks[k].input);
+            else
+                hidden++;
+            names++;
+        }
+    }
+    if (hidden > 0) printf("    ... and %zu more; -v names all\n", hidden);
+    free(shown);
+}
+
+void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
+                    double wall_s)
+{
+    const struct totals t = add_up(list, outcomes);
+    const size_t done = t.files - t.failed;
+    if (options->json) {
+        print_summary_json(options, &t, wall_s);
+        return;
+    }
+    if (options->verbosity < 0 || done == 0) return;
+    switch (options->verb) {
+    case VERB_COMPRESS:
+        printf("%zu files, %llu -> %llu bytes, ratio %.3f", done, (unsigned long long)t.bytes_in,
+               (unsigned long long)t.bytes_out, (double)t.bytes_in / (double)t.bytes_out);
+        if (t.samples > 0) printf(", pixels %.3f bits/sample", 8.0 * (double)t.payload_bytes / (double)t.samples);
+        printf(", %.1f s\n", wall_s);
+        if (t.unverified == 0)
+            printf("  all proven: each file was read back from the disk and decodes to what was read\n");
+        else
+            printf("  NOT VERIFIED: %zu files, nothing proves that they come back\n", t.unverified);
+        if (t.lossy > 0) printf("  %zu files lossy, max error %lld\n", t.lossy, (long long)t.max_error);
+        print_verbatim(options, list, outcomes);
+        break;
+    case VERB_DECOMPRESS:
+        printf("%zu files restored, %llu -> %llu bytes, %.1f s\n", done, (unsigned long long)t.bytes_in,
+               (unsigned long long)t.bytes_out, wall_s);
+        printf("  %zu identical to their originals, byte for byte", done - t.different);
+        if (t.different > t.lossy) printf("; %zu with identical pixels in a new file", t.different - t.lossy);
+        if (t.lossy > 0) printf("; %zu lossy", t.lossy);
+        printf("\n");
+        break;
+    default:
+        printf("%zu files tested, all checksums hold, %.1f s\n", done, wall_s);
+        break;
+    }
+    if (t.failed > 0) printf("  %zu files failed\n", t.failed);
+    fflush(stdout);
+}

@@ -1,0 +1,130 @@
+/* Running tasks: several files at once over the engine's threads, reported in their order, with a progress line. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../io/status.h"
+#include "../../kernels/thread_pool.h"
+#include "cli.h"
+
+struct running {
+    struct tsr_engine *engine;
+    const struct options *options;
+    const struct task_list *list;
+    task_work *work;
+    struct outcome *outcomes;
+    bool *done;
+    size_t reported; /* tasks before this one are reported */
+    size_t finished, failed;
+    uint64_t bytes_in, bytes_out, bytes_total;
+    double start, last_progress;
+    bool shows_progress;
+    pthread_mutex_t lock;
+};
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Ends the process on a signal, without leaving temporary files. */
+static void on_signal(int signal_number)
+{
+    tsr_remove_temporary_files();
+    _exit(128 + signal_number);
+}
+
+static void clear_progress(const struct running *r)
+{
+    if (r->shows_progress) fprintf(stderr, "\r\033[K");
+}
+
+/* "files, MB/s, ratio, ETA"; at most ten times a second. */
+static void show_progress(struct running *r)
+{
+    const double now = seconds(), elapsed = now - r->start;
+    if (!r->shows_progress || now - r->last_progress < 0.1 || elapsed <= 0) return;
+    r->last_progress = now;
+    const double share = (double)r->finished / (double)r->list->count;
+    const int left = share > 0 ? (int)(elapsed / share - elapsed + 0.5) : 0;
+    const double rate = (double)(r->options->verb == VERB_DECOMPRESS ? r->bytes_out : r->bytes_in) / 1e6 / elapsed;
+    fprintf(stderr, "\r\033[K%zu/%zu files  %.1f MB/s", r->finished, r->list->count, rate);
+    if (r->options->verb == VERB_COMPRESS && r->bytes_out > 0)
+        fprintf(stderr, "  ratio %.2f", (double)r->bytes_in / (double)r->bytes_out);
+    if (r->failed > 0) fprintf(stderr, "  %zu failed", r->failed);
+    fprintf(stderr, "  ETA %d:%02d", left / 60, left % 60);
+    fflush(stderr);
+}
+
+static void run_task(void *context, unsigned index)
+{
+    struct running *r = context;
+    const struct task *task = &r->list->tasks[index];
+    struct outcome *outcome = &r->outcomes[index];
+    outcome->error.offset = TSR_NO_OFFSET;
+    outcome->status = task->status;
+    if (task->status != TSR_OK) {
+        tsr_fail(&outcome->error, task->status, "%s: %s", task->input,
+                 task->reason ? task->reason : tsr_status_name(task->status));
+    } else {
+        if (task->output) outcome->status = make_folders(task->output, &outcome->error);
+        if (outcome->status == TSR_OK) outcome->status = r->work(r->engine, r->options, task, outcome);
+    }
+    pthread_mutex_lock(&r->lock);
+    r->done[index] = true;
+    r->finished++;
+    r->failed += outcome->status != TSR_OK;
+    r->bytes_in += outcome->report.bytes_in;
+    r->bytes_out += outcome->report.bytes_out;
+    if (r->done[r->reported]) clear_progress(r);
+    while (r->reported < r->list->count && r->done[r->reported]) {
+        report_file(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
+        r->reported++;
+    }
+    show_progress(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The status of the only task; of several, whether all is well. */
+static int exit_status(const struct running *r)
+{
+    if (r->list->count == 1) return r->outcomes[0].status;
+    return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
+}
+
+int run_tasks(const struct options *options, struct task_list *list, task_work *work)
+{
+    struct running r = {0};
+    r.options = options;
+    r.list = list;
+    r.work = work;
+    r.engine = tsr_engine_create(options->threads);
+    r.outcomes = calloc(list->count, sizeof *r.outcomes);
+    r.done = calloc(list->count + 1, sizeof *r.done);
+    r.shows_progress = options->verbosity >= 0 && isatty(STDERR_FILENO);
+    pthread_mutex_init(&r.lock, NULL);
+    int status = TSR_ERROR_LIMIT;
+    if (r.engine && r.outcomes && r.done && list->count <= UINT32_MAX) {
+        static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+        for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
+        signal(SIGPIPE, SIG_IGN);
+        r.start = seconds();
+        tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
+        clear_progress(&r);
+        report_summary(options, list, r.outcomes, seconds() - r.start);
+        status = exit_status(&r);
+    } else {
+        fprintf(stderr, "tessera: no memory or threads for %zu files\n", list->count);
+    }
+    pthread_mutex_destroy(&r.lock);
+    tsr_engine_destroy(r.engine);
+    free(r.outcomes);
+    free(r.done);
+    return status;
+}

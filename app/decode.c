@@ -1,0 +1,179 @@
+/* Decoding: container, engine, frames, restored file. encode.c mirrors it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../io/restore.h"
+#include "flow.h"
+
+/* A batch at work. */
+struct decoding {
+    struct tsr_engine *engine;
+    struct tsr_container_reader *reader;
+    const struct tsr_header *header;
+    struct tsr_restorer *restorer;
+    uint32_t batch;
+    struct tsr_decode_job *jobs;
+    uint8_t *rasters;
+    /* Of the batch's frames: their sections, and their tiles. Grown as needed. */
+    uint8_t *sections;
+    struct tsr_piece *pieces;
+    struct tsr_segment *tiles;
+    size_t sections_capacity, tiles_capacity;
+    void *workspace;
+    size_t workspace_bytes;
+    struct tsr_hasher frames;
+};
+
+static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
+{
+    uint64_t cursor = 0;
+    for (;;) {
+        const uint8_t *bytes;
+        size_t size;
+        TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
+        if (size == 0) return TSR_OK;
+        if (blob == TSR_BLOB_PREFIX)
+            TSR_TRY(tsr_restore_prefix(d->restorer, bytes, size, error));
+        else
+            TSR_TRY(tsr_restore_suffix(d->restorer, bytes, size, error));
+    }
+}
+
+/* Grows a buffer whose content is not needed any more. */
+static void *renew(void *buffer, size_t size)
+{
+    free(buffer);
+    return malloc(size);
+}
+
+/* Reads a batch's frames and prepares their jobs. */
+static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    size_t bytes = 0, tiles = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t frame_bytes = tsr_container_frame_bytes(d->reader, first + i);
+        const size_t frame_tiles = tsr_container_frame_tiles(d->reader, first + i);
+        /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
+        if (frame_tiles > (uint64_t)image->columns * image->rows ||
+            frame_bytes > tsr_encode_bound(image) + 64 * (frame_tiles + 1))
+            return tsr_fail(error, TSR_ERROR_CORRUPT,
+                            "frame %u has %zu bytes in %zu tiles, more than its samples can need", first + i,
+                            frame_bytes, frame_tiles);
+        bytes += frame_bytes;
+        tiles += frame_tiles;
+    }
+    if (bytes > d->sections_capacity) {
+        d->sections = renew(d->sections, bytes);
+        d->sections_capacity = d->sections ? bytes : 0;
+    }
+    if (tiles > d->tiles_capacity) {
+        d->pieces = renew(d->pieces, tiles * sizeof *d->pieces);
+        d->tiles = renew(d->tiles, tiles * sizeof *d->tiles);
+        d->tiles_capacity = d->pieces && d->tiles ? tiles : 0;
+    }
+    if (bytes > d->sections_capacity || tiles > d->tiles_capacity)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of payload", bytes);
+
+    uint8_t *sections = d->sections;
+    size_t tile = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct tsr_decode_job *job = &d->jobs[i];
+        struct tsr_piece model;
+        memset(job, 0, sizeof *job);
+        TSR_TRY(tsr_container_get_frame(d->reader, first + i, sections, &model, d->pieces + tile, error));
+        job->model = (struct tsr_segment){model.bytes, model.size};
+        job->tile = d->tiles + tile;
+        job->tiles = tsr_container_frame_tiles(d->reader, first + i);
+        job->raster = d->rasters + i * tsr_raster_bytes(image);
+        for (uint32_t t = 0; t < job->tiles; t++, tile++)
+            d->tiles[tile] = (struct tsr_segment){d->pieces[tile].bytes, d->pieces[tile].size};
+        sections += tsr_container_frame_bytes(d->reader, first + i);
+    }
+    return TSR_OK;
+}
+
+/* The sections' checksums hold, so a payload that does not decode was never one. */
+static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (jobs[i].status == TSR_OK) continue;
+        if (jobs[i].bad_tile == TSR_BAD_MODEL)
+            return tsr_fail(error, jobs[i].status, "frame %u has a model that describes no such frame", first + i);
+        return tsr_fail(error, jobs[i].status, "tile %u of frame %u does not decode", jobs[i].bad_tile, first + i);
+    }
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on frame %u", first);
+}
+
+static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    TSR_TRY(read_batch(d, first, count, error));
+    const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or one behind it has no model", first);
+    if (space > d->workspace_bytes) {
+        d->workspace = renew(d->workspace, space);
+        d->workspace_bytes = d->workspace ? space : 0;
+        if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    }
+    if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
+        return blame(d->jobs, first, count, error);
+    for (uint32_t i = 0; i < count; i++) {
+        tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
+        TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    if (d->header->restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    d->batch = tsr_batch_frames(d->engine, image);
+    d->jobs = calloc(d->batch, sizeof *d->jobs);
+    d->rasters = malloc(d->batch * tsr_raster_bytes(image));
+    if (!d->jobs || !d->rasters)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch,
+                        tsr_raster_bytes(image));
+    for (uint32_t first = 0; first < image->frames; first += d->batch)
+        TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
+    return TSR_OK;
+}
+
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                           struct tsr_hash128 *samples, struct tsr_error *error)
+{
+    struct decoding d = {0};
+    d.engine = engine;
+    d.reader = reader;
+    d.header = tsr_container_header(reader);
+    tsr_hasher_init(&d.frames);
+    enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = decode_frames(&d, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
+    if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
+    *samples = tsr_hasher_result128(&d.frames);
+    tsr_restorer_free(d.restorer);
+    free(d.jobs);
+    free(d.rasters);
+    free(d.sections);
+    free(d.pieces);
+    free(d.tiles);
+    free(d.workspace);
+    return status;
+}
+
+enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
+                                const struct tsr_output *restored, const struct tsr_hash128 *samples, bool *identical,
+                                struct tsr_error *error)
+{
+    const struct tsr_hash128 hash = tsr_output_hash(restored);
+    *identical = tsr_output_size(restored) == proof->original_size && tsr_hash128_equal(&hash, &proof->original);
+    if (header->restore != TSR_RESTORE_VERBATIM && !tsr_hash128_equal(samples, &proof->samples))
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the decoded samples are not those that were encoded: their hash differs");
+    if (header->exact && !*identical)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the original: its hash differs");
+    return TSR_OK;
+}

@@ -1,0 +1,183 @@
+/* Encoding: source, frames, engine, container. decode.c mirrors it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "measure.h"
+
+/* Memory that a batch of frames may take: its rasters and the engine's work space. */
+#define BATCH_BYTES ((size_t)192 << 20)
+
+size_t tsr_raster_bytes(const struct tsr_image *image)
+{
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image)
+{
+    const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
+    const size_t fit = BATCH_BYTES / one, wanted = 2 * (size_t)tsr_engine_threads(engine);
+    const size_t frames = fit < wanted ? fit : wanted;
+    return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
+}
+
+void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster)
+{
+    const struct tsr_hash128 hash = tsr_hash128_of(raster, tsr_raster_bytes(image));
+    tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
+}
+
+/* A batch at work. */
+struct encoding {
+    struct tsr_engine *engine;
+    struct tsr_source *source;
+    struct tsr_container_writer *writer;
+    uint32_t batch;
+    struct tsr_encode_job *jobs;
+    uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
+    void *workspace;
+    struct tsr_hasher frames;
+    struct tsr_difference difference;
+};
+
+static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
+{
+    const uint64_t size = e->source->blob_size[blob];
+    const size_t most = size < TSR_BLOB_CHUNK ? (size_t)size : TSR_BLOB_CHUNK;
+    if (size == 0) return TSR_OK;
+    uint8_t *chunk = malloc(most);
+    if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", most);
+    enum tsr_status status = TSR_OK;
+    for (uint64_t at = 0; at < size && status == TSR_OK; at += most) {
+        const size_t now = size - at < most ? (size_t)(size - at) : most;
+        status = e->source->ops->read_blob(e->source, blob, at, chunk, now, error);
+        if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, chunk, now, error);
+    }
+    free(chunk);
+    return status;
+}
+
+/* What a lossy frame decodes to, from its payload in memory. */
+static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_frame *coded, uint8_t *raster,
+                                    struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    size_t total = 0;
+    for (uint32_t t = 0; t < coded->tiles; t++)
+        for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
+    uint8_t *payload = malloc(total + 1);
+    struct tsr_segment *tiles = malloc(coded->tiles * sizeof *tiles);
+    struct tsr_decode_job job = {0};
+    job.model = coded->model;
+    job.tile = tiles;
+    job.tiles = coded->tiles;
+    job.raster = raster;
+    const size_t space = e->engine->ops->decode_workspace(e->engine, image, &job, 1);
+    void *workspace = space ? malloc(space) : NULL;
+    enum tsr_status status = TSR_OK;
+    if (!payload || !tiles || !workspace) {
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
+    } else {
+        uint8_t *at = payload;
+        for (uint32_t t = 0; t < coded->tiles; t++) {
+            tiles[t].bytes = at;
+            for (int i = 0; i < coded->tile[t].segments; i++) {
+                const struct tsr_segment *segment = &coded->tile[t].segment[i];
+                if (segment->size) memcpy(at, segment->bytes, segment->size);
+                at += segment->size;
+            }
+            tiles[t].size = (size_t)(at - tiles[t].bytes);
+        }
+        status = e->engine->ops->decode(e->engine, image, &job, 1, workspace);
+        if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
+    }
+    free(payload);
+    free(tiles);
+    free(workspace);
+    return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
+}
+
+static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job *job, struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    const uint8_t *decoded = job->raster;
+    if (e->source->header.coding.lossy) {
+        TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
+        tsr_add_difference(image, job->raster, e->decoded, &e->difference);
+        decoded = e->decoded;
+    }
+    tsr_add_frame_hash(&e->frames, image, decoded);
+    TSR_TRY(tsr_container_put_frame(e->writer, job->coded.model.bytes, job->coded.model.size, error));
+    for (uint32_t t = 0; t < job->coded.tiles; t++) {
+        const struct tsr_coded_tile *tile = &job->coded.tile[t];
+        struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
+        for (int i = 0; i < tile->segments; i++)
+            pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
+        TSR_TRY(tsr_container_put_tile(e->writer, pieces, tile->segments, error));
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
+{
+    struct tsr_source *source = e->source;
+    const struct tsr_image *image = &source->header.image;
+    const size_t raster_bytes = tsr_raster_bytes(image);
+    for (uint32_t first = 0; first < image->frames; first += e->batch) {
+        const uint32_t count = image->frames - first < e->batch ? image->frames - first : e->batch;
+        for (uint32_t i = 0; i < count; i++) {
+            uint8_t *raster = e->rasters + i * raster_bytes;
+            e->jobs[i].raster = raster;
+            TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+        }
+        const enum tsr_status status =
+            e->engine->ops->encode(e->engine, image, &source->header.coding, e->jobs, count, e->workspace);
+        if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first);
+        for (uint32_t i = 0; i < count; i++) TSR_TRY(put_frame(e, &e->jobs[i], error));
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    if (e->source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    e->batch = tsr_batch_frames(e->engine, image);
+    const size_t space = e->engine->ops->encode_workspace(e->engine, image, e->batch);
+    e->jobs = calloc(e->batch, sizeof *e->jobs);
+    e->rasters = malloc(e->batch * tsr_raster_bytes(image));
+    e->decoded = malloc(tsr_raster_bytes(image));
+    e->workspace = space ? malloc(space) : NULL;
+    if (!e->jobs || !e->rasters || !e->decoded || !e->workspace)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                           struct tsr_proof *proof, uint64_t *payload_bytes, struct tsr_error *error)
+{
+    struct encoding e = {0};
+    e.engine = engine;
+    e.source = source;
+    tsr_hasher_init(&e.frames);
+    enum tsr_status status = allocate(&e, error);
+    if (status == TSR_OK) status = tsr_container_begin(output, &source->header, &e.writer, error);
+    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
+    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
+    if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
+    if (status == TSR_OK) {
+        proof->original_size = tsr_input_size(source->input);
+        proof->samples = tsr_hasher_result128(&e.frames);
+        proof->max_error = e.difference.max_error;
+        proof->squared_error = e.difference.squared_error;
+        status = tsr_container_end(e.writer, proof, error);
+    }
+    if (status == TSR_OK) *payload_bytes = tsr_container_payload_bytes(e.writer);
+    tsr_container_writer_free(e.writer);
+    free(e.jobs);
+    free(e.rasters);
+    free(e.decoded);
+    free(e.workspace);
+    return status;
+}

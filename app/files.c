@@ -1,0 +1,335 @@
+/* Files: compress with proof, decompress, test, info. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "flow.h"
+#include "measure.h"
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void tsr_remove_temporary_files(void)
+{
+    tsr_output_remove_temporaries();
+}
+
+/* What a header says, for a report. */
+static void report_header(const struct tsr_header *header, struct tsr_file_report *report)
+{
+    const bool verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    report->kind = header->kind;
+    report->verbatim = verbatim;
+    report->lossless = verbatim || !header->coding.lossy;
+    report->identical = header->exact;
+    if (verbatim) {
+        snprintf(report->reason, sizeof report->reason, "%s", header->reason);
+        return;
+    }
+    const struct tsr_image *image = &header->image;
+    report->image = *image;
+    report->coding = header->coding;
+    report->samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+    const uint64_t bits = tsr_frame_bits(image) * image->frames;
+    report->pixel_bytes = bits / 8 + (bits % 8 != 0);
+}
+
+static void report_loss(const struct tsr_header *header, const struct tsr_proof *proof, struct tsr_file_report *report)
+{
+    report->psnr_db = -1;
+    report->max_error = -1;
+    if (report->lossless) return;
+    report->psnr_db = tsr_psnr_db(&header->image, report->samples, proof->squared_error);
+    report->max_error = proof->max_error;
+}
+
+/* ---- Compress -------------------------------------------------------------------------------------------- */
+
+/* The coding that this image gets: what was asked for, or lossless where loss makes no sense. */
+static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr_compress_options *options,
+                                     struct tsr_file_report *report, struct tsr_error *error)
+{
+    const struct tsr_image *image = &source->header.image;
+    struct tsr_coding *coding = &source->header.coding;
+    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    *coding = options->coding;
+    if (!coding->lossy) return TSR_OK;
+    const char *exact = image->exact_only                                       ? "palette indices"
+                        : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
+                        : image->bits_allocated == 32                           ? "samples of 32 bits"
+                                                                                : NULL;
+    if (exact) {
+        coding->lossy = false;
+        coding->qp_eighths = 0;
+        snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
+        return TSR_OK;
+    }
+    if (source->never_lossy && !options->allow_lossy)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (--allow-lossy does it)",
+                        tsr_input_name(source->input), source->lossy_objection);
+    const int32_t lowest = tsr_lowest_qp(image->bits_stored);
+    if (coding->qp_eighths < lowest) coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
+    source->header.exact = false;
+    return TSR_OK;
+}
+
+/* Opens the source and writes the container; a source that turns out to be unreadable is begun again, verbatim. */
+static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                       const struct tsr_compress_options *options, struct tsr_proof *proof,
+                                       struct tsr_header *header, struct tsr_file_report *report,
+                                       struct tsr_error *error)
+{
+    struct tsr_source_options source_options = {false, NULL, options->recode};
+    char reason[sizeof report->reason];
+    for (;;) {
+        struct tsr_source *source;
+        TSR_TRY(tsr_source_open(input, &source_options, &source, error));
+        enum tsr_status status = settle_coding(source, options, report, error);
+        if (status == TSR_OK) status = tsr_encode(engine, source, output, proof, &report->payload_bytes, error);
+        *header = source->header;
+        tsr_source_close(source);
+        if (status != TSR_ERROR_CORRUPT || source_options.verbatim) return status;
+        snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
+        source_options.verbatim = true;
+        source_options.reason = reason;
+        TSR_TRY(tsr_output_restart(output, error));
+    }
+}
+
+static bool same_image(const struct tsr_image *a, const struct tsr_image *b)
+{
+    return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
+           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
+           a->swapped == b->swapped && a->exact_only == b->exact_only;
+}
+
+/* Two sources that are the same in all that a restored file must have: blobs, image, samples. */
+static enum tsr_status compare_sources(struct tsr_source *a, struct tsr_source *b, struct tsr_error *error)
+{
+    const struct tsr_image *image = &a->header.image;
+    bool same = same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
+                memcmp(a->header.parameters, b->header.parameters, sizeof a->header.parameters) == 0;
+    const size_t raster_bytes = same ? tsr_raster_bytes(image) : 0;
+    const size_t room = raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK;
+    uint8_t *one = malloc(room), *other = malloc(room);
+    enum tsr_status status = one && other ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+    for (int blob = 0; blob < TSR_BLOB_COUNT && status == TSR_OK && same; blob++) {
+        same = a->blob_size[blob] == b->blob_size[blob];
+        for (uint64_t at = 0; same && status == TSR_OK && at < a->blob_size[blob]; at += room) {
+            const uint64_t left = a->blob_size[blob] - at;
+            const size_t now = left < room ? (size_t)left : room;
+            status = a->ops->read_blob(a, (enum tsr_blob)blob, at, one, now, error);
+            if (status == TSR_OK) status = b->ops->read_blob(b, (enum tsr_blob)blob, at, other, now, error);
+            same = memcmp(one, other, now) == 0;
+        }
+    }
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK && same; f++) {
+        status = a->ops->read_frame(a, f, one, error);
+        if (status == TSR_OK) status = b->ops->read_frame(b, f, other, error);
+        same = memcmp(one, other, raster_bytes) == 0;
+    }
+    free(one);
+    free(other);
+    if (status != TSR_OK) return status;
+    return same ? TSR_OK : tsr_fail(error, TSR_ERROR_VERIFY, "the restored image is not the one that was read");
+}
+
+/* A file that comes back with new bytes around the same pixels: what was restored to memory must hold what a second
+ * reading of the original holds. */
+static enum tsr_status verify_pixels(const char *original, const struct tsr_output *restored, struct tsr_error *error)
+{
+    const struct tsr_source_options options = {false, NULL, true};
+    struct tsr_input *input = NULL;
+    struct tsr_source *a = NULL, *b = NULL;
+    struct tsr_input *memory =
+        tsr_input_from_memory(tsr_output_bytes(restored), (size_t)tsr_output_size(restored), "the restored file");
+    enum tsr_status status =
+        memory ? tsr_input_open(original, &input, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+    if (status == TSR_OK) status = tsr_source_open(input, &options, &a, error);
+    if (status == TSR_OK) status = tsr_source_open(memory, &options, &b, error);
+    if (status == TSR_OK) status = compare_sources(a, b, error);
+    tsr_source_close(a);
+    tsr_source_close(b);
+    tsr_input_close(input);
+    tsr_input_close(memory);
+    return status;
+}
+
+/* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
+static enum tsr_status verify(struct tsr_engine *engine, const char *original, const char *written,
+                              const struct tsr_proof *expected, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_output *restored = NULL;
+    struct tsr_proof proof;
+    struct tsr_hash128 samples;
+    bool identical = false;
+    enum tsr_status status = tsr_input_open(written, &input, error);
+    if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
+    if (status == TSR_OK && tsr_container_damage(reader))
+        status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
+    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK) {
+        const bool rebuilt = tsr_container_header(reader)->restore == TSR_RESTORE_PNG;
+        restored =
+            rebuilt && !tsr_container_header(reader)->coding.lossy ? tsr_output_to_memory() : tsr_output_to_null();
+        if (!restored) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+        if (status == TSR_OK) status = tsr_decode(engine, reader, restored, &samples, error);
+        /* Against what this process has read and decoded, not against what the file says of it. */
+        if (status == TSR_OK)
+            status = tsr_check_proof(tsr_container_header(reader), expected, restored, &samples, &identical, error);
+        if (status == TSR_OK && rebuilt && !tsr_container_header(reader)->coding.lossy)
+            status = verify_pixels(original, restored, error);
+    }
+    tsr_output_close(restored);
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    char reason[400];
+    snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
+    return tsr_fail(error, TSR_ERROR_VERIFY, "what was written does not decode to what was read: %s", reason);
+}
+
+enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, const char *output,
+                                  const struct tsr_compress_options *options, struct tsr_file_report *report,
+                                  struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_output *out = NULL;
+    struct tsr_proof proof;
+    struct tsr_header header;
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    memset(report, 0, sizeof *report);
+    report->psnr_db = report->verify_s = -1;
+    report->max_error = -1;
+    memset(&proof, 0, sizeof proof);
+    const double start = seconds();
+    enum tsr_status status = tsr_input_open(input, &in, error);
+    if (status == TSR_OK) status = tsr_output_create(output, options->overwrite, &out, error);
+    if (status == TSR_OK) tsr_output_inherit(out, in);
+    if (status == TSR_OK) status = write_container(engine, in, out, options, &proof, &header, report, error);
+    if (status == TSR_OK) status = tsr_output_finish(out, error);
+    const double written = seconds();
+    if (status == TSR_OK && options->verify == TSR_VERIFY_CPU) {
+        status = verify(engine, input, tsr_output_temporary(out), &proof, error);
+        report->verify_s = seconds() - written;
+        report->verified = status == TSR_OK;
+    }
+    if (status == TSR_OK) status = tsr_output_publish(out, error);
+    if (status == TSR_OK) {
+        report_header(&header, report);
+        report_loss(&header, &proof, report);
+        report->bytes_in = proof.original_size;
+        report->bytes_out = tsr_output_size(out);
+        report->engine = report->verbatim ? NULL : tsr_engine_name(engine);
+        report->encode_s = written - start;
+    }
+    tsr_output_close(out);
+    tsr_input_close(in);
+    return status;
+}
+
+/* ---- Decompress, test, info ------------------------------------------------------------------------------ */
+
+enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
+                                    struct tsr_file_report *report, struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_output *out = NULL;
+    struct tsr_proof proof;
+    struct tsr_hash128 samples;
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    memset(report, 0, sizeof *report);
+    report->psnr_db = report->encode_s = -1;
+    report->max_error = -1;
+    const double start = seconds();
+    enum tsr_status status = tsr_input_open(input, &in, error);
+    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
+    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK && output) status = tsr_output_create(output, overwrite, &out, error);
+    if (status == TSR_OK && output) tsr_output_inherit(out, in);
+    if (status == TSR_OK && !output) {
+        out = tsr_output_to_null();
+        if (!out) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
+    }
+    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &samples, error);
+    if (status == TSR_OK) {
+        report_header(tsr_container_header(reader), report);
+        report_loss(tsr_container_header(reader), &proof, report);
+        status = tsr_check_proof(tsr_container_header(reader), &proof, out, &samples, &report->identical, error);
+    }
+    if (status == TSR_OK && !output && tsr_container_damage(reader))
+        status =
+            tsr_fail(error, TSR_ERROR_CORRUPT,
+                     "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file",
+                     tsr_container_damage(reader));
+    if (status == TSR_OK) status = tsr_output_finish(out, error);
+    if (status == TSR_OK) status = tsr_output_publish(out, error);
+    if (status == TSR_OK) {
+        report->bytes_in = tsr_input_size(in);
+        report->bytes_out = tsr_output_size(out);
+        report->payload_bytes = tsr_container_pixel_bytes(reader);
+        report->engine = report->verbatim ? NULL : tsr_engine_name(engine);
+        report->verify_s = seconds() - start;
+        report->verified = true;
+    }
+    tsr_output_close(out);
+    tsr_container_close(reader);
+    tsr_input_close(in);
+    return status;
+}
+
+static const char *restore_name(enum tsr_restore restore)
+{
+    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated"};
+    return names[restore];
+}
+
+enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_proof proof;
+    memset(info, 0, sizeof *info);
+    enum tsr_status status = tsr_input_open(input, &in, error);
+    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
+    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK) {
+        const struct tsr_header *header = tsr_container_header(reader);
+        const struct tsr_image *image = &header->image;
+        info->kind = header->kind;
+        info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
+        memcpy(info->reason, header->reason, sizeof info->reason);
+        info->restore = restore_name(header->restore);
+        info->identical = header->exact;
+        info->image = *image;
+        info->coding = header->coding;
+        info->file_bytes = tsr_input_size(in);
+        info->original_bytes = proof.original_size;
+        info->payload_bytes = tsr_container_pixel_bytes(reader);
+        info->sections = tsr_container_sections(reader);
+        memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
+        memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
+        info->max_error = -1;
+        info->psnr_db = -1;
+        if (header->coding.lossy) {
+            const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+            info->max_error = proof.max_error;
+            info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
+        }
+        info->damage = tsr_container_damage(reader);
+    }
+    tsr_container_close(reader);
+    tsr_input_close(in);
+    return status;
+}

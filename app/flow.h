@@ -1,0 +1,31 @@
+/* The two directions of the flow, between inputs and outputs; tessera.h's file functions stand on them. */
+#ifndef TSR_APP_FLOW_H
+#define TSR_APP_FLOW_H
+
+#include "../io/source.h"
+#include "../kernels/engine.h"
+
+/* Source to .tsr. header->coding says how; the proof is what the file promises. *payload_bytes: what the pixels cost.
+ */
+enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                           struct tsr_proof *proof, uint64_t *payload_bytes, struct tsr_error *error);
+
+/* .tsr to the restored file. *samples: the hash of what was decoded, as in a proof. */
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                           struct tsr_hash128 *samples, struct tsr_error *error);
+
+/* Checks what a .tsr decodes to against its proof. *identical: the restored file is the original. */
+enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
+                                const struct tsr_output *restored, const struct tsr_hash128 *samples, bool *identical,
+                                struct tsr_error *error);
+
+/* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. */
+uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image);
+
+/* Bytes of a frame's raster. */
+size_t tsr_raster_bytes(const struct tsr_image *image);
+
+/* The hash of all frames' hashes, and how a frame is added to it. */
+void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster);
+
+#endif

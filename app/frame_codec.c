@@ -1,0 +1,157 @@
+/* Frames in memory: the engines behind the public interface. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../io/status.h"
+#include "../kernels/engine.h"
+#include "../kernels/thread_pool.h"
+
+static enum tsr_status check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                    struct tsr_error *error)
+{
+    if (!coding->lossy) return TSR_OK;
+    if (coding->path != TSR_PATH_TRANSFORM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "only the transform path codes with loss");
+    if (image->exact_only || image->bits_allocated == 1 || image->bits_allocated == 32)
+        return tsr_fail(error, TSR_ERROR_USAGE, "palette indices and samples of 1 or 32 bits are not coded with loss");
+    if (coding->qp_eighths < tsr_lowest_qp(image->bits_stored) || coding->qp_eighths > TSR_HIGHEST_QP)
+        return tsr_fail(error, TSR_ERROR_USAGE, "QP %.3f is outside %d to 51 for samples of %u bits",
+                        coding->qp_eighths / 8.0, tsr_lowest_qp(image->bits_stored) / TSR_QP_UNIT, image->bits_stored);
+    return TSR_OK;
+}
+
+/* ---- Engines --------------------------------------------------------------------------------------------- */
+
+struct tsr_engine *tsr_engine_create(int threads)
+{
+    struct tsr_pool *pool = tsr_pool_create(threads > 0 ? threads : tsr_available_threads());
+    return pool ? tsr_cpu_engine_create(pool) : NULL;
+}
+
+void tsr_engine_destroy(struct tsr_engine *engine)
+{
+    if (engine) engine->ops->destroy(engine);
+}
+
+const char *tsr_engine_name(const struct tsr_engine *engine)
+{
+    return engine->ops->name;
+}
+
+int tsr_engine_threads(const struct tsr_engine *engine)
+{
+    return tsr_pool_threads(engine->pool);
+}
+
+/* ---- Payloads in memory ---------------------------------------------------------------------------------- */
+
+/* Behind each other: size of the model (varint), the model, and for each tile its size (varint) and its payload. */
+
+size_t tsr_encode_bound(const struct tsr_image *image)
+{
+    const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
+    size_t tiles = 0;
+    for (int coder = 0; coder < 2; coder++) {
+        struct tsr_frame_model cut;
+        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
+        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
+        const size_t count = tsr_tile_count(image, &cut);
+        if (count > tiles) tiles = count;
+    }
+    return planes * 2 * samples + (tiles + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
+}
+
+static size_t put_size(uint8_t *out, size_t value)
+{
+    size_t used = 0;
+    for (; value >= 128; value >>= 7) out[used++] = (uint8_t)(value | 128);
+    out[used++] = (uint8_t)value;
+    return used;
+}
+
+static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *value)
+{
+    *value = 0;
+    for (int shift = 0; shift < 63; shift += 7) {
+        if (*at == in_size) return false;
+        *value |= (size_t)(in[*at] & 127) << shift;
+        if (in[(*at)++] < 128) return *value <= in_size - *at;
+    }
+    return false;
+}
+
+enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
+                                 struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_image(image, error));
+    TSR_TRY(check_coding(image, coding, error));
+    const size_t space = engine->ops->encode_workspace(engine, image, 1);
+    void *workspace = space ? malloc(space) : NULL;
+    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    struct tsr_encode_job job = {0};
+    job.raster = raster;
+    const enum tsr_status status = engine->ops->encode(engine, image, coding, &job, 1, workspace);
+    size_t used = 0;
+    if (status == TSR_OK) {
+        used = put_size(payload, job.coded.model.size);
+        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
+        used += job.coded.model.size;
+        for (uint32_t t = 0; t < job.coded.tiles; t++) {
+            const struct tsr_coded_tile *tile = &job.coded.tile[t];
+            size_t total = 0;
+            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
+            used += put_size(payload + used, total);
+            for (int i = 0; i < tile->segments; i++) {
+                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+                used += tile->segment[i].size;
+            }
+        }
+        assert(used <= tsr_encode_bound(image));
+    }
+    *size = used;
+    free(workspace);
+    return status;
+}
+
+enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
+                                 size_t size, uint8_t *raster, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_image(image, error));
+    struct tsr_decode_job job = {0};
+    size_t at = 0;
+    if (!get_size(payload, size, &at, &job.model.size))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
+    job.model.bytes = payload + at;
+    at += job.model.size;
+    const size_t first_tile = at;
+    for (size_t tile; at < size; at += tile, job.tiles++)
+        if (!get_size(payload, size, &at, &tile))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
+    const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model is none of this image");
+    void *workspace = malloc(space);
+    struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
+    enum tsr_status status = TSR_ERROR_LIMIT;
+    if (workspace && tiles) {
+        at = first_tile;
+        for (uint32_t t = 0; t < job.tiles; t++) {
+            get_size(payload, size, &at, &tiles[t].size);
+            tiles[t].bytes = payload + at;
+            at += tiles[t].size;
+        }
+        job.tile = tiles;
+        job.raster = raster;
+        status = engine->ops->decode(engine, image, &job, 1, workspace);
+        if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
+            tsr_fail(error, status, "the payload's model is none of this image");
+        else if (status == TSR_ERROR_CORRUPT)
+            tsr_fail(error, status, "tile %u of the payload is corrupt", job.bad_tile);
+    } else {
+        tsr_fail(error, status, "no memory for %zu bytes of work space", space);
+    }
+    free(tiles);
+    free(workspace);
+    return status;
+}

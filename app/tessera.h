@@ -1,0 +1,204 @@
+/* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header.
+ *
+ * Three levels, each usable alone:
+ *   files     tsr_compress_file, tsr_decompress_file, tsr_test_file, tsr_read_info: what the command line does;
+ *   frames    tsr_encode_frame, tsr_decode_frame: samples in memory to a payload in memory;
+ *   engines   what runs them: tsr_engine_create.
+ *
+ * Conventions. Functions that can fail return a tsr_status and, where they take a struct tsr_error (which may be
+ * null), explain it there in one sentence. The library never prints and never exits. An engine may be used by
+ * one thread at a time per workspace; different workspaces may be used at once. Sizes of buffers are
+ * asked for first. All *_destroy functions accept NULL. */
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TSR_VERSION_STRING "0.1.0"
+
+/* ---- Status and errors ------------------------------------------------------------------------------------ */
+
+/* Each value is also the exit status of the command line. */
+enum tsr_status {
+    TSR_OK = 0,
+    TSR_ERROR_INTERNAL = 1,   /* a broken invariant: a bug of Tessera's */
+    TSR_ERROR_USAGE = 2,      /* the caller asks for what cannot be */
+    TSR_ERROR_READ = 20,      /* an input cannot be read */
+    TSR_ERROR_NOT_TSR = 21,   /* a .tsr was expected and this is none */
+    TSR_ERROR_NO_INPUT = 22,  /* no input was found */
+    TSR_ERROR_WRITE = 40,     /* an output cannot be written */
+    TSR_ERROR_EXISTS = 41,    /* the output exists */
+    TSR_ERROR_SAME_FILE = 42, /* the output is the input */
+    TSR_ERROR_VERIFY = 60,    /* what was written does not decode to what was read */
+    TSR_ERROR_CORRUPT = 61,   /* the .tsr is damaged */
+    TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
+    TSR_ERROR_VERSION = 63,   /* a format version or feature that this build does not know */
+    TSR_ERROR_ENGINE = 70,    /* the engine that was demanded cannot do it */
+    TSR_ERROR_PARTIAL = 75    /* of a set, some files failed and the others are done */
+};
+
+/* The status as a word, "ok", "corrupt", ...; never NULL. */
+const char *tsr_status_name(enum tsr_status status);
+
+#define TSR_NO_OFFSET UINT64_MAX
+
+struct tsr_error {
+    enum tsr_status status;
+    uint64_t offset; /* byte of the input where it was noticed, TSR_NO_OFFSET if that says nothing */
+    char text[512];  /* one sentence with the offending value, without a final newline */
+};
+
+/* ---- Images ----------------------------------------------------------------------------------------------- */
+
+/* What kind of file an image came from. */
+enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3 };
+
+/* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
+ * rows x columns x components samples, row by row; a sample occupies bits_allocated bits. Samples of one bit are
+ * packed, the first in the least significant bit, and frames follow each other without padding. */
+struct tsr_image {
+    uint32_t columns, rows; /* 1 .. 65535 each */
+    uint32_t frames;        /* 1 .. 2^31 - 1 */
+    uint8_t components;     /* 1 .. 4 */
+    uint8_t bits_allocated; /* 1, 8, 16 or 32 */
+    uint8_t bits_stored;    /* 1 .. bits_allocated */
+    uint8_t high_bit;       /* bits_stored - 1 .. bits_allocated - 1 */
+    bool is_signed;         /* samples are two's complement */
+    bool planar;            /* components one after the other within a frame, instead of interleaved */
+    bool big_endian;        /* of 16 and 32 bits */
+    bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
+    bool exact_only;        /* palette indices and the like: never coded with loss */
+};
+
+/* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
+#define TSR_FRAME_SAMPLES_LIMIT ((uint64_t)1 << 27)
+
+/* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. */
+enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
+
+/* Bits of one frame of the raster. */
+uint64_t tsr_frame_bits(const struct tsr_image *image);
+
+/* ---- Coding ----------------------------------------------------------------------------------------------- */
+
+enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
+enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1 };
+
+const char *tsr_path_name(enum tsr_path path);
+const char *tsr_coder_name(enum tsr_coder coder);
+
+/* QP counts in eighths: the quantiser's step doubles every 48 of them. */
+#define TSR_QP_UNIT 8
+
+struct tsr_coding {
+    enum tsr_path path;
+    enum tsr_coder coder;
+    bool lossy;         /* transform path only */
+    int32_t qp_eighths; /* if lossy: -6 (bits_stored - 8) .. 51, times 8 */
+};
+
+/* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. */
+int32_t tsr_lowest_qp(int bits_stored);
+#define TSR_HIGHEST_QP (51 * TSR_QP_UNIT)
+
+/* ---- Engines and frames ----------------------------------------------------------------------------------- */
+
+struct tsr_engine;
+
+/* The CPU engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL
+ * if memory or threads cannot be had. */
+struct tsr_engine *tsr_engine_create(int threads);
+void tsr_engine_destroy(struct tsr_engine *engine);
+const char *tsr_engine_name(const struct tsr_engine *engine);
+int tsr_engine_threads(const struct tsr_engine *engine);
+
+/* One frame: raster bytes to a payload, which is the frame's model and its tiles behind each other, as
+ * tsr_decode_frame takes them back. The payload is no file: it has no header and no checksums.
+ *   raster   tsr_frame_bits(image) bits, from the first bit of the first byte
+ *   payload  room for tsr_encode_bound(image) bytes; *size receives how many were written
+ * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory). */
+size_t tsr_encode_bound(const struct tsr_image *image);
+enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
+                                 struct tsr_error *error);
+enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
+                                 size_t size, uint8_t *raster, struct tsr_error *error);
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
+
+enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1 };
+
+struct tsr_compress_options {
+    struct tsr_coding coding;
+    enum tsr_verify verify;
+    bool overwrite;
+    bool allow_lossy; /* also of images that are never coded with loss by accident: mammography and the like */
+    bool recode;      /* encapsulated DICOM: also where its streams will not come back byte for byte */
+};
+
+/* What became of a file. Numbers that do not apply are negative. */
+struct tsr_file_report {
+    enum tsr_kind kind;
+    bool verbatim;    /* stored as it is: reason says why */
+    char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
+    uint64_t bytes_in, bytes_out;
+    uint64_t pixel_bytes;   /* samples as stored in the original; 0 if verbatim */
+    uint64_t payload_bytes; /* all that the pixels cost in the .tsr, tables and index included */
+    uint64_t samples;
+    bool lossless;
+    bool identical; /* the restored file is the original byte for byte */
+    struct tsr_image image;
+    struct tsr_coding coding;
+    const char *engine;        /* NULL: none was needed */
+    double encode_s, verify_s; /* seconds; decoding counts as verify_s */
+    double psnr_db;            /* of lossy files; negative: lossless */
+    int64_t max_error;
+    bool verified;
+};
+
+/* Compresses the file named input to the file named output, which appears only when it is complete and, unless
+ * options->verify says otherwise, proven to decode to the input. Whatever can be read is taken: what is no image is
+ * stored as it is. Errors: TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT,
+ * TSR_ERROR_USAGE (a lossy coding that this image forbids). */
+enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, const char *output,
+                                  const struct tsr_compress_options *options, struct tsr_file_report *report,
+                                  struct tsr_error *error);
+
+/* Restores the original of the .tsr named input, or its lossy counterpart, to the file named output; with output NULL
+ * it only tests. The result is checked against the hashes in the file. Errors: TSR_ERROR_READ, TSR_ERROR_NOT_TSR,
+ * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS. Damage to parts that the
+ * file holds twice is repaired; a test reports it as TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
+                                    struct tsr_file_report *report, struct tsr_error *error);
+
+/* What a .tsr says of itself, from its header and its index: no payload is read. */
+struct tsr_info {
+    enum tsr_kind kind;
+    bool verbatim;
+    char reason[256];
+    const char *restore; /* how the original comes back: "verbatim", "splice", "png", ... */
+    bool identical;      /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
+    struct tsr_image image;
+    struct tsr_coding coding;
+    uint64_t file_bytes, original_bytes, payload_bytes, sections;
+    uint8_t original_hash[16], samples_hash[16]; /* XXH3-128, canonical; samples_hash is that of all frames' hashes */
+    int64_t max_error;                           /* of lossy files, else negative */
+    double psnr_db;
+    const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
+};
+enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct tsr_error *error);
+
+/* Removes the temporary files of all running calls; for a signal handler that ends the process. */
+void tsr_remove_temporary_files(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,271 @@
+/* CAVLC: context-adaptive variable length coding of 4x4 blocks (ITU-T H.264, 9.2). FORMAT.md section 9.
+ *
+ * A block of 15 or 16 levels in zigzag order becomes, behind each other: coeff_token (how many levels are not
+ * zero, and how many trailing ones of magnitude 1 stand at their end; the code depends on nC, the counts in the left
+ * and upper block), the trailing ones' signs, the other levels from the last to the first, total_zeros, and
+ * run_before of each level but the first. Levels beyond H.264's 15-bit ones continue its escape: a prefix of 16 and
+ * more doubles the range each time. */
+#ifndef TSR_ENTROPY_CAVLC_H
+#define TSR_ENTROPY_CAVLC_H
+
+#include "bits.h"
+#include "cavlc_tables.h"
+#include "../transform/blocks.h"
+
+/* Magnitudes below TSR_LEVEL_LIMIT need prefixes of at most 26, hence codewords of at most 26 + 1 + 23 = 50 bits. */
+enum { TSR_CAVLC_PREFIX_LIMIT = 26 };
+
+/* nC from the total coefficients of the left (a) and upper (b) block; -1 where there is none in the slice. */
+TSR_HD int tsr_cavlc_context(int a, int b)
+{
+    if (a >= 0 && b >= 0) return (a + b + 1) >> 1;
+    return a >= 0 ? a : b >= 0 ? b : 0;
+}
+
+/* Place of the table for nC among tsr_coeff_token_codewords; 3: the fixed code. */
+TSR_HD int tsr_coeff_token_table(int context)
+{
+    return context < 2 ? 0 : context < 4 ? 1 : context < 8 ? 2 : 3;
+}
+
+/* Codeword of coeff_token, its bits and their number. */
+TSR_HD void tsr_coeff_token(int context, int total, int ones, uint32_t *bits, int *length)
+{
+    const int table = tsr_coeff_token_table(context);
+    if (table == 3) {
+        *bits = total == 0 ? 3u : (uint32_t)((total - 1) << 2 | ones);
+        *length = 6;
+        return;
+    }
+    const uint16_t entry = TSR_AT(tsr_coeff_token_codewords)[table * 68 + total * 4 + ones];
+    *bits = entry & 15u;
+    *length = entry >> 4;
+}
+
+/* Where codewords go: to a writer, or, with writer null, only into the count of bits. */
+struct tsr_cavlc_sink {
+    struct tsr_bit_writer *writer;
+    uint32_t bits;
+};
+
+TSR_HD void tsr_cavlc_emit(struct tsr_cavlc_sink *sink, uint32_t bits, int length)
+{
+    if (sink->writer) tsr_put_bits(sink->writer, bits, length);
+    sink->bits += (uint32_t)length;
+}
+
+/* One level under suffix_length; code is its level code (H.264 9.2.2.1): 2 |level| - 2, plus 1 if negative, less 2
+ * where the magnitude 1 is excluded. */
+TSR_HD void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t code, int suffix_length)
+{
+    const uint32_t regular = suffix_length == 0 ? 14u : 15u << suffix_length;
+    if (code < regular) { /* prefix < 14 or 15, suffix of suffix_length bits */
+        tsr_cavlc_emit(sink, 1, (int)(code >> suffix_length) + 1);
+        tsr_cavlc_emit(sink, code & ((1u << suffix_length) - 1u), suffix_length);
+        return;
+    }
+    if (suffix_length == 0 && code < 30u) { /* prefix 14, suffix of 4 bits */
+        tsr_cavlc_emit(sink, 1, 15);
+        tsr_cavlc_emit(sink, code - 14u, 4);
+        return;
+    }
+    uint32_t rest = code - (suffix_length == 0 ? 30u : 15u << suffix_length);
+    int prefix = 15; /* prefix p, suffix of p - 3 bits */
+    while (rest >= 1u << (prefix - 3)) rest -= 1u << (prefix++ - 3);
+    tsr_cavlc_emit(sink, 1, prefix + 1);
+    tsr_cavlc_emit(sink, rest, prefix - 3);
+}
+
+/* The next suffix length after a level of this magnitude. */
+TSR_HD int tsr_cavlc_next_suffix(int suffix_length, uint32_t magnitude)
+{
+    if (suffix_length == 0) suffix_length = 1;
+    return suffix_length < 6 && magnitude > 3u << (suffix_length - 1) ? suffix_length + 1 : suffix_length;
+}
+
+TSR_HD int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *levels, int count, int context)
+{
+    int32_t level[16]; /* the levels that are not zero, last first */
+    int run[16];       /* zeros before each of them */
+    int total = 0, ones = 0, zeros = 0;
+    for (int i = 0, since = 0; i < count; i++) {
+        if (levels[i] == 0) {
+            since++;
+            continue;
+        }
+        for (int k = total; k > 0; k--) {
+            level[k] = level[k - 1];
+            run[k] = run[k - 1];
+        }
+        level[0] = levels[i];
+        run[0] = since;
+        zeros += since;
+        since = 0;
+        total++;
+    }
+    while (ones < total && ones < 3 && (level[ones] == 1 || level[ones] == -1)) ones++;
+
+    uint32_t bits;
+    int length;
+    tsr_coeff_token(context, total, ones, &bits, &length);
+    tsr_cavlc_emit(sink, bits, length);
+    if (total == 0) return 0;
+    for (int i = 0; i < ones; i++) tsr_cavlc_emit(sink, level[i] < 0, 1);
+    int suffix_length = total > 10 && ones < 3 ? 1 : 0;
+    for (int i = ones; i < total; i++) {
+        const uint32_t magnitude = (uint32_t)(level[i] < 0 ? -level[i] : level[i]);
+        const uint32_t excluded = i == ones && ones < 3 ? 2u : 0u;
+        assert(magnitude < TSR_LEVEL_LIMIT);
+        tsr_cavlc_emit_level(sink, 2 * magnitude - 2 + (level[i] < 0) - excluded, suffix_length);
+        suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
+    }
+    if (total == count) return total;
+    uint16_t entry = TSR_AT(tsr_total_zeros_codewords)[(total - 1) * 16 + zeros];
+    tsr_cavlc_emit(sink, entry & 15u, entry >> 4);
+    for (int i = 0; i + 1 < total && zeros > 0; i++) {
+        entry = TSR_AT(tsr_run_before_codewords)[((zeros < 7 ? zeros : 7) - 1) * 15 + run[i]];
+        tsr_cavlc_emit(sink, entry & 15u, entry >> 4);
+        zeros -= run[i];
+    }
+    return total;
+}
+
+/* Bits of a block. levels: count (15 or 16) levels in zigzag order, context: nC. */
+TSR_HD uint32_t tsr_cavlc_measure(const int32_t *levels, int count, int context)
+{
+    struct tsr_cavlc_sink sink = {NULL, 0};
+    tsr_cavlc_emit_block(&sink, levels, count, context);
+    return sink.bits;
+}
+
+/* Writes a block; returns its total coefficients. */
+TSR_HD int tsr_cavlc_put(struct tsr_bit_writer *writer, const int32_t *levels, int count, int context)
+{
+    struct tsr_cavlc_sink sink = {writer, 0};
+    return tsr_cavlc_emit_block(&sink, levels, count, context);
+}
+
+/* Look-up tables of the reader, built from the codewords. */
+struct tsr_cavlc_reader {
+    uint16_t token[3][16][8]; /* by leading zeros and the 3 bits after the first one: length << 8 | total << 2 | ones */
+    uint8_t zeros[15][512];   /* by the next 9 bits: length << 4 | zeros */
+    uint8_t run[6][8];        /* by the next 3 bits: length << 4 | run */
+};
+
+TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
+{
+    for (int t = 0; t < 3; t++) {
+        for (int z = 0; z < 16; z++)
+            for (int i = 0; i < 8; i++) tables->token[t][z][i] = 0;
+        for (int place = 0; place < 68; place++) {
+            const uint32_t entry = TSR_AT(tsr_coeff_token_codewords)[t * 68 + place];
+            if (entry == 0) continue;
+            const int value = (int)(entry & 15u), length = (int)(entry >> 4);
+            const int significant = tsr_bit_width((uint32_t)value); /* at least 1 */
+            const int free_bits = 4 - significant;                  /* of the 3 behind the first one */
+            const int first = (value << free_bits) & 7;
+            for (int i = 0; i < 1 << free_bits; i++)
+                tables->token[t][length - significant][first + i] = (uint16_t)(length << 8 | place);
+        }
+    }
+    for (int t = 0; t < 15; t++) {
+        for (int i = 0; i < 512; i++) tables->zeros[t][i] = 0;
+        for (int z = 0; z < 16; z++) {
+            const uint32_t entry = TSR_AT(tsr_total_zeros_codewords)[t * 16 + z];
+            const int length = (int)(entry >> 4), free_bits = 9 - length;
+            for (int i = 0; length > 0 && i < 1 << free_bits; i++)
+                tables->zeros[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | z);
+        }
+    }
+    for (int t = 0; t < 6; t++) {
+        for (int i = 0; i < 8; i++) tables->run[t][i] = 0;
+        for (int r = 0; r < 15; r++) {
+            const uint32_t entry = TSR_AT(tsr_run_before_codewords)[t * 15 + r];
+            const int length = (int)(entry >> 4), free_bits = 3 - length;
+            for (int i = 0; length > 0 && i < 1 << free_bits; i++)
+                tables->run[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | r);
+        }
+    }
+}
+
+/* Reads a block into levels[count]; returns its total coefficients, -1 where the bits are no block of this size. */
+TSR_HD int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels, int count,
+                         int context)
+{
+    int32_t level[16];
+    int total, ones;
+    for (int i = 0; i < count; i++) levels[i] = 0;
+    const int table = tsr_coeff_token_table(context);
+    if (table == 3) {
+        const uint32_t fixed = tsr_get_bits(r, 6);
+        total = fixed == 3 ? 0 : (int)(fixed >> 2) + 1;
+        ones = fixed == 3 ? 0 : (int)(fixed & 3u);
+        if (ones > total) return -1;
+    } else {
+        const uint32_t next = tsr_peek_bits(r, 19);
+        if (next >> 3 == 0) return -1;
+        const int leading = 18 - tsr_floor_log2(next);
+        const uint32_t entry = tables->token[table][leading][(next >> (15 - leading)) & 7u];
+        if (entry == 0) return -1;
+        tsr_skip_bits(r, (int)(entry >> 8));
+        total = (int)(entry >> 2) & 31;
+        ones = (int)entry & 3;
+    }
+    if (total > count) return -1;
+    if (total == 0) return r->overrun ? -1 : 0;
+
+    for (int i = 0; i < ones; i++) level[i] = tsr_get_bits(r, 1) ? -1 : 1;
+    int suffix_length = total > 10 && ones < 3 ? 1 : 0;
+    for (int i = ones; i < total; i++) {
+        const uint32_t next = tsr_peek_bits(r, TSR_CAVLC_PREFIX_LIMIT + 1);
+        if (next == 0) return -1;
+        const int prefix = TSR_CAVLC_PREFIX_LIMIT - tsr_floor_log2(next);
+        tsr_skip_bits(r, prefix + 1);
+        const int suffix_bits = prefix >= 15 ? prefix - 3 : prefix == 14 && suffix_length == 0 ? 4 : suffix_length;
+        uint32_t code = (uint32_t)tsr_min(15, prefix) << suffix_length;
+        code += tsr_get_bits(r, suffix_bits);
+        if (prefix >= 15 && suffix_length == 0) code += 15;
+        if (prefix >= 16) code += (1u << (prefix - 3)) - 4096u;
+        if (i == ones && ones < 3) code += 2;
+        const uint32_t magnitude = (code >> 1) + 1u;
+        level[i] = code & 1u ? -(int32_t)magnitude : (int32_t)magnitude;
+        suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
+    }
+
+    int zeros = 0;
+    if (total < count) {
+        const uint32_t entry = tables->zeros[total - 1][tsr_peek_bits(r, 9)];
+        if (entry == 0) return -1;
+        tsr_skip_bits(r, (int)(entry >> 4));
+        zeros = (int)(entry & 15u);
+        if (zeros > count - total) return -1;
+    }
+    int place = total + zeros - 1;
+    for (int i = 0; i < total; i++) {
+        levels[place] = level[i];
+        int run = 0;
+        if (i + 1 == total) break;
+        if (zeros > 6) {
+            const uint32_t next = tsr_peek_bits(r, 11);
+            if (next >> 8 != 0) {
+                run = 7 - (int)(next >> 8);
+                tsr_skip_bits(r, 3);
+            } else {
+                if (next == 0) return -1;
+                run = 14 - tsr_floor_log2(next);
+                tsr_skip_bits(r, run - 3);
+            }
+        } else if (zeros > 0) {
+            const uint32_t entry = tables->run[zeros - 1][tsr_peek_bits(r, 3)];
+            if (entry == 0) return -1;
+            run = (int)(entry & 15u);
+            tsr_skip_bits(r, (int)(entry >> 4));
+        }
+        if (run > zeros) return -1;
+        zeros -= run;
+        place -= run + 1;
+    }
+    return r->overrun ? -1 : total;
+}
+
+#endif

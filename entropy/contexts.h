@@ -1,0 +1,208 @@
+/* Contexts of path P: activity around a sample x its predicted value, cut at quantiles, merged by cost into code
+ * tables. FORMAT.md section 7.3. The merging also serves the coefficient tables of path T.
+ *
+ * Static contexts need no state that adapts, so every sample's context is known from its neighbours alone: an
+ * encoder codes all samples at once. */
+#ifndef TSR_ENTROPY_CONTEXTS_H
+#define TSR_ENTROPY_CONTEXTS_H
+
+#include "code_cost.h"
+#include "token.h"
+
+enum {
+    TSR_MAGNITUDE_LIMIT = 4095,  /* residual magnitudes saturate here: eight of them fit 16 bits */
+    TSR_ACTIVITY_LEVELS = 60,    /* tokens of 0 .. 8 x 4095 */
+    TSR_ACTIVITY_GROUPS = 16,    /* most groups, each of equally many samples */
+    TSR_INTENSITY_LEVELS = 4096, /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
+    TSR_INTENSITY_GROUPS = 12,   /* 8 cost 0.2 %, 16 gained 0.1 % */
+    TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,
+    TSR_TABLE_LIMIT = 24, /* code tables of a plane; 12 cost 0.2 %, 32 gained 0.02 % */
+    TSR_MERGE_WINDOW = 8  /* cells merge with one of the next 8; no limit gained 0.01 % */
+};
+
+/* |residual| as the contexts see it. */
+TSR_HD int32_t tsr_context_magnitude(int32_t residual)
+{
+    return tsr_min(tsr_abs(residual), TSR_MAGNITUDE_LIMIT);
+}
+
+/* Activity from the magnitudes W, N, NW, NE, WW, NN: 0 .. 8 x 4095. Weights by least squares per image gain 0.2 to
+ * 0.4 %; other fixed weights tried, 3 3 1 2 1 1 and 1 1 1 1 0 0, are within 0.15 %. */
+TSR_HD int32_t tsr_activity(int32_t w, int32_t n, int32_t nw, int32_t ne, int32_t ww, int32_t nn)
+{
+    return 2 * w + 2 * n + nw + ne + ww + nn;
+}
+
+/* In a tile's first row there is nothing above: W stands for N, NW, NE; WW for NN. */
+TSR_HD int32_t tsr_activity_first_row(int32_t w, int32_t ww)
+{
+    return 6 * w + 2 * ww;
+}
+
+TSR_HD int tsr_activity_level(int32_t activity)
+{
+    return tsr_token((uint32_t)activity).symbol;
+}
+
+/* Predictions 0 .. range-1 are shifted right by this to become intensity levels. */
+TSR_HD int tsr_intensity_shift(uint32_t range)
+{
+    return tsr_max(0, tsr_bit_width(range - 1) - 12);
+}
+
+/* Cuts levels into at most groups runs of about equal counts. cuts[i] is the first level of group i + 1; returns
+ * the number of cuts, at most groups - 1. A level belongs where the middle of its samples falls. */
+TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts)
+{
+    uint64_t total = 0, before = 0;
+    int cut_count = 0, group = 0;
+    bool first = true;
+    for (int level = 0; level < levels; level++) total += counts[level];
+    for (int level = 0; level < levels; level++) {
+        if (counts[level] == 0) continue;
+        int here = (int)((2 * before + counts[level]) * (uint64_t)groups / (2 * total));
+        if (!first && here != group) cuts[cut_count++] = (uint16_t)level;
+        group = here;
+        first = false;
+        before += counts[level];
+    }
+    return cut_count;
+}
+
+/* group_of[level] from cuts. */
+TSR_HD void tsr_group_levels(const uint16_t *cuts, int cut_count, int levels, uint8_t *group_of)
+{
+    int group = 0;
+    for (int level = 0; level < levels; level++) {
+        while (group < cut_count && level >= cuts[group]) group++;
+        group_of[level] = (uint8_t)group;
+    }
+}
+
+/* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
+ * may become one table. The pair that saves most goes first, until none saves and at most
+ * TSR_TABLE_LIMIT tables are left. */
+struct tsr_merge_work {
+    uint64_t cost[TSR_CELL_LIMIT];
+    int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
+    int16_t next[TSR_CELL_LIMIT], previous[TSR_CELL_LIMIT]; /* living cells, -1 at the ends */
+};
+
+/* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols and its own
+ * description, which costs about two bits a used symbol and six a gap between them. 0 if both are empty. */
+TSR_HD uint64_t tsr_table_cost(const uint32_t *a, const uint32_t *b, int symbols)
+{
+    uint64_t total = 0, inside = 0;
+    uint32_t used = 0, gaps = 0, gap = 0;
+    for (int s = 0; s < symbols; s++) {
+        uint32_t c = a[s] + (b ? b[s] : 0u);
+        if (c == 0) {
+            gap = 1;
+            continue;
+        }
+        total += c;
+        inside += (uint64_t)c * tsr_log2_cost(c);
+        used++;
+        gaps += gap;
+        gap = 0;
+    }
+    if (total == 0) return 0;
+    assert(total <= UINT32_MAX);
+    uint64_t all = total * tsr_log2_cost((uint32_t)total);
+    return (all > inside ? all - inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
+}
+
+TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
+{
+    uint64_t both = tsr_table_cost(counts + a * symbols, counts + b * symbols, symbols);
+    return (int64_t)(both - work->cost[a] - work->cost[b]);
+}
+
+/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
+ * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
+ * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
+TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+{
+    int alive = 0, head = -1, tail = -1;
+    for (int i = 0; i < cells; i++) {
+        work->cost[i] = tsr_table_cost(counts + i * symbols, NULL, symbols);
+        table_of[i] = (uint8_t)i;
+        if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
+            table_of[i] = 255;
+            continue;
+        }
+        work->previous[i] = (int16_t)tail;
+        work->next[i] = -1;
+        if (tail >= 0)
+            work->next[tail] = (int16_t)i;
+        else
+            head = i;
+        tail = i;
+        alive++;
+    }
+    for (int i = head; i >= 0; i = work->next[i]) {
+        int j = work->next[i];
+        for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j])
+            work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
+    }
+    while (alive > 1) {
+        int64_t best = INT64_MAX;
+        int a = -1, b = -1;
+        for (int i = head; i >= 0; i = work->next[i]) {
+            int j = work->next[i];
+            for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
+                if (work->gain[i][k] < best) {
+                    best = work->gain[i][k];
+                    a = i;
+                    b = j;
+                }
+            }
+        }
+        if (best >= 0 && alive <= TSR_TABLE_LIMIT) break;
+        for (int s = 0; s < symbols; s++) {
+            counts[a * symbols + s] += counts[b * symbols + s];
+            counts[b * symbols + s] = 0;
+        }
+        work->cost[a] = tsr_table_cost(counts + a * symbols, NULL, symbols);
+        for (int i = 0; i < cells; i++)
+            if (table_of[i] == b) table_of[i] = (uint8_t)a;
+        if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
+        if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
+        alive--;
+        /* The gains of the pairs with a are new; windows that reached b now reach one further. */
+        int from = a, back = 0;
+        while (back < TSR_MERGE_WINDOW && work->previous[from] >= 0) {
+            from = work->previous[from];
+            back++;
+        }
+        for (int i = from; i >= 0; i = work->next[i]) {
+            if (i > b) break;
+            int j = work->next[i];
+            bool passed = false; /* the window has passed b's old place */
+            for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
+                if (!passed && j > b && i < b) {
+                    passed = true; /* gains behind it shift one place forward */
+                    for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
+                }
+                if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
+                    work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
+            }
+        }
+    }
+    /* Number the tables by their first cells. */
+    int tables = 0;
+    for (int i = head; i >= 0; i = work->next[i]) {
+        for (int c = 0; c < cells; c++)
+            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
+        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
+        tables++;
+    }
+    uint8_t before = 0;
+    for (int c = 0; c < cells; c++) {
+        if (table_of[c] == 255) table_of[c] = before;
+        before = table_of[c];
+    }
+    return tables;
+}
+
+#endif

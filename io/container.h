@@ -1,0 +1,115 @@
+/* The .tsr file: header, blobs, frames and their tiles, proof, index, copies. FORMAT.md sections 3 to 5.
+ *
+ * A file is a sequence of sections: a type, a length, a body, a checksum. The writer appends them to an output; the
+ * reader finds them through the index at the end, or its copy, or by walking from one to the next, and hands out only
+ * bodies whose checksum holds. */
+#ifndef TSR_IO_CONTAINER_H
+#define TSR_IO_CONTAINER_H
+
+#include "input.h"
+#include "output.h"
+
+enum { TSR_FORMAT_VERSION = 1 };
+
+/* How the original file comes back from blobs and frames. FORMAT.md section 4. */
+enum tsr_restore {
+    TSR_RESTORE_VERBATIM = 0,    /* the blob is the file */
+    TSR_RESTORE_SPLICE = 1,      /* prefix, rasters, suffix */
+    TSR_RESTORE_PNG = 2,         /* prefix, IDAT chunks made anew from the raster, suffix */
+    TSR_RESTORE_DEFLATED = 3,    /* as splice, but deflated from a certain byte on */
+    TSR_RESTORE_ENCAPSULATED = 4 /* prefix, each frame's raster encoded anew between its residues, suffix */
+};
+
+enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_COUNT = 2 };
+
+enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64 };
+
+struct tsr_header {
+    enum tsr_kind kind;
+    enum tsr_restore restore;
+    bool exact;                        /* the restored file is the original, byte for byte */
+    char reason[TSR_REASON_LIMIT + 1]; /* verbatim: why */
+    struct tsr_image image;            /* all else */
+    struct tsr_coding coding;
+    uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
+    size_t parameter_count;
+};
+
+/* What the file promises. */
+struct tsr_proof {
+    uint64_t original_size;
+    struct tsr_hash128 original;
+    struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, frame by frame */
+    uint32_t max_error;         /* of lossy files: largest difference of samples */
+    uint64_t squared_error;     /* and the sum of their squares, saturated */
+};
+
+/* ---- Writer ---------------------------------------------------------------------------------------------- */
+
+struct tsr_container_writer;
+
+/* A piece of a body. */
+struct tsr_piece {
+    const void *bytes;
+    size_t size;
+};
+
+enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_header *header,
+                                    struct tsr_container_writer **writer, struct tsr_error *error);
+void tsr_container_writer_free(struct tsr_container_writer *writer);
+
+/* Appends bytes to a blob, compressed where that is smaller. Large pieces, up to TSR_BLOB_CHUNK, compress best. */
+#define TSR_BLOB_CHUNK ((size_t)1 << 22)
+enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
+                                       size_t size, struct tsr_error *error);
+
+/* Frames in their order; the tiles of a frame, in theirs, follow it. */
+enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, const void *model, size_t size,
+                                        struct tsr_error *error);
+enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
+                                       struct tsr_error *error);
+
+/* Proof, index, copies and footer: the file is complete. */
+enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const struct tsr_proof *proof,
+                                  struct tsr_error *error);
+
+/* Bytes so far of sections that the pixels cost: frames and tiles. */
+uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
+
+/* ---- Reader ---------------------------------------------------------------------------------------------- */
+
+struct tsr_container_reader;
+
+/* The input stays the caller's. Errors: TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT,
+ * TSR_ERROR_READ. */
+enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
+                                   struct tsr_error *error);
+void tsr_container_close(struct tsr_container_reader *reader);
+
+const struct tsr_header *tsr_container_header(const struct tsr_container_reader *reader);
+
+/* The first part of the file that is damaged but stands elsewhere too, as a word; NULL if all are whole. */
+const char *tsr_container_damage(const struct tsr_container_reader *reader);
+
+/* Bytes of frame and tile sections. */
+uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader);
+
+/* Number of sections behind the header. */
+uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
+
+enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
+                                        struct tsr_error *error);
+
+/* The next piece of a blob: *cursor starts at 0; *size is 0 at the end. *bytes is the reader's, until the next call. */
+enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
+                                       const uint8_t **bytes, size_t *size, struct tsr_error *error);
+
+/* A frame's sections: tiles and bytes of its buffer. */
+uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
+size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
+
+/* Reads a frame into buffer; model and the tiles point into it. Not to be called from several threads at once. */
+enum tsr_status tsr_container_get_frame(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
+                                        struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error);
+
+#endif

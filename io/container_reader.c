@@ -1,0 +1,462 @@
+/* Reading a .tsr file, and finding one's way in a damaged one. FORMAT.md sections 3 to 5. */
+#include <stdlib.h>
+#include <string.h>
+
+#if TSR_WITH_ZSTD
+#include <zstd.h>
+#endif
+
+#include "section.h"
+
+/* A section that the index, or a walk through the file, names. */
+struct place {
+    uint64_t offset;
+    uint64_t length; /* of the whole section */
+    uint8_t type;
+};
+
+struct tsr_container_reader {
+    struct tsr_input *input;
+    struct tsr_header header;
+    const char *damage;
+    struct place *places;
+    size_t place_count, place_capacity;
+    size_t *frame_place;    /* by frame: its section */
+    uint8_t *buffer, *blob; /* a section as it is, a blob decompressed */
+    size_t buffer_capacity, blob_capacity;
+};
+
+static void note_damage(struct tsr_container_reader *r, const char *what)
+{
+    if (!r->damage) r->damage = what;
+}
+
+static enum tsr_status grow(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error)
+{
+    if (size <= *capacity) return TSR_OK;
+    free(*buffer);
+    *capacity = 0;
+    *buffer = malloc(size);
+    if (!*buffer) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", size);
+    *capacity = size;
+    return TSR_OK;
+}
+
+/* The body of a section of length bytes, if it is of this type and its checksum holds; else NULL. */
+static const uint8_t *open_section(const uint8_t *section, size_t length, enum tsr_section_type type, size_t *body_size)
+{
+    struct tsr_cursor c = {section, length, 0, false};
+    if (tsr_get_u8(&c) != type) return NULL;
+    const uint64_t size = tsr_get_varint(&c);
+    if (c.bad || length - c.at < TSR_CHECK_BYTES || size != length - c.at - TSR_CHECK_BYTES) return NULL;
+    if (tsr_hash64_of(section, length - TSR_CHECK_BYTES) != tsr_read_u64(section + length - TSR_CHECK_BYTES))
+        return NULL;
+    *body_size = (size_t)size;
+    return section + c.at;
+}
+
+/* Type and whole length of the section at offset. */
+static enum tsr_status read_head(struct tsr_container_reader *r, uint64_t offset, uint8_t *type, uint64_t *length,
+                                 struct tsr_error *error)
+{
+    uint8_t head[TSR_SECTION_HEAD_LIMIT];
+    const uint64_t left = tsr_input_size(r->input) - offset;
+    struct tsr_cursor c = {head, left < sizeof head ? (size_t)left : sizeof head, 0, false};
+    TSR_TRY(tsr_input_read(r->input, offset, head, c.size, error));
+    *type = tsr_get_u8(&c);
+    const uint64_t body = tsr_get_varint(&c);
+    if (c.bad || left < c.at + TSR_CHECK_BYTES || body > left - c.at - TSR_CHECK_BYTES)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section at byte %llu does not fit the file",
+                           (unsigned long long)offset);
+    *length = c.at + body + TSR_CHECK_BYTES;
+    return TSR_OK;
+}
+
+/* Longest section of a type that is read whole into the reader's buffer. An index names each section in 2 bytes or
+ * more, so it is no longer than the file. */
+static uint64_t section_limit(const struct tsr_container_reader *r, enum tsr_section_type type)
+{
+    switch (type) {
+    case TSR_SECTION_HEADER:
+    case TSR_SECTION_PROOF:
+        return TSR_HEADER_LIMIT + TSR_SECTION_HEAD_LIMIT + TSR_CHECK_BYTES;
+    case TSR_SECTION_BLOB:
+        return 2 * TSR_BLOB_CHUNK;
+    default:
+        return tsr_input_size(r->input);
+    }
+}
+
+/* Reads the section at offset and returns its body, in the reader's buffer. */
+static enum tsr_status read_section(struct tsr_container_reader *r, uint64_t offset, enum tsr_section_type type,
+                                    const uint8_t **body, size_t *size, struct tsr_error *error)
+{
+    uint8_t found = 0;
+    uint64_t length = 0;
+    TSR_TRY(read_head(r, offset, &found, &length, error));
+    if (found != type || length > section_limit(r, type))
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "no section '%c' at byte %llu", type,
+                           (unsigned long long)offset);
+    TSR_TRY(grow(&r->buffer, &r->buffer_capacity, (size_t)length, error));
+    TSR_TRY(tsr_input_read(r->input, offset, r->buffer, (size_t)length, error));
+    *body = open_section(r->buffer, (size_t)length, type, size);
+    if (!*body)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section '%c' at byte %llu is damaged", type,
+                           (unsigned long long)offset);
+    return TSR_OK;
+}
+
+static enum tsr_status add_place(struct tsr_container_reader *r, uint64_t offset, uint64_t length, uint8_t type,
+                                 struct tsr_error *error)
+{
+    if (r->place_count == r->place_capacity) {
+        const size_t capacity = r->place_capacity ? 2 * r->place_capacity : 64;
+        struct place *grown = realloc(r->places, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", capacity);
+        r->places = grown;
+        r->place_capacity = capacity;
+    }
+    r->places[r->place_count++] = (struct place){offset, length, type};
+    return TSR_OK;
+}
+
+/* An index's body to places, the first of them at offset first; they must end at offset end. */
+static enum tsr_status read_index(struct tsr_container_reader *r, const uint8_t *body, size_t size, uint64_t first,
+                                  uint64_t end, struct tsr_error *error)
+{
+    struct tsr_cursor c = {body, size, 0, false};
+    const uint64_t count = tsr_get_varint(&c);
+    uint64_t offset = first;
+    r->place_count = 0;
+    for (uint64_t i = 0; i < count && !c.bad; i++) {
+        const uint8_t type = tsr_get_u8(&c);
+        const uint64_t length = tsr_get_varint(&c);
+        if (c.bad || length < TSR_SECTION_LEAST || length > end - offset) break;
+        TSR_TRY(add_place(r, offset, length, type, error));
+        offset += length;
+    }
+    if (c.bad || c.at != size || offset != end)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, end, "the index does not describe the file");
+    return TSR_OK;
+}
+
+/* Without an index: from section to section up to where the index stands. */
+static enum tsr_status walk_sections(struct tsr_container_reader *r, uint64_t offset, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(r->input);
+    r->place_count = 0;
+    while (offset < size) {
+        uint8_t type = 0;
+        uint64_t length = 0;
+        TSR_TRY(read_head(r, offset, &type, &length, error));
+        if (type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY) return TSR_OK;
+        TSR_TRY(add_place(r, offset, length, type, error));
+        offset += length;
+    }
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "the file ends before its index");
+}
+
+/* The copy of header and index: both in one section. */
+static enum tsr_status read_copy(struct tsr_container_reader *r, uint64_t copy_offset, const uint8_t **header,
+                                 size_t *header_size, const uint8_t **index, size_t *index_size,
+                                 struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t size;
+    TSR_TRY(read_section(r, copy_offset, TSR_SECTION_COPY, &body, &size, error));
+    struct tsr_cursor c = {body, size, 0, false};
+    const uint64_t length = tsr_get_varint(&c);
+    *header_size = (size_t)length;
+    *header = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
+    if (!*header)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, copy_offset, "the copy of the header is %llu bytes long",
+                           (unsigned long long)length);
+    *index = body + c.at;
+    *index_size = size - c.at;
+    return TSR_OK;
+}
+
+struct footer {
+    bool whole;
+    uint64_t index_offset, copy_offset;
+};
+
+static enum tsr_status read_footer(struct tsr_container_reader *r, struct footer *footer, struct tsr_error *error)
+{
+    uint8_t bytes[TSR_FOOTER_BYTES];
+    const uint64_t size = tsr_input_size(r->input);
+    memset(footer, 0, sizeof *footer);
+    if (size < TSR_SIGNATURE_BYTES + TSR_SECTION_LEAST + TSR_FOOTER_BYTES) return TSR_OK;
+    TSR_TRY(tsr_input_read(r->input, size - TSR_FOOTER_BYTES, bytes, sizeof bytes, error));
+    footer->index_offset = tsr_read_u64(bytes);
+    footer->copy_offset = tsr_read_u64(bytes + 8);
+    footer->whole = memcmp(bytes + 20, TSR_END_MARK, 4) == 0 &&
+                    tsr_read_u32(bytes + 16) == (uint32_t)tsr_hash64_of(bytes, 16) &&
+                    footer->index_offset < footer->copy_offset && footer->copy_offset < size - TSR_FOOTER_BYTES;
+    return TSR_OK;
+}
+
+/* The header, from the start or from its copy, and where the first section behind it stands. */
+static enum tsr_status find_header(struct tsr_container_reader *r, const struct footer *footer, uint64_t *first,
+                                   struct tsr_error *error)
+{
+    uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
+    const uint64_t size = tsr_input_size(r->input);
+    const uint8_t *body, *index;
+    size_t body_size, index_size;
+    if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(r->input, 0, signature, sizeof signature, error));
+    const bool signed_ = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
+    if (!signed_ && !footer->whole)
+        return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", tsr_input_name(r->input));
+    if (!signed_) note_damage(r, "signature");
+    if (size <= TSR_SIGNATURE_BYTES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(r->input));
+    if (read_section(r, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, &body, &body_size, error) == TSR_OK) {
+        *first = TSR_SIGNATURE_BYTES + (uint64_t)(body - r->buffer) + body_size + TSR_CHECK_BYTES;
+        return tsr_get_header(body, body_size, &r->header, error);
+    }
+    if (!footer->whole)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header and the footer are damaged");
+    note_damage(r, "header");
+    TSR_TRY(read_copy(r, footer->copy_offset, &body, &body_size, &index, &index_size, error));
+    /* The damaged header's section has the length that a whole one would have. */
+    uint8_t length[TSR_VARINT_LIMIT];
+    *first = TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
+    return tsr_get_header(body, body_size, &r->header, error);
+}
+
+static enum tsr_status find_places(struct tsr_container_reader *r, const struct footer *footer, uint64_t first,
+                                   struct tsr_error *error)
+{
+    const uint8_t *body, *header;
+    size_t size, header_size;
+    if (!footer->whole) {
+        note_damage(r, "footer");
+        return walk_sections(r, first, error);
+    }
+    if (read_section(r, footer->index_offset, TSR_SECTION_INDEX, &body, &size, error) == TSR_OK) {
+        TSR_TRY(read_index(r, body, size, first, footer->index_offset, error));
+        /* The copy is needed by nobody now, but somebody may ask whether the file is whole. */
+        struct tsr_error ignored;
+        if (read_copy(r, footer->copy_offset, &header, &header_size, &body, &size, &ignored) != TSR_OK)
+            note_damage(r, "copy of header and index");
+        return TSR_OK;
+    }
+    note_damage(r, "index");
+    if (read_copy(r, footer->copy_offset, &header, &header_size, &body, &size, error) == TSR_OK)
+        return read_index(r, body, size, first, footer->index_offset, error);
+    note_damage(r, "index and its copy");
+    return walk_sections(r, first, error);
+}
+
+/* Checks that the sections are those of such a file, in an order that such a file has, and notes where frames begin. */
+static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    const uint32_t frames = r->header.restore == TSR_RESTORE_VERBATIM ? 0 : r->header.image.frames;
+    if (frames > r->place_count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->place_count);
+    r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
+    if (!r->frame_place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    uint32_t frame = 0;
+    size_t proofs = 0;
+    bool in_frame = false;
+    for (size_t i = 0; i < r->place_count; i++) {
+        const struct place *place = &r->places[i];
+        in_frame &= place->type == TSR_SECTION_TILE;
+        switch (place->type) {
+        case TSR_SECTION_FRAME:
+            if (frame < frames) {
+                r->frame_place[frame++] = i;
+                in_frame = true;
+                continue;
+            }
+            break;
+        case TSR_SECTION_TILE:
+            if (in_frame) continue;
+            break;
+        case TSR_SECTION_BLOB:
+            if (frame == 0 || frame == frames) continue; /* not between frames */
+            break;
+        case TSR_SECTION_PROOF:
+            if (proofs++ == 0 && i + 1 == r->place_count) continue;
+            break;
+        default:
+            break;
+        }
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
+                           (unsigned long long)place->offset);
+    }
+    if (frame != frames || proofs != 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
+                                   struct tsr_error *error)
+{
+    struct footer footer;
+    uint64_t first = 0;
+    struct tsr_container_reader *r = calloc(1, sizeof *r);
+    *reader = NULL;
+    if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
+    r->input = input;
+    enum tsr_status status = read_footer(r, &footer, error);
+    if (status == TSR_OK) status = find_header(r, &footer, &first, error);
+    if (status == TSR_OK) status = find_places(r, &footer, first, error);
+    if (status == TSR_OK) status = find_frames(r, error);
+    if (status != TSR_OK) {
+        tsr_container_close(r);
+        return status;
+    }
+    *reader = r;
+    return TSR_OK;
+}
+
+void tsr_container_close(struct tsr_container_reader *reader)
+{
+    if (!reader) return;
+    free(reader->places);
+    free(reader->frame_place);
+    free(reader->buffer);
+    free(reader->blob);
+    free(reader);
+}
+
+const struct tsr_header *tsr_container_header(const struct tsr_container_reader *reader)
+{
+    return &reader->header;
+}
+
+const char *tsr_container_damage(const struct tsr_container_reader *reader)
+{
+    return reader->damage;
+}
+
+uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
+{
+    return reader->place_count;
+}
+
+uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < reader->place_count; i++)
+        if (reader->places[i].type == TSR_SECTION_FRAME || reader->places[i].type == TSR_SECTION_TILE)
+            bytes += reader->places[i].length;
+    return bytes;
+}
+
+/* ---- Proof and blobs ------------------------------------------------------------------------------------- */
+
+enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct tsr_proof *proof,
+                                        struct tsr_error *error)
+{
+    const struct place *place = &r->places[r->place_count - 1];
+    const uint8_t *body;
+    size_t size;
+    TSR_TRY(read_section(r, place->offset, TSR_SECTION_PROOF, &body, &size, error));
+    if (!tsr_get_proof(body, size, &r->header, proof))
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the proof is %zu bytes long", size);
+    return TSR_OK;
+}
+
+/* A blob section's content. */
+static enum tsr_status open_blob(struct tsr_container_reader *r, const struct place *place, uint8_t *blob,
+                                 const uint8_t **bytes, size_t *size, struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t body_size;
+    TSR_TRY(read_section(r, place->offset, TSR_SECTION_BLOB, &body, &body_size, error));
+    struct tsr_cursor c = {body, body_size, 0, false};
+    *blob = tsr_get_u8(&c);
+    const uint8_t method = tsr_get_u8(&c);
+    const uint64_t raw = tsr_get_varint(&c);
+    const size_t stored = body_size - c.at;
+    if (c.bad || *blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK || raw == 0)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", *blob,
+                           (unsigned long long)raw);
+    *size = (size_t)raw;
+    *bytes = body + c.at;
+    if (method == TSR_BLOB_RAW && stored == raw) return TSR_OK;
+    if (method != TSR_BLOB_ZSTD)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes", method,
+                           stored);
+#if TSR_WITH_ZSTD
+    TSR_TRY(grow(&r->blob, &r->blob_capacity, *size, error));
+    const size_t result = ZSTD_decompress(r->blob, *size, body + c.at, stored);
+    if (ZSTD_isError(result) || result != *size)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob at byte %llu does not decompress",
+                           (unsigned long long)place->offset);
+    *bytes = r->blob;
+    return TSR_OK;
+#else
+    return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
+                       "the metadata is compressed with zstd, and this build has none");
+#endif
+}
+
+enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_blob blob, uint64_t *cursor,
+                                       const uint8_t **bytes, size_t *size, struct tsr_error *error)
+{
+    *size = 0;
+    while (*cursor < r->place_count) {
+        const struct place *place = &r->places[(*cursor)++];
+        uint8_t found;
+        if (place->type != TSR_SECTION_BLOB) continue;
+        TSR_TRY(open_blob(r, place, &found, bytes, size, error));
+        if (found == blob) return TSR_OK;
+        *size = 0;
+    }
+    return TSR_OK;
+}
+
+/* ---- Frames ---------------------------------------------------------------------------------------------- */
+
+/* How many sections a frame has: its own and its tiles'. */
+static size_t frame_sections(const struct tsr_container_reader *r, uint32_t frame)
+{
+    size_t i = r->frame_place[frame] + 1;
+    while (i < r->place_count && r->places[i].type == TSR_SECTION_TILE) i++;
+    return i - r->frame_place[frame];
+}
+
+uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    const size_t tiles = frame_sections(reader, frame) - 1;
+    return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
+}
+
+size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    const struct place *first = &reader->places[reader->frame_place[frame]];
+    const struct place *last = first + frame_sections(reader, frame) - 1;
+    return (size_t)(last->offset + last->length - first->offset);
+}
+
+enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                        struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error)
+{
+    const struct place *first = &r->places[r->frame_place[frame]];
+    const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
+    TSR_TRY(tsr_input_read(r->input, first->offset, buffer, tsr_container_frame_bytes(r, frame), error));
+    for (uint32_t i = 0; i <= tile_count; i++) {
+        const struct place *place = first + i;
+        const uint8_t *section = buffer + (place->offset - first->offset);
+        size_t size = 0;
+        const uint8_t *body =
+            open_section(section, (size_t)place->length, i == 0 ? TSR_SECTION_FRAME : TSR_SECTION_TILE, &size);
+        struct tsr_cursor c = {body, body ? size : 0, 0, false};
+        const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
+        if (!body || c.bad || !numbered) {
+            if (i == 0)
+                return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "frame %u at byte %llu is damaged", frame,
+                                   (unsigned long long)place->offset);
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "tile %u of frame %u at byte %llu is damaged",
+                               i - 1, frame, (unsigned long long)place->offset);
+        }
+        struct tsr_piece *piece = i == 0 ? model : &tiles[i - 1];
+        piece->bytes = body + c.at;
+        piece->size = size - c.at;
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,45 @@
+/* What the DICOM toolkit is asked for: the C side of the one C++ file. */
+#ifndef TSR_IO_DICOM_FILE_H
+#define TSR_IO_DICOM_FILE_H
+
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TSR_DICOM_UID_BYTES = 65 };
+
+/* How the data set is written. */
+enum tsr_dicom_syntax {
+    TSR_DICOM_NATIVE,   /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
+    TSR_DICOM_DEFLATED, /* 1.2.840.10008.1.2.1.99 */
+    TSR_DICOM_RLE,      /* encapsulated, and decoded by this build without loss: */
+    TSR_DICOM_JPEG_LOSSLESS,
+    TSR_DICOM_JPEG_LS,
+    TSR_DICOM_OTHER /* all else */
+};
+
+/* A DICOM file up to the value of its pixel data. Numbers are as the file has them; -1: absent. */
+struct tsr_dicom {
+    enum tsr_dicom_syntax syntax;
+    char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty without a meta header */
+    bool big_endian, explicit_vr;
+    uint64_t dataset_offset; /* first byte behind the meta header */
+    uint64_t value_offset;   /* behind tag, VR and length of the element where reading stopped: the pixel
+                              * data, an element above it, or the end */
+    long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
+    char photometric[20], modality[20], sop_class[TSR_DICOM_UID_BYTES];
+};
+
+/* Reads a file, or, with dataset set, the inflated data set of one (explicit little endian, no meta header).
+ * Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as DICOM, TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_dicom_describe_file(const char *path, struct tsr_dicom *dicom, struct tsr_error *error);
+enum tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, struct tsr_dicom *dicom,
+                                           struct tsr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,287 @@
+/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1 and 4.2. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deflate_stream.h"
+#include "dicom_file.h"
+#include "readers.h"
+#include "section.h"
+
+/* Tag (7FE0,0010) as files have it. */
+static const uint8_t pixel_data_little[4] = {0xe0, 0x7f, 0x10, 0x00}, pixel_data_big[4] = {0x7f, 0xe0, 0x00, 0x10};
+
+/* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
+bool tsr_dicom_is(const uint8_t *head, size_t size)
+{
+    if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0) return true;
+    if (size < 8) return false;
+    const bool little = (head[0] == 2 || head[0] == 8) && head[1] == 0 && head[3] == 0;
+    const bool big = head[0] == 0 && (head[1] == 2 || head[1] == 8) && head[2] == 0;
+    return little || big;
+}
+
+#if TSR_WITH_DCMTK
+
+#define INFLATE_LIMIT ((size_t)1 << 30)
+
+/* The pixel data's element as the file has it. */
+struct element {
+    bool is_bytes; /* VR is OB */
+    uint32_t length;
+};
+
+/* Looks at the bytes before the value: tag, VR, length. */
+static enum tsr_status read_element(struct tsr_input *input, const struct tsr_dicom *dicom, struct element *element,
+                                    struct tsr_error *error)
+{
+    uint8_t head[12];
+    const uint8_t *tag = dicom->big_endian ? pixel_data_big : pixel_data_little;
+    const uint64_t at = dicom->value_offset;
+    const size_t size = dicom->explicit_vr ? 12 : 8;
+    if (at < size || at > tsr_input_size(input)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
+    TSR_TRY(tsr_input_read(input, at - size, head, size, error));
+    if (memcmp(head, tag, 4) != 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
+    if (dicom->explicit_vr && memcmp(head + 4, "OB", 2) != 0 && memcmp(head + 4, "OW", 2) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %.2s", (const char *)head + 4);
+    element->is_bytes = dicom->explicit_vr && memcmp(head + 4, "OB", 2) == 0;
+    const uint8_t *length = head + size - 4;
+    element->length = dicom->big_endian
+                          ? (uint32_t)length[0] << 24 | (uint32_t)length[1] << 16 | (uint32_t)length[2] << 8 | length[3]
+                          : tsr_read_u32(length);
+    if (element->length == UINT32_MAX)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has no defined length in a native transfer syntax");
+    return TSR_OK;
+}
+
+/* What the samples mean. Nonsense in the bits' description is harmless: then all bits are samples. */
+static enum tsr_status describe(const struct tsr_dicom *dicom, struct tsr_image *image, struct tsr_error *error)
+{
+    const long bits = dicom->bits_allocated;
+    memset(image, 0, sizeof *image);
+    if (dicom->columns < 1 || dicom->rows < 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld columns and %ld rows", dicom->columns, dicom->rows);
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld bits allocated", bits);
+    if (strncmp(dicom->photometric, "YBR_", 4) == 0 && strstr(dicom->photometric, "_42"))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its chroma is subsampled (%s)", dicom->photometric);
+    const long samples = dicom->samples > 0 ? dicom->samples : 1;
+    if (samples > 4 || (bits == 1 && samples != 1))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld samples per pixel of %ld bits", samples, bits);
+    image->columns = (uint32_t)dicom->columns;
+    image->rows = (uint32_t)dicom->rows;
+    image->frames = dicom->frames > 0 ? (uint32_t)dicom->frames : 1;
+    image->components = (uint8_t)samples;
+    image->bits_allocated = (uint8_t)bits;
+    const bool sensible =
+        dicom->bits_stored >= 1 && dicom->high_bit < bits && dicom->high_bit + 1 >= dicom->bits_stored;
+    image->bits_stored = (uint8_t)(sensible ? dicom->bits_stored : bits);
+    image->high_bit = (uint8_t)(sensible ? dicom->high_bit : bits - 1);
+    image->is_signed = dicom->representation == 1 && bits > 1;
+    image->planar = samples > 1 && dicom->planar == 1;
+    image->big_endian = dicom->big_endian && bits > 8;
+    image->exact_only = strcmp(dicom->photometric, "PALETTE COLOR") == 0;
+    return TSR_OK;
+}
+
+/* Images that no one may code with loss by accident. */
+static void object_to_loss(const struct tsr_dicom *dicom, struct tsr_source *source)
+{
+    static const struct {
+        const char *modality, *objection;
+    } objections[] = {{"MG", "it is mammography"}, {"SEG", "it is a segmentation"}, {"RTDOSE", "it is a dose"}};
+    for (size_t i = 0; i < sizeof objections / sizeof objections[0]; i++) {
+        if (strcmp(dicom->modality, objections[i].modality) != 0) continue;
+        source->never_lossy = true;
+        source->lossy_objection = objections[i].objection;
+    }
+}
+
+/* A native data set in input, which is the file or what a deflated one inflates to. */
+static enum tsr_status open_native(struct tsr_input *input, bool owns_input, const struct tsr_dicom *dicom,
+                                   struct tsr_header *header, struct tsr_source **source, struct tsr_error *error)
+{
+    struct element element = {0};
+    struct tsr_image *image = &header->image;
+    enum tsr_status status = read_element(input, dicom, &element, error);
+    if (status == TSR_OK) status = describe(dicom, image, error);
+    if (status == TSR_OK) {
+        /* OW is swapped as words, whatever the samples are; frames of odd length cannot be told apart then and are
+         * coded in the order of the file. */
+        image->swapped =
+            dicom->big_endian && !element.is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+        const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
+        if (bytes > element.length)
+            status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %u bytes and its header speaks of %llu",
+                              element.length, (unsigned long long)bytes);
+    }
+    if (status != TSR_OK) {
+        if (owns_input) tsr_input_close(input);
+        return status;
+    }
+    TSR_TRY(tsr_splice_open(input, owns_input, header, dicom->value_offset, source, error));
+    object_to_loss(dicom, *source);
+    return TSR_OK;
+}
+
+/* ---- Deflated --------------------------------------------------------------------------------------------- */
+
+/* An input that owns its bytes. */
+struct inflated_source {
+    struct tsr_source base;
+    struct tsr_source *splice;
+    uint8_t *bytes;
+};
+
+static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                 size_t size, struct tsr_error *error)
+{
+    struct tsr_source *splice = ((struct inflated_source *)source)->splice;
+    return splice->ops->read_blob(splice, blob, offset, buffer, size, error);
+}
+
+static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    struct tsr_source *splice = ((struct inflated_source *)source)->splice;
+    return splice->ops->read_frame(splice, frame, raster, error);
+}
+
+static void close_inflated(struct tsr_source *source)
+{
+    struct inflated_source *s = (struct inflated_source *)source;
+    tsr_source_close(s->splice);
+    free(s->bytes);
+    free(s);
+}
+
+static const struct tsr_source_ops inflated_ops = {read_blob, read_frame, close_inflated};
+
+/* The restore's parameters: where the stream begins (varint), the level, and the bytes behind the stream with their
+ * number in front. FORMAT.md 4.2. */
+static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int level,
+                                      const uint8_t *tail, size_t tail_size, struct tsr_error *error)
+{
+    uint8_t *out = header->parameters;
+    if (tail_size > TSR_PARAMETERS_LIMIT / 2)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes follow its deflate stream", tail_size);
+    size_t used = tsr_put_varint(out, dataset_offset);
+    out[used++] = (uint8_t)level;
+    out[used++] = (uint8_t)tail_size;
+    memcpy(out + used, tail, tail_size);
+    header->parameter_count = used + tail_size;
+    return TSR_OK;
+}
+
+/* The file as it would be without deflation: meta header and data set. */
+static enum tsr_status inflate_file(struct tsr_input *input, uint64_t dataset_offset, struct tsr_header *header,
+                                    uint8_t **bytes, size_t *size, struct tsr_error *error)
+{
+    const uint64_t file_size = tsr_input_size(input);
+    if (dataset_offset > file_size || file_size > INFLATE_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
+    uint8_t *file = malloc((size_t)file_size + 1), *dataset = NULL, *whole = NULL;
+    size_t dataset_size = 0, used = 0;
+    enum tsr_status status =
+        file ? tsr_input_read(input, 0, file, (size_t)file_size, error)
+             : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)file_size);
+    const size_t start = (size_t)dataset_offset, stream_size = (size_t)(file_size - dataset_offset);
+    if (status == TSR_OK)
+        status = tsr_inflate_stream(file + start, stream_size, INFLATE_LIMIT, &dataset, &dataset_size, &used, error);
+    if (status == TSR_OK) {
+        const int level = tsr_find_deflate_level(dataset, dataset_size, file + start, used);
+        if (level == 0)
+            status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
+        else
+            status = put_parameters(header, dataset_offset, level, file + start + used, stream_size - used, error);
+    }
+    if (status == TSR_OK) {
+        whole = malloc(start + dataset_size + 1);
+        if (!whole) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", start + dataset_size);
+    }
+    if (status == TSR_OK) {
+        memcpy(whole, file, start);
+        memcpy(whole + start, dataset, dataset_size);
+    }
+    free(file);
+    free(dataset);
+    *bytes = whole;
+    *size = start + dataset_size;
+    return status;
+}
+
+static enum tsr_status open_deflated(struct tsr_input *input, uint64_t dataset_offset, struct tsr_source **source,
+                                     struct tsr_error *error)
+{
+    struct tsr_header header;
+    struct tsr_dicom dicom;
+    uint8_t *bytes = NULL;
+    size_t size = 0;
+    struct tsr_source *splice = NULL;
+    struct inflated_source *s = NULL;
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_DICOM;
+    header.restore = TSR_RESTORE_DEFLATED;
+    header.exact = true;
+    TSR_TRY(inflate_file(input, dataset_offset, &header, &bytes, &size, error));
+    enum tsr_status status =
+        tsr_dicom_describe_dataset(bytes + dataset_offset, size - (size_t)dataset_offset, &dicom, error);
+    if (status == TSR_OK) {
+        dicom.value_offset += dataset_offset;
+        struct tsr_input *inflated = tsr_input_from_memory(bytes, size, tsr_input_name(input));
+        s = calloc(1, sizeof *s);
+        if (inflated && s) {
+            status = open_native(inflated, true, &dicom, &header, &splice, error);
+        } else {
+            tsr_input_close(inflated);
+            status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+        }
+    }
+    if (status != TSR_OK) {
+        free(s);
+        free(bytes);
+        return status;
+    }
+    s->base = *splice;
+    s->base.ops = &inflated_ops;
+    s->splice = splice;
+    s->bytes = bytes;
+    *source = &s->base;
+    return TSR_OK;
+}
+
+/* ---- All -------------------------------------------------------------------------------------------------- */
+
+enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
+                               struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_dicom dicom;
+    struct tsr_header header;
+    (void)options;
+    *source = NULL;
+    TSR_TRY(tsr_dicom_describe_file(tsr_input_name(input), &dicom, error));
+    switch (dicom.syntax) {
+    case TSR_DICOM_NATIVE:
+        memset(&header, 0, sizeof header);
+        header.kind = TSR_KIND_DICOM;
+        header.restore = TSR_RESTORE_SPLICE;
+        header.exact = true;
+        return open_native(input, false, &dicom, &header, source, error);
+    case TSR_DICOM_DEFLATED:
+        return open_deflated(input, dicom.dataset_offset, source, error);
+    default:
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", dicom.syntax_uid);
+    }
+}
+
+#else
+
+enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
+                               struct tsr_source **source, struct tsr_error *error)
+{
+    (void)input;
+    (void)options;
+    *source = NULL;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
+}
+
+#endif

@@ -1,0 +1,84 @@
+/* Which reader an input goes to, and the verbatim source for what none of them takes. */
+#include "source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers.h"
+
+static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                     size_t size, struct tsr_error *error)
+{
+    (void)blob;
+    return tsr_input_read(source->input, offset, buffer, size, error);
+}
+
+static enum tsr_status no_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    (void)source;
+    (void)raster;
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "frame %u of a verbatim source", frame);
+}
+
+static void close_verbatim(struct tsr_source *source)
+{
+    free(source);
+}
+
+static const struct tsr_source_ops verbatim_ops = {read_verbatim, no_frame, close_verbatim};
+
+static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind, const char *reason,
+                                     struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_source *s = calloc(1, sizeof *s);
+    *source = s;
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    s->ops = &verbatim_ops;
+    s->header.kind = kind;
+    s->header.restore = TSR_RESTORE_VERBATIM;
+    s->header.exact = true;
+    snprintf(s->header.reason, sizeof s->header.reason, "%.*s", TSR_REASON_LIMIT, reason);
+    s->blob_size[TSR_BLOB_PREFIX] = tsr_input_size(input);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
+                                struct tsr_source **source, struct tsr_error *error)
+{
+    uint8_t head[TSR_HEAD_BYTES];
+    const uint64_t file_size = tsr_input_size(input);
+    const size_t size = file_size < sizeof head ? (size_t)file_size : sizeof head;
+    enum tsr_kind kind = TSR_KIND_OTHER;
+    enum tsr_status status = TSR_ERROR_CORRUPT;
+    struct tsr_error why;
+    *source = NULL;
+    TSR_TRY(tsr_input_read(input, 0, head, size, error));
+    snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM or DICOM file");
+    if (tsr_png_is(head, size))
+        kind = TSR_KIND_PNG;
+    else if (tsr_pnm_is(head, size))
+        kind = TSR_KIND_PNM;
+    else if (tsr_dicom_is(head, size))
+        kind = TSR_KIND_DICOM;
+    if (options->verbatim) {
+        snprintf(why.text, sizeof why.text, "%s", options->reason);
+    } else if (kind == TSR_KIND_PNG) {
+        status = tsr_png_open(input, source, &why);
+    } else if (kind == TSR_KIND_PNM) {
+        status = tsr_pnm_open(input, source, &why);
+    } else if (kind == TSR_KIND_DICOM) {
+        status = tsr_dicom_open(input, options, source, &why);
+    }
+    if (status == TSR_ERROR_CORRUPT)
+        status = open_verbatim(input, kind, why.text, source, error);
+    else if (status != TSR_OK && error)
+        *error = why;
+    if (status == TSR_OK) (*source)->input = input;
+    return status;
+}
+
+void tsr_source_close(struct tsr_source *source)
+{
+    if (source) source->ops->close(source);
+}

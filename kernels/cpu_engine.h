@@ -1,0 +1,24 @@
+/* The CPU engine's two halves. See engine.h for what they promise. */
+#ifndef TSR_KERNELS_CPU_ENGINE_H
+#define TSR_KERNELS_CPU_ENGINE_H
+
+#include "engine.h"
+#include "thread_pool.h"
+
+/* Tiles are worked on in parts, each with scratch of its own: enough of them to keep the pool's threads busy to the
+ * end. What is written does not depend on their number. */
+enum { TSR_PARTS_LIMIT = 1024 };
+uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
+
+/* Takes bytes from the space at base, or only counts them in *used where base is null. */
+void *tsr_take(void *base, size_t *used, size_t bytes);
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image);
+void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_job *job, void *workspace);
+
+size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model);
+void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
+                          void *workspace);
+
+#endif

@@ -1,0 +1,208 @@
+/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. */
+#include <string.h>
+
+#include "cpu_engine.h"
+#include "planes_cpu.h"
+#include "predictive_cpu.h"
+#include "range_cpu.h"
+#include "transform_cpu.h"
+
+/* What decoding a plane's tiles needs of its model. */
+union plane_tables {
+    struct tsr_plane_decoder residual;
+    struct tsr_coefficient_decoder coefficient;
+};
+
+/* The work space of a frame. */
+struct decode_space {
+    struct tsr_frame_model *model;
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
+    union plane_tables *tables;          /* by plane */
+    struct tsr_cavlc_reader *cavlc;
+    uint8_t *scratch; /* by part: row buffers, or the levels of a tile */
+    size_t scratch_bytes;
+};
+
+/* Lays the space out for tiles of this size; returns its size. */
+static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                      const struct tsr_frame_model *cut, void *base)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
+    const size_t rows_bytes = tsr_decode_rows_bytes(cut->tile_width, TSR_LANE_LIMIT);
+    const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t);
+    const int planes = tsr_image_planes(image);
+    size_t used = 0;
+    s->scratch_bytes = ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
+    s->model = tsr_take(base, &used, sizeof *s->model);
+    for (int p = 0; p < planes; p++) {
+        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
+        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    }
+    s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
+    s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
+    s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
+    return used;
+}
+
+/* The tiles that a frame's model names, from its first bits; false where it is none. */
+static bool peek_tiles(const struct tsr_image *image, struct tsr_segment bytes, struct tsr_frame_model *cut)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes.bytes, bytes.size);
+    return tsr_get_tile_sides(&reader, image, cut);
+}
+
+size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model)
+{
+    struct decode_space space;
+    struct tsr_frame_model cut;
+    return peek_tiles(image, model, &cut) ? lay_out(&space, pool, image, &cut, NULL) : 0;
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------------------- */
+
+struct frame_work {
+    const struct tsr_image *image;
+    struct decode_space *space;
+    struct tsr_decode_job *job;
+    uint32_t tiles, parts;
+    uint32_t bad_tile[TSR_PARTS_LIMIT]; /* by part: the first that is corrupt, or tiles */
+};
+
+static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
+{
+    const int bits = tsr_bit_width(range - 1);
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    for (int32_t y = 0; y < tile.height; y++) {
+        for (int32_t x = 0; x < tile.width; x++) {
+            const uint32_t sample = tsr_get_bits(&reader, bits);
+            if (sample >= range) return false;
+            samples[tile.first + (size_t)y * tile.stride + (size_t)x] = (uint16_t)sample;
+        }
+    }
+    return tsr_bits_ended(&reader);
+}
+
+static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
+                              size_t size, void *scratch)
+{
+    struct decode_space *s = work->space;
+    const struct tsr_plane_model *plane = &s->model->plane[number];
+    uint16_t *samples = s->planes[number];
+    if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
+        return get_raw_tile(payload, size, plane->range, samples, tile);
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
+        return tsr_decode_tile(&s->tables[number].residual, payload, size, samples, tile, plane->range, scratch);
+    const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
+                                            : plane->lossy                  ? TSR_BLOCKS_QUANTISED
+                                                                            : TSR_BLOCKS_REVERSIBLE,
+                                            plane->qp_index, plane->range, plane->slice_side};
+    const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
+    return tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
+                             huffman ? &plane->coefficient : NULL, s->cavlc, scratch) &&
+           tsr_blocks_inverse(scratch, blocks, samples, tile);
+}
+
+/* FORMAT.md 5.3: sizes of all coded planes but the last one, then the planes. */
+static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
+{
+    const struct tsr_frame_model *model = work->space->model;
+    const struct tsr_tile tile = tsr_tile_at(work->image, model, number);
+    const struct tsr_segment payload = work->job->tile[number];
+    size_t size[TSR_PLANES_LIMIT], at = 0, sum = 0;
+    int coded[TSR_PLANES_LIMIT], count = 0;
+    for (int p = 0; p < model->planes; p++)
+        if (model->plane[p].present && model->plane[p].range > 1) coded[count++] = p;
+    if (count == 0) return payload.size == 0;
+    for (int i = 0; i + 1 < count; i++) {
+        size[i] = 0;
+        for (int shift = 0;; shift += 7) {
+            if (at == payload.size || shift > 28) return false;
+            size[i] |= (size_t)(payload.bytes[at] & 127) << shift;
+            if (payload.bytes[at++] < 128) break;
+        }
+        sum += size[i];
+    }
+    if (sum > payload.size - at) return false;
+    size[count - 1] = payload.size - at - sum;
+    for (int i = 0; i < count; i++) {
+        if (!decode_plane_tile(work, coded[i], tile, payload.bytes + at, size[i], scratch)) return false;
+        at += size[i];
+    }
+    return true;
+}
+
+static void decode_part(void *context, unsigned part)
+{
+    struct frame_work *work = context;
+    void *scratch = work->space->scratch + part * work->space->scratch_bytes;
+    const uint32_t first = (uint32_t)((uint64_t)part * work->tiles / work->parts);
+    const uint32_t end = (uint32_t)((uint64_t)(part + 1) * work->tiles / work->parts);
+    uint32_t tile = first;
+    while (tile < end && decode_tile(work, tile, scratch)) tile++;
+    work->bad_tile[part] = tile < end ? tile : work->tiles;
+}
+
+/* ---- The frame ------------------------------------------------------------------------------------------- */
+
+/* Reads the model and builds its tables; false where it is none. */
+static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *job, struct decode_space *s)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
+    bool any_cavlc = false;
+    for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
+    if (!tsr_get_frame_model(&reader, image, s->model)) return false;
+    for (int p = 0; p < s->model->planes; p++) {
+        const struct tsr_plane_model *plane = &s->model->plane[p];
+        if (!plane->present || plane->range == 1) continue;
+        if (plane->coder == TSR_CODER_CAVLC)
+            any_cavlc = true;
+        else if (plane->path == TSR_PATH_PREDICT)
+            tsr_plane_decoder_init(&s->tables[p].residual, &plane->residual);
+        else
+            tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
+    }
+    if (any_cavlc) tsr_cavlc_reader_init(s->cavlc);
+    return true;
+}
+
+void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
+                          void *workspace)
+{
+    struct decode_space space;
+    struct tsr_frame_model cut;
+    const size_t count = (size_t)image->columns * image->rows;
+    job->status = TSR_ERROR_CORRUPT;
+    job->bad_tile = TSR_BAD_MODEL;
+    if (!peek_tiles(image, job->model, &cut)) return;
+    lay_out(&space, pool, image, &cut, workspace);
+    if (!prepare_model(image, job, &space)) return;
+    struct tsr_frame_model *model = space.model;
+
+    struct frame_work work;
+    work.image = image;
+    work.space = &space;
+    work.job = job;
+    work.tiles = tsr_tile_count(image, model);
+    work.parts = tsr_parts_of(pool, work.tiles);
+    if (work.tiles != job->tiles) return;
+    tsr_pool_run(pool, decode_part, &work, work.parts);
+    for (uint32_t part = 0; part < work.parts; part++) {
+        if (work.bad_tile[part] == work.tiles) continue;
+        job->bad_tile = work.bad_tile[part];
+        return;
+    }
+
+    bool lossy = false;
+    for (int p = 0; p < model->planes; p++) {
+        const struct tsr_plane_model *plane = &model->plane[p];
+        if (!plane->present) continue;
+        if (plane->range == 1) memset(space.planes[p], 0, count * sizeof(uint16_t));
+        tsr_undo_range(space.planes[p], count, plane);
+        lossy |= plane->lossy;
+    }
+    tsr_undo_colour(space.planes, count, model->colour, tsr_sample_bits(image), lossy);
+    tsr_join_raster(image, model, space.planes, job->raster);
+    job->status = TSR_OK;
+}

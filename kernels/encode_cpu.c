@@ -1,0 +1,358 @@
+/* Encoding a frame on the CPU: raster to planes, planes to symbols, symbols to the tiles' payloads. */
+#include <string.h>
+
+#include "cpu_engine.h"
+#include "planes_cpu.h"
+#include "predictive_cpu.h"
+#include "range_cpu.h"
+#include "transform_cpu.h"
+
+enum {
+    TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT,
+    /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
+    SMALL_PLANE_SAMPLES = 40000,
+    SMALL_ACTIVITY_GROUPS = 8,
+    SMALL_INTENSITY_GROUPS = 3
+};
+
+union part_counts {
+    struct tsr_level_counts levels;
+    struct tsr_symbol_counts symbols;
+    struct tsr_block_counts blocks;
+};
+
+/* The work space of a frame. */
+struct encode_space {
+    struct tsr_frame_model *model;
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
+    struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
+    int32_t *levels;                     /* of the plane at work, all else; shares its room with symbols */
+    uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
+    uint8_t *model_bytes;
+    struct tsr_coded_tile *tiles;
+    uint8_t *tile_sizes;
+    union part_counts *counts; /* by part */
+    uint8_t *rows;             /* by part, rows_bytes each */
+    size_t tile_levels, tile_payload, rows_bytes;
+    struct tsr_range_work *range;
+    struct tsr_merge_work *merge;
+    struct tsr_huffman_work *huffman;
+    tsr_code_table *codes;
+    struct tsr_coefficient_codes *coefficient_codes;
+};
+
+/* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
+static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                      const struct tsr_frame_model *cut, void *base)
+{
+    const size_t count = (size_t)image->columns * image->rows, tiles = tsr_tile_count(image, cut);
+    const size_t parts = tsr_parts_of(pool, (uint32_t)tiles);
+    const int planes = tsr_image_planes(image);
+    size_t used = 0;
+    s->tile_levels = tsr_tile_levels(cut->tile_width, cut->tile_height);
+    s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
+    s->rows_bytes = (tsr_predict_rows_bytes(cut->tile_width) + 63) / 64 * 64;
+    s->model = tsr_take(base, &used, sizeof *s->model);
+    for (int p = 0; p < planes; p++) {
+        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
+        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    }
+    const size_t symbols_at = used;
+    s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
+    s->symbols.symbol = tsr_take(base, &used, count);
+    s->symbols.level = tsr_take(base, &used, count);
+    s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
+    size_t levels_end = symbols_at;
+    s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
+    if (levels_end > used) used = levels_end;
+    s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
+    s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
+    s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
+    s->tile_sizes = tsr_take(base, &used, tiles * TILE_SIZES_BYTES);
+    s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
+    s->rows = tsr_take(base, &used, parts * s->rows_bytes);
+    s->range = tsr_take(base, &used, sizeof *s->range);
+    s->merge = tsr_take(base, &used, sizeof *s->merge);
+    s->huffman = tsr_take(base, &used, sizeof *s->huffman);
+    s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
+    s->coefficient_codes = tsr_take(base, &used, sizeof *s->coefficient_codes);
+    return used;
+}
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image)
+{
+    struct encode_space space;
+    struct tsr_frame_model cut;
+    size_t most = 0;
+    for (int coder = 0; coder < 2; coder++) {
+        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
+        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
+        const size_t size = lay_out(&space, pool, image, &cut, NULL);
+        if (size > most) most = size;
+    }
+    return most;
+}
+
+/* ---- One plane ------------------------------------------------------------------------------------------- */
+
+/* A plane at work, as the passes over its tiles see it. */
+struct plane_work {
+    struct tsr_pool *pool;
+    const struct tsr_image *image;
+    struct encode_space *space;
+    const struct tsr_frame_model *frame;
+    struct tsr_plane_model *plane;
+    int number; /* of the plane */
+    uint32_t tiles, parts;
+    struct tsr_block_coding blocks;
+    struct tsr_context_map map;
+    void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
+};
+
+static void run_part(void *context, unsigned part)
+{
+    struct plane_work *work = context;
+    const uint32_t first = (uint32_t)((uint64_t)part * work->tiles / work->parts);
+    const uint32_t end = (uint32_t)((uint64_t)(part + 1) * work->tiles / work->parts);
+    for (uint32_t tile = first; tile < end; tile++) work->pass(work, part, tile);
+}
+
+/* Calls pass for all tiles, those of one part one after the other. */
+static void run_pass(struct plane_work *work, void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile))
+{
+    work->pass = pass;
+    tsr_pool_run(work->pool, run_part, work, work->parts);
+}
+
+static void clear_counts(struct plane_work *work)
+{
+    memset(work->space->counts, 0, work->parts * sizeof *work->space->counts);
+}
+
+/* Adds words 32-bit counts of all parts to those of part 0. */
+static void add_counts(struct plane_work *work, size_t words)
+{
+    uint32_t *sum = (uint32_t *)&work->space->counts[0];
+    for (uint32_t part = 1; part < work->parts; part++) {
+        const uint32_t *counts = (const uint32_t *)&work->space->counts[part];
+        for (size_t i = 0; i < words; i++) sum[i] += counts[i];
+    }
+}
+
+static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                     s->symbols, &s->counts[part].levels, s->rows + part * s->rows_bytes);
+}
+
+static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, &s->counts[part].symbols);
+}
+
+static void blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    (void)part;
+    tsr_blocks_forward(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->blocks,
+                       s->levels + tile * s->tile_levels);
+}
+
+static void count_blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    tsr_count_blocks(s->levels + tile * s->tile_levels, tsr_tile_at(work->image, work->frame, tile),
+                     work->blocks.slice_side, &s->counts[part].blocks);
+}
+
+/* Samples as they are, in as many bits as their range needs. */
+static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
+{
+    const int bits = tsr_bit_width(range - 1);
+    struct tsr_bit_writer writer = tsr_bit_writer(payload, size);
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++)
+            tsr_put_bits(&writer, samples[tile.first + (size_t)y * tile.stride + (size_t)x], bits);
+    const size_t written = tsr_flush_bits(&writer);
+    assert(written == size && !writer.overflow);
+    return written;
+}
+
+static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    struct encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+    uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
+    size_t size;
+    (void)part;
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
+        size = tsr_code_tile(s->symbols, tile, &plane->residual, &work->map, (const tsr_code_table *)s->codes, payload,
+                             raw_bytes - 1);
+    else if (plane->coder == TSR_CODER_HUFFMAN)
+        size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, s->coefficient_codes,
+                               &plane->coefficient, payload, raw_bytes - 1);
+    else
+        size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, NULL, NULL, payload,
+                               raw_bytes - 1);
+    if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
+    s->tiles[number].segment[1 + work->number].bytes = payload;
+    s->tiles[number].segment[1 + work->number].size = size;
+}
+
+/* Path P with Huffman: symbols, contexts, tables. */
+static void train_residual_model(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    const bool small = (uint64_t)work->image->columns * work->image->rows < SMALL_PLANE_SAMPLES;
+    memset(model, 0, sizeof *model);
+    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
+    model->lane_delay = TSR_LANE_DELAY;
+
+    clear_counts(work);
+    run_pass(work, predict_pass);
+    add_counts(work, sizeof(struct tsr_level_counts) / sizeof(uint32_t));
+    const struct tsr_level_counts *levels = &s->counts[0].levels;
+    model->activity_cuts =
+        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS,
+                                   small ? SMALL_ACTIVITY_GROUPS : TSR_ACTIVITY_GROUPS, model->activity_cut);
+    model->intensity_cuts =
+        (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
+                                   small ? SMALL_INTENSITY_GROUPS : TSR_INTENSITY_GROUPS, model->intensity_cut);
+    tsr_map_cells(&work->map, model);
+
+    clear_counts(work);
+    run_pass(work, count_pass);
+    add_counts(work, sizeof(struct tsr_symbol_counts) / sizeof(uint32_t));
+    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
+    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
+                                                model->table_of, s->merge);
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+        tsr_huffman_lengths(symbols->special[t], TSR_RUN_ALPHABET, model->lengths[t], s->huffman);
+    for (int t = 0; t < model->tables; t++)
+        tsr_huffman_lengths(symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t],
+                            s->huffman);
+    model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
+    tsr_map_tables(&work->map, model);
+    tsr_build_codes(s->codes, model);
+}
+
+/* Run-level Huffman: tables. */
+static void train_coefficient_model(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_coefficient_model *model = &work->plane->coefficient;
+    memset(model, 0, sizeof *model);
+    clear_counts(work);
+    run_pass(work, count_blocks_pass);
+    add_counts(work, sizeof(struct tsr_block_counts) / sizeof(uint32_t));
+    struct tsr_block_counts *counts = &s->counts[0].blocks;
+    model->dc_tables =
+        (uint8_t)tsr_merge_contexts(&counts->dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, model->dc_table_of, s->merge);
+    model->ac_tables =
+        (uint8_t)tsr_merge_contexts(&counts->ac[0][0], TSR_AC_CELLS, TSR_AC_SYMBOLS, model->ac_table_of, s->merge);
+    for (int t = 0; t < model->dc_tables; t++) {
+        tsr_huffman_lengths(counts->dc[t], TSR_DC_SYMBOLS, model->dc_lengths[t], s->huffman);
+        tsr_huffman_codewords(model->dc_lengths[t], TSR_DC_SYMBOLS, s->coefficient_codes->dc[t]);
+    }
+    for (int t = 0; t < model->ac_tables; t++) {
+        tsr_huffman_lengths(counts->ac[t], TSR_AC_SYMBOLS, model->ac_lengths[t], s->huffman);
+        tsr_huffman_codewords(model->ac_lengths[t], TSR_AC_SYMBOLS, s->coefficient_codes->ac[t]);
+    }
+}
+
+static void encode_plane(struct plane_work *work)
+{
+    struct tsr_plane_model *plane = work->plane;
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
+        train_residual_model(work);
+    } else {
+        work->blocks.kind = plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
+                            : plane->lossy                  ? TSR_BLOCKS_QUANTISED
+                                                            : TSR_BLOCKS_REVERSIBLE;
+        work->blocks.qp_index = plane->qp_index;
+        work->blocks.range = plane->range;
+        work->blocks.slice_side = plane->slice_side = TSR_SLICE_BLOCKS;
+        run_pass(work, blocks_pass);
+        if (plane->coder == TSR_CODER_HUFFMAN) train_coefficient_model(work);
+    }
+    run_pass(work, code_pass);
+}
+
+/* ---- The frame ------------------------------------------------------------------------------------------- */
+
+/* Sizes of all coded planes but the last one go in front of a tile. FORMAT.md 5.3. */
+static void put_tile_sizes(struct encode_space *s, uint32_t tile)
+{
+    struct tsr_segment *segment = s->tiles[tile].segment;
+    uint8_t *sizes = s->tile_sizes + tile * TILE_SIZES_BYTES;
+    size_t used = 0;
+    int last = s->model->planes;
+    while (last > 0 && segment[last].size == 0) last--;
+    for (int p = 1; p < last; p++) {
+        if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
+        size_t value = segment[p].size;
+        for (; value >= 128; value >>= 7) sizes[used++] = (uint8_t)(value | 128);
+        sizes[used++] = (uint8_t)value;
+    }
+    segment[0].bytes = sizes;
+    segment[0].size = used;
+    s->tiles[tile].segments = last + 1;
+}
+
+void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_job *job, void *workspace)
+{
+    struct encode_space space;
+    struct tsr_frame_model cut;
+    const size_t count = (size_t)image->columns * image->rows;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    lay_out(&space, pool, image, &cut, workspace);
+    struct tsr_frame_model *model = space.model;
+    memset(model, 0, sizeof *model);
+    model->tile_width = cut.tile_width;
+    model->tile_height = cut.tile_height;
+    const uint32_t tiles = tsr_tile_count(image, model);
+    memset(space.tiles, 0, tiles * sizeof *space.tiles);
+
+    tsr_split_raster(image, job->raster, space.planes, model);
+    if (image->components >= 3) {
+        model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, tsr_sample_bits(image));
+        tsr_apply_colour(space.planes, count, model->colour, tsr_sample_bits(image));
+    }
+    for (int p = 0; p < model->planes; p++) {
+        struct tsr_plane_model *plane = &model->plane[p];
+        if (!plane->present) continue;
+        plane->offset = space.offsets[p];
+        plane->path = coding->path;
+        plane->coder = coding->coder;
+        plane->lossy = coding->lossy && p < image->components;
+        plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
+        tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
+        if (plane->span == 1) continue;
+        struct plane_work work = {0};
+        work.pool = pool;
+        work.image = image;
+        work.space = &space;
+        work.frame = model;
+        work.plane = plane;
+        work.number = p;
+        work.tiles = tiles;
+        work.parts = tsr_parts_of(pool, tiles);
+        encode_plane(&work);
+    }
+    for (uint32_t t = 0; t < tiles; t++) put_tile_sizes(&space, t);
+
+    struct tsr_bit_writer writer = tsr_bit_writer(space.model_bytes, TSR_FRAME_MODEL_LIMIT);
+    tsr_put_frame_model(&writer, image, model);
+    job->coded.model.bytes = space.model_bytes;
+    job->coded.model.size = tsr_flush_bits(&writer);
+    assert(!writer.overflow);
+    job->coded.tiles = tiles;
+    job->coded.tile = space.tiles;
+}

@@ -1,0 +1,74 @@
+/* The contract that every engine fulfils: frames of samples to models and tile payloads, and back.
+ *
+ * The bytes are the same from every engine. Engines allocate nothing while coding: the caller provides work space, as
+ * much as the engine asks for. Rasters start at the first bit of their first byte. */
+#ifndef TSR_KERNELS_ENGINE_H
+#define TSR_KERNELS_ENGINE_H
+
+#include "frame_model.h"
+
+struct tsr_segment {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* A tile's payload, in pieces to be written behind each other: sizes, then planes. */
+struct tsr_coded_tile {
+    struct tsr_segment segment[TSR_PLANES_LIMIT + 1];
+    int segments;
+};
+
+/* A coded frame. Everything lies in the work space it was coded with. */
+struct tsr_coded_frame {
+    struct tsr_segment model; /* FORMAT.md section 6 */
+    uint32_t tiles;
+    const struct tsr_coded_tile *tile; /* FORMAT.md section 5.3 */
+};
+
+/* Frames of one image to be coded or decoded at once. */
+struct tsr_encode_job {
+    const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */
+    struct tsr_coded_frame coded; /* out */
+};
+struct tsr_decode_job {
+    struct tsr_segment model;       /* in */
+    const struct tsr_segment *tile; /* in: payloads by number */
+    uint32_t tiles;
+    uint8_t *raster;        /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
+    uint32_t bad_tile;      /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
+    enum tsr_status status; /* out */
+};
+#define TSR_BAD_MODEL UINT32_MAX
+
+struct tsr_engine;
+
+struct tsr_engine_ops {
+    const char *name;
+
+    /* Bytes of work space for so many frames at once; 0 if that does not fit a size_t. Decoding depends on the tiles,
+     * which the jobs' models name. */
+    size_t (*encode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
+    size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
+                               const struct tsr_decode_job *jobs, uint32_t frames);
+
+    /* Codes all jobs. The image and the coding have been checked. */
+    enum tsr_status (*encode)(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
+                              struct tsr_encode_job *jobs, uint32_t frames, void *workspace);
+
+    /* Decodes all jobs; returns the first one's status that is not TSR_OK. */
+    enum tsr_status (*decode)(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
+                              uint32_t frames, void *workspace);
+
+    void (*destroy)(struct tsr_engine *engine);
+};
+
+/* Engines begin with this. */
+struct tsr_engine {
+    const struct tsr_engine_ops *ops;
+    struct tsr_pool *pool; /* threads of the process's that work for it */
+};
+
+/* The CPU engine; it takes the pool over, also where it fails and returns NULL. */
+struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool);
+
+#endif

@@ -1,0 +1,270 @@
+/* The model of a frame: everything besides the payloads that its decoder needs, and its description in the file,
+ * which both engines write and read here. FORMAT.md section 6. */
+#ifndef TSR_KERNELS_FRAME_MODEL_H
+#define TSR_KERNELS_FRAME_MODEL_H
+
+#include "../app/tessera.h"
+#include "../entropy/residual_model.h"
+#include "../entropy/run_level.h"
+#include "../entropy/slices.h"
+#include "../transform/colour.h"
+#include "../transform/quantiser.h"
+#include "../transform/samples.h"
+
+enum {
+    TSR_PLANES_LIMIT = 8,     /* 4 components, each with a second plane */
+    TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
+    TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
+    TSR_TILE_SAMPLES_LIMIT = 1 << 20,
+    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 8 bits
+     * a symbol and 8 more. */
+    TSR_FRAME_MODEL_LIMIT =
+        TSR_PLANES_LIMIT * (65536 / 4 + (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) + 512)
+};
+
+/* One plane. Its values are samples or differences of them, 0 .. 65535; value = minimum + x for the indices x in
+ * 0 .. range-1 that are coded, or minimum + offset[x] where the histogram is packed. */
+struct tsr_plane_model {
+    bool present; /* the other planes of a frame follow without it */
+    uint32_t minimum;
+    uint32_t range; /* of x; 1: the plane is constant and has no payload */
+    uint32_t span;  /* largest value - minimum + 1 */
+    bool packed;
+    uint16_t *offset; /* if packed: rising offsets of the values in use; room for 65536, the caller's */
+    enum tsr_path path;
+    enum tsr_coder coder;
+    bool lossy;
+    int32_t qp_index;                         /* if lossy: q of transform/quantiser.h */
+    int32_t slice_side;                       /* of all but path P with Huffman, in blocks */
+    struct tsr_residual_model residual;       /* path P, Huffman */
+    struct tsr_coefficient_model coefficient; /* path T, Huffman */
+};
+
+struct tsr_frame_model {
+    int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
+    enum tsr_colour colour;          /* of images with 3 or 4 components */
+    bool extends_sign;               /* see transform/samples.h */
+    int planes;                      /* first planes of all components, then second planes */
+    struct tsr_plane_model plane[TSR_PLANES_LIMIT];
+};
+
+/* How an image's words become planes. */
+TSR_HD bool tsr_has_halves(const struct tsr_image *image)
+{
+    return image->bits_allocated == 32;
+}
+
+TSR_HD int tsr_sample_bits(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) ? 16 : image->bits_stored;
+}
+
+TSR_HD int tsr_image_outside_bits(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) ? 0 : image->bits_allocated - image->bits_stored;
+}
+
+TSR_HD int tsr_image_planes(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) || tsr_image_outside_bits(image) > 0 ? 2 * image->components : image->components;
+}
+
+/* Bits of the values of plane p. */
+TSR_HD int tsr_plane_bits(const struct tsr_image *image, enum tsr_colour colour, int p)
+{
+    if (p >= image->components) return tsr_has_halves(image) ? 16 : tsr_image_outside_bits(image);
+    const bool difference = colour != TSR_COLOUR_NONE && (p == 1 || p == 2);
+    return difference ? tsr_chroma_bits(tsr_sample_bits(image)) : tsr_sample_bits(image);
+}
+
+/* Tiles of an image as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about
+ * TSR_TILE_SAMPLES samples, sides a multiple of align. */
+TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)
+{
+    const int32_t columns = (int32_t)image->columns, rows = (int32_t)image->rows;
+    const int32_t across = (columns + TSR_TILE_WIDTH - 1) / TSR_TILE_WIDTH;
+    int32_t w = (columns + across - 1) / across;
+    w = (w + align - 1) / align * align;
+    const int32_t most = tsr_max(align, TSR_TILE_SAMPLES / w / align * align);
+    const int32_t down = (rows + most - 1) / most;
+    int32_t h = (rows + down - 1) / down;
+    h = (h + align - 1) / align * align;
+    *width = tsr_min(w, columns);
+    *height = tsr_min(h, rows);
+}
+
+/* What tiles are aligned to: those of path T and of CAVLC end at borders of slices. */
+TSR_HD int32_t tsr_tile_alignment(enum tsr_path path, enum tsr_coder coder)
+{
+    const bool in_slices = path == TSR_PATH_TRANSFORM || coder == TSR_CODER_CAVLC;
+    return in_slices ? TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE : 1;
+}
+
+TSR_HD uint32_t tsr_tiles_across(const struct tsr_image *image, const struct tsr_frame_model *model)
+{
+    return (image->columns + (uint32_t)model->tile_width - 1) / (uint32_t)model->tile_width;
+}
+
+TSR_HD uint32_t tsr_tile_count(const struct tsr_image *image, const struct tsr_frame_model *model)
+{
+    const uint32_t down = (image->rows + (uint32_t)model->tile_height - 1) / (uint32_t)model->tile_height;
+    return tsr_tiles_across(image, model) * down;
+}
+
+/* A tile's place in its planes: first sample, size, and the planes' row stride, all in samples. */
+struct tsr_tile {
+    size_t first;
+    int32_t width, height;
+    size_t stride;
+};
+
+/* The tile with this number; tiles count along rows. */
+TSR_HD struct tsr_tile tsr_tile_at(const struct tsr_image *image, const struct tsr_frame_model *model, uint32_t number)
+{
+    const uint32_t across = tsr_tiles_across(image, model);
+    const int32_t x = (int32_t)(number % across) * model->tile_width,
+                  y = (int32_t)(number / across) * model->tile_height;
+    struct tsr_tile tile;
+    tile.first = (size_t)y * image->columns + (size_t)x;
+    tile.width = tsr_min(model->tile_width, (int32_t)image->columns - x);
+    tile.height = tsr_min(model->tile_height, (int32_t)image->rows - y);
+    tile.stride = image->columns;
+    return tile;
+}
+
+/* Bytes of a plane's raw samples in a tile: the payload that stands where no coder gets below it. */
+TSR_HD size_t tsr_raw_tile_bytes(uint32_t range, int32_t width, int32_t height)
+{
+    return ((size_t)width * (size_t)height * (size_t)tsr_bit_width(range - 1) + 7) / 8;
+}
+
+TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane_model *plane)
+{
+    tsr_put_ue(w, plane->minimum);
+    tsr_put_ue(w, plane->span - 1);
+    if (plane->span == 1) return;
+    tsr_put_bits(w, plane->packed, 1);
+    if (plane->packed) { /* lengths of used and unused stretches in turn, each minus 1 */
+        for (uint32_t i = 0; i < plane->range;) {
+            uint32_t used = 1;
+            while (i + used < plane->range && plane->offset[i + used] == plane->offset[i] + used) used++;
+            tsr_put_ue(w, used - 1);
+            i += used;
+            if (i < plane->range) tsr_put_ue(w, (uint32_t)(plane->offset[i] - plane->offset[i - 1] - 2));
+        }
+    }
+    tsr_put_bits(w, plane->path, 1);
+    tsr_put_bits(w, plane->coder, 2);
+    if (plane->path == TSR_PATH_PREDICT) {
+        tsr_put_bits(w, 0, 2); /* predictor set: the median edge predictor alone */
+    } else {
+        tsr_put_bits(w, plane->lossy, 1);
+        if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+    }
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
+        tsr_put_residual_model(w, &plane->residual);
+        return;
+    }
+    tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
+    if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_coefficient_model(w, &plane->coefficient);
+}
+
+/* False where the bits describe no plane that this version knows. plane->offset must have room. */
+TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane)
+{
+    plane->minimum = tsr_get_ue(r);
+    plane->span = tsr_get_ue(r) + 1u;
+    plane->packed = false;
+    plane->path = TSR_PATH_PREDICT;
+    plane->coder = TSR_CODER_HUFFMAN;
+    plane->lossy = false;
+    plane->qp_index = 0;
+    plane->slice_side = 0;
+    plane->range = plane->span;
+    if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
+    if (plane->span == 1) return true;
+    plane->packed = tsr_get_bits(r, 1) != 0;
+    if (plane->packed) {
+        uint32_t offset = 0, count = 0;
+        for (;;) {
+            uint32_t used = tsr_get_ue(r) + 1u;
+            if (r->overrun || used > plane->span - offset) return false;
+            while (used-- > 0) plane->offset[count++] = (uint16_t)offset++;
+            if (offset == plane->span) break;
+            const uint32_t unused = tsr_get_ue(r) + 1u;
+            if (r->overrun || unused >= plane->span - offset) return false;
+            offset += unused;
+        }
+        plane->range = count;
+        if (count < 2) return false; /* both ends of the span are in use */
+    }
+    plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    const uint32_t coder = tsr_get_bits(r, 2);
+    if (coder > TSR_CODER_CAVLC) return false;
+    plane->coder = coder == TSR_CODER_CAVLC ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if (plane->path == TSR_PATH_PREDICT) {
+        if (tsr_get_bits(r, 2) != 0) return false;
+    } else {
+        plane->lossy = tsr_get_bits(r, 1) != 0;
+        if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
+        if (plane->qp_index > TSR_QP_INDEX_LIMIT) return false;
+    }
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
+        return tsr_get_residual_model(r, &plane->residual);
+    const uint32_t side = tsr_get_ue(r);
+    if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
+    plane->slice_side = (int32_t)side + 1;
+    return plane->coder == TSR_CODER_CAVLC || tsr_get_coefficient_model(r, &plane->coefficient);
+}
+
+TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,
+                                const struct tsr_frame_model *model)
+{
+    tsr_put_ue(w, (uint32_t)model->tile_width - 1);
+    tsr_put_ue(w, (uint32_t)model->tile_height - 1);
+    if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
+    if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
+    for (int p = 0; p < model->planes; p++) {
+        const bool optional = p >= image->components && !tsr_has_halves(image);
+        if (optional) tsr_put_bits(w, model->plane[p].present, 1);
+        if (model->plane[p].present) tsr_put_plane_model(w, &model->plane[p]);
+    }
+}
+
+/* The first fields of a frame's model; false where they are none. */
+TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    const uint32_t width = tsr_get_ue(r), height = tsr_get_ue(r);
+    if (r->overrun || width >= image->columns || height >= image->rows) return false;
+    if ((uint64_t)(width + 1) * (height + 1) > TSR_TILE_SAMPLES_LIMIT) return false;
+    model->tile_width = (int32_t)width + 1;
+    model->tile_height = (int32_t)height + 1;
+    return true;
+}
+
+/* False where the bits are not exactly one frame's model. */
+TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    if (!tsr_get_tile_sides(r, image, model)) return false;
+    model->colour = TSR_COLOUR_NONE;
+    if (image->components >= 3) {
+        const uint32_t colour = tsr_get_bits(r, 2);
+        model->colour = colour == 1   ? TSR_COLOUR_GREEN
+                        : colour == 2 ? TSR_COLOUR_RCT
+                        : colour == 3 ? TSR_COLOUR_YCOCG
+                                      : TSR_COLOUR_NONE;
+    }
+    model->extends_sign = tsr_image_outside_bits(image) > 0 && tsr_get_bits(r, 1);
+    model->planes = tsr_image_planes(image);
+    for (int p = 0; p < model->planes; p++) {
+        const bool optional = p >= image->components && !tsr_has_halves(image);
+        model->plane[p].present = !optional || tsr_get_bits(r, 1);
+        if (!model->plane[p].present) continue;
+        if (!tsr_get_plane_model(r, &model->plane[p])) return false;
+        const uint32_t values = 1u << tsr_plane_bits(image, model->colour, p);
+        if (model->plane[p].minimum + model->plane[p].span > values) return false;
+    }
+    return tsr_bits_ended(r);
+}
+
+#endif

@@ -1,0 +1,173 @@
+/* Rasters to planes and back on the CPU; see the header. */
+#include "planes_cpu.h"
+
+#include <string.h>
+
+/* The words of one component, in rasters of 1, 8 or 16 bits allocated: where the first lies and how far apart they
+ * are, in words. */
+struct word_walk {
+    size_t first, step;
+};
+
+static struct word_walk walk_component(const struct tsr_image *image, int component, size_t count)
+{
+    struct word_walk walk;
+    walk.first = image->planar ? (size_t)component * count : (size_t)component;
+    walk.step = image->planar ? 1 : image->components;
+    return walk;
+}
+
+static void load_words(const struct tsr_image *image, const uint8_t *raster, int component, size_t count, uint16_t *out)
+{
+    const struct word_walk walk = walk_component(image, component, count);
+    if (image->bits_allocated == 16) {
+        const uint8_t *in = raster + 2 * walk.first;
+        const size_t step = 2 * walk.step;
+        if (image->big_endian)
+            for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[i * step] << 8 | in[i * step + 1]);
+        else if (step == 2)
+            for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[2 * i + 1] << 8 | in[2 * i]);
+        else
+            for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[i * step + 1] << 8 | in[i * step]);
+        return;
+    }
+    for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
+        if (image->bits_allocated == 8)
+            out[i] = raster[at ^ image->swapped];
+        else
+            out[i] = (uint16_t)(raster[(at >> 3) ^ image->swapped] >> (at & 7) & 1u);
+    }
+}
+
+/* Bits of a raster of single bits must be 0 before. */
+static void store_words(const struct tsr_image *image, const uint16_t *in, int component, size_t count, uint8_t *raster)
+{
+    const struct word_walk walk = walk_component(image, component, count);
+    if (image->bits_allocated == 16) {
+        uint8_t *high = raster + 2 * walk.first + !image->big_endian,
+                *low = raster + 2 * walk.first + image->big_endian;
+        const size_t step = 2 * walk.step;
+        for (size_t i = 0; i < count; i++) {
+            high[i * step] = (uint8_t)(in[i] >> 8);
+            low[i * step] = (uint8_t)in[i];
+        }
+        return;
+    }
+    for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
+        if (image->bits_allocated == 8)
+            raster[at ^ image->swapped] = (uint8_t)in[i];
+        else
+            raster[(at >> 3) ^ image->swapped] |= (uint8_t)(in[i] << (at & 7));
+    }
+}
+
+/* Words of 32 bits: byte number of significance s of word at. */
+static size_t byte_of_word(const struct tsr_image *image, size_t at, size_t s)
+{
+    return 4 * at + (image->big_endian ? 3 - s : s);
+}
+
+static struct tsr_word_layout layout_of(const struct tsr_image *image, bool extends_sign)
+{
+    return tsr_word_layout(image->bits_allocated, image->bits_stored, image->high_bit, image->is_signed, extends_sign);
+}
+
+/* ---- Split ---------------------------------------------------------------------------------------------- */
+
+static void split_halves(const struct tsr_image *image, const uint8_t *raster, int component, size_t count,
+                         uint16_t *high, uint16_t *low)
+{
+    const struct word_walk walk = walk_component(image, component, count);
+    for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
+        low[i] = (uint16_t)(raster[byte_of_word(image, at, 1)] << 8 | raster[byte_of_word(image, at, 0)]);
+        high[i] = (uint16_t)(raster[byte_of_word(image, at, 3)] << 8 | raster[byte_of_word(image, at, 2)]);
+        high[i] ^= image->is_signed ? 0x8000u : 0u;
+    }
+}
+
+/* Words to samples in place and to outside bits; returns how many of the latter are not zero. */
+static size_t split_words(uint16_t *words, uint16_t *outside, size_t count, struct tsr_word_layout layout)
+{
+    size_t unexpected = 0;
+    for (size_t i = 0; i < count; i++) {
+        outside[i] = tsr_word_outside(words[i], layout);
+        words[i] = tsr_word_sample(words[i], layout);
+        unexpected += outside[i] != 0;
+    }
+    return unexpected;
+}
+
+/* Splits all components with one way of extension; returns how many outside bits are not as expected. */
+static size_t split_components(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
+                               size_t count, struct tsr_frame_model *model, bool extends_sign)
+{
+    size_t unexpected = 0;
+    model->extends_sign = extends_sign;
+    for (int c = 0; c < image->components; c++) {
+        const int second = image->components + c;
+        load_words(image, raster, c, count, planes[c]);
+        const size_t here = split_words(planes[c], planes[second], count, layout_of(image, extends_sign));
+        model->plane[second].present = here > 0;
+        unexpected += here;
+    }
+    return unexpected;
+}
+
+void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
+                      struct tsr_frame_model *model)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    model->planes = tsr_image_planes(image);
+    model->extends_sign = false;
+    for (int p = 0; p < model->planes; p++) model->plane[p].present = true;
+    if (tsr_has_halves(image)) {
+        for (int c = 0; c < image->components; c++)
+            split_halves(image, raster, c, count, planes[c], planes[image->components + c]);
+    } else if (tsr_image_outside_bits(image) == 0) {
+        for (int c = 0; c < image->components; c++) {
+            load_words(image, raster, c, count, planes[c]);
+            if (image->is_signed)
+                for (size_t i = 0; i < count; i++) planes[c][i] ^= (uint16_t)(1u << (image->bits_stored - 1));
+        }
+    } else {
+        /* The header says whether the bits above repeat the sign; some writers do it the other way. */
+        const size_t as_declared = split_components(image, raster, planes, count, model, image->is_signed);
+        if (as_declared == 0 || image->high_bit + 1 == image->bits_allocated) return;
+        const size_t otherwise = split_components(image, raster, planes, count, model, !image->is_signed);
+        if (otherwise >= as_declared) split_components(image, raster, planes, count, model, image->is_signed);
+    }
+}
+
+/* ---- Join ----------------------------------------------------------------------------------------------- */
+
+static void join_halves(const struct tsr_image *image, const uint16_t *high, const uint16_t *low, int component,
+                        size_t count, uint8_t *raster)
+{
+    const struct word_walk walk = walk_component(image, component, count);
+    for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
+        const uint32_t top = high[i] ^ (image->is_signed ? 0x8000u : 0u);
+        raster[byte_of_word(image, at, 0)] = (uint8_t)low[i];
+        raster[byte_of_word(image, at, 1)] = (uint8_t)(low[i] >> 8);
+        raster[byte_of_word(image, at, 2)] = (uint8_t)top;
+        raster[byte_of_word(image, at, 3)] = (uint8_t)(top >> 8);
+    }
+}
+
+void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, model->extends_sign);
+    if (image->bits_allocated == 1) memset(raster, 0, (size_t)((tsr_frame_bits(image) + 7) / 8));
+    for (int c = 0; c < image->components; c++) {
+        const int second = image->components + c;
+        if (tsr_has_halves(image)) {
+            join_halves(image, planes[c], planes[second], c, count, raster);
+            continue;
+        }
+        const bool has_outside = second < model->planes && model->plane[second].present;
+        for (size_t i = 0; i < count; i++)
+            planes[c][i] = (uint16_t)tsr_join_word(planes[c][i], has_outside ? planes[second][i] : 0u, layout);
+        store_words(image, planes[c], c, count, raster);
+    }
+}

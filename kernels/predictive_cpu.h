@@ -1,0 +1,84 @@
+/* Path P on the CPU: one tile of a plane at a time. FORMAT.md section 7.
+ *
+ * The encoder makes three passes over a plane, each parallel over tiles: predict (symbols and what their contexts
+ * depend on), count (symbols per cell; the model is then trained on the sums), code (words of the lanes). The
+ * decoder makes one. */
+#ifndef TSR_KERNELS_PREDICTIVE_CPU_H
+#define TSR_KERNELS_PREDICTIVE_CPU_H
+
+#include "frame_model.h"
+
+/* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
+struct tsr_symbol_planes {
+    uint16_t *value;     /* folded residual or length of the run */
+    uint8_t *symbol;     /* token of value; TSR_NO_SYMBOL inside a run */
+    uint8_t *level;      /* activity level, or TSR_INTERRUPTION_LEVEL */
+    uint16_t *intensity; /* intensity level */
+};
+
+enum {
+    TSR_NO_SYMBOL = 255,
+    TSR_INTERRUPTION_LEVEL = TSR_ACTIVITY_LEVELS, /* activity zero and not a run; level 0 is a run's start */
+    TSR_CONTEXT_LEVELS = TSR_ACTIVITY_LEVELS + 1
+};
+
+/* Symbols of a plane as training wants them; sums over tiles. */
+struct tsr_level_counts {
+    uint32_t activity[TSR_ACTIVITY_LEVELS]; /* coded samples by activity level, without the special tables */
+    uint32_t intensity[TSR_INTENSITY_LEVELS];
+};
+struct tsr_symbol_counts {
+    uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];
+    uint32_t cell[TSR_CELL_LIMIT][TSR_RESIDUAL_SYMBOLS];
+};
+
+/* Bytes of row buffers that predicting or decoding one tile of this size needs. */
+size_t tsr_predict_rows_bytes(int32_t tile_width);
+size_t tsr_decode_rows_bytes(int32_t tile_width, int lanes);
+
+/* Pass 1. samples: the plane, values 0 .. range-1. rows: tsr_predict_rows_bytes. counts is added to. */
+void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, struct tsr_symbol_planes out,
+                      struct tsr_level_counts *counts, void *rows);
+
+/* Groups of all levels under a model's cuts, as the table index of each context. */
+struct tsr_context_map {
+    uint8_t intensity_group[TSR_INTENSITY_LEVELS];
+    uint8_t cell[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels 1 .. TSR_ACTIVITY_LEVELS-1 */
+    uint8_t table[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS];
+};
+void tsr_map_cells(struct tsr_context_map *map, const struct tsr_residual_model *model);
+void tsr_map_tables(struct tsr_context_map *map, const struct tsr_residual_model *model);
+
+/* Pass 2, with the model's cuts known. counts is added to. */
+void tsr_count_tile(struct tsr_symbol_planes in, struct tsr_tile tile, const struct tsr_context_map *map,
+                    struct tsr_symbol_counts *counts);
+
+/* A codeword ready to be put: its bits, its length, and how many raw bits follow. */
+struct tsr_symbol_code {
+    uint16_t bits;
+    uint8_t length;
+    uint8_t raw_bits;
+};
+typedef struct tsr_symbol_code tsr_code_table[TSR_RUN_ALPHABET];
+void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model);
+
+/* Pass 3. Returns the payload's bytes, 0 if it would exceed capacity. */
+size_t tsr_code_tile(struct tsr_symbol_planes in, struct tsr_tile tile, const struct tsr_residual_model *model,
+                     const struct tsr_context_map *map, const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload,
+                     size_t capacity);
+
+/* All that decoding a plane's tiles needs of its model. */
+struct tsr_plane_decoder {
+    const struct tsr_residual_model *model;
+    struct tsr_context_map map;
+    uint8_t activity_low[512];  /* activity group of activities below 512 */
+    uint8_t activity_high[512]; /* of activity >> 6 from there on: levels are cut at multiples of 64 there */
+    struct tsr_huffman_decoder tables[TSR_MODEL_TABLES];
+};
+void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_residual_model *model);
+
+/* False where the payload is not that of a tile. samples beyond the tile are not touched. */
+bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const uint8_t *payload, size_t size, uint16_t *samples,
+                     struct tsr_tile tile, uint32_t range, void *rows);
+
+#endif

@@ -1,0 +1,165 @@
+/* What is chosen for whole planes; see the header. */
+#include "range_cpu.h"
+
+#include <string.h>
+
+#include "../entropy/code_cost.h"
+#include "../transform/median_edge.h"
+
+/* Samples that a choice looks at: every step-th row from the second on, without its first column. */
+enum { CHOICE_SAMPLES = 16384 };
+
+static uint32_t choice_step(uint32_t columns, uint32_t rows)
+{
+    const uint64_t step = (uint64_t)columns * rows / CHOICE_SAMPLES;
+    return step > 1 ? (uint32_t)step : 1;
+}
+
+static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
+{
+    return tsr_magnitude_cost((uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw)));
+}
+
+/* ---- Colour --------------------------------------------------------------------------------------------- */
+
+/* The three values at a place under a transform. */
+static void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour, int bits, int32_t out[3])
+{
+    for (int c = 0; c < 3; c++) out[c] = planes[c][at];
+    tsr_colour_forward(out, colour, bits);
+}
+
+static uint64_t colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
+{
+    const uint32_t step = choice_step(columns, rows);
+    uint64_t cost = 0;
+    for (uint32_t y = 1; y < rows; y += step) {
+        const size_t row = (size_t)y * columns, up = row - columns;
+        int32_t w[3], nw[3];
+        colour_at(planes, row, colour, bits, w);
+        colour_at(planes, up, colour, bits, nw);
+        for (uint32_t x = 1; x < columns; x++) {
+            int32_t here[3], n[3];
+            colour_at(planes, row + x, colour, bits, here);
+            colour_at(planes, up + x, colour, bits, n);
+            for (int c = 0; c < 3; c++) {
+                cost += residual_cost(here[c], w[c], n[c], nw[c]);
+                w[c] = here[c];
+                nw[c] = n[c];
+            }
+        }
+    }
+    return cost;
+}
+
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits)
+{
+    static const enum tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
+    enum tsr_colour best = TSR_COLOUR_NONE;
+    uint64_t least = colour_cost(planes, columns, rows, best, bits);
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        const uint64_t cost = colour_cost(planes, columns, rows, candidates[i], bits);
+        if (cost < least) {
+            least = cost;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits)
+{
+    if (colour == TSR_COLOUR_NONE) return;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3];
+        colour_at(planes, i, colour, bits, v);
+        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
+    }
+}
+
+void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits, bool clamp)
+{
+    if (colour == TSR_COLOUR_NONE) return;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3] = {planes[0][i], planes[1][i], planes[2][i]};
+        tsr_colour_inverse(v, colour, bits, clamp);
+        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
+    }
+}
+
+/* ---- Range ---------------------------------------------------------------------------------------------- */
+
+/* Bits that the description of the packed histogram takes. */
+static uint64_t description_bits(const struct tsr_range_work *work, uint32_t span)
+{
+    uint64_t bits = 0;
+    for (uint32_t v = 0; v < span;) {
+        uint32_t length = 1;
+        while (v + length < span && work->used[v + length] == work->used[v]) length++;
+        bits += (uint64_t)(2 * tsr_floor_log2(length) + 1);
+        v += length;
+    }
+    return bits;
+}
+
+/* True if indices into the values in use cost less than the values themselves, description included. */
+static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows, uint32_t minimum, uint32_t span,
+                         const struct tsr_range_work *work)
+{
+    const uint32_t step = choice_step(columns, rows);
+    uint64_t plain = 0, packed = 0, looked_at = 0;
+    for (uint32_t y = 1; y < rows; y += step) {
+        const uint16_t *row = plane + (size_t)y * columns, *up = row - columns;
+        for (uint32_t x = 1; x < columns; x++) {
+            plain += residual_cost(row[x], row[x - 1], up[x], up[x - 1]);
+            packed += residual_cost(work->index[row[x] - minimum], work->index[row[x - 1] - minimum],
+                                    work->index[up[x] - minimum], work->index[up[x - 1] - minimum]);
+        }
+        looked_at += columns - 1;
+    }
+    if (looked_at == 0 || packed >= plain) return false;
+    const uint64_t saved_bits = (plain - packed) / looked_at * ((uint64_t)columns * rows) >> TSR_COST_SHIFT;
+    return saved_bits > description_bits(work, span);
+}
+
+void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
+                      struct tsr_range_work *work)
+{
+    const size_t count = (size_t)columns * rows;
+    uint16_t low = UINT16_MAX, high = 0;
+    for (size_t i = 0; i < count; i++) {
+        low = plane[i] < low ? plane[i] : low;
+        high = plane[i] > high ? plane[i] : high;
+    }
+    model->minimum = low;
+    model->span = (uint32_t)(high - low) + 1;
+    model->range = model->span;
+    model->packed = false;
+    if (may_pack && model->span > 2) {
+        memset(work->used, 0, model->span);
+        for (size_t i = 0; i < count; i++) work->used[plane[i] - low] = 1;
+        uint32_t in_use = 0;
+        for (uint32_t v = 0; v < model->span; v++) {
+            work->index[v] = (uint16_t)in_use;
+            if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
+        }
+        /* A tenth of the values must be unused for the question to be worth its time. */
+        if (10 * (uint64_t)in_use <= 9 * (uint64_t)model->span &&
+            packing_pays(plane, columns, rows, low, model->span, work)) {
+            model->packed = true;
+            model->range = in_use;
+            for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
+            return;
+        }
+    }
+    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(plane[i] - low);
+}
+
+void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model)
+{
+    const uint32_t minimum = model->minimum;
+    if (model->packed)
+        for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + model->offset[plane[i]]);
+    else
+        for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + plane[i]);
+}

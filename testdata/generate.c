@@ -1,0 +1,5 @@
+/* placeholder: replaced by the generator */
+int main(void)
+{
+    return 0;
+}

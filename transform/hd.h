@@ -1,0 +1,80 @@
+/* Shared ground of the definitions: code that gcc (C11) and nvcc (C++17) both compile.
+ *
+ * Every stage of the codec is written once, as integer functions marked TSR_HD; the engines loop over
+ * them. No floating point: what these functions compute reaches the file. */
+#ifndef TSR_TRANSFORM_HD_H
+#define TSR_TRANSFORM_HD_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#define TSR_HD static __host__ __device__ __forceinline__
+#else
+#define TSR_HD static inline
+#endif
+
+/* A constant table that both sides can read: TSR_TABLE defines it, TSR_AT(name) is the array of the side
+ * that the code is compiled for. The values are the variadic part, without braces. */
+#if defined(__CUDACC__)
+#define TSR_TABLE(type, name, count, ...)                 \
+    static const type name##_host[count] = {__VA_ARGS__}; \
+    static __device__ const type name##_device[count] = {__VA_ARGS__}
+#else
+#define TSR_TABLE(type, name, count, ...) static const type name##_host[count] = {__VA_ARGS__}
+#endif
+#if defined(__CUDA_ARCH__)
+#define TSR_AT(name) name##_device
+#else
+#define TSR_AT(name) name##_host
+#endif
+
+/* Arithmetic shift right: floor(value / 2^shift), also for negative values. C leaves >> of a negative
+ * number to the implementation; gcc, clang and nvcc all shift arithmetically, and the static_assert
+ * stops a build where that is not so. */
+static_assert((-3 >> 1) == -2, "signed >> must be arithmetic");
+
+TSR_HD int32_t tsr_asr(int32_t value, int shift)
+{
+    return value >> shift;
+}
+
+TSR_HD int64_t tsr_asr64(int64_t value, int shift)
+{
+    return value >> shift;
+}
+
+/* floor(log2(value)) for value >= 1. */
+TSR_HD int tsr_floor_log2(uint32_t value)
+{
+#if defined(__CUDA_ARCH__)
+    return 31 - __clz((int)value);
+#else
+    return 31 - __builtin_clz(value);
+#endif
+}
+
+/* Number of bits needed to write value: 0 for 0, 1 for 1, 2 for 2 and 3, ... */
+TSR_HD int tsr_bit_width(uint32_t value)
+{
+    return value == 0 ? 0 : tsr_floor_log2(value) + 1;
+}
+
+TSR_HD int32_t tsr_min(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+TSR_HD int32_t tsr_max(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+TSR_HD int32_t tsr_abs(int32_t value)
+{
+    return value < 0 ? -value : value;
+}
+
+#endif
