@@ -73,7 +73,7 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, cons
 enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const struct tsr_proof *proof,
                                   struct tsr_error *error);
 
-/* Bytes so far of sections that the pixels cost: frames and tiles. */
+/* Bytes that the pixels cost: all but the blobs. */
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
 /* ---- Reader ---------------------------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ const struct tsr_header *tsr_container_header(const struct tsr_container_reader 
 /* The first part of the file that is damaged but stands elsewhere too, as a word; NULL if all are whole. */
 const char *tsr_container_damage(const struct tsr_container_reader *reader);
 
-/* Bytes of frame and tile sections. */
+/* Bytes that the pixels cost: all but the blobs. */
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader);
 
 /* Number of sections behind the header. */

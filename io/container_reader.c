@@ -339,10 +339,9 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
 {
-    uint64_t bytes = 0;
+    uint64_t bytes = tsr_input_size(reader->input);
     for (size_t i = 0; i < reader->place_count; i++)
-        if (reader->places[i].type == TSR_SECTION_FRAME || reader->places[i].type == TSR_SECTION_TILE)
-            bytes += reader->places[i].length;
+        if (reader->places[i].type == TSR_SECTION_BLOB) bytes -= reader->places[i].length;
     return bytes;
 }
 

@@ -19,7 +19,7 @@ struct tsr_container_writer {
     struct tsr_header header;
     struct entry *entries;
     size_t entry_count, entry_capacity;
-    uint64_t payload_bytes;
+    uint64_t blob_bytes;
     uint32_t frames;     /* put so far */
     uint32_t tiles;      /* of the last frame, put so far */
     uint8_t *compressed; /* a blob's chunk */
@@ -47,7 +47,7 @@ static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_sect
     TSR_TRY(tsr_output_write(w->output, check, sizeof check, error));
 
     const uint64_t length = head_size + body + sizeof check;
-    if (type == TSR_SECTION_FRAME || type == TSR_SECTION_TILE) w->payload_bytes += length;
+    if (type == TSR_SECTION_BLOB) w->blob_bytes += length;
     if (w->entry_count == w->entry_capacity) {
         const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
         struct entry *grown = realloc(w->entries, capacity * sizeof *grown);
@@ -196,5 +196,5 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
 
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer)
 {
-    return writer->payload_bytes;
+    return tsr_output_size(writer->output) - writer->blob_bytes;
 }

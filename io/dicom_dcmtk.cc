@@ -55,6 +55,12 @@ tsr_dicom_syntax syntax_of(const char *uid, const DcmXfer &read_as)
     return native_uid && read_as.isNotEncapsulated() ? TSR_DICOM_NATIVE : TSR_DICOM_OTHER;
 }
 
+double real_of(DcmItem &item, const DcmTagKey &tag, double otherwise)
+{
+    Float64 value;
+    return item.findAndGetFloat64(tag, value).good() ? value : otherwise;
+}
+
 void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
 {
     const DcmXfer read_as(dataset.getOriginalXfer());
@@ -69,6 +75,10 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     dicom->bits_stored = number_of(dataset, DCM_BitsStored);
     dicom->high_bit = number_of(dataset, DCM_HighBit);
     dicom->representation = number_of(dataset, DCM_PixelRepresentation);
+    dicom->slope = real_of(dataset, DCM_RescaleSlope, 1);
+    dicom->intercept = real_of(dataset, DCM_RescaleIntercept, 0);
+    dicom->window_center = real_of(dataset, DCM_WindowCenter, 0);
+    dicom->window_width = real_of(dataset, DCM_WindowWidth, 0);
     text_of(dataset, DCM_PhotometricInterpretation, dicom->photometric, sizeof dicom->photometric);
     text_of(dataset, DCM_Modality, dicom->modality, sizeof dicom->modality);
     text_of(dataset, DCM_SOPClassUID, dicom->sop_class, sizeof dicom->sop_class);

@@ -29,6 +29,8 @@ struct tsr_dicom {
     uint64_t value_offset;   /* behind tag, VR and length of the element where reading stopped: the pixel
                               * data, an element above it, or the end */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
+    /* For showing samples: value = slope * sample + intercept, window of values; width 0: there is none. */
+    double slope, intercept, window_center, window_width;
     char photometric[20], modality[20], sop_class[TSR_DICOM_UID_BYTES];
 };
 

@@ -92,6 +92,7 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
         return e->status != TSR_OK ? e->status : tsr_fail(e->error, TSR_ERROR_CORRUPT, "libpng: %s", e->message);
     }
     png_set_write_fn(png, e, take_bytes, flush_nothing);
+    if (!e->idat_only) png_set_compression_level(png, 9);
     png_set_IHDR(png, info, image->columns, image->rows, image->bits_stored, colour_type,
                  interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);

@@ -42,6 +42,7 @@ struct outcome {
     enum tsr_status status;
     struct tsr_error error;
     struct tsr_file_report report;
+    void *more; /* a verb's own results, freed with free() */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). */
@@ -54,10 +55,16 @@ void free_tasks(struct task_list *list);
 /* The folders that an output needs. */
 enum tsr_status make_folders(const char *path, struct tsr_error *error);
 
-/* run.c: calls work for all tasks, several at once, and reports them in their order. Returns the exit status. */
-typedef enum tsr_status task_work(struct tsr_engine *engine, const struct options *options, const struct task *task,
-                                  struct outcome *outcome);
-int run_tasks(const struct options *options, struct task_list *list, task_work *work);
+/* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
+ * Returns the exit status. */
+struct task_work {
+    enum tsr_status (*work)(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                            struct outcome *outcome);
+    void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
+    void (*summary)(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
+                    double wall_s);
+};
+int run_tasks(const struct options *options, const struct task_work *work);
 
 /* report.c */
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);

@@ -1,6 +1,4 @@
 /* tessera compress */
-#include <stdio.h>
-
 #include "cli.h"
 
 static enum tsr_status compress_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
@@ -11,13 +9,6 @@ static enum tsr_status compress_task(struct tsr_engine *engine, const struct opt
 
 int compress_verb(const struct options *options)
 {
-    struct task_list list;
-    struct tsr_error error;
-    int status = list_tasks(options, &list, &error);
-    if (status == TSR_OK)
-        status = run_tasks(options, &list, compress_task);
-    else
-        say_error(&error);
-    free_tasks(&list);
-    return status;
+    static const struct task_work work = {compress_task, report_file, report_summary};
+    return run_tasks(options, &work);
 }

@@ -1,4 +1,4 @@
-/* tessera decompress, tessera test */
+/* tessera decompress, and tessera test, which is the same without outputs. */
 #include "cli.h"
 
 static enum tsr_status restore_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
@@ -7,25 +7,13 @@ static enum tsr_status restore_task(struct tsr_engine *engine, const struct opti
     return tsr_decompress_file(engine, task->input, task->output, options->force, &outcome->report, &outcome->error);
 }
 
-static int restore(const struct options *options)
-{
-    struct task_list list;
-    struct tsr_error error;
-    int status = list_tasks(options, &list, &error);
-    if (status == TSR_OK)
-        status = run_tasks(options, &list, restore_task);
-    else
-        say_error(&error);
-    free_tasks(&list);
-    return status;
-}
-
 int decompress_verb(const struct options *options)
 {
-    return restore(options);
+    static const struct task_work work = {restore_task, report_file, report_summary};
+    return run_tasks(options, &work);
 }
 
 int test_verb(const struct options *options)
 {
-    return restore(options); /* without outputs */
+    return decompress_verb(options);
 }

@@ -15,7 +15,7 @@ struct running {
     struct tsr_engine *engine;
     const struct options *options;
     const struct task_list *list;
-    task_work *work;
+    const struct task_work *work;
     struct outcome *outcomes;
     bool *done;
     size_t reported; /* tasks before this one are reported */
@@ -74,7 +74,7 @@ static void run_task(void *context, unsigned index)
                  task->reason ? task->reason : tsr_status_name(task->status));
     } else {
         if (task->output) outcome->status = make_folders(task->output, &outcome->error);
-        if (outcome->status == TSR_OK) outcome->status = r->work(r->engine, r->options, task, outcome);
+        if (outcome->status == TSR_OK) outcome->status = r->work->work(r->engine, r->options, task, outcome);
     }
     pthread_mutex_lock(&r->lock);
     r->done[index] = true;
@@ -84,7 +84,7 @@ static void run_task(void *context, unsigned index)
     r->bytes_out += outcome->report.bytes_out;
     if (r->done[r->reported]) clear_progress(r);
     while (r->reported < r->list->count && r->done[r->reported]) {
-        report_file(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
+        r->work->report(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
         r->reported++;
     }
     show_progress(r);
@@ -98,7 +98,7 @@ static int exit_status(const struct running *r)
     return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
-int run_tasks(const struct options *options, struct task_list *list, task_work *work)
+static int run_list(const struct options *options, const struct task_list *list, const struct task_work *work)
 {
     struct running r = {0};
     r.options = options;
@@ -117,14 +117,29 @@ int run_tasks(const struct options *options, struct task_list *list, task_work *
         r.start = seconds();
         tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
         clear_progress(&r);
-        report_summary(options, list, r.outcomes, seconds() - r.start);
+        work->summary(options, list, r.outcomes, seconds() - r.start);
         status = exit_status(&r);
     } else {
         fprintf(stderr, "tessera: no memory or threads for %zu files\n", list->count);
     }
+    for (size_t i = 0; r.outcomes && i < list->count; i++) free(r.outcomes[i].more);
     pthread_mutex_destroy(&r.lock);
     tsr_engine_destroy(r.engine);
     free(r.outcomes);
     free(r.done);
+    return status;
+}
+
+int run_tasks(const struct options *options, const struct task_work *work)
+{
+    struct task_list list;
+    struct tsr_error error;
+    error.offset = TSR_NO_OFFSET;
+    int status = list_tasks(options, &list, &error);
+    if (status == TSR_OK)
+        status = run_list(options, &list, work);
+    else
+        say_error(&error);
+    free_tasks(&list);
     return status;
 }
