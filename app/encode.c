@@ -153,19 +153,32 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     return TSR_OK;
 }
 
+/* A lossy copy says in its header what it has lost, which is known at the end. */
+static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
+                                          struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    const double native = (double)tsr_frame_bits(image) * image->frames / 8;
+    const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
+    TSR_TRY(e->source->ops->derive(e->source, original, ratio, error));
+    return copy_blob(e, TSR_BLOB_PREFIX, error);
+}
+
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                            struct tsr_proof *proof, uint64_t *payload_bytes, struct tsr_error *error)
 {
     struct encoding e = {0};
     e.engine = engine;
     e.source = source;
+    const bool derived = source->header.coding.lossy && source->ops->derive;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = tsr_container_begin(output, &source->header, &e.writer, error);
-    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
+    if (status == TSR_OK && derived) status = put_derived_prefix(&e, &proof->original, error);
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
         proof->samples = tsr_hasher_result128(&e.frames);

@@ -75,6 +75,10 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     const int32_t lowest = tsr_lowest_qp(image->bits_stored);
     if (coding->qp_eighths < lowest) coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
     source->header.exact = false;
+    if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
+        source->header.restore = TSR_RESTORE_SPLICE;
+        source->header.parameter_count = 0;
+    }
     return TSR_OK;
 }
 

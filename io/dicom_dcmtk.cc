@@ -1,13 +1,18 @@
 /* DICOM through DCMTK: the one C++ file. No exception leaves it. */
 #include "dicom_file.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include <dcmtk/config/osconfig.h>
 #include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmdata/dcistrmb.h>
 #include <dcmtk/dcmdata/dcistrmf.h>
+#include <dcmtk/dcmdata/dcostrmb.h>
+#include <dcmtk/dcmdata/dcwcache.h>
 #include <dcmtk/oflog/oflog.h>
 
 namespace
@@ -149,7 +154,128 @@ tsr_status describe_dataset(void *context)
     return TSR_OK;
 }
 
+/* ---- Lossy copies ---- */
+
+/* Appends a value to a multi-valued element, or creates it. */
+OFCondition append_value(DcmItem &item, const DcmTagKey &tag, const char *value)
+{
+    OFString values;
+    item.findAndGetOFStringArray(tag, values);
+    if (!values.empty()) values += '\\';
+    values += value;
+    return item.putAndInsertOFStringArray(tag, values);
+}
+
+/* The first value of Image Type becomes DERIVED, the others stay. */
+OFCondition mark_derived(DcmItem &item)
+{
+    OFString type;
+    item.findAndGetOFStringArray(DCM_ImageType, type);
+    const size_t end = type.find('\\');
+    const OFString rest = end == OFString_npos ? OFString("\\SECONDARY") : type.substr(end);
+    return item.putAndInsertOFStringArray(DCM_ImageType, OFString("DERIVED") + rest);
+}
+
+OFCondition set_derivation(DcmDataset &dataset, const tsr_derivation &derivation)
+{
+    char ratio[17];
+    std::snprintf(ratio, sizeof ratio, "%.4g", derivation.ratio);
+    OFCondition result = dataset.putAndInsertString(DCM_LossyImageCompression, "01");
+    if (result.good()) result = append_value(dataset, DCM_LossyImageCompressionRatio, ratio);
+    if (result.good()) result = append_value(dataset, DCM_LossyImageCompressionMethod, "TESSERA");
+    if (result.good()) result = mark_derived(dataset);
+    if (result.good()) result = dataset.putAndInsertString(DCM_SOPInstanceUID, derivation.uid);
+    OFString text;
+    dataset.findAndGetOFStringArray(DCM_DerivationDescription, text);
+    if (!text.empty()) text += "; ";
+    text += OFString("coded with loss by Tessera, ratio ") + ratio;
+    if (result.good() && text.length() <= 1024)
+        result = dataset.putAndInsertOFStringArray(DCM_DerivationDescription, text);
+    return result;
+}
+
+/* Writes an object in a transfer syntax, as often as the stream's buffer fills. */
+OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
+{
+    std::vector<uint8_t> buffer(1 << 16);
+    DcmOutputBufferStream stream(buffer.data(), static_cast<offile_off_t>(buffer.size()));
+    DcmWriteCache cache;
+    object.transferInit();
+    OFCondition result = EC_Normal;
+    do {
+        result = object.write(stream, syntax, EET_ExplicitLength, &cache);
+        void *filled = nullptr;
+        offile_off_t length = 0;
+        stream.flushBuffer(filled, length);
+        const uint8_t *bytes = static_cast<const uint8_t *>(filled);
+        out.insert(out.end(), bytes, bytes + length);
+    } while (result == EC_StreamNotifyClient);
+    object.transferEnd();
+    return result;
+}
+
+struct derive_job {
+    const char *path;
+    const tsr_derivation *derivation;
+    uint8_t **bytes;
+    size_t *size;
+    tsr_error *error;
+};
+
+tsr_status derive(void *context)
+{
+    derive_job &job = *static_cast<derive_job *>(context);
+    DcmInputFileStream stream(job.path);
+    DcmFileFormat file;
+    file.transferInit();
+    OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    file.transferEnd();
+    DcmDataset &dataset = *file.getDataset();
+    DcmMetaInfo &meta = *file.getMetaInfo();
+    /* Reading stops at the pixel data's tag, or has taken an element above it along: that stays behind the pixels. */
+    while (dataset.card() > 0 && dataset.getElement(dataset.card() - 1)->getTag() >= DCM_PixelData)
+        delete dataset.remove(dataset.card() - 1);
+    E_TransferSyntax syntax = dataset.getOriginalXfer();
+    const bool has_meta = meta.card() > 0;
+    if (syntax == EXS_DeflatedLittleEndianExplicit) {
+        syntax = EXS_LittleEndianExplicit;
+        if (result.good())
+            result = meta.putAndInsertString(DCM_TransferSyntaxUID, UID_LittleEndianExplicitTransferSyntax);
+    }
+    if (result.good()) result = set_derivation(dataset, *job.derivation);
+    if (result.good() && has_meta)
+        result = meta.putAndInsertString(DCM_MediaStorageSOPInstanceUID, job.derivation->uid);
+    std::vector<uint8_t> out;
+    if (result.good() && has_meta)
+        result = meta.computeGroupLengthAndPadding(EGL_recalcGL, EPD_noChange, META_HEADER_DEFAULT_TRANSFERSYNTAX,
+                                                   EET_ExplicitLength);
+    if (result.good() && has_meta) result = write_object(meta, META_HEADER_DEFAULT_TRANSFERSYNTAX, out);
+    if (result.good())
+        result = dataset.computeGroupLengthAndPadding(EGL_recalcGL, EPD_noChange, syntax, EET_ExplicitLength);
+    if (result.good()) result = write_object(dataset, syntax, out);
+    if (result.bad())
+        return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK cannot write its lossy header: %s", result.text());
+    *job.bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
+    if (!*job.bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", out.size());
+    std::memcpy(*job.bytes, out.data(), out.size());
+    *job.size = out.size();
+    return TSR_OK;
+}
+
 } // namespace
+
+extern "C" tsr_status tsr_dicom_derive(const char *path, const tsr_derivation *derivation, uint8_t **bytes,
+                                       size_t *size, tsr_error *error)
+{
+    silence();
+    *bytes = nullptr;
+    const OFBool correct = dcmEnableAutomaticInputDataCorrection.get();
+    dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* odd values stay as they are */
+    derive_job job = {path, derivation, bytes, size, error};
+    const tsr_status status = guarded(error, derive, &job);
+    dcmEnableAutomaticInputDataCorrection.set(correct);
+    return status;
+}
 
 extern "C" tsr_status tsr_dicom_describe_file(const char *path, tsr_dicom *dicom, tsr_error *error)
 {

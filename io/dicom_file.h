@@ -40,6 +40,19 @@ enum tsr_status tsr_dicom_describe_file(const char *path, struct tsr_dicom *dico
 enum tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
 
+/* What a DICOM object says of itself once its samples were coded with loss. */
+struct tsr_derivation {
+    char uid[TSR_DICOM_UID_BYTES]; /* new SOP Instance UID */
+    double ratio;                  /* of compression */
+};
+
+/* The bytes of a file in front of its pixel data's element, rewritten for a lossy copy: Lossy Image Compression 01, the
+ * ratio and the method appended to those that are there, Image Type DERIVED, a new SOP Instance UID, a derivation
+ * description. Deflated files become explicit little endian. *bytes is allocated. Errors: TSR_ERROR_CORRUPT,
+ * TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_derive(const char *path, const struct tsr_derivation *derivation, uint8_t **bytes,
+                                 size_t *size, struct tsr_error *error);
+
 #ifdef __cplusplus
 }
 #endif

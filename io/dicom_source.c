@@ -1,4 +1,4 @@
-/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1 and 4.2. */
+/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1, 4.2 and 4.5. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +27,25 @@ bool tsr_dicom_is(const uint8_t *head, size_t size)
 
 /* The pixel data's element as the file has it. */
 struct element {
+    uint8_t head[12]; /* tag, VR, length */
+    size_t head_size;
     bool is_bytes; /* VR is OB */
     uint32_t length;
+};
+
+struct dicom_source {
+    struct tsr_source base;
+    struct tsr_source *splice; /* its prefix ends in the element's head */
+    uint8_t *inflated;         /* of a deflated file: what the splice reads, else NULL */
+    struct element element;
+    uint8_t *derived; /* the prefix of a lossy copy, NULL until it is asked for */
 };
 
 /* Looks at the bytes before the value: tag, VR, length. */
 static enum tsr_status read_element(struct tsr_input *input, const struct tsr_dicom *dicom, struct element *element,
                                     struct tsr_error *error)
 {
-    uint8_t head[12];
+    uint8_t *head = element->head;
     const uint8_t *tag = dicom->big_endian ? pixel_data_big : pixel_data_little;
     const uint64_t at = dicom->value_offset;
     const size_t size = dicom->explicit_vr ? 12 : 8;
@@ -44,6 +54,7 @@ static enum tsr_status read_element(struct tsr_input *input, const struct tsr_di
     if (memcmp(head, tag, 4) != 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
     if (dicom->explicit_vr && memcmp(head + 4, "OB", 2) != 0 && memcmp(head + 4, "OW", 2) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %.2s", (const char *)head + 4);
+    element->head_size = size;
     element->is_bytes = dicom->explicit_vr && memcmp(head + 4, "OB", 2) == 0;
     const uint8_t *length = head + size - 4;
     element->length = dicom->big_endian
@@ -97,64 +108,132 @@ static void object_to_loss(const struct tsr_dicom *dicom, struct tsr_source *sou
     }
 }
 
-/* A native data set in input, which is the file or what a deflated one inflates to. */
-static enum tsr_status open_native(struct tsr_input *input, bool owns_input, const struct tsr_dicom *dicom,
+static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                 size_t size, struct tsr_error *error)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    if (blob != TSR_BLOB_PREFIX || !s->derived)
+        return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
+    memcpy(buffer, s->derived + offset, size);
+    return TSR_OK;
+}
+
+static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    struct tsr_source *splice = ((struct dicom_source *)source)->splice;
+    return splice->ops->read_frame(splice, frame, raster, error);
+}
+
+/* A number of 128 bits, most significant byte first, in decimal digits. */
+static void put_decimal(const uint8_t number[16], char digits[40])
+{
+    uint8_t rest[16];
+    char reversed[40];
+    size_t count = 0, at = 0;
+    memcpy(rest, number, sizeof rest);
+    bool more = true;
+    while (more) {
+        unsigned remainder = 0;
+        more = false;
+        for (size_t i = 0; i < sizeof rest; i++) {
+            remainder = remainder << 8 | rest[i];
+            rest[i] = (uint8_t)(remainder / 10);
+            remainder %= 10;
+            more = more || rest[i] != 0;
+        }
+        reversed[count++] = (char)('0' + remainder);
+    }
+    while (count > 0) digits[at++] = reversed[--count];
+    digits[at] = '\0';
+}
+
+/* The UID of a lossy copy: 2.25.N (PS3.5 B.2), with N the XXH3-128 of the original's hash and the coding, so that the
+ * same input and options give the same bytes. */
+static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
+                       char uid[TSR_DICOM_UID_BYTES])
+{
+    uint8_t seed[16 + 6];
+    char digits[40];
+    const uint32_t qp = (uint32_t)coding->qp_eighths;
+    memcpy(seed, original->bytes, 16);
+    seed[16] = (uint8_t)coding->path;
+    seed[17] = (uint8_t)coding->coder;
+    for (int i = 0; i < 4; i++) seed[18 + i] = (uint8_t)(qp >> 8 * i);
+    const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
+    put_decimal(hash.bytes, digits);
+    snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
+}
+
+static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
+                              struct tsr_error *error)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    struct tsr_derivation derivation;
+    uint8_t *dataset = NULL;
+    size_t size = 0;
+    derive_uid(original, &source->header.coding, derivation.uid);
+    derivation.ratio = ratio;
+    TSR_TRY(tsr_dicom_derive(tsr_input_name(source->input), &derivation, &dataset, &size, error));
+    uint8_t *derived = realloc(dataset, size + s->element.head_size);
+    if (!derived) {
+        free(dataset);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", size);
+    }
+    memcpy(derived + size, s->element.head, s->element.head_size);
+    s->derived = derived;
+    source->blob_size[TSR_BLOB_PREFIX] = size + s->element.head_size;
+    return TSR_OK;
+}
+
+static void close_dicom(struct tsr_source *source)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    tsr_source_close(s->splice);
+    free(s->inflated);
+    free(s->derived);
+    free(s);
+}
+
+static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom};
+
+/* A native data set in input, which is the file, or bytes that a deflated one inflates to: those are taken over. */
+static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct tsr_dicom *dicom,
                                    struct tsr_header *header, struct tsr_source **source, struct tsr_error *error)
 {
-    struct element element = {0};
+    struct dicom_source *s = calloc(1, sizeof *s);
     struct tsr_image *image = &header->image;
-    enum tsr_status status = read_element(input, dicom, &element, error);
+    enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    if (status == TSR_OK) status = read_element(input, dicom, &s->element, error);
     if (status == TSR_OK) status = describe(dicom, image, error);
     if (status == TSR_OK) {
         /* OW is swapped as words, whatever the samples are; frames of odd length cannot be told apart then and are
          * coded in the order of the file. */
         image->swapped =
-            dicom->big_endian && !element.is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+            dicom->big_endian && !s->element.is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
         const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
-        if (bytes > element.length)
+        if (bytes > s->element.length)
             status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %u bytes and its header speaks of %llu",
-                              element.length, (unsigned long long)bytes);
+                              s->element.length, (unsigned long long)bytes);
+    }
+    if (status == TSR_OK) {
+        status = tsr_splice_open(input, inflated != NULL, header, dicom->value_offset, &s->splice, error);
+    } else if (inflated) {
+        tsr_input_close(input);
     }
     if (status != TSR_OK) {
-        if (owns_input) tsr_input_close(input);
+        free(inflated);
+        free(s);
         return status;
     }
-    TSR_TRY(tsr_splice_open(input, owns_input, header, dicom->value_offset, source, error));
-    object_to_loss(dicom, *source);
+    s->base = *s->splice;
+    s->base.ops = &dicom_ops;
+    s->inflated = inflated;
+    object_to_loss(dicom, &s->base);
+    *source = &s->base;
     return TSR_OK;
 }
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
-
-/* An input that owns its bytes. */
-struct inflated_source {
-    struct tsr_source base;
-    struct tsr_source *splice;
-    uint8_t *bytes;
-};
-
-static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
-                                 size_t size, struct tsr_error *error)
-{
-    struct tsr_source *splice = ((struct inflated_source *)source)->splice;
-    return splice->ops->read_blob(splice, blob, offset, buffer, size, error);
-}
-
-static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
-{
-    struct tsr_source *splice = ((struct inflated_source *)source)->splice;
-    return splice->ops->read_frame(splice, frame, raster, error);
-}
-
-static void close_inflated(struct tsr_source *source)
-{
-    struct inflated_source *s = (struct inflated_source *)source;
-    tsr_source_close(s->splice);
-    free(s->bytes);
-    free(s);
-}
-
-static const struct tsr_source_ops inflated_ops = {read_blob, read_frame, close_inflated};
 
 /* The restore's parameters: where the stream begins (varint), the level, and the bytes behind the stream with their
  * number in front. FORMAT.md 4.2. */
@@ -216,8 +295,6 @@ static enum tsr_status open_deflated(struct tsr_input *input, uint64_t dataset_o
     struct tsr_dicom dicom;
     uint8_t *bytes = NULL;
     size_t size = 0;
-    struct tsr_source *splice = NULL;
-    struct inflated_source *s = NULL;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_DEFLATED;
@@ -225,28 +302,17 @@ static enum tsr_status open_deflated(struct tsr_input *input, uint64_t dataset_o
     TSR_TRY(inflate_file(input, dataset_offset, &header, &bytes, &size, error));
     enum tsr_status status =
         tsr_dicom_describe_dataset(bytes + dataset_offset, size - (size_t)dataset_offset, &dicom, error);
+    struct tsr_input *inflated = NULL;
     if (status == TSR_OK) {
         dicom.value_offset += dataset_offset;
-        struct tsr_input *inflated = tsr_input_from_memory(bytes, size, tsr_input_name(input));
-        s = calloc(1, sizeof *s);
-        if (inflated && s) {
-            status = open_native(inflated, true, &dicom, &header, &splice, error);
-        } else {
-            tsr_input_close(inflated);
-            status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-        }
+        inflated = tsr_input_from_memory(bytes, size, tsr_input_name(input));
+        if (!inflated) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     }
     if (status != TSR_OK) {
-        free(s);
         free(bytes);
         return status;
     }
-    s->base = *splice;
-    s->base.ops = &inflated_ops;
-    s->splice = splice;
-    s->bytes = bytes;
-    *source = &s->base;
-    return TSR_OK;
+    return open_native(inflated, bytes, &dicom, &header, source, error);
 }
 
 /* ---- All -------------------------------------------------------------------------------------------------- */
@@ -265,7 +331,7 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
         header.kind = TSR_KIND_DICOM;
         header.restore = TSR_RESTORE_SPLICE;
         header.exact = true;
-        return open_native(input, false, &dicom, &header, source, error);
+        return open_native(input, NULL, &dicom, &header, source, error);
     case TSR_DICOM_DEFLATED:
         return open_deflated(input, dicom.dataset_offset, source, error);
     default:

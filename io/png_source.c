@@ -57,7 +57,7 @@ static void close_png(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops png_ops = {read_blob, read_frame, close_png};
+static const struct tsr_source_ops png_ops = {read_blob, read_frame, NULL, close_png};
 
 static uint32_t read_u32(const uint8_t *bytes)
 {

@@ -26,7 +26,7 @@ static void close_verbatim(struct tsr_source *source)
     free(source);
 }
 
-static const struct tsr_source_ops verbatim_ops = {read_verbatim, no_frame, close_verbatim};
+static const struct tsr_source_ops verbatim_ops = {read_verbatim, no_frame, NULL, close_verbatim};
 
 static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind, const char *reason,
                                      struct tsr_source **source, struct tsr_error *error)

@@ -13,6 +13,10 @@ struct tsr_source_ops {
                                  size_t size, struct tsr_error *error);
     /* A frame's raster, from the first bit of the first byte; spare bits of the last byte are 0. */
     enum tsr_status (*read_frame)(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error);
+    /* Makes the prefix that of a lossy copy: afterwards blob_size and read_blob give the new one. original: the hash of
+     * the input; ratio: native samples to their payload. NULL: lossy copies have the same prefix. */
+    enum tsr_status (*derive)(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
+                              struct tsr_error *error);
     void (*close)(struct tsr_source *source);
 };
 

@@ -53,7 +53,7 @@ static void close_splice(struct tsr_source *source)
     free(s);
 }
 
-static const struct tsr_source_ops splice_ops = {read_blob, read_frame, close_splice};
+static const struct tsr_source_ops splice_ops = {read_blob, read_frame, NULL, close_splice};
 
 /* The bits of the last raster byte that belong to no sample are the restore's parameter. FORMAT.md 4.1. */
 static enum tsr_status keep_spare_bits(struct splice_source *s, uint64_t total_bits, struct tsr_error *error)

@@ -322,7 +322,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 
     tsr_split_raster(image, job->raster, space.planes, model);
     if (image->components >= 3) {
-        model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, tsr_sample_bits(image));
+        model->colour =
+            tsr_choose_colour(space.planes, image->columns, image->rows, tsr_sample_bits(image), coding->lossy);
         tsr_apply_colour(space.planes, count, model->colour, tsr_sample_bits(image));
     }
     for (int p = 0; p < model->planes; p++) {

@@ -52,12 +52,27 @@ static uint64_t colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t 
     return cost;
 }
 
-enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits)
+/* Differences of 16-bit components may wrap. A wrapped one must not be coded with loss: a small error at the seam would
+ * become one of the whole range. */
+static bool colour_wraps(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits)
+{
+    if (tsr_chroma_bits(bits) > bits) return false;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3];
+        colour_at(planes, i, colour, bits, v);
+        tsr_colour_inverse(v, colour, bits, true);
+        if (v[0] != planes[0][i] || v[1] != planes[1][i] || v[2] != planes[2][i]) return true;
+    }
+    return false;
+}
+
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy)
 {
     static const enum tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     enum tsr_colour best = TSR_COLOUR_NONE;
     uint64_t least = colour_cost(planes, columns, rows, best, bits);
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        if (lossy && colour_wraps(planes, (size_t)columns * rows, candidates[i], bits)) continue;
         const uint64_t cost = colour_cost(planes, columns, rows, candidates[i], bits);
         if (cost < least) {
             least = cost;

@@ -14,8 +14,9 @@ struct tsr_range_work {
     uint16_t index[65536]; /* of each offset in use */
 };
 
-/* The transform of three planes of rows x columns values of so many bits that costs least. */
-enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits);
+/* The transform of three planes of rows x columns values of so many bits that costs least; if lossy, among those whose
+ * differences do not wrap. */
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy);
 
 /* Applies it, in place, and its inverse. */
 void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits);
