@@ -1,0 +1,293 @@
+/* DICOM: images of many modalities, every way to write pixels natively, and files with something odd about them. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "testdata_bytes.h"
+#include "testdata_dicom.h"
+#include "testdata_scene.h"
+#include "testdata_sets.h"
+
+/* Values of the elements that are too long to be written here: ramps of numbers. */
+enum { LUT_SIZE = 256, NUMBER_TEXT = 7, ICON_SIDE = 8 };
+static char lut_red[LUT_SIZE * NUMBER_TEXT], lut_green[LUT_SIZE * NUMBER_TEXT], lut_blue[LUT_SIZE * NUMBER_TEXT];
+static char icon_pixels[ICON_SIDE * ICON_SIDE * NUMBER_TEXT];
+
+/* "first\first + step\..." */
+static void write_numbers(char *text, int count, int first, int step)
+{
+    for (int i = 0; i < count; i++) text += sprintf(text, "%s%d", i > 0 ? "\\" : "", first + i * step);
+}
+
+static const struct dicom_element ct_elements[] = {
+    {0x00080008, "CS", "ORIGINAL\\PRIMARY\\AXIAL", NULL},
+    {0x00180060, "DS", "120", NULL},
+    {0x00280120, "SS", "-2000", NULL},
+    {0x00281050, "DS", "40", NULL},
+    {0x00281051, "DS", "400", NULL},
+    {0x00281052, "DS", "0", NULL},
+    {0x00281053, "DS", "1", NULL},
+    {0},
+};
+static const struct dicom_element unsigned_ct_elements[] = {
+    {0x00281050, "DS", "40\\-600", NULL},
+    {0x00281051, "DS", "400\\1500", NULL},
+    {0x00281052, "DS", "-1024", NULL},
+    {0x00281053, "DS", "1", NULL},
+    {0},
+};
+static const struct dicom_element mr_elements[] = {
+    {0x00180020, "CS", "GR", NULL},  {0x00180080, "DS", "2000", NULL}, {0x00180081, "DS", "2.5", NULL},
+    {0x00281050, "DS", "450", NULL}, {0x00281051, "DS", "900", NULL},  {0},
+};
+static const struct dicom_element overlay_elements[] = {
+    {0x00281052, "DS", "-1024", NULL}, {0x00281053, "DS", "1", NULL},  {0x60000010, "US", "128", NULL},
+    {0x60000011, "US", "128", NULL},   {0x60000040, "CS", "G", NULL},  {0x60000050, "SS", "1\\1", NULL},
+    {0x60000100, "US", "16", NULL},    {0x60000102, "US", "12", NULL}, {0},
+};
+static const struct dicom_element breast_elements[] = {
+    {0x00080068, "CS", "FOR PRESENTATION", NULL},
+    {0x00181164, "DS", "0.25\\0.25", NULL},
+    {0x00200062, "CS", "R", NULL},
+    {0x00185101, "CS", "CC", NULL},
+    {0x00281050, "DS", "2000", NULL},
+    {0x00281051, "DS", "4000", NULL},
+    {0},
+};
+static const struct dicom_element palette_elements[] = {
+    {0x00281101, "US", "256\\0\\16", NULL},
+    {0x00281102, "US", "256\\0\\16", NULL},
+    {0x00281103, "US", "256\\0\\16", NULL},
+    {0x00281201, "OW", lut_red, NULL},
+    {0x00281202, "OW", lut_green, NULL},
+    {0x00281203, "OW", lut_blue, NULL},
+    {0},
+};
+static const struct dicom_element nuclear_elements[] = {
+    {0x00080008, "CS", "ORIGINAL\\PRIMARY\\TOMO\\EMISSION", NULL},
+    {0x00280009, "AT", "0x00900054", NULL},
+    {0x00540090, "US", "1\\2\\3\\4\\5\\6\\7\\8", NULL},
+    {0},
+};
+static const struct dicom_element dose_elements[] = {
+    {0x00280009, "AT", "0x000c3004", NULL},
+    {0x30040002, "CS", "GY", NULL},
+    {0x30040004, "CS", "PHYSICAL", NULL},
+    {0x3004000a, "CS", "PLAN", NULL},
+    {0x3004000c, "DS", "0\\3\\6\\9\\12\\15\\18\\21\\24\\27\\30\\33", NULL},
+    {0x3004000e, "DS", "3.2e-08", NULL},
+    {0},
+};
+static const struct dicom_element segment_code[] = {
+    {0x00080100, "SH", "T-D0050", NULL}, {0x00080102, "SH", "SRT", NULL}, {0x00080104, "LO", "Tissue", NULL}, {0}};
+static const struct dicom_element segment_item[] = {
+    {0x00620003, "SQ", NULL, segment_code}, {0x00620004, "US", "1", NULL},         {0x00620005, "LO", "Lesion", NULL},
+    {0x00620008, "CS", "AUTOMATIC", NULL},  {0x00620009, "LO", "Threshold", NULL}, {0},
+};
+static const struct dicom_element segment_elements[] = {
+    {0x00620001, "CS", "BINARY", NULL}, {0x00620002, "SQ", NULL, segment_item}, {0}};
+/* Pixel data within a sequence, in front of the image's own. */
+static const struct dicom_element icon_item[] = {
+    {0x00280002, "US", "1", NULL},         {0x00280004, "CS", "MONOCHROME2", NULL},
+    {0x00280010, "US", "8", NULL},         {0x00280011, "US", "8", NULL},
+    {0x00280100, "US", "8", NULL},         {0x00280101, "US", "8", NULL},
+    {0x00280102, "US", "7", NULL},         {0x00280103, "US", "0", NULL},
+    {0x7fe00010, "OB", icon_pixels, NULL}, {0},
+};
+static const struct dicom_element icon_elements[] = {{0x00880200, "SQ", NULL, icon_item}, {0}};
+static const struct dicom_element private_elements[] = {
+    {0x00090010, "LO", "TESSERA TEST", NULL},
+    {0x00091001, "UN", "224\\127\\16\\0\\79\\87\\0\\0", NULL}, /* looks like the start of pixel data */
+    {0x00091002, "OB", lut_red, NULL},
+    {0x00091003, "DS", "1.5\\2.5", NULL},
+    {0x00290010, "LO", "TESSERA MORE", NULL},
+    {0x00291010, "SQ", NULL, icon_item},
+    {0},
+};
+
+/* SOP classes */
+#define STORAGE "1.2.840.10008.5.1.4.1.1."
+#define SECONDARY STORAGE "7"
+#define MONO2 "MONOCHROME2"
+
+static const struct dicom_kind ct = {"CT", STORAGE "2", MONO2, 1, 16, 12, 11, true, false, true, ct_elements};
+static const struct dicom_kind ct16 = {"CT", STORAGE "2", MONO2, 1, 16, 16, 15, true, false, true, ct_elements};
+static const struct dicom_kind unsigned_ct = {"CT", STORAGE "2",         MONO2, 1, 16, 12, 11, false, false,
+                                              true, unsigned_ct_elements};
+static const struct dicom_kind high_ct = {"CT", STORAGE "2",         MONO2, 1, 16, 12, 15, false, false,
+                                          true, unsigned_ct_elements};
+static const struct dicom_kind overlay_ct = {"CT",  STORAGE "2", MONO2,           1, 16, 12, 11, false,
+                                             false, true,        overlay_elements};
+static const struct dicom_kind mr = {"MR", STORAGE "4", MONO2, 1, 16, 12, 11, false, false, true, mr_elements};
+static const struct dicom_kind cr = {"CR", STORAGE "1", MONO2, 1, 16, 10, 9, false, false, false, NULL};
+static const struct dicom_kind inverse_cr = {"CR", STORAGE "1", "MONOCHROME1", 1, 16, 10, 9, false, false, false, NULL};
+static const struct dicom_kind mg = {"MG", STORAGE "1.2", MONO2, 1, 16, 12, 11, false, false, false, breast_elements};
+static const struct dicom_kind us = {"US", STORAGE "6.1", "RGB", 3, 8, 8, 7, false, false, false, NULL};
+static const struct dicom_kind planar_us = {"US", STORAGE "6.1", "RGB", 3, 8, 8, 7, false, true, false, NULL};
+static const struct dicom_kind grey_us = {"US", STORAGE "3.1", MONO2, 1, 8, 8, 7, false, false, false, NULL};
+static const struct dicom_kind ybr = {"OT", SECONDARY, "YBR_FULL", 3, 8, 8, 7, false, false, false, NULL};
+static const struct dicom_kind subsampled = {"OT", SECONDARY, "YBR_FULL_422", 3, 8, 8, 7, false, false, false, NULL};
+static const struct dicom_kind palette = {"US",  STORAGE "6.1", "PALETTE COLOR", 1, 8, 8, 7, false,
+                                          false, false,         palette_elements};
+static const struct dicom_kind nm = {"NM", STORAGE "20", MONO2, 1, 16, 16, 15, false, false, false, nuclear_elements};
+static const struct dicom_kind dose = {"RTDOSE", STORAGE "481.2", MONO2, 1,    32,           32,
+                                       31,       false,           false, true, dose_elements};
+static const struct dicom_kind seg = {"SEG", STORAGE "66.4", MONO2, 1, 1, 1, 0, false, false, false, segment_elements};
+static const struct dicom_kind ot8 = {"OT", SECONDARY, MONO2, 1, 8, 8, 7, false, false, false, NULL};
+static const struct dicom_kind ot8_signed = {"OT", SECONDARY, MONO2, 1, 8, 8, 7, true, false, false, NULL};
+static const struct dicom_kind ot8_6bits = {"OT", SECONDARY, MONO2, 1, 8, 6, 5, false, false, false, NULL};
+static const struct dicom_kind ot16 = {"OT", SECONDARY, MONO2, 1, 16, 16, 15, false, false, false, NULL};
+static const struct dicom_kind ot16_signed = {"OT", SECONDARY, MONO2, 1, 16, 16, 15, true, false, false, NULL};
+static const struct dicom_kind ot32 = {"OT", SECONDARY, MONO2, 1, 32, 32, 31, false, false, false, NULL};
+static const struct dicom_kind ot32_signed = {"OT", SECONDARY, MONO2, 1, 32, 32, 31, true, false, false, NULL};
+static const struct dicom_kind ot1 = {"OT", SECONDARY, MONO2, 1, 1, 1, 0, false, false, false, NULL};
+static const struct dicom_kind rgb16 = {"OT", SECONDARY, "RGB", 3, 16, 16, 15, false, false, false, NULL};
+static const struct dicom_kind icon = {"OT", SECONDARY, MONO2, 1, 16, 12, 11, false, false, false, icon_elements};
+static const struct dicom_kind private_kind = {"OT",  SECONDARY, MONO2,           1, 16, 12, 11, false,
+                                               false, false,     private_elements};
+static const struct dicom_kind nonsense_bits = {"OT", SECONDARY, MONO2, 1, 16, 20, 19, false, false, false, NULL};
+static const struct dicom_kind bits12 = {"OT", SECONDARY, MONO2, 1, 12, 12, 11, false, false, false, NULL};
+static const struct dicom_kind report = {"SR", STORAGE "88.11", MONO2, 1, 16, 16, 15, false, false, false, NULL};
+
+static const struct row {
+    const char *name;
+    const struct dicom_kind *kind;
+    painter *paint;
+    int columns, rows, frames;
+    int files; /* of a series: frames of a volume in a file each; 0: one file */
+    enum dicom_syntax syntax;
+    unsigned oddities;
+    enum expected expected;
+} table[] = {
+    /* modalities */
+    {"ct/slice", &ct, paint_ct, 256, 256, 1, 6, DICOM_EXPLICIT, 0, CODED},
+    {"mr/brain", &mr, paint_mr, 256, 256, 1, 3, DICOM_EXPLICIT, 0, CODED},
+    {"mr/small", &mr, paint_mr, 64, 64, 1, 8, DICOM_IMPLICIT, 0, CODED},
+    {"cr/chest", &cr, paint_chest, 440, 520, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"cr/chest_monochrome1", &inverse_cr, paint_chest, 220, 260, 1, 0, DICOM_IMPLICIT, 0, CODED},
+    {"mg/breast", &mg, paint_breast, 600, 800, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"us/sector_rgb", &us, paint_ultrasound, 512, 384, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"us/sector_planar", &planar_us, paint_ultrasound, 256, 192, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"us/loop_grey", &grey_us, paint_ultrasound, 200, 150, 4, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"us/palette", &palette, paint_texture, 160, 120, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"nm/tomo", &nm, paint_nuclear, 64, 64, 8, 0, DICOM_EXPLICIT, 0, CODED},
+    {"rt/dose", &dose, paint_dose, 64, 48, 12, 0, DICOM_IMPLICIT, 0, CODED},
+    {"seg/lesions", &seg, paint_segments, 101, 67, 5, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    /* forms: how a data set is written */
+    {"forms/implicit_little", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_IMPLICIT, 0, CODED},
+    {"forms/explicit_little", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"forms/explicit_big", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_signed", &ct, paint_ct, 128, 128, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_8bit_words", &ot8, paint_texture, 60, 40, 2, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_8bit_words_odd", &ot8, paint_texture, 23, 37, 3, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_8bit_bytes", &ot8, paint_texture, 60, 40, 2, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
+    {"forms/big_rgb_words", &us, paint_landscape, 60, 40, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_rgb_planar", &planar_us, paint_landscape, 60, 40, 1, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
+    {"forms/big_32bit", &ot32, paint_dose, 40, 30, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_1bit_words", &ot1, paint_segments, 48, 30, 2, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"forms/big_1bit_bytes", &ot1, paint_segments, 45, 31, 3, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
+    /* zlib's level 1 makes this very stream; another library's (zlib-ng's) may not, and then it is stored */
+    {"forms/deflated", &ot8, paint_noise, 31, 19, 1, 0, DICOM_DEFLATED, ODD_BYTES, CODED},
+    {"forms/deflated_stored", &ot8, paint_texture, 120, 90, 1, 0, DICOM_DEFLATED, ODD_BYTES | ODD_STORED, VERBATIM},
+    {"forms/no_meta_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_NO_META, CODED},
+    {"forms/no_meta_explicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_META, CODED},
+    {"forms/no_meta_big", &ot16, paint_texture, 64, 48, 1, 0, DICOM_BIG_ENDIAN, ODD_NO_META, CODED},
+    /* stored as long as Tessera does not decode encapsulated pixels */
+    {"forms/rle_16bit", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_RLE, 0, VERBATIM},
+    {"forms/rle_rgb_frames", &us, paint_screen, 100, 80, 2, 0, DICOM_RLE, 0, VERBATIM},
+    {"forms/rle_8bit", &ot8, paint_texture, 61, 47, 1, 0, DICOM_RLE, 0, VERBATIM},
+    {"forms/jpeg_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_JPEG, 0, VERBATIM},
+    {"forms/jpeg_lossless_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LOSSLESS, 0, VERBATIM},
+    {"forms/jpeg_ls_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LS, 0, VERBATIM},
+    /* samples: what the words hold */
+    {"samples/ct_16bit", &ct16, paint_ct, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/signed_masked", &ct, paint_ct_masked, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/overlay_high_bits", &overlay_ct, paint_ct_overlay, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/high_bit_15", &high_ct, paint_ct_high, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/8bit_signed", &ot8_signed, paint_signed, 100, 80, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"samples/8bit_6stored", &ot8_6bits, paint_texture, 100, 80, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"samples/8bit_words", &ot8, paint_texture, 100, 80, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/16bit_signed", &ot16_signed, paint_signed, 100, 80, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/16bit_noise", &ot16, paint_noise, 90, 70, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/16bit_extremes", &ot16, paint_extremes, 90, 70, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/16bit_extremes_signed", &ot16_signed, paint_extremes, 90, 70, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/16bit_constant", &ot16, paint_constant, 90, 70, 2, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/32bit_noise", &ot32, paint_noise, 60, 50, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/32bit_signed", &ot32_signed, paint_signed, 60, 50, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/1bit_noise", &ot1, paint_extremes, 77, 51, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/rgb_16bit", &rgb16, paint_landscape, 90, 70, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/rgb_frames", &us, paint_landscape, 51, 37, 3, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"samples/ybr_full", &ybr, paint_landscape, 90, 70, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"samples/ybr_subsampled", &subsampled, paint_landscape, 90, 70, 1, 0, DICOM_EXPLICIT, ODD_BYTES, VERBATIM},
+    {"samples/nonsense_bits", &nonsense_bits, paint_texture, 60, 50, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"samples/12bit_allocated", &bits12, paint_black, 60, 50, 1, 0, DICOM_EXPLICIT, 0, VERBATIM},
+    /* sizes */
+    {"sizes/1x1_8bit", &ot8, paint_constant, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"sizes/1x1_16bit", &ot16, paint_constant, 1, 1, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/1x1_rgb", &us, paint_constant, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"sizes/1x1_1bit", &ot1, paint_checker, 1, 1, 3, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"sizes/1x119", &ot16, paint_texture, 1, 119, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/119x1", &ot16, paint_texture, 119, 1, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/23x38", &ot16, paint_texture, 23, 38, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/23x37_8bit", &ot8, paint_texture, 23, 37, 1, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
+    {"sizes/275x384", &mr, paint_mr, 275, 384, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/1030x12", &ot16, paint_texture, 1030, 12, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"sizes/5x7_frames", &ot16, paint_texture, 5, 7, 40, 0, DICOM_EXPLICIT, 0, CODED},
+    /* odd: around the pixels */
+    {"odd/preamble", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_PREAMBLE, CODED},
+    {"odd/group_lengths", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_GROUP_LENGTHS | ODD_BEHIND, CODED},
+    {"odd/group_lengths_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_GROUP_LENGTHS, CODED},
+    {"odd/private", &private_kind, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"odd/private_implicit", &private_kind, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_UNDEFINED, CODED},
+    {"odd/icon", &icon, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, 0, CODED},
+    {"odd/icon_undefined", &icon, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_UNDEFINED, CODED},
+    {"odd/icon_implicit", &icon, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_UNDEFINED, CODED},
+    {"odd/icon_big", &icon, paint_texture, 64, 48, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
+    {"odd/icon_no_pixels", &icon, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_PIXELS, VERBATIM},
+    {"odd/padding", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_PADDING, CODED},
+    {"odd/behind", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_BEHIND | ODD_PADDING, CODED},
+    {"odd/zeros_behind", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_ZEROS, CODED},
+    {"odd/surplus", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_SURPLUS, CODED},
+    {"odd/surplus_frames", &ot8, paint_texture, 33, 21, 3, 0, DICOM_IMPLICIT, ODD_SURPLUS | ODD_BEHIND, CODED},
+    {"odd/short", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_SHORT, VERBATIM},
+    {"odd/short_behind", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_SHORT | ODD_BEHIND, VERBATIM},
+    {"odd/truncated", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_TRUNCATED, VERBATIM},
+    {"odd/unknown_length", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_UNKNOWN_LENGTH, VERBATIM},
+    {"odd/no_pixels", &report, paint_black, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_NO_PIXELS, VERBATIM},
+    {"odd/no_pixels_behind", &report, paint_black, 1, 1, 1, 0, DICOM_EXPLICIT, ODD_NO_PIXELS | ODD_BEHIND, VERBATIM},
+};
+enum { ROWS = sizeof table / sizeof table[0] };
+
+/* The largest sample of a kind. */
+static int32_t top_of(const struct dicom_kind *kind)
+{
+    return kind->bits_stored < 32 && kind->bits_allocated >= kind->bits_stored
+               ? (int32_t)((1u << kind->bits_stored) - 1)
+               : INT32_MAX;
+}
+
+static void make_row(const struct row *row, unsigned series)
+{
+    const int files = row->files ? row->files : 1, planes_a_file = row->kind->components * row->frames;
+    struct canvas *planes = planes_paint(row->paint, row->columns, row->rows, row->kind->components,
+                                         files * row->frames, top_of(row->kind), series);
+    for (int i = 0; i < files; i++) {
+        struct bytes b = {0};
+        const struct dicom dicom = {row->kind, row->syntax, row->oddities, row->columns,
+                                    row->rows, row->frames, series,        (unsigned)i + 1};
+        dicom_put(&b, &dicom, planes + i * planes_a_file);
+        if (row->files)
+            bytes_save(&b, row->expected, "dicom/%s_%02d.dcm", row->name, i + 1);
+        else
+            bytes_save(&b, row->expected, "dicom/%s.dcm", row->name);
+    }
+    planes_free(planes, files * planes_a_file);
+}
+
+void make_dicom(void)
+{
+    write_numbers(lut_red, LUT_SIZE, 0, 257);
+    write_numbers(lut_green, LUT_SIZE, 65535, -257);
+    write_numbers(lut_blue, LUT_SIZE, 0, 128);
+    write_numbers(icon_pixels, ICON_SIDE * ICON_SIDE, 0, 4);
+    for (unsigned i = 0; i < ROWS; i++) make_row(&table[i], i + 1);
+}

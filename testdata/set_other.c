@@ -1,0 +1,43 @@
+/* Files that are no images, or that only look like some: all are stored as they are. */
+#include <string.h>
+
+#include "testdata_bytes.h"
+#include "testdata_noise.h"
+#include "testdata_sets.h"
+
+static const char prose[] =
+    "This file is no image.\nIt must come back all the same, line by line,\r\nwhatever its line ends.\n";
+
+static const struct {
+    const char *path, *content;
+} texts[] = {
+    {"other/text.txt", prose},
+    {"other/text named.png", "This is no PNG.\n"},
+    {"other/empty", ""},
+    {"other/one_byte", "x"},
+    {"other/ascii.pgm", "P2\n# samples as text\n3 2\n255\n0 1 2\n253 254 255\n"},
+    {"other/bitmap.pbm", "P4\n8 2\n\xaa\x55"},
+    {"other/header_only.pgm", "P5\n"},
+    {"other/no_size.ppm", "P6\n0 5\n255\n"},
+    {"other/magic_only.png", "\x89PNG\r\n\x1a\n"},
+    {"other/name with spaces, \xc3\xbcml\xc3\xa4ut \xe2\x82\xac.txt", "A name of several words, in UTF-8.\n"},
+    {"other/a/b/c/nested.txt", "Three folders down.\n"},
+    {"other/.hidden", "A name that begins with a dot.\n"},
+};
+
+void make_other(void)
+{
+    struct bytes b = {0};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        bytes_put_text(&b, texts[i].content);
+        bytes_save(&b, VERBATIM, "%s", texts[i].path);
+    }
+    struct random random = {10000};
+    for (int i = 0; i < 10000; i++) bytes_put_u8(&b, random_below(&random, 256));
+    bytes_save(&b, VERBATIM, "other/random.bin");
+    for (int i = 0; i < 300; i++) bytes_put_text(&b, prose);
+    bytes_save(&b, VERBATIM, "other/long.txt");
+    bytes_fill(&b, 0, 128);
+    bytes_put_text(&b, "DICM");
+    bytes_save(&b, VERBATIM, "other/magic_only.dcm");
+}

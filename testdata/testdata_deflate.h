@@ -1,0 +1,17 @@
+/* Deflate streams (RFC 1951) of two simple kinds. */
+#ifndef TESTDATA_DEFLATE_H
+#define TESTDATA_DEFLATE_H
+
+#include "testdata_bytes.h"
+
+/* Stored blocks. */
+void deflate_stored(struct bytes *out, const struct bytes *in);
+
+/* One block of fixed Huffman codes. Matches are found as zlib's level 1 finds them: of up to 16 kB that no dynamic code
+ * makes shorter, this is the stream zlib writes. */
+void deflate_fixed(struct bytes *out, const struct bytes *in);
+
+/* A zlib stream (RFC 1950) around deflate_fixed. */
+void zlib_fixed(struct bytes *out, const struct bytes *in);
+
+#endif

@@ -1,0 +1,67 @@
+/* A writer of DICOM files: usual ones, rare ones and broken ones. */
+#ifndef TESTDATA_DICOM_H
+#define TESTDATA_DICOM_H
+
+#include "testdata_bytes.h"
+#include "testdata_shapes.h"
+
+enum dicom_syntax {
+    DICOM_EXPLICIT,
+    DICOM_IMPLICIT,
+    DICOM_BIG_ENDIAN,
+    DICOM_DEFLATED,
+    DICOM_RLE,
+    /* The fragments of these are garbage: */
+    DICOM_JPEG,
+    DICOM_JPEG_LOSSLESS,
+    DICOM_JPEG_LS,
+    DICOM_SYNTAXES
+};
+
+/* What is special about a file. */
+enum {
+    ODD_BYTES = 1 << 0,          /* the pixel data has the VR OB; that of samples of 8 bits and less, else OW */
+    ODD_NO_META = 1 << 1,        /* neither preamble nor meta header */
+    ODD_PREAMBLE = 1 << 2,       /* a preamble that is not zero, and private meta elements */
+    ODD_GROUP_LENGTHS = 1 << 3,  /* the retired elements (gggg,0000) */
+    ODD_UNDEFINED = 1 << 4,      /* sequences and items end with delimiters */
+    ODD_PADDING = 1 << 5,        /* data set trailing padding behind the pixels */
+    ODD_BEHIND = 1 << 6,         /* private elements behind the pixels */
+    ODD_ZEROS = 1 << 7,          /* zeros behind the data set, as tapes leave them */
+    ODD_SURPLUS = 1 << 8,        /* the pixel data is longer than it need be */
+    ODD_SHORT = 1 << 9,          /* the pixel data is too short */
+    ODD_TRUNCATED = 1 << 10,     /* the file ends within the pixel data */
+    ODD_NO_PIXELS = 1 << 11,     /* no pixel data */
+    ODD_STORED = 1 << 12,        /* deflated files: of stored blocks */
+    ODD_UNKNOWN_LENGTH = 1 << 13 /* native pixel data of undefined length, which the standard forbids */
+};
+
+/* A value as text, whatever the VR: numbers with backslashes between them, in decimal. A sequence has one item. */
+struct dicom_element {
+    uint32_t tag;
+    const char *vr;
+    const char *text;
+    const struct dicom_element *item; /* of VR SQ; ends with tag 0 */
+};
+
+/* What images of a kind have in common. */
+struct dicom_kind {
+    const char *modality, *sop_class, *photometric;
+    int components, bits_allocated, bits_stored, high_bit;
+    bool is_signed, planar, located;      /* located: slices have a place in the patient */
+    const struct dicom_element *elements; /* further ones; ends with tag 0 */
+};
+
+struct dicom {
+    const struct dicom_kind *kind;
+    enum dicom_syntax syntax;
+    unsigned oddities;
+    int columns, rows, frames;
+    unsigned series, instance;
+};
+
+/* Planes: one a component, for each frame. Their levels are the words of the file; bits above those allocated are
+ * dropped. */
+void dicom_put(struct bytes *out, const struct dicom *dicom, const struct canvas *planes);
+
+#endif

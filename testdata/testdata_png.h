@@ -1,0 +1,33 @@
+/* A writer of PNG files. */
+#ifndef TESTDATA_PNG_H
+#define TESTDATA_PNG_H
+
+#include "testdata_bytes.h"
+#include "testdata_shapes.h"
+
+enum { PNG_GRAY = 0, PNG_RGB = 2, PNG_PALETTE = 3, PNG_GRAY_ALPHA = 4, PNG_RGBA = 6 };
+
+/* An ancillary chunk and where it stands. */
+struct png_chunk {
+    enum { PNG_BEFORE_PALETTE, PNG_BEFORE_DATA, PNG_AMID_DATA, PNG_BEHIND_DATA } place;
+    const char *type;
+    const void *data;
+    size_t size;
+};
+
+struct png {
+    int colour_type, depth;
+    bool interlaced;
+    size_t idat_limit; /* bytes an IDAT chunk; 0: all in one */
+    const struct png_chunk *chunks;
+    int chunk_count;
+};
+
+int png_components(int colour_type);
+
+/* Levels of the planes, one each component, are samples as they are. A palette has 2^depth colours. */
+void png_put(struct bytes *out, const struct png *png, const struct canvas *planes);
+
+void png_put_chunk(struct bytes *out, const char *type, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,10 @@
+/* The parts of the set: each fills a folder below the current one. */
+#ifndef TESTDATA_SETS_H
+#define TESTDATA_SETS_H
+
+void make_dicom(void); /* dicom/ */
+void make_png(void);   /* png/ */
+void make_pnm(void);   /* pnm/ and odd/ */
+void make_other(void); /* other/ */
+
+#endif
