@@ -1,0 +1,65 @@
+/* The frame coder as a shared library, for lossless.py: each call is timed here, around tsr_encode_frame and
+ * tsr_decode_frame alone. */
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include "tessera.h"
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static struct tsr_image describe(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits)
+{
+    struct tsr_image image;
+    memset(&image, 0, sizeof image);
+    image.columns = columns;
+    image.rows = rows;
+    image.frames = 1;
+    image.components = (uint8_t)components;
+    image.bits_allocated = bits > 8 ? 16 : 8;
+    image.bits_stored = (uint8_t)bits;
+    image.high_bit = (uint8_t)(bits - 1);
+    return image;
+}
+
+size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits);
+double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
+                    uint32_t path, uint32_t coder, const uint8_t *raster, uint8_t *payload, size_t *size);
+double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
+                    const uint8_t *payload, size_t size, uint8_t *raster);
+
+size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits)
+{
+    const struct tsr_image image = describe(columns, rows, components, bits);
+    return tsr_encode_bound(&image);
+}
+
+/* Seconds; negative: an error. */
+double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
+                    uint32_t path, uint32_t coder, const uint8_t *raster, uint8_t *payload, size_t *size)
+{
+    const struct tsr_image image = describe(columns, rows, components, bits);
+    struct tsr_coding coding;
+    struct tsr_error error;
+    memset(&coding, 0, sizeof coding);
+    coding.path = (enum tsr_path)path;
+    coding.coder = (enum tsr_coder)coder;
+    const double start = seconds();
+    const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
+    return status == TSR_OK ? seconds() - start : -1;
+}
+
+double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
+                    const uint8_t *payload, size_t size, uint8_t *raster)
+{
+    const struct tsr_image image = describe(columns, rows, components, bits);
+    struct tsr_error error;
+    const double start = seconds();
+    const enum tsr_status status = tsr_decode_frame(engine, &image, payload, size, raster, &error);
+    return status == TSR_OK ? seconds() - start : -1;
+}

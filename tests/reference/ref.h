@@ -1,0 +1,199 @@
+/* The reference decoder: everything that its files share. Numbers in comments are sections of io/FORMAT.md. */
+#ifndef REF_H
+#define REF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* ---- Errors and memory (ref_bits.c) ---- */
+
+/* Keeps the first sentence since ref_clear(); returns false. */
+bool ref_fail(const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
+const char *ref_sentence(void);
+void ref_clear(void);
+
+/* Memory of zeros; ends the program if there is none. Given back in the order last in, first out. */
+void *ref_alloc(size_t count, size_t size);
+void *ref_mark(void);
+void ref_release(void *mark);
+
+/* ---- 2. Numbers and strings of bits (ref_bits.c) ---- */
+
+struct ref_bytes {
+    const uint8_t *data;
+    size_t size, at;
+    bool bad; /* stays set after a read beyond the end */
+};
+uint64_t ref_number(struct ref_bytes *b, unsigned bytes); /* 2.1 */
+uint64_t ref_varint(struct ref_bytes *b);                 /* 2.2 */
+const uint8_t *ref_take(struct ref_bytes *b, uint64_t size);
+static inline size_t ref_left(const struct ref_bytes *b)
+{
+    return b->size - b->at;
+}
+
+struct ref_bits {
+    const uint8_t *data;
+    uint64_t size, at; /* in bits */
+    bool bad;
+};
+struct ref_bits ref_string(const uint8_t *data, size_t bytes);
+uint32_t ref_u(struct ref_bits *b, unsigned n); /* 2.3, n up to 32 */
+uint32_t ref_ue(struct ref_bits *b);
+bool ref_ended(const struct ref_bits *b); /* nothing read beyond the end; fewer than 8 bits left, all 0 */
+
+unsigned ref_bit_count(uint64_t v); /* bits(v) of 2.1 */
+unsigned ref_log2(uint64_t v);
+uint64_t ref_check64(const void *data, size_t size); /* 2.4 */
+struct ref_hash;
+struct ref_hash *ref_hash_begin(void);
+void ref_hash_add(struct ref_hash *state, const void *data, size_t size);
+void ref_hash_end(struct ref_hash *state, uint8_t hash[16]); /* gives the state back */
+void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
+
+/* ---- 3. The file (ref_container.c) ---- */
+
+enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED };
+
+struct ref_header { /* 3.1 */
+    unsigned kind, restore;
+    bool exact, lossy; /* flags, bits 0 and 1 */
+    uint32_t columns, rows, frames;
+    unsigned components, allocated, stored, high;
+    bool is_signed, planar, big_endian, swapped;
+    uint8_t parameters[64];
+    unsigned parameter_count;
+};
+
+struct ref_section {
+    unsigned type;
+    const uint8_t *body;
+    size_t size;  /* of the body */
+    size_t whole; /* of the section */
+    bool good;    /* its check64 holds */
+};
+
+struct ref_file {
+    uint8_t *bytes;
+    size_t size;
+    struct ref_header header;
+    struct ref_section *sections; /* behind the header, before the index */
+    size_t section_count;
+};
+
+struct ref_proof { /* 3.4 */
+    uint64_t size;
+    uint8_t original[16], samples[16];
+};
+
+/* Strict: whatever stands twice must be there twice and be the same. */
+bool ref_open(struct ref_file *file, const char *path, bool strict);
+bool ref_read_proof(struct ref_proof *proof, const struct ref_header *header, const struct ref_section *section);
+/* 3.3: the content, in memory of ref_alloc(). */
+bool ref_read_blob(const struct ref_section *section, unsigned *blob, const uint8_t **content, size_t *size);
+uint64_t ref_frame_bits(const struct ref_header *header);
+size_t ref_raster_size(const struct ref_header *header);
+
+/* ---- 4. Restoring (ref_restore.c) ---- */
+
+struct ref_output;
+/* path may be null: nothing is written then, but size and hash are made. */
+struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
+bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
+bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
+bool ref_output_samples_end(struct ref_output *out); /* behind the last frame */
+/* Closes; says the restored file's size and hash. Also to be called after an error, with size null. */
+bool ref_output_close(struct ref_output *out, uint64_t *size, uint8_t hash[16]);
+
+/* ---- 7.4, 7.6, 10. Huffman (ref_huffman.c) ---- */
+
+#define REF_MAX_SYMBOLS 361
+#define REF_MAX_LENGTH 12
+#define REF_MAX_TABLES 24
+
+struct ref_code { /* 7.6 */
+    unsigned used;
+    uint16_t symbol[REF_MAX_SYMBOLS];   /* in the order of their codewords */
+    uint16_t count[REF_MAX_LENGTH + 1]; /* of symbols, by length */
+};
+bool ref_read_code(struct ref_bits *b, struct ref_code *code, unsigned symbols);
+unsigned ref_symbol(struct ref_bits *b, const struct ref_code *code); /* sets b->bad if no codeword fits */
+unsigned ref_token(uint32_t v);                                       /* 7.4 */
+uint32_t ref_token_value(struct ref_bits *b, unsigned token);         /* reads the raw bits */
+int32_t ref_unfold(uint32_t folded);                                  /* 7.2 */
+/* 7.5, "tables of cells". */
+bool ref_read_cells(struct ref_bits *b, uint8_t *table, unsigned cells, unsigned most, unsigned *tables);
+
+struct ref_coefficient_model { /* 10.4 */
+    uint8_t dc_table[16], ac_table[64];
+    unsigned dc_tables, ac_tables;
+    struct ref_code dc[16], ac[REF_MAX_TABLES];
+};
+bool ref_read_coefficient_model(struct ref_bits *b, struct ref_coefficient_model *model);
+
+/* A slice is columns x rows blocks; blocks[row * stride + column] takes the levels in the order of coding. */
+bool ref_huffman_slice(struct ref_bits *b, const struct ref_coefficient_model *model, int32_t (*blocks)[16],
+                       size_t columns, size_t rows, size_t stride);
+
+/* ---- 9. CAVLC (ref_cavlc.c) ---- */
+
+bool ref_cavlc_slice(struct ref_bits *b, int32_t (*blocks)[16], size_t columns, size_t rows, size_t stride);
+
+/* ---- 5, 6. Frames (ref_frame.c) ---- */
+
+struct ref_residual_model { /* 7.5 */
+    unsigned lanes, delay, refill;
+    bool has_interruption;
+    unsigned tables;
+    unsigned activity_cuts, intensity_cuts;
+    uint32_t activity_cut[15], intensity_cut[11];
+    uint8_t cell_table[16 * 12];
+    struct ref_code run, interruption, residual[REF_MAX_TABLES];
+};
+
+struct ref_plane_model { /* 6.4 */
+    bool present;
+    uint32_t minimum, range;
+    uint16_t *offset; /* null if not packed */
+    unsigned path, coder;
+    bool lossy;
+    unsigned q, slice_side;
+    struct ref_residual_model *residual;
+    struct ref_coefficient_model *coefficients;
+};
+
+struct ref_frame { /* 6 */
+    uint32_t tile_width, tile_height, tile_count;
+    unsigned colour;
+    bool extends_sign;
+    unsigned planes;
+    struct ref_plane_model plane[8];
+    uint16_t *values[8]; /* a whole frame each */
+};
+bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *header, const uint8_t *model, size_t size);
+bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *header, uint32_t tile, const uint8_t *payload,
+                    size_t size);
+bool ref_frame_end(struct ref_frame *frame, const struct ref_header *header, uint8_t *raster);
+
+/* ---- 7. Path P (ref_predictive.c): x takes the width * height indices of a tile ---- */
+
+bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model);
+bool ref_predictive_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                         size_t size, uint16_t *x);
+
+/* ---- 8. Path T (ref_transform.c) ---- */
+
+extern const uint8_t ref_zigzag[16]; /* 8.4 */
+/* 8.5: all levels of a piece, for the tile's blocks row by row; in memory of ref_alloc(). */
+bool ref_read_slices(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                     size_t size, int32_t (**levels)[16]);
+bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                        size_t size, uint16_t *x);
+
+#endif

@@ -1,0 +1,245 @@
+/* FORMAT.md 5 and 6: tiles, planes, frame models. */
+#include "ref.h"
+
+#include <string.h>
+
+/* ---- 6.4 Plane model ---- */
+
+/* b of 6.2. */
+static unsigned plane_bits(const struct ref_header *h, unsigned plane, unsigned colour)
+{
+    unsigned b;
+    if (plane >= h->components)
+        b = h->allocated == 32 ? 16 : h->allocated - h->stored;
+    else
+        b = h->allocated == 32 ? 16 : h->stored;
+    if (colour != 0 && (plane == 1 || plane == 2)) b = b + 1 < 16 ? b + 1 : 16;
+    return b;
+}
+
+static bool read_stretches(struct ref_bits *b, struct ref_plane_model *plane, uint32_t span)
+{
+    plane->offset = ref_alloc(span, sizeof *plane->offset);
+    plane->range = 0;
+    uint32_t at = 0;
+    for (bool in_use = true;; in_use = !in_use) {
+        uint64_t length = (uint64_t)ref_ue(b) + 1;
+        if (b->bad || length > span - at) return ref_fail("the stretches of a histogram are corrupt");
+        for (; length > 0; length--, at++)
+            if (in_use) plane->offset[plane->range++] = (uint16_t)at;
+        if (at == span) return in_use || ref_fail("the last stretch of a histogram is not in use");
+    }
+}
+
+static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsigned value_bits)
+{
+    plane->present = true;
+    plane->minimum = ref_ue(b);
+    uint64_t span = (uint64_t)ref_ue(b) + 1;
+    if (b->bad || plane->minimum + span > (uint64_t)1 << value_bits) return ref_fail("a plane's values are too large");
+    plane->range = (uint32_t)span;
+    if (span == 1) return true;
+    if (ref_u(b, 1) && !read_stretches(b, plane, (uint32_t)span)) return false;
+    plane->path = ref_u(b, 1);
+    plane->coder = ref_u(b, 2);
+    if (plane->coder > 1) return ref_fail("a coder is unknown");
+    if (plane->path == 0) {
+        if (ref_u(b, 2) != 0) return ref_fail("a predictor is unknown");
+    } else {
+        plane->lossy = ref_u(b, 1);
+        if (plane->lossy) plane->q = ref_u(b, 10);
+        if (plane->q > 792) return ref_fail("a step is out of range");
+    }
+    if (plane->path == 0 && plane->coder == 0) {
+        plane->residual = ref_alloc(1, sizeof *plane->residual);
+        return ref_read_residual_model(b, plane->residual);
+    }
+    uint64_t side = (uint64_t)ref_ue(b) + 1;
+    if (b->bad || side < 4 || side > 64) return ref_fail("the side of slices is out of range");
+    plane->slice_side = (unsigned)side;
+    if (plane->coder == 0) {
+        plane->coefficients = ref_alloc(1, sizeof *plane->coefficients);
+        return ref_read_coefficient_model(b, plane->coefficients);
+    }
+    return true;
+}
+
+/* ---- 6. Frame model ---- */
+
+bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const uint8_t *model, size_t size)
+{
+    memset(frame, 0, sizeof *frame);
+    struct ref_bits b = ref_string(model, size);
+    uint64_t width = (uint64_t)ref_ue(&b) + 1, height = (uint64_t)ref_ue(&b) + 1;
+    if (b.bad || width > h->columns || height > h->rows || width * height > (uint64_t)1 << 20)
+        return ref_fail("the size of tiles is out of range");
+    frame->tile_width = (uint32_t)width;
+    frame->tile_height = (uint32_t)height;
+    frame->tile_count = (uint32_t)(((h->columns + width - 1) / width) * ((h->rows + height - 1) / height));
+    if (h->components >= 3) frame->colour = ref_u(&b, 2);
+    bool spare_bits = h->stored < h->allocated;
+    if (h->allocated <= 16 && spare_bits) frame->extends_sign = ref_u(&b, 1);
+    frame->planes = h->components;
+    if (h->allocated == 32 || spare_bits) frame->planes *= 2;
+    for (unsigned p = 0; p < frame->planes; p++) {
+        if (p >= h->components && h->allocated <= 16 && !ref_u(&b, 1)) continue;
+        if (!read_plane(&b, &frame->plane[p], plane_bits(h, p, frame->colour))) return false;
+        frame->values[p] = ref_alloc((size_t)h->columns * h->rows, sizeof *frame->values[p]);
+    }
+    return ref_ended(&b) || ref_fail("a frame model does not end where it should");
+}
+
+/* ---- 5.3 Tile payload ---- */
+
+static bool is_coded(const struct ref_plane_model *plane)
+{
+    return plane->present && plane->range > 1;
+}
+
+static bool read_raw(const struct ref_plane_model *plane, size_t count, const uint8_t *piece, size_t size, uint16_t *x)
+{
+    struct ref_bits b = ref_string(piece, size);
+    unsigned n = ref_bit_count(plane->range - 1);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t v = ref_u(&b, n);
+        if (v >= plane->range) return ref_fail("a raw sample is out of range");
+        x[i] = (uint16_t)v;
+    }
+    return ref_ended(&b) || ref_fail("a raw piece does not end where it should");
+}
+
+static bool read_piece(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
+                       size_t size, uint16_t *x)
+{
+    uint64_t raw = ((uint64_t)width * height * ref_bit_count(plane->range - 1) + 7) / 8;
+    if (size == 0 || size > raw) return ref_fail("a piece's size is out of range");
+    if (size == raw) return read_raw(plane, (size_t)width * height, piece, size, x);
+    if (plane->path == 0) return ref_predictive_tile(plane, width, height, piece, size, x);
+    return ref_transform_tile(plane, width, height, piece, size, x);
+}
+
+bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_t tile, const uint8_t *payload,
+                    size_t size)
+{
+    uint32_t across = (h->columns + frame->tile_width - 1) / frame->tile_width;
+    uint32_t left = tile % across * frame->tile_width, top = tile / across * frame->tile_height;
+    uint32_t width = h->columns - left < frame->tile_width ? h->columns - left : frame->tile_width;
+    uint32_t height = h->rows - top < frame->tile_height ? h->rows - top : frame->tile_height;
+    unsigned last = frame->planes;
+    for (unsigned p = 0; p < frame->planes; p++)
+        if (is_coded(&frame->plane[p])) last = p;
+    if (last == frame->planes && size > 0) return ref_fail("a tile without coded planes has a payload");
+
+    uint64_t sizes[8] = {0}, sum = 0;
+    struct ref_bytes b = {.data = payload, .size = size};
+    for (unsigned p = 0; p < last; p++)
+        if (is_coded(&frame->plane[p])) {
+            sizes[p] = ref_varint(&b);
+            if (b.bad || sizes[p] > size - sum) return ref_fail("the sizes of a tile's pieces are corrupt");
+            sum += sizes[p];
+        }
+    if (last < frame->planes) {
+        if (sum > ref_left(&b)) return ref_fail("the sizes of a tile's pieces are corrupt");
+        sizes[last] = ref_left(&b) - sum;
+    }
+
+    uint16_t *x = ref_alloc((size_t)width * height, sizeof *x);
+    for (unsigned p = 0; p < frame->planes; p++) {
+        const struct ref_plane_model *plane = &frame->plane[p];
+        if (!plane->present) continue;
+        memset(x, 0, (size_t)width * height * sizeof *x);
+        if (is_coded(plane)) {
+            const uint8_t *piece = ref_take(&b, sizes[p]);
+            if (!piece) return ref_fail("a tile is too short");
+            void *mark = ref_mark();
+            bool good = read_piece(plane, width, height, piece, (size_t)sizes[p], x);
+            ref_release(mark);
+            if (!good) return false;
+        }
+        /* 6.2: indices become values. */
+        for (uint32_t r = 0; r < height; r++)
+            for (uint32_t c = 0; c < width; c++) {
+                uint32_t index = x[(size_t)r * width + c];
+                uint32_t value = plane->minimum + (plane->offset ? plane->offset[index] : index);
+                frame->values[p][(size_t)(top + r) * h->columns + left + c] = (uint16_t)value;
+            }
+    }
+    return true;
+}
+
+/* ---- 6.3 Colour transform ---- */
+
+static uint16_t into_range(int32_t v, unsigned b, bool clamps)
+{
+    int32_t top = (int32_t)(((uint32_t)1 << b) - 1);
+    if (!clamps) return (uint16_t)(v & top);
+    return (uint16_t)(v < 0 ? 0 : v > top ? top : v);
+}
+
+static void invert_colour(struct ref_frame *frame, const struct ref_header *h)
+{
+    unsigned b = plane_bits(h, 0, 0), c = plane_bits(h, 1, 1);
+    bool clamps = false;
+    for (unsigned p = 0; p < frame->planes; p++)
+        if (frame->plane[p].lossy) clamps = true;
+    for (size_t i = 0; i < (size_t)h->columns * h->rows; i++) {
+        int32_t y = frame->values[0][i];
+        int32_t u = (int32_t)frame->values[1][i] - ((int32_t)1 << (c - 1));
+        int32_t v = (int32_t)frame->values[2][i] - ((int32_t)1 << (c - 1));
+        int32_t red, green, blue;
+        if (frame->colour == 1) {
+            green = y;
+            blue = v + green;
+            red = u + green;
+        } else if (frame->colour == 2) {
+            green = y - ((u + v) >> 2);
+            red = v + green;
+            blue = u + green;
+        } else {
+            int32_t t = y - (v >> 1);
+            green = v + t;
+            blue = t - (u >> 1);
+            red = blue + u;
+        }
+        frame->values[0][i] = into_range(red, b, clamps);
+        frame->values[1][i] = into_range(green, b, clamps);
+        frame->values[2][i] = into_range(blue, b, clamps);
+    }
+}
+
+/* ---- 6.1 Words, 3.2 Rasters ---- */
+
+static uint32_t make_word(const struct ref_frame *frame, const struct ref_header *h, uint32_t s, uint32_t o)
+{
+    if (h->allocated == 32) return (s ^ (h->is_signed ? 0x8000u : 0u)) << 16 | o;
+    unsigned below = h->high + 1 - h->stored, above = h->allocated - 1 - h->high;
+    uint32_t f = s ^ (h->is_signed ? (uint32_t)1 << (h->stored - 1) : 0u);
+    uint32_t expected = 0;
+    if (frame->extends_sign && f >> (h->stored - 1)) expected = ((uint32_t)1 << above) - 1;
+    return ((o >> below) ^ expected) << (h->high + 1) | f << below | (o & (((uint32_t)1 << below) - 1));
+}
+
+bool ref_frame_end(struct ref_frame *frame, const struct ref_header *h, uint8_t *raster)
+{
+    if (frame->colour != 0) invert_colour(frame, h);
+    size_t pixels = (size_t)h->columns * h->rows, raster_size = ref_raster_size(h);
+    unsigned bytes = h->allocated / 8;
+    memset(raster, 0, raster_size);
+    for (unsigned c = 0; c < h->components; c++) {
+        const uint16_t *first = frame->values[c];
+        const uint16_t *second = c + h->components < frame->planes ? frame->values[c + h->components] : NULL;
+        for (size_t i = 0; i < pixels; i++) {
+            uint32_t word = make_word(frame, h, first[i], second ? second[i] : 0);
+            size_t place = h->planar ? c * pixels + i : i * h->components + c;
+            if (h->allocated == 1) raster[place / 8] |= (uint8_t)(word << (place % 8));
+            for (unsigned k = 0; k < bytes; k++)
+                raster[place * bytes + k] = (uint8_t)(word >> 8 * (h->big_endian ? bytes - 1 - k : k));
+        }
+    }
+    for (size_t i = 0; h->swapped && i + 1 < raster_size; i += 2) {
+        uint8_t byte = raster[i];
+        raster[i] = raster[i + 1];
+        raster[i + 1] = byte;
+    }
+    return true;
+}

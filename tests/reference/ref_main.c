@@ -1,0 +1,136 @@
+/* tsr_reference: the plain decoder of .tsr files, written from io/FORMAT.md alone. */
+#include "ref.h"
+
+#include <string.h>
+
+static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint32_t tiles, struct ref_output *out,
+                      uint8_t *raster, uint8_t *hash)
+{
+    if (tiles != frame->tile_count) return ref_fail("a frame has too few tiles");
+    if (!ref_frame_end(frame, h, raster)) return false;
+    ref_hash128(raster, ref_raster_size(h), hash);
+    return ref_output_frame(out, raster);
+}
+
+/* 3: goes through all sections in order. The order itself is checked, too. */
+static bool decode_sections(const struct ref_file *file, struct ref_output *out, struct ref_proof *proof)
+{
+    const struct ref_header *h = &file->header;
+    bool has_image = h->restore != REF_VERBATIM;
+    uint32_t frames = 0, frame_sections = 0, tiles = 0;
+    for (size_t i = 0; i < file->section_count; i++)
+        if (file->sections[i].type == 'F') frame_sections++;
+    if (frame_sections != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
+    uint8_t *hash = ref_alloc(frame_sections, 16);
+    uint8_t *raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
+    struct ref_frame frame;
+    bool in_frame = false, has_proof = false;
+    void *frame_mark = ref_mark();
+
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ref_section *section = &file->sections[i];
+        if (!section->good) return ref_fail("section %zu ('%c') is damaged", i, (int)section->type);
+        if (has_proof) return ref_fail("a section follows the proof");
+        struct ref_bytes b = {.data = section->body, .size = section->size};
+        if (in_frame && section->type != 'T') {
+            if (!end_frame(&frame, h, tiles, out, raster, hash + (size_t)(frames - 1) * 16)) return false;
+            if (frames == h->frames && !ref_output_samples_end(out)) return false;
+            in_frame = false;
+            ref_release(frame_mark);
+        }
+        if (section->type == 'B') {
+            unsigned blob;
+            const uint8_t *content;
+            size_t size;
+            void *mark = ref_mark();
+            if (!ref_read_blob(section, &blob, &content, &size)) return false;
+            bool behind = has_image && frames == h->frames;
+            if (blob != (behind ? 1 : 0) || (frames > 0 && !behind)) return ref_fail("a blob is out of order");
+            if (!ref_output_blob(out, content, size)) return false;
+            ref_release(mark);
+        } else if (section->type == 'F') {
+            if (ref_varint(&b) != frames || b.bad) return ref_fail("a frame is out of order");
+            frames++;
+            tiles = 0;
+            in_frame = true;
+            if (!ref_frame_begin(&frame, h, b.data + b.at, ref_left(&b))) return false;
+        } else if (section->type == 'T') {
+            if (!in_frame || ref_varint(&b) != frames - 1 || ref_varint(&b) != tiles || b.bad)
+                return ref_fail("a tile is out of order");
+            if (tiles == frame.tile_count) return ref_fail("a frame has too many tiles");
+            void *mark = ref_mark();
+            if (!ref_frame_tile(&frame, h, tiles, b.data + b.at, ref_left(&b))) return false;
+            ref_release(mark);
+            tiles++;
+        } else if (section->type == 'P') {
+            if (!ref_read_proof(proof, h, section)) return false;
+            has_proof = true;
+        } else {
+            return ref_fail("the type of section %zu is unknown", i);
+        }
+    }
+    if (!has_proof) return ref_fail("the proof is missing");
+    if (!has_image) return true;
+    uint8_t samples[16];
+    ref_hash128(hash, (size_t)frame_sections * 16, samples);
+    return memcmp(samples, proof->samples, 16) == 0 || ref_fail("the samples are not those of the proof");
+}
+
+static bool decode(const char *in, const char *to, bool rasters_only, bool strict, char *line, size_t line_size)
+{
+    struct ref_file file;
+    if (!ref_open(&file, in, strict)) return false;
+    const struct ref_header *h = &file.header;
+    struct ref_output *out = ref_output_open(to, h, rasters_only);
+    if (!out) return false;
+    struct ref_proof proof = {0};
+    if (!decode_sections(&file, out, &proof)) {
+        ref_output_close(out, NULL, NULL);
+        return false;
+    }
+    uint64_t size;
+    uint8_t hash[16];
+    if (!ref_output_close(out, &size, hash)) return false;
+    if (h->exact && !rasters_only && (size != proof.size || memcmp(hash, proof.original, 16) != 0))
+        return ref_fail("the restored file is not the original");
+    if (h->restore == REF_VERBATIM) {
+        (void)snprintf(line, line_size, "verbatim, the same %llu bytes", (unsigned long long)size);
+    } else {
+        (void)snprintf(line, line_size, "%lu x %lu x %lu samples of %u bits, %lu frames%s, %s %llu bytes",
+                       (unsigned long)h->columns, (unsigned long)h->rows, (unsigned long)h->components, h->stored,
+                       (unsigned long)h->frames, h->lossy ? ", with loss" : "", h->exact ? "the same" : "other",
+                       (unsigned long long)size);
+    }
+    return true;
+}
+
+static bool one_file(const char *in, const char *to, bool rasters_only, bool strict)
+{
+    char line[256] = "";
+    ref_clear();
+    void *mark = ref_mark();
+    bool good = decode(in, to, rasters_only, strict, line, sizeof line);
+    ref_release(mark);
+    if (!good)
+        fprintf(stderr, "%s: %s.\n", in, ref_sentence());
+    else if (!to)
+        printf("%s: good, %s\n", in, line);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 3 && strcmp(argv[1], "--check") == 0) {
+        bool good = true;
+        for (int i = 2; i < argc; i++)
+            if (!one_file(argv[i], NULL, false, true)) good = false;
+        return good ? 0 : 1;
+    }
+    bool rasters_only = argc >= 2 && strcmp(argv[1], "--rasters") == 0;
+    if (argc == (rasters_only ? 4 : 3) && (rasters_only || argv[1][0] != '-'))
+        return one_file(argv[argc - 2], argv[argc - 1], rasters_only, false) ? 0 : 1;
+    fprintf(stderr, "usage: tsr_reference IN.tsr OUT\n"
+                    "       tsr_reference --rasters IN.tsr OUT    the decoded rasters only\n"
+                    "       tsr_reference --check IN.tsr...       write nothing, check everything\n");
+    return 2;
+}
