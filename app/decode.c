@@ -112,7 +112,8 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or one behind it has no model", first);
     if (space > d->workspace_bytes) {
-        d->workspace = renew(d->workspace, space);
+        d->engine->ops->give_workspace(d->engine, d->workspace);
+        d->workspace = d->engine->ops->take_workspace(d->engine, space);
         d->workspace_bytes = d->workspace ? space : 0;
         if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     }
@@ -160,7 +161,7 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     free(d.sections);
     free(d.pieces);
     free(d.tiles);
-    free(d.workspace);
+    engine->ops->give_workspace(engine, d.workspace);
     return status;
 }
 

@@ -73,7 +73,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tiles = coded->tiles;
     job.raster = raster;
     const size_t space = e->engine->ops->decode_workspace(e->engine, image, &job, 1);
-    void *workspace = space ? malloc(space) : NULL;
+    void *workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
     enum tsr_status status = TSR_OK;
     if (!payload || !tiles || !workspace) {
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
@@ -93,7 +93,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     }
     free(payload);
     free(tiles);
-    free(workspace);
+    e->engine->ops->give_workspace(e->engine, workspace);
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
 
@@ -147,7 +147,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     e->jobs = calloc(e->batch, sizeof *e->jobs);
     e->rasters = malloc(e->batch * tsr_raster_bytes(image));
     e->decoded = malloc(tsr_raster_bytes(image));
-    e->workspace = space ? malloc(space) : NULL;
+    e->workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
     if (!e->jobs || !e->rasters || !e->decoded || !e->workspace)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     return TSR_OK;
@@ -191,6 +191,6 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     free(e.jobs);
     free(e.rasters);
     free(e.decoded);
-    free(e.workspace);
+    engine->ops->give_workspace(engine, e.workspace);
     return status;
 }

@@ -88,7 +88,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     TSR_TRY(tsr_check_image(image, error));
     TSR_TRY(check_coding(image, coding, error));
     const size_t space = engine->ops->encode_workspace(engine, image, 1);
-    void *workspace = space ? malloc(space) : NULL;
+    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     struct tsr_encode_job job = {0};
     job.raster = raster;
@@ -111,7 +111,7 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
         assert(used <= tsr_encode_bound(image));
     }
     *size = used;
-    free(workspace);
+    engine->ops->give_workspace(engine, workspace);
     return status;
 }
 
@@ -131,7 +131,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model is none of this image");
-    void *workspace = malloc(space);
+    void *workspace = engine->ops->take_workspace(engine, space);
     struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
     enum tsr_status status = TSR_ERROR_LIMIT;
     if (workspace && tiles) {
@@ -152,6 +152,6 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
         tsr_fail(error, status, "no memory for %zu bytes of work space", space);
     }
     free(tiles);
-    free(workspace);
+    engine->ops->give_workspace(engine, workspace);
     return status;
 }

@@ -41,7 +41,7 @@ TSR_HD int32_t tsr_activity_first_row(int32_t w, int32_t ww)
 
 TSR_HD int tsr_activity_level(int32_t activity)
 {
-    return tsr_token((uint32_t)activity).symbol;
+    return tsr_token_symbol((uint32_t)activity);
 }
 
 /* Predictions 0 .. range-1 are shifted right by this to become intensity levels. */

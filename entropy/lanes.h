@@ -36,20 +36,30 @@ TSR_HD int32_t tsr_lane_period(int32_t width, int lanes, int delay)
     return tsr_max(width, lanes * delay);
 }
 
-/* A lane of the decoder: the low count bits of bits are the next of its string. count < 64. */
+/* A lane of the decoder: the high count bits of bits are the next of its string; the others are 0. count < 64. */
 struct tsr_lane_reader {
     uint64_t bits;
     int32_t count;
 };
 
-/* Takes words until the lane has refill_bits. Words past the end read as zero; the caller compares *next with
- * word_count at the end of the tile. */
+/* The word at a place of the stream; words past the end are zero, and the caller compares the number of words taken
+ * with word_count at the end of the tile. */
+TSR_HD uint32_t tsr_lane_word(const uint8_t *words, uint32_t word_count, uint32_t at)
+{
+    return at < word_count ? (uint32_t)words[2 * (size_t)at] | (uint32_t)words[2 * (size_t)at + 1] << 8 : 0u;
+}
+
+/* Takes words until the lane has refill_bits (0..32). The first word is taken without a branch: whether a lane needs
+ * one cannot be foreseen; that it needs two is rare. */
 TSR_HD void tsr_lane_refill(struct tsr_lane_reader *lane, int refill_bits, const uint8_t *words, uint32_t word_count,
                             uint32_t *next)
 {
-    while (lane->count < refill_bits) {
-        uint32_t word = *next < word_count ? (uint32_t)words[2 * *next] | (uint32_t)words[2 * *next + 1] << 8 : 0u;
-        lane->bits = lane->bits << TSR_LANE_WORD_BITS | word;
+    const uint32_t needed = lane->count < refill_bits, word = tsr_lane_word(words, word_count, *next);
+    lane->bits |= ((uint64_t)word & (0u - (uint64_t)needed)) << ((48 - lane->count) & 63);
+    lane->count += (int32_t)needed * TSR_LANE_WORD_BITS;
+    *next += needed;
+    if (lane->count < refill_bits) {
+        lane->bits |= (uint64_t)tsr_lane_word(words, word_count, *next) << (48 - lane->count);
         lane->count += TSR_LANE_WORD_BITS;
         ++*next;
     }
@@ -58,63 +68,65 @@ TSR_HD void tsr_lane_refill(struct tsr_lane_reader *lane, int refill_bits, const
 /* The next count (0..32) bits; fewer held ones are followed by zeros. */
 TSR_HD uint32_t tsr_lane_peek(const struct tsr_lane_reader *lane, int count)
 {
-    uint64_t mask = ((uint64_t)1 << count) - 1u;
-    if (lane->count < count) return (uint32_t)(lane->bits << (count - lane->count) & mask);
-    return (uint32_t)(lane->bits >> (lane->count - count) & mask);
+    return (uint32_t)(lane->bits >> 1 >> (63 - count));
+}
+
+TSR_HD void tsr_lane_skip(struct tsr_lane_reader *lane, int count)
+{
+    lane->bits <<= count;
+    lane->count -= count;
 }
 
 TSR_HD uint32_t tsr_lane_take(struct tsr_lane_reader *lane, int count)
 {
     uint32_t value = tsr_lane_peek(lane, count);
-    lane->count -= count;
+    tsr_lane_skip(lane, count);
     return value;
 }
 
-/* A lane of the encoder: bits that wait for a whole word, and the slots of the stream that its decoder will have
- * taken by then. At most refill_bits + 15 bits are ahead of the decoder, so 4 slots suffice. */
+/* A lane of the encoder. Its words are known later than their places: the decoder takes a word before the encoder has
+ * filled it. So the encoder notes in which tick each word is taken, and the words go to their places once all
+ * lanes' ticks are known. */
 struct tsr_lane_writer {
-    uint64_t bits; /* the low held bits wait */
+    uint64_t bits; /* the low held bits wait for a whole word; held < 48 */
     int32_t held;
-    int32_t ahead;          /* bits that the decoder holds at this point */
-    uint32_t slot[4];       /* ring of taken and unfilled slots */
-    uint32_t taken, filled; /* how many were ever taken and filled */
+    int32_t ahead; /* bits that the decoder holds at this point */
 };
 
-/* What tsr_lane_refill will do at this point: takes slots. *next is the number of slots taken so far. */
-TSR_HD void tsr_lane_reserve(struct tsr_lane_writer *lane, int refill_bits, uint32_t *next)
+/* How many words (0..2) tsr_lane_refill takes at this point. */
+TSR_HD int tsr_lane_request(struct tsr_lane_writer *lane, int refill_bits)
 {
-    while (lane->ahead < refill_bits) {
-        lane->slot[lane->taken++ & 3u] = (*next)++;
-        lane->ahead += TSR_LANE_WORD_BITS;
-    }
+    int words = (lane->ahead < refill_bits) + (lane->ahead + TSR_LANE_WORD_BITS < refill_bits);
+    lane->ahead += words * TSR_LANE_WORD_BITS;
+    return words;
 }
 
-TSR_HD void tsr_lane_fill(struct tsr_lane_writer *lane, uint8_t *words)
-{
-    uint32_t slot = lane->slot[lane->filled++ & 3u];
-    lane->held -= TSR_LANE_WORD_BITS;
-    uint32_t word = (uint32_t)(lane->bits >> lane->held) & 0xffffu;
-    words[2 * slot] = (uint8_t)word;
-    words[2 * slot + 1] = (uint8_t)(word >> 8);
-}
-
-/* Appends count (0..32, at most refill_bits since the last reserve) bits of value. */
-TSR_HD void tsr_lane_put(struct tsr_lane_writer *lane, uint32_t value, int count, uint8_t *words)
+/* Appends count (0..32, at most refill_bits since the last request) bits of value. */
+TSR_HD void tsr_lane_put(struct tsr_lane_writer *lane, uint32_t value, int count)
 {
     lane->bits = lane->bits << count | value;
     lane->held += count;
     lane->ahead -= count;
-    while (lane->held >= TSR_LANE_WORD_BITS) tsr_lane_fill(lane, words);
 }
 
-/* The tile's end: the slots still open get the last bits and zeros. */
-TSR_HD void tsr_lane_finish(struct tsr_lane_writer *lane, uint8_t *words)
+/* Moves the whole words (0..2) that wait to word[], of which both places are written. Returns how many. */
+TSR_HD int tsr_lane_get_words(struct tsr_lane_writer *lane, uint16_t word[2])
 {
-    while (lane->filled != lane->taken) {
-        lane->bits <<= TSR_LANE_WORD_BITS;
-        lane->held += TSR_LANE_WORD_BITS;
-        tsr_lane_fill(lane, words);
-    }
+    uint32_t front = (uint32_t)(lane->bits << 1 << (63 - lane->held) >> 32);
+    int words = lane->held / TSR_LANE_WORD_BITS;
+    word[0] = (uint16_t)(front >> TSR_LANE_WORD_BITS);
+    word[1] = (uint16_t)front;
+    lane->held %= TSR_LANE_WORD_BITS;
+    return words;
+}
+
+/* The word that ends the lane's string: what waits, and zeros. */
+TSR_HD uint16_t tsr_lane_last_word(struct tsr_lane_writer *lane)
+{
+    uint32_t word = (uint32_t)(lane->bits << (TSR_LANE_WORD_BITS - lane->held));
+    lane->bits = 0;
+    lane->held = 0;
+    return (uint16_t)word;
 }
 
 #endif

@@ -18,25 +18,27 @@ enum {
     TSR_TOKENS_24_BITS = 16 + 20 * 4  /* for values below 2^24 */
 };
 
-TSR_HD struct tsr_token tsr_token(uint32_t value)
+/* The symbol alone, both cases worked out: which one it is cannot be foreseen. */
+TSR_HD int tsr_token_symbol(uint32_t value)
 {
-    struct tsr_token token;
-    token.symbol = (uint16_t)value;
-    token.raw_bits = 0;
-    token.raw = 0;
-    if (value >= 16) {
-        int exponent = tsr_floor_log2(value);
-        token.symbol = (uint16_t)(16 + (exponent - 4) * 4 + (int)((value >> (exponent - 2)) & 3u));
-        token.raw_bits = (uint8_t)(exponent - 2);
-        token.raw = value & ((1u << (exponent - 2)) - 1u);
-    }
-    return token;
+    int exponent = tsr_floor_log2(value | 16u);
+    int coarse = 16 + (exponent - 4) * 4 + (int)(value >> (exponent - 2)) - 4;
+    return value < 16 ? (int)value : coarse;
 }
 
 /* Raw bits that follow a symbol. */
 TSR_HD int tsr_token_raw_bits(int symbol)
 {
     return symbol < 16 ? 0 : ((symbol - 16) >> 2) + 2;
+}
+
+TSR_HD struct tsr_token tsr_token(uint32_t value)
+{
+    struct tsr_token token;
+    token.symbol = (uint16_t)tsr_token_symbol(value);
+    token.raw_bits = (uint8_t)tsr_token_raw_bits(token.symbol);
+    token.raw = value & ((1u << token.raw_bits) - 1u);
+    return token;
 }
 
 TSR_HD uint32_t tsr_token_value(int symbol, uint32_t raw)

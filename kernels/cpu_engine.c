@@ -1,6 +1,7 @@
 /* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
 #include "cpu_engine.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 void *tsr_take(void *base, size_t *used, size_t bytes)
@@ -16,6 +17,62 @@ uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
     if (wanted > TSR_PARTS_LIMIT) wanted = TSR_PARTS_LIMIT;
     return tiles < wanted ? tiles : wanted;
 }
+
+/* ---- Work space ------------------------------------------------------------------------------------------ */
+
+enum { KEPT_BLOCKS = 16 };
+#define KEPT_BYTES ((size_t)256 << 20)
+
+struct block {
+    void *memory; /* NULL: an empty place */
+    size_t bytes;
+    bool is_taken;
+};
+
+struct cpu_engine {
+    struct tsr_engine base;
+    pthread_mutex_t lock; /* of what follows */
+    struct block blocks[KEPT_BLOCKS];
+    size_t kept_bytes;
+};
+
+static void *take_workspace(struct tsr_engine *engine, size_t bytes)
+{
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    struct block *best = NULL;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++)
+        if (b->memory && !b->is_taken && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+    if (best) best->is_taken = true;
+    void *memory = best ? best->memory : malloc(bytes);
+    for (struct block *b = cpu->blocks; memory && !best && b < cpu->blocks + KEPT_BLOCKS; b++) {
+        if (b->is_taken || cpu->kept_bytes - (b->memory ? b->bytes : 0) + bytes > KEPT_BYTES) continue;
+        if (b->memory) cpu->kept_bytes -= b->bytes; /* too small: gives way */
+        free(b->memory);
+        *b = (struct block){memory, bytes, true};
+        cpu->kept_bytes += bytes;
+        best = b;
+    }
+    pthread_mutex_unlock(&cpu->lock);
+    return memory;
+}
+
+static void give_workspace(struct tsr_engine *engine, void *workspace)
+{
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    bool is_kept = false;
+    if (!workspace) return;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) {
+        if (b->memory != workspace) continue;
+        b->is_taken = false;
+        is_kept = true;
+    }
+    pthread_mutex_unlock(&cpu->lock);
+    if (!is_kept) free(workspace);
+}
+
+/* ---- Batches --------------------------------------------------------------------------------------------- */
 
 /* Jobs of one call, as the pool sees them. */
 struct batch {
@@ -88,22 +145,26 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
 
 static void destroy(struct tsr_engine *engine)
 {
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
     tsr_pool_destroy(engine->pool);
-    free(engine);
+    for (int i = 0; i < KEPT_BLOCKS; i++) free(cpu->blocks[i].memory);
+    pthread_mutex_destroy(&cpu->lock);
+    free(cpu);
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu", encode_workspace, decode_workspace, encode, decode, destroy,
+    "cpu", encode_workspace, decode_workspace, take_workspace, give_workspace, encode, decode, destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
 {
-    struct tsr_engine *engine = malloc(sizeof *engine);
-    if (!engine) {
+    struct cpu_engine *cpu = calloc(1, sizeof *cpu);
+    if (!cpu || pthread_mutex_init(&cpu->lock, NULL) != 0) {
+        free(cpu);
         tsr_pool_destroy(pool);
         return NULL;
     }
-    engine->ops = &cpu_engine_ops;
-    engine->pool = pool;
-    return engine;
+    cpu->base.ops = &cpu_engine_ops;
+    cpu->base.pool = pool;
+    return &cpu->base;
 }

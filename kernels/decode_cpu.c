@@ -30,7 +30,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
 {
     const size_t count = (size_t)image->columns * image->rows;
     const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
-    const size_t rows_bytes = tsr_decode_rows_bytes(cut->tile_width, TSR_LANE_LIMIT);
+    const size_t rows_bytes = tsr_decode_scratch_bytes(cut->tile_width, TSR_LANE_LIMIT);
     const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t);
     const int planes = tsr_image_planes(image);
     size_t used = 0;

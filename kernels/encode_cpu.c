@@ -33,8 +33,8 @@ struct encode_space {
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;
     union part_counts *counts; /* by part */
-    uint8_t *rows;             /* by part, rows_bytes each */
-    size_t tile_levels, tile_payload, rows_bytes;
+    uint8_t *scratch;          /* by part, scratch_bytes each */
+    size_t tile_levels, tile_payload, scratch_bytes;
     struct tsr_range_work *range;
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
@@ -52,7 +52,10 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     size_t used = 0;
     s->tile_levels = tsr_tile_levels(cut->tile_width, cut->tile_height);
     s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
-    s->rows_bytes = (tsr_predict_rows_bytes(cut->tile_width) + 63) / 64 * 64;
+    s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
+    if (tsr_code_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
+        s->scratch_bytes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height);
+    s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
     s->model = tsr_take(base, &used, sizeof *s->model);
     for (int p = 0; p < planes; p++) {
         s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
@@ -61,7 +64,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     const size_t symbols_at = used;
     s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
     s->symbols.symbol = tsr_take(base, &used, count);
-    s->symbols.level = tsr_take(base, &used, count);
+    s->symbols.context = tsr_take(base, &used, count);
     s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
     size_t levels_end = symbols_at;
     s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
@@ -71,7 +74,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
     s->tile_sizes = tsr_take(base, &used, tiles * TILE_SIZES_BYTES);
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
-    s->rows = tsr_take(base, &used, parts * s->rows_bytes);
+    s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);
     s->merge = tsr_take(base, &used, sizeof *s->merge);
     s->huffman = tsr_take(base, &used, sizeof *s->huffman);
@@ -144,7 +147,7 @@ static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     s->symbols, &s->counts[part].levels, s->rows + part * s->rows_bytes);
+                     s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -189,10 +192,9 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
     uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
     size_t size;
-    (void)part;
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
-        size = tsr_code_tile(s->symbols, tile, &plane->residual, &work->map, (const tsr_code_table *)s->codes, payload,
-                             raw_bytes - 1);
+        size = tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes, payload,
+                             raw_bytes - 1, s->scratch + part * s->scratch_bytes);
     else if (plane->coder == TSR_CODER_HUFFMAN)
         size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, s->coefficient_codes,
                                &plane->coefficient, payload, raw_bytes - 1);
@@ -224,7 +226,7 @@ static void train_residual_model(struct plane_work *work)
     model->intensity_cuts =
         (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
                                    small ? SMALL_INTENSITY_GROUPS : TSR_INTENSITY_GROUPS, model->intensity_cut);
-    tsr_map_cells(&work->map, model);
+    tsr_map_contexts(&work->map, model);
 
     clear_counts(work);
     run_pass(work, count_pass);
@@ -238,7 +240,6 @@ static void train_residual_model(struct plane_work *work)
         tsr_huffman_lengths(symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t],
                             s->huffman);
     model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
-    tsr_map_tables(&work->map, model);
     tsr_build_codes(s->codes, model);
 }
 

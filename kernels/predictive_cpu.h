@@ -11,16 +11,24 @@
 /* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
-    uint8_t *symbol;     /* token of value; TSR_NO_SYMBOL inside a run */
-    uint8_t *level;      /* activity level, or TSR_INTERRUPTION_LEVEL */
+    uint8_t *symbol;     /* token of value; behind a run's first sample undefined */
+    uint8_t *context;    /* activity level, or TSR_INTERRUPTION_LEVEL; after the count pass, the context's number */
     uint16_t *intensity; /* intensity level */
 };
 
 enum {
-    TSR_NO_SYMBOL = 255,
     TSR_INTERRUPTION_LEVEL = TSR_ACTIVITY_LEVELS, /* activity zero and not a run; level 0 is a run's start */
     TSR_CONTEXT_LEVELS = TSR_ACTIVITY_LEVELS + 1
 };
+
+/* Contexts by number: the run's start and the interruption, then the cells. */
+enum {
+    TSR_RUN_CONTEXT = TSR_RUN_TABLE,
+    TSR_INTERRUPTION_CONTEXT = TSR_INTERRUPTION_TABLE,
+    TSR_FIRST_CELL_CONTEXT = TSR_FIRST_RESIDUAL_TABLE,
+    TSR_CONTEXT_LIMIT = TSR_FIRST_CELL_CONTEXT + TSR_CELL_LIMIT
+};
+static_assert(TSR_CONTEXT_LIMIT <= 256, "a context's number is a byte");
 
 /* Symbols of a plane as training wants them; sums over tiles. */
 struct tsr_level_counts {
@@ -32,25 +40,27 @@ struct tsr_symbol_counts {
     uint32_t cell[TSR_CELL_LIMIT][TSR_RESIDUAL_SYMBOLS];
 };
 
-/* Bytes of row buffers that predicting or decoding one tile of this size needs. */
-size_t tsr_predict_rows_bytes(int32_t tile_width);
-size_t tsr_decode_rows_bytes(int32_t tile_width, int lanes);
+/* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs. */
+size_t tsr_predict_scratch_bytes(int32_t tile_width);
+size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
+size_t tsr_decode_scratch_bytes(int32_t tile_width, int lanes);
 
-/* Pass 1. samples: the plane, values 0 .. range-1. rows: tsr_predict_rows_bytes. counts is added to. */
+/* Pass 1. samples: the plane, values 0 .. range-1. counts is added to. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, struct tsr_symbol_planes out,
-                      struct tsr_level_counts *counts, void *rows);
+                      struct tsr_level_counts *counts, void *scratch);
 
-/* Groups of all levels under a model's cuts, as the table index of each context. */
+/* The contexts of all levels under a model's cuts, by number. */
 struct tsr_context_map {
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
-    uint8_t cell[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels 1 .. TSR_ACTIVITY_LEVELS-1 */
-    uint8_t table[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS];
+    uint8_t context[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS];
 };
-void tsr_map_cells(struct tsr_context_map *map, const struct tsr_residual_model *model);
-void tsr_map_tables(struct tsr_context_map *map, const struct tsr_residual_model *model);
+void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_model *model);
+
+/* The code table of a context. */
+int tsr_table_of_context(const struct tsr_residual_model *model, int context);
 
 /* Pass 2, with the model's cuts known. counts is added to. */
-void tsr_count_tile(struct tsr_symbol_planes in, struct tsr_tile tile, const struct tsr_context_map *map,
+void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
                     struct tsr_symbol_counts *counts);
 
 /* A codeword ready to be put: its bits, its length, and how many raw bits follow. */
@@ -63,22 +73,29 @@ typedef struct tsr_symbol_code tsr_code_table[TSR_RUN_ALPHABET];
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model);
 
 /* Pass 3. Returns the payload's bytes, 0 if it would exceed capacity. */
-size_t tsr_code_tile(struct tsr_symbol_planes in, struct tsr_tile tile, const struct tsr_residual_model *model,
-                     const struct tsr_context_map *map, const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload,
-                     size_t capacity);
+size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                     const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
+
+/* What a symbol stands for: a folded residual or a run's length, first + the raw bits. */
+struct tsr_symbol_values {
+    uint16_t first;
+    uint8_t raw_bits;
+};
 
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
     const struct tsr_residual_model *model;
-    struct tsr_context_map map;
-    uint8_t activity_low[512];  /* activity group of activities below 512 */
+    uint8_t intensity_group[TSR_INTENSITY_LEVELS];
+    uint8_t table[TSR_ACTIVITY_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels above 0 */
+    uint8_t activity_low[512];                                /* activity level of activities below 512 */
     uint8_t activity_high[512]; /* of activity >> 6 from there on: levels are cut at multiples of 64 there */
+    struct tsr_symbol_values values[TSR_RUN_ALPHABET];
     struct tsr_huffman_decoder tables[TSR_MODEL_TABLES];
 };
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_residual_model *model);
 
 /* False where the payload is not that of a tile. samples beyond the tile are not touched. */
 bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const uint8_t *payload, size_t size, uint16_t *samples,
-                     struct tsr_tile tile, uint32_t range, void *rows);
+                     struct tsr_tile tile, uint32_t range, void *scratch);
 
 #endif

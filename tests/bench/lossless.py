@@ -8,10 +8,11 @@ FRAMES  a folder of PGM and PPM files whose names begin with their modality and 
         research/raw_frames.py writes them
 
 Sizes are whole .tsr files, one frame each, against whole JPEG-LS streams that this run encodes. Speeds are of one
-thread, samples in memory to payload in memory, allocation included on both sides; of each frame the median of N
-interleaved repeats, then the sum. Needs numpy and imagecodecs."""
+thread, samples in memory to payload in memory; of each frame the median of N
+interleaved repeats, then the sum; output buffers are reused where the library can. Needs numpy and imagecodecs."""
 import argparse
 import ctypes
+import functools
 import os
 import statistics
 import subprocess
@@ -63,9 +64,11 @@ class Tessera:
         components = samples.shape[2] if samples.ndim == 3 else 1
         return [ctypes.c_uint32(v) for v in (samples.shape[1], samples.shape[0], components, bits)]
 
-    def encode(self, samples, bits, path, coder):
+    def bound(self, samples, bits):
+        return self.library.bench_bound(*self.image(samples, bits))
+
+    def encode(self, samples, bits, path, coder, payload):
         image = self.image(samples, bits)
-        payload = numpy.empty(self.library.bench_bound(*image), numpy.uint8)
         size = ctypes.c_size_t()
         taken = self.library.bench_encode(
             self.engine, *image, ctypes.c_uint32(path), ctypes.c_uint32(coder), samples.ctypes.data_as(ctypes.c_void_p),
@@ -74,8 +77,7 @@ class Tessera:
             raise RuntimeError("tsr_encode_frame fails")
         return payload[: size.value], taken
 
-    def decode(self, payload, samples, bits):
-        decoded = numpy.empty_like(samples)
+    def decode(self, payload, samples, bits, decoded):
         taken = self.library.bench_decode(
             self.engine, *self.image(samples, bits), payload.ctypes.data_as(ctypes.c_void_p),
             ctypes.c_size_t(payload.size), decoded.ctypes.data_as(ctypes.c_void_p))
@@ -131,11 +133,13 @@ def main():
             continue
         raw_bytes += samples.nbytes
         runs = []
+        room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)
+        theirs_decoded = numpy.empty_like(samples)
         for _ in range(options.repeats):
-            payload, ours_encode = tessera.encode(samples, bits, path, coder)
+            payload, ours_encode = tessera.encode(samples, bits, path, coder, room)
             jpegls, theirs_encode = timed(imagecodecs.jpegls_encode, samples)
-            ours_decode = tessera.decode(payload, samples, bits)
-            _, theirs_decode = timed(imagecodecs.jpegls_decode, jpegls)
+            ours_decode = tessera.decode(payload, samples, bits, decoded)
+            _, theirs_decode = timed(functools.partial(imagecodecs.jpegls_decode, out=theirs_decoded), jpegls)
             runs.append((ours_encode, theirs_encode, ours_decode, theirs_decode))
         speed = [s + statistics.median(column) for s, column in zip(speed, zip(*runs))]
     print("Sizes: %s, %s; bits per sample of whole files" % (options.path, options.coder))
