@@ -108,7 +108,8 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
         return tsr_fail(error, TSR_ERROR_VERSION, "format version %d is unknown to this program (it knows %d)", version,
                         TSR_FORMAT_VERSION);
     const uint8_t kind = tsr_get_u8(&c), restore = tsr_get_u8(&c), flags = tsr_get_u8(&c);
-    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_ENCAPSULATED || flags > (EXACT | LOSSY))
+    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_ENCAPSULATED || flags > (EXACT | LOSSY) ||
+        (restore == TSR_RESTORE_VERBATIM && (flags & LOSSY)))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u, flags %u: not all are known to this program",
                         kind, restore, flags);
     header->kind = (enum tsr_kind)kind;

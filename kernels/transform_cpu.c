@@ -297,6 +297,7 @@ bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile
     struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
     if (!tsr_get_slice_lengths(&reader, lengths, count)) return false;
     size_t at = (tsr_bits_read(&reader) + 7) / 8;
+    if (tsr_get_bits(&reader, (int)(8 * at - tsr_bits_read(&reader))) != 0) return false;
     for (int32_t s = 0; s < count; s++) {
         if (lengths[s] > size - at) return false;
         if (!decode_slice(payload + at, lengths[s], grid, tsr_slice_at(grid, s), decoder, model, cavlc, levels))

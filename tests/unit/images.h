@@ -1,0 +1,95 @@
+/* Random images and rasters for the tests of kernels/. */
+#ifndef TSR_TESTS_UNIT_IMAGES_H
+#define TSR_TESTS_UNIT_IMAGES_H
+
+#include "support.h"
+
+#include "app/tessera.h"
+
+/* An image of any layout, at most most x most; frames 1. */
+static inline struct tsr_image random_image(struct rng *r, int32_t most)
+{
+    static const uint8_t allocated[] = {1, 8, 16, 32, 8, 16, 16, 16};
+    struct tsr_image image = {0};
+    image.columns = (uint32_t)rng_between(r, 1, most);
+    image.rows = (uint32_t)rng_between(r, 1, most);
+    image.frames = 1;
+    image.components = (uint8_t)rng_between(r, 1, 4);
+    image.bits_allocated = allocated[rng_below(r, COUNT_OF(allocated))];
+    image.bits_stored = (uint8_t)(rng_below(r, 3) ? image.bits_allocated : rng_between(r, 1, image.bits_allocated));
+    image.high_bit = (uint8_t)rng_between(r, image.bits_stored - 1, image.bits_allocated - 1);
+    if (rng_below(r, 2)) image.high_bit = (uint8_t)(image.bits_stored - 1);
+    image.is_signed = rng_below(r, 2);
+    image.planar = rng_below(r, 2);
+    image.big_endian = rng_below(r, 2);
+    image.swapped = image.bits_allocated <= 8 && tsr_frame_bits(&image) % 16 == 0 && rng_below(r, 2);
+    return image;
+}
+
+static inline size_t raster_bytes(const struct tsr_image *image)
+{
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+/* Contents: noise; nothing; rare dirt; few values; extremes; and a ramp with a little noise, sign-extended. */
+enum { CONTENTS = 6 };
+
+static inline void put_word(const struct tsr_image *image, uint8_t *raster, size_t at, uint32_t word)
+{
+    const size_t bits = image->bits_allocated;
+    for (size_t b = 0; b < bits; b++) {
+        size_t byte = (at * bits + b) / 8;
+        if (image->big_endian && bits > 8) byte = at * bits / 8 + (bits / 8 - 1 - b / 8);
+        if (image->swapped) byte ^= 1u;
+        const uint8_t mask = (uint8_t)(1u << (at * bits + b) % 8);
+        raster[byte] = (uint8_t)(word >> b & 1u ? raster[byte] | mask : raster[byte] & ~mask);
+    }
+}
+
+/* The word of a raster, FORMAT.md 3.2 bit by bit. */
+static inline uint32_t get_word(const struct tsr_image *image, const uint8_t *raster, size_t at)
+{
+    const size_t bits = image->bits_allocated;
+    uint32_t word = 0;
+    for (size_t b = 0; b < bits; b++) {
+        size_t byte = (at * bits + b) / 8;
+        if (image->big_endian && bits > 8) byte = at * bits / 8 + (bits / 8 - 1 - b / 8);
+        if (image->swapped) byte ^= 1u;
+        word |= (uint32_t)(raster[byte] >> (at * bits + b) % 8 & 1u) << b;
+    }
+    return word;
+}
+
+/* Place among the words of a raster. */
+static inline size_t word_place(const struct tsr_image *image, int component, size_t sample)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    return image->planar ? (size_t)component * count + sample : sample * image->components + (size_t)component;
+}
+
+static inline void fill_raster(struct rng *r, const struct tsr_image *image, int content, uint8_t *raster)
+{
+    const size_t bytes = raster_bytes(image), count = (size_t)image->columns * image->rows;
+    const uint64_t bits = tsr_frame_bits(image);
+    for (size_t i = 0; i < bytes; i++)
+        raster[i] = (uint8_t)(content == 0                            ? rng_next(r)
+                              : content == 2 && rng_below(r, 20) == 0 ? rng_next(r)
+                              : content == 3                          ? rng_below(r, 3) * 40
+                              : content == 4                          ? (rng_below(r, 2) ? 0xff : 0)
+                                                                      : 0);
+    if (content == 5) {
+        const int low = image->high_bit + 1 - image->bits_stored;
+        for (size_t i = 0; i < count; i++)
+            for (int c = 0; c < image->components; c++) {
+                const uint64_t ramp =
+                    (i % image->columns + i / image->columns) * 3 + rng_below(r, 4) + 5u * (unsigned)c;
+                const uint32_t values = image->bits_stored == 32 ? UINT32_MAX : (1u << image->bits_stored) - 1u;
+                uint32_t word = (uint32_t)ramp & values;
+                if (image->is_signed && word >> (image->bits_stored - 1)) word |= ~values;
+                put_word(image, raster, word_place(image, c, i), word << low);
+            }
+    }
+    if (bits % 8) raster[bytes - 1] &= (uint8_t)((1u << bits % 8) - 1u);
+}
+
+#endif

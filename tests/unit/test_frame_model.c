@@ -1,0 +1,299 @@
+/* kernels/frame_model.h: tiles, plane models and frame models. FORMAT.md 5 and 6. */
+#include "images.h"
+
+#include "kernels/frame_model.h"
+
+/* ---- Tiles ------------------------------------------------------------------------------------------------------ */
+
+static int32_t divide_up(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+TEST(cutting_tiles)
+{
+    struct rng r = {70};
+    for (int n = 0; n < 20000; n++) {
+        struct tsr_image image = {0};
+        image.columns = 1 + rng_width(&r, 15) + rng_width(&r, 15);
+        image.rows = 1 + rng_width(&r, 15) + rng_width(&r, 15);
+        const int32_t align = n % 2 ? 64 : 1, columns = (int32_t)image.columns, rows = (int32_t)image.rows;
+        int32_t width, height;
+        tsr_cut_tiles(&image, align, &width, &height);
+        /* FORMAT.md 5.2: columns over the number of tiles across, rounded up to a multiple */
+        int32_t wanted = divide_up(columns, divide_up(columns, 1024));
+        wanted = divide_up(wanted, align) * align;
+        assert_int_equal(width, wanted < columns ? wanted : columns);
+        assert_in_range(height, 1, rows);
+        assert_true(height == rows || height % align == 0);
+        assert_true((int64_t)wanted * height <= TSR_TILE_SAMPLES);
+        assert_true((int64_t)width * height <= TSR_TILE_SAMPLES_LIMIT);
+        /* equal parts: as few tiles down as the limit allows */
+        const int32_t most = TSR_TILE_SAMPLES / wanted / align * align;
+        assert_int_equal(divide_up(rows, height) <= divide_up(rows, most), true);
+    }
+    assert_int_equal(tsr_tile_alignment(TSR_PATH_PREDICT, TSR_CODER_HUFFMAN), 1);
+    assert_int_equal(tsr_tile_alignment(TSR_PATH_PREDICT, TSR_CODER_CAVLC), 64);
+    assert_int_equal(tsr_tile_alignment(TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN), 64);
+    assert_int_equal(tsr_tile_alignment(TSR_PATH_TRANSFORM, TSR_CODER_CAVLC), 64);
+}
+
+/* Tiles of any size cover each sample once, along rows. */
+TEST(tiles_cover_the_frame)
+{
+    static uint8_t owner[100 * 100];
+    struct rng r = {71};
+    for (int n = 0; n < 2000; n++) {
+        struct tsr_image image = {0};
+        static struct tsr_frame_model model;
+        image.columns = (uint32_t)rng_between(&r, 1, 100);
+        image.rows = (uint32_t)rng_between(&r, 1, 100);
+        model.tile_width = rng_between(&r, 1, (int32_t)image.columns);
+        model.tile_height = rng_between(&r, 1, (int32_t)image.rows);
+        memset(owner, 0, sizeof owner);
+        size_t before = 0;
+        const uint32_t tiles = tsr_tile_count(&image, &model);
+        for (uint32_t t = 0; t < tiles; t++) {
+            const struct tsr_tile tile = tsr_tile_at(&image, &model, t);
+            assert_int_equal(tile.stride, image.columns);
+            assert_true(t == 0 ? tile.first == 0 : tile.first > before);
+            before = tile.first;
+            for (int32_t y = 0; y < tile.height; y++)
+                for (int32_t x = 0; x < tile.width; x++) {
+                    const size_t at = tile.first + (size_t)y * tile.stride + (size_t)x;
+                    assert_true(at < (size_t)image.columns * image.rows);
+                    owner[at]++;
+                }
+        }
+        for (size_t i = 0; i < (size_t)image.columns * image.rows; i++) assert_int_equal(owner[i], 1);
+    }
+    assert_int_equal(tsr_raw_tile_bytes(2, 3, 3), 2);
+    assert_int_equal(tsr_raw_tile_bytes(3, 3, 3), 3);
+    assert_int_equal(tsr_raw_tile_bytes(65536, 1024, 64), 131072);
+    assert_int_equal(tsr_raw_tile_bytes(65537 / 2, 1, 1), 2);
+}
+
+/* ---- Planes ----------------------------------------------------------------------------------------------------- */
+
+static void set_symbols(uint8_t *lengths, int symbols, struct rng *r)
+{
+    memset(lengths, 0, (size_t)symbols);
+    const int a = (int)rng_below(r, (uint32_t)symbols), b = (int)rng_below(r, (uint32_t)symbols);
+    lengths[a] = lengths[b] = 1; /* one symbol or two */
+}
+
+/* A plane of so many bits; offset has room. */
+static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits)
+{
+    const uint32_t values = 1u << bits;
+    plane->span = rng_below(r, 6) ? 1 + rng_below(r, values) : 1;
+    plane->minimum = rng_below(r, values - plane->span + 1);
+    plane->range = plane->span;
+    if (plane->span == 1) return;
+    plane->packed = rng_below(r, 2);
+    if (plane->packed) {
+        const uint32_t density = 1 + rng_below(r, 10);
+        bool use = true;
+        plane->range = 0;
+        for (uint32_t v = 0; v < plane->span; v++) {
+            if (v > 0 && rng_below(r, density) == 0) use = !use;
+            if (use || v == plane->span - 1) plane->offset[plane->range++] = (uint16_t)v;
+        }
+    }
+    plane->path = rng_below(r, 2) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    plane->coder = rng_below(r, 2) ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if (plane->path == TSR_PATH_TRANSFORM) {
+        plane->lossy = rng_below(r, 2);
+        plane->qp_index = plane->lossy ? rng_between(r, 0, TSR_QP_INDEX_LIMIT) : 0;
+    }
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
+        struct tsr_residual_model *model = &plane->residual;
+        model->lanes = (uint8_t)rng_between(r, 1, 32);
+        model->lane_delay = 2;
+        model->refill_bits = 32;
+        set_symbols(model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET, r);
+        return;
+    }
+    plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
+    if (plane->coder == TSR_CODER_HUFFMAN) {
+        plane->coefficient.dc_tables = plane->coefficient.ac_tables = 1;
+        set_symbols(plane->coefficient.dc_lengths[0], TSR_DC_SYMBOLS, r);
+        set_symbols(plane->coefficient.ac_lengths[0], TSR_AC_SYMBOLS, r);
+    }
+}
+
+static struct tsr_frame_model model, back;
+static uint16_t offsets[TSR_PLANES_LIMIT][65536], offsets_back[TSR_PLANES_LIMIT][65536];
+static uint8_t bytes[TSR_FRAME_MODEL_LIMIT];
+
+static size_t put_random_model(struct rng *r, struct tsr_image *image)
+{
+    *image = random_image(r, 3000);
+    memset(&model, 0, sizeof model);
+    do {
+        model.tile_width = rng_between(r, 1, (int32_t)image->columns);
+        model.tile_height = rng_between(r, 1, (int32_t)image->rows);
+    } while ((int64_t)model.tile_width * model.tile_height > TSR_TILE_SAMPLES_LIMIT);
+    static const enum tsr_colour colours[] = {TSR_COLOUR_NONE, TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
+    if (image->components >= 3) model.colour = colours[rng_below(r, 4)];
+    model.extends_sign = tsr_image_outside_bits(image) > 0 && rng_below(r, 2);
+    model.planes = tsr_image_planes(image);
+    for (int p = 0; p < model.planes; p++) {
+        model.plane[p].offset = offsets[p];
+        model.plane[p].present = p < image->components || tsr_has_halves(image) || rng_below(r, 2);
+        if (model.plane[p].present) random_plane(r, &model.plane[p], tsr_plane_bits(image, model.colour, p));
+    }
+    struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
+    tsr_put_frame_model(&w, image, &model);
+    const size_t size = tsr_flush_bits(&w);
+    assert_false(w.overflow);
+    return size;
+}
+
+static bool get_model(const struct tsr_image *image, const uint8_t *from, size_t size)
+{
+    memset(&back, 0, sizeof back);
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) back.plane[p].offset = offsets_back[p];
+    struct tsr_bit_reader reader = tsr_bit_reader(from, size);
+    return tsr_get_frame_model(&reader, image, &back);
+}
+
+/* FORMAT.md 6.2 and 6. */
+TEST(bits_of_planes)
+{
+    struct rng r = {72};
+    for (int n = 0; n < 5000; n++) {
+        const struct tsr_image image = random_image(&r, 9);
+        const bool halves = image.bits_allocated == 32;
+        const int first = halves ? 16 : image.bits_stored,
+                  second = halves ? 16 : image.bits_allocated - image.bits_stored;
+        assert_int_equal(tsr_image_planes(&image), image.components * (second > 0 ? 2 : 1));
+        for (int p = 0; p < tsr_image_planes(&image); p++)
+            for (int colour = 0; colour < 2; colour++) {
+                const int difference = first + 1 < 16 ? first + 1 : 16;
+                const int bits = p >= image.components ? second : colour && (p == 1 || p == 2) ? difference : first;
+                assert_int_equal(tsr_plane_bits(&image, colour ? TSR_COLOUR_RCT : TSR_COLOUR_NONE, p), bits);
+            }
+    }
+}
+
+TEST(models_round_trip)
+{
+    struct rng r = {73};
+    for (int n = 0; n < 300; n++) {
+        struct tsr_image image;
+        const size_t size = put_random_model(&r, &image);
+        assert_true(get_model(&image, bytes, size));
+        assert_int_equal(back.tile_width, model.tile_width);
+        assert_int_equal(back.tile_height, model.tile_height);
+        assert_int_equal(back.colour, model.colour);
+        assert_int_equal(back.extends_sign, model.extends_sign);
+        assert_int_equal(back.planes, model.planes);
+        for (int p = 0; p < model.planes; p++) {
+            const struct tsr_plane_model *a = &model.plane[p], *b = &back.plane[p];
+            assert_int_equal(a->present, b->present);
+            if (!a->present) continue;
+            assert_int_equal(a->minimum, b->minimum);
+            assert_int_equal(a->span, b->span);
+            assert_int_equal(a->range, b->range);
+            assert_int_equal(a->packed, b->packed);
+            if (a->packed) assert_memory_equal(a->offset, b->offset, a->range * sizeof a->offset[0]);
+            if (a->span == 1) continue;
+            assert_int_equal(a->path, b->path);
+            assert_int_equal(a->coder, b->coder);
+            assert_int_equal(a->lossy, b->lossy);
+            assert_int_equal(a->qp_index, b->qp_index);
+            assert_int_equal(a->slice_side, b->slice_side);
+            if (a->coder == TSR_CODER_CAVLC) continue;
+            if (a->path == TSR_PATH_PREDICT)
+                assert_memory_equal(&a->residual, &b->residual, sizeof a->residual);
+            else
+                assert_memory_equal(&a->coefficient, &b->coefficient, sizeof a->coefficient);
+        }
+        assert_false(get_model(&image, bytes, size - 1)); /* cut off */
+        bytes[size] = 0;
+        if (size < sizeof bytes) assert_false(get_model(&image, bytes, size + 1)); /* followed by more */
+    }
+}
+
+/* Damaged models are refused, or lie within all limits. */
+TEST(damaged_models)
+{
+    struct rng r = {74};
+    int taken = 0;
+    for (int n = 0; n < 1500; n++) {
+        struct tsr_image image;
+        const size_t size = put_random_model(&r, &image);
+        uint8_t *exact = must(malloc(size));
+        memcpy(exact, bytes, size);
+        for (uint32_t flips = 1 + rng_below(&r, 3); flips > 0; flips--)
+            exact[rng_below(&r, (uint32_t)tsr_min((int32_t)size, n % 2 ? 20 : 1 << 20))] ^=
+                (uint8_t)(1u << rng_below(&r, 8));
+        const bool good = get_model(&image, exact, size);
+        free(exact);
+        if (!good) continue;
+        taken++;
+        assert_in_range(back.tile_width, 1, image.columns);
+        assert_in_range(back.tile_height, 1, image.rows);
+        assert_true((int64_t)back.tile_width * back.tile_height <= TSR_TILE_SAMPLES_LIMIT);
+        for (int p = 0; p < back.planes; p++) {
+            const struct tsr_plane_model *plane = &back.plane[p];
+            if (!plane->present) continue;
+            assert_true(plane->minimum + plane->span <= 1u << tsr_plane_bits(&image, back.colour, p));
+            assert_in_range(plane->range, 1, plane->span);
+            for (uint32_t i = 0; plane->packed && i < plane->range; i++)
+                assert_true(plane->offset[i] < plane->span && (i == 0 || plane->offset[i] > plane->offset[i - 1]));
+            assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT);
+            assert_true(plane->slice_side == 0 ||
+                        (plane->slice_side >= TSR_SLICE_BLOCKS_LEAST && plane->slice_side <= TSR_SLICE_BLOCKS_LIMIT));
+        }
+    }
+    assert_true(taken > 0);
+}
+
+/* Planes by hand, FORMAT.md 6.4. */
+TEST(planes_by_hand)
+{
+    static const struct {
+        const char *bits;
+        bool good;
+    } cases[] = {
+        {"1 1", true},                                     /* minimum 0, span 1: constant */
+        {"1 010 0 1 01 0 00100", true},                    /* span 2, path T, CAVLC, no loss, slices of 4 */
+        {"1 010 0 1 01 0 011", false},                     /* slices of 3 */
+        {"1 010 0 1 01 0 0000001000000", true},            /* slices of 64 */
+        {"1 010 0 1 01 0 0000001000001", false},           /* slices of 65 */
+        {"1 010 0 1 10 0 00100", false},                   /* coder 2 */
+        {"1 010 0 0 01 01 00100", false},                  /* a reserved predictor */
+        {"1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
+        {"1 010 0 1 01 1 1100011000 00100", true},         /* q 792 */
+        {"1 010 0 1 01 1 1100011001 00100", false},        /* q 793 */
+        {"1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
+        {"1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
+        {"1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */
+        {"1 011 1 1 010 1 0 01 00 00100", false},          /* the last one not in use */
+        {"00000000000000001 0000000000000000 1", true},    /* minimum 65535, span 1 */
+        {"00000000000000001 0000000000000001 1", false},   /* minimum 65536 */
+        {"00000000000000001 0000000000000000 010", false}, /* minimum 65535, span 2 */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tsr_plane_model plane;
+        uint8_t string[16];
+        plane.offset = offsets[0];
+        struct tsr_bit_writer w = tsr_bit_writer(string, sizeof string);
+        for (const char *c = cases[i].bits; *c; c++)
+            if (*c != ' ') tsr_put_bits(&w, *c == '1', 1);
+        const size_t size = tsr_flush_bits(&w);
+        struct tsr_bit_reader reader = tsr_bit_reader(string, size);
+        expect(tsr_get_plane_model(&reader, &plane) == cases[i].good, "case %zu", i);
+        if (cases[i].good) expect(tsr_bits_ended(&reader), "case %zu", i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cutting_tiles),  cmocka_unit_test(tiles_cover_the_frame),
+                                       cmocka_unit_test(bits_of_planes), cmocka_unit_test(models_round_trip),
+                                       cmocka_unit_test(damaged_models), cmocka_unit_test(planes_by_hand)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

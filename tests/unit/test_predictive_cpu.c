@@ -1,0 +1,481 @@
+/* kernels/predictive_cpu.h: path P of a tile against FORMAT.md 7 read literally, and its causality. */
+#include "support.h"
+
+#include "kernels/predictive_cpu.h"
+#include "transform/median_edge.h"
+#include "transform/residual.h"
+
+enum { MOST = 80, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), NO_VALUE = 0xa5 };
+
+static uint16_t values[SAMPLES], intensities[SAMPLES];
+static uint8_t symbols[SAMPLES], contexts[SAMPLES];
+static const struct tsr_symbol_planes out = {values, symbols, contexts, intensities};
+
+static struct tsr_tile random_tile(struct rng *r)
+{
+    struct tsr_tile tile;
+    tile.width = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 4);
+    tile.height = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 4);
+    tile.stride = (size_t)rng_between(r, tile.width, STRIDE);
+    tile.first = rng_below(r, 4);
+    return tile;
+}
+
+static size_t place(struct tsr_tile tile, int32_t row, int32_t column)
+{
+    return tile.first + (size_t)row * tile.stride + (size_t)column;
+}
+
+/* Noise; smooth with noise; long runs; extremes; all equal. */
+enum { CONTENTS = 5 };
+
+static void fill(struct rng *r, uint16_t *samples, struct tsr_tile tile, uint32_t range, int content)
+{
+    const uint32_t base = rng_below(r, range);
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const uint32_t ramp = base + (uint32_t)(x + 2 * y) * (1 + range / 300) + rng_below(r, 1 + range / 100);
+            samples[place(tile, y, x)] = (uint16_t)(content == 0   ? rng_below(r, range)
+                                                    : content == 1 ? ramp % range
+                                                    : content == 2 ? (rng_below(r, 30) ? base : rng_below(r, range))
+                                                    : content == 3 ? rng_below(r, 2) * (range - 1)
+                                                                   : base);
+        }
+}
+
+static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t range, struct tsr_level_counts *counts)
+{
+    void *scratch = must(malloc(tsr_predict_scratch_bytes(tile.width)));
+    memset(values, NO_VALUE, sizeof values);
+    memset(symbols, NO_VALUE, sizeof symbols);
+    memset(contexts, NO_VALUE, sizeof contexts);
+    memset(intensities, NO_VALUE, sizeof intensities);
+    memset(counts, 0, sizeof *counts);
+    tsr_predict_tile(samples, tile, range, out, counts, scratch);
+    free(scratch);
+}
+
+/* Samples behind the first of a run: they have no symbols. */
+static void find_runs(struct tsr_tile tile, uint8_t *inside)
+{
+    memset(inside, 0, SAMPLES);
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const size_t at = place(tile, y, x);
+            if (symbols[at] < TSR_RUN_SYMBOL) continue;
+            assert_in_range(values[at], 1, tile.width - x);
+            memset(inside + at + 1, 1, values[at] - 1u);
+            x += values[at] - 1;
+        }
+}
+
+/* ---- The definition ------------------------------------------------------------------------------------------ */
+
+/* Indices, residuals and magnitudes of a tile with the virtual ones around it, FORMAT.md 7.1 and 7.3. */
+struct definition {
+    struct tsr_tile tile;
+    int32_t x[MOST][MOST], e[MOST][MOST], m[MOST][MOST], prediction[MOST][MOST], activity[MOST][MOST];
+};
+
+static int32_t index_at(const struct definition *d, int32_t row, int32_t column)
+{
+    if (row < 0) return 0;
+    if (column < 0) return index_at(d, row - 1, 0);
+    return d->x[row][column];
+}
+
+static int32_t magnitude_at(const struct definition *d, int32_t row, int32_t column)
+{
+    if (row < 0) return 0;
+    if (column < 0) return row == 0 ? 0 : magnitude_at(d, row - 1, 0);
+    if (column == d->tile.width) return d->m[row][column - 1];
+    return d->m[row][column];
+}
+
+static void define(struct definition *d, const uint16_t *samples, struct tsr_tile tile, int32_t range)
+{
+    d->tile = tile;
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            d->x[y][x] = samples[place(tile, y, x)];
+            const int32_t w = index_at(d, y, x - 1), n = index_at(d, y - 1, x), nw = index_at(d, y - 1, x - 1);
+            const int32_t low = w < n ? w : n, high = w < n ? n : w;
+            d->prediction[y][x] = (int32_t)clamp_to(w + n - nw, low, high);
+            int32_t e = d->x[y][x] - d->prediction[y][x];
+            while (e < -(range / 2)) e += range;
+            while (e > (range - 1) / 2) e -= range;
+            d->e[y][x] = e;
+            d->m[y][x] = abs(e) < 4095 ? abs(e) : 4095;
+        }
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const int32_t w = magnitude_at(d, y, x - 1), ww = magnitude_at(d, y, x - 2);
+            if (y == 0) {
+                d->activity[y][x] = 6 * w + 2 * ww;
+                continue;
+            }
+            const int32_t nn = y == 1 ? d->m[0][x] : d->m[y - 2][x];
+            d->activity[y][x] =
+                2 * w + 2 * d->m[y - 1][x] + magnitude_at(d, y - 1, x - 1) + magnitude_at(d, y - 1, x + 1) + ww + nn;
+        }
+}
+
+TEST(predicting)
+{
+    static uint16_t samples[SAMPLES];
+    static struct definition d;
+    static struct tsr_level_counts counts, plain;
+    static const uint32_t ranges[] = {2, 3, 16, 255, 256, 4096, 4097, 65535, 65536};
+    struct rng r = {50};
+    for (int n = 0; n < 600; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        const int shift = plain_width(range - 1) > 12 ? plain_width(range - 1) - 12 : 0;
+        fill(&r, samples, tile, range, n % CONTENTS);
+        predict(samples, tile, range, &counts);
+        define(&d, samples, tile, (int32_t)range);
+        memset(&plain, 0, sizeof plain);
+        for (int32_t y = 0; y < tile.height; y++) {
+            bool after_run = false;
+            for (int32_t x = 0; x < tile.width; x++) {
+                const size_t at = place(tile, y, x);
+                const int32_t e = d.e[y][x], activity = d.activity[y][x];
+                assert_int_equal(intensities[at], d.prediction[y][x] >> shift);
+                if (activity == 0 && !after_run && e == 0) { /* FORMAT.md 7.4: a run */
+                    int32_t length = 0;
+                    while (x + length < tile.width && d.e[y][x + length] == 0) length++;
+                    assert_int_equal(values[at], length);
+                    assert_int_equal(symbols[at], tsr_run_token((uint32_t)length).symbol);
+                    assert_int_equal(contexts[at], 0);
+                    for (int32_t k = 1; k < length; k++)
+                        assert_int_equal(intensities[at + (size_t)k], d.prediction[y][x + k] >> shift);
+                    x += length - 1;
+                    after_run = true;
+                    continue;
+                }
+                const uint32_t folded = e >= 0 ? 2 * (uint32_t)e : 2 * (uint32_t)-e - 1;
+                const int level = activity > 0 ? tsr_token((uint32_t)activity).symbol
+                                  : after_run  ? TSR_INTERRUPTION_LEVEL
+                                               : 0;
+                assert_int_equal(values[at], folded);
+                assert_int_equal(symbols[at], tsr_token(folded).symbol);
+                assert_int_equal(contexts[at], level);
+                if (activity > 0) {
+                    plain.activity[level]++;
+                    plain.intensity[d.prediction[y][x] >> shift]++;
+                }
+                after_run = false;
+            }
+        }
+        assert_memory_equal(&counts, &plain, sizeof plain);
+        /* nothing beside the tile is written */
+        for (int32_t y = 0; y < tile.height; y++) memset(contexts + place(tile, y, 0), NO_VALUE, (size_t)tile.width);
+        for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(contexts[i], NO_VALUE);
+    }
+}
+
+/* ---- Causality ------------------------------------------------------------------------------------------------ */
+
+/* A change of sample (y, x) moves no prediction and no context that a decoder needs before it knows that sample: none
+ * at or before (y, x) in the order of the scan; and, for the wavefront of lanes two columns apart, none in row y + k
+ * before column x - k. With a range of 4096 intensities are the predictions themselves. */
+TEST(causality)
+{
+    static uint16_t samples[SAMPLES], intensity[SAMPLES];
+    static uint8_t context[SAMPLES], inside[SAMPLES], inside_after[SAMPLES];
+    static struct tsr_level_counts counts;
+    struct rng r = {51};
+    int moved_next = 0, moved_above_right = 0;
+    for (int n = 0; n < 4000; n++) {
+        struct tsr_tile tile = random_tile(&r);
+        tile.width = 1 + (tile.width - 1) % 24;
+        tile.height = 1 + (tile.height - 1) % 12;
+        fill(&r, samples, tile, 4096, n % CONTENTS);
+        predict(samples, tile, 4096, &counts);
+        memcpy(intensity, intensities, sizeof intensity);
+        memcpy(context, contexts, sizeof context);
+        find_runs(tile, inside);
+        const int32_t cy = rng_between(&r, 0, tile.height - 1), cx = rng_between(&r, 0, tile.width - 1);
+        uint16_t *const sample = &samples[place(tile, cy, cx)];
+        *sample = (uint16_t)((*sample + 1u + rng_below(&r, 4095)) % 4096);
+        predict(samples, tile, 4096, &counts);
+        find_runs(tile, inside_after);
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++) {
+                const size_t at = place(tile, y, x);
+                /* inside a run there is no context; that its first symbol looks ahead is the encoder's affair */
+                const bool same_context = inside[at] || inside_after[at] || context[at] == contexts[at];
+                const bool same = intensity[at] == intensities[at] && same_context;
+                if (y < cy || (y == cy && x <= cx) || x < cx - (y - cy))
+                    expect(same, "%d x %d: changing (%d, %d) moves (%d, %d)", tile.width, tile.height, cy, cx, y, x);
+                if (y == cy && x < cx) assert_int_equal(inside[at], inside_after[at]);
+                moved_next += !same && y == cy && x == cx + 1;
+                moved_above_right += !same && y == cy + 1 && x == cx - 1;
+            }
+    }
+    assert_true(moved_next > 1000); /* so the comparison sees what it should */
+    assert_true(moved_above_right > 100);
+}
+
+/* The contexts' definition is causal too: activity and prediction take their neighbours from there alone. */
+TEST(causality_of_the_definition)
+{
+    static uint16_t samples[SAMPLES];
+    static struct definition before, after;
+    struct rng r = {52};
+    for (int n = 0; n < 1000; n++) {
+        struct tsr_tile tile = random_tile(&r);
+        tile.width = 1 + (tile.width - 1) % 20;
+        tile.height = 1 + (tile.height - 1) % 10;
+        fill(&r, samples, tile, 65536, n % CONTENTS);
+        define(&before, samples, tile, 65536);
+        const int32_t cy = rng_between(&r, 0, tile.height - 1), cx = rng_between(&r, 0, tile.width - 1);
+        samples[place(tile, cy, cx)] ^= (uint16_t)(1u << rng_below(&r, 16));
+        define(&after, samples, tile, 65536);
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++)
+                if (y < cy || (y == cy && x <= cx) || x < cx - (y - cy)) {
+                    assert_int_equal(before.prediction[y][x], after.prediction[y][x]);
+                    assert_int_equal(before.activity[y][x], after.activity[y][x]);
+                }
+    }
+}
+
+/* ---- Codes ---------------------------------------------------------------------------------------------------- */
+
+struct coded {
+    struct tsr_residual_model model;
+    tsr_code_table codes[TSR_MODEL_TABLES];
+    struct tsr_plane_decoder decoder;
+};
+
+/* A model for the symbols of a tile, trained as the encoder trains it, with the given lanes. */
+static void train(struct coded *c, struct tsr_tile tile, const struct tsr_level_counts *level_counts, int lanes,
+                  int delay)
+{
+    static struct tsr_symbol_counts counts;
+    static struct tsr_context_map map;
+    static struct tsr_merge_work merge;
+    static struct tsr_huffman_work work;
+    struct tsr_residual_model *model = &c->model;
+    memset(c, 0, sizeof *c);
+    model->lanes = (uint8_t)lanes;
+    model->lane_delay = (uint8_t)delay;
+    model->activity_cuts = (uint8_t)tsr_cut_quantiles(level_counts->activity, TSR_ACTIVITY_LEVELS, TSR_ACTIVITY_GROUPS,
+                                                      model->activity_cut);
+    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(level_counts->intensity, TSR_INTENSITY_LEVELS,
+                                                       TSR_INTENSITY_GROUPS, model->intensity_cut);
+    tsr_map_contexts(&map, model);
+    memset(&counts, 0, sizeof counts);
+    tsr_count_tile(out, tile, &map, &counts);
+    model->tables = (uint8_t)tsr_merge_contexts(&counts.cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
+                                                model->table_of, &merge);
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+        tsr_huffman_lengths(counts.special[t], TSR_RUN_ALPHABET, model->lengths[t], &work);
+    for (int t = 0; t < model->tables; t++)
+        tsr_huffman_lengths(counts.cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t], &work);
+    model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
+    tsr_build_codes(c->codes, model);
+    tsr_plane_decoder_init(&c->decoder, model);
+}
+
+/* The capacity that the encoder gives at most: that of raw samples. */
+static size_t most_bytes(struct tsr_tile tile)
+{
+    return tsr_raw_tile_bytes(65536, tile.width, tile.height);
+}
+
+static size_t code(const struct coded *c, struct tsr_tile tile, uint8_t *payload, size_t capacity)
+{
+    /* Scratch is promised for the encoder's own lanes and fewer; others take more ticks. */
+    const size_t lanes = c->model.lanes, delay = c->model.lane_delay, ticks = lanes * delay;
+    size_t scratch_bytes = tsr_code_scratch_bytes(tile.width, tile.height);
+    if (c->model.lanes != tsr_lanes_for_tile(tile.width, tile.height) || delay != TSR_LANE_DELAY)
+        scratch_bytes += ((size_t)tile.width + ticks) * (size_t)tile.height * 4 + 8 * ticks;
+    void *scratch = must(malloc(scratch_bytes));
+    const size_t size =
+        tsr_code_tile(out, tile, &c->model, (const tsr_code_table *)c->codes, payload, capacity, scratch);
+    free(scratch);
+    return size;
+}
+
+/* Lanes and delay: half of the time the encoder's own. */
+static void random_lanes(struct rng *r, struct tsr_tile tile, int *lanes, int *delay)
+{
+    const bool own = rng_below(r, 2);
+    *lanes = own ? tsr_lanes_for_tile(tile.width, tile.height) : rng_between(r, 1, TSR_LANE_LIMIT);
+    *delay = own ? TSR_LANE_DELAY : rng_between(r, TSR_LANE_DELAY, 15);
+}
+
+/* Decodes a payload of exactly size bytes into plane; nothing beside the tile may be touched. */
+static bool decode(const struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
+                   uint16_t *plane)
+{
+    uint8_t *exact = must(malloc(size + !size));
+    void *scratch = must(malloc(tsr_decode_scratch_bytes(tile.width, c->model.lanes)));
+    memcpy(exact, payload, size);
+    memset(plane, NO_VALUE, SAMPLES * sizeof plane[0]);
+    const bool good = tsr_decode_tile(&c->decoder, exact, size, plane, tile, range, scratch);
+    free(scratch);
+    free(exact);
+    return good;
+}
+
+TEST(tiles_round_trip)
+{
+    static uint16_t samples[SAMPLES], back[SAMPLES];
+    static uint8_t payload[8 * SAMPLES + 64];
+    static struct tsr_level_counts counts;
+    static struct coded c;
+    static const uint32_t ranges[] = {2, 3, 256, 4096, 65535, 65536};
+    struct rng r = {53};
+    int lanes, delay, coded = 0;
+    for (int n = 0; n < 400; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        fill(&r, samples, tile, range, n % CONTENTS);
+        predict(samples, tile, range, &counts);
+        random_lanes(&r, tile, &lanes, &delay);
+        train(&c, tile, &counts, lanes, delay);
+        if (n % 4 == 0) c.model.refill_bits = (uint8_t)rng_between(&r, c.model.refill_bits, TSR_REFILL_LIMIT);
+        const size_t size = code(&c, tile, payload, most_bytes(tile));
+        if (size == 0) continue; /* more than raw, or no bits at all: the caller stores the samples raw */
+        coded++;
+        assert_true(decode(&c, payload, size, tile, range, back));
+        size_t compared = 0;
+        for (int32_t y = 0; y < tile.height; y++) {
+            const size_t row = place(tile, y, 0);
+            assert_memory_equal(back + row, samples + row, (size_t)tile.width * sizeof back[0]);
+        }
+        for (size_t i = 0; i < SAMPLES; i++) compared += back[i] != 0xa5a5;
+        assert_true(compared <= (size_t)(tile.width * tile.height));
+
+        /* capacity: no word is written past it */
+        const size_t capacity = rng_below(&r, (uint32_t)size + 2);
+        memset(payload, NO_VALUE, sizeof payload);
+        assert_int_equal(code(&c, tile, payload, capacity), capacity >= size ? size : 0);
+        for (size_t i = capacity; i < sizeof payload; i++) assert_int_equal(payload[i], NO_VALUE);
+    }
+    assert_true(coded > 250);
+}
+
+/* All payloads that are not the one coded: cut, extended, damaged. The first two are always refused. */
+TEST(corrupt_tiles)
+{
+    static uint16_t samples[SAMPLES], back[SAMPLES];
+    static uint8_t payload[8 * SAMPLES + 64];
+    static struct tsr_level_counts counts;
+    static struct coded c;
+    struct rng r = {54};
+    int lanes, delay, refused = 0;
+    for (int n = 0; n < 150; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = n % 2 ? 65536 : 200;
+        fill(&r, samples, tile, range, n % CONTENTS);
+        predict(samples, tile, range, &counts);
+        random_lanes(&r, tile, &lanes, &delay);
+        train(&c, tile, &counts, lanes, delay);
+        const size_t size = code(&c, tile, payload, most_bytes(tile));
+        if (size == 0) continue;
+        assert_false(decode(&c, payload, size - 1, tile, range, back));
+        assert_false(decode(&c, payload, size - 2, tile, range, back));
+        memset(payload + size, 0, 16);
+        assert_false(decode(&c, payload, size + 1, tile, range, back));
+        assert_false(decode(&c, payload, size + 2, tile, range, back));
+        for (int k = 0; k < 10; k++) {
+            const size_t at = rng_below(&r, (uint32_t)size);
+            payload[at] ^= (uint8_t)(1u << rng_below(&r, 8));
+            const bool good = decode(&c, payload, size, tile, range, back);
+            refused += !good;
+            for (int32_t y = 0; good && y < tile.height; y++)
+                for (int32_t x = 0; x < tile.width; x++) assert_true(back[place(tile, y, x)] < range);
+        }
+    }
+    assert_true(refused > 100);
+}
+
+/* FORMAT.md 7.7: all bits that lanes still hold are 0. */
+TEST(left_over_bits_are_zeros)
+{
+    static uint16_t samples[SAMPLES], back[SAMPLES];
+    static uint8_t payload[8 * SAMPLES];
+    static struct tsr_level_counts counts;
+    static struct coded c;
+    struct rng r = {55};
+    for (int n = 0; n < 100; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        fill(&r, samples, tile, 256, n % CONTENTS);
+        predict(samples, tile, 256, &counts);
+        train(&c, tile, &counts, 1, 2);
+        c.model.refill_bits = (uint8_t)rng_between(&r, c.model.refill_bits, TSR_REFILL_LIMIT);
+        const size_t size = code(&c, tile, payload, most_bytes(tile));
+        if (size == 0) continue;
+        /* one lane: its string is the words in their order */
+        size_t bits = 0;
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++) {
+                const size_t at = place(tile, y, x);
+                const struct tsr_symbol_code word = c.codes[tsr_table_of_context(&c.model, contexts[at])][symbols[at]];
+                if (symbols[at] >= TSR_RUN_SYMBOL) x += values[at] - 1;
+                bits += (size_t)word.length + word.raw_bits;
+            }
+        for (size_t bit = bits; bit < 8 * size; bit++) {
+            uint8_t *byte = &payload[(bit / 8) ^ 1]; /* words are least significant byte first */
+            *byte ^= (uint8_t)(0x80u >> bit % 8);
+            expect(!decode(&c, payload, size, tile, 256, back), "bit %zu of %zu, %zu used, refill %d", bit, 8 * size,
+                   bits, c.model.refill_bits);
+            *byte ^= (uint8_t)(0x80u >> bit % 8);
+        }
+    }
+}
+
+/* Runs that pass their row, and symbols of tables that do not exist. */
+TEST(impossible_symbols)
+{
+    static uint16_t back[SAMPLES];
+    static struct coded c;
+    static const uint8_t zeros[8];
+    const struct tsr_tile tile = {0, 5, 1, 5};
+    memset(&c, 0, sizeof c);
+    c.model.lanes = 1;
+    c.model.lane_delay = 2;
+    for (uint32_t run = 4; run <= 8; run += 1) {
+        const struct tsr_token token = tsr_run_token(run);
+        memset(c.model.lengths, 0, sizeof c.model.lengths);
+        c.model.lengths[TSR_RUN_TABLE][token.symbol] = 1; /* alone: no bits, raw bits from zeros */
+        c.model.refill_bits = 16;
+        tsr_plane_decoder_init(&c.decoder, &c.model);
+        /* tokens of 4 and 6 with raw zeros are runs of 4 and 6, 8 is one of 8; one word is taken */
+        const uint32_t length = tsr_run_length(token.symbol, 0);
+        /* a run of 4 leaves one sample, an interruption, whose table does not exist */
+        assert_false(decode(&c, zeros, 2, tile, 16, back));
+        const struct tsr_tile fitting = {0, (int32_t)length, 1, length};
+        assert_true(decode(&c, zeros, 2, fitting, 16, back));
+        for (uint32_t i = 0; i < length; i++) assert_int_equal(back[i], 0);
+    }
+    /* an activity above 0 without residual tables: the first sample is not 0 */
+    memset(c.model.lengths, 0, sizeof c.model.lengths);
+    c.model.lengths[TSR_RUN_TABLE][2] = 1;
+    tsr_plane_decoder_init(&c.decoder, &c.model);
+    assert_false(decode(&c, zeros, 2, tile, 16, back));
+    const struct tsr_tile single = {0, 1, 1, 1};
+    assert_true(decode(&c, zeros, 2, single, 16, back));
+    assert_int_equal(back[0], 1);
+    /* a sample outside its range */
+    c.model.lengths[TSR_RUN_TABLE][2] = 0;
+    c.model.lengths[TSR_RUN_TABLE][62] = 1;
+    tsr_plane_decoder_init(&c.decoder, &c.model);
+    assert_false(decode(&c, zeros, 2, single, 16, back));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(predicting),
+                                       cmocka_unit_test(causality),
+                                       cmocka_unit_test(causality_of_the_definition),
+                                       cmocka_unit_test(tiles_round_trip),
+                                       cmocka_unit_test(corrupt_tiles),
+                                       cmocka_unit_test(left_over_bits_are_zeros),
+                                       cmocka_unit_test(impossible_symbols)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+#!/bin/sh
+# The rules of dependence between the rooms, and integers only in the core. Usage: test_rooms.sh ROOT
+set -u
+cd "$1" || exit 2
+problems=$(mktemp) || exit 2
+trap 'rm -f "$problems"' EXIT
+
+sources() { # all sources below the folders named
+    find "$@" -type f \( -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' \) |
+        LC_ALL=C sort
+}
+
+# A source without its comments, literals and line structure kept.
+plain() {
+    awk '{
+        line = $0; out = ""
+        while (line != "") {
+            if (inside) {
+                end = index(line, "*/")
+                if (!end) { line = ""; break }
+                line = substr(line, end + 2); inside = 0; out = out " "; continue
+            }
+            if (match(line, /"([^"\\]|\\.)*"|\/\*|\/\//) == 0) { out = out line; break }
+            token = substr(line, RSTART, RLENGTH)
+            out = out substr(line, 1, RSTART - 1)
+            rest = substr(line, RSTART + RLENGTH)
+            if (token == "//") break
+            if (token == "/*") inside = 1
+            else out = out token
+            line = rest
+        }
+        print out
+    }' "$1"
+}
+
+# The file of ours that an #include in $1 of $2 names, from the root; nothing if it is none of ours.
+resolve() {
+    for try in "$(dirname "$1")/$2" "$2" "app/$2" "testdata/$2"; do
+        if [ -f "$try" ]; then
+            realpath --relative-to=. "$try"
+            return
+        fi
+    done
+}
+
+# check ROOM ALLOWED...: sources in ROOM include, of ours, only what lies in ALLOWED folders or is an ALLOWED file.
+check() {
+    room=$1
+    shift
+    [ -d "$room" ] || return
+    for file in $(sources "$room"); do
+        for name in $(plain "$file" | sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]\([^>"]*\)[>"].*/\1/p'); do
+            target=$(resolve "$file" "$name")
+            [ -n "$target" ] || continue
+            good=no
+            for allowed in "$@"; do
+                case $target in
+                "$allowed" | "$allowed"/*) good=yes ;;
+                esac
+            done
+            [ $good = yes ] || echo "$file includes $target" >>"$problems"
+        done
+    done
+}
+
+check transform transform
+check entropy entropy transform
+check kernels kernels entropy transform app/tessera.h
+check io io app/tessera.h
+check app app io kernels entropy transform
+check tests/reference tests/reference
+for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
+    echo "app/tessera.h includes $name" >>"$problems"
+done
+
+# No floating point can reach the file.
+for file in $(sources transform entropy kernels); do
+    plain "$file" | sed 's/"[^"]*"//g' | grep -nE \
+        '(^|[^A-Za-z0-9_])(float|double|float_t|double_t)($|[^A-Za-z0-9_])|<(c?math|tgmath|fenv)(\.h)?>|(^|[^A-Za-z0-9_.])[0-9]+\.[0-9]|(^|[^A-Za-z0-9_.])[0-9]+[eE][-+]?[0-9]' |
+        sed "s|^|$file:|; s|\$| (floating point)|" >>"$problems"
+done
+for room in transform entropy kernels io app; do
+    [ -n "$(sources "$room")" ] || echo "$room has no sources: is $1 the root?" >>"$problems"
+done
+
+if [ -s "$problems" ]; then
+    cat "$problems"
+    exit 1
+fi
+echo "the rooms keep to their rules"
