@@ -2,15 +2,18 @@
 """Size and speed of the lossless path beside JPEG-LS (CharLS, through imagecodecs), in one run.
 
 usage: lossless.py BUILD FRAMES [--repeats N] [--path predict|transform] [--coder huffman|cavlc] [--no-speed]
+                   [--anchors TSV]
 
 BUILD   a build folder with bin/tessera and bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files whose names begin with their modality and an underscore, as
         research/raw_frames.py writes them
 
-Sizes are whole .tsr files, one frame each, against whole JPEG-LS streams that this run encodes. Speeds are of one
+Sizes are whole .tsr files, one frame each, against whole JPEG-LS streams: those that this run encodes (imagecodecs takes
+12 bits for 16), or, with --anchors, those of the column charls_jpegls of research/anchors_lossless.tsv. Speeds are of one
 thread, samples in memory to payload in memory; of each frame the median of N
 interleaved repeats, then the sum; output buffers are reused where the library can. Needs numpy and imagecodecs."""
 import argparse
+import csv
 import ctypes
 import functools
 import os
@@ -109,6 +112,7 @@ def main():
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--path", choices=("predict", "transform"), default="predict")
     parser.add_argument("--coder", choices=("huffman", "cavlc"), default="huffman")
+    parser.add_argument("--anchors")
     parser.add_argument("--no-speed", action="store_true")
     options = parser.parse_args()
     path, coder = int(options.path == "transform"), int(options.coder == "cavlc")
@@ -119,6 +123,10 @@ def main():
              "--coder", options.coder, options.frames], check=True)
         whole = {name: os.path.getsize(os.path.join(folder, name + ".tsr")) for name in names}
     tessera = Tessera(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")), 1)
+    anchors = {}
+    if options.anchors:
+        with open(options.anchors, encoding="utf-8") as file:
+            anchors = {row["file"]: int(row["charls_jpegls"]) for row in csv.DictReader(file, delimiter="\t")}
     table, speed = {}, [0.0] * 4
     raw_bytes = 0
     for name in names:
@@ -127,7 +135,7 @@ def main():
         groups = groups_of(name, samples)
         for group in groups:
             row = table.setdefault(group, [0, 0, 0, 0])
-            for i, value in enumerate((1, samples.size, whole[name], len(jpegls))):
+            for i, value in enumerate((1, samples.size, whole[name], anchors.get(name, len(jpegls)))):
                 row[i] += value
         if options.no_speed or SPEED_GROUP not in groups:
             continue
