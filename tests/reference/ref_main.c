@@ -12,6 +12,24 @@ static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint3
     return ref_output_frame(out, raster);
 }
 
+/* 3.3: all blobs of one kind, wherever they stand. */
+static bool output_blobs(const struct ref_file *file, struct ref_output *out, unsigned wanted)
+{
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ref_section *section = &file->sections[i];
+        if (section->type != 'B') continue;
+        if (!section->good) return ref_fail("section %zu ('B') is damaged", i);
+        unsigned blob;
+        const uint8_t *content;
+        size_t size;
+        void *mark = ref_mark();
+        if (!ref_read_blob(section, &blob, &content, &size)) return false;
+        if (blob == wanted && !ref_output_blob(out, content, size)) return false;
+        ref_release(mark);
+    }
+    return true;
+}
+
 /* 3: goes through all sections in order. The order itself is checked, too. */
 static bool decode_sections(const struct ref_file *file, struct ref_output *out, struct ref_proof *proof)
 {
@@ -26,6 +44,7 @@ static bool decode_sections(const struct ref_file *file, struct ref_output *out,
     struct ref_frame frame;
     bool in_frame = false, has_proof = false;
     void *frame_mark = ref_mark();
+    if (!output_blobs(file, out, 0)) return false;
 
     for (size_t i = 0; i < file->section_count; i++) {
         const struct ref_section *section = &file->sections[i];
@@ -39,15 +58,7 @@ static bool decode_sections(const struct ref_file *file, struct ref_output *out,
             ref_release(frame_mark);
         }
         if (section->type == 'B') {
-            unsigned blob;
-            const uint8_t *content;
-            size_t size;
-            void *mark = ref_mark();
-            if (!ref_read_blob(section, &blob, &content, &size)) return false;
-            bool behind = has_image && frames == h->frames;
-            if (blob != (behind ? 1 : 0) || (frames > 0 && !behind)) return ref_fail("a blob is out of order");
-            if (!ref_output_blob(out, content, size)) return false;
-            ref_release(mark);
+            if (frames > 0 && frames < frame_sections) return ref_fail("a blob stands between frames");
         } else if (section->type == 'F') {
             if (ref_varint(&b) != frames || b.bad) return ref_fail("a frame is out of order");
             frames++;
@@ -70,6 +81,7 @@ static bool decode_sections(const struct ref_file *file, struct ref_output *out,
         }
     }
     if (!has_proof) return ref_fail("the proof is missing");
+    if (!output_blobs(file, out, 1)) return false;
     if (!has_image) return true;
     uint8_t samples[16];
     ref_hash128(hash, (size_t)frame_sections * 16, samples);

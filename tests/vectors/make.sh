@@ -1,0 +1,26 @@
+#!/bin/sh
+# Makes the golden files and their list anew. A change of their bytes is a change of the format or of the encoder: say so in
+# the CHANGELOG. usage: make.sh BUILD
+set -eu
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$build/bin/tessera_testdata" "$work/set" >/dev/null
+while IFS='|' read -r name source options _; do
+  # shellcheck disable=SC2086 # options are words
+  "$build/bin/tessera" compress -q -f $options -o "$name.tsr" "$work/set/$source"
+  "$build/bin/tsr_reference" "$name.tsr" "$work/restored"
+  rasters=- # of verbatim files
+  case $source in
+  other/*) ;;
+  *)
+    "$build/bin/tsr_reference" --rasters "$name.tsr" "$work/rasters"
+    rasters=$(sha256sum <"$work/rasters" | cut -c1-64)
+    ;;
+  esac
+  restored=$(sha256sum <"$work/restored" | cut -c1-64)
+  case $source in *.png) restored=- ;; esac # its IDAT may be written in many ways
+  echo "$name|$source|$options|$rasters|$restored"
+done <vectors.txt >"$work/list"
+mv "$work/list" vectors.txt

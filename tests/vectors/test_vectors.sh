@@ -1,0 +1,41 @@
+#!/bin/sh
+# Golden files: both decoders must give what they gave when the files were made, and the encoder must still write the same
+# bytes (where nothing of zstd's is in them). usage: test_vectors.sh TESSERA REFERENCE TESTDATA
+set -eu
+tessera=$1 reference=$2 testdata=$3
+cd "$(dirname "$0")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$testdata" "$work/set" >/dev/null
+failed=0
+fail() {
+  echo "$name: $*"
+  failed=1
+}
+hash_of() { sha256sum <"$1" | cut -c1-64; }
+count=0
+while IFS='|' read -r name source options rasters restored; do
+  count=$((count + 1))
+  "$reference" --check "$name.tsr" >/dev/null || fail "the reference decoder finds it bad"
+  if [ "$rasters" != - ]; then
+    "$reference" --rasters "$name.tsr" "$work/rasters" || fail "the reference decoder fails"
+    [ "$(hash_of "$work/rasters")" = "$rasters" ] || fail "the reference decoder gives other samples"
+  fi
+  "$tessera" decompress -q -f -o "$work/restored" "$name.tsr" || fail "decompress fails"
+  if [ "$restored" = - ]; then
+    # shellcheck disable=SC2086 # options are words
+    "$tessera" compress -q -f -o "$work/again.tsr" "$work/restored"
+    "$reference" --rasters "$work/again.tsr" "$work/again" && cmp "$work/rasters" "$work/again" || fail "other pixels come back"
+  else
+    [ "$(hash_of "$work/restored")" = "$restored" ] || fail "another file comes back"
+  fi
+  case $source in
+  *.pgm | */empty)
+    # shellcheck disable=SC2086
+    "$tessera" compress -q -f $options -o "$work/new.tsr" "$work/set/$source"
+    cmp "$name.tsr" "$work/new.tsr" || fail "the encoder writes other bytes"
+    ;;
+  esac
+done <vectors.txt
+[ "$count" -gt 15 ] || { echo "only $count vectors"; failed=1; }
+exit $failed
