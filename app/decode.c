@@ -32,10 +32,7 @@ static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct 
         size_t size;
         TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
         if (size == 0) return TSR_OK;
-        if (blob == TSR_BLOB_PREFIX)
-            TSR_TRY(tsr_restore_prefix(d->restorer, bytes, size, error));
-        else
-            TSR_TRY(tsr_restore_suffix(d->restorer, bytes, size, error));
+        TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
     }
 }
 
@@ -151,6 +148,7 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     tsr_hasher_init(&d.frames);
     enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);

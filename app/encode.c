@@ -175,6 +175,7 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK) status = tsr_container_begin(output, &source->header, &e.writer, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);

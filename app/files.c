@@ -58,11 +58,13 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     struct tsr_coding *coding = &source->header.coding;
     if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
     *coding = options->coding;
+    if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
+        snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
     if (!coding->lossy) return TSR_OK;
     const char *exact = image->exact_only                                       ? "palette indices"
                         : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
                         : image->bits_allocated == 32                           ? "samples of 32 bits"
-                                                                                : NULL;
+                                                                                : source->only_lossless;
     if (exact) {
         coding->lossy = false;
         coding->qp_eighths = 0;

@@ -20,7 +20,8 @@ enum tsr_restore {
     TSR_RESTORE_ENCAPSULATED = 4 /* prefix, each frame's raster encoded anew between its residues, suffix */
 };
 
-enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_COUNT = 2 };
+/* The residues of encapsulated frames are what stands between their streams. */
+enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64 };
 

@@ -3,6 +3,7 @@
 #define TSR_IO_DICOM_FILE_H
 
 #include "status.h"
+#include "../app/tessera.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -12,12 +13,12 @@ enum { TSR_DICOM_UID_BYTES = 65 };
 
 /* How the data set is written. */
 enum tsr_dicom_syntax {
-    TSR_DICOM_NATIVE,   /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
-    TSR_DICOM_DEFLATED, /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,      /* encapsulated, and decoded by this build without loss: */
-    TSR_DICOM_JPEG_LOSSLESS,
-    TSR_DICOM_JPEG_LS,
-    TSR_DICOM_OTHER /* all else */
+    TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
+    TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
+    TSR_DICOM_RLE,           /* encapsulated, and decoded by this build without loss: */
+    TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
+    TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
+    TSR_DICOM_OTHER /* all else: also JPEG-LS, for which the toolkit's codec aborts on samples above bits stored */
 };
 
 /* A DICOM file up to the value of its pixel data. Numbers are as the file has them; -1: absent. */
@@ -52,6 +53,27 @@ struct tsr_derivation {
  * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_derive(const char *path, const struct tsr_derivation *derivation, uint8_t **bytes,
                                  size_t *size, struct tsr_error *error);
+
+/* Where a frame's stream stands in an encapsulated file: the content of its only fragment. */
+struct tsr_fragment {
+    uint64_t offset, size;
+};
+
+/* An encapsulated file decoded: as a native one, explicit little endian, and what it was decoded from. */
+struct tsr_dicom_decoded {
+    uint8_t *bytes;
+    size_t size;
+    uint64_t dataset_offset;
+    struct tsr_fragment *fragments; /* one a frame; NULL where fragments and frames do not agree */
+};
+enum tsr_status tsr_dicom_decode_file(const char *path, const struct tsr_dicom *dicom,
+                                      struct tsr_dicom_decoded *decoded, struct tsr_error *error);
+void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded);
+
+/* A frame's raster (little endian, 8 or 16 bits allocated) as the stream that the toolkit makes of it, up to its last
+ * marker. *stream is allocated. Errors: TSR_ERROR_CORRUPT where the codec cannot take such a frame, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_dicom_encode_frame(const struct tsr_image *image, enum tsr_dicom_syntax syntax,
+                                       const uint8_t *raster, uint8_t **stream, size_t *size, struct tsr_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1, 4.2 and 4.5. */
+/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1, 4.2 and 4.4. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,9 @@ struct dicom_source {
     uint8_t *inflated;         /* of a deflated file: what the splice reads, else NULL */
     struct element element;
     uint8_t *derived; /* the prefix of a lossy copy, NULL until it is asked for */
+    /* Of an encapsulated file that comes back byte for byte: where its last stream ends, and the residues. */
+    uint64_t streams_end;
+    uint8_t *residues;
 };
 
 /* Looks at the bytes before the value: tag, VR, length. */
@@ -112,6 +115,14 @@ static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, 
                                  size_t size, struct tsr_error *error)
 {
     struct dicom_source *s = (struct dicom_source *)source;
+    if (s->residues) {
+        if (blob == TSR_BLOB_RESIDUES) {
+            memcpy(buffer, s->residues + offset, size);
+            return TSR_OK;
+        }
+        return tsr_input_read(source->input, offset + (blob == TSR_BLOB_SUFFIX ? s->streams_end : 0), buffer, size,
+                              error);
+    }
     if (blob != TSR_BLOB_PREFIX || !s->derived)
         return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
     memcpy(buffer, s->derived + offset, size);
@@ -191,6 +202,7 @@ static void close_dicom(struct tsr_source *source)
     tsr_source_close(s->splice);
     free(s->inflated);
     free(s->derived);
+    free(s->residues);
     free(s);
 }
 
@@ -315,6 +327,120 @@ static enum tsr_status open_deflated(struct tsr_input *input, uint64_t dataset_o
     return open_native(inflated, bytes, &dicom, &header, source, error);
 }
 
+/* ---- Encapsulated ----------------------------------------------------------------------------------------- */
+
+/* Compares a frame's stream with what encoding its samples again gives; *used is how much of the fragment that is. */
+static enum tsr_status reproduce(struct dicom_source *s, enum tsr_dicom_syntax syntax,
+                                 const struct tsr_fragment *fragment, uint32_t frame, uint8_t *raster, uint64_t *used,
+                                 struct tsr_error *error)
+{
+    uint8_t *stream = NULL, *original = NULL;
+    size_t size = 0;
+    TSR_TRY(read_frame(&s->base, frame, raster, error));
+    enum tsr_status status = tsr_dicom_encode_frame(&s->base.header.image, syntax, raster, &stream, &size, error);
+    if (status == TSR_OK && size > fragment->size)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
+    if (status == TSR_OK) {
+        original = malloc(size + 1);
+        status = original ? tsr_input_read(s->base.input, fragment->offset, original, size, error)
+                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a stream of %zu bytes", size);
+    }
+    if (status == TSR_OK && memcmp(original, stream, size) != 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
+    *used = size;
+    free(stream);
+    free(original);
+    return status;
+}
+
+/* Turns a source of decoded samples into one whose streams come back: FORMAT.md 4.4. */
+static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_syntax syntax,
+                                    const struct tsr_fragment *fragments, struct tsr_error *error)
+{
+    const struct tsr_image *image = &s->base.header.image;
+    if (!fragments) return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are not one fragment each");
+    if ((image->bits_allocated != 8 && image->bits_allocated != 16) ||
+        (image->components != 1 && image->components != 3))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %u samples of %u bits", image->components,
+                        image->bits_allocated);
+    const uint64_t between = fragments[image->frames - 1].offset - fragments[0].offset;
+    uint8_t *raster = malloc((size_t)(tsr_frame_bits(image) / 8));
+    uint64_t end = 0;
+    size_t used = 0;
+    /* At most all bytes from the first stream to the last, and their numbers. */
+    s->residues = malloc((size_t)between + (size_t)image->frames * TSR_VARINT_LIMIT);
+    enum tsr_status status =
+        raster && s->residues ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", image->frames);
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
+        uint64_t stream = 0;
+        const uint64_t gap = fragments[f].offset - end;
+        if (f > 0) {
+            used += tsr_put_varint(s->residues + used, gap);
+            status = tsr_input_read(s->base.input, end, s->residues + used, (size_t)gap, error);
+            used += (size_t)gap;
+        }
+        if (status == TSR_OK) status = reproduce(s, syntax, &fragments[f], f, raster, &stream, error);
+        end = fragments[f].offset + stream;
+    }
+    free(raster);
+    if (status != TSR_OK) {
+        free(s->residues);
+        s->residues = NULL;
+        return status;
+    }
+    s->streams_end = end;
+    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
+    s->base.header.exact = true;
+    s->base.header.parameters[0] = (uint8_t)(syntax - TSR_DICOM_RLE);
+    s->base.header.parameter_count = 1;
+    s->base.blob_size[TSR_BLOB_PREFIX] = fragments[0].offset;
+    s->base.blob_size[TSR_BLOB_RESIDUES] = used;
+    s->base.blob_size[TSR_BLOB_SUFFIX] = tsr_input_size(s->base.input) - end;
+    return TSR_OK;
+}
+
+static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_dicom *dicom, bool recode,
+                                         struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_dicom_decoded decoded;
+    struct tsr_dicom native;
+    struct tsr_header header;
+    if (tsr_input_size(input) > INFLATE_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is an encapsulated file of %llu bytes",
+                        (unsigned long long)tsr_input_size(input));
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_DICOM;
+    header.restore = TSR_RESTORE_SPLICE;
+    TSR_TRY(tsr_dicom_decode_file(tsr_input_name(input), dicom, &decoded, error));
+    enum tsr_status status = tsr_dicom_describe_dataset(decoded.bytes + decoded.dataset_offset,
+                                                        decoded.size - (size_t)decoded.dataset_offset, &native, error);
+    struct tsr_input *memory = NULL;
+    if (status == TSR_OK) {
+        native.value_offset += decoded.dataset_offset;
+        memory = tsr_input_from_memory(decoded.bytes, decoded.size, tsr_input_name(input));
+        if (!memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    }
+    if (status == TSR_OK) {
+        uint8_t *bytes = decoded.bytes;
+        decoded.bytes = NULL; /* the source's now */
+        status = open_native(memory, bytes, &native, &header, source, error);
+    }
+    if (status == TSR_OK) {
+        (*source)->only_lossless = "samples of encapsulated files";
+        (*source)->input = input;
+    }
+    if (status == TSR_OK && !recode) {
+        struct dicom_source *s = (struct dicom_source *)*source;
+        status = keep_streams(s, dicom->syntax, decoded.fragments, error);
+        if (status != TSR_OK) {
+            tsr_source_close(*source);
+            *source = NULL;
+        }
+    }
+    tsr_dicom_decoded_free(&decoded);
+    return status;
+}
+
 /* ---- All -------------------------------------------------------------------------------------------------- */
 
 enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
@@ -322,7 +448,7 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
 {
     struct tsr_dicom dicom;
     struct tsr_header header;
-    (void)options;
+    enum tsr_status status;
     *source = NULL;
     TSR_TRY(tsr_dicom_describe_file(tsr_input_name(input), &dicom, error));
     switch (dicom.syntax) {
@@ -334,6 +460,12 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
         return open_native(input, NULL, &dicom, &header, source, error);
     case TSR_DICOM_DEFLATED:
         return open_deflated(input, dicom.dataset_offset, source, error);
+    case TSR_DICOM_RLE:
+    case TSR_DICOM_JPEG_LOSSLESS:
+    case TSR_DICOM_JPEG_SV1:
+        status = open_encapsulated(input, &dicom, false, source, error);
+        return status == TSR_ERROR_CORRUPT && options->recode ? open_encapsulated(input, &dicom, true, source, error)
+                                                              : status;
     default:
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", dicom.syntax_uid);
     }

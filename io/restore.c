@@ -8,6 +8,7 @@
 #include "section.h"
 #if TSR_WITH_DCMTK
 #include "deflate_stream.h"
+#include "dicom_file.h"
 #endif
 
 enum { CHUNK = 1 << 14 };
@@ -25,7 +26,13 @@ struct tsr_restorer {
     uint64_t plain_left; /* bytes in front of the deflate stream still to come */
     uint8_t tail[TSR_PARAMETERS_LIMIT];
     size_t tail_size;
+    /* Encapsulated frames: what stands between their streams, and how far it is written. */
+    uint8_t *residues;
+    size_t residues_size, residues_at;
+    uint32_t frames_done;
 };
+
+enum { ENCAPSULATIONS = 3 }; /* FORMAT.md 4.4 */
 
 /* Parameters of the deflate stream, if there is one, and then the spare bits. */
 static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error *error)
@@ -55,6 +62,20 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
 #endif
 }
 
+static enum tsr_status check_encapsulated(const struct tsr_header *header, struct tsr_error *error)
+{
+    const struct tsr_image *image = &header->image;
+    if (header->parameter_count != 1 || header->parameters[0] >= ENCAPSULATIONS || image->big_endian ||
+        image->swapped || (image->bits_allocated != 8 && image->bits_allocated != 16) ||
+        (image->components != 1 && image->components != 3))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is none");
+#if TSR_WITH_DCMTK
+    return TSR_OK;
+#else
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring encapsulated DICOM needs DCMTK, and this build has none");
+#endif
+}
+
 enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
                                     struct tsr_restorer **restorer, struct tsr_error *error)
 {
@@ -66,6 +87,7 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
     enum tsr_status status = TSR_OK;
     if (header->restore == TSR_RESTORE_SPLICE || header->restore == TSR_RESTORE_DEFLATED)
         status = read_parameters(r, error);
+    if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
     if (status != TSR_OK) {
         tsr_restorer_free(r);
         return status;
@@ -80,6 +102,7 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
 #if TSR_WITH_DCMTK
     tsr_deflater_free(restorer->deflater);
 #endif
+    free(restorer->residues);
     free(restorer);
 }
 
@@ -97,9 +120,42 @@ static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t 
     return tsr_output_write(r->output, bytes, size, error);
 }
 
-enum tsr_status tsr_restore_prefix(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
+static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
-    return put(r, bytes, size, error);
+    if (r->header.restore != TSR_RESTORE_ENCAPSULATED)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "residues of a file that is not encapsulated");
+    uint8_t *grown = realloc(r->residues, r->residues_size + size);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of residues", size);
+    memcpy(grown + r->residues_size, bytes, size);
+    r->residues = grown;
+    r->residues_size += size;
+    return TSR_OK;
+}
+
+/* FORMAT.md 4.4 */
+static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
+{
+#if TSR_WITH_DCMTK
+    uint8_t *stream = NULL;
+    size_t stream_size = 0;
+    if (r->frames_done++ > 0) {
+        struct tsr_cursor c = {r->residues, r->residues_size, r->residues_at, false};
+        const uint64_t size = tsr_get_varint(&c);
+        if (c.bad || size > c.size - c.at)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no residue", r->frames_done);
+        TSR_TRY(put(r, r->residues + c.at, (size_t)size, error));
+        r->residues_at = c.at + (size_t)size;
+    }
+    enum tsr_status status =
+        tsr_dicom_encode_frame(&r->header.image, (enum tsr_dicom_syntax)(TSR_DICOM_RLE + r->header.parameters[0]),
+                               raster, &stream, &stream_size, error);
+    if (status == TSR_OK) status = put(r, stream, stream_size, error);
+    free(stream);
+    return status;
+#else
+    (void)raster;
+    return tsr_fail(error, TSR_ERROR_VERSION, "frame %u needs DCMTK", r->frames_done);
+#endif
 }
 
 /* Frames of single bits follow each other without padding. */
@@ -134,6 +190,7 @@ enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster,
 {
     const struct tsr_image *image = &r->header.image;
     if (r->header.restore == TSR_RESTORE_PNG) return tsr_png_put_raster(&r->header, raster, r->output, error);
+    if (r->header.restore == TSR_RESTORE_ENCAPSULATED) return put_encapsulated(r, raster, error);
     if (image->bits_allocated == 1) return put_bits(r, raster, error);
     return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);
 }
@@ -147,15 +204,19 @@ static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *err
     return put(r, &last, 1, error);
 }
 
-enum tsr_status tsr_restore_suffix(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
+enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, const void *bytes, size_t size,
+                                 struct tsr_error *error)
 {
-    TSR_TRY(put_waiting(r, error));
+    if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
+    if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
     return put(r, bytes, size, error);
 }
 
 enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
     TSR_TRY(put_waiting(r, error));
+    if (r->residues_at != r->residues_size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues are left", r->residues_size - r->residues_at);
 #if TSR_WITH_DCMTK
     if (r->plain_left > 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream would begin behind the end of the file");

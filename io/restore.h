@@ -13,12 +13,10 @@ enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_
                                     struct tsr_restorer **restorer, struct tsr_error *error);
 void tsr_restorer_free(struct tsr_restorer *restorer);
 
-/* In this order: the prefix in pieces, all frames' rasters, the suffix in pieces, the end. */
-enum tsr_status tsr_restore_prefix(struct tsr_restorer *restorer, const void *bytes, size_t size,
-                                   struct tsr_error *error);
+/* In this order: the prefix in pieces, the residues in pieces, all frames' rasters, the suffix in pieces, the end. */
+enum tsr_status tsr_restore_blob(struct tsr_restorer *restorer, enum tsr_blob blob, const void *bytes, size_t size,
+                                 struct tsr_error *error);
 enum tsr_status tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error);
-enum tsr_status tsr_restore_suffix(struct tsr_restorer *restorer, const void *bytes, size_t size,
-                                   struct tsr_error *error);
 enum tsr_status tsr_restore_end(struct tsr_restorer *restorer, struct tsr_error *error);
 
 #endif

@@ -27,6 +27,7 @@ struct tsr_source {
     struct tsr_input *input;  /* the caller's */
     struct tsr_header header; /* without the coding */
     uint64_t blob_size[TSR_BLOB_COUNT];
+    const char *only_lossless;   /* what is never coded with loss, or NULL */
     bool never_lossy;            /* not without being told so: mammography and the like */
     const char *lossy_objection; /* why not, as half a sentence */
 };

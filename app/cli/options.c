@@ -61,7 +61,7 @@ static const struct row {
     {LONG_VERIFY, "verify", "cpu|none", ON_COMPRESS,
      "how the finished file is proven; default: cpu. none proves nothing"},
     {LONG_RECODE, "recode", NULL, ON_COMPRESS,
-     "recode RLE, JPEG lossless and JPEG-LS in DICOM also where the file will differ"},
+     "recode RLE and JPEG lossless in DICOM also where the file will differ"},
     {LONG_ENGINE, "engine", "auto|cpu", ON_COMPRESS | ON_DECOMPRESS | ON_TEST, "what computes; default: auto"},
     {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout, then a summary"},

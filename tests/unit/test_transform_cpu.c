@@ -255,6 +255,23 @@ TEST(damaged_slices)
     assert_true(refused > 0 && taken > 0);
 }
 
+/* FORMAT.md 8.4: levels stay below the limit. Run-level symbols could say more; a decoder refuses it. */
+TEST(levels_beyond_the_limit)
+{
+    struct rng r = {77};
+    const struct tsr_tile tile = {0, 20, 20, 20};
+    const size_t count = tsr_tile_levels(tile.width, tile.height);
+    for (int n = 0; n < 200; n++) {
+        const int32_t level = TSR_LEVEL_LIMIT - 2 + n % 4;
+        memset(levels, 0, sizeof levels);
+        levels[rng_below(&r, (uint32_t)count)] = n % 8 < 4 ? level : -level;
+        train(tile, 4);
+        const size_t size = code(tile, 4, true, sizeof payload);
+        assert_true(size > 0);
+        assert_int_equal(decode(payload, size, tile, 4, true), level < TSR_LEVEL_LIMIT);
+    }
+}
+
 /* FORMAT.md 2.3: a string ends in zeros up to a whole byte, and a reader checks that: that of the lengths, and each
  * slice's. */
 TEST(padding_is_checked)
@@ -283,8 +300,11 @@ TEST(padding_is_checked)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks), cmocka_unit_test(corrupt_levels),
-                                       cmocka_unit_test(slices), cmocka_unit_test(damaged_slices),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
+                                       cmocka_unit_test(corrupt_levels),
+                                       cmocka_unit_test(slices),
+                                       cmocka_unit_test(damaged_slices),
+                                       cmocka_unit_test(levels_beyond_the_limit),
                                        cmocka_unit_test(padding_is_checked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
