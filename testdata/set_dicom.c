@@ -191,9 +191,9 @@ static const struct row {
     {"forms/no_meta_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_NO_META, CODED},
     {"forms/no_meta_explicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_META, CODED},
     {"forms/no_meta_big", &ot16, paint_texture, 64, 48, 1, 0, DICOM_BIG_ENDIAN, ODD_NO_META, CODED},
-    /* stored as long as Tessera does not decode encapsulated pixels */
+    /* streams that DCMTK's encoder would write otherwise are stored, and come back so */
     {"forms/rle_16bit", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_RLE, 0, VERBATIM},
-    {"forms/rle_rgb_frames", &us, paint_screen, 100, 80, 2, 0, DICOM_RLE, 0, VERBATIM},
+    {"forms/rle_rgb_frames", &us, paint_screen, 100, 80, 2, 0, DICOM_RLE, 0, CODED},
     {"forms/rle_8bit", &ot8, paint_texture, 61, 47, 1, 0, DICOM_RLE, 0, VERBATIM},
     {"forms/jpeg_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_JPEG, 0, VERBATIM},
     {"forms/jpeg_lossless_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LOSSLESS, 0, VERBATIM},

@@ -296,13 +296,13 @@ static void put_native(struct bytes *out, const struct dicom *dicom, const struc
     if (pending_bits > 0) bytes_put_u8(out, pending | 0x80); /* spare bits are not always 0 */
 }
 
-/* PackBits, a row at a time, as DICOM demands. */
-static void pack_bits(struct bytes *out, const uint8_t *row, int size)
+/* PackBits, a row at a time, as DICOM demands. DCMTK's encoder makes runs of 3 and more. */
+static void pack_bits(struct bytes *out, const uint8_t *row, int size, int shortest_run)
 {
     for (int at = 0; at < size;) {
         int run = 1;
         while (at + run < size && run < 128 && row[at + run] == row[at]) run++;
-        if (run > 1) {
+        if (run >= shortest_run) {
             bytes_put_u8(out, (unsigned)(257 - run));
             bytes_put_u8(out, row[at]);
             at += run;
@@ -334,7 +334,7 @@ static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const st
         for (int y = 0; y < dicom->rows; y++) {
             for (int x = 0; x < dicom->columns; x++)
                 row[x] = (uint8_t)((uint32_t)planes[s / bytes].levels[y * dicom->columns + x] >> shift);
-            pack_bits(out, row, dicom->columns);
+            pack_bits(out, row, dicom->columns, segments == 1 ? 2 : 3);
         }
         if ((out->size - start) % 2) bytes_put_u8(out, 0);
     }

@@ -105,7 +105,7 @@ static bool read_header(struct ref_header *h, const uint8_t *body, size_t size)
     if (b.bad) return ref_fail("the header is too short");
     if (version != 1) return ref_fail("version %u is unknown", version);
     if (h->kind > 3) return ref_fail("kind %u is unknown", h->kind);
-    if (h->restore > REF_DEFLATED) return ref_fail("restore %u is unknown", h->restore);
+    if (h->restore > REF_ENCAPSULATED) return ref_fail("restore %u is unknown", h->restore);
     if (flags > 3) return ref_fail("flags %u are unknown", flags);
     h->exact = flags & 1;
     h->lossy = flags & 2;
@@ -236,7 +236,7 @@ bool ref_read_blob(const struct ref_section *section, unsigned *blob, const uint
     *blob = (unsigned)ref_number(&b, 1);
     unsigned method = (unsigned)ref_number(&b, 1);
     uint64_t restored = ref_varint(&b);
-    if (b.bad || *blob > 1 || method > 1) return ref_fail("a blob is corrupt");
+    if (b.bad || *blob > 2 || method > 1) return ref_fail("a blob is corrupt");
     if (restored < 1 || restored > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
     *size = (size_t)restored;
     if (method == 0) {

@@ -93,6 +93,10 @@ static bool decode(const char *in, const char *to, bool rasters_only, bool stric
     struct ref_file file;
     if (!ref_open(&file, in, strict)) return false;
     const struct ref_header *h = &file.header;
+    bool encapsulated = h->restore == REF_ENCAPSULATED; /* 4.4: DCMTK's encoders are beyond this program */
+    if (encapsulated && to && !rasters_only)
+        return ref_fail("its streams are only made by DCMTK; --rasters gives the samples");
+    rasters_only |= encapsulated;
     struct ref_output *out = ref_output_open(to, h, rasters_only);
     if (!out) return false;
     struct ref_proof proof = {0};
@@ -110,7 +114,10 @@ static bool decode(const char *in, const char *to, bool rasters_only, bool stric
     } else {
         (void)snprintf(line, line_size, "%lu x %lu x %lu samples of %u bits, %lu frames%s, %s %llu bytes",
                        (unsigned long)h->columns, (unsigned long)h->rows, (unsigned long)h->components, h->stored,
-                       (unsigned long)h->frames, h->lossy ? ", with loss" : "", h->exact ? "the same" : "other",
+                       (unsigned long)h->frames, h->lossy ? ", with loss" : "",
+                       encapsulated ? "samples alone"
+                       : h->exact   ? "the same"
+                                    : "other",
                        (unsigned long long)size);
     }
     return true;
