@@ -64,9 +64,9 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
         d->sections = renew(d->sections, bytes);
         d->sections_capacity = d->sections ? bytes : 0;
     }
-    if (tiles > d->tiles_capacity) {
-        d->pieces = renew(d->pieces, tiles * sizeof *d->pieces);
-        d->tiles = renew(d->tiles, tiles * sizeof *d->tiles);
+    if (tiles > d->tiles_capacity || !d->tiles) { /* frames may have no tiles at all, in files that are none */
+        d->pieces = renew(d->pieces, (tiles + 1) * sizeof *d->pieces);
+        d->tiles = renew(d->tiles, (tiles + 1) * sizeof *d->tiles);
         d->tiles_capacity = d->pieces && d->tiles ? tiles : 0;
     }
     if (bytes > d->sections_capacity || tiles > d->tiles_capacity)

@@ -107,6 +107,62 @@ tsr_status guarded(tsr_error *error, tsr_status (*work)(void *), void *context)
     }
 }
 
+/* DCMTK reads sequences within sequences by recursion, 1.5 KB of stack a level, and a file of 100 KB may nest them so
+ * deep that the stack ends. This stream fails for good as soon as it is read from too deep below where it was made. */
+template <class Stream> class shallow : public Stream
+{
+  public:
+    using Stream::Stream;
+    OFBool good() const override
+    {
+        return !is_deep() && Stream::good();
+    }
+    OFCondition status() const override
+    {
+        return is_deep() ? EC_InvalidStream : Stream::status();
+    }
+    OFBool eos() override
+    {
+        return is_deep() || Stream::eos();
+    }
+    offile_off_t avail() override
+    {
+        return is_deep() ? 0 : Stream::avail();
+    }
+    offile_off_t read(void *bytes, offile_off_t size) override
+    {
+        return is_deep() ? 0 : Stream::read(bytes, size);
+    }
+    offile_off_t skip(offile_off_t size) override
+    {
+        return is_deep() ? 0 : Stream::skip(size);
+    }
+    bool was_deep() const
+    {
+        return was_deep_;
+    }
+
+  private:
+    static constexpr uintptr_t limit = 256 << 10; /* about 180 levels; real files have a dozen */
+    static uintptr_t stack_place()
+    {
+        return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    }
+    bool is_deep() const
+    {
+        const uintptr_t now = stack_place(), depth = now < base_ ? base_ - now : now - base_;
+        was_deep_ = was_deep_ || depth > limit;
+        return was_deep_;
+    }
+    const uintptr_t base_ = stack_place();
+    mutable bool was_deep_ = false;
+};
+
+tsr_status too_deep(tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its sequences are nested too deep");
+}
+
 struct describe_job {
     const char *path;
     const uint8_t *bytes;
@@ -118,12 +174,13 @@ struct describe_job {
 tsr_status describe_file(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
-    DcmInputFileStream stream(job.path);
+    shallow<DcmInputFileStream> stream(job.path);
     if (stream.status().bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", stream.status().text());
     DcmFileFormat file;
     file.transferInit();
     const OFCondition condition =
         file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    if (stream.was_deep()) return too_deep(job.error);
     const offile_off_t at = stream.tell();
     file.transferEnd();
     text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
@@ -148,14 +205,36 @@ tsr_status describe_file(void *context)
 tsr_status describe_dataset(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
-    DcmInputBufferStream stream;
+    shallow<DcmInputBufferStream> stream;
     stream.setBuffer(job.bytes, static_cast<offile_off_t>(job.size));
     stream.setEos();
     DcmDataset dataset;
     dataset.transferInit();
     const OFCondition condition =
         dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    if (stream.was_deep()) return too_deep(job.error);
     if (condition.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
+    job.dicom->value_offset = static_cast<uint64_t>(stream.tell());
+    describe_item(dataset, job.dicom);
+    return TSR_OK;
+}
+
+tsr_status describe_memory(void *context)
+{
+    describe_job &job = *static_cast<describe_job *>(context);
+    shallow<DcmInputBufferStream> stream;
+    stream.setBuffer(job.bytes, static_cast<offile_off_t>(job.size));
+    stream.setEos();
+    DcmFileFormat file;
+    file.transferInit();
+    const OFCondition condition =
+        file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    file.transferEnd();
+    if (stream.was_deep()) return too_deep(job.error);
+    if (condition.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
+    text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
+    DcmDataset &dataset = *file.getDataset();
+    job.dicom->syntax = syntax_of(job.dicom->syntax_uid, DcmXfer(dataset.getOriginalXfer()));
     job.dicom->value_offset = static_cast<uint64_t>(stream.tell());
     describe_item(dataset, job.dicom);
     return TSR_OK;
@@ -232,7 +311,7 @@ struct derive_job {
 tsr_status derive(void *context)
 {
     derive_job &job = *static_cast<derive_job *>(context);
-    DcmInputFileStream stream(job.path);
+    shallow<DcmInputFileStream> stream(job.path);
     DcmFileFormat file;
     file.transferInit();
     OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
@@ -318,8 +397,12 @@ tsr_fragment *list_fragments(DcmDataset &dataset, const tsr_dicom &dicom)
 tsr_status decode_file(void *context)
 {
     decode_job &job = *static_cast<decode_job *>(context);
+    shallow<DcmInputFileStream> stream(job.path);
     DcmFileFormat file;
-    OFCondition result = file.loadFile(job.path);
+    file.transferInit();
+    OFCondition result = file.read(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
+    file.transferEnd();
+    if (stream.was_deep()) return too_deep(job.error);
     DcmDataset &dataset = *file.getDataset();
     if (result.good()) job.decoded->fragments = list_fragments(dataset, *job.dicom);
     if (result.good()) result = dataset.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
@@ -484,4 +567,12 @@ extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t 
     std::memset(dicom, 0, sizeof *dicom);
     describe_job job = {nullptr, dataset, size, dicom, error};
     return guarded(error, describe_dataset, &job);
+}
+
+extern "C" tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
+{
+    silence();
+    std::memset(dicom, 0, sizeof *dicom);
+    describe_job job = {nullptr, bytes, size, dicom, error};
+    return guarded(error, describe_memory, &job);
 }

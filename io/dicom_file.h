@@ -41,6 +41,10 @@ enum tsr_status tsr_dicom_describe_file(const char *path, struct tsr_dicom *dico
 enum tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
 
+/* Reads the beginning of a file, meta header and all, up to its pixel data's value. Errors as above. */
+enum tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
+                                          struct tsr_error *error);
+
 /* What a DICOM object says of itself once its samples were coded with loss. */
 struct tsr_derivation {
     char uid[TSR_DICOM_UID_BYTES]; /* new SOP Instance UID */

@@ -175,6 +175,22 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
 }
 
+/* What was derived must read as the same image: DCMTK takes objects that it then writes as something else. */
+static enum tsr_status check_derived(const uint8_t *derived, size_t size, const struct tsr_image *image,
+                                     struct tsr_error *error)
+{
+    struct tsr_dicom dicom;
+    struct tsr_image again;
+    if (!tsr_dicom_is(derived, size))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
+    TSR_TRY(tsr_dicom_describe_memory(derived, size, &dicom, error));
+    TSR_TRY(describe(&dicom, &again, error));
+    again.swapped = image->swapped;
+    if (dicom.syntax != TSR_DICOM_NATIVE || dicom.value_offset != size || memcmp(&again, image, sizeof again) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
+    return TSR_OK;
+}
+
 static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
                               struct tsr_error *error)
 {
@@ -192,7 +208,9 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
     }
     memcpy(derived + size, s->element.head, s->element.head_size);
     s->derived = derived;
-    source->blob_size[TSR_BLOB_PREFIX] = size + s->element.head_size;
+    size += s->element.head_size;
+    TSR_TRY(check_derived(derived, size, &source->header.image, error));
+    source->blob_size[TSR_BLOB_PREFIX] = size;
     return TSR_OK;
 }
 

@@ -220,7 +220,7 @@ enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 #if TSR_WITH_DCMTK
     if (r->plain_left > 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream would begin behind the end of the file");
-    if (r->deflater) TSR_TRY(tsr_deflater_put(r->deflater, NULL, 0, true, error));
+    if (r->deflater) TSR_TRY(tsr_deflater_put(r->deflater, "", 0, true, error));
 #endif
     return tsr_output_write(r->output, r->tail, r->tail_size, error);
 }
