@@ -1,5 +1,5 @@
 /* Canonical, length-limited Huffman codes: construction, description in the file, put, get.
- * FORMAT.md section 7.5.
+ * FORMAT.md section 7.6.
  *
  * Lengths come from the package-merge algorithm (Larmore and Hirschberg 1990), which is optimal under the
  * limit. Codes are canonical: shorter first, then by symbol, so that the lengths alone describe a table. A

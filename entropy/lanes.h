@@ -1,5 +1,5 @@
 /* Lanes: up to 32 decoders that share one stream of 16-bit words and walk a tile as a wavefront.
- * FORMAT.md section 7.6.
+ * FORMAT.md section 7.7.
  *
  * Rows are dealt to the lanes in turn: lane l has rows l, l + lanes, l + 2 lanes, ... In tick t lane l stands in
  * column c of its row number k where t = c + delay * l + period * k. Each row so runs delay columns behind the

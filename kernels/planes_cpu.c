@@ -33,9 +33,9 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
         if (image->bits_allocated == 8)
-            out[i] = raster[at ^ image->swapped];
+            out[i] = raster[at ^ (size_t)image->swapped];
         else
-            out[i] = (uint16_t)(raster[(at >> 3) ^ image->swapped] >> (at & 7) & 1u);
+            out[i] = (uint16_t)(raster[(at >> 3) ^ (size_t)image->swapped] >> (at & 7) & 1u);
     }
 }
 
@@ -55,9 +55,9 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
     }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
         if (image->bits_allocated == 8)
-            raster[at ^ image->swapped] = (uint8_t)in[i];
+            raster[at ^ (size_t)image->swapped] = (uint8_t)in[i];
         else
-            raster[(at >> 3) ^ image->swapped] |= (uint8_t)(in[i] << (at & 7));
+            raster[(at >> 3) ^ (size_t)image->swapped] |= (uint8_t)(in[i] << (at & 7));
     }
 }
 

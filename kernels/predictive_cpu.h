@@ -40,7 +40,8 @@ struct tsr_symbol_counts {
     uint32_t cell[TSR_CELL_LIMIT][TSR_RESIDUAL_SYMBOLS];
 };
 
-/* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs. */
+/* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs; coding, with the lanes that
+ * tsr_lanes_for_tile gives this size, TSR_LANE_DELAY, and a capacity up to 16 bits a sample. */
 size_t tsr_predict_scratch_bytes(int32_t tile_width);
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int lanes);

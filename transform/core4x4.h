@@ -1,4 +1,4 @@
-/* The integer 4x4 core transform of H.264 (8.5.12; Malvar et al. 2003). FORMAT.md section 8.1.
+/* The integer 4x4 core transform of H.264 (8.5.12; Malvar et al. 2003). FORMAT.md section 8.2.
  *
  *         1  1  1  1
  *     C = 2  1 -1 -2     forward Y = C X C', inverse X = C' Z C with Z = Y over the squared norms of C's rows.

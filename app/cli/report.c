@@ -205,6 +205,11 @@ static void print_verbatim(const struct options *options, const struct task_list
     free(shown);
 }
 
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
                     double wall_s)
 {
@@ -217,19 +222,20 @@ void report_summary(const struct options *options, const struct task_list *list,
     if (options->verbosity < 0 || done == 0) return;
     switch (options->verb) {
     case VERB_COMPRESS:
-        printf("%zu files, %llu -> %llu bytes, ratio %.3f", done, (unsigned long long)t.bytes_in,
+        printf("%zu file%s, %llu -> %llu bytes, ratio %.3f", done, plural(done), (unsigned long long)t.bytes_in,
                (unsigned long long)t.bytes_out, (double)t.bytes_in / (double)t.bytes_out);
         if (t.samples > 0) printf(", pixels %.3f bits/sample", 8.0 * (double)t.payload_bytes / (double)t.samples);
         printf(", %.1f s\n", wall_s);
         if (t.unverified == 0)
             printf("  all proven: each file was read back from the disk and decodes to what was read\n");
         else
-            printf("  NOT VERIFIED: %zu files, nothing proves that they come back\n", t.unverified);
-        if (t.lossy > 0) printf("  %zu files lossy, max error %lld\n", t.lossy, (long long)t.max_error);
+            printf("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", t.unverified, plural(t.unverified));
+        if (t.lossy > 0)
+            printf("  %zu file%s lossy, max error %lld\n", t.lossy, plural(t.lossy), (long long)t.max_error);
         print_verbatim(options, list, outcomes);
         break;
     case VERB_DECOMPRESS:
-        printf("%zu files restored, %llu -> %llu bytes, %.1f s\n", done, (unsigned long long)t.bytes_in,
+        printf("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", done, plural(done), (unsigned long long)t.bytes_in,
                (unsigned long long)t.bytes_out, wall_s);
         printf("  %zu identical to their originals, byte for byte", done - t.different);
         if (t.different > t.lossy) printf("; %zu with identical pixels in a new file", t.different - t.lossy);
@@ -237,9 +243,9 @@ void report_summary(const struct options *options, const struct task_list *list,
         printf("\n");
         break;
     default:
-        printf("%zu files tested, all checksums hold, %.1f s\n", done, wall_s);
+        printf("%zu file%s tested, all checksums hold, %.1f s\n", done, plural(done), wall_s);
         break;
     }
-    if (t.failed > 0) printf("  %zu files failed\n", t.failed);
+    if (t.failed > 0) printf("  %zu file%s failed\n", t.failed, plural(t.failed));
     fflush(stdout);
 }
