@@ -74,6 +74,8 @@ static void print_json(const char *name, const struct tsr_info *info)
         cJSON_AddNumberToObject(o, "bits_stored", i->bits_stored);
         cJSON_AddNumberToObject(o, "high_bit", i->high_bit);
         cJSON_AddBoolToObject(o, "signed", i->is_signed);
+        cJSON_AddBoolToObject(o, "big_endian", i->big_endian);
+        cJSON_AddBoolToObject(o, "planar", i->planar);
         cJSON_AddStringToObject(o, "path", tsr_path_name(info->coding.path));
         cJSON_AddStringToObject(o, "coder", tsr_coder_name(info->coding.coder));
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
