@@ -8,9 +8,6 @@
 #include "readers.h"
 #include "section.h"
 
-/* Tag (7FE0,0010) as files have it. */
-static const uint8_t pixel_data_little[4] = {0xe0, 0x7f, 0x10, 0x00}, pixel_data_big[4] = {0x7f, 0xe0, 0x00, 0x10};
-
 /* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
 bool tsr_dicom_is(const uint8_t *head, size_t size)
 {
@@ -22,6 +19,9 @@ bool tsr_dicom_is(const uint8_t *head, size_t size)
 }
 
 #if TSR_WITH_DCMTK
+
+/* Tag (7FE0,0010) as files have it. */
+static const uint8_t pixel_data_little[4] = {0xe0, 0x7f, 0x10, 0x00}, pixel_data_big[4] = {0x7f, 0xe0, 0x00, 0x10};
 
 #define INFLATE_LIMIT ((size_t)1 << 30)
 
