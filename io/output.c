@@ -133,7 +133,8 @@ enum tsr_status tsr_output_create(const char *path, bool overwrite, struct tsr_o
     }
     created->file = open_temporary(created);
     if (created->file < 0) {
-        const enum tsr_status status = tsr_fail(error, TSR_ERROR_WRITE, "cannot create %s: %s", path, strerror(errno));
+        const enum tsr_status status = tsr_fail(error, errno == ENOMEM ? TSR_ERROR_LIMIT : TSR_ERROR_WRITE,
+                                                "cannot create %s: %s", path, strerror(errno));
         tsr_output_close(created);
         return status;
     }

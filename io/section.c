@@ -154,7 +154,9 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     image->rows = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
     image->frames = frames > UINT32_MAX ? UINT32_MAX : (uint32_t)frames;
     const enum tsr_status status = tsr_check_image(image, error);
-    return status == TSR_ERROR_USAGE ? TSR_ERROR_CORRUPT : status; /* no caller asks for this image: the file does */
+    if (status != TSR_ERROR_USAGE) return status;
+    error->status = TSR_ERROR_CORRUPT; /* no caller asks for this image: the file does */
+    return TSR_ERROR_CORRUPT;
 }
 
 /* ---- Proof (FORMAT.md 3.4) ------------------------------------------------------------------------------- */

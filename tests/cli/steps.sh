@@ -1,0 +1,103 @@
+# What the scripts share; each sources it first, with its own arguments:
+#   BIN   folder of the programs      DATA   the synthetic set      WORK   the script's own folder, emptied here
+# Scripts are POSIX sh (dash) and run in WORK. A check that fails says so and the script goes on; `finish` gives the
+# exit status.
+set -u
+export LC_ALL=C
+BIN=$1 DATA=$2 WORK=$3
+case $BIN$DATA$WORK in
+/*) ;;
+*) echo "usage: sh SCRIPT BIN DATA WORK [...], absolute paths" && exit 2 ;;
+esac
+TESSERA=$BIN/tessera
+faults=0
+tab=$(printf '\t')
+rm -rf "$WORK" && mkdir -p "$WORK/box" && cd "$WORK/box" || exit 2
+out=$WORK/stdout err=$WORK/stderr
+
+bad()
+{
+    faults=$((faults + 1))
+    echo "FAILED: $*"
+}
+
+finish()
+{
+    [ "$faults" -eq 0 ] || { echo "$faults checks failed" && exit 1; }
+    exit 0
+}
+
+# run STATUS COMMAND...: its output goes to the files $out and $err; the exit status must be this one.
+run()
+{
+    wanted=$1
+    shift
+    "$@" >"$out" 2>"$err" </dev/null
+    got=$?
+    [ "$got" -eq "$wanted" ] && return 0
+    bad "exit status $got, not $wanted: $*"
+    sed 's/^/    stderr: /' "$err" | head -5
+    return 1
+}
+
+# expect TEXT COMMAND...: the command succeeds.
+expect()
+{
+    text=$1
+    shift
+    "$@" && return 0
+    bad "$text"
+    return 1
+}
+
+# One sentence on stderr, which says what (a basic regular expression) and is of ours.
+says()
+{
+    [ "$(wc -l <"$err")" -eq 1 ] || bad "not one line on stderr, but: $(cat "$err")"
+    grep -q '^tessera: [^ ].*[^ .]$' "$err" || bad "no clean sentence: $(cat "$err")"
+    grep -q '(null)\|%[a-z]' "$err" && bad "an unfilled sentence: $(cat "$err")"
+    grep -q -e "$1" "$err" || bad "not said: '$1', but: $(cat "$err")"
+}
+
+# All files below a folder: names, kinds, permissions, times of last modification, and what is in them.
+picture()
+{
+    (cd "$1" && find . ! -type d -printf '%p %y %m %T@ %l\n' | sort && find . -type f -exec cksum {} + | sort)
+}
+
+# refuses STATUS WHAT COMMAND...: this exit status, one sentence that says WHAT, and the box as it was before: no output,
+# no temporary file, the inputs untouched.
+refuses()
+{
+    status=$1 what=$2
+    shift 2
+    picture . >"$WORK/before"
+    run "$status" "$@"
+    says "$what"
+    picture . >"$WORK/after"
+    cmp -s "$WORK/before" "$WORK/after" || bad "files changed by: $* $(diff "$WORK/before" "$WORK/after")"
+}
+
+no_temporaries()
+{
+    left=$(find "$1" -name '*.tmp')
+    [ -z "$left" ] || bad "temporary files are left: $left"
+}
+
+# changes_byte FILE OFFSET: all its bits.
+changes_byte()
+{
+    byte=$(od -An -v -tu1 -j "$2" -N 1 "$1")
+    printf "\\$(printf %o $((255 - byte)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+bytes_of()
+{
+    wc -c <"$1" | tr -d ' '
+}
+
+# Fields of the JSON lines in $out.
+fields()
+{
+    "$BIN/tsr_read_json" "$@" <"$out"
+}

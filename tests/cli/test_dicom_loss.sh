@@ -1,0 +1,108 @@
+# DICOM that was coded with loss says so: the lossy tags, DERIVED, a new UID made of the input, so that the same input
+# gives the same bytes. Mammography and the like are refused unless they are asked for.
+. "${0%/*}/steps.sh"
+cp "$DATA/dicom/ct/slice_01.dcm" a.dcm
+cp "$DATA/dicom/ct/slice_02.dcm" b.dcm
+run 0 "$TESSERA" compress --json a.dcm -o exact.tsr
+if [ "$(fields status)" = verbatim ]; then
+    echo "this build has no DCMTK: skipped"
+    exit 77
+fi
+
+hex()
+{
+    od -An -v -tx1 "$1" | tr -d ' \n'
+}
+# has_element FILE GROUP ELEMENT VR VALUE: in little or big endian, explicit or not. VALUE is the beginning, in hex digits.
+has_element()
+{
+    group=$2 element=$3
+    little="${group#??}${group%??}${element#??}${element%??}"
+    hex "$1" | grep -q -e "${little}$4....$5" -e "${little}..000000$5" -e "$group$element$4....$5"
+}
+uids() # those made of numbers
+{
+    tr -c '0-9.' '\n' <"$1" | grep '^2\.25\.[0-9]*$' | sort
+}
+new_uid() # ORIGINAL RESTORED: UIDs that neither the original has nor, since a deflated one hides them, its sister
+{
+    { uids "$1" && uids "$DATA/dicom/forms/explicit_little.dcm"; } | sort -u >"$WORK/old" && uids "$2" | sort -u | comm -13 "$WORK/old" -
+}
+
+# What a derived object says is not in the original, nor in what comes back without loss.
+CS=4353 UI=5549 DS=4453 ST=5354
+yes=3031 derived=44455249564544 tessera=54455353455241
+has_element a.dcm 0028 2110 $CS $yes && bad "the original is lossy"
+has_element a.dcm 0008 0008 $CS $derived && bad "the original is derived"
+run 0 "$TESSERA" decompress exact.tsr -o exact.dcm
+cmp a.dcm exact.dcm || bad "without loss, DICOM does not come back"
+
+# Whatever the transfer syntax: little, big, implicit, deflated, no meta header.
+for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated forms/no_meta_implicit forms/no_meta_big odd/private \
+    odd/behind us/sector_rgb samples/rgb_frames; do
+    original=$DATA/dicom/$name.dcm
+    rm -f l.tsr l2.tsr l.dcm again.tsr
+    run 0 "$TESSERA" compress --json --qp 28 "$original" -o l.tsr
+    [ "$(fields status lossless kind)" = "ok${tab}false${tab}dicom" ] || bad "$name: $(fields status lossless kind)"
+    least=$(fields pixel_bytes payload_bytes | awk '{ print $1 / $2 }')
+    run 0 "$TESSERA" compress -q --qp 28 "$original" -o l2.tsr
+    cmp l.tsr l2.tsr || bad "$name: the same input gives other bytes"
+    run 0 "$TESSERA" decompress l.tsr -o l.dcm
+    has_element l.dcm 0028 2110 $CS $yes || bad "$name: no (0028,2110) Lossy Image Compression 01"
+    has_element l.dcm 0028 2112 $DS 3 || bad "$name: no (0028,2112) ratio"
+    has_element l.dcm 0028 2114 $CS $tessera || bad "$name: no (0028,2114) method TESSERA"
+    has_element l.dcm 0008 0008 $CS $derived || bad "$name: its (0008,0008) Image Type is not DERIVED"
+    ratio=$(tr -c '[:print:]' '\n' <l.dcm | sed -n 's/.*coded with loss by Tessera, ratio \([0-9.]*\).*/\1/p')
+    # The ratio is told before proof and index are written.
+    echo "$ratio $least" | awk '{ exit !($1 >= $2 * 0.999 && $1 < $2 * 2) }' || bad "$name: ratio '$ratio', reported $least"
+    uid=$(new_uid "$original" l.dcm)
+    [ "$(echo "$uid" | grep -c '^2\.25\.[1-9][0-9]*$')" -eq 1 ] && [ "$(echo "$uid" | wc -l)" -eq 1 ] && [ ${#uid} -le 64 ] ||
+        bad "$name: not one new UID 2.25.N, but '$uid'"
+    has_element l.dcm 0008 0018 $UI "$(printf %s "$uid" | od -An -v -tx1 | tr -d ' \n')" || bad "$name: (0008,0018) is not the new UID"
+    case $name in
+    *no_meta*) ;;
+    *) has_element l.dcm 0002 0003 $UI "$(printf %s "$uid" | od -An -v -tx1 | tr -d ' \n')" || bad "$name: (0002,0003) is not the new UID" ;;
+    esac
+    # What comes back is DICOM: it can be coded again, as such.
+    run 0 "$TESSERA" compress --json l.dcm -o again.tsr
+    [ "$(fields status kind)" = "ok${tab}dicom" ] || bad "$name: what was restored is no DICOM: $(fields status kind error)"
+done
+
+# A second loss: ratios and methods are appended, and the UID is another again.
+rm -f again.tsr again.dcm
+run 0 "$TESSERA" compress -q --qp 34 l.dcm -o again.tsr
+run 0 "$TESSERA" decompress -q again.tsr -o again.dcm
+has_element again.dcm 0028 2114 $CS "${tessera}5c$tessera" || bad "the second method is not appended"
+[ "$(new_uid l.dcm again.dcm | wc -l)" -eq 1 ] || bad "no new UID after a second loss"
+
+# Another input, or another QP: another UID.
+for what in "a.dcm 28" "b.dcm 28" "a.dcm 29" "a.dcm 28.125"; do
+    rm -f l.tsr l.dcm
+    run 0 "$TESSERA" compress -q --qp "${what#* }" "${what% *}" -o l.tsr
+    run 0 "$TESSERA" decompress -q l.tsr -o l.dcm
+    new_uid "${what% *}" l.dcm
+done | sort -u >uids
+[ "$(wc -l <uids)" -eq 4 ] || bad "UIDs are not those of input and QP: $(cat uids)"
+
+# Refused: nothing is written. --allow-lossy does it. (The set's dose and segmentation have samples of 32 bits and of one,
+# which are never coded with loss.)
+mg=$DATA/dicom/mg/breast.dcm
+refuses 2 'is not coded with loss: it is mammography (--allow-lossy' "$TESSERA" compress --qp 20 "$mg" -o out.tsr
+run 75 "$TESSERA" compress --qp 20 a.dcm "$mg" b.dcm -o set
+says 'it is mammography'
+[ "$(ls -A set | tr '\n' ' ')" = 'a.dcm.tsr b.dcm.tsr ' ] || bad "the set: $(ls -A set)"
+run 0 "$TESSERA" compress --json --qp 20 --allow-lossy "$mg" -o mg.tsr
+[ "$(fields lossless)" = false ] || bad "--allow-lossy does not allow it"
+run 0 "$TESSERA" compress --json "$mg" -o mg_exact.tsr
+[ "$(fields lossless)" = true ] || bad "mammography is lossy by itself"
+for name in rt/dose seg/lesions us/palette; do
+    run 0 "$TESSERA" compress --json --allow-lossy --qp 20 "$DATA/dicom/$name.dcm" -o "${name#*/}.tsr"
+    case $(fields lossless error) in
+    true*'coded without loss: '*) ;;
+    *) bad "$name: $(fields lossless error)" ;;
+    esac
+    rm -f back
+    run 0 "$TESSERA" decompress "${name#*/}.tsr" -o back
+    cmp back "$DATA/dicom/$name.dcm" || bad "$name does not come back"
+done
+finish

@@ -1,0 +1,88 @@
+# Faults planted in the program (faults.c): verification catches them, exit status 60, nothing is kept. With --verify none
+# the same faults go through, and `test` or cmp finds them later: it was verification that caught them.
+. "${0%/*}/steps.sh"
+FAULTY=$BIN/tessera_faulty
+cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
+cp "$DATA/pnm/landscape_16bit.ppm" b.ppm
+cp "$DATA/png/landscape_rgb.png" c.png
+cp "$DATA/dicom/ct/slice_01.dcm" d.dcm
+cp "$DATA/other/random.bin" e.bin
+run 0 "$TESSERA" compress --json d.dcm -o d.tsr
+dicom=d.dcm
+[ "$(fields status)" = ok ] || dicom=
+rm d.tsr
+
+# Without a fault it is the same program.
+for file in a.pgm b.ppm c.png d.dcm e.bin; do
+    run 0 "$FAULTY" compress -q $file -o faulty.tsr
+    run 0 "$TESSERA" compress -q $file -o good.tsr
+    cmp faulty.tsr good.tsr || bad "the faulty program without a fault writes another $file"
+    rm faulty.tsr good.tsr
+done
+
+# caught FAULT FILE: refused with 60; without verification it passes, and what is written (or restored) is wrong.
+caught()
+{
+    export TESSERA_FAULT="$1"
+    file=$2
+    for threads in 1 2; do
+        refuses 60 'what was written does not decode to what was read: ' "$FAULTY" compress -T $threads "$file" -o out.tsr
+    done
+    refuses 60 'does not decode' "$FAULTY" compress "$file"
+    cp "$file" old.tsr # an older output survives a failed overwriting
+    refuses 60 'does not decode' "$FAULTY" compress -f "$file" -o old.tsr
+    rm old.tsr
+    run 75 "$FAULTY" compress --json "$file" missing -o set
+    [ "$(fields --summary failed)" = 2 ] || bad "$1, $file: the set's summary is $(fields --summary failed)"
+    [ -z "$(find set -type f 2>/dev/null)" ] || bad "$1, $file: outputs in the set"
+    rm -rf set
+    run 0 "$FAULTY" compress -q --verify none "$file" -o wrong.tsr
+    unset TESSERA_FAULT
+}
+for file in a.pgm b.ppm $dicom; do
+    caught reader $file
+    run 61 "$TESSERA" test wrong.tsr
+    says 'the restored file is not the original: its hash differs'
+    rm wrong.tsr
+done
+for file in a.pgm b.ppm c.png $dicom; do
+    caught coder $file
+    run 61 "$TESSERA" test wrong.tsr
+    says 'does not decode\|the decoded samples are not those'
+    rm wrong.tsr
+    # The restorer's fault is none of the file's: that is good, and the faulty program restores it wrong.
+    caught restorer $file
+    run 0 "$TESSERA" test -q wrong.tsr
+    case $file in
+    *.png)
+        TESSERA_FAULT=restorer run 0 "$FAULTY" decompress -q wrong.tsr -o back
+        "$BIN/tsr_same_png" $file back 2>/dev/null && bad "the restorer's fault is none"
+        ;;
+    *)
+        export TESSERA_FAULT=restorer
+        run 61 "$FAULTY" decompress wrong.tsr -o back
+        says 'the restored file is not the original'
+        [ -f back ] && bad "a wrong file was restored"
+        unset TESSERA_FAULT
+        ;;
+    esac
+    rm -f back wrong.tsr
+done
+# A byte anywhere in the file: the signature, the header, the tiles, the proof, the index, the copies, the footer.
+for file in a.pgm c.png $dicom e.bin; do
+    for TESSERA_FAULT_AT in 0 5 10 40 1000 -200 -100 -60 -30 -20 -1; do
+        export TESSERA_FAULT_AT
+        case $TESSERA_FAULT_AT-$file in
+        0-* | 1000-* | -1-*) caught disk $file ;;
+        *)
+            export TESSERA_FAULT=disk
+            refuses 60 'does not decode' "$FAULTY" compress $file -o out.tsr
+            run 0 "$FAULTY" compress -q --verify none $file -o wrong.tsr
+            unset TESSERA_FAULT
+            ;;
+        esac
+        run 61 "$TESSERA" test wrong.tsr
+        rm wrong.tsr
+    done
+done
+finish

@@ -1,0 +1,199 @@
+# Every exit status that this build can give, provoked; with each, one sentence on stderr and nothing changed.
+. "${0%/*}/steps.sh"
+mkdir inputs empty set
+cp "$DATA/pnm/landscape_grey_8bit.pgm" inputs/a.pgm
+cp "$DATA/other/text.txt" inputs/t.txt
+cp "$DATA/png/landscape_grey.png" inputs/p.png
+cp -R inputs/. set
+run 0 "$TESSERA" compress inputs/a.pgm -o a.tsr
+run 0 "$TESSERA" compress inputs/t.txt -o t.tsr
+
+# 0: verbatim storage is success.
+run 0 "$TESSERA" compress -q inputs/t.txt -o again.tsr
+[ -s "$out" ] || [ -s "$err" ] && bad "-q is not quiet: $(cat "$out" "$err")"
+rm again.tsr
+
+# 2: usage.
+usage()
+{
+    picture . >"$WORK/before"
+    run 2 "$TESSERA" "$@"
+    picture . >"$WORK/after"
+    [ -s "$out" ] && [ "$1" != compare ] && bad "usage error on stdout: $*"
+    [ -s "$err" ] || bad "no word on: $*"
+    cmp -s "$WORK/before" "$WORK/after" || bad "files changed by: $*"
+}
+one_word() # WORD ARGUMENT...
+{
+    word=$1
+    shift
+    usage "$@"
+    says "$word"
+}
+usage
+grep -q '^usage: tessera VERB' "$err" || bad "no usage without arguments"
+one_word "'squeeze'" squeeze inputs/a.pgm
+one_word "'-x'" -x
+one_word "''" ''
+for verb in compress decompress test info compare; do
+    one_word 'no input' $verb
+    one_word 'no input' $verb --json
+    usage $verb --no-such-option inputs/a.pgm
+    grep -q -e "'--no-such-option'" "$err" || bad "the unknown option is not named: $(cat "$err")"
+    usage $verb -Z inputs/a.pgm
+    grep -q -e "'Z'" "$err" || bad "the unknown letter is not named: $(cat "$err")"
+    one_word 'it is a folder; -r' $verb inputs
+done
+for argument in 0 -1 1.5 1025 two '' ' ' 1x nan inf 1e9; do one_word "'$argument'" compress -T "$argument" inputs/a.pgm; done
+for argument in 52 -48.125 10.1 x '' ' ' nan inf 1e999 51.0625 10x; do one_word "'$argument'" compress --qp "$argument" inputs/a.pgm; done
+one_word '10,20' compress --qp 10,20 inputs/a.pgm
+one_word "'60'" compare --qp 10,60 inputs/a.pgm
+one_word "''" compare --qp 10,,20 inputs/a.pgm
+one_word '1' compare --qp 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 inputs/a.pgm
+one_word 'transform' compress --path predict --qp 20 inputs/a.pgm
+one_word 'transform' compress --qp 20 --path predict inputs/a.pgm
+one_word "'sideways'" compress --path sideways inputs/a.pgm
+one_word "'morse'" compress --coder morse inputs/a.pgm
+one_word "'maybe'" compress --verify maybe inputs/a.pgm
+one_word "'abacus'" compress --engine abacus inputs/a.pgm
+one_word 'reserved' compress --coder rans inputs/a.pgm
+one_word 'reserved' compress --series s.tsr inputs/a.pgm
+for level in 1 2 3 4 5 6 7 8 9; do one_word 'reserved' compress -$level inputs/a.pgm; done
+usage compress -o
+usage test --force a.tsr
+usage info -T 2 a.tsr
+usage decompress --qp 20 a.tsr
+refuses 2 'it is a folder; -r' "$TESSERA" compress inputs -o out.tsr
+
+# 20: an input cannot be read.
+refuses 20 'No such file' "$TESSERA" compress missing.pgm
+refuses 20 'No such file' "$TESSERA" compress inputs/missing.pgm -o out.tsr
+refuses 20 'No such file' "$TESSERA" decompress missing.tsr
+refuses 20 'No such file' "$TESSERA" test missing.tsr
+refuses 20 'No such file' "$TESSERA" info missing.tsr
+refuses 20 'No such file' "$TESSERA" compare missing.pgm
+refuses 20 'Not a directory' "$TESSERA" compress inputs/a.pgm/b.pgm -o out.tsr
+mkfifo pipe
+refuses 20 'no regular file' "$TESSERA" compress pipe
+refuses 20 'no regular file' "$TESSERA" test pipe
+refuses 20 'no regular file' "$TESSERA" compress /dev/null -o out.tsr
+ln -s nowhere dangling
+refuses 20 'No such file' "$TESSERA" compress dangling -o out.tsr
+if [ "$(id -u)" -ne 0 ]; then
+    cp inputs/a.pgm secret.pgm
+    chmod 000 secret.pgm
+    run 20 "$TESSERA" compress secret.pgm
+    says 'Permission denied'
+    rm -f secret.pgm
+fi
+
+# 21: no .tsr.
+for verb in decompress test info; do
+    refuses 21 'no .tsr' "$TESSERA" $verb inputs/a.pgm
+    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/empty"
+    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/one_byte"
+done
+
+# 22: no input.
+for verb in compress decompress test info compare; do refuses 22 'no input was found' "$TESSERA" $verb -r empty; done
+refuses 22 'no input was found' "$TESSERA" test -r inputs
+mkdir pipes
+mkfifo pipes/pipe
+refuses 22 '1 files were skipped' "$TESSERA" compress -r pipes
+
+# 40: an output cannot be written.
+refuses 40 'File exists\|Not a directory' "$TESSERA" compress inputs/t.txt -o inputs/a.pgm/out.tsr
+refuses 40 'File exists\|Not a directory' "$TESSERA" decompress a.tsr -o inputs/t.txt/out.pgm
+refuses 40 'is no folder' "$TESSERA" compress inputs/a.pgm inputs/t.txt -o t.tsr
+refuses 40 'is no folder' "$TESSERA" compress -r inputs -o t.tsr
+[ -d /proc/self ] && refuses 40 '/proc/out.tsr' "$TESSERA" compress inputs/a.pgm -o /proc/out.tsr
+long=$(printf '%0300d' 0)
+refuses 40 'File name too long' "$TESSERA" compress inputs/a.pgm -o "$long"
+# A disk that is full: no file may grow over 4 KiB.
+full()
+{
+    (trap '' XFSZ && ulimit -f 8 && exec "$@")
+}
+refuses 40 'File too large' full "$TESSERA" compress inputs/a.pgm -o out.tsr
+refuses 40 'File too large' full "$TESSERA" compress inputs/p.png -o out.tsr
+refuses 40 'File too large' full "$TESSERA" decompress a.tsr -o out.pgm
+if [ -c /dev/full ]; then
+    for verb in test info; do
+        "$TESSERA" $verb -v a.tsr >/dev/full 2>"$err"
+        status=$?
+        [ $status -eq 40 ] || bad "$verb to a full device: exit status $status"
+        says 'standard output'
+    done
+fi
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir locked
+    chmod 555 locked
+    refuses 40 'Permission denied' "$TESSERA" compress inputs/a.pgm -o locked/a.tsr
+fi
+
+# 41: it exists.
+refuses 41 'a.tsr exists; -f' "$TESSERA" compress inputs/a.pgm -o a.tsr
+refuses 41 't.txt exists; -f' "$TESSERA" decompress t.tsr -o inputs/t.txt
+refuses 41 'dangling exists; -f' "$TESSERA" compress inputs/a.pgm -o dangling
+
+# 42: it is the input.
+refuses 42 'the output is the input' "$TESSERA" compress inputs/a.pgm -o inputs/a.pgm
+refuses 42 'the output is the input' "$TESSERA" compress -f inputs/a.pgm -o inputs/../inputs/a.pgm
+refuses 42 'the output is the input' "$TESSERA" decompress -f a.tsr -o ./a.tsr
+ln inputs/a.pgm other_name.pgm
+ln -s inputs/a.pgm third_name.pgm
+refuses 42 'the output is the input' "$TESSERA" compress -f inputs/a.pgm -o other_name.pgm
+refuses 42 'the output is the input' "$TESSERA" compress -f inputs/a.pgm -o third_name.pgm
+refuses 42 'the output is the input' "$TESSERA" compress -f third_name.pgm -o inputs/a.pgm
+rm other_name.pgm third_name.pgm
+
+# 61: corrupt.
+cp a.tsr corrupt.tsr
+changes_byte corrupt.tsr $(($(bytes_of a.tsr) / 2))
+refuses 61 'tile .* is damaged' "$TESSERA" decompress corrupt.tsr -o out.pgm
+refuses 61 'tile .* is damaged' "$TESSERA" test corrupt.tsr
+run 0 "$TESSERA" info corrupt.tsr # reads no payload
+head -c $(($(bytes_of a.tsr) / 2)) a.tsr >cut.tsr
+for verb in decompress test info; do
+    refuses 61 'does not fit\|ends before' "$TESSERA" $verb cut.tsr
+done
+head -c 4 a.tsr >cut.tsr
+refuses 61 'ends after its signature' "$TESSERA" test cut.tsr
+cp a.tsr twice.tsr
+changes_byte twice.tsr 10
+refuses 61 'the header is damaged; .* decompress still restores' "$TESSERA" test twice.tsr
+run 0 "$TESSERA" decompress twice.tsr -o twice.pgm
+cmp twice.pgm inputs/a.pgm || bad "a file with a damaged header is not restored"
+run 0 "$TESSERA" info twice.tsr
+grep -q 'DAMAGED *header' "$out" || bad "info does not tell of the damage"
+
+# 62: a limit. Columns and rows of 16383 in the header, signed again.
+"$BIN/tsr_sign_again" a.tsr wide.tsr H 0 4 ff7fff7f || bad "cannot patch the header"
+for verb in decompress test info; do refuses 62 'frame of 268402689 samples is over the limit' "$TESSERA" $verb wide.tsr; done
+
+# 63: a version that this program does not know; and a kind, a restore, a coding.
+"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 02
+for verb in decompress test info; do refuses 63 'format version 2 ' "$TESSERA" $verb version.tsr; done
+"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 ff
+refuses 63 'format version 255 ' "$TESSERA" test version.tsr
+for patch in 1:04 2:05 3:04; do
+    "$BIN/tsr_sign_again" a.tsr version.tsr H 0 "${patch%:*}" "${patch#*:}"
+    refuses 63 'known to this program' "$TESSERA" test version.tsr
+done
+
+# 70: the GPU is demanded and not there.
+refuses 70 'no CUDA' "$TESSERA" compress --engine cuda inputs/a.pgm -o out.tsr
+refuses 70 'no CUDA' "$TESSERA" compress --verify cuda inputs/a.pgm -o out.tsr
+refuses 70 'no CUDA' "$TESSERA" decompress --engine cuda a.tsr -o out.pgm
+refuses 70 'no CUDA' "$TESSERA" test --engine cuda a.tsr
+
+# 75: of a set, some failed and the others are done.
+refuses 75 'No such file' "$TESSERA" test a.tsr missing.tsr t.tsr
+refuses 75 'No such file' "$TESSERA" info a.tsr missing.tsr
+refuses 75 'is damaged' "$TESSERA" test a.tsr corrupt.tsr
+run 75 "$TESSERA" compress inputs/a.pgm missing.pgm inputs/t.txt -o done
+says 'No such file'
+[ "$(ls -A done | tr '\n' ' ')" = 'a.pgm.tsr t.txt.tsr ' ] || bad "done: $(ls -A done)"
+run 75 "$TESSERA" compress inputs/a.pgm missing.pgm set -o done2
+[ "$(wc -l <"$err")" -eq 2 ] || bad "not a sentence for each of two failures: $(cat "$err")"
+finish

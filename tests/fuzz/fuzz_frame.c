@@ -1,0 +1,210 @@
+/* Frames in memory: any payload is refused or decodes to a raster that codes again; any raster comes back from its
+ * payload, and payloads with a few wrong bits harm nobody.
+ *
+ * An input is a header of HEAD bytes, and a payload or the samples of a raster with edits of its payload in front. */
+#include "fuzz_support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/frame_model.h"
+
+enum {
+    MODE, /* bit 0: samples instead of a payload; bits 1, 2: 1 or 3 threads; bits 4..7: edits */
+    COLUMNS,
+    ROWS = 3,
+    DEPTH = 5, /* components - 1: bits 0, 1; bits allocated: bits 2, 3 */
+    STORED,
+    HIGH,
+    LAYOUT,
+    CODING,
+    QP,
+    REPEAT, /* samples are repeated from here on, where there are too few of them */
+    HEAD,
+    EDIT_BYTES = 4
+};
+
+#define RASTER_LIMIT ((size_t)1 << 15)
+
+static bool read_image(const uint8_t *head, struct tsr_image *image)
+{
+    static const uint8_t allocated[] = {8, 16, 1, 32};
+    memset(image, 0, sizeof *image);
+    image->columns = 1u + (head[COLUMNS] | (head[COLUMNS + 1] & 15u) << 8);
+    image->rows = 1u + (head[ROWS] | (head[ROWS + 1] & 15u) << 8);
+    image->frames = 1;
+    image->components = 1 + (head[DEPTH] & 3);
+    image->bits_allocated = allocated[head[DEPTH] >> 2 & 3];
+    image->bits_stored = (uint8_t)(1 + head[STORED] % image->bits_allocated);
+    image->high_bit = (uint8_t)(image->bits_stored - 1 + head[HIGH] % (image->bits_allocated - image->bits_stored + 1));
+    image->is_signed = head[LAYOUT] & 1;
+    image->planar = head[LAYOUT] & 2;
+    image->big_endian = head[LAYOUT] & 4;
+    image->swapped = (head[LAYOUT] & 8) && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+    image->exact_only = head[LAYOUT] & 16;
+    return tsr_frame_bits(image) <= 8 * RASTER_LIMIT;
+}
+
+static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image *image)
+{
+    struct tsr_coding coding;
+    memset(&coding, 0, sizeof coding);
+    coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
+                   image->bits_allocated < 32 && image->bits_stored > 1;
+    if (!coding.lossy) return coding;
+    const int32_t lowest = tsr_lowest_qp(image->bits_stored);
+    coding.qp_eighths = lowest + head[QP] * 4 % (TSR_HIGHEST_QP - lowest + 1);
+    return coding;
+}
+
+static size_t raster_bytes(const struct tsr_image *image)
+{
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+/* Bits behind the last sample, which are 0. */
+static uint8_t spare_mask(const struct tsr_image *image)
+{
+    const unsigned used = (unsigned)(tsr_frame_bits(image) % 8);
+    return (uint8_t)(used == 0 ? 0 : 0xffu << used);
+}
+
+static uint8_t *encode(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
+                       int threads, size_t *size)
+{
+    struct tsr_error error = {TSR_OK, 0, ""};
+    uint8_t *room = fuzz_alloc(tsr_encode_bound(image));
+    const enum tsr_status status = tsr_encode_frame(fuzz_engine(threads), image, coding, raster, room, size, &error);
+    FUZZ_PROMISE(status == TSR_OK, "encode: %s, %s", tsr_status_name(status), error.text);
+    uint8_t *payload = fuzz_alloc(*size); /* no byte more: what reads beyond is caught */
+    memcpy(payload, room, *size);
+    free(room);
+    return payload;
+}
+
+static bool decode(const struct tsr_image *image, const uint8_t *payload, size_t size, int threads, uint8_t *raster)
+{
+    struct tsr_error error = {TSR_OK, 0, ""};
+    const enum tsr_status status = tsr_decode_frame(fuzz_engine(threads), image, payload, size, raster, &error);
+    FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "decode: %s, %s", tsr_status_name(status),
+                 error.text);
+    if (status != TSR_OK) return false;
+    FUZZ_PROMISE(!(raster[raster_bytes(image) - 1] & spare_mask(image)), "spare bits are set");
+    return true;
+}
+
+/* A raster comes back without loss; with loss it decodes. Both the same with any number of threads. */
+static void round_trip(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
+                       const uint8_t *edits, int edit_count, int threads)
+{
+    const size_t bytes = raster_bytes(image);
+    size_t size, other_size;
+    uint8_t *payload = encode(image, coding, raster, 1, &size), *again = fuzz_alloc(bytes);
+    FUZZ_PROMISE(decode(image, payload, size, threads, again), "an encoded frame does not decode");
+    FUZZ_PROMISE(coding->lossy || memcmp(raster, again, bytes) == 0, "another raster");
+    if (threads > 1) {
+        uint8_t *other = encode(image, coding, raster, threads, &other_size);
+        FUZZ_PROMISE(size == other_size && memcmp(payload, other, size) == 0, "%d threads code otherwise", threads);
+        free(other);
+    }
+    if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
+        const struct tsr_coding plain = {coding->path, coding->coder, false, 0};
+        round_trip(image, &plain, again, NULL, 0, 1);
+    }
+    for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {
+        /* Models and the starts of tiles are at the front: every second edit is there. */
+        const size_t place = (size_t)edits[0] | (size_t)edits[1] << 8 | (size_t)edits[2] << 16;
+        payload[place % (i % 2 ? size : size < 64 ? size : 64)] ^= edits[3];
+    }
+    if (edit_count > 0) decode(image, payload, size, threads, again);
+    free(payload);
+    free(again);
+}
+
+static void fuzz_payload(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *data,
+                         size_t size, int threads)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *payload = fuzz_alloc(size), *raster = fuzz_alloc(bytes), *again = fuzz_alloc(bytes);
+    memcpy(payload, data, size);
+    if (decode(image, payload, size, 1, raster)) {
+        FUZZ_PROMISE(decode(image, payload, size, threads, again) && memcmp(raster, again, bytes) == 0,
+                     "%d threads decode otherwise", threads);
+        round_trip(image, coding, raster, NULL, 0, 1);
+    }
+    free(payload);
+    free(raster);
+    free(again);
+}
+
+/* The samples, from REPEAT on over and over where they are too few. */
+static uint8_t *make_raster(const struct tsr_image *image, const uint8_t *data, size_t size, size_t repeat)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *raster = fuzz_alloc(bytes);
+    if (repeat >= size) repeat = 0;
+    for (size_t i = 0, from = 0; i < bytes; i++) {
+        raster[i] = size > 0 ? data[from] : 0;
+        if (++from >= size) from = repeat;
+    }
+    raster[bytes - 1] &= (uint8_t)~spare_mask(image);
+    return raster;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tsr_image image;
+    if (size < HEAD || !read_image(data, &image)) return 0;
+    const struct tsr_coding coding = read_coding(data, &image);
+    const int threads = data[MODE] & 6 ? 1 : 3;
+    const uint8_t *rest = data + HEAD;
+    size_t rest_size = size - HEAD;
+    if (!(data[MODE] & 1)) {
+        fuzz_payload(&image, &coding, rest, rest_size, threads);
+        return 0;
+    }
+    int edits = data[MODE] >> 4;
+    if ((size_t)edits * EDIT_BYTES > rest_size) edits = 0;
+    const size_t edit_bytes = (size_t)edits * EDIT_BYTES;
+    uint8_t *raster = make_raster(&image, rest + edit_bytes, rest_size - edit_bytes, data[REPEAT]);
+    round_trip(&image, &coding, raster, rest, edits, threads);
+    free(raster);
+    return 0;
+}
+
+/* ---- The mutator ----------------------------------------------------------------------------------------- */
+
+/* Samples become the payload that they are coded to, now and then; payloads are also mutated bit by bit. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    struct fuzz_random random = {seed};
+    struct tsr_image image;
+    if (size <= HEAD || max_size < HEAD + 64 || !read_image(data, &image))
+        return LLVMFuzzerMutate(data, size, max_size);
+    if (data[MODE] & 1) {
+        if (fuzz_below(&random, 32) == 0) {
+            const struct tsr_coding coding = read_coding(data, &image);
+            uint8_t *raster = make_raster(&image, data + HEAD, size - HEAD, data[REPEAT]);
+            size_t used;
+            uint8_t *payload = encode(&image, &coding, raster, 1, &used);
+            const bool fits = used <= max_size - HEAD;
+            if (fits) memcpy(data + HEAD, payload, used);
+            free(raster);
+            free(payload);
+            if (fits) data[MODE] &= 0xfe;
+            if (fits) return HEAD + used;
+        }
+        return LLVMFuzzerMutate(data, size, max_size);
+    }
+    /* Behind the size of the model. */
+    size_t at = HEAD;
+    while (at < size && data[at] > 127) at++;
+    if (fuzz_below(&random, 2) && ++at < size) {
+        const size_t model = fuzz_below(&random, 2) && size - at > 128 ? 128 : size - at;
+        fuzz_mutate_bits(data + at, model, model, &random);
+        return size;
+    }
+    return LLVMFuzzerMutate(data, size, max_size);
+}

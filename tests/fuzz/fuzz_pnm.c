@@ -1,0 +1,8 @@
+/* Any bytes as PGM or PPM compress and come back byte for byte. */
+#include "fuzz_reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_file(data, size, "pnm");
+    return 0;
+}

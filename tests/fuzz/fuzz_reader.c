@@ -1,0 +1,64 @@
+/* See the header. */
+#include "fuzz_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct tsr_compress_options options_of(uint8_t choice)
+{
+    struct tsr_compress_options options;
+    memset(&options, 0, sizeof options);
+    options.overwrite = true;
+    options.verify = TSR_VERIFY_CPU;
+    options.coding.path = choice & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    options.coding.coder = choice & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    options.coding.lossy = (choice & 5) == 5;
+    if (options.coding.lossy) options.coding.qp_eighths = (int32_t)(choice >> 4) * 24;
+    options.allow_lossy = choice & 8;
+    options.recode = choice & 128;
+    return options;
+}
+
+/* Without loss: the original, or, if it was made anew, the same samples by their hash. */
+static void check_restored(const char *restored, const uint8_t *data, size_t size, const char *container,
+                           const struct tsr_file_report *report, const char *ending)
+{
+    size_t restored_size;
+    uint8_t *bytes = fuzz_read_file(restored, &restored_size);
+    if (report->identical) {
+        FUZZ_PROMISE(restored_size == size && memcmp(bytes, data, size) == 0, "restored %zu bytes are not the %zu",
+                     restored_size, size);
+    } else {
+        const struct fuzz_path again = fuzz_path("again.tsr");
+        const struct tsr_compress_options plain = options_of(128);
+        struct tsr_file_report second;
+        struct tsr_error error = {TSR_OK, 0, ""};
+        struct tsr_info one, other;
+        enum tsr_status status = tsr_compress_file(fuzz_engine(1), restored, again.name, &plain, &second, &error);
+        FUZZ_PROMISE(status == TSR_OK, "the restored %s: %s, %s", ending, tsr_status_name(status), error.text);
+        FUZZ_PROMISE(!second.verbatim, "the restored %s is none: %s", ending, second.reason);
+        status = tsr_read_info(container, &one, &error);
+        FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
+        status = tsr_read_info(again.name, &other, &error);
+        FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
+        FUZZ_PROMISE(memcmp(one.samples_hash, other.samples_hash, sizeof one.samples_hash) == 0,
+                     "the restored %s has other samples", ending);
+    }
+    free(bytes);
+}
+
+void fuzz_file(const uint8_t *data, size_t size, const char *ending)
+{
+    const struct fuzz_path input = fuzz_path(ending), container = fuzz_path("tsr"), output = fuzz_path("out");
+    const struct tsr_compress_options options = options_of(size > 0 ? data[size - 1] : 0);
+    struct tsr_file_report report, restored;
+    struct tsr_error error = {TSR_OK, 0, ""};
+    fuzz_write_file(input.name, data, size);
+    enum tsr_status status = tsr_compress_file(fuzz_engine(1), input.name, container.name, &options, &report, &error);
+    if (status == TSR_ERROR_USAGE && options.coding.lossy && !options.allow_lossy) return;
+    FUZZ_PROMISE(status == TSR_OK, "compress: %s, %s", tsr_status_name(status), error.text);
+    FUZZ_PROMISE(report.verified, "compress has not verified");
+    status = tsr_decompress_file(fuzz_engine(1), container.name, output.name, true, &restored, &error);
+    FUZZ_PROMISE(status == TSR_OK, "decompress: %s, %s", tsr_status_name(status), error.text);
+    check_restored(output.name, data, size, container.name, &report, ending);
+}

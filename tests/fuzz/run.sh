@@ -1,0 +1,99 @@
+#!/bin/sh
+# Fuzzes for SECONDS a target: run.sh BUILD SECONDS [target...]. Seeds come from tessera_testdata; what is found lies in
+# BUILD/fuzz/findings, and the status is then 1. BUILD is made with clang, TSR_FUZZ=ON and, better, TSR_SANITIZE=ON.
+# TSR_FUZZ_FLAGS: more flags for libFuzzer.
+set -eu
+[ $# -ge 2 ] || {
+    echo "usage: run.sh BUILD SECONDS [target...]" >&2
+    exit 2
+}
+build=$(cd "$1" && pwd)
+seconds=$2
+shift 2
+bin=$build/bin
+if [ $# -eq 0 ]; then # all that are built
+    for target in container frame cavlc huffman pnm png dicom; do
+        [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
+    done
+fi
+[ $# -gt 0 ] || {
+    echo "run.sh: no target in $bin" >&2
+    exit 2
+}
+work=$build/fuzz
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$work/findings"
+TSR_FUZZ_TMP=$(mktemp -d "${TMPDIR:-/dev/shm}/tessera_fuzz.XXXXXX")
+export TSR_FUZZ_TMP
+trap 'rm -rf "$TSR_FUZZ_TMP"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# Small DICOM files with RLE and lossless JPEG, where DCMTK's tools are installed.
+encapsulate() {
+    command -v dcmcrle >/dev/null && command -v dcmcjpeg >/dev/null || return 0
+    find "$TSR_FUZZ_TMP/set" -name '*.dcm' -size -8 >"$TSR_FUZZ_TMP/list"
+    while IFS= read -r file; do
+        dcmcrle -q "$file" "${file%.dcm}_rle.dcm" 2>/dev/null || :
+        dcmcjpeg -q +un +e1 "$file" "${file%.dcm}_sv1.dcm" 2>/dev/null || :
+        dcmcjpeg -q +un +el "$file" "${file%.dcm}_p14.dcm" 2>/dev/null || :
+    done <"$TSR_FUZZ_TMP/list"
+}
+
+# Seeds of all targets, made anew with the programs that make them: small files of the synthetic set, and the .tsr of
+# each, codings in turn.
+make_seeds() {
+    made=$work/seeds/complete
+    [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
+    rm -rf "$work/seeds"
+    mkdir -p "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
+    "$bin/tessera_testdata" "$TSR_FUZZ_TMP/set" >/dev/null
+    encapsulate
+    find "$TSR_FUZZ_TMP/set" -type f -size -18 >"$TSR_FUZZ_TMP/list"
+    i=0
+    while IFS= read -r file; do
+        name=$(printf '%s' "${file#"$TSR_FUZZ_TMP/set/"}" | tr -c 'A-Za-z0-9.\n' _)
+        case $name in # small ones: large images are slow and show nothing more
+        *.png) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/png/$name" ;;
+        *.pgm | *.ppm) [ "$(wc -c <"$file")" -lt 4500 ] && cp "$file" "$work/seeds/pnm/$name" ;;
+        *.dcm) cp "$file" "$work/seeds/dicom/$name" ;;
+        esac
+        i=$(((i + 1) % 5))
+        case $i in
+        0) coding= ;;
+        1) coding="--path transform" ;;
+        2) coding="--coder cavlc" ;;
+        3) coding="--path transform --coder cavlc" ;;
+        4) coding="--qp 20 --allow-lossy --recode" ;;
+        esac
+        # shellcheck disable=SC2086 # several options
+        "$bin/tessera" compress -q -f -T 1 $coding "$file" -o "$work/seeds/container/$name.tsr" >/dev/null 2>&1 || :
+    done <"$TSR_FUZZ_TMP/list"
+    touch "$made"
+}
+
+make_seeds
+status=0
+for target in "$@"; do
+    [ -x "$bin/fuzz_$target" ] || {
+        echo "fuzz_$target is not built" >&2
+        status=1
+        continue
+    }
+    corpus=$work/corpus/$target
+    mkdir -p "$corpus"
+    set -- "$corpus"
+    [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
+    [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
+    # shellcheck disable=SC2086 # several flags
+    "$bin/fuzz_$target" "-max_total_time=$seconds" -rss_limit_mb=2048 -timeout=25 -max_len=16384 -print_final_stats=1 \
+        "-artifact_prefix=$work/findings/${target}_" ${TSR_FUZZ_FLAGS-} "$@" >"$work/$target.log" 2>&1 || {
+        status=1
+        echo "fuzz_$target: a finding, see $work/$target.log and $work/findings" >&2
+        grep -E 'FINDING|ERROR|SUMMARY' "$work/$target.log" >&2 || :
+        continue
+    }
+    executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$target.log")
+    coverage=$(grep -oE 'cov: [0-9]+ ft: [0-9]+' "$work/$target.log" | tail -n 1)
+    echo "fuzz_$target: $executions executions, $coverage, nothing found"
+done
+exit $status

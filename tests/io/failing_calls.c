@@ -1,0 +1,202 @@
+/* Calls that fail on demand; see the header. */
+#include "failing_calls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/output.h"
+
+struct call_plan call_plans[CALL_KINDS];
+static long blocks;
+
+void plan_calls(enum call_kind kind, long fails, bool lasts, enum call_fault fault)
+{
+    call_plans[kind] = (struct call_plan){0, fails, lasts, fault, 0};
+}
+
+void plan_no_failures(void)
+{
+    for (int kind = 0; kind < CALL_KINDS; kind++) plan_calls((enum call_kind)kind, 0, false, FAULT_ERROR);
+}
+
+long live_blocks(void)
+{
+    return blocks;
+}
+
+/* One thread only: the tests' engines have one. */
+static bool fails(enum call_kind kind)
+{
+    struct call_plan *p = &call_plans[kind];
+    p->count++;
+    const bool now = p->fails > 0 && (p->count == p->fails || (p->lasts && p->count > p->fails));
+    p->failed += now;
+    return now;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------- */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *block, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+void __real_free(void *block);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *block, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+char *__wrap_strdup(const char *text);
+int __wrap_asprintf(char **text, const char *format, ...);
+void __wrap_free(void *block);
+
+static void *counted(void *block)
+{
+    if (block)
+        blocks++;
+    else
+        errno = ENOMEM;
+    return block;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return counted(fails(CALL_ALLOCATE) ? NULL : __real_malloc(size));
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return counted(fails(CALL_ALLOCATE) ? NULL : __real_calloc(count, size));
+}
+
+void *__wrap_realloc(void *block, size_t size)
+{
+    if (fails(CALL_ALLOCATE)) return NULL;
+    if (!block) return counted(__real_realloc(block, size));
+    return __real_realloc(block, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return counted(fails(CALL_ALLOCATE) ? NULL : __real_aligned_alloc(alignment, size));
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return counted(fails(CALL_ALLOCATE) ? NULL : __real_strdup(text));
+}
+
+int __wrap_asprintf(char **text, const char *format, ...)
+{
+    va_list arguments;
+    *text = (char *)(size_t)0xbad; /* undefined where it fails */
+    errno = ENOMEM;
+    if (fails(CALL_ALLOCATE)) return -1;
+    va_start(arguments, format);
+    const int size = vasprintf(text, format, arguments);
+    va_end(arguments);
+    counted(*text);
+    return size;
+}
+
+void __wrap_free(void *block)
+{
+    if (block) blocks--;
+    __real_free(block);
+}
+
+/* ---- Files -------------------------------------------------------------------------------------------------- */
+
+ssize_t __real_write(int file, const void *bytes, size_t size);
+ssize_t __real_pread(int file, void *bytes, size_t size, off_t offset);
+int __real_open(const char *path, int flags, ...);
+int __real_rename(const char *from, const char *to);
+int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
+ssize_t __wrap_write(int file, const void *bytes, size_t size);
+ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_fsync(int file);
+int __wrap_rename(const char *from, const char *to);
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
+
+ssize_t __wrap_write(int file, const void *bytes, size_t size)
+{
+    if (fails(CALL_WRITE)) {
+        if (call_plans[CALL_WRITE].fault == FAULT_SHORT) return __real_write(file, bytes, (size + 2) / 3);
+        errno = call_plans[CALL_WRITE].fault == FAULT_INTERRUPTED ? EINTR : ENOSPC;
+        return -1;
+    }
+    return __real_write(file, bytes, size);
+}
+
+ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset)
+{
+    if (fails(CALL_READ)) {
+        if (call_plans[CALL_READ].fault == FAULT_SHORT) return __real_pread(file, bytes, (size + 2) / 3, offset);
+        if (call_plans[CALL_READ].fault == FAULT_END) return 0;
+        errno = call_plans[CALL_READ].fault == FAULT_INTERRUPTED ? EINTR : EIO;
+        return -1;
+    }
+    return __real_pread(file, bytes, size, offset);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (fails(CALL_OPEN)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return __real_open(path, flags, mode);
+}
+
+int __wrap_fsync(int file)
+{
+    if (fails(CALL_SYNC)) {
+        errno = EIO;
+        return -1;
+    }
+    (void)file;
+    return 0; /* a thousand runs need not wait for the disk */
+}
+
+int __wrap_rename(const char *from, const char *to)
+{
+    if (fails(CALL_RENAME)) {
+        errno = EACCES;
+        return -1;
+    }
+    return __real_rename(from, to);
+}
+
+int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    if (fails(CALL_RENAME)) {
+        errno = call_plans[CALL_RENAME].fault == FAULT_SHORT ? EINVAL : EACCES; /* EINVAL: no such flag here */
+        return -1;
+    }
+    return __real_renameat2(from_folder, from, to_folder, to, flags);
+}
+
+/* ---- Outputs ------------------------------------------------------------------------------------------------ */
+
+enum tsr_status __real_tsr_output_write(struct tsr_output *output, const void *bytes, size_t size,
+                                        struct tsr_error *error);
+enum tsr_status __wrap_tsr_output_write(struct tsr_output *output, const void *bytes, size_t size,
+                                        struct tsr_error *error);
+
+enum tsr_status __wrap_tsr_output_write(struct tsr_output *output, const void *bytes, size_t size,
+                                        struct tsr_error *error)
+{
+    if (fails(CALL_PUT)) return tsr_fail(error, TSR_ERROR_WRITE, "a planted failure");
+    return __real_tsr_output_write(output, bytes, size, error);
+}
