@@ -10,7 +10,7 @@ static int64_t sample_at(const struct tsr_image *image, const uint8_t *raster, s
 {
     uint32_t word;
     if (image->bits_allocated == 1)
-        word = raster[(i >> 3) ^ (size_t)image->swapped] >> (i & 7) & 1u;
+        word = (uint32_t)raster[(i >> 3) ^ (size_t)image->swapped] >> (i & 7) & 1u;
     else if (image->bits_allocated == 8)
         word = raster[i ^ (size_t)image->swapped];
     else if (image->bits_allocated == 16)

@@ -35,7 +35,7 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
         if (image->bits_allocated == 8)
             out[i] = raster[at ^ (size_t)image->swapped];
         else
-            out[i] = (uint16_t)(raster[(at >> 3) ^ (size_t)image->swapped] >> (at & 7) & 1u);
+            out[i] = (uint16_t)((unsigned)raster[(at >> 3) ^ (size_t)image->swapped] >> (at & 7) & 1u);
     }
 }
 

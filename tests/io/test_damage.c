@@ -32,7 +32,7 @@ static void damage_all(const char *what, struct bytes original)
 
     for (size_t at = 0; at < tsr.size; at++) {
         for (int bit = 0; bit < 9; bit++) {
-            const uint8_t change = bit < 8 ? (uint8_t)(1 << bit) : 0xff;
+            const uint8_t change = (uint8_t)(bit < 8 ? 1 << bit : 0xff);
             tsr.data[at] = (uint8_t)(tsr.data[at] ^ change);
             const enum tsr_status status = restore_bytes(engine, tsr.data, tsr.size, &restored, &damaged);
             tsr.data[at] = (uint8_t)(tsr.data[at] ^ change);

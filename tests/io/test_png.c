@@ -127,7 +127,7 @@ static uint8_t *read_png(struct bytes file, const struct form *f, uint32_t colum
 static uint32_t sample_at(const uint8_t *row, size_t i, int depth)
 {
     if (depth == 16) return (uint32_t)row[2 * i] << 8 | row[2 * i + 1];
-    return row[i * (size_t)depth / 8] >> (8 - depth - (int)(i * (size_t)depth % 8)) & ((1u << depth) - 1u);
+    return (uint32_t)row[i * (size_t)depth / 8] >> (8 - depth - (int)(i * (size_t)depth % 8)) & ((1u << depth) - 1u);
 }
 
 static void check_raster(struct bytes file, const struct form *f, uint32_t columns, uint32_t rows,
