@@ -21,6 +21,8 @@
 #include <dcmtk/dcmjpeg/djdecode.h>
 #include <dcmtk/dcmjpeg/djencode.h>
 #include <dcmtk/dcmjpeg/djrplol.h>
+#include <dcmtk/oflog/appender.h>
+#include <dcmtk/oflog/logger.h>
 #include <dcmtk/oflog/oflog.h>
 
 namespace
@@ -31,6 +33,7 @@ void silence()
 {
     static const bool silent = [] {
         OFLog::configure(OFLogger::OFF_LOG_LEVEL);
+        dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* odd values stay as they are */
         return true;
     }();
     (void)silent;
@@ -350,9 +353,42 @@ tsr_status derive(void *context)
 
 /* ---- Encapsulated files ---- */
 
+/* Codecs go on after damage, and only warn of it: samples that they made up must not pass for the file's. */
+class warning_counter : public dcmtk::log4cplus::Appender
+{
+  public:
+    ~warning_counter() override
+    {
+        destructorImpl();
+    }
+    void close() override
+    {
+    }
+    static thread_local unsigned count;
+
+  protected:
+    void append(const dcmtk::log4cplus::spi::InternalLoggingEvent &) override
+    {
+        count++;
+    }
+};
+thread_local unsigned warning_counter::count = 0;
+
+void count_warnings()
+{
+    const dcmtk::log4cplus::SharedAppenderPtr counter(new warning_counter);
+    for (const char *name : {"dcmtk.dcmdata", "dcmtk.dcmjpeg"}) {
+        dcmtk::log4cplus::Logger logger = dcmtk::log4cplus::Logger::getInstance(name);
+        logger.setAdditivity(false);
+        logger.setLogLevel(OFLogger::WARN_LOG_LEVEL);
+        logger.addAppender(counter);
+    }
+}
+
 void register_codecs()
 {
     static const bool registered = [] {
+        count_warnings();
         DcmRLEDecoderRegistration::registerCodecs();
         DcmRLEEncoderRegistration::registerCodecs();
         DJDecoderRegistration::registerCodecs(EDC_never);
@@ -405,7 +441,10 @@ tsr_status decode_file(void *context)
     if (stream.was_deep()) return too_deep(job.error);
     DcmDataset &dataset = *file.getDataset();
     if (result.good()) job.decoded->fragments = list_fragments(dataset, *job.dicom);
+    const unsigned warnings = warning_counter::count;
     if (result.good()) result = dataset.chooseRepresentation(EXS_LittleEndianExplicit, nullptr);
+    if (result.good() && warning_counter::count != warnings)
+        return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its coded frames are damaged");
     if (result.good() && !dataset.canWriteXfer(EXS_LittleEndianExplicit)) result = EC_CannotChangeRepresentation;
     if (result.good()) {
         dataset.removeAllButCurrentRepresentations();
@@ -544,12 +583,8 @@ extern "C" tsr_status tsr_dicom_derive(const char *path, const tsr_derivation *d
 {
     silence();
     *bytes = nullptr;
-    const OFBool correct = dcmEnableAutomaticInputDataCorrection.get();
-    dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* odd values stay as they are */
     derive_job job = {path, derivation, bytes, size, error};
-    const tsr_status status = guarded(error, derive, &job);
-    dcmEnableAutomaticInputDataCorrection.set(correct);
-    return status;
+    return guarded(error, derive, &job);
 }
 
 extern "C" tsr_status tsr_dicom_describe_file(const char *path, tsr_dicom *dicom, tsr_error *error)

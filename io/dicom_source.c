@@ -23,7 +23,13 @@ bool tsr_dicom_is(const uint8_t *head, size_t size)
 /* Tag (7FE0,0010) as files have it. */
 static const uint8_t pixel_data_little[4] = {0xe0, 0x7f, 0x10, 0x00}, pixel_data_big[4] = {0x7f, 0xe0, 0x00, 0x10};
 
-#define INFLATE_LIMIT ((size_t)1 << 30)
+/* What a compressed file may unfold to: real ones are below 64 times their size, or small. */
+#define UNFOLD_LIMIT ((uint64_t)1 << 30)
+static size_t unfold_limit(uint64_t file_size)
+{
+    const uint64_t limit = ((uint64_t)64 << 20) + 64 * (file_size < UNFOLD_LIMIT ? file_size : UNFOLD_LIMIT);
+    return (size_t)(limit < UNFOLD_LIMIT ? limit : UNFOLD_LIMIT);
+}
 
 /* The pixel data's element as the file has it. */
 struct element {
@@ -286,7 +292,7 @@ static enum tsr_status inflate_file(struct tsr_input *input, uint64_t dataset_of
                                     uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
     const uint64_t file_size = tsr_input_size(input);
-    if (dataset_offset > file_size || file_size > INFLATE_LIMIT)
+    if (dataset_offset > file_size || file_size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
     uint8_t *file = malloc((size_t)file_size + 1), *dataset = NULL, *whole = NULL;
     size_t dataset_size = 0, used = 0;
@@ -295,7 +301,8 @@ static enum tsr_status inflate_file(struct tsr_input *input, uint64_t dataset_of
              : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)file_size);
     const size_t start = (size_t)dataset_offset, stream_size = (size_t)(file_size - dataset_offset);
     if (status == TSR_OK)
-        status = tsr_inflate_stream(file + start, stream_size, INFLATE_LIMIT, &dataset, &dataset_size, &used, error);
+        status = tsr_inflate_stream(file + start, stream_size, unfold_limit(file_size), &dataset, &dataset_size, &used,
+                                    error);
     if (status == TSR_OK) {
         const int level = tsr_find_deflate_level(dataset, dataset_size, file + start, used);
         if (level == 0)
@@ -423,9 +430,13 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
     struct tsr_dicom_decoded decoded;
     struct tsr_dicom native;
     struct tsr_header header;
-    if (tsr_input_size(input) > INFLATE_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is an encapsulated file of %llu bytes",
-                        (unsigned long long)tsr_input_size(input));
+    TSR_TRY(describe(dicom, &header.image, error));
+    if (tsr_check_image(&header.image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    /* DCMTK allocates what the header names before it looks at the streams. */
+    const uint64_t native_bits = tsr_frame_bits(&header.image) * header.image.frames;
+    if (native_bits / 8 > unfold_limit(tsr_input_size(input)) || tsr_input_size(input) > UNFOLD_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
+                        (unsigned long long)(native_bits / 8));
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_SPLICE;
@@ -449,7 +460,8 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
     }
     if (status == TSR_OK && !recode) {
         struct dicom_source *s = (struct dicom_source *)*source;
-        status = keep_streams(s, dicom->syntax, decoded.fragments, error);
+        const bool agree = s->base.header.image.frames == (dicom->frames > 0 ? (uint32_t)dicom->frames : 1);
+        status = keep_streams(s, dicom->syntax, agree ? decoded.fragments : NULL, error);
         if (status != TSR_OK) {
             tsr_source_close(*source);
             *source = NULL;
