@@ -18,16 +18,25 @@ struct bytes {
     size_t size;
 };
 
+/* Room that is taken for so many bytes: the next power of two, so that appending bytes one by one is cheap. */
+static inline size_t room_for(size_t size)
+{
+    size_t room = 64;
+    while (room <= size) room *= 2;
+    return room;
+}
+
 static inline struct bytes copy_bytes(const void *data, size_t size)
 {
-    struct bytes b = {must(malloc(size + 1)), size};
+    struct bytes b = {must(malloc(room_for(size))), size};
     if (size > 0) memcpy(b.data, data, size);
     return b;
 }
 
 static inline void append(struct bytes *b, const void *data, size_t size)
 {
-    b->data = must(realloc(b->data, b->size + size + 1));
+    if (!b->data || room_for(b->size + size) > room_for(b->size))
+        b->data = must(realloc(b->data, room_for(b->size + size)));
     if (size > 0) memcpy(b->data + b->size, data, size);
     b->size += size;
 }

@@ -569,6 +569,13 @@ TEST(wrong_blobs)
                cases[i].what, tsr_status_name(status));
         free_sections(&s);
     }
+    /* The suffix as it is, and a byte that its size does not count. */
+    struct sections more = split(tsr);
+    struct bytes *suffix = &more.section[more.count - 2].body;
+    assert_true(suffix->data[0] == TSR_BLOB_SUFFIX && suffix->data[1] == TSR_BLOB_RAW);
+    append(suffix, "x", 1);
+    expect_status(join(&more), TSR_ERROR_CORRUPT, "a byte more than the blob's size");
+    free_sections(&more);
     /* And one that is right makes another file, which the proof refuses. */
     struct sections s = split(tsr);
     insert_section(&s, 1, TSR_SECTION_BLOB, "\0\0\1x", 4);

@@ -153,8 +153,7 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
         for (size_t i = 0; i < count; i++) {
             const uint8_t *at = raster + y * bytes + i * image->bits_allocated / 8;
             const uint32_t value =
-                f->depth == 16 ? (image->big_endian ? 256u * at[0] + at[1] : 256u * at[1] + at[0])
-                               : *at;
+                f->depth == 16 ? (image->big_endian ? 256u * at[0] + at[1] : 256u * at[1] + at[0]) : *at;
             expect(value == sample_at(packed + y * row_bytes(f, columns), i, f->depth),
                    "type %d, depth %d, row %u, sample %zu", f->type, f->depth, y, i);
         }
