@@ -22,6 +22,7 @@ struct decoding {
     void *workspace;
     size_t workspace_bytes;
     struct tsr_hasher frames;
+    struct tsr_hasher spliced; /* what a file without a hash of its own must be, besides restore.c: 4.1 */
 };
 
 static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
@@ -32,6 +33,7 @@ static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct 
         size_t size;
         TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
         if (size == 0) return TSR_OK;
+        tsr_hasher_add(&d->spliced, bytes, size);
         TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
     }
 }
@@ -118,6 +120,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         return blame(d->jobs, first, count, error);
     for (uint32_t i = 0; i < count; i++) {
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
+        tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
         TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
     }
     return TSR_OK;
@@ -138,6 +141,18 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
     return TSR_OK;
 }
 
+/* Files that are not the original, lossy or recoded, have no hash to be checked against: they are put together twice.
+ */
+static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
+{
+    const struct tsr_header *header = d->header;
+    if (header->restore != TSR_RESTORE_SPLICE || header->exact || header->image.bits_allocated == 1) return TSR_OK;
+    const struct tsr_hash128 wanted = tsr_hasher_result128(&d->spliced), found = tsr_output_hash(output);
+    return tsr_hash128_equal(&wanted, &found)
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not what was decoded");
+}
+
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
                            struct tsr_hash128 *samples, struct tsr_error *error)
 {
@@ -146,12 +161,14 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     d.reader = reader;
     d.header = tsr_container_header(reader);
     tsr_hasher_init(&d.frames);
+    tsr_hasher_init(&d.spliced);
     enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK) status = decode_frames(&d, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
+    if (status == TSR_OK) status = check_spliced(&d, output, error);
     *samples = tsr_hasher_result128(&d.frames);
     tsr_restorer_free(d.restorer);
     free(d.jobs);

@@ -167,6 +167,35 @@ static enum tsr_status verify_pixels(const char *original, const struct tsr_outp
     return status;
 }
 
+/* A lossy PNG must read as the samples that were decoded. */
+static enum tsr_status verify_lossy_png(const struct tsr_output *restored, const struct tsr_hash128 *samples,
+                                        struct tsr_error *error)
+{
+    const struct tsr_source_options options = {false, NULL, false};
+    struct tsr_source *source = NULL;
+    struct tsr_hasher frames;
+    tsr_hasher_init(&frames);
+    struct tsr_input *memory =
+        tsr_input_from_memory(tsr_output_bytes(restored), (size_t)tsr_output_size(restored), "the restored file");
+    enum tsr_status status = memory ? tsr_source_open(memory, &options, &source, error)
+                                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+    if (status == TSR_OK && source->header.restore != TSR_RESTORE_PNG)
+        status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored file is no PNG: %s", source->header.reason);
+    uint8_t *raster = status == TSR_OK ? malloc(tsr_raster_bytes(&source->header.image)) : NULL;
+    if (status == TSR_OK && !raster) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+    if (status == TSR_OK) status = source->ops->read_frame(source, 0, raster, error);
+    if (status == TSR_OK) {
+        tsr_add_frame_hash(&frames, &source->header.image, raster);
+        const struct tsr_hash128 found = tsr_hasher_result128(&frames);
+        if (!tsr_hash128_equal(&found, samples))
+            status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored PNG has other samples");
+    }
+    free(raster);
+    tsr_source_close(source);
+    tsr_input_close(memory);
+    return status;
+}
+
 /* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
 static enum tsr_status verify(struct tsr_engine *engine, const char *original, const char *written,
                               const struct tsr_proof *expected, struct tsr_error *error)
@@ -184,15 +213,15 @@ static enum tsr_status verify(struct tsr_engine *engine, const char *original, c
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK) {
         const bool rebuilt = tsr_container_header(reader)->restore == TSR_RESTORE_PNG;
-        restored =
-            rebuilt && !tsr_container_header(reader)->coding.lossy ? tsr_output_to_memory() : tsr_output_to_null();
+        restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
         if (!restored) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
         if (status == TSR_OK) status = tsr_decode(engine, reader, restored, &samples, error);
         /* Against what this process has read and decoded, not against what the file says of it. */
         if (status == TSR_OK)
             status = tsr_check_proof(tsr_container_header(reader), expected, restored, &samples, &identical, error);
-        if (status == TSR_OK && rebuilt && !tsr_container_header(reader)->coding.lossy)
-            status = verify_pixels(original, restored, error);
+        if (status == TSR_OK && rebuilt)
+            status = tsr_container_header(reader)->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
+                                                                : verify_pixels(original, restored, error);
     }
     tsr_output_close(restored);
     tsr_container_close(reader);

@@ -130,6 +130,10 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
         const uint64_t left = input->size - input->hashed;
         status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
     }
+    /* A file that holds more than its size says (some of /proc do) would come back cut short. */
+    if (status == TSR_OK && input->file >= 0 && pread(input->file, chunk, 1, (off_t)input->size) > 0)
+        status = tsr_fail_at(error, TSR_ERROR_READ, input->size, "%s is longer than its size of %llu bytes says",
+                             input->name, (unsigned long long)input->size);
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;

@@ -67,11 +67,14 @@ struct task_work {
 int run_tasks(const struct options *options, const struct task_work *work);
 
 /* report.c */
+struct cJSON;
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
                     double wall_s);
 void say_error(const struct tsr_error *error);
 const char *kind_name(enum tsr_kind kind);
+const char *plural(size_t count);      /* "s", or nothing for one */
+void print_json_line(struct cJSON *object); /* in a line; frees it */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

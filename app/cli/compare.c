@@ -246,14 +246,6 @@ static void add_real(cJSON *object, const char *name, double value)
         cJSON_AddNullToObject(object, name);
 }
 
-static void print_object(cJSON *object)
-{
-    char *text = cJSON_PrintUnformatted(object);
-    if (text) puts(text);
-    cJSON_free(text);
-    cJSON_Delete(object);
-}
-
 static void add_points(cJSON *object, const struct options *options, const struct comparison *c)
 {
     cJSON *array = cJSON_AddArrayToObject(object, "lossy");
@@ -294,7 +286,7 @@ static void print_json(const struct options *options, const struct task *task, c
     } else {
         cJSON_AddStringToObject(o, "error", outcome->status != TSR_OK ? outcome->error.text : c->reason);
     }
-    print_object(o);
+    print_json_line(o);
 }
 
 static void print_bytes(uint64_t bytes)
@@ -417,10 +409,11 @@ static void summarise(const struct options *options, const struct task_list *lis
             cJSON_AddItemToArray(array, point);
         }
         cJSON_AddNumberToObject(o, "wall_s", wall_s);
-        print_object(o);
+        print_json_line(o);
         return;
     }
-    printf("total of %d images that all three can hold\n", lossless);
+    if (lossless == 0) return;
+    printf("total of %d image%s that all three can hold\n", lossless, plural((size_t)lossless));
     print_lossless(&total);
     for (int i = 0; i < points; i++) {
         const struct lossy_point *p = &total.point[i];

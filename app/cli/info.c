@@ -92,10 +92,7 @@ static void print_json(const char *name, const struct tsr_info *info)
         cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
     }
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
-    char *text = cJSON_PrintUnformatted(o);
-    if (text) puts(text);
-    cJSON_free(text);
-    cJSON_Delete(o);
+    print_json_line(o);
 }
 
 int info_verb(const struct options *options)

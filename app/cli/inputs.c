@@ -29,6 +29,12 @@ static char *join(const char *folder, const char *name)
 static char *base_name(const char *path)
 {
     char *copy = strdup(path), *name = copy ? strdup(basename(copy)) : NULL;
+    if (name && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)) { /* these would lead out of the output's folder */
+        free(name);
+        free(copy);
+        copy = realpath(path, NULL);
+        name = copy ? strdup(basename(copy)) : NULL;
+    }
     free(copy);
     return name;
 }

@@ -37,10 +37,33 @@ static void add_text(cJSON *object, const char *name, const char *value)
         cJSON_AddNullToObject(object, name);
 }
 
-static void print_json(cJSON *object)
+/* Bytes of the UTF-8 character at text, 0 if there is none. */
+static size_t character_bytes(const unsigned char *text)
+{
+    const size_t size = text[0] < 0x80   ? 1
+                        : text[0] < 0xc2 ? 0
+                        : text[0] < 0xe0 ? 2
+                        : text[0] < 0xf0 ? 3
+                        : text[0] < 0xf5 ? 4
+                                         : 0;
+    for (size_t i = 1; i < size; i++)
+        if ((text[i] & 0xc0) != 0x80) return 0;
+    return size;
+}
+
+void print_json_line(cJSON *object)
 {
     char *text = object ? cJSON_PrintUnformatted(object) : NULL;
-    if (text) puts(text);
+    /* Names of files need not be UTF-8, JSON does. */
+    for (const char *at = text; at && *at;) {
+        const size_t size = character_bytes((const unsigned char *)at);
+        if (size > 0)
+            fwrite(at, 1, size, stdout);
+        else
+            fputs("\\ufffd", stdout);
+        at += size > 0 ? size : 1;
+    }
+    if (text) putchar('\n');
     fflush(stdout);
     cJSON_free(text);
     cJSON_Delete(object);
@@ -79,7 +102,7 @@ static void print_file_json(const struct task *task, const struct outcome *outco
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
     add_text(o, "error", ok ? r->reason : outcome->error.text);
     add_number(o, "exit", true, outcome->status);
-    print_json(o);
+    print_json_line(o);
 }
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)
@@ -173,7 +196,7 @@ static void print_summary_json(const struct options *options, const struct total
     add_number(o, "verify_s", t->unverified < t->files, t->verify_s);
     add_number(o, "max_error", t->max_error >= 0, (double)t->max_error);
     add_number(o, "wall_s", true, wall_s);
-    print_json(o);
+    print_json_line(o);
 }
 
 /* Files that were stored as they are, grouped by reason; without -v at most this many names. */
@@ -205,7 +228,7 @@ static void print_verbatim(const struct options *options, const struct task_list
     free(shown);
 }
 
-static const char *plural(size_t count)
+const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
 }

@@ -80,6 +80,13 @@ fields file >"$WORK/order"
 run 0 "$TESSERA" compress -r --json -T 1 "$DATA/odd" -o all1
 fields file | diff "$WORK/order" - || bad "the order of lines depends on the threads"
 
+# A name need not be UTF-8, a line must be.
+odd=$(printf 'b\377\303\244.pgm')
+cp coded/a.pgm "$odd"
+run 0 "$TESSERA" compress --json "$odd"
+grep -q 'b\\ufffd'"$(printf '\303\244')"'\.pgm' "$out" || bad "a name that is not UTF-8: $(head -n 1 "$out")"
+rm -f "$odd" "$odd.tsr"
+
 # info and compare.
 run 0 "$TESSERA" info -r --json lossy tsr tsr2
 fields file status kind restore identical bytes_in bytes_out original_xxh3_128 sections | grep absent && bad "info lacks a field"

@@ -62,6 +62,10 @@ run 0 "$TESSERA" compress -r tree other/ "$grey" -o m3
 files m3 tree/x/y/a.pgm.tsr tree/z/.hidden.tsr tree/top.tsr other/t.tsr landscape_grey_8bit.pgm.tsr
 run 0 "$TESSERA" decompress -r m1 -o m4
 diff -r tree m4 || bad "the tree does not come back"
+mkdir -p deep/inner && (cd deep/inner && "$TESSERA" compress -q -r ../../tree/. ../../tree/.. -o "$WORK/box/dots" 2>/dev/null)
+[ -z "$(find dots/.. -maxdepth 1 -name '*.tsr')" ] || bad "outputs beside the output's folder: $(ls)"
+[ -d "dots/$(basename "$PWD")" ] && [ -d dots/tree ] || bad "folders named . and .. lost their names: $(ls dots)"
+rm -rf deep dots
 (cd tree && "$TESSERA" compress -q -r . -o ../m5) && diff -r m1 m5 || bad "the tree as ."
 run 0 "$TESSERA" test -r m1 m3
 # decompress and test look at .tsr files only.

@@ -196,4 +196,6 @@ says 'No such file'
 [ "$(ls -A done | tr '\n' ' ')" = 'a.pgm.tsr t.txt.tsr ' ] || bad "done: $(ls -A done)"
 run 75 "$TESSERA" compress inputs/a.pgm missing.pgm set -o done2
 [ "$(wc -l <"$err")" -eq 2 ] || bad "not a sentence for each of two failures: $(cat "$err")"
+# A file that holds more than its size says.
+[ ! -s /proc/version ] && [ -r /proc/version ] && refuses 20 "is longer than its size" "$TESSERA" compress /proc/version -o proc.tsr
 finish
