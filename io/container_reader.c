@@ -212,7 +212,7 @@ static enum tsr_status find_header(struct tsr_container_reader *r, const struct 
     if (size <= TSR_SIGNATURE_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(r->input));
     const enum tsr_status status = read_section(r, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, &body, &body_size, error);
-    if (status != TSR_OK && status != TSR_ERROR_CORRUPT) return status;
+    if (status == TSR_ERROR_LIMIT) return status; /* no damage */
     if (status == TSR_OK) {
         *first = TSR_SIGNATURE_BYTES + (uint64_t)(body - r->buffer) + body_size + TSR_CHECK_BYTES;
         return tsr_get_header(body, body_size, &r->header, error);
@@ -241,15 +241,15 @@ static enum tsr_status find_places(struct tsr_container_reader *r, const struct 
         TSR_TRY(read_index(r, body, size, first, footer->index_offset, error));
         /* The copy is needed by nobody now, but somebody may ask whether the file is whole. */
         status = read_copy(r, footer->copy_offset, &header, &header_size, &body, &size, error);
-        if (status != TSR_ERROR_CORRUPT) return status;
+        if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
         note_damage(r, "copy of header and index");
         return TSR_OK;
     }
-    if (status != TSR_ERROR_CORRUPT) return status;
+    if (status == TSR_ERROR_LIMIT) return status;
     note_damage(r, "index");
     status = read_copy(r, footer->copy_offset, &header, &header_size, &body, &size, error);
     if (status == TSR_OK) return read_index(r, body, size, first, footer->index_offset, error);
-    if (status != TSR_ERROR_CORRUPT) return status;
+    if (status == TSR_ERROR_LIMIT) return status;
     note_damage(r, "index and its copy");
     return walk_sections(r, first, error);
 }

@@ -120,6 +120,19 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
     return TSR_OK;
 }
 
+/* A file that holds more than its size says (some of /proc do) would come back cut short. */
+static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *error)
+{
+    uint8_t more;
+    ssize_t got;
+    do got = pread(input->file, &more, 1, (off_t)input->size);
+    while (got < 0 && errno == EINTR);
+    if (got < 0) return tsr_fail(error, TSR_ERROR_READ, "cannot read %s: %s", input->name, strerror(errno));
+    if (got == 0) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ, "%s is longer than its size of %llu bytes says", input->name,
+                    (unsigned long long)input->size);
+}
+
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
 {
     enum { CHUNK = 1 << 16 };
@@ -130,10 +143,7 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
         const uint64_t left = input->size - input->hashed;
         status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
     }
-    /* A file that holds more than its size says (some of /proc do) would come back cut short. */
-    if (status == TSR_OK && input->file >= 0 && pread(input->file, chunk, 1, (off_t)input->size) > 0)
-        status = tsr_fail_at(error, TSR_ERROR_READ, input->size, "%s is longer than its size of %llu bytes says",
-                             input->name, (unsigned long long)input->size);
+    if (status == TSR_OK && input->file >= 0) status = check_end(input, error);
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;
