@@ -65,7 +65,7 @@ static void describe_row(const int16_t *restrict residual, const int16_t *restri
         const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
         const int16_t capped = r < -most ? (int16_t)-most : r > most ? most : r;
         magnitude[c] = capped < 0 ? (int16_t)-capped : capped;
-        folded[c] = (uint16_t)(((uint16_t)r << 1) ^ (r < 0 ? 0xffffu : 0u));
+        folded[c] = (uint16_t)(((uint32_t)(uint16_t)r << 1) ^ (r < 0 ? 0xffffu : 0u));
         intensity[c] = (uint16_t)((uint16_t)(prediction[c] ^ BIAS) >> shift);
     }
 }

@@ -100,7 +100,7 @@ int info_verb(const struct options *options)
     struct task_list list;
     struct tsr_error error;
     size_t failed = 0;
-    int status = list_tasks(options, &list, &error);
+    int status = (int)list_tasks(options, &list, &error);
     if (status != TSR_OK) say_error(&error);
     for (size_t i = 0; status == TSR_OK && i < list.count; i++) {
         struct tsr_info info;
@@ -113,7 +113,7 @@ int info_verb(const struct options *options)
         if (one != TSR_OK) {
             failed++;
             say_error(&error);
-            if (list.count == 1) status = one;
+            if (list.count == 1) status = (int)one;
         } else if (options->json) {
             print_json(list.tasks[i].input, &info);
         } else {

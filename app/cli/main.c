@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     struct options options;
     bool finished;
     const enum tsr_status status = parse_options(argc, argv, &options, &finished);
-    if (finished) return status;
+    if (finished) return (int)status;
     const int result = run[options.verb](&options);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "tessera: cannot write to standard output\n");

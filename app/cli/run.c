@@ -94,7 +94,7 @@ static void run_task(void *context, unsigned index)
 /* The status of the only task; of several, whether all is well. */
 static int exit_status(const struct running *r)
 {
-    if (r->list->count == 1) return r->outcomes[0].status;
+    if (r->list->count == 1) return (int)r->outcomes[0].status;
     return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
@@ -135,7 +135,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
     struct task_list list;
     struct tsr_error error;
     error.offset = TSR_NO_OFFSET;
-    int status = list_tasks(options, &list, &error);
+    int status = (int)list_tasks(options, &list, &error);
     if (status == TSR_OK)
         status = run_list(options, &list, work);
     else
