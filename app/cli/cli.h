@@ -73,7 +73,7 @@ void report_summary(const struct options *options, const struct task_list *list,
                     double wall_s);
 void say_error(const struct tsr_error *error);
 const char *kind_name(enum tsr_kind kind);
-const char *plural(size_t count);      /* "s", or nothing for one */
+const char *plural(size_t count);           /* "s", or nothing for one */
 void print_json_line(struct cJSON *object); /* in a line; frees it */
 
 /* One file per verb. Each returns the exit status. */
