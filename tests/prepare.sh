@@ -1,12 +1,13 @@
 #!/bin/sh
 # Installs the Debian or Ubuntu packages that building and testing need, as far as they are missing, and builds.
-# usage: prepare.sh [BUILD]    the build folder, "build" unless told
+# usage: prepare.sh [BUILD [PACKAGE...]]    the build folder, "build" unless told; packages that are wanted besides
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}
+[ $# -eq 0 ] || shift
 
 packages="gcc g++ cmake ninja-build pkg-config libxxhash-dev libzstd-dev zlib1g-dev libpng-dev libdcmtk-dev
-libcjson-dev libjpeg-dev libcharls-dev libcmocka-dev"
+libcjson-dev libjpeg-dev libcharls-dev libcmocka-dev $*"
 missing=
 if command -v dpkg-query >/dev/null; then
   for package in $packages; do
