@@ -38,6 +38,7 @@ struct encoding {
     void *workspace;
     struct tsr_hasher frames;
     struct tsr_difference difference;
+    struct tsr_encoded encoded;
 };
 
 static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
@@ -107,6 +108,8 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
         decoded = e->decoded;
     }
     tsr_add_frame_hash(&e->frames, image, decoded);
+    e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
+    if (job->fallback) e->encoded.fallback = job->fallback;
     TSR_TRY(tsr_container_put_frame(e->writer, job->coded.model.bytes, job->coded.model.size, error));
     for (uint32_t t = 0; t < job->coded.tiles; t++) {
         const struct tsr_coded_tile *tile = &job->coded.tile[t];
@@ -165,7 +168,7 @@ static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_h
 }
 
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
-                           struct tsr_proof *proof, uint64_t *payload_bytes, struct tsr_error *error)
+                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
     e.engine = engine;
@@ -187,7 +190,8 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
         proof->squared_error = e.difference.squared_error;
         status = tsr_container_end(e.writer, proof, error);
     }
-    if (status == TSR_OK) *payload_bytes = tsr_container_payload_bytes(e.writer);
+    e.encoded.payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(e.writer) : 0;
+    *encoded = e.encoded;
     tsr_container_writer_free(e.writer);
     free(e.jobs);
     free(e.rasters);

@@ -94,10 +94,14 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
     char reason[sizeof report->reason];
     for (;;) {
         struct tsr_source *source;
+        struct tsr_encoded encoded = {0};
         TSR_TRY(tsr_source_open(input, &source_options, &source, error));
         enum tsr_status status = settle_coding(source, options, report, error);
-        if (status == TSR_OK) status = tsr_encode(engine, source, output, proof, &report->payload_bytes, error);
+        if (status == TSR_OK) status = tsr_encode(engine, source, output, proof, &encoded, error);
         *header = source->header;
+        report->payload_bytes = encoded.payload_bytes;
+        report->engine = encoded.engine;
+        snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
         tsr_source_close(source);
         if (status != TSR_ERROR_CORRUPT || source_options.verbatim) return status;
         snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
@@ -264,7 +268,6 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
         report_loss(&header, &proof, report);
         report->bytes_in = proof.original_size;
         report->bytes_out = tsr_output_size(out);
-        report->engine = report->verbatim ? NULL : tsr_engine_name(engine);
         report->encode_s = written - start;
     }
     tsr_output_close(out);
@@ -314,7 +317,9 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
         report->bytes_in = tsr_input_size(in);
         report->bytes_out = tsr_output_size(out);
         report->payload_bytes = tsr_container_pixel_bytes(reader);
-        report->engine = report->verbatim ? NULL : tsr_engine_name(engine);
+        report->engine = report->verbatim ? NULL : "cpu"; /* every engine leaves decoding to the CPU's */
+        if (report->engine && strcmp(tsr_engine_name(engine), report->engine) != 0)
+            snprintf(report->fallback, sizeof report->fallback, "only encoding runs on the GPU");
         report->verify_s = seconds() - start;
         report->verified = true;
     }

@@ -5,10 +5,16 @@
 #include "../io/source.h"
 #include "../kernels/engine.h"
 
-/* Source to .tsr. header->coding says how; the proof is what the file promises. *payload_bytes: what the pixels cost.
- */
+/* How a source became a .tsr. */
+struct tsr_encoded {
+    uint64_t payload_bytes; /* what the pixels cost */
+    const char *engine;     /* that coded the frames, "mixed" if several did; NULL: there are none */
+    const char *fallback;   /* why another one than that called did some; NULL: it did all */
+};
+
+/* Source to .tsr. header->coding says how; the proof is what the file promises. */
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
-                           struct tsr_proof *proof, uint64_t *payload_bytes, struct tsr_error *error);
+                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);
 
 /* .tsr to the restored file. *samples: the hash of what was decoded, as in a proof. */
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,

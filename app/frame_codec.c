@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../io/status.h"
+#include "../kernels/cuda_engine.h"
 #include "../kernels/engine.h"
 #include "../kernels/thread_pool.h"
 
@@ -23,10 +24,39 @@ static enum tsr_status check_coding(const struct tsr_image *image, const struct 
 
 /* ---- Engines --------------------------------------------------------------------------------------------- */
 
-struct tsr_engine *tsr_engine_create(int threads)
+static struct tsr_pool *create_pool(int threads)
 {
-    struct tsr_pool *pool = tsr_pool_create(threads > 0 ? threads : tsr_available_threads());
-    return pool ? tsr_cpu_engine_create(pool) : NULL;
+    return tsr_pool_create(threads > 0 ? threads : tsr_available_threads());
+}
+
+#if TSR_WITH_CUDA
+static struct tsr_engine *create_cuda(int threads, const char **reason)
+{
+    struct tsr_pool *pool = create_pool(threads);
+    *reason = "no memory or threads";
+    return pool ? tsr_cuda_engine_create(pool, reason) : NULL;
+}
+#else
+static struct tsr_engine *create_cuda(int threads, const char **reason)
+{
+    (void)threads;
+    *reason = "this build has no CUDA engine";
+    return NULL;
+}
+#endif
+
+struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error)
+{
+    const char *reason;
+    struct tsr_engine *engine = choice == TSR_ENGINE_CPU ? NULL : create_cuda(threads, &reason);
+    if (!engine && choice == TSR_ENGINE_CUDA) {
+        tsr_fail(error, TSR_ERROR_ENGINE, "no CUDA engine: %s", reason);
+        return NULL;
+    }
+    struct tsr_pool *pool = engine ? NULL : create_pool(threads);
+    if (pool) engine = tsr_cpu_engine_create(pool);
+    if (!engine) tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
+    return engine;
 }
 
 void tsr_engine_destroy(struct tsr_engine *engine)

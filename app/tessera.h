@@ -111,9 +111,13 @@ int32_t tsr_lowest_qp(int bits_stored);
 
 struct tsr_engine;
 
-/* The CPU engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL
- * if memory or threads cannot be had. */
-struct tsr_engine *tsr_engine_create(int threads);
+/* Which engine computes. All write the same bytes. CUDA does what it can (the transform path's encoder) and leaves the
+ * rest to the CPU engine that it holds; AUTO is CUDA where there is a GPU that it can use, else CPU. */
+enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUDA = 2 };
+
+/* An engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL with
+ * TSR_ERROR_LIMIT if memory or threads cannot be had, with TSR_ERROR_ENGINE if CUDA is demanded and cannot be. */
+struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error);
 void tsr_engine_destroy(struct tsr_engine *engine);
 const char *tsr_engine_name(const struct tsr_engine *engine);
 int tsr_engine_threads(const struct tsr_engine *engine);
@@ -155,7 +159,8 @@ struct tsr_file_report {
     bool identical; /* the restored file is the original byte for byte */
     struct tsr_image image;
     struct tsr_coding coding;
-    const char *engine;        /* NULL: none was needed */
+    const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
+    char fallback[160];        /* why not all frames were coded by the engine that was called; empty: they were */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double psnr_db;            /* of lossy files; negative: lossless */
     int64_t max_error;

@@ -124,6 +124,10 @@ static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image 
 {
     struct batch b = {engine, image, coding, jobs, NULL, workspace, tsr_cpu_encode_space(engine->pool, image)};
     tsr_pool_run(engine->pool, encode_one, &b, frames);
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].engine = engine->ops->name;
+        jobs[i].fallback = NULL;
+    }
     return TSR_OK;
 }
 

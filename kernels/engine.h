@@ -29,6 +29,8 @@ struct tsr_coded_frame {
 struct tsr_encode_job {
     const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */
     struct tsr_coded_frame coded; /* out */
+    const char *engine;           /* out: name of the engine that did it */
+    const char *fallback;         /* out: why it was not the one called, or NULL; lives as long as the engine */
 };
 struct tsr_decode_job {
     struct tsr_segment model;       /* in */

@@ -18,6 +18,7 @@ struct options {
     bool recursive, force, json;
     int verbosity; /* -1 quiet, 0, 1 verbose */
     int threads;   /* 0: as many as there are */
+    enum tsr_engine_choice engine;
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;

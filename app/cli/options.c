@@ -61,7 +61,8 @@ static const struct row {
     {LONG_VERIFY, "verify", "cpu|none", ON_COMPRESS,
      "how the finished file is proven; default: cpu. none proves nothing"},
     {LONG_RECODE, "recode", NULL, ON_COMPRESS, "recode RLE and JPEG lossless in DICOM also where the file will differ"},
-    {LONG_ENGINE, "engine", "auto|cpu", ON_COMPRESS | ON_DECOMPRESS | ON_TEST, "what computes; default: auto"},
+    {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
+     "what computes, with the same bytes; default: auto, the GPU where it helps"},
     {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
@@ -188,19 +189,23 @@ static enum tsr_status parse_verify(const char *text, struct options *o)
     else if (!strcmp(text, "none"))
         o->compress.verify = TSR_VERIFY_NONE;
     else if (!strcmp(text, "cuda")) {
-        usage("--verify %s: this build has no CUDA engine", text);
+        usage("--verify %s: no CUDA engine decodes yet", text);
         return TSR_ERROR_ENGINE;
     } else
         return usage("--verify wants cpu or none, not '%s'", text);
     return TSR_OK;
 }
 
-static enum tsr_status parse_engine(const char *text)
+static enum tsr_status parse_engine(const char *text, struct options *o)
 {
-    if (!strcmp(text, "auto") || !strcmp(text, "cpu")) return TSR_OK;
-    if (strcmp(text, "cuda") != 0) return usage("--engine wants auto or cpu, not '%s'", text);
-    usage("--engine %s: this build has no CUDA engine", text);
-    return TSR_ERROR_ENGINE;
+    static const char *const names[] = {
+        [TSR_ENGINE_AUTO] = "auto", [TSR_ENGINE_CPU] = "cpu", [TSR_ENGINE_CUDA] = "cuda"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        o->engine = (enum tsr_engine_choice)i;
+        return TSR_OK;
+    }
+    return usage("--engine wants auto, cpu or cuda, not '%s'", text);
 }
 
 /* One option; path_given tells whether --path was among them. */
@@ -248,7 +253,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         o->compress.recode = true;
         return TSR_OK;
     case LONG_ENGINE:
-        return parse_engine(optarg);
+        return parse_engine(optarg, o);
     case LONG_SERIES:
         return usage("--series %s: series in one file are reserved for a later version", optarg);
     default:

@@ -96,6 +96,7 @@ static void print_file_json(const struct task *task, const struct outcome *outco
     add_text(o, "path", coded ? tsr_path_name(r->coding.path) : NULL);
     add_text(o, "coder", coded ? tsr_coder_name(r->coding.coder) : NULL);
     add_text(o, "engine", ok ? r->engine : NULL);
+    add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
     add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
     add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
@@ -123,6 +124,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         printf("  %s", r->lossless ? "pixels identical, file differs" : "lossy");
     if (r->reason[0]) printf("  %s%s", r->verbatim ? "stored as it is: " : "", r->reason);
+    if (r->fallback[0]) printf("  by the CPU engine: %s", r->fallback);
     printf("\n");
 }
 
@@ -139,7 +141,8 @@ void report_file(const struct options *options, const struct task *task, const s
 /* ---- Summary ---------------------------------------------------------------------------------------------- */
 
 struct totals {
-    size_t files, failed, verbatim, lossy, unverified, different;
+    size_t files, failed, verbatim, lossy, unverified, different, fallbacks;
+    const char *engine; /* of all files, "mixed", or NULL */
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
     double encode_s, verify_s;
     int64_t max_error;
@@ -157,6 +160,8 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
             continue;
         }
         t.verbatim += r->verbatim;
+        t.fallbacks += r->fallback[0] != '\0';
+        if (r->engine) t.engine = !t.engine || strcmp(t.engine, r->engine) == 0 ? r->engine : "mixed";
         t.lossy += !r->lossless;
         t.unverified += !r->verified;
         t.different += !r->identical;
@@ -191,7 +196,8 @@ static void print_summary_json(const struct options *options, const struct total
     const bool compress = options->verb == VERB_COMPRESS;
     add_text(o, "path", compress && coded ? tsr_path_name(options->compress.coding.path) : NULL);
     add_text(o, "coder", compress && coded ? tsr_coder_name(options->compress.coding.coder) : NULL);
-    add_text(o, "engine", coded ? "cpu" : NULL);
+    add_text(o, "engine", t->engine);
+    add_number(o, "fallbacks", compress, (double)t->fallbacks);
     add_number(o, "encode_s", compress, t->encode_s);
     add_number(o, "verify_s", t->unverified < t->files, t->verify_s);
     add_number(o, "max_error", t->max_error >= 0, (double)t->max_error);
@@ -226,6 +232,23 @@ static void print_verbatim(const struct options *options, const struct task_list
     }
     if (hidden > 0) printf("    ... and %zu more; -v names all\n", hidden);
     free(shown);
+}
+
+/* What the engine that was asked for left to the CPU engine, by reason: counted where it was demanded, or with -v. */
+static void print_fallbacks(const struct options *options, const struct task_list *list, const struct outcome *outcomes)
+{
+    if (options->engine != TSR_ENGINE_CUDA && options->verbosity <= 0) return;
+    for (size_t i = 0; i < list->count; i++) {
+        const char *reason = outcomes[i].report.fallback;
+        size_t count = 0, before = 0;
+        if (outcomes[i].status != TSR_OK || !reason[0]) continue;
+        for (size_t k = 0; k < list->count; k++) {
+            const bool same = outcomes[k].status == TSR_OK && strcmp(outcomes[k].report.fallback, reason) == 0;
+            count += same;
+            before += same && k < i;
+        }
+        if (before == 0) printf("  %zu file%s by the CPU engine: %s\n", count, plural(count), reason);
+    }
 }
 
 const char *plural(size_t count)
@@ -269,6 +292,7 @@ void report_summary(const struct options *options, const struct task_list *list,
         printf("%zu file%s tested, all checksums hold, %.1f s\n", done, plural(done), wall_s);
         break;
     }
+    print_fallbacks(options, list, outcomes);
     if (t.failed > 0) printf("  %zu file%s failed\n", t.failed, plural(t.failed));
     fflush(stdout);
 }

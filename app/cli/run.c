@@ -98,13 +98,21 @@ static int exit_status(const struct running *r)
     return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
+/* A GPU takes a moment to wake: not for what it cannot do. */
+static enum tsr_engine_choice engine_choice(const struct options *options)
+{
+    const bool helps = options->verb == VERB_COMPRESS && options->compress.coding.path == TSR_PATH_TRANSFORM;
+    return options->engine == TSR_ENGINE_AUTO && !helps ? TSR_ENGINE_CPU : options->engine;
+}
+
 static int run_list(const struct options *options, const struct task_list *list, const struct task_work *work)
 {
     struct running r = {0};
     r.options = options;
     r.list = list;
     r.work = work;
-    r.engine = tsr_engine_create(options->threads);
+    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
+    r.engine = tsr_engine_create(engine_choice(options), options->threads, &error);
     r.outcomes = calloc(list->count, sizeof *r.outcomes);
     r.done = calloc(list->count + 1, sizeof *r.done);
     r.shows_progress = options->verbosity >= 0 && isatty(STDERR_FILENO);
@@ -120,7 +128,8 @@ static int run_list(const struct options *options, const struct task_list *list,
         work->summary(options, list, r.outcomes, seconds() - r.start);
         status = exit_status(&r);
     } else {
-        fprintf(stderr, "tessera: no memory or threads for %zu files\n", list->count);
+        say_error(&error);
+        status = (int)error.status;
     }
     for (size_t i = 0; r.outcomes && i < list->count; i++) free(r.outcomes[i].more);
     pthread_mutex_destroy(&r.lock);

@@ -60,7 +60,7 @@ class Tessera:
         self.library.tsr_engine_create.restype = ctypes.c_void_p
         self.library.bench_bound.restype = ctypes.c_size_t
         self.library.bench_encode.restype = self.library.bench_decode.restype = ctypes.c_double
-        self.engine = ctypes.c_void_p(self.library.tsr_engine_create(threads))
+        self.engine = ctypes.c_void_p(self.library.tsr_engine_create(1, threads, None))  # 1: the CPU engine
 
     @staticmethod
     def image(samples, bits):

@@ -182,10 +182,12 @@ for patch in 1:04 2:05 3:04; do
 done
 
 # 70: the GPU is demanded and not there.
+export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1 # no GPU, also where there is one
 refuses 70 'no CUDA' "$TESSERA" compress --engine cuda inputs/a.pgm -o out.tsr
 refuses 70 'no CUDA' "$TESSERA" compress --verify cuda inputs/a.pgm -o out.tsr
 refuses 70 'no CUDA' "$TESSERA" decompress --engine cuda a.tsr -o out.pgm
 refuses 70 'no CUDA' "$TESSERA" test --engine cuda a.tsr
+unset CUDA_VISIBLE_DEVICES TSR_EMULATE_NO_DEVICE
 
 # 75: of a set, some failed and the others are done.
 refuses 75 'No such file' "$TESSERA" test a.tsr missing.tsr t.tsr

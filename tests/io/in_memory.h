@@ -78,11 +78,11 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     struct tsr_source *source;
     struct tsr_error error = {0};
     struct tsr_proof proof = {0};
-    uint64_t payload_bytes;
+    struct tsr_encoded encoded;
     enum tsr_status status = tsr_source_open(input, &options, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
     if (source->header.restore != TSR_RESTORE_VERBATIM) source->header.coding = *coding;
-    status = tsr_encode(engine, source, output, &proof, &payload_bytes, &error);
+    status = tsr_encode(engine, source, output, &proof, &encoded, &error);
     expect(status == TSR_OK, "%s", error.text);
     const struct bytes tsr = bytes_of(output);
     tsr_source_close(source);

@@ -112,7 +112,7 @@ static int set_up(void **state)
     static const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0};
     struct rng r = {11};
     (void)state;
-    engine = tsr_engine_create(1);
+    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
     original = make_pgm(&r, 300, 500, 255);
     append(&original, "and a suffix", 12);
     tsr = compress_bytes(engine, original, &coding);

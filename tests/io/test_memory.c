@@ -17,7 +17,7 @@ static enum tsr_status run_all(const struct run *run, struct tsr_error *error)
 {
     struct tsr_file_report report;
     struct tsr_info info;
-    struct tsr_engine *engine = tsr_engine_create(1);
+    struct tsr_engine *engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
     if (!engine) return tsr_fail(error, TSR_ERROR_LIMIT, "no engine");
     enum tsr_status status =
         tsr_compress_file(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
@@ -144,7 +144,7 @@ TEST(frames_in_memory)
         plan_no_failures();
         const long before = live_blocks();
         plan_calls(CALL_ALLOCATE, n, false, FAULT_ERROR);
-        struct tsr_engine *engine = tsr_engine_create(1);
+        struct tsr_engine *engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
         enum tsr_status status = engine ? TSR_OK : TSR_ERROR_LIMIT;
         if (engine) status = tsr_encode_frame(engine, &image, &coding, raster, payload, &size, NULL);
         if (status == TSR_OK) status = tsr_decode_frame(engine, &image, payload, size, back, NULL);

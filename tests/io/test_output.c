@@ -10,7 +10,7 @@ static struct tsr_engine *engine;
 
 static int set_up(void **state)
 {
-    engine = tsr_engine_create(1);
+    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
     plan_no_failures();
     return engine ? make_folder(state) : -1;
 }

@@ -9,7 +9,7 @@ static struct tsr_engine *engine;
 static int create_engine(void **state)
 {
     (void)state;
-    engine = tsr_engine_create(1);
+    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
     return engine ? 0 : -1;
 }
 

@@ -14,7 +14,7 @@ static int create_engines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (!(engines[i] = tsr_engine_create(thread_counts[i]))) return -1;
+        if (!(engines[i] = tsr_engine_create(TSR_ENGINE_CPU, thread_counts[i], NULL))) return -1;
     return 0;
 }
 

@@ -1,0 +1,154 @@
+/* What every .cu file stands on: launches, shared memory of run-time size, loads and stores that blocks exchange
+ * values by, and scans inside a warp and a block. */
+#ifndef TSR_KERNELS_DEVICE_CUH
+#define TSR_KERNELS_DEVICE_CUH
+
+#include <cuda_runtime.h>
+
+#include "../transform/hd.h"
+
+/* Returns from a function that returns a cudaError_t, or an int of its values. */
+#define TSR_CUDA_TRY(call)                            \
+    do {                                              \
+        const cudaError_t tsr_error_ = (call);        \
+        if (tsr_error_ != cudaSuccess) return tsr_error_; \
+    } while (0)
+
+/* Every launch goes through here, on the caller's stream; an empty grid is no launch. The one place with <<<>>>. */
+template <typename... Parameters, typename... Arguments>
+static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsigned block, size_t shared_bytes,
+                              cudaStream_t stream, Arguments... arguments)
+{
+    if (grid == 0) return cudaSuccess;
+#if defined(TSR_CUDA_EMULATED)
+    (void)stream;
+    return tsr_emulated_launch([=] { kernel(Parameters(arguments)...); }, dim3(grid), dim3(block), shared_bytes);
+#else
+    kernel<<<grid, block, shared_bytes, stream>>>(Parameters(arguments)...);
+    return cudaGetLastError();
+#endif
+}
+
+/* Blocks that the device holds at once of this kernel; lets it use shared_bytes of dynamic shared memory. */
+template <typename Kernel>
+static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t shared_bytes, unsigned *blocks)
+{
+    int device = 0, each = 0, processors = 0;
+    TSR_CUDA_TRY(cudaGetDevice(&device));
+    TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    TSR_CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)threads, shared_bytes));
+    *blocks = (unsigned)each * (unsigned)processors;
+    return *blocks > 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+/* Shared memory whose size the launch says, 16-byte aligned. */
+#if defined(TSR_CUDA_EMULATED)
+#define TSR_DYNAMIC_SHARED(name) unsigned char *name = static_cast<unsigned char *>(tsr_emulated_shared())
+#else
+#define TSR_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#endif
+
+/* Values that blocks of one launch pass to each other. Relaxed loads see them at last; what was written before a
+ * releasing store is seen after an acquiring load. A loop that waits calls tsr_wait_a_little() each round. */
+static __device__ __forceinline__ uint64_t tsr_load_relaxed(const uint64_t *at)
+{
+#if defined(TSR_CUDA_EMULATED)
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#else
+    uint64_t value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#endif
+}
+
+/* Two neighbouring words, 16-byte aligned, each of them whole. */
+static __device__ __forceinline__ void tsr_load_relaxed_pair(const uint64_t *at, uint64_t *first, uint64_t *second)
+{
+#if defined(TSR_CUDA_EMULATED)
+    *first = tsr_load_relaxed(at);
+    *second = tsr_load_relaxed(at + 1);
+#else
+    asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];" : "=l"(*first), "=l"(*second) : "l"(at) : "memory");
+#endif
+}
+
+static __device__ __forceinline__ uint64_t tsr_load_acquire(const uint64_t *at)
+{
+#if defined(TSR_CUDA_EMULATED)
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#else
+    uint64_t value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+#endif
+}
+
+static __device__ __forceinline__ void tsr_store_relaxed(uint64_t *at, uint64_t value)
+{
+#if defined(TSR_CUDA_EMULATED)
+    __atomic_store_n(at, value, __ATOMIC_RELAXED);
+#else
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void tsr_store_release(uint64_t *at, uint64_t value)
+{
+#if defined(TSR_CUDA_EMULATED)
+    __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#else
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void tsr_wait_a_little()
+{
+#if defined(TSR_CUDA_EMULATED)
+    tsr_emulated_yield();
+#endif
+}
+
+/* Words of an MSB-first bit string are big-endian in memory. */
+static __device__ __forceinline__ uint32_t tsr_big_endian(uint32_t word)
+{
+    return __byte_perm(word, 0, 0x0123);
+}
+
+enum { TSR_WARP = 32 };
+#define TSR_FULL_WARP 0xffffffffu
+
+/* Inclusive sum over the lanes of a warp. */
+template <typename T> static __device__ __forceinline__ T tsr_warp_scan(T value, unsigned lane)
+{
+#pragma unroll
+    for (unsigned delta = 1; delta < TSR_WARP; delta *= 2) {
+        const T other = __shfl_up_sync(TSR_FULL_WARP, value, delta);
+        if (lane >= delta) value += other;
+    }
+    return value;
+}
+
+template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
+{
+#pragma unroll
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
+    return value;
+}
+
+/* Exclusive sum over THREADS threads (a multiple of 32) of a one-dimensional block; *total receives the sum of all.
+ * sums: shared, THREADS / 32 values. One barrier inside; the caller puts another before it uses sums again. */
+template <unsigned THREADS, typename T>
+static __device__ __forceinline__ T tsr_block_scan(T value, T *sums, T *total)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP, warps = THREADS / TSR_WARP;
+    const T inclusive = tsr_warp_scan(value, lane);
+    if (lane == TSR_WARP - 1) sums[warp] = inclusive;
+    __syncthreads();
+    const T scanned = tsr_warp_scan(lane < warps ? sums[lane] : T(0), lane);
+    *total = __shfl_sync(TSR_FULL_WARP, scanned, warps - 1);
+    const T before = __shfl_sync(TSR_FULL_WARP, scanned, warp == 0 ? 0 : warp - 1);
+    return inclusive - value + (warp == 0 ? T(0) : before);
+}
+
+#endif

@@ -1,0 +1,97 @@
+/* The single-pass scan over tiles: decoupled look-back (Merrill and Garland 2016), one warp a tile.
+ *
+ * A tile takes its number from an atomic ticket, so that all tiles before it have begun. It publishes its own sum as soon
+ * as it knows it, looks back over the tiles before it, 128 in one round trip, until it finds one whose prefix is known, and
+ * publishes its own prefix. Sums and prefixes lie in two 64-bit words a tile, each of which says itself whether it is
+ * there: bit 63. So no word depends on the order of another, loads and stores may be relaxed, and a value may have 63
+ * bits: a string of 2^33 bits is no special case. */
+#ifndef TSR_KERNELS_LOOK_BACK_CUH
+#define TSR_KERNELS_LOOK_BACK_CUH
+
+#include "device.cuh"
+
+/* One tile's words, 16 bytes. All zero before the launch. */
+struct alignas(16) tsr_tile_state {
+    uint64_t sum;    /* TSR_KNOWN | what the tile adds in its low bits, under TSR_SUM_BITS; the rest is the caller's */
+    uint64_t prefix; /* TSR_KNOWN | what all tiles up to and with this one add */
+};
+
+static constexpr uint64_t TSR_KNOWN = (uint64_t)1 << 63;
+
+/* Work space of a launch over so many tiles: zeroed by cudaMemsetAsync before it. The ticket comes first. */
+struct tsr_look_back {
+    unsigned *ticket;
+    tsr_tile_state *tiles;
+};
+
+static inline size_t tsr_look_back_bytes(size_t tiles)
+{
+    return 16 + tiles * sizeof(tsr_tile_state);
+}
+
+static inline tsr_look_back tsr_look_back_at(void *workspace)
+{
+    tsr_look_back state;
+    state.ticket = static_cast<unsigned *>(workspace);
+    state.tiles = reinterpret_cast<tsr_tile_state *>(static_cast<unsigned char *>(workspace) + 16);
+    return state;
+}
+
+/* The next tile's number; one thread of the block calls it. */
+static __device__ __forceinline__ unsigned tsr_take_ticket(tsr_look_back state)
+{
+    return atomicAdd(state.ticket, 1u);
+}
+
+/* sum may carry SUM_BITS low bits for the scan and whatever else the caller's neighbours want to know above them,
+ * below bit 63. One thread calls it. */
+static __device__ __forceinline__ void tsr_publish_sum(tsr_look_back state, unsigned tile, uint64_t sum)
+{
+    tsr_store_relaxed(&state.tiles[tile].sum, TSR_KNOWN | sum);
+}
+
+/* All 32 lanes of one warp call it, after tsr_publish_sum. Returns the sum of all tiles before this one, and publishes it
+ * with own added (own: this tile's sum, its low SUM_BITS). */
+template <int SUM_BITS>
+static __device__ __forceinline__ uint64_t tsr_look_back_sum(tsr_look_back state, unsigned tile, uint64_t own)
+{
+    enum { EACH = 4 }; /* tiles a lane looks at in one round: their loads fly together */
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    constexpr uint64_t mask = ((uint64_t)1 << SUM_BITS) - 1u;
+    uint64_t before = 0;
+    for (int64_t last = (int64_t)tile - 1; last >= 0;) {
+        uint64_t sum[EACH], prefix[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            const int64_t at = last - lane - (int64_t)TSR_WARP * k;
+            sum[k] = 0;
+            prefix[k] = TSR_KNOWN; /* before the first tile: nothing */
+            if (at >= 0) {
+                tsr_load_relaxed_pair(&state.tiles[at].sum, &sum[k], &prefix[k]);
+            }
+        }
+        bool found = false, waits = false;
+#pragma unroll
+        for (int k = 0; k < EACH; k++) {
+            if (found || waits) continue; /* the same in all lanes */
+            const unsigned known = __ballot_sync(TSR_FULL_WARP, (prefix[k] & TSR_KNOWN) != 0);
+            const unsigned summed = __ballot_sync(TSR_FULL_WARP, (sum[k] & TSR_KNOWN) != 0) | known;
+            const unsigned nearest = known ? (unsigned)__ffs((int)known) - 1u : TSR_WARP; /* lane of the nearest prefix */
+            const unsigned needed = nearest < TSR_WARP ? (1u << nearest) - 1u : TSR_FULL_WARP;
+            if ((summed & needed) != needed) { /* some tile nearer than that has not said its sum: look again */
+                waits = true;
+                continue;
+            }
+            const uint64_t mine = lane < nearest ? sum[k] & mask : lane == nearest ? prefix[k] & ~TSR_KNOWN : 0u;
+            before += tsr_warp_sum(mine);
+            found = nearest < TSR_WARP;
+            last -= TSR_WARP;
+        }
+        if (found) break;
+        if (waits) tsr_wait_a_little();
+    }
+    if (lane == 0) tsr_store_relaxed(&state.tiles[tile].prefix, TSR_KNOWN | (before + own));
+    return before;
+}
+
+#endif

@@ -1,0 +1,350 @@
+/* Fibers, blocks and the runtime calls of the emulated GPU. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "cuda_runtime.h"
+
+namespace {
+
+enum { STACK_BYTES = 256 << 10, SHARED_BYTES = 228 << 10, MULTIPROCESSORS = 2, OS_THREADS = 3, PATIENCE_S = 60 };
+
+double seconds()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct fiber {
+    ucontext_t context;
+    tsr_emulated_place place;
+    unsigned warp, lane;
+    bool alive;
+};
+
+struct warp {
+    uint64_t value[32], result[32];
+    unsigned arrived;
+    unsigned generation[32];
+};
+
+struct block_runner {
+    std::vector<fiber> fibers;
+    std::vector<warp> warps;
+    std::vector<char> stacks;
+    ucontext_t scheduler;
+    fiber *current;
+    unsigned alive, arrived, generation;
+    int count, last_count;
+    const std::function<void()> *kernel;
+    double deadline;
+    alignas(16) unsigned char shared[SHARED_BYTES];
+};
+
+thread_local block_runner *running;
+
+void start_fiber()
+{
+    block_runner *b = running;
+    (*b->kernel)();
+    b->current->alive = false;
+    b->alive--;
+    if (b->alive > 0 && b->arrived == b->alive) { /* threads that ended no longer hold a barrier up */
+        b->arrived = 0;
+        b->generation++;
+        b->last_count = b->count;
+        b->count = 0;
+    }
+    swapcontext(&b->current->context, &b->scheduler);
+}
+
+void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
+{
+    const unsigned threads = block.x * block.y * block.z;
+    running = b;
+    b->alive = threads;
+    b->arrived = b->generation = 0;
+    b->count = b->last_count = 0;
+    b->warps.assign((threads + 31) / 32, warp());
+    b->fibers.resize(threads);
+    if (b->stacks.size() < (size_t)threads * STACK_BYTES) b->stacks.resize((size_t)threads * STACK_BYTES);
+    memset(b->shared, 0xa5, sizeof b->shared);
+    b->deadline = seconds() + PATIENCE_S;
+    for (unsigned t = 0; t < threads; t++) {
+        fiber &f = b->fibers[t];
+        f.alive = true;
+        f.warp = t / 32;
+        f.lane = t % 32;
+        f.place.thread = {t % block.x, t / block.x % block.y, t / (block.x * block.y)};
+        f.place.block = {index % grid.x, index / grid.x % grid.y, index / (grid.x * grid.y)};
+        f.place.block_size = block;
+        f.place.grid_size = grid;
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = b->stacks.data() + (size_t)t * STACK_BYTES;
+        f.context.uc_stack.ss_size = STACK_BYTES;
+        f.context.uc_link = nullptr;
+        makecontext(&f.context, start_fiber, 0);
+    }
+    while (b->alive > 0) {
+        for (unsigned t = 0; t < threads; t++) {
+            /* odd rounds backwards, so that no order of threads can be relied on */
+            fiber &f = b->fibers[b->generation & 1u ? threads - 1 - t : t];
+            if (!f.alive) continue;
+            b->current = &f;
+            swapcontext(&b->scheduler, &f.context);
+        }
+        if (seconds() > b->deadline) {
+            fprintf(stderr, "emulation: block %u of a kernel waits for ever\n", index);
+            abort();
+        }
+        sched_yield();
+    }
+}
+
+struct launch {
+    const std::function<void()> *kernel;
+    dim3 grid, block;
+    std::atomic<unsigned> next;
+    unsigned blocks;
+};
+
+void *run_blocks(void *argument)
+{
+    launch *l = static_cast<launch *>(argument);
+    std::unique_ptr<block_runner> runner(new block_runner);
+    runner->kernel = l->kernel;
+    for (unsigned i; (i = l->next++) < l->blocks;) run_block(runner.get(), l->grid, l->block, i);
+    running = nullptr;
+    return nullptr;
+}
+
+thread_local cudaError_t last_error = cudaSuccess;
+
+cudaError_t done(cudaError_t error)
+{
+    if (error != cudaSuccess) last_error = error;
+    return error;
+}
+
+} // namespace
+
+const tsr_emulated_place &tsr_emulated_place_here() { return running->current->place; }
+void *tsr_emulated_shared() { return running->shared; }
+
+void tsr_emulated_yield()
+{
+    block_runner *b = running;
+    swapcontext(&b->current->context, &b->scheduler);
+}
+
+int tsr_emulated_count_block(int predicate)
+{
+    block_runner *b = running;
+    const unsigned generation = b->generation;
+    b->count += predicate;
+    if (++b->arrived == b->alive) {
+        b->arrived = 0;
+        b->generation++;
+        b->last_count = b->count;
+        b->count = 0;
+    } else {
+        while (b->generation == generation) tsr_emulated_yield();
+    }
+    return b->last_count;
+}
+
+void tsr_emulated_sync_block() { tsr_emulated_count_block(0); }
+
+const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value)
+{
+    block_runner *b = running;
+    const fiber *f = b->current;
+    warp &w = b->warps[f->warp];
+    const unsigned lane = f->lane, generation = w.generation[lane];
+    if (!(mask >> lane & 1u)) {
+        fprintf(stderr, "emulation: lane %u is not in its mask %08x\n", lane, mask);
+        abort();
+    }
+    w.value[lane] = value;
+    w.arrived |= 1u << lane;
+    if ((w.arrived & mask) == mask) {
+        for (unsigned l = 0; l < 32; l++) {
+            if (!(mask >> l & 1u)) continue;
+            w.result[l] = w.value[l];
+            w.generation[l]++;
+        }
+        w.arrived &= ~mask;
+    } else {
+        while (w.generation[lane] == generation) tsr_emulated_yield();
+    }
+    return w.result;
+}
+
+cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes)
+{
+    const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
+    if (threads == 0 || threads > 1024 || blocks == 0 || blocks > INT32_MAX || shared_bytes > (227u << 10))
+        return done(cudaErrorInvalidValue);
+    launch l;
+    l.kernel = &kernel;
+    l.grid = grid;
+    l.block = block;
+    l.next = 0;
+    l.blocks = (unsigned)blocks;
+    pthread_t helpers[OS_THREADS];
+    unsigned started = 0;
+    while (started + 1 < l.blocks && started < OS_THREADS &&
+           pthread_create(&helpers[started], nullptr, run_blocks, &l) == 0)
+        started++;
+    if (started == 0) {
+        pthread_create(&helpers[0], nullptr, run_blocks, &l); /* never on the caller's thread: it may be a fiber's */
+        started = 1;
+    }
+    for (unsigned i = 0; i < started; i++) pthread_join(helpers[i], nullptr);
+    return cudaSuccess;
+}
+
+/* ---- Runtime calls ---------------------------------------------------------------------------------------- */
+
+extern "C" {
+
+const char *cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+const char *cudaGetErrorName(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorNoDevice: return "no device";
+    default: return "emulated error";
+    }
+}
+cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaGetLastError(void)
+{
+    const cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    *count = getenv("TSR_EMULATE_NO_DEVICE") ? 0 : 1;
+    return *count ? cudaSuccess : done(cudaErrorNoDevice);
+}
+cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : done(cudaErrorInvalidDevice); }
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
+{
+    memset(p, 0, sizeof *p);
+    strcpy(p->name, "emulated");
+    p->totalGlobalMem = (size_t)1 << 30;
+    p->sharedMemPerBlock = 48 << 10;
+    p->sharedMemPerBlockOptin = 227 << 10;
+    p->sharedMemPerMultiprocessor = 228 << 10;
+    p->major = 9;
+    p->multiProcessorCount = MULTIPROCESSORS;
+    p->maxThreadsPerMultiProcessor = 2048;
+    p->l2CacheSize = 1 << 20;
+    p->regsPerMultiprocessor = 65536;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
+{
+    *value = attribute == cudaDevAttrMultiProcessorCount              ? MULTIPROCESSORS
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin   ? 227 << 10
+             : attribute == cudaDevAttrComputeCapabilityMajor         ? 9
+                                                                      : 0;
+    return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 0;
+    return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = *total_bytes = (size_t)1 << 30;
+    return cudaSuccess;
+}
+/* Fresh memory is garbage, as a GPU's is. */
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    if (bytes > (size_t)1 << 31 || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
+        return done(cudaErrorMemoryAllocation);
+    memset(*memory, 0xcd, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaMalloc(memory, bytes); }
+cudaError_t cudaFreeHost(void *memory) { return cudaFree(memory); }
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
+{
+    if (bytes) memmove(to, from, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t)
+{
+    return cudaMemcpy(to, from, bytes, kind);
+}
+cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    if (bytes) memset(memory, value, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) { return cudaMemset(memory, value, bytes); }
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    *stream = nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return cudaStreamCreate(stream); }
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+struct CUevent_st {
+    double at;
+};
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = new CUevent_st();
+    return cudaSuccess;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    delete event;
+    return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+{
+    event->at = seconds();
+    return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
+{
+    *milliseconds = (float)(1e3 * (end->at - start->at));
+    return cudaSuccess;
+}
+}
