@@ -8,7 +8,6 @@
 #include "transform_cpu.h"
 
 enum {
-    TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT,
     /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
     SMALL_PLANE_SAMPLES = 40000,
     SMALL_ACTIVITY_GROUPS = 8,
@@ -72,7 +71,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
-    s->tile_sizes = tsr_take(base, &used, tiles * TILE_SIZES_BYTES);
+    s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);
@@ -287,13 +286,11 @@ static void encode_plane(struct plane_work *work)
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
 
-/* Sizes of all coded planes but the last one go in front of a tile. FORMAT.md 5.3. */
-static void put_tile_sizes(struct encode_space *s, uint32_t tile)
+void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
 {
-    struct tsr_segment *segment = s->tiles[tile].segment;
-    uint8_t *sizes = s->tile_sizes + tile * TILE_SIZES_BYTES;
+    struct tsr_segment *segment = tile->segment;
     size_t used = 0;
-    int last = s->model->planes;
+    int last = planes;
     while (last > 0 && segment[last].size == 0) last--;
     for (int p = 1; p < last; p++) {
         if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
@@ -303,7 +300,7 @@ static void put_tile_sizes(struct encode_space *s, uint32_t tile)
     }
     segment[0].bytes = sizes;
     segment[0].size = used;
-    s->tiles[tile].segments = last + 1;
+    tile->segments = last + 1;
 }
 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -348,7 +345,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.parts = tsr_parts_of(pool, tiles);
         encode_plane(&work);
     }
-    for (uint32_t t = 0; t < tiles; t++) put_tile_sizes(&space, t);
+    for (uint32_t t = 0; t < tiles; t++)
+        tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
 
     struct tsr_bit_writer writer = tsr_bit_writer(space.model_bytes, TSR_FRAME_MODEL_LIMIT);
     tsr_put_frame_model(&writer, image, model);

@@ -50,14 +50,30 @@ static __device__ __forceinline__ void tsr_publish_sum(tsr_look_back state, unsi
     tsr_store_relaxed(&state.tiles[tile].sum, TSR_KNOWN | sum);
 }
 
-/* All 32 lanes of one warp call it, after tsr_publish_sum. Returns the sum of all tiles before this one, and publishes it
- * with own added (own: this tile's sum, its low SUM_BITS). */
-template <int SUM_BITS>
-static __device__ __forceinline__ uint64_t tsr_look_back_sum(tsr_look_back state, unsigned tile, uint64_t own)
+/* How tiles add up: a sum of bits, the scan's usual operator. Another operator has the same three functions; zero must
+ * be its neutral element, and 63 bits must hold its values. */
+template <int BITS> struct tsr_add_bits {
+    static __device__ __forceinline__ uint64_t value(uint64_t sum) /* what of a published sum counts */
+    {
+        return sum & (((uint64_t)1 << BITS) - 1u);
+    }
+    static __device__ __forceinline__ uint64_t both(uint64_t earlier, uint64_t later)
+    {
+        return earlier + later;
+    }
+    static __device__ __forceinline__ uint64_t warp(uint64_t value) /* of all lanes, in any order */
+    {
+        return tsr_warp_sum(value);
+    }
+};
+
+/* All 32 lanes of one warp call it, after tsr_publish_sum. Returns what all tiles before this one add up to, and
+ * publishes it with own added (own: this tile's, Add::value() of what it has published). */
+template <typename Add>
+static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state, unsigned tile, uint64_t own)
 {
     enum { EACH = 4 }; /* tiles a lane looks at in one round: their loads fly together */
     const unsigned lane = threadIdx.x % TSR_WARP;
-    constexpr uint64_t mask = ((uint64_t)1 << SUM_BITS) - 1u;
     uint64_t before = 0;
     for (int64_t last = (int64_t)tile - 1; last >= 0;) {
         uint64_t sum[EACH], prefix[EACH];
@@ -82,16 +98,22 @@ static __device__ __forceinline__ uint64_t tsr_look_back_sum(tsr_look_back state
                 waits = true;
                 continue;
             }
-            const uint64_t mine = lane < nearest ? sum[k] & mask : lane == nearest ? prefix[k] & ~TSR_KNOWN : 0u;
-            before += tsr_warp_sum(mine);
+            const uint64_t mine = lane < nearest ? Add::value(sum[k]) : lane == nearest ? prefix[k] & ~TSR_KNOWN : 0u;
+            before = Add::both(Add::warp(mine), before);
             found = nearest < TSR_WARP;
             last -= TSR_WARP;
         }
         if (found) break;
         if (waits) tsr_wait_a_little();
     }
-    if (lane == 0) tsr_store_relaxed(&state.tiles[tile].prefix, TSR_KNOWN | (before + own));
+    if (lane == 0) tsr_store_relaxed(&state.tiles[tile].prefix, TSR_KNOWN | Add::both(before, own));
     return before;
+}
+
+template <int SUM_BITS>
+static __device__ __forceinline__ uint64_t tsr_look_back_sum(tsr_look_back state, unsigned tile, uint64_t own)
+{
+    return tsr_look_back_by<tsr_add_bits<SUM_BITS>>(state, tile, own);
 }
 
 #endif

@@ -24,13 +24,13 @@ struct tsr_rle_job {
 };
 
 struct tsr_rle_decode_job {
-    const void *symbols;
-    const uint32_t *counts;
+    const void *symbols;    /* of each run; 16-byte aligned, readable up to the next multiple of 16 bytes */
+    const uint32_t *counts; /* likewise */
     size_t runs;
     int symbol_bytes;
     void *out;       /* room for count symbols, rounded up to 16 bytes */
-    size_t count;    /* the sum that counts must have */
-    uint32_t *error; /* out: not 0 if they have not, or a count is 0 */
+    size_t count;    /* the sum that counts must have, at most TSR_RLE_SYMBOLS_LIMIT */
+    uint32_t *error; /* out: not 0 if they have not, or a count is 0; then out is anything */
     void *workspace;
     void *stream;
 };

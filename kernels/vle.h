@@ -1,5 +1,5 @@
-/* The VLE family: bytes to one contiguous bit string by a given code (entropy/byte_code.h), and back. All rows write the
- * same bytes. */
+/* The VLE family: bytes to one contiguous bit string by a given code (entropy/byte_code.h), and back. All rows write
+ * the same bytes. */
 #ifndef TSR_KERNELS_VLE_H
 #define TSR_KERNELS_VLE_H
 
@@ -18,14 +18,16 @@ struct tsr_vle_job {
     size_t count;
     const struct tsr_byte_code *code; /* in the memory of in */
     int longest;                      /* its longest codeword, 1..32 */
-    uint8_t *out;                     /* tsr_vle_bound() bytes, 16-byte aligned; up to 15 bytes behind the string are spoilt */
+    uint8_t *out;                     /* tsr_vle_bound() bytes, 16-byte aligned; up to 15 bytes behind the string are
+                                         spoilt, by rows with a fill phase all */
     uint64_t *bits;                   /* out: length of the string */
     uint16_t *segment_bits;           /* out, if not NULL: bits of each segment; rows that know no segments ignore it */
     void *workspace;                  /* 256-byte aligned */
     void *stream;                     /* a cudaStream_t */
 };
 
-/* Decoding: in is the string, readable up to 15 bytes behind its end, out receives count bytes. */
+/* Decoding: in is the string, 16-byte aligned and readable up to 15 bytes behind its end,
+ * out receives count bytes. */
 struct tsr_vle_decode_job {
     const uint8_t *in;
     uint64_t bits;

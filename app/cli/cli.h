@@ -5,9 +5,24 @@
 #include "../../kernels/engine.h"
 #include "../tessera.h"
 
-enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_COUNT };
+enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_BENCH, VERB_COUNT };
 
-enum { QP_LIST_LIMIT = 16 };
+enum { QP_LIST_LIMIT = 16, NUMBERS_LIMIT = 32 };
+
+/* A list of numbers as named; none: the default. */
+struct numbers {
+    int count;
+    double value[NUMBERS_LIMIT];
+};
+
+/* What bench is told besides. */
+struct bench_words {
+    struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
+    const char *formats;                   /* names of picture sizes, or NULL */
+    const char *plot, *log;                /* where to, or NULL */
+    int repeat;                            /* 0: the default */
+    bool files, policies, quick;
+};
 
 /* The command line as parsed. */
 struct options {
@@ -22,6 +37,7 @@ struct options {
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
+    struct bench_words bench;
 };
 
 /* One file to be worked on. */
@@ -83,5 +99,6 @@ int decompress_verb(const struct options *options);
 int test_verb(const struct options *options);
 int info_verb(const struct options *options);
 int compare_verb(const struct options *options);
+int bench_verb(const struct options *options);
 
 #endif

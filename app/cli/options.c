@@ -17,6 +17,8 @@ static const struct {
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
     [VERB_COMPARE] = {"compare", "IN...", "compare sizes with PNG and JPEG-LS, and with JPEG at equal PSNR"},
+    [VERB_BENCH] = {"bench", "vle|rle|cavlc|engine|limits",
+                    "time the papers' kernels and ours on one family's workloads, and prove every output"},
 };
 
 enum {
@@ -25,7 +27,8 @@ enum {
     ON_TEST = 1 << VERB_TEST,
     ON_INFO = 1 << VERB_INFO,
     ON_COMPARE = 1 << VERB_COMPARE,
-    ON_ALL = (1 << VERB_COUNT) - 1
+    ON_BENCH = 1 << VERB_BENCH,
+    ON_ALL = (1 << VERB_BENCH) - 1 /* all that take files */
 };
 
 /* Long options without a letter have codes behind the characters. */
@@ -38,7 +41,17 @@ enum {
     LONG_ALLOW_LOSSY,
     LONG_RECODE,
     LONG_ENGINE,
-    LONG_SERIES
+    LONG_SERIES,
+    LONG_FILES,
+    LONG_SIZES,
+    LONG_ENTROPIES,
+    LONG_RUNS,
+    LONG_FORMATS,
+    LONG_POLICIES,
+    LONG_REPEAT,
+    LONG_QUICK,
+    LONG_PLOT,
+    LONG_LOG
 };
 
 static const struct row {
@@ -63,11 +76,24 @@ static const struct row {
     {LONG_RECODE, "recode", NULL, ON_COMPRESS, "recode RLE and JPEG lossless in DICOM also where the file will differ"},
     {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},
-    {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
+    {LONG_FILES, "files", "F...", ON_BENCH,
+     "images (or Y4M) instead of what is made up: their pixels, residuals, levels"},
+    {LONG_SIZES, "sizes", "MIB,...", ON_BENCH, "vle, rle, engine, limits: sizes of the input"},
+    {LONG_ENTROPIES, "entropies", "BITS,...", ON_BENCH, "vle: entropies of the input, 0 to 8 bits a byte"},
+    {LONG_RUNS, "runs", "MEAN,...", ON_BENCH, "rle: mean lengths of runs"},
+    {LONG_QP, "qp", "QP,...", ON_BENCH, "cavlc, engine: steps, 0 to 51"},
+    {LONG_FORMATS, "formats", "NAME,...", ON_BENCH, "cavlc: pictures among qcif, cif, 720p, 1080p, 4k"},
+    {LONG_POLICIES, "policies", NULL, ON_BENCH, "every launch policy of every row; default: the best"},
+    {LONG_REPEAT, "repeat", "N", ON_BENCH, "timed runs, of which the median counts; default: 10"},
+    {LONG_QUICK, "quick", NULL, ON_BENCH, "tiny inputs: all is checked, no figure counts"},
+    {LONG_LOG, "log", "OUT.json", ON_BENCH, "the lines of --json to a file, beside the tables"},
+    {LONG_PLOT, "plot", "OUT.svg", ON_BENCH, "rates as lines over entropy, run length or QP"},
+    {'T', "threads", "N", (ON_ALL & ~ON_INFO) | ON_BENCH, "threads; default: all that this process may use"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
+    {LONG_JSON, "json", NULL, ON_BENCH, "one JSON object a measurement on stdout, then a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
-    {'h', "help", NULL, ON_ALL, "this text"},
+    {'h', "help", NULL, ON_ALL | ON_BENCH, "this text"},
     {LONG_SERIES, "series", "OUT", ON_COMPRESS, NULL},
     {'1', NULL, NULL, ON_COMPRESS, NULL},
     {'2', NULL, NULL, ON_COMPRESS, NULL},
@@ -124,8 +150,8 @@ static void fill_getopt(enum verb verb, char *letters, struct option *longs)
             if (row->argument) letters[used++] = ':';
         }
         if (row->name)
-            longs[count++] =
-                (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->code};
+            longs[count++] = (struct option){
+                row->name, row->argument && row->code != LONG_FILES ? required_argument : no_argument, NULL, row->code};
     }
     letters[used] = '\0';
     longs[count] = (struct option){NULL, 0, NULL, 0};
@@ -156,6 +182,23 @@ static enum tsr_status parse_qp(const char *text, struct options *o)
         status = usage("compress wants one --qp, not '%s'", text);
     free(copy);
     return status;
+}
+
+static enum tsr_status parse_numbers(const char *option, const char *text, double low, double high,
+                                     struct numbers *numbers)
+{
+    char *copy = strdup(text), *rest = copy, *item;
+    bool good = copy != NULL;
+    numbers->count = 0;
+    while (good && (item = strsep(&rest, ","))) {
+        good = numbers->count < NUMBERS_LIMIT && parse_number(item, low, high, &numbers->value[numbers->count]);
+        numbers->count += good;
+    }
+    free(copy);
+    if (good) return TSR_OK;
+    fprintf(stderr, "tessera: %s wants up to %d numbers, %g to %g, with commas between them, not '%s'\n", option,
+            NUMBERS_LIMIT, low, high, text);
+    return TSR_ERROR_USAGE;
 }
 
 static enum tsr_status parse_path(const char *text, struct options *o)
@@ -254,6 +297,35 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return TSR_OK;
     case LONG_ENGINE:
         return parse_engine(optarg, o);
+    case LONG_FILES: /* they are the words behind the family */
+        o->bench.files = true;
+        return TSR_OK;
+    case LONG_SIZES:
+        return parse_numbers("--sizes", optarg, 0.001, 8192, &o->bench.sizes);
+    case LONG_ENTROPIES:
+        return parse_numbers("--entropies", optarg, 0, 8, &o->bench.entropies);
+    case LONG_RUNS:
+        return parse_numbers("--runs", optarg, 1, 1e9, &o->bench.runs);
+    case LONG_FORMATS:
+        o->bench.formats = optarg;
+        return TSR_OK;
+    case LONG_POLICIES:
+        o->bench.policies = true;
+        return TSR_OK;
+    case LONG_REPEAT:
+        if (!parse_number(optarg, 1, 1000, &number) || number != floor(number))
+            return usage("--repeat wants a number, 1 to 1000, not '%s'", optarg);
+        o->bench.repeat = (int)number;
+        return TSR_OK;
+    case LONG_QUICK:
+        o->bench.quick = true;
+        return TSR_OK;
+    case LONG_LOG:
+        o->bench.log = optarg;
+        return TSR_OK;
+    case LONG_PLOT:
+        o->bench.plot = optarg;
+        return TSR_OK;
     case LONG_SERIES:
         return usage("--series %s: series in one file are reserved for a later version", optarg);
     default:

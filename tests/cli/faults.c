@@ -1,7 +1,13 @@
 /* The command line with a fault planted, by --wrap of the linker: TESSERA_FAULT says which. Verification must catch
- * each of them. reader     a sample of the input is read wrong coder      a symbol is coded wrong restorer   a byte of
- * the restored file is wrong disk       a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the
- * end if negative */
+ * each of them.
+ *
+ *   reader          a sample of the input is read wrong
+ *   coder           a symbol is coded wrong
+ *   restorer        a byte of the restored file is wrong
+ *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
+ *   bench_encoder   bench: the last phase of the last encoder of a family does nothing
+ *   bench_decoder   bench: that of the last decoder
+ *   bench_bit       bench: the CPU's VLE row writes a wrong bit */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +15,10 @@
 
 #include "../../io/readers.h"
 #include "../../io/restore.h"
+#include "../../kernels/cavlc_frames.h"
 #include "../../kernels/predictive_cpu.h"
+#include "../../kernels/rle.h"
+#include "../../kernels/vle.h"
 
 static bool planted(const char *fault)
 {
@@ -116,3 +125,54 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
     close(file);
     return status;
 }
+
+/* ---- Rows of the benchmark ---------------------------------------------------------------------------------- */
+
+enum { ROWS_LIMIT = 16 };
+
+static int do_nothing(const void *job, int policy)
+{
+    (void)job;
+    (void)policy;
+    return 0;
+}
+
+static int write_wrong_bit(const void *job, int policy)
+{
+    const int error = tsr_vle_cpu.phase[0].run(job, policy);
+    ((const struct tsr_vle_job *)job)->out[0] ^= 0x80;
+    return error;
+}
+
+/* The rows with another function for the last phase of one of them. Rows are called on one family at a time. */
+static const struct tsr_kernel_row *const *change_row(const struct tsr_kernel_row *const *rows, int count, int changed,
+                                                      int (*run)(const void *job, int policy))
+{
+    static struct tsr_kernel_row faulty;
+    static const struct tsr_kernel_row *list[ROWS_LIMIT];
+    int last = 0;
+    if (count > ROWS_LIMIT) abort();
+    for (int i = 0; i < count; i++) list[i] = rows[i];
+    faulty = *rows[changed];
+    while (last + 1 < TSR_PHASES_LIMIT && faulty.phase[last + 1].name) last++;
+    faulty.phase[last].run = run;
+    list[changed] = &faulty;
+    return list;
+}
+
+#define FAULTY_ROWS(family, rows, fault)                                                                          \
+    const struct tsr_kernel_row *const *__real_tsr_##family##_##rows(int *count);                                 \
+    const struct tsr_kernel_row *const *__wrap_tsr_##family##_##rows(int *count);                                 \
+    const struct tsr_kernel_row *const *__wrap_tsr_##family##_##rows(int *count)                                  \
+    {                                                                                                             \
+        const struct tsr_kernel_row *const *list = __real_tsr_##family##_##rows(count);                           \
+        if (planted("bench_bit") && list[0] == &tsr_vle_cpu) return change_row(list, *count, 0, write_wrong_bit); \
+        return planted(fault) ? change_row(list, *count, *count - 1, do_nothing) : list;                          \
+    }
+
+FAULTY_ROWS(vle, encoders, "bench_encoder")
+FAULTY_ROWS(rle, encoders, "bench_encoder")
+FAULTY_ROWS(cavlc, encoders, "bench_encoder")
+FAULTY_ROWS(vle, decoders, "bench_decoder")
+FAULTY_ROWS(rle, decoders, "bench_decoder")
+FAULTY_ROWS(cavlc, decoders, "bench_decoder")

@@ -1,6 +1,7 @@
 /* Fibers, blocks and the runtime calls of the emulated GPU. */
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -24,7 +25,9 @@ double seconds()
 }
 
 struct fiber {
-    ucontext_t context;
+    ucontext_t context; /* how it begins; then it is left and entered by jumps, which cost no system call */
+    jmp_buf inside;
+    bool started;
     tsr_emulated_place place;
     unsigned warp, lane;
     bool alive;
@@ -40,7 +43,7 @@ struct block_runner {
     std::vector<fiber> fibers;
     std::vector<warp> warps;
     std::vector<char> stacks;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     fiber *current;
     unsigned alive, arrived, generation;
     int count, last_count;
@@ -63,7 +66,7 @@ void start_fiber()
         b->last_count = b->count;
         b->count = 0;
     }
-    swapcontext(&b->current->context, &b->scheduler);
+    _longjmp(b->scheduler, 1);
 }
 
 void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
@@ -81,6 +84,7 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
     for (unsigned t = 0; t < threads; t++) {
         fiber &f = b->fibers[t];
         f.alive = true;
+        f.started = false;
         f.warp = t / 32;
         f.lane = t % 32;
         f.place.thread = {t % block.x, t / block.x % block.y, t / (block.x * block.y)};
@@ -99,7 +103,11 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
             fiber &f = b->fibers[b->generation & 1u ? threads - 1 - t : t];
             if (!f.alive) continue;
             b->current = &f;
-            swapcontext(&b->scheduler, &f.context);
+            if (_setjmp(b->scheduler) == 0) {
+                if (f.started) _longjmp(f.inside, 1);
+                f.started = true;
+                setcontext(&f.context);
+            }
         }
         if (seconds() > b->deadline) {
             fprintf(stderr, "emulation: block %u of a kernel waits for ever\n", index);
@@ -116,13 +124,33 @@ struct launch {
     unsigned blocks;
 };
 
+/* Runners of past launches: their stacks, tens of megabytes, are there already. */
+pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
+std::vector<std::unique_ptr<block_runner>> idle;
+
+std::unique_ptr<block_runner> take_runner()
+{
+    std::unique_ptr<block_runner> runner;
+    pthread_mutex_lock(&idle_lock);
+    if (!idle.empty()) {
+        runner = std::move(idle.back());
+        idle.pop_back();
+    }
+    pthread_mutex_unlock(&idle_lock);
+    if (!runner) runner.reset(new block_runner);
+    return runner;
+}
+
 void *run_blocks(void *argument)
 {
     launch *l = static_cast<launch *>(argument);
-    std::unique_ptr<block_runner> runner(new block_runner);
+    std::unique_ptr<block_runner> runner = take_runner();
     runner->kernel = l->kernel;
     for (unsigned i; (i = l->next++) < l->blocks;) run_block(runner.get(), l->grid, l->block, i);
     running = nullptr;
+    pthread_mutex_lock(&idle_lock);
+    idle.push_back(std::move(runner));
+    pthread_mutex_unlock(&idle_lock);
     return nullptr;
 }
 
@@ -142,7 +170,7 @@ void *tsr_emulated_shared() { return running->shared; }
 void tsr_emulated_yield()
 {
     block_runner *b = running;
-    swapcontext(&b->current->context, &b->scheduler);
+    if (_setjmp(b->current->inside) == 0) _longjmp(b->scheduler, 1);
 }
 
 int tsr_emulated_count_block(int predicate)

@@ -1,0 +1,421 @@
+/* Rasters to planes on the device, colour transforms and ranges: FORMAT.md sections 6.1 to 6.3.
+ *
+ * The choices are those of range_cpu.c: the same sums of the same costs over the same samples, and sums of integers have
+ * no order. Planes keep their values; what makes indices of them (a minimum, a packed histogram) is applied where they
+ * are read, which saves a pass over all planes. */
+#include "device.cuh"
+
+#include "cuda_stages.h"
+
+#include "../entropy/code_cost.h"
+#include "../transform/median_edge.h"
+
+namespace {
+
+/* Rows of planes are filled up to groups of samples, which a thread loads and stores at once. */
+enum { THREADS = 256, GROUP = 8, ROUNDS = 4, CHOICE_SAMPLES = 16384 };
+
+/* Blocks of THREADS threads a plane, each thread rounds groups of GROUP samples. */
+unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
+{
+    const unsigned groups = (unsigned)(b.plane_samples / GROUP);
+    return (groups + THREADS * rounds - 1) / (THREADS * rounds);
+}
+
+/* ---- Ranges of values ----------------------------------------------------------------------------------- */
+
+/* What a thread has seen of a plane's values. */
+struct seen_values {
+    uint32_t not_minimum, maximum;
+};
+
+__device__ __forceinline__ void see_value(seen_values &seen, uint32_t *used, bool marks, uint32_t value)
+{
+    seen.not_minimum = max(seen.not_minimum, 65535u - value);
+    seen.maximum = max(seen.maximum, value);
+    if (marks && !(used[value / 32] >> value % 32 & 1u)) atomicOr(&used[value / 32], 1u << value % 32);
+}
+
+/* used: shared, a bit for each value if marks, and two words more; a barrier follows. */
+__device__ __forceinline__ void clear_seen(uint32_t *used, uint32_t words)
+{
+    for (uint32_t i = threadIdx.x; i < words + 2; i += THREADS) used[i] = 0;
+}
+
+/* What all threads of the block have seen goes to the plane. Most blocks find nothing new, and need no atomics. */
+__device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uint32_t plane, seen_values seen, uint32_t *used,
+                                             uint32_t words)
+{
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) {
+        seen.not_minimum = max(seen.not_minimum, __shfl_xor_sync(TSR_FULL_WARP, seen.not_minimum, lanes));
+        seen.maximum = max(seen.maximum, __shfl_xor_sync(TSR_FULL_WARP, seen.maximum, lanes));
+    }
+    if (threadIdx.x % TSR_WARP == 0) {
+        atomicMax(&used[words], seen.not_minimum);
+        atomicMax(&used[words + 1], seen.maximum);
+    }
+    __syncthreads();
+    tsr_plane_state &state = b.plane[plane];
+    if (threadIdx.x == 0) {
+        if (__ldcg(&state.not_minimum) < used[words]) atomicMax(&state.not_minimum, used[words]);
+        if (__ldcg(&state.maximum) < used[words + 1]) atomicMax(&state.maximum, used[words + 1]);
+    }
+    uint32_t *of_plane = b.used + (size_t)plane * words;
+    for (uint32_t i = threadIdx.x; i < words; i += THREADS)
+        if (used[i] & ~__ldcg(&of_plane[i])) atomicOr(&of_plane[i], used[i]);
+}
+
+/* ---- Split ---------------------------------------------------------------------------------------------- */
+
+/* Two neighbouring 16-bit values of a word. */
+__device__ __forceinline__ void unpack_pair(uint32_t pair, uint32_t out[2])
+{
+    out[0] = pair & 0xffffu;
+    out[1] = pair >> 16;
+}
+
+__device__ __forceinline__ void unpack_group(uint4 four, uint32_t out[GROUP])
+{
+    unpack_pair(four.x, out);
+    unpack_pair(four.y, out + 2);
+    unpack_pair(four.z, out + 4);
+    unpack_pair(four.w, out + 6);
+}
+
+/* The first count words of a group in the raster, which starts at word first of a component. Word: of 8 or 16 bits. */
+template <typename Word>
+__device__ __forceinline__ void load_words(const tsr_image &image, const uint8_t *raster, size_t first, uint32_t step,
+                                           uint32_t count, uint32_t word[GROUP])
+{
+    const uint8_t *at = raster + first * sizeof(Word);
+    if (count == GROUP && step == 1 && !image.swapped &&
+        reinterpret_cast<uintptr_t>(at) % (GROUP * sizeof(Word)) == 0) {
+        if (sizeof(Word) == 2) {
+            unpack_group(*reinterpret_cast<const uint4 *>(at), word);
+        } else {
+            const uint2 two = *reinterpret_cast<const uint2 *>(at);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                word[i] = two.x >> (8 * i) & 255u;
+                word[4 + i] = two.y >> (8 * i) & 255u;
+            }
+        }
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < GROUP; i++) {
+            if (i >= count) continue;
+            const size_t place = first + i * step;
+            if (sizeof(Word) == 1)
+                word[i] = raster[place ^ (size_t)image.swapped];
+            else
+                word[i] = (uint32_t)raster[2 * place + 1] << 8 | raster[2 * place];
+        }
+    }
+    if (sizeof(Word) == 2 && image.big_endian) {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) word[i] = (word[i] << 8 | word[i] >> 8) & 0xffffu;
+    }
+}
+
+__device__ __forceinline__ struct tsr_word_layout layout_of(const tsr_image &image, bool extends_sign)
+{
+    return tsr_word_layout(image.bits_allocated, image.bits_stored, image.high_bit, image.is_signed, extends_sign);
+}
+
+/* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. */
+template <typename Word> __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsigned blocks, bool ranges)
+{
+    TSR_DYNAMIC_SHARED(memory);
+    uint32_t *used = reinterpret_cast<uint32_t *>(memory);
+    const tsr_image &image = b.image;
+    const uint32_t plane = blockIdx.x / blocks, frame = plane / b.components, component = plane - frame * b.components;
+    const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
+    const uint32_t words = ranges && b.used ? b.values / 32 : 0, step = image.planar ? 1 : b.components;
+    const uint8_t *raster = b.rasters + frame * b.frame_bytes;
+    const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
+    const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
+    const bool has_outside = image.bits_allocated != image.bits_stored, is_plain = !has_outside && !image.is_signed;
+    uint16_t *samples = b.samples + plane * b.plane_samples;
+    uint32_t unexpected[2] = {0, 0};
+    seen_values seen = {0, 0};
+    clear_seen(used, words);
+    __syncthreads();
+    uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
+#pragma unroll 2
+    for (int round = 0; round < ROUNDS; round++, group += THREADS) {
+        if (group >= groups) continue;
+        const uint32_t row = group / across, column = (group - row * across) * GROUP;
+        const uint32_t count = column < image.columns ? min((uint32_t)GROUP, image.columns - column) : 0u;
+        uint32_t word[GROUP] = {0, 0, 0, 0, 0, 0, 0, 0}, sample[GROUP];
+        load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, word);
+#pragma unroll
+        for (uint32_t i = 0; i < GROUP; i++) {
+            sample[i] = is_plain ? word[i] : tsr_word_sample(word[i], layout);
+            if (i >= count) continue;
+            if (ranges) see_value(seen, used, words > 0, sample[i]);
+            if (!has_outside) continue;
+            unexpected[0] += tsr_word_outside(word[i], extended) != 0;
+            unexpected[1] += tsr_word_outside(word[i], layout) != 0;
+        }
+        *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) =
+            make_uint4(sample[0] | sample[1] << 16, sample[2] | sample[3] << 16, sample[4] | sample[5] << 16,
+                       sample[6] | sample[7] << 16);
+    }
+    if (ranges) publish_seen(b, plane, seen, used, words);
+    for (int way = 0; has_outside && way < 2; way++) {
+        const uint32_t sum = tsr_warp_sum(unexpected[way]);
+        if (sum > 0 && threadIdx.x % TSR_WARP == 0) atomicAdd(&b.frame[frame].unexpected[way], sum);
+    }
+}
+
+/* ---- Colour --------------------------------------------------------------------------------------------- */
+
+/* Rows that a choice looks at: every step-th from the second on. */
+__host__ __device__ __forceinline__ uint32_t choice_step(const tsr_image &image)
+{
+    const uint64_t step = (uint64_t)image.columns * image.rows / CHOICE_SAMPLES;
+    return step > 1 ? (uint32_t)step : 1;
+}
+
+__device__ __forceinline__ uint32_t choice_rows(const tsr_image &image)
+{
+    return image.rows < 2 ? 0 : (image.rows - 2) / choice_step(image) + 1;
+}
+
+__device__ __forceinline__ uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
+{
+    return tsr_magnitude_cost((uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw)));
+}
+
+__device__ __forceinline__ void colour_at(const uint16_t *planes, size_t plane_samples, size_t at, tsr_colour colour,
+                                          int bits, int32_t out[3])
+{
+    for (int c = 0; c < 3; c++) out[c] = planes[c * plane_samples + at];
+    tsr_colour_forward(out, colour, bits);
+}
+
+/* A block a frame and transform: what it costs. */
+__global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b)
+{
+    const uint32_t frame = blockIdx.x / TSR_COLOUR_COUNT;
+    const tsr_colour colour = (tsr_colour)(blockIdx.x % TSR_COLOUR_COUNT);
+    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
+    const uint32_t step = choice_step(b.image), across = b.image.columns - 1;
+    const uint32_t looked_at = choice_rows(b.image) * across;
+    const int bits = tsr_sample_bits(&b.image);
+    uint64_t cost = 0;
+    for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
+        const uint32_t row = i / across;
+        const size_t at = (size_t)(1 + row * step) * b.pitch + 1 + (i - row * across);
+        int32_t x[3], w[3], n[3], nw[3];
+        colour_at(planes, b.plane_samples, at, colour, bits, x);
+        colour_at(planes, b.plane_samples, at - 1, colour, bits, w);
+        colour_at(planes, b.plane_samples, at - b.pitch, colour, bits, n);
+        colour_at(planes, b.plane_samples, at - b.pitch - 1, colour, bits, nw);
+        for (int c = 0; c < 3; c++) cost += residual_cost(x[c], w[c], n[c], nw[c]);
+    }
+    cost = tsr_warp_sum(cost);
+    if (threadIdx.x % TSR_WARP == 0)
+        atomicAdd(reinterpret_cast<unsigned long long *>(&b.frame[frame].colour_cost[colour]),
+                  (unsigned long long)cost);
+}
+
+/* Which transforms wrap differences; of 16-bit components. */
+__global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b, unsigned blocks)
+{
+    const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
+    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
+    const int bits = tsr_sample_bits(&b.image);
+    uint32_t wraps = 0;
+    if (group < b.plane_samples / GROUP) {
+        for (int i = 0; i < GROUP; i++) { /* what pads a row is 0 in all planes: it does not wrap */
+            const size_t at = (size_t)group * GROUP + i;
+            for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++) {
+                int32_t v[3];
+                colour_at(planes, b.plane_samples, at, (tsr_colour)colour, bits, v);
+                tsr_colour_inverse(v, (tsr_colour)colour, bits, true);
+                for (int c = 0; c < 3; c++) wraps |= (v[c] != planes[c * b.plane_samples + at] ? 1u : 0u) << colour;
+            }
+        }
+    }
+    for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++)
+        if (__any_sync(TSR_FULL_WARP, wraps >> colour & 1u) && threadIdx.x % TSR_WARP == 0)
+            atomicOr(&b.frame[frame].wraps, 1u << colour);
+}
+
+__device__ __forceinline__ tsr_colour choose_colour(const tsr_frame_state &state)
+{
+    const tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
+    tsr_colour best = TSR_COLOUR_NONE;
+    uint64_t least = state.colour_cost[TSR_COLOUR_NONE];
+#pragma unroll
+    for (int i = 0; i < 3; i++) {
+        const uint64_t cost = state.colour_cost[candidates[i]];
+        if ((state.wraps >> candidates[i] & 1u) || cost >= least) continue;
+        least = cost;
+        best = candidates[i];
+    }
+    return best;
+}
+
+__global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b, unsigned blocks)
+{
+    const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
+    uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
+    const tsr_colour colour = choose_colour(b.frame[frame]);
+    const int bits = tsr_sample_bits(&b.image);
+    if (group == 0) b.frame[frame].colour = colour;
+    if (colour == TSR_COLOUR_NONE || group >= b.plane_samples / GROUP) return;
+    for (int i = 0; i < GROUP; i++) {
+        const size_t at = (size_t)group * GROUP + i;
+        int32_t v[3];
+        colour_at(planes, b.plane_samples, at, colour, bits, v);
+        for (int c = 0; c < 3; c++) planes[c * b.plane_samples + at] = (uint16_t)v[c];
+    }
+}
+
+/* ---- Range ---------------------------------------------------------------------------------------------- */
+
+/* Ranges of planes that a colour transform has made. */
+__global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsigned blocks)
+{
+    TSR_DYNAMIC_SHARED(memory);
+    uint32_t *used = reinterpret_cast<uint32_t *>(memory);
+    const uint32_t plane = blockIdx.x / blocks, words = b.used ? b.values / 32 : 0;
+    const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
+    const uint16_t *samples = b.samples + plane * b.plane_samples;
+    seen_values seen = {0, 0};
+    clear_seen(used, words);
+    __syncthreads();
+    uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
+#pragma unroll 2
+    for (int round = 0; round < ROUNDS; round++, group += THREADS) {
+        if (group >= groups) continue;
+        const uint32_t column = group % across * GROUP;
+        uint32_t value[GROUP];
+        unpack_group(*reinterpret_cast<const uint4 *>(samples + (size_t)group * GROUP), value);
+#pragma unroll
+        for (uint32_t i = 0; i < GROUP; i++)
+            if (column + i < b.image.columns) see_value(seen, used, words > 0, value[i]);
+    }
+    publish_seen(b, plane, seen, used, words);
+}
+
+__device__ __forceinline__ bool is_used(const uint32_t *used, uint32_t value)
+{
+    return used[value / 32] >> value % 32 & 1u;
+}
+
+/* Sum over the block; all threads get it. sums: shared, a value a warp. */
+__device__ __forceinline__ uint64_t block_sum(uint64_t value, uint64_t *sums)
+{
+    value = tsr_warp_sum(value);
+    __syncthreads();
+    if (threadIdx.x % TSR_WARP == 0) sums[threadIdx.x / TSR_WARP] = value;
+    __syncthreads();
+    uint64_t sum = 0;
+    for (int i = 0; i < THREADS / TSR_WARP; i++) sum += sums[i];
+    return sum;
+}
+
+/* Bits that the description of the packed histogram takes: the stretches that end among this thread's values
+ * first .. end-1. starts: shared, a place a thread. */
+__device__ __forceinline__ uint64_t description_bits(const uint32_t *used, uint32_t low, uint32_t high, uint32_t first,
+                                                     uint32_t end, uint32_t *starts)
+{
+    const uint32_t none = UINT32_MAX;
+    uint32_t start = none, bits = 0;
+    for (uint32_t v = first; v < end; v++)
+        if (v == low || is_used(used, v) != is_used(used, v - 1)) start = v;
+    starts[threadIdx.x] = start;
+    __syncthreads();
+    start = none;
+    for (int t = (int)threadIdx.x - 1; t >= 0 && start == none; t--) start = starts[t];
+    for (uint32_t v = first; v < end; v++) {
+        if (v == low || is_used(used, v) != is_used(used, v - 1)) start = v;
+        if (v == high || is_used(used, v) != is_used(used, v + 1))
+            bits += (uint32_t)(2 * tsr_floor_log2(v - start + 1) + 1);
+    }
+    return bits;
+}
+
+/* A block a plane: its range, and whether packing its histogram pays. */
+__global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b)
+{
+    __shared__ uint64_t sums[THREADS / TSR_WARP];
+    __shared__ uint32_t starts[THREADS];
+    const uint32_t plane = blockIdx.x;
+    const tsr_plane_state state = b.plane[plane];
+    const uint32_t low = 65535u - state.not_minimum, span = tsr_state_span(state);
+    if (threadIdx.x == 0) b.plane[plane].range = span; /* packed is 0 */
+    if (!b.used || span <= 2) return;
+
+    const uint32_t *used = b.used + (size_t)plane * (b.values / 32);
+    uint16_t *index = b.index + (size_t)plane * b.values;
+    const uint32_t each = (span + THREADS - 1) / THREADS;
+    const uint32_t first = low + min(span, each * threadIdx.x), end = low + min(span, each * (threadIdx.x + 1));
+    uint64_t in_use = 0, total;
+    for (uint32_t v = first; v < end; v++) in_use += is_used(used, v);
+    in_use = tsr_block_scan<THREADS>(in_use, sums, &total);
+    for (uint32_t v = first; v < end; v++) {
+        index[v] = (uint16_t)in_use;
+        in_use += is_used(used, v);
+    }
+    /* A tenth of the values must be unused for the question to be worth its time. */
+    if (10 * total > 9 * (uint64_t)span) return;
+    __syncthreads(); /* index[] */
+
+    const uint16_t *samples = b.samples + plane * b.plane_samples;
+    const uint32_t step = choice_step(b.image), across = b.image.columns - 1;
+    const uint32_t looked_at = choice_rows(b.image) * across;
+    uint64_t plain = 0, packed = 0;
+    for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
+        const uint32_t row = i / across;
+        const uint16_t *at = samples + (size_t)(1 + row * step) * b.pitch + 1 + (i - row * across), *up = at - b.pitch;
+        plain += residual_cost(at[0], at[-1], up[0], up[-1]);
+        packed += residual_cost(index[at[0]], index[at[-1]], index[up[0]], index[up[-1]]);
+    }
+    plain = block_sum(plain, sums);
+    packed = block_sum(packed, sums);
+    const uint64_t bits = block_sum(description_bits(used, low, low + span - 1, first, end, starts), sums);
+    if (threadIdx.x != 0 || looked_at == 0 || packed >= plain) return;
+    const uint64_t samples_of_plane = (uint64_t)b.image.columns * b.image.rows;
+    if ((plain - packed) / looked_at * samples_of_plane >> TSR_COST_SHIFT <= bits) return;
+    b.plane[plane].packed = 1;
+    b.plane[plane].range = (uint32_t)total;
+}
+
+} // namespace
+
+/* Bytes of shared memory that seeing values takes. */
+static size_t seen_bytes(const struct tsr_cuda_batch *batch)
+{
+    return ((batch->used ? batch->values / 32 : 0) + 2) * sizeof(uint32_t);
+}
+
+int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
+    const bool ranges = batch->components < 3;
+    return tsr_launch(batch->image.bits_allocated == 8 ? k_split<uint8_t> : k_split<uint16_t>, batch->planes * blocks,
+                      THREADS, seen_bytes(batch), stream, *batch, blocks, ranges);
+}
+
+int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    if (batch->components < 3) return cudaSuccess;
+    const unsigned blocks = blocks_of_plane(*batch, 1);
+    const int bits = tsr_sample_bits(&batch->image);
+    TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * TSR_COLOUR_COUNT, THREADS, 0, stream, *batch));
+    if (batch->coding.lossy && tsr_chroma_bits(bits) <= bits)
+        TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
+    return tsr_launch(k_apply_colour, batch->frames * blocks, THREADS, 0, stream, *batch, blocks);
+}
+
+int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
+    if (batch->components >= 3)
+        TSR_CUDA_TRY(tsr_launch(k_ranges, batch->planes * blocks, THREADS, seen_bytes(batch), stream, *batch, blocks));
+    return tsr_launch(k_choose_range, batch->planes, THREADS, 0, stream, *batch);
+}

@@ -1,0 +1,194 @@
+/* What the stages of the CUDA engine share: a batch of frames of one image on the device, path T, from rasters to payloads.
+ *
+ * All frames of a batch go through a stage at once, so a stage is a launch or two whatever their number and size. Their
+ * planes are one list, frame by frame; the planes' tiles are one list, plane by plane; so are the tiles' slices. Every
+ * stage puts its work on a stream and returns a cudaError_t. The host is asked nothing between them. */
+#ifndef TSR_KERNELS_CUDA_STAGES_H
+#define TSR_KERNELS_CUDA_STAGES_H
+
+#include <cuda_runtime_api.h>
+
+#include "frame_model.h"
+
+enum {
+    TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,    /* side of a slice */
+    TSR_SLICE_PLACE_COUNT = TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS, /* of blocks, 16 row + column */
+    TSR_TILE_SLICES = TSR_TILE_SAMPLES / (TSR_SLICE_SAMPLES * TSR_SLICE_SAMPLES) /* most of a tile as an encoder cuts it */
+};
+
+/* Planes of so many bits have levels below 2^15: with loss, a coefficient is below 16, 24 or 36 times 2^bits by its norm
+ * class and a level that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 * 2^12; without, a coefficient
+ * is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
+enum { TSR_NARROW_BITS = 12 };
+
+/* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts. */
+enum {
+    TSR_DC_COUNTS = TSR_DC_CELLS * TSR_DC_SYMBOLS,
+    TSR_AC_COUNTS = TSR_AC_CELLS * TSR_AC_SYMBOLS,
+    TSR_PLANE_COUNTS = TSR_DC_COUNTS + TSR_AC_COUNTS
+};
+
+/* What is found out about a frame. All zero before the stages. */
+struct tsr_frame_state {
+    uint32_t unexpected[2]; /* words with outside bits that are not expected: with, and without, extended signs */
+    uint32_t wraps;         /* bit c: differences of colour transform c do */
+    uint32_t colour;        /* enum tsr_colour */
+    uint64_t colour_cost[TSR_COLOUR_COUNT];
+};
+
+/* And about a plane. */
+struct tsr_plane_state {
+    uint32_t not_minimum; /* 65535 - minimum: grows like maximum */
+    uint32_t maximum;
+    uint32_t range; /* of x: values in use if packed, else the span */
+    uint32_t packed;
+};
+
+/* Codewords of a plane: length << 12 | bits. */
+struct tsr_packed_codes {
+    uint16_t dc[TSR_DC_CELLS][TSR_DC_SYMBOLS];
+    uint16_t ac[TSR_TABLE_LIMIT][TSR_AC_SYMBOLS + 1];
+};
+
+/* A batch. Strides in elements; pointers are the device's. */
+struct tsr_cuda_batch {
+    struct tsr_image image;
+    struct tsr_coding coding;
+    uint32_t frames, components;
+    uint32_t planes; /* frames * components */
+    int32_t tile_width, tile_height;
+    uint32_t tiles_across, tiles; /* of a plane */
+    uint32_t slice_columns, slice_rows, slices; /* of a plane */
+    uint32_t tile_slice_columns, tile_slice_rows; /* of a tile that is not the last of its row or column */
+    uint32_t pitch;       /* of a plane's rows: a multiple of 8 */
+    size_t plane_samples; /* pitch * rows */
+    uint32_t values;      /* of planes: 2^bits of the widest one, at least 32 */
+    bool narrow;          /* levels are int16_t, else int32_t */
+    int32_t qp_index;
+    size_t frame_bytes;   /* from raster to raster */
+    size_t cleared_bytes; /* from cleared on, all that has to be zero before the first stage */
+    size_t result_bytes;  /* from frame on, what the host wants to know: up to codes */
+    size_t payload_bytes; /* room for all payloads */
+
+    const uint8_t *rasters;
+    uint16_t *samples;       /* planes behind each other */
+    uint16_t *index;         /* by plane and value: x of packed planes; lossless */
+    void *levels;            /* by slice of the batch, quarter of a block, place: 4 levels in zigzag order */
+    uint8_t *strings;        /* of all slices, each filled up to whole bytes, behind each other */
+    uint64_t *slice_offsets; /* first bit of each slice's string, and of what would follow the last */
+    uint8_t *coder;          /* work space of the block coder */
+    uint8_t *payloads;
+    uint8_t *cleared;
+    uint32_t *counts;                    /* by plane, TSR_PLANE_COUNTS each; Huffman */
+    struct tsr_frame_state *frame;       /* by frame */
+    struct tsr_plane_state *plane;       /* by plane */
+    uint32_t *used;                      /* by plane: a bit for each value; lossless */
+    struct tsr_coefficient_model *model; /* by plane; Huffman */
+    uint64_t *payload_offset;            /* by plane and tile, first byte: a multiple of 16; then the end of the last */
+    uint32_t *payload_size;              /* in bytes; 0: the plane is constant */
+    struct tsr_packed_codes *codes;      /* by plane; Huffman */
+};
+
+/* True for what the stages can do. */
+TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_TRANSFORM && (image->bits_allocated == 8 || image->bits_allocated == 16);
+}
+
+/* A tile of a plane in the flat lists. */
+struct tsr_tile_place {
+    struct tsr_tile tile;   /* first and stride in the plane's samples as they lie on the device */
+    uint32_t first_slice;   /* within the plane */
+    uint32_t slice_columns, slice_rows;
+};
+
+TSR_HD struct tsr_tile_place tsr_tile_place(const struct tsr_cuda_batch *b, uint32_t tile)
+{
+    struct tsr_tile_place place;
+    const uint32_t x = tile % b->tiles_across, y = tile / b->tiles_across;
+    place.slice_columns = b->slice_columns - x * b->tile_slice_columns;
+    if (place.slice_columns > b->tile_slice_columns) place.slice_columns = b->tile_slice_columns;
+    place.slice_rows = b->slice_rows - y * b->tile_slice_rows;
+    if (place.slice_rows > b->tile_slice_rows) place.slice_rows = b->tile_slice_rows;
+    place.first_slice =
+        y * b->tile_slice_rows * b->slice_columns + place.slice_rows * x * b->tile_slice_columns;
+    place.tile.width = tsr_min(b->tile_width, (int32_t)b->image.columns - (int32_t)x * b->tile_width);
+    place.tile.height = tsr_min(b->tile_height, (int32_t)b->image.rows - (int32_t)y * b->tile_height);
+    place.tile.first = (size_t)y * (size_t)b->tile_height * b->pitch + (size_t)x * (size_t)b->tile_width;
+    place.tile.stride = b->pitch;
+    return place;
+}
+
+/* Columns and rows of blocks in slice number slice of a plane. */
+TSR_HD struct tsr_slice tsr_plane_slice(const struct tsr_cuda_batch *b, uint32_t slice)
+{
+    const uint32_t y = slice / (b->tile_slice_rows * b->slice_columns);
+    uint32_t rest = slice - y * b->tile_slice_rows * b->slice_columns;
+    uint32_t rows = b->slice_rows - y * b->tile_slice_rows;
+    if (rows > b->tile_slice_rows) rows = b->tile_slice_rows;
+    const uint32_t x = rest / (rows * b->tile_slice_columns);
+    rest -= x * rows * b->tile_slice_columns;
+    uint32_t columns = b->slice_columns - x * b->tile_slice_columns;
+    if (columns > b->tile_slice_columns) columns = b->tile_slice_columns;
+    const int32_t column = (int32_t)(x * b->tile_slice_columns + rest % columns) * TSR_SLICE_BLOCKS;
+    const int32_t row = (int32_t)(y * b->tile_slice_rows + rest / columns) * TSR_SLICE_BLOCKS;
+    struct tsr_slice blocks;
+    blocks.column = column;
+    blocks.row = row;
+    blocks.columns = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->image.columns + 3) / 4 - column);
+    blocks.rows = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->image.rows + 3) / 4 - row);
+    return blocks;
+}
+
+/* Place of four levels: quarter 0..3 of the block at a place of a slice of the batch. */
+TSR_HD size_t tsr_level_place(size_t slice, uint32_t quarter, uint32_t place)
+{
+    return ((slice * 4 + quarter) * TSR_SLICE_PLACE_COUNT + place) * 4;
+}
+
+TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
+{
+    return state.maximum - (65535u - state.not_minimum) + 1u;
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they take.
+ * d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
+size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
+                        uint32_t frames, const uint8_t *d_rasters, void *d_base);
+/* All stages, in their order. */
+int tsr_cuda_encode_batch(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+
+/* Rasters to planes; counts unexpected outside bits. */
+int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Chooses and applies the frames' colour transforms. */
+int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Chooses the planes' ranges; the samples stay values, tsr_sample_index below makes x of them. */
+int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Values to levels; Huffman: counts symbols. */
+int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Counts to tables, their codes, and their choice by cells, for so many planes; counts are used up. */
+int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
+                   struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
+/* Levels to slices' bit strings. */
+int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Bit strings to payloads. */
+int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#if defined(__cplusplus) && defined(TSR_KERNELS_DEVICE_CUH)
+/* x of a plane's value. */
+static __device__ __forceinline__ int32_t tsr_sample_index(struct tsr_plane_state state, const uint16_t *index,
+                                                           uint32_t value)
+{
+    return state.packed ? index[value] : (int32_t)(value - (65535u - state.not_minimum));
+}
+#endif
+
+#endif

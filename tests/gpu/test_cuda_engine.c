@@ -1,0 +1,507 @@
+/* The CUDA engine against the CPU engine and its functions: stage by stage, the training on random counts, whole frames. */
+#include "device.h"
+
+#include <pthread.h>
+
+#include "tests/unit/images.h"
+
+#include "kernels/cuda_engine.h"
+#include "kernels/cuda_stages.h"
+#include "kernels/planes_cpu.h"
+#include "kernels/range_cpu.h"
+#include "kernels/thread_pool.h"
+#include "kernels/transform_cpu.h"
+
+enum { GUARD_BYTES = 16 };
+
+static struct tsr_engine *cuda, *cpu;
+
+static int create_engines(void **state)
+{
+    const char *reason = NULL;
+    (void)state;
+    cuda = tsr_cuda_engine_create(tsr_pool_create(2), &reason);
+    cpu = tsr_cpu_engine_create(tsr_pool_create(2));
+    if (!cuda) print_error("no CUDA engine: %s\n", reason);
+    return cuda && cpu ? 0 : -1;
+}
+
+static int destroy_engines(void **state)
+{
+    (void)state;
+    cuda->ops->destroy(cuda);
+    cpu->ops->destroy(cpu);
+    return 0;
+}
+
+/* ---- Stages --------------------------------------------------------------------------------------------------- */
+
+static void *copy_of(const void *device, size_t bytes)
+{
+    void *host = must(malloc(bytes + 1));
+    if (bytes) must_cuda(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+    return host;
+}
+
+/* Levels of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
+static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, uint32_t plane, uint32_t tile, int32_t *out)
+{
+    const struct tsr_tile_place place = tsr_tile_place(b, tile);
+    const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, TSR_SLICE_BLOCKS);
+    for (int32_t row = 0; row < grid.rows; row++)
+        for (int32_t column = 0; column < grid.columns; column++, out += 16) {
+            const uint32_t slice =
+                place.first_slice + (uint32_t)(row / 16) * place.slice_columns + (uint32_t)(column / 16);
+            for (uint32_t i = 0; i < 16; i++) {
+                const size_t at = tsr_level_place((size_t)plane * b->slices + slice, i / 4,
+                                                  (uint32_t)(16 * (row % 16) + column % 16)) + i % 4;
+                out[i] = b->narrow ? ((const int16_t *)levels)[at] : ((const int32_t *)levels)[at];
+            }
+        }
+}
+
+/* All stages on frames of one image, each against the CPU's function on what the stage before is known to give. */
+static void check_stages(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
+                         uint32_t frames)
+{
+    struct tsr_cuda_batch b;
+    const size_t frame_bytes = raster_bytes(image), count = (size_t)image->columns * image->rows;
+    struct device_buffer arena = device_buffer(tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL));
+    tsr_cuda_lay_out(&b, image, coding, frames, NULL, arena.bytes);
+    must_cuda(cudaMemcpy(arena.bytes, rasters, frames * frame_bytes, cudaMemcpyHostToDevice));
+    must_cuda(tsr_cuda_encode_batch(&b, 0));
+    must_cuda(cudaDeviceSynchronize());
+
+    uint16_t *samples = copy_of(b.samples, b.planes * b.plane_samples * sizeof(uint16_t));
+    void *levels = copy_of(b.levels, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    struct tsr_frame_state *frame = copy_of(b.frame, frames * sizeof *frame);
+    struct tsr_plane_state *state = copy_of(b.plane, b.planes * sizeof *state);
+    struct tsr_coefficient_model *models = b.model ? copy_of(b.model, b.planes * sizeof *models) : NULL;
+    uint64_t *offset = copy_of(b.payload_offset, ((size_t)b.planes * b.tiles + 1) * sizeof *offset);
+    uint32_t *size = copy_of(b.payload_size, (size_t)b.planes * b.tiles * sizeof *size);
+    uint8_t *payloads = copy_of(b.payloads, (size_t)offset[b.planes * b.tiles]);
+    assert_true(offset[b.planes * b.tiles] <= b.payload_bytes);
+
+    struct tsr_frame_model *model = must(calloc(1, sizeof *model));
+    struct tsr_range_work *work = must(malloc(sizeof *work));
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) planes[p] = must(malloc(count * sizeof(uint16_t)));
+    uint16_t *offsets = must(malloc(65536 * sizeof *offsets));
+    struct tsr_coefficient_codes *codes = must(malloc(sizeof *codes));
+    struct tsr_block_counts *counts = must(malloc(sizeof *counts));
+    model->tile_width = b.tile_width;
+    model->tile_height = b.tile_height;
+    assert_int_equal(tsr_tile_count(image, model), b.tiles);
+    for (uint32_t f = 0; f < frames; f++) {
+        tsr_split_raster(image, rasters + f * frame_bytes, planes, model);
+        enum tsr_colour colour = TSR_COLOUR_NONE;
+        if (image->components >= 3) {
+            colour = tsr_choose_colour(planes, image->columns, image->rows, tsr_sample_bits(image), coding->lossy);
+            tsr_apply_colour(planes, count, colour, tsr_sample_bits(image));
+        }
+        assert_int_equal(frame[f].colour, colour);
+        for (uint32_t c = 0; c < b.components; c++) {
+            const uint32_t p = f * b.components + c;
+            for (size_t i = 0; i < count; i++)
+                expect(samples[p * b.plane_samples + i / image->columns * b.pitch + i % image->columns] == planes[c][i],
+                       "plane %u, value %zu", p, i);
+            struct tsr_plane_model *plane = &model->plane[c];
+            plane->offset = offsets;
+            tsr_choose_range(planes[c], image->columns, image->rows, !coding->lossy, plane, work);
+            assert_int_equal(plane->minimum, 65535u - state[p].not_minimum);
+            assert_int_equal(plane->span, tsr_state_span(state[p]));
+            assert_int_equal(plane->packed, state[p].packed);
+            assert_int_equal(plane->range, state[p].range);
+            struct tsr_block_coding blocks = {coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE, b.qp_index,
+                                              plane->range, TSR_SLICE_BLOCKS};
+            if (models && plane->span > 1)
+                for (int t = 0; t < models[p].dc_tables; t++)
+                    tsr_huffman_codewords(models[p].dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
+            if (models && plane->span > 1)
+                for (int t = 0; t < models[p].ac_tables; t++)
+                    tsr_huffman_codewords(models[p].ac_lengths[t], TSR_AC_SYMBOLS, codes->ac[t]);
+            for (uint32_t t = 0; t < b.tiles; t++) {
+                const uint32_t number = p * b.tiles + t;
+                assert_int_equal(offset[number] % 16, 0);
+                if (plane->span == 1) {
+                    assert_int_equal(size[number], 0);
+                    continue;
+                }
+                const struct tsr_tile tile = tsr_tile_at(image, model, t);
+                const size_t places = tsr_tile_levels(tile.width, tile.height), raw =
+                    tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+                int32_t *expected = must(malloc(places * sizeof *expected));
+                int32_t *found = must(malloc(places * sizeof *found));
+                tsr_blocks_forward(planes[c], tile, blocks, expected);
+                gather_levels(&b, levels, p, t, found);
+                for (size_t i = 0; i < places; i++)
+                    expect(found[i] == expected[i], "plane %u tile %u: level %zu is %d, not %d", p, t, i, found[i],
+                           expected[i]);
+                uint8_t *payload = must(malloc(raw + 1));
+                const size_t coded = tsr_code_slices(expected, tile, TSR_SLICE_BLOCKS, models ? codes : NULL,
+                                                     models ? &models[p] : NULL, payload, raw - 1);
+                assert_int_equal(size[number], coded ? coded : raw);
+                if (coded) assert_memory_equal(payload, payloads + offset[number], coded);
+                free(payload);
+                free(found);
+                free(expected);
+            }
+        }
+    }
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) free(planes[p]);
+    free(counts);
+    free(codes);
+    free(offsets);
+    free(work);
+    free(model);
+    free(payloads);
+    free(size);
+    free(offset);
+    free(models);
+    free(state);
+    free(frame);
+    free(levels);
+    free(samples);
+    device_free(&arena, "the batch's arrays");
+}
+
+/* A random image that the stages do, whose words have no bits that nobody expects. */
+static struct tsr_image stage_image(struct rng *r, int32_t most)
+{
+    struct tsr_image image;
+    do image = random_image(r, most);
+    while (image.bits_allocated != 8 && image.bits_allocated != 16);
+    return image;
+}
+
+static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
+{
+    struct tsr_coding coding = {TSR_PATH_TRANSFORM, number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0};
+    coding.lossy = number & 2;
+    if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    return coding;
+}
+
+TEST(stages)
+{
+    struct rng r = {401};
+    for (int n = 0; n < 40; n++) {
+        struct tsr_image image = stage_image(&r, n % 5 ? 40 : 150);
+        if (image.bits_stored < image.bits_allocated && n % CONTENTS != 5 && n % CONTENTS != 1)
+            image.high_bit = (uint8_t)((image.bits_stored = image.bits_allocated) - 1);
+        const uint32_t frames = (uint32_t)n % 3 + 1;
+        uint8_t *rasters = must(malloc(frames * raster_bytes(&image)));
+        for (uint32_t f = 0; f < frames; f++) fill_raster(&r, &image, n % CONTENTS, rasters + f * raster_bytes(&image));
+        const struct tsr_coding coding = any_coding(&r, &image, n / 2);
+        check_stages(&image, &coding, rasters, frames);
+        free(rasters);
+    }
+}
+
+/* ---- Training ------------------------------------------------------------------------------------------------- */
+
+/* Counts like those of blocks, and unlike them: few symbols or all, many equal counts, empty cells, huge ones. */
+static void fill_counts(struct rng *r, int kind, struct tsr_block_counts *counts)
+{
+    uint32_t *all = &counts->dc[0][0];
+    memset(counts, 0, sizeof *counts);
+    for (size_t cell = 0; cell < TSR_DC_CELLS + TSR_AC_CELLS; cell++) {
+        const bool is_dc = cell < TSR_DC_CELLS;
+        const size_t symbols = is_dc ? TSR_DC_SYMBOLS : TSR_AC_SYMBOLS;
+        uint32_t *row = is_dc ? all + cell * symbols : &counts->ac[cell - TSR_DC_CELLS][0];
+        if (kind % 4 == 1 && rng_below(r, 3)) continue;
+        const uint32_t used = kind % 3 == 0 ? (uint32_t)symbols : 1 + rng_below(r, kind % 3 == 1 ? 12 : 100);
+        for (uint32_t i = 0; i < used; i++) {
+            const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)(symbols < 60 ? symbols : 60)) * (uint32_t)(symbols / 60);
+            row[symbol] = kind % 5 == 0 ? 1 : kind % 5 == 1 ? rng_below(r, 4) : kind % 5 == 2 ? rng_width(r, 17) : rng_width(r, 9);
+        }
+    }
+    if (kind == 7) memset(counts, 0, sizeof *counts);
+    counts->dc[kind % TSR_DC_CELLS][kind % TSR_DC_SYMBOLS] += kind == 7; /* a single symbol */
+    counts->ac[kind % TSR_AC_CELLS][kind % TSR_AC_SYMBOLS] += kind == 7;
+}
+
+static void check_table(const uint32_t *counts, int symbols, const uint8_t *lengths, const uint16_t *packed,
+                        struct tsr_huffman_work *work, const char *what)
+{
+    uint8_t expected[TSR_ALPHABET_LIMIT];
+    struct tsr_codeword words[TSR_ALPHABET_LIMIT];
+    tsr_huffman_lengths(counts, symbols, expected, work);
+    tsr_huffman_codewords(expected, symbols, words);
+    for (int s = 0; s < symbols; s++) {
+        expect(lengths[s] == expected[s], "%s: length of %d is %d, not %d", what, s, lengths[s], expected[s]);
+        const unsigned word = words[s].length ? (unsigned)(words[s].length << 12 | words[s].bits) : 0u;
+        expect(packed[s] == word, "%s: codeword of %d", what, s);
+    }
+}
+
+TEST(training)
+{
+    enum { PLANES = 24 };
+    struct rng r = {402};
+    struct tsr_block_counts *counts = must(malloc(PLANES * sizeof *counts));
+    struct tsr_plane_state states[PLANES];
+    for (int p = 0; p < PLANES; p++) {
+        fill_counts(&r, p, &counts[p]);
+        states[p] = (struct tsr_plane_state){65535, p == 5 ? 0 : 9, p == 5 ? 1 : 10, 0};
+    }
+    static_assert(sizeof *counts == TSR_PLANE_COUNTS * sizeof(uint32_t), "the same layout");
+    struct device_buffer d_counts = device_copy(counts, PLANES * sizeof *counts, PLANES * sizeof *counts);
+    struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
+    struct device_buffer d_models = device_buffer(PLANES * sizeof(struct tsr_coefficient_model));
+    struct device_buffer d_codes = device_buffer(PLANES * sizeof(struct tsr_packed_codes));
+    must_cuda(tsr_cuda_train((uint32_t *)d_counts.bytes, (struct tsr_plane_state *)d_states.bytes, PLANES,
+                             (struct tsr_coefficient_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes, 0));
+    must_cuda(cudaDeviceSynchronize());
+    struct tsr_coefficient_model *models = copy_of(d_models.bytes, d_models.size);
+    struct tsr_packed_codes *codes = copy_of(d_codes.bytes, d_codes.size);
+    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
+    struct tsr_huffman_work *work = must(malloc(sizeof *work));
+    for (int p = 0; p < PLANES; p++) {
+        if (p == 5) { /* a constant plane: untouched */
+            for (size_t i = 0; i < sizeof models[p]; i++) assert_int_equal(((uint8_t *)&models[p])[i], 0xc3);
+            continue;
+        }
+        uint8_t dc_of[TSR_DC_CELLS], ac_of[TSR_AC_CELLS];
+        const int dc = tsr_merge_contexts(&counts[p].dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, dc_of, merge);
+        const int ac = tsr_merge_contexts(&counts[p].ac[0][0], TSR_AC_CELLS, TSR_AC_SYMBOLS, ac_of, merge);
+        expect(models[p].dc_tables == dc && models[p].ac_tables == ac, "kind %d: %d and %d tables, not %d and %d", p,
+               models[p].dc_tables, models[p].ac_tables, dc, ac);
+        assert_memory_equal(models[p].dc_table_of, dc_of, sizeof dc_of);
+        assert_memory_equal(models[p].ac_table_of, ac_of, sizeof ac_of);
+        for (int t = 0; t < dc; t++)
+            check_table(counts[p].dc[t], TSR_DC_SYMBOLS, models[p].dc_lengths[t], codes[p].dc[t], work, "DC");
+        for (int t = 0; t < ac; t++)
+            check_table(counts[p].ac[t], TSR_AC_SYMBOLS, models[p].ac_lengths[t], codes[p].ac[t], work, "AC");
+    }
+    free(work);
+    free(merge);
+    free(codes);
+    free(models);
+    free(counts);
+    device_free(&d_codes, "codes");
+    device_free(&d_models, "models");
+    device_free(&d_states, "states");
+    device_free(&d_counts, "counts");
+}
+
+/* ---- Whole frames --------------------------------------------------------------------------------------------- */
+
+static void same_segment(struct tsr_segment found, struct tsr_segment expected, const char *what, uint32_t number)
+{
+    expect(found.size == expected.size, "%s %u: %zu bytes, not %zu", what, number, found.size, expected.size);
+    expect(found.size == 0 || memcmp(found.bytes, expected.bytes, found.size) == 0, "%s %u: other bytes", what, number);
+}
+
+/* Encodes frames by both engines; returns how many the CUDA engine did itself. */
+static uint32_t check_frames(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
+                             uint32_t frames)
+{
+    uint32_t done = 0;
+    struct tsr_encode_job *jobs[2];
+    uint8_t *space[2];
+    struct tsr_engine *engines[2] = {cuda, cpu};
+    size_t bytes[2];
+    for (int e = 0; e < 2; e++) {
+        bytes[e] = engines[e]->ops->encode_workspace(engines[e], image, frames);
+        jobs[e] = must(calloc(frames, sizeof *jobs[e]));
+        space[e] = must(malloc(bytes[e] + GUARD_BYTES));
+        memset(space[e], 0xa5, bytes[e] + GUARD_BYTES);
+        for (uint32_t f = 0; f < frames; f++) jobs[e][f].raster = rasters + f * raster_bytes(image);
+        assert_int_equal(engines[e]->ops->encode(engines[e], image, coding, jobs[e], frames, space[e]), TSR_OK);
+        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(space[e][bytes[e] + (size_t)i], 0xa5);
+    }
+    for (uint32_t f = 0; f < frames; f++) {
+        const struct tsr_coded_frame *found = &jobs[0][f].coded, *expected = &jobs[1][f].coded;
+        const bool is_own = strcmp(jobs[0][f].engine, cuda->ops->name) == 0;
+        assert_string_equal(jobs[1][f].engine, "cpu");
+        expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
+        done += is_own;
+        assert_int_equal(found->tiles, expected->tiles);
+        for (uint32_t t = 0; t < found->tiles; t++) {
+            const struct tsr_coded_tile *a = &found->tile[t], *b = &expected->tile[t];
+            assert_int_equal(a->segments, b->segments);
+            for (int s = 0; s < a->segments; s++) same_segment(a->segment[s], b->segment[s], "tile", t);
+        }
+        same_segment(found->model, expected->model, "model of frame", f);
+    }
+    for (int e = 0; e < 2; e++) {
+        free(space[e]);
+        free(jobs[e]);
+    }
+    return done;
+}
+
+/* One content in all four codings, and by path P. */
+static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
+{
+    const size_t bytes = raster_bytes(image);
+    uint8_t *rasters = must(malloc(frames * bytes));
+    for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
+    for (int number = 0; number < 4; number++) {
+        const struct tsr_coding coding = any_coding(r, image, number);
+        if (coding.lossy && image->bits_allocated % 32 == 1) continue;
+        if (coding.lossy && image->bits_allocated == 32) continue;
+        const uint32_t done = check_frames(image, &coding, rasters, frames);
+        if (must_do) expect(done == frames, "%u of %u frames on the GPU", done, frames);
+    }
+    free(rasters);
+}
+
+/* True where every frame of this content has the outside bits that are expected. */
+static bool is_plain(const struct tsr_image *image, int content)
+{
+    if (image->bits_allocated == 1 || image->bits_allocated == 32) return false;
+    if (image->bits_stored == image->bits_allocated) return true;
+    return content == 1 && !image->is_signed;
+}
+
+TEST(random_frames)
+{
+    struct rng r = {403};
+    for (int n = 0; n < 60; n++) {
+        const struct tsr_image image = random_image(&r, 50);
+        check_codings(&r, &image, n % CONTENTS, 1 + (uint32_t)n % 3, is_plain(&image, n % CONTENTS));
+    }
+}
+
+TEST(smallest_frames)
+{
+    struct rng r = {404};
+    for (uint32_t columns = 1; columns <= 5; columns++)
+        for (uint32_t rows = 1; rows <= 5; rows += 1 + columns % 2) {
+            struct tsr_image image = stage_image(&r, 1);
+            image.columns = columns;
+            image.rows = rows;
+            image.swapped = false;
+            check_codings(&r, &image, (int)(columns + 2 * rows) % CONTENTS, 1, false);
+        }
+}
+
+static struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)
+{
+    struct tsr_image image = {0};
+    image.columns = columns;
+    image.rows = rows;
+    image.frames = 1;
+    image.components = (uint8_t)components;
+    image.bits_allocated = image.bits_stored = (uint8_t)bits;
+    image.high_bit = (uint8_t)(bits - 1);
+    return image;
+}
+
+/* Several tiles, and borders near those of tiles, slices and blocks. */
+TEST(shapes_of_frames)
+{
+    static const uint32_t shapes[][2] = {{1100, 70}, {1, 1500}, {1500, 1}, {64, 64}, {65, 63}, {257, 300}, {1025, 66}};
+    struct rng r = {405};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 8);
+        check_codings(&r, &image, i % 3 ? 5 : 3, 1, true);
+    }
+}
+
+/* Saturated colours of 16 bits, whose differences wrap; packed histograms; values at both ends. */
+TEST(colours_and_ranges)
+{
+    struct rng r = {406};
+    for (int n = 0; n < 12; n++) {
+        const struct tsr_image image = plain_image(70, 40, n % 3 == 2 ? 4 : 3, n % 2 ? 16 : 8);
+        check_codings(&r, &image, n % CONTENTS, 2, true);
+    }
+    struct tsr_image image = plain_image(130, 140, 1, 16); /* every 37th value, smooth: packing pays */
+    uint16_t *raster = must(malloc(raster_bytes(&image)));
+    for (uint32_t i = 0; i < 130 * 140; i++) raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
+    const struct tsr_coding coding = {TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN, false, 0};
+    assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
+    check_stages(&image, &coding, (uint8_t *)raster, 1);
+    free(raster);
+}
+
+/* Frames on the device: as many bytes of payloads as the engine brings back, each tile's filled up to 16. */
+TEST(resident)
+{
+    enum { FRAMES = 3 };
+    struct rng r = {408};
+    const struct tsr_image image = plain_image(136, 72, 1, 8);
+    const size_t bytes = raster_bytes(&image);
+    uint8_t *rasters = must(malloc(FRAMES * bytes));
+    for (int f = 0; f < FRAMES; f++) fill_raster(&r, &image, f ? 5 : 0, rasters + (size_t)f * bytes);
+    struct device_buffer d_rasters = device_copy(rasters, FRAMES * bytes, FRAMES * bytes);
+    for (int number = 0; number < 4; number++) {
+        const struct tsr_coding coding = any_coding(&r, &image, number);
+        struct tsr_encode_job jobs[FRAMES];
+        void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, FRAMES)));
+        for (int f = 0; f < FRAMES; f++) jobs[f].raster = rasters + (size_t)f * bytes;
+        assert_int_equal(cpu->ops->encode(cpu, &image, &coding, jobs, FRAMES, space), TSR_OK);
+        uint64_t expected = 0, found = 0;
+        for (int f = 0; f < FRAMES; f++)
+            for (uint32_t t = 0; t < jobs[f].coded.tiles; t++)
+                for (int s = 1; s < jobs[f].coded.tile[t].segments; s++)
+                    expected += (jobs[f].coded.tile[t].segment[s].size + 15) / 16 * 16;
+        must_cuda(tsr_cuda_encode_resident(cuda, &image, &coding, d_rasters.bytes, FRAMES, &found, NULL));
+        assert_int_equal(found, expected);
+        free(space);
+    }
+    device_free(&d_rasters, "rasters");
+    free(rasters);
+}
+
+/* Several threads, more than the engine has lanes, each with images of its own. */
+struct encoding_thread {
+    pthread_t thread;
+    uint64_t seed;
+    bool failed;
+};
+
+static void *encode_some(void *argument)
+{
+    struct encoding_thread *own = argument;
+    struct rng r = {own->seed};
+    for (int n = 0; n < 3; n++) {
+        const struct tsr_image image = plain_image((uint32_t)rng_between(&r, 20, 90), 50, 1, n ? 8 : 16);
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_raster(&r, &image, 5, raster);
+        const struct tsr_coding coding = any_coding(&r, &image, n);
+        if (check_frames(&image, &coding, raster, 1) != 1) own->failed = true;
+        free(raster);
+    }
+    return NULL;
+}
+
+TEST(threads)
+{
+    struct encoding_thread threads[11];
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        threads[i].seed = 409 + i;
+        threads[i].failed = false;
+        assert_int_equal(pthread_create(&threads[i].thread, NULL, encode_some, &threads[i]), 0);
+    }
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        pthread_join(threads[i].thread, NULL);
+        assert_false(threads[i].failed);
+    }
+}
+
+/* Path P and decoding are the CPU engine's. */
+TEST(what_the_gpu_does_not_do)
+{
+    struct rng r = {407};
+    const struct tsr_image image = plain_image(60, 50, 1, 8);
+    const struct tsr_coding predict = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0};
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    fill_raster(&r, &image, 5, raster);
+    assert_int_equal(check_frames(&image, &predict, raster, 1), 0);
+    free(raster);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training),        cmocka_unit_test(stages),
+                                       cmocka_unit_test(random_frames),   cmocka_unit_test(smallest_frames),
+                                       cmocka_unit_test(shapes_of_frames), cmocka_unit_test(colours_and_ranges),
+                                       cmocka_unit_test(resident),        cmocka_unit_test(threads),
+                                       cmocka_unit_test(what_the_gpu_does_not_do)};
+    if (!has_device()) return SKIPPED;
+    return cmocka_run_group_tests(tests, create_engines, destroy_engines);
+}
