@@ -116,17 +116,7 @@ static __device__ __forceinline__ void init_barriers(barriers &meet)
     if (threadIdx.x == 0) meet.arrived = meet.generation = 0;
 }
 
-/* A barrier of all THREADS + 32. Coding warps and the look-back warp meet in it from different places of the code, so
- * it is a barrier with a number and a count, not __syncthreads(). */
-template <unsigned THREADS> static __device__ __forceinline__ void full_barrier()
-{
-#if defined(TSR_CUDA_EMULATED)
-    __syncthreads();
-#else
-    asm volatile("bar.sync 2, %0;" : : "n"(THREADS + TSR_WARP) : "memory");
-#endif
-}
-
+/* A barrier of the coding warps alone. */
 template <unsigned THREADS> static __device__ __forceinline__ void coding_barrier(barriers &meet)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -294,74 +284,75 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, TSR_RESIDENT(THREAD
     frame_shared<Coder, THREADS> &s = *reinterpret_cast<frame_shared<Coder, THREADS> *>(memory);
     const unsigned thread = threadIdx.x;
     constexpr uint32_t LONG = 32u * WINDOW_WORDS<THREADS> - 32u; /* tiles of more bits may not fit: not held back */
+    const bool codes = thread < THREADS; /* the last warp looks back */
     init_barriers(s.meet);
     __syncthreads();
-    if (thread >= THREADS) {
-        for (unsigned turn = 0;; turn ^= 1u) {
-            full_barrier<THREADS>(); /* a tile is coded */
-            const uint32_t tile = s.coded_tile[turn], bits = s.coded_bits[turn];
-            if (tile >= string.tiles) return;
-            const uint64_t before = tsr_look_back_sum<TSR_TILE_BITS>(state, tile, bits);
-            if (thread == THREADS) s.start[turn] = before;
-            if (bits > LONG) full_barrier<THREADS>();
-        }
-    }
-
-    coder.prepare(s.coder);
+    if (codes) coder.prepare(s.coder);
     if (thread == 0) s.tile = tsr_take_ticket(state);
     bool held = false; /* a tile is coded and not yet copied */
     uint32_t held_offset = 0;
     int32_t held_unit = -1;
     for (unsigned turn = 0;; turn ^= 1u) {
-        coding_barrier<THREADS>(s.meet);
-        tile_place place;
-        place.tile = s.tile;
-        place.bits = 0;
-        uint32_t offset = 0;
+        tile_place place = {0, 0, 0, false};
+        uint32_t offset = 0, next = 0;
         typename Coder::block block;
         tsr_code_writer<THREADS> writer = {s.code + thread, 0, 0, 0};
-        const bool more = place.tile < string.tiles;
-        if (more) {
-            clear_window<THREADS>(s.window[turn]);
-            coder.load(s.coder, place.tile, thread, block);
+        if (codes) {
             coding_barrier<THREADS>(s.meet);
-            coder.put(s.coder, thread, block, writer);
-            offset = sum_before<THREADS>(writer.bits(), s.sums, &place.bits, s.meet);
-            if (Coder::WHOLE_BYTES) place.bits = (place.bits + 7u) & ~7u;
-            if (thread == 0) tsr_publish_sum(state, place.tile, place.bits);
-            deposit<THREADS>(s.window[turn], 0, writer, offset);
+            place.tile = s.tile;
+            if (place.tile < string.tiles) {
+                clear_window<THREADS>(s.window[turn]);
+                coder.load(s.coder, place.tile, thread, block);
+                coding_barrier<THREADS>(s.meet);
+                coder.put(s.coder, thread, block, writer);
+                offset = sum_before<THREADS>(writer.bits(), s.sums, &place.bits, s.meet);
+                if (Coder::WHOLE_BYTES) place.bits = (place.bits + 7u) & ~7u;
+                if (thread == 0) tsr_publish_sum(state, place.tile, place.bits);
+                deposit<THREADS>(s.window[turn], 0, writer, offset);
+            }
+            if (thread == 0) {
+                s.coded_tile[turn] = place.tile;
+                s.coded_bits[turn] = place.bits;
+            }
         }
-        if (thread == 0) {
-            s.coded_tile[turn] = place.tile;
-            s.coded_bits[turn] = place.bits;
+        /* A tile is coded, and the place of the one before is known. Both roles come here, to one barrier. */
+        __syncthreads();
+        if (!codes) {
+            place.tile = s.coded_tile[turn];
+            place.bits = s.coded_bits[turn];
+            if (place.tile >= string.tiles) return;
+            const uint64_t before = tsr_look_back_sum<TSR_TILE_BITS>(state, place.tile, place.bits);
+            if (thread == THREADS) s.start[turn] = before;
+        } else {
+            const bool more = place.tile < string.tiles;
+            if (more) publish_from<THREADS>(s.window[turn], 0, 0, tails, place);
+            if (more && thread == 0) next = tsr_take_ticket(state);
+            if (held) {
+                const unsigned other = turn ^ 1u;
+                tile_place before;
+                before.tile = s.coded_tile[other];
+                before.bits = s.coded_bits[other];
+                before.start = s.start[other];
+                before.ends = before.tile + 1u == string.tiles;
+                if (held_unit >= 0) string.unit_offsets[held_unit] = before.start + held_offset;
+                if (before.ends && thread == 0) *string.bits = before.start + before.bits;
+                copy_window<THREADS>(s.window[other], 0, 0, tails, before, string.out);
+            }
+            if (!more) return;
+            held_unit = (int32_t)coder.unit(place.tile, thread, block);
+            held_offset = offset;
+            held = place.bits <= LONG;
         }
-        full_barrier<THREADS>();
-        if (more) publish_from<THREADS>(s.window[turn], 0, 0, tails, place);
-        uint32_t next = 0;
-        if (more && thread == 0) next = tsr_take_ticket(state);
-        if (held) {
-            const unsigned other = turn ^ 1u;
-            tile_place before;
-            before.tile = s.coded_tile[other];
-            before.bits = s.coded_bits[other];
-            before.start = s.start[other];
-            before.ends = before.tile + 1u == string.tiles;
-            if (held_unit >= 0) string.unit_offsets[held_unit] = before.start + held_offset;
-            if (before.ends && thread == 0) *string.bits = before.start + before.bits;
-            copy_window<THREADS>(s.window[other], 0, 0, tails, before, string.out);
-        }
-        if (!more) return;
-        held_unit = (int32_t)coder.unit(place.tile, thread, block);
-        held_offset = offset;
-        held = place.bits <= LONG;
-        if (!held) {
-            full_barrier<THREADS>(); /* its place is known */
-            place.start = s.start[turn];
-            place.ends = place.tile + 1u == string.tiles;
-            if (held_unit >= 0) string.unit_offsets[held_unit] = place.start + offset;
-            if (place.ends && thread == 0) *string.bits = place.start + place.bits;
-            copy_window<THREADS>(s.window[turn], 0, 0, tails, place, string.out);
-            copy_further<THREADS>(s.window[turn], writer, offset, tails, place, string.out, s.meet);
+        if (place.bits > LONG) {
+            __syncthreads(); /* its place is known */
+            if (codes) {
+                place.start = s.start[turn];
+                place.ends = place.tile + 1u == string.tiles;
+                if (held_unit >= 0) string.unit_offsets[held_unit] = place.start + offset;
+                if (place.ends && thread == 0) *string.bits = place.start + place.bits;
+                copy_window<THREADS>(s.window[turn], 0, 0, tails, place, string.out);
+                copy_further<THREADS>(s.window[turn], writer, offset, tails, place, string.out, s.meet);
+            }
         }
         if (thread == 0) s.tile = next;
     }

@@ -13,8 +13,8 @@ uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
 /* Takes bytes from the space at base, or only counts them in *used where base is null. */
 void *tsr_take(void *base, size_t *used, size_t bytes);
 
-/* Sizes of all coded planes of a tile but the last one go in front of it: segment 0, from segments 1 .. planes. FORMAT.md
- * 5.3. sizes: room for TSR_TILE_SIZES_BYTES. */
+/* Sizes of all coded planes of a tile but the last one go in front of it: segment 0, from segments 1 .. planes.
+ * FORMAT.md 5.3. sizes: room for TSR_TILE_SIZES_BYTES. */
 enum { TSR_TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT };
 void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes);
 

@@ -1,8 +1,9 @@
-/* Values to levels on the device: 4x4 transforms, quantiser, DC prediction, and the counts of run-level symbols. FORMAT.md
- * sections 8 and 10; the behaviour of tsr_blocks_forward and tsr_count_blocks.
+/* Values to levels on the device: 4x4 transforms, quantiser, DC prediction, and the counts of run-level symbols.
+ * FORMAT.md sections 8 and 10; the behaviour of tsr_blocks_forward and tsr_count_blocks.
  *
- * A block of threads a tile, a thread a 4x4 block, slice after slice. DCs are predicted from those that the slice's threads
- * leave in shared memory, and those that the slices left of it and above have left there: no pass over the levels. */
+ * A block of threads a tile, a thread a 4x4 block, slice after slice. DCs are predicted from those that the slice's
+ * threads leave in shared memory, and those that the slices left of it and above have left there: no pass over the
+ * levels. */
 #include "device.cuh"
 
 #include "cuda_run_level.cuh"
@@ -11,7 +12,8 @@
 #include "../transform/core4x4.h"
 #include "../transform/reversible4x4.h"
 
-namespace {
+namespace
+{
 
 enum { RESIDENT = 4 /* blocks of threads of a multiprocessor */ };
 enum { THREADS = TSR_SLICE_PLACE_COUNT, DC_PITCH = TSR_SLICE_BLOCKS + 1, COUNT_WORDS = (TSR_PLANE_COUNTS + 1) / 2 };
@@ -62,12 +64,11 @@ template <bool LOSSY> __device__ __forceinline__ void forward_block(int32_t qp_i
     tsr_core_forward(block);
 #pragma unroll
     for (int i = 0; i < 16; i++)
-        block[i] = tsr_quantise(block[i], qp_index, tsr_norm_class(i / 4, i % 4),
-                                i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+        block[i] = tsr_quantise(block[i], qp_index, tsr_norm_class(i / 4, i % 4), i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
 }
 
-/* DCs that a block of threads keeps: those of the slice, with the ones left of it and above, and what the slices to come
- * will ask for. */
+/* DCs that a block of threads keeps: those of the slice, with the ones left of it and above, and what the slices to
+ * come will ask for. */
 template <typename Level> struct dc_memory {
     int32_t dc[DC_PITCH * DC_PITCH];
     Level left[TSR_SLICE_BLOCKS];       /* last column of the slice before */
@@ -81,10 +82,11 @@ struct count_memory {
     uint32_t counts[COUNT_WORDS];
 };
 
-/* The neighbours' DCs to their places beside the slice: thread 0..15 above, 16..31 left, 32 the corner. Those outside the
- * tile are never read. */
+/* The neighbours' DCs to their places beside the slice: thread 0..15 above, 16..31 left, 32 the corner. Those outside
+ * the tile are never read. */
 template <typename Level>
-__device__ __forceinline__ void bring_neighbours(dc_memory<Level> &m, const Level *above, int32_t column, unsigned thread)
+__device__ __forceinline__ void bring_neighbours(dc_memory<Level> &m, const Level *above, int32_t column,
+                                                 unsigned thread)
 {
     if (thread < TSR_SLICE_BLOCKS)
         m.dc[thread + 1] = above[column + (int32_t)thread];
@@ -114,7 +116,8 @@ __device__ __forceinline__ void count_block(uint32_t *counts, int32_t dc, uint32
 }
 
 /* Counts the symbols of a slice's blocks, whose levels are known. A barrier inside. */
-__device__ __forceinline__ void count_slice(count_memory &counting, const int32_t block[16], bool is_block, unsigned thread)
+__device__ __forceinline__ void count_slice(count_memory &counting, const int32_t block[16], bool is_block,
+                                            unsigned thread)
 {
     uint32_t energy = 0, mask = 0;
     if (is_block) {
@@ -131,8 +134,8 @@ __device__ __forceinline__ void count_slice(count_memory &counting, const int32_
     if (is_block) {
         int dc_class, ac_class;
         counting.energies.classes(thread, &dc_class, &ac_class);
-        count_block(counting.counts, block[0], mask, [&](int p) { return counting.width[p][thread]; }, dc_class,
-                    ac_class);
+        count_block(
+            counting.counts, block[0], mask, [&](int p) { return counting.width[p][thread]; }, dc_class, ac_class);
     }
 }
 
@@ -158,13 +161,17 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     if (tsr_state_span(state) == 1) return;
     const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
     const tile_view tile = {b.samples + number * b.plane_samples + place.tile.first,
-                            state.packed ? b.index + (size_t)number * b.values : NULL, 65535u - state.not_minimum,
-                            place.tile.width, place.tile.height, (int32_t)b.pitch};
+                            state.packed ? b.index + (size_t)number * b.values : NULL,
+                            65535u - state.not_minimum,
+                            place.tile.width,
+                            place.tile.height,
+                            (int32_t)b.pitch};
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     if (COUNTS)
         for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) counting.counts[i] = 0;
 
-    Level *levels = static_cast<Level *>(b.levels) + tsr_level_place((size_t)number * b.slices + place.first_slice, 0, thread);
+    Level *levels =
+        static_cast<Level *>(b.levels) + tsr_level_place((size_t)number * b.slices + place.first_slice, 0, thread);
     int32_t column = 0, row = 0; /* of the slice, in blocks */
     const int32_t slices = (int32_t)(place.slice_columns * place.slice_rows);
     for (int32_t s = 0; s < slices; s++, levels += TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES) {
@@ -182,7 +189,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
         if (is_block) {
             if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
             if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];
-            block[0] -= tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
+            block[0] -=
+                tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
 #pragma unroll
             for (int quarter = 0; quarter < 4; quarter++)
                 store_four(levels + tsr_level_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
@@ -219,8 +227,10 @@ template <typename Level> cudaError_t launch_kind(const tsr_cuda_batch *batch, c
 {
     const bool counts = batch->coding.coder == TSR_CODER_HUFFMAN;
     if (batch->coding.lossy)
-        return counts ? launch_blocks<Level, true, true>(batch, stream) : launch_blocks<Level, true, false>(batch, stream);
-    return counts ? launch_blocks<Level, false, true>(batch, stream) : launch_blocks<Level, false, false>(batch, stream);
+        return counts ? launch_blocks<Level, true, true>(batch, stream)
+                      : launch_blocks<Level, true, false>(batch, stream);
+    return counts ? launch_blocks<Level, false, true>(batch, stream)
+                  : launch_blocks<Level, false, false>(batch, stream);
 }
 
 } // namespace

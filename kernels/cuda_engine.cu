@@ -1,5 +1,5 @@
-/* The CUDA engine: frames in, batches through the stages of cuda_stages.h, coded frames out. What the stages cannot do, and
- * what a call of CUDA's fails on, goes to the CPU engine inside. */
+/* The CUDA engine: frames in, batches through the stages of cuda_stages.h, coded frames out. What the stages cannot do,
+ * and what a call of CUDA's fails on, goes to the CPU engine inside. */
 #include "device.cuh"
 
 #include <stdio.h>
@@ -18,7 +18,8 @@ extern "C" {
 
 /* ---- The batch ------------------------------------------------------------------------------------------ */
 
-namespace {
+namespace
+{
 
 enum { ARRAY_ALIGN = 256, SPARE_BYTES = 64 /* behind strings and payloads: whole words are read and written */ };
 
@@ -94,7 +95,8 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     take(b.samples, base, used, planes * b.plane_samples);
     if (!coding->lossy) take(b.index, base, used, planes * b.values);
     uint8_t *levels;
-    take(levels, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    take(levels, base, used,
+         slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     b.levels = levels;
     take(b.strings, base, used, planes * plane_string_bytes(b) + SPARE_BYTES);
     take(b.slice_offsets, base, used, slices + 1);
@@ -124,17 +126,19 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_blocks(b, stream));
-    if (b->counts) TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));
+    if (b->counts)
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_slices(b, stream));
     return tsr_cuda_assemble(b, stream);
 }
 
 /* ---- Lanes ---------------------------------------------------------------------------------------------- */
 
-namespace {
+namespace
+{
 
 enum { LANES = 8 };
-#define BATCH_BYTES ((size_t)2 << 30) /* device memory that a batch may take, if it is not a single frame */
+#define BATCH_BYTES ((size_t)2 << 30) /* device memory that a batch may take, if there is so much for each lane */
 
 /* What a call of encode works with: taken and given back under the engine's lock, kept until the end. */
 struct lane {
@@ -147,12 +151,14 @@ struct lane {
 struct cuda_engine {
     tsr_engine base;
     tsr_engine *cpu;
+    int device;
+    size_t batch_bytes;   /* device memory that a batch of more than one frame may take */
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t given; /* a lane was given back */
     lane lanes[LANES];
-    lane resident;        /* of tsr_cuda_encode_resident */
-    uint32_t failures;    /* batches that a call of CUDA's failed on */
-    char failure[256];    /* the first of them; written once */
+    lane resident;     /* of tsr_cuda_encode_resident */
+    uint32_t failures; /* batches that a call of CUDA's failed on */
+    char failure[256]; /* the first of them; written once */
 };
 
 lane *take_lane(cuda_engine *engine)
@@ -374,7 +380,8 @@ cudaError_t encode_batch(cuda_engine *engine, lane *l, const tsr_image *image, c
 
     raster_copy copy = {jobs, l->host, b.frame_bytes};
     tsr_pool_run(engine->base.pool, copy_raster, &copy, frames);
-    TSR_CUDA_TRY(cudaMemcpyAsync(l->device, l->host, raster_bytes, cudaMemcpyHostToDevice, l->stream));
+    TSR_CUDA_TRY(
+        cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), l->host, raster_bytes, cudaMemcpyHostToDevice, l->stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_encode_batch(&b, l->stream));
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, l->stream));
     TSR_CUDA_TRY(cudaStreamSynchronize(l->stream));
@@ -467,8 +474,9 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     }
     tsr_cuda_batch one;
     const size_t space = frame_space_bytes(base, image), each = tsr_cuda_lay_out(&one, image, coding, 1, NULL, NULL);
-    const uint32_t most = each < BATCH_BYTES ? (uint32_t)(BATCH_BYTES / each) : 1;
+    const uint32_t most = each < engine->batch_bytes ? (uint32_t)(engine->batch_bytes / each) : 1;
     lane *l = take_lane(engine);
+    cudaSetDevice(engine->device); /* a thread of the caller's may have another; if it fails, what follows does */
     for (uint32_t first = 0; first < frames; first += most) {
         const uint32_t count = frames - first < most ? frames - first : most;
         uint8_t *there = static_cast<uint8_t *>(workspace) + first * space;
@@ -509,6 +517,11 @@ const tsr_engine_ops cuda_engine_ops = {
     encode_workspace, decode_workspace, take_workspace, give_workspace, encode, decode, destroy,
 };
 
+/* Shows that there is code for the device. */
+__global__ void k_nothing()
+{
+}
+
 /* NULL if the current device can run the kernels that were built, else why not, in static text. */
 const char *device_reason()
 {
@@ -524,9 +537,9 @@ const char *device_reason()
         return "the CUDA device does not answer";
     }
     if (10 * major + minor < 75) return "the CUDA device is older than compute capability 7.5";
-    if (cudaFree(NULL) != cudaSuccess) { /* makes the context */
+    if (tsr_launch(k_nothing, 1, TSR_WARP, 0, 0) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
         cudaGetLastError();
-        return "the CUDA device cannot be used: it is busy, or its driver is too old";
+        return "the CUDA device cannot be used: it is busy, its driver is too old, or this build has no code for it";
     }
     return NULL;
 }
@@ -548,6 +561,10 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const char **re
         free(engine);
         return NULL;
     }
+    size_t free_bytes = 0, all_bytes = 0;
+    cudaGetDevice(&engine->device);
+    cudaMemGetInfo(&free_bytes, &all_bytes);
+    engine->batch_bytes = free_bytes / (2 * LANES) < BATCH_BYTES ? free_bytes / (2 * LANES) : BATCH_BYTES;
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->given, NULL);
     engine->base.ops = &cuda_engine_ops;

@@ -1,5 +1,5 @@
-/* The CUDA engine: path T's encoder on a GPU, byte for byte what the CPU engine writes; all else it hands to a CPU engine
- * of its own. See engine.h. */
+/* The CUDA engine: path T's encoder on a GPU, byte for byte what the CPU engine writes; all else it hands to a CPU
+ * engine of its own. See engine.h. */
 #ifndef TSR_KERNELS_CUDA_ENGINE_H
 #define TSR_KERNELS_CUDA_ENGINE_H
 
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* The engine on the current device; it takes the pool over, also where it fails and returns NULL. *reason then says why,
- * in static text. */
+/* The engine on the current device; it takes the pool over, also where it fails and returns NULL. *reason then says
+ * why, in static text. */
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const char **reason);
 
-/* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code tables
- * that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the call wait
- * for it, to say how many bytes the payloads take. Returns a cudaError_t. One caller at a time. */
+/* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code
+ * tables that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the
+ * call wait for it, to say how many bytes the payloads take. Returns a cudaError_t. One caller at a time. */
 int tsr_cuda_encode_resident(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                              const uint8_t *d_rasters, uint32_t frames, uint64_t *payload_bytes, void *stream);
 

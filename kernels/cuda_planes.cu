@@ -1,8 +1,8 @@
 /* Rasters to planes on the device, colour transforms and ranges: FORMAT.md sections 6.1 to 6.3.
  *
- * The choices are those of range_cpu.c: the same sums of the same costs over the same samples, and sums of integers have
- * no order. Planes keep their values; what makes indices of them (a minimum, a packed histogram) is applied where they
- * are read, which saves a pass over all planes. */
+ * The choices are those of range_cpu.c: the same sums of the same costs over the same samples, and sums of integers
+ * have no order. Planes keep their values; what makes indices of them (a minimum, a packed histogram) is applied where
+ * they are read, which saves a pass over all planes. */
 #include "device.cuh"
 
 #include "cuda_stages.h"
@@ -10,7 +10,8 @@
 #include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
 
-namespace {
+namespace
+{
 
 /* Rows of planes are filled up to groups of samples, which a thread loads and stores at once. */
 enum { THREADS = 256, GROUP = 8, ROUNDS = 4, CHOICE_SAMPLES = 16384 };
@@ -26,14 +27,21 @@ unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
 
 /* What a thread has seen of a plane's values. */
 struct seen_values {
-    uint32_t not_minimum, maximum;
+    uint32_t minimum, maximum;
 };
 
-__device__ __forceinline__ void see_value(seen_values &seen, uint32_t *used, bool marks, uint32_t value)
+/* used: shared; marks: its bits are asked for. */
+__device__ __forceinline__ void see_group(seen_values &seen, uint32_t *used, bool marks, const uint32_t value[GROUP])
 {
-    seen.not_minimum = max(seen.not_minimum, 65535u - value);
-    seen.maximum = max(seen.maximum, value);
-    if (marks && !(used[value / 32] >> value % 32 & 1u)) atomicOr(&used[value / 32], 1u << value % 32);
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+        seen.minimum = min(seen.minimum, value[i]);
+        seen.maximum = max(seen.maximum, value[i]);
+    }
+    if (!marks) return;
+#pragma unroll
+    for (int i = 0; i < GROUP; i++)
+        if (!(used[value[i] / 32] >> value[i] % 32 & 1u)) atomicOr(&used[value[i] / 32], 1u << value[i] % 32);
 }
 
 /* used: shared, a bit for each value if marks, and two words more; a barrier follows. */
@@ -46,12 +54,13 @@ __device__ __forceinline__ void clear_seen(uint32_t *used, uint32_t words)
 __device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uint32_t plane, seen_values seen, uint32_t *used,
                                              uint32_t words)
 {
+    uint32_t not_minimum = 65535u - seen.minimum; /* of a thread that saw nothing: 0 */
     for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) {
-        seen.not_minimum = max(seen.not_minimum, __shfl_xor_sync(TSR_FULL_WARP, seen.not_minimum, lanes));
+        not_minimum = max(not_minimum, __shfl_xor_sync(TSR_FULL_WARP, not_minimum, lanes));
         seen.maximum = max(seen.maximum, __shfl_xor_sync(TSR_FULL_WARP, seen.maximum, lanes));
     }
     if (threadIdx.x % TSR_WARP == 0) {
-        atomicMax(&used[words], seen.not_minimum);
+        atomicMax(&used[words], not_minimum);
         atomicMax(&used[words + 1], seen.maximum);
     }
     __syncthreads();
@@ -82,7 +91,8 @@ __device__ __forceinline__ void unpack_group(uint4 four, uint32_t out[GROUP])
     unpack_pair(four.w, out + 6);
 }
 
-/* The first count words of a group in the raster, which starts at word first of a component. Word: of 8 or 16 bits. */
+/* The words of a group in the raster, which starts at word first of a component. Word: of 8 or 16 bits. Behind the
+ * count of them that are there the first one is repeated. */
 template <typename Word>
 __device__ __forceinline__ void load_words(const tsr_image &image, const uint8_t *raster, size_t first, uint32_t step,
                                            uint32_t count, uint32_t word[GROUP])
@@ -103,8 +113,7 @@ __device__ __forceinline__ void load_words(const tsr_image &image, const uint8_t
     } else {
 #pragma unroll
         for (uint32_t i = 0; i < GROUP; i++) {
-            if (i >= count) continue;
-            const size_t place = first + i * step;
+            const size_t place = first + (i < count ? i * step : 0u);
             if (sizeof(Word) == 1)
                 word[i] = raster[place ^ (size_t)image.swapped];
             else
@@ -122,8 +131,10 @@ __device__ __forceinline__ struct tsr_word_layout layout_of(const tsr_image &ima
     return tsr_word_layout(image.bits_allocated, image.bits_stored, image.high_bit, image.is_signed, extends_sign);
 }
 
-/* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. */
-template <typename Word> __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsigned blocks, bool ranges)
+/* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. PLAIN: words are
+ * samples. */
+template <typename Word, bool PLAIN>
+__global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsigned blocks, bool ranges)
 {
     TSR_DYNAMIC_SHARED(memory);
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
@@ -134,35 +145,33 @@ template <typename Word> __global__ void __launch_bounds__(THREADS) k_split(cons
     const uint8_t *raster = b.rasters + frame * b.frame_bytes;
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
-    const bool has_outside = image.bits_allocated != image.bits_stored, is_plain = !has_outside && !image.is_signed;
     uint16_t *samples = b.samples + plane * b.plane_samples;
     uint32_t unexpected[2] = {0, 0};
-    seen_values seen = {0, 0};
+    seen_values seen = {65535, 0};
     clear_seen(used, words);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
-#pragma unroll 2
+#pragma unroll
     for (int round = 0; round < ROUNDS; round++, group += THREADS) {
         if (group >= groups) continue;
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
-        const uint32_t count = column < image.columns ? min((uint32_t)GROUP, image.columns - column) : 0u;
-        uint32_t word[GROUP] = {0, 0, 0, 0, 0, 0, 0, 0}, sample[GROUP];
-        load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, word);
+        const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
+        uint32_t value[GROUP];
+        load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);
+        if (!PLAIN) {
 #pragma unroll
-        for (uint32_t i = 0; i < GROUP; i++) {
-            sample[i] = is_plain ? word[i] : tsr_word_sample(word[i], layout);
-            if (i >= count) continue;
-            if (ranges) see_value(seen, used, words > 0, sample[i]);
-            if (!has_outside) continue;
-            unexpected[0] += tsr_word_outside(word[i], extended) != 0;
-            unexpected[1] += tsr_word_outside(word[i], layout) != 0;
+            for (uint32_t i = 0; i < GROUP; i++) {
+                unexpected[0] += i < count && tsr_word_outside(value[i], extended) != 0;
+                unexpected[1] += i < count && tsr_word_outside(value[i], layout) != 0;
+                value[i] = tsr_word_sample(value[i], layout);
+            }
         }
-        *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) =
-            make_uint4(sample[0] | sample[1] << 16, sample[2] | sample[3] << 16, sample[4] | sample[5] << 16,
-                       sample[6] | sample[7] << 16);
+        if (ranges) see_group(seen, used, words > 0, value);
+        *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = make_uint4(
+            value[0] | value[1] << 16, value[2] | value[3] << 16, value[4] | value[5] << 16, value[6] | value[7] << 16);
     }
     if (ranges) publish_seen(b, plane, seen, used, words);
-    for (int way = 0; has_outside && way < 2; way++) {
+    for (int way = 0; !PLAIN && way < 2; way++) {
         const uint32_t sum = tsr_warp_sum(unexpected[way]);
         if (sum > 0 && threadIdx.x % TSR_WARP == 0) atomicAdd(&b.frame[frame].unexpected[way], sum);
     }
@@ -228,7 +237,7 @@ __global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b
     const int bits = tsr_sample_bits(&b.image);
     uint32_t wraps = 0;
     if (group < b.plane_samples / GROUP) {
-        for (int i = 0; i < GROUP; i++) { /* what pads a row is 0 in all planes: it does not wrap */
+        for (int i = 0; i < GROUP; i++) { /* what pads a row repeats a sample of it */
             const size_t at = (size_t)group * GROUP + i;
             for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++) {
                 int32_t v[3];
@@ -284,7 +293,7 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
     const uint32_t plane = blockIdx.x / blocks, words = b.used ? b.values / 32 : 0;
     const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
     const uint16_t *samples = b.samples + plane * b.plane_samples;
-    seen_values seen = {0, 0};
+    seen_values seen = {65535, 0};
     clear_seen(used, words);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
@@ -295,8 +304,9 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
         uint32_t value[GROUP];
         unpack_group(*reinterpret_cast<const uint4 *>(samples + (size_t)group * GROUP), value);
 #pragma unroll
-        for (uint32_t i = 0; i < GROUP; i++)
-            if (column + i < b.image.columns) see_value(seen, used, words > 0, value[i]);
+        for (uint32_t i = 1; i < GROUP; i++)
+            if (column + i >= b.image.columns) value[i] = value[0]; /* what pads a row counts for nothing */
+        see_group(seen, used, words > 0, value);
     }
     publish_seen(b, plane, seen, used, words);
 }
@@ -396,9 +406,12 @@ static size_t seen_bytes(const struct tsr_cuda_batch *batch)
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
-    const bool ranges = batch->components < 3;
-    return tsr_launch(batch->image.bits_allocated == 8 ? k_split<uint8_t> : k_split<uint16_t>, batch->planes * blocks,
-                      THREADS, seen_bytes(batch), stream, *batch, blocks, ranges);
+    const tsr_image &image = batch->image;
+    const bool ranges = batch->components < 3, is_plain = image.bits_allocated == image.bits_stored && !image.is_signed;
+    void (*const kernel)(tsr_cuda_batch, unsigned, bool) =
+        image.bits_allocated == 8 ? (is_plain ? k_split<uint8_t, true> : k_split<uint8_t, false>)
+                                  : (is_plain ? k_split<uint16_t, true> : k_split<uint16_t, false>);
+    return tsr_launch(kernel, batch->planes * blocks, THREADS, seen_bytes(batch), stream, *batch, blocks, ranges);
 }
 
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)

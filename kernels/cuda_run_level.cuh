@@ -7,9 +7,9 @@
 
 #include "../entropy/run_level.h"
 
-/* Calls take(place, start) for each level after the first that is not 0, in order: its place in the scan, and where its run
- * of zeros starts. mask: bit p is set where the level at place p is not 0. Returns where the zeros behind the last one
- * start: TSR_BLOCK_SAMPLES if there are none, else an end of block follows. */
+/* Calls take(place, start) for each level after the first that is not 0, in order: its place in the scan, and where its
+ * run of zeros starts. mask: bit p is set where the level at place p is not 0. Returns where the zeros behind the last
+ * one start: TSR_BLOCK_SAMPLES if there are none, else an end of block follows. */
 template <typename Take> static __device__ __forceinline__ int tsr_visit_runs(uint32_t mask, Take take)
 {
     int start = 1;

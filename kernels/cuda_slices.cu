@@ -11,7 +11,8 @@
 #include "cuda_run_level.cuh"
 #include "cuda_stages.h"
 
-namespace {
+namespace
+{
 
 enum { THREADS = TSR_SLICE_PLACE_COUNT };
 
@@ -39,8 +40,8 @@ __device__ __forceinline__ int4 load_four(const int16_t *at)
 
 /* Brings the levels of thread's block into shared memory. *energy: sum of their magnitudes but the first one's. */
 template <typename Level>
-__device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned tile, unsigned thread, slice_levels &levels,
-                                            level_block &block, uint32_t *energy)
+__device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned tile, unsigned thread,
+                                            slice_levels &levels, level_block &block, uint32_t *energy)
 {
     const uint32_t plane = tile / b.slices;
     const struct tsr_slice slice = tsr_plane_slice(&b, tile - plane * b.slices);
@@ -74,7 +75,10 @@ template <typename Level> struct cavlc_coder {
     typedef level_block block;
     tsr_cuda_batch b;
 
-    __device__ void prepare(shared &s) const { s.tables.fill(threadIdx.x, THREADS); }
+    __device__ void prepare(shared &s) const
+    {
+        s.tables.fill(threadIdx.x, THREADS);
+    }
 
     __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
     {
@@ -111,7 +115,9 @@ template <typename Level> struct run_level_coder {
     };
     tsr_cuda_batch b;
 
-    __device__ void prepare(shared &) const {}
+    __device__ void prepare(shared &) const
+    {
+    }
 
     __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
     {
@@ -205,8 +211,7 @@ __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_b
     const size_t first = (size_t)plane * b.slices + place.first_slice;
     const uint32_t length = (int)lane < count ? slice_bytes(b, first + lane) : 0u;
     uint32_t bits = 0;
-    for (int i = 0; i < count; i++)
-        bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
+    for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
     if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
     for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
     const size_t coded = (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);

@@ -1,4 +1,5 @@
-/* What the stages of the CUDA engine share: a batch of frames of one image on the device, path T, from rasters to payloads.
+/* What the stages of the CUDA engine share: a batch of frames of one image on the device, path T, from rasters to
+ * payloads.
  *
  * All frames of a batch go through a stage at once, so a stage is a launch or two whatever their number and size. Their
  * planes are one list, frame by frame; the planes' tiles are one list, plane by plane; so are the tiles' slices. Every
@@ -11,14 +12,15 @@
 #include "frame_model.h"
 
 enum {
-    TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,    /* side of a slice */
+    TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,       /* side of a slice */
     TSR_SLICE_PLACE_COUNT = TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS, /* of blocks, 16 row + column */
-    TSR_TILE_SLICES = TSR_TILE_SAMPLES / (TSR_SLICE_SAMPLES * TSR_SLICE_SAMPLES) /* most of a tile as an encoder cuts it */
+    TSR_TILE_SLICES =
+        TSR_TILE_SAMPLES / (TSR_SLICE_SAMPLES * TSR_SLICE_SAMPLES) /* most of a tile as an encoder cuts it */
 };
 
-/* Planes of so many bits have levels below 2^15: with loss, a coefficient is below 16, 24 or 36 times 2^bits by its norm
- * class and a level that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 * 2^12; without, a coefficient
- * is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
+/* Planes of so many bits have levels below 2^15: with loss, a coefficient is below 16, 24 or 36 times 2^bits by its
+ * norm class and a level that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 * 2^12; without, a
+ * coefficient is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
 enum { TSR_NARROW_BITS = 12 };
 
 /* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts. */
@@ -57,13 +59,13 @@ struct tsr_cuda_batch {
     uint32_t frames, components;
     uint32_t planes; /* frames * components */
     int32_t tile_width, tile_height;
-    uint32_t tiles_across, tiles; /* of a plane */
-    uint32_t slice_columns, slice_rows, slices; /* of a plane */
+    uint32_t tiles_across, tiles;                 /* of a plane */
+    uint32_t slice_columns, slice_rows, slices;   /* of a plane */
     uint32_t tile_slice_columns, tile_slice_rows; /* of a tile that is not the last of its row or column */
-    uint32_t pitch;       /* of a plane's rows: a multiple of 8 */
-    size_t plane_samples; /* pitch * rows */
-    uint32_t values;      /* of planes: 2^bits of the widest one, at least 32 */
-    bool narrow;          /* levels are int16_t, else int32_t */
+    uint32_t pitch;                               /* of a plane's rows: a multiple of 8 */
+    size_t plane_samples;                         /* pitch * rows */
+    uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
+    bool narrow;                                  /* levels are int16_t, else int32_t */
     int32_t qp_index;
     size_t frame_bytes;   /* from raster to raster */
     size_t cleared_bytes; /* from cleared on, all that has to be zero before the first stage */
@@ -97,8 +99,8 @@ TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_
 
 /* A tile of a plane in the flat lists. */
 struct tsr_tile_place {
-    struct tsr_tile tile;   /* first and stride in the plane's samples as they lie on the device */
-    uint32_t first_slice;   /* within the plane */
+    struct tsr_tile tile; /* first and stride in the plane's samples as they lie on the device */
+    uint32_t first_slice; /* within the plane */
     uint32_t slice_columns, slice_rows;
 };
 
@@ -110,8 +112,7 @@ TSR_HD struct tsr_tile_place tsr_tile_place(const struct tsr_cuda_batch *b, uint
     if (place.slice_columns > b->tile_slice_columns) place.slice_columns = b->tile_slice_columns;
     place.slice_rows = b->slice_rows - y * b->tile_slice_rows;
     if (place.slice_rows > b->tile_slice_rows) place.slice_rows = b->tile_slice_rows;
-    place.first_slice =
-        y * b->tile_slice_rows * b->slice_columns + place.slice_rows * x * b->tile_slice_columns;
+    place.first_slice = y * b->tile_slice_rows * b->slice_columns + place.slice_rows * x * b->tile_slice_columns;
     place.tile.width = tsr_min(b->tile_width, (int32_t)b->image.columns - (int32_t)x * b->tile_width);
     place.tile.height = tsr_min(b->tile_height, (int32_t)b->image.rows - (int32_t)y * b->tile_height);
     place.tile.first = (size_t)y * (size_t)b->tile_height * b->pitch + (size_t)x * (size_t)b->tile_width;
@@ -155,8 +156,8 @@ TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 extern "C" {
 #endif
 
-/* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they take.
- * d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
+/* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they
+ * take. d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
 size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
                         uint32_t frames, const uint8_t *d_rasters, void *d_base);
 /* All stages, in their order. */

@@ -1,17 +1,19 @@
 /* Training on the device: a plane's counts to its code tables, the same as tsr_merge_contexts, tsr_huffman_lengths and
  * tsr_huffman_codewords make, by many threads.
  *
- *   merging   a block of threads an alphabet of a plane. Costs are exact integer sums, so the lanes of a warp share one
- *             pair of cells; the gains of all pairs within the window are kept by pair, and after each merge the 24 that
- *             are new are worked out by as many warps at once. Symbols that no cell uses are squeezed out first. What the
- *             definition decides by order (the first of equal gains) is decided by the least of (gain, place).
- *   lengths   a warp a table. Package-merge (Larmore and Hirschberg 1990), each level's merge by each item's rank: its own
- *             place and, by binary search, how many of the other list stand before it. */
+ * Merging: a block of threads an alphabet of a plane. Costs are exact integer sums, so the lanes of a warp share one
+ * pair of cells; the gains of all pairs within the window are kept by pair, and after each merge the 24 that are new
+ * are worked out by as many warps at once. Symbols that no cell uses are squeezed out first. What the definition
+ * decides by order, the first of equal gains, is decided by the least of (gain, place).
+ *
+ * Lengths: a warp a table. Package-merge (Larmore and Hirschberg 1990), each level's merge by each item's rank: its own
+ * place and, by binary search, how many of the other list stand before it. */
 #include "device.cuh"
 
 #include "cuda_stages.h"
 
-namespace {
+namespace
+{
 
 /* ---- Merging -------------------------------------------------------------------------------------------- */
 
@@ -31,9 +33,9 @@ struct merge_memory {
     int64_t least[MERGE_WARPS];
     uint32_t counts[MERGE_ROOM];
     uint32_t symbols_used[SYMBOL_WORDS];
-    uint32_t joined[SYMBOL_WORDS]; /* bit i: column i's symbol is the one after column i - 1's */
+    uint32_t joined[SYMBOL_WORDS];      /* bit i: column i's symbol is the one after column i - 1's */
     uint16_t symbol_of[TSR_AC_SYMBOLS]; /* by column */
-    uint8_t alive[MERGE_CELLS];    /* cells that are tables now, in order */
+    uint8_t alive[MERGE_CELLS];         /* cells that are tables now, in order */
     uint8_t table_of[MERGE_CELLS];
 };
 
@@ -124,8 +126,8 @@ __device__ __forceinline__ merge_counts squeeze(merge_memory &m, uint32_t *count
     return out;
 }
 
-/* Candidate of this thread, as the definition numbers them: place among the living and distance; a key that orders by gain,
- * then by that number. Gains are below 2^27 * 12 * 4096 < 2^43 in magnitude. */
+/* Candidate of this thread, as the definition numbers them: place among the living and distance; a key that orders by
+ * gain, then by that number. Gains are below 2^27 * 12 * 4096 < 2^43 in magnitude. */
 __device__ __forceinline__ int64_t candidate(const merge_memory &m, int living, unsigned thread)
 {
     const int place = (int)thread / TSR_MERGE_WINDOW, other = place + 1 + (int)thread % TSR_MERGE_WINDOW;
@@ -233,8 +235,8 @@ __device__ __forceinline__ int merge_cells(merge_memory &m, uint32_t *counts, in
     return living;
 }
 
-__global__ void __launch_bounds__(MERGE_THREADS) k_merge(uint32_t *counts, const tsr_plane_state *planes,
-                                                         tsr_coefficient_model *models)
+__global__ void __launch_bounds__(MERGE_THREADS)
+    k_merge(uint32_t *counts, const tsr_plane_state *planes, tsr_coefficient_model *models)
 {
     TSR_DYNAMIC_SHARED(memory);
     merge_memory &m = *reinterpret_cast<merge_memory *>(memory);
@@ -268,7 +270,7 @@ struct code_memory {
     uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a level's order */
     uint16_t order[TSR_AC_SYMBOLS];                /* the leaves' symbols */
     uint16_t used[TSR_AC_SYMBOLS];
-    uint8_t length[TSR_AC_SYMBOLS];                /* by leaf */
+    uint8_t length[TSR_AC_SYMBOLS]; /* by leaf */
 };
 
 /* Entries of list[0 .. count-1], rising, that are below limit, or, with equal set, not above it. */
@@ -327,7 +329,8 @@ __device__ __forceinline__ void merge_levels(code_memory &m, int used, unsigned 
             now[at] = m.leaf[i];
             atomicOr(&m.is_leaf[level][at / TSR_WARP], 1u << at % TSR_WARP);
         }
-        for (int p = (int)lane; p < pairs; p += TSR_WARP) now[p + entries_below(m.leaf, used, before[p], true)] = before[p];
+        for (int p = (int)lane; p < pairs; p += TSR_WARP)
+            now[p + entries_below(m.leaf, used, before[p], true)] = before[p];
         size = used + pairs;
         __syncwarp();
     }
@@ -352,8 +355,8 @@ __device__ __forceinline__ void take_lengths(code_memory &m, int used, unsigned 
 
 /* Canonical codewords: tsr_huffman_codewords, packed; those of unused symbols are 0 already. Lane n keeps the next
  * codeword of length n. */
-__device__ __forceinline__ void assign_codewords(const code_memory &m, const uint8_t *lengths, int used, uint16_t *codes,
-                                                 unsigned lane)
+__device__ __forceinline__ void assign_codewords(const code_memory &m, const uint8_t *lengths, int used,
+                                                 uint16_t *codes, unsigned lane)
 {
     uint32_t count = 0;
     for (int first = 0; first < used; first += TSR_WARP) {
@@ -381,8 +384,8 @@ __device__ __forceinline__ void assign_codewords(const code_memory &m, const uin
     }
 }
 
-__global__ void __launch_bounds__(CODE_WARPS * TSR_WARP) k_codes(const uint32_t *counts, const tsr_plane_state *planes,
-                                                                 tsr_coefficient_model *models, tsr_packed_codes *codes)
+__global__ void __launch_bounds__(CODE_WARPS *TSR_WARP) k_codes(const uint32_t *counts, const tsr_plane_state *planes,
+                                                                tsr_coefficient_model *models, tsr_packed_codes *codes)
 {
     __shared__ code_memory memory[CODE_WARPS];
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
@@ -419,7 +422,8 @@ int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, ui
                    struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream)
 {
     TSR_CUDA_TRY(cudaFuncSetAttribute(k_merge, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(merge_memory)));
-    TSR_CUDA_TRY(tsr_launch(k_merge, 2 * planes, MERGE_THREADS, sizeof(merge_memory), stream, d_counts, d_plane, d_model));
+    TSR_CUDA_TRY(
+        tsr_launch(k_merge, 2 * planes, MERGE_THREADS, sizeof(merge_memory), stream, d_counts, d_plane, d_model));
     return tsr_launch(k_codes, planes * (CODE_TABLES / CODE_WARPS), CODE_WARPS * TSR_WARP, 0, stream, d_counts, d_plane,
                       d_model, d_codes);
 }

@@ -136,6 +136,32 @@ template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
     return value;
 }
 
+/* 32 bits have an instruction for it, from sm_80 on. */
+template <> __device__ __forceinline__ uint32_t tsr_warp_sum<uint32_t>(uint32_t value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(TSR_FULL_WARP, value);
+#else
+#pragma unroll
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
+    return value;
+#endif
+}
+
+static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(TSR_FULL_WARP, value);
+#else
+#pragma unroll
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) {
+        const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
+        value = value < other ? other : value;
+    }
+    return value;
+#endif
+}
+
 /* Exclusive sum over THREADS threads (a multiple of 32) of a one-dimensional block; *total receives the sum of all.
  * sums: shared, THREADS / 32 values. One barrier inside; the caller puts another before it uses sums again. */
 template <unsigned THREADS, typename T>

@@ -50,61 +50,67 @@ static __device__ __forceinline__ void tsr_publish_sum(tsr_look_back state, unsi
     tsr_store_relaxed(&state.tiles[tile].sum, TSR_KNOWN | sum);
 }
 
+enum { TSR_LOOKS = 4 /* tiles that a lane looks at in one round */ };
+
 /* How tiles add up: a sum of bits, the scan's usual operator. Another operator has the same three functions; zero must
- * be its neutral element, and 63 bits must hold its values. */
+ * be its neutral element, order must not matter, and 63 bits must hold its values. */
 template <int BITS> struct tsr_add_bits {
     static __device__ __forceinline__ uint64_t value(uint64_t sum) /* what of a published sum counts */
     {
         return sum & (((uint64_t)1 << BITS) - 1u);
     }
-    static __device__ __forceinline__ uint64_t both(uint64_t earlier, uint64_t later)
+    static __device__ __forceinline__ uint64_t both(uint64_t a, uint64_t b)
     {
-        return earlier + later;
+        return a + b;
     }
-    static __device__ __forceinline__ uint64_t warp(uint64_t value) /* of all lanes, in any order */
+    static __device__ __forceinline__ uint64_t sums(uint64_t value) /* of all lanes, TSR_LOOKS sums in each */
     {
-        return tsr_warp_sum(value);
+        static_assert(TSR_LOOKS * TSR_WARP == 1 << 7, "a round of sums has 7 bits more");
+        return BITS + 7 <= 32 ? (uint64_t)tsr_warp_sum((uint32_t)value) : tsr_warp_sum(value);
     }
 };
 
 /* All 32 lanes of one warp call it, after tsr_publish_sum. Returns what all tiles before this one add up to, and
- * publishes it with own added (own: this tile's, Add::value() of what it has published). */
+ * publishes it with own added (own: this tile's, Add::value() of what it has published).
+ *
+ * A round's time is that of all tiles behind it as well, so it is kept short: loads fly together, and one sum over
+ * the warp ends it, whatever the number of windows of 32 tiles that count. */
 template <typename Add>
 static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state, unsigned tile, uint64_t own)
 {
-    enum { EACH = 4 }; /* tiles a lane looks at in one round: their loads fly together */
     const unsigned lane = threadIdx.x % TSR_WARP;
     uint64_t before = 0;
-    for (int64_t last = (int64_t)tile - 1; last >= 0;) {
-        uint64_t sum[EACH], prefix[EACH];
+    bool found = tile == 0;
+    for (int64_t last = (int64_t)tile - 1; !found;) {
+        uint64_t sum[TSR_LOOKS], prefix[TSR_LOOKS];
 #pragma unroll
-        for (int k = 0; k < EACH; k++) {
+        for (int k = 0; k < TSR_LOOKS; k++) {
             const int64_t at = last - lane - (int64_t)TSR_WARP * k;
             sum[k] = 0;
             prefix[k] = TSR_KNOWN; /* before the first tile: nothing */
-            if (at >= 0) {
-                tsr_load_relaxed_pair(&state.tiles[at].sum, &sum[k], &prefix[k]);
-            }
+            if (at >= 0) tsr_load_relaxed_pair(&state.tiles[at].sum, &sum[k], &prefix[k]);
         }
-        bool found = false, waits = false;
+        uint64_t mine = 0, base = 0; /* sums of tiles, and the prefix that they stand on: one lane has it */
+        unsigned base_lane = 0;
+        bool whole = true; /* the windows so far */
 #pragma unroll
-        for (int k = 0; k < EACH; k++) {
-            if (found || waits) continue; /* the same in all lanes */
+        for (int k = 0; k < TSR_LOOKS; k++) {
             const unsigned known = __ballot_sync(TSR_FULL_WARP, (prefix[k] & TSR_KNOWN) != 0);
-            const unsigned summed = __ballot_sync(TSR_FULL_WARP, (sum[k] & TSR_KNOWN) != 0) | known;
-            const unsigned nearest = known ? (unsigned)__ffs((int)known) - 1u : TSR_WARP; /* lane of the nearest prefix */
-            const unsigned needed = nearest < TSR_WARP ? (1u << nearest) - 1u : TSR_FULL_WARP;
-            if ((summed & needed) != needed) { /* some tile nearer than that has not said its sum: look again */
-                waits = true;
-                continue;
-            }
-            const uint64_t mine = lane < nearest ? Add::value(sum[k]) : lane == nearest ? prefix[k] & ~TSR_KNOWN : 0u;
-            before = Add::both(Add::warp(mine), before);
-            found = nearest < TSR_WARP;
+            const unsigned summed = __ballot_sync(TSR_FULL_WARP, (sum[k] & TSR_KNOWN) != 0);
+            const unsigned nearest = known & (0u - known), nearer = nearest - 1u; /* all ones if none is known */
+            whole = whole && !found && (nearer & ~summed) == 0; /* else a nearer tile has not said its sum yet */
+            if (!whole) continue;
+            if (nearer >> lane & 1u) mine = Add::both(mine, Add::value(sum[k]));
+            found = nearest != 0;
+            if (found) base_lane = 31u - (unsigned)__clz((int)nearest);
+            if (found) base = prefix[k] & ~TSR_KNOWN;
             last -= TSR_WARP;
         }
-        if (found) break;
-        if (waits) tsr_wait_a_little();
+        before = Add::both(before, Add::sums(mine));
+        if (found)
+            before = Add::both(before, __shfl_sync(TSR_FULL_WARP, base, (int)base_lane));
+        else
+            tsr_wait_a_little();
     }
     if (lane == 0) tsr_store_relaxed(&state.tiles[tile].prefix, TSR_KNOWN | Add::both(before, own));
     return before;

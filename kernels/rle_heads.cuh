@@ -25,29 +25,6 @@ static __device__ __forceinline__ uint32_t tsr_last_head_of(uint64_t packed)
     return (uint32_t)(packed & TSR_POSITION_MASK);
 }
 
-static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(TSR_FULL_WARP, value);
-#else
-#pragma unroll
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) {
-        const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
-        value = value < other ? other : value;
-    }
-    return value;
-#endif
-}
-
-static __device__ __forceinline__ uint32_t tsr_warp_sum_32(uint32_t value)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(TSR_FULL_WARP, value);
-#else
-    return tsr_warp_sum(value);
-#endif
-}
-
 /* The operator of a scan over stretches, for tsr_look_back_by. */
 struct tsr_add_heads {
     static __device__ __forceinline__ uint64_t value(uint64_t sum)
@@ -59,9 +36,9 @@ struct tsr_add_heads {
         const uint32_t last_a = tsr_last_head_of(a), last_b = tsr_last_head_of(b);
         return tsr_pack_heads(tsr_heads_of(a) + tsr_heads_of(b), last_a < last_b ? last_b : last_a);
     }
-    static __device__ __forceinline__ uint64_t warp(uint64_t value)
+    static __device__ __forceinline__ uint64_t sums(uint64_t value)
     {
-        return tsr_pack_heads(tsr_warp_sum_32(tsr_heads_of(value)), tsr_warp_max(tsr_last_head_of(value)));
+        return tsr_pack_heads(tsr_warp_sum(tsr_heads_of(value)), tsr_warp_max(tsr_last_head_of(value)));
     }
 };
 

@@ -177,7 +177,7 @@ extern "C" const struct tsr_kernel_row tsr_vle_cuvle = {"CUVLE",
                                                         "Fuentes-Alventosa et al. 2014",
                                                         1,
                                                         sizeof shapes / sizeof shapes[0],
-                                                        4,
+                                                        5,
                                                         policy_name,
                                                         workspace_bytes,
                                                         {{"fill", fill}, {"encode", encode}, {nullptr, nullptr}}};

@@ -24,15 +24,6 @@ static __device__ __forceinline__ uint32_t left_aligned(uint32_t bits, uint32_t 
     return length == 0 ? 0u : bits << (32u - length);
 }
 
-static __device__ __forceinline__ uint32_t warp_sum(uint32_t value)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(TSR_FULL_WARP, value);
-#else
-    return tsr_warp_sum(value);
-#endif
-}
-
 /* A string growing at its end. put's code is left-aligned, junk may follow it; length 0..32. completed is called with
  * each word that gets its last bit, in order. */
 struct bit_tail {

@@ -3,8 +3,8 @@
  * Persistent blocks take tiles of WORKERS x 32 symbols in order. A worker thread looks its 32 symbols up and keeps
  * their codes in registers, joined by fours; after a scan over the block it appends them to a copy of the tile's string
  * in shared memory, while one more warp, the scout, publishes the tile's length and looks back for the tile's place
- * (look_back.cuh). Then all copy words of the output out, coalesced, shifted by the place mod 32, and the next tile's
- * symbols are on their way meanwhile.
+ * (look_back.cuh). A turn later the workers copy the words of the output out, coalesced, shifted by the place mod 32,
+ * and the next tile's symbols are on their way meanwhile.
  *
  * No word is written by two: a thread begins with the last 32 bits of the thread before it, a tile with those of the
  * tile before it, which ride in the word that publishes its length. 32 symbols of at least one bit always have them. So
@@ -241,9 +241,9 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
         }
         __syncthreads();
         const uint32_t others = lane < WARPS ? told.length[lane] : 0u;
-        const uint32_t length = vle::warp_sum(others);
+        const uint32_t length = tsr_warp_sum(others);
         if (worker) {
-            const uint32_t begin_bit = vle::warp_sum(lane < warp ? others : 0u) + inclusive - s.length;
+            const uint32_t begin_bit = tsr_warp_sum(lane < warp ? others : 0u) + inclusive - s.length;
             uint32_t tail = __shfl_up_sync(TSR_FULL_WARP, s.tail, 1);
             if (lane == 0) tail = warp == 0 ? 0u : told.tail[warp - 1];
             vle::bit_tail end = {tail, begin_bit};
@@ -317,7 +317,7 @@ static bool is_short(const tsr_vle_job *job)
     return job->longest <= vle::SHORT_LIMIT;
 }
 
-static int fits(size_t shared_bytes, bool *does)
+static cudaError_t fits(size_t shared_bytes, bool *does)
 {
     enum { STATIC_BYTES = 512 }; /* at most, beside them */
     int device = 0, limit = 0;

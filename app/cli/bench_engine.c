@@ -29,11 +29,12 @@ struct engine_run {
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
+/* Payloads as the CUDA engine lays them in device memory: each begins at a multiple of 16. */
 static uint64_t tile_bytes(const struct tsr_coded_frame *frame)
 {
     uint64_t bytes = 0;
     for (uint32_t t = 0; t < frame->tiles; t++)
-        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
+        for (int i = 1; i < frame->tile[t].segments; i++) bytes += (frame->tile[t].segment[i].size + 15) / 16 * 16;
     return bytes;
 }
 

@@ -1,4 +1,5 @@
-/* The CUDA engine against the CPU engine and its functions: stage by stage, the training on random counts, whole frames. */
+/* The CUDA engine against the CPU engine and its functions: stage by stage, the training on random counts, whole
+ * frames. */
 #include "device.h"
 
 #include <pthread.h>
@@ -44,7 +45,8 @@ static void *copy_of(const void *device, size_t bytes)
 }
 
 /* Levels of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
-static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, uint32_t plane, uint32_t tile, int32_t *out)
+static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, uint32_t plane, uint32_t tile,
+                          int32_t *out)
 {
     const struct tsr_tile_place place = tsr_tile_place(b, tile);
     const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, TSR_SLICE_BLOCKS);
@@ -54,7 +56,8 @@ static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, ui
                 place.first_slice + (uint32_t)(row / 16) * place.slice_columns + (uint32_t)(column / 16);
             for (uint32_t i = 0; i < 16; i++) {
                 const size_t at = tsr_level_place((size_t)plane * b->slices + slice, i / 4,
-                                                  (uint32_t)(16 * (row % 16) + column % 16)) + i % 4;
+                                                  (uint32_t)(16 * (row % 16) + column % 16)) +
+                                  i % 4;
                 out[i] = b->narrow ? ((const int16_t *)levels)[at] : ((const int32_t *)levels)[at];
             }
         }
@@ -73,7 +76,8 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     must_cuda(cudaDeviceSynchronize());
 
     uint16_t *samples = copy_of(b.samples, b.planes * b.plane_samples * sizeof(uint16_t));
-    void *levels = copy_of(b.levels, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    void *levels =
+        copy_of(b.levels, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     struct tsr_frame_state *frame = copy_of(b.frame, frames * sizeof *frame);
     struct tsr_plane_state *state = copy_of(b.plane, b.planes * sizeof *state);
     struct tsr_coefficient_model *models = b.model ? copy_of(b.model, b.planes * sizeof *models) : NULL;
@@ -128,8 +132,8 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
                     continue;
                 }
                 const struct tsr_tile tile = tsr_tile_at(image, model, t);
-                const size_t places = tsr_tile_levels(tile.width, tile.height), raw =
-                    tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+                const size_t places = tsr_tile_levels(tile.width, tile.height),
+                             raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
                 int32_t *expected = must(malloc(places * sizeof *expected));
                 int32_t *found = must(malloc(places * sizeof *found));
                 tsr_blocks_forward(planes[c], tile, blocks, expected);
@@ -212,8 +216,12 @@ static void fill_counts(struct rng *r, int kind, struct tsr_block_counts *counts
         if (kind % 4 == 1 && rng_below(r, 3)) continue;
         const uint32_t used = kind % 3 == 0 ? (uint32_t)symbols : 1 + rng_below(r, kind % 3 == 1 ? 12 : 100);
         for (uint32_t i = 0; i < used; i++) {
-            const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)(symbols < 60 ? symbols : 60)) * (uint32_t)(symbols / 60);
-            row[symbol] = kind % 5 == 0 ? 1 : kind % 5 == 1 ? rng_below(r, 4) : kind % 5 == 2 ? rng_width(r, 17) : rng_width(r, 9);
+            const uint32_t symbol =
+                kind % 3 == 0 ? i : rng_below(r, (uint32_t)(symbols < 60 ? symbols : 60)) * (uint32_t)(symbols / 60);
+            row[symbol] = kind % 5 == 0   ? 1
+                          : kind % 5 == 1 ? rng_below(r, 4)
+                          : kind % 5 == 2 ? rng_width(r, 17)
+                                          : rng_width(r, 9);
         }
     }
     if (kind == 7) memset(counts, 0, sizeof *counts);
@@ -251,7 +259,8 @@ TEST(training)
     struct device_buffer d_models = device_buffer(PLANES * sizeof(struct tsr_coefficient_model));
     struct device_buffer d_codes = device_buffer(PLANES * sizeof(struct tsr_packed_codes));
     must_cuda(tsr_cuda_train((uint32_t *)d_counts.bytes, (struct tsr_plane_state *)d_states.bytes, PLANES,
-                             (struct tsr_coefficient_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes, 0));
+                             (struct tsr_coefficient_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes,
+                             0));
     must_cuda(cudaDeviceSynchronize());
     struct tsr_coefficient_model *models = copy_of(d_models.bytes, d_models.size);
     struct tsr_packed_codes *codes = copy_of(d_codes.bytes, d_codes.size);
@@ -411,11 +420,35 @@ TEST(colours_and_ranges)
     }
     struct tsr_image image = plain_image(130, 140, 1, 16); /* every 37th value, smooth: packing pays */
     uint16_t *raster = must(malloc(raster_bytes(&image)));
-    for (uint32_t i = 0; i < 130 * 140; i++) raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
+    for (uint32_t i = 0; i < 130 * 140; i++)
+        raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
     const struct tsr_coding coding = {TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN, false, 0};
     assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     check_stages(&image, &coding, (uint8_t *)raster, 1);
     free(raster);
+}
+
+/* The rows that a choice looks at, every fourth from the second on and the one above each, say the opposite of the
+ * rest. */
+TEST(rows_that_choices_see)
+{
+    struct rng r = {410};
+    const struct tsr_coding coding = {TSR_PATH_TRANSFORM, TSR_CODER_CAVLC, false, 0};
+    const struct tsr_image gray = plain_image(260, 260, 1, 16), colour = plain_image(260, 260, 3, 8);
+    for (uint32_t seen = 0; seen < 2; seen++) {
+        uint16_t *words = must(malloc(raster_bytes(&gray)));
+        uint8_t *bytes = must(malloc(raster_bytes(&colour)));
+        for (uint32_t i = 0; i < 260 * 260; i++) {
+            const bool is_even = (i / 260 % 4 < 2) == (seen == 1);
+            const uint8_t level = (uint8_t)rng_next(&r);
+            words[i] = (uint16_t)(is_even ? 0 : 64 * rng_below(&r, 200));
+            for (uint32_t c = 0; c < 3; c++) bytes[3 * i + c] = is_even ? level : (uint8_t)rng_next(&r);
+        }
+        assert_int_equal(check_frames(&gray, &coding, (uint8_t *)words, 1), 1);
+        assert_int_equal(check_frames(&colour, &coding, bytes, 1), 1);
+        free(bytes);
+        free(words);
+    }
 }
 
 /* Frames on the device: as many bytes of payloads as the engine brings back, each tile's filled up to 16. */
@@ -497,10 +530,15 @@ TEST(what_the_gpu_does_not_do)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(training),        cmocka_unit_test(stages),
-                                       cmocka_unit_test(random_frames),   cmocka_unit_test(smallest_frames),
-                                       cmocka_unit_test(shapes_of_frames), cmocka_unit_test(colours_and_ranges),
-                                       cmocka_unit_test(resident),        cmocka_unit_test(threads),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(training),
+                                       cmocka_unit_test(stages),
+                                       cmocka_unit_test(random_frames),
+                                       cmocka_unit_test(smallest_frames),
+                                       cmocka_unit_test(shapes_of_frames),
+                                       cmocka_unit_test(colours_and_ranges),
+                                       cmocka_unit_test(rows_that_choices_see),
+                                       cmocka_unit_test(resident),
+                                       cmocka_unit_test(threads),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
