@@ -138,6 +138,7 @@ template <typename Coder, unsigned THREADS> struct frame_shared {
     alignas(16) uint32_t sums[32];
     uint64_t start[2]; /* of a tile's string, in bits */
     uint32_t tile, coded_tile[2], coded_bits[2];
+    unsigned long long handed[2]; /* the same, to the look-back warp: tile << 32 | bits */
     barriers meet;
     alignas(16) typename Coder::shared coder;
 };
@@ -313,13 +314,19 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, TSR_RESIDENT(THREAD
             if (thread == 0) {
                 s.coded_tile[turn] = place.tile;
                 s.coded_bits[turn] = place.bits;
+                atomicExch(&s.handed[turn], (unsigned long long)place.tile << 32 | place.bits);
             }
         }
         /* A tile is coded, and the place of the one before is known. Both roles come here, to one barrier. */
         __syncthreads();
         if (!codes) {
-            place.tile = s.coded_tile[turn];
-            place.bits = s.coded_bits[turn];
+            /* Read by an atomic, as it was written: racecheck counts barriers by warp, and the coding warps' own ones
+             * make it take plain accesses for a race. */
+            unsigned long long handed = 0;
+            if (thread == THREADS) handed = atomicOr(&s.handed[turn], 0ull);
+            handed = __shfl_sync(TSR_FULL_WARP, handed, 0);
+            place.tile = (uint32_t)(handed >> 32);
+            place.bits = (uint32_t)handed;
             if (place.tile >= string.tiles) return;
             const uint64_t before = tsr_look_back_sum<TSR_TILE_BITS>(state, place.tile, place.bits);
             if (thread == THREADS) s.start[turn] = before;

@@ -312,4 +312,4 @@ static int encode(const void *job, int policy)
 }
 
 extern const tsr_kernel_row tsr_rle_single_pass = {
-    "Tessera", "single pass, decoupled look-back", 1, ENCODERS, 1, policy_name, workspace_bytes, {{"encode", encode}}};
+    "Tessera", "single pass, decoupled look-back", 1, ENCODERS, 4, policy_name, workspace_bytes, {{"encode", encode}}};

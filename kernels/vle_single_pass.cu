@@ -166,22 +166,11 @@ template <unsigned WORKERS>
 static __device__ __forceinline__ void copy_out(const arguments &a, const uint32_t *stage, uint64_t place,
                                                 uint32_t length, bool last)
 {
-    enum { EACH = 4 }; /* words a thread loads before it stores them */
     const unsigned shift = (unsigned)(place & 31u), words = (shift + length + (last ? 31u : 0u)) / 32u;
-    const uint32_t *from = stage + threadIdx.x;
-    uint32_t *to = a.out + (place >> 5) + threadIdx.x;
-    for (unsigned i = threadIdx.x; i < words; i += EACH * WORKERS) {
-        uint32_t word[EACH];
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (i + k * WORKERS < words)
-                word[k] = __funnelshift_r(from[k * WORKERS], from[(int)(k * WORKERS) - 1], shift);
-#pragma unroll
-        for (int k = 0; k < EACH; k++)
-            if (i + k * WORKERS < words) to[k * WORKERS] = tsr_big_endian(word[k]);
-        from += EACH * WORKERS;
-        to += EACH * WORKERS;
-    }
+    uint32_t *out = a.out + (place >> 5);
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < words; i += WORKERS)
+        out[i] = tsr_big_endian(__funnelshift_r(stage[i], stage[(int)i - 1], shift));
 }
 
 /* A block takes tile after tile. Between the two barriers of a turn the workers append their codes to the staged

@@ -18,6 +18,17 @@ static inline bool has_device(void)
     return false;
 }
 
+/* Few and small cases: emulated, and with TSR_TEST_SMALL in the environment, for the sanitizer, under which spinning
+ * kernels crawl. */
+static inline bool small_only(void)
+{
+#if defined(TSR_CUDA_EMULATED)
+    return true;
+#else
+    return getenv("TSR_TEST_SMALL") != NULL;
+#endif
+}
+
 #define must_cuda(call)                                                                       \
     do {                                                                                      \
         const cudaError_t error_ = (cudaError_t)(call);                                       \

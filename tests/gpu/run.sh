@@ -8,8 +8,10 @@
 #   BUILD                folder of the build                      build-gpu
 #   TESSERA_COMMIT       what is being tested                     git describe
 #   TSR_BENCH_FILES      images or Y4M to benchmark on as well    none
-#   TSR_BENCH_FAMILIES   what to benchmark                        limits vle rle cavlc
+#   TSR_BENCH_FAMILIES   what to benchmark                        limits vle rle cavlc engine
+#   TSR_SAME_FILES       folders whose files both engines encode  a generated set
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
+#   TSR_SANITIZE_JOBS    how many of them at once                 8
 #   TSR_SANITIZERS       tools of compute-sanitizer               memcheck racecheck initcheck synccheck
 # Libraries in .deps (include/, lib/, pkgconfig/) are used where the system has none.
 set -eu
@@ -64,11 +66,21 @@ run_build()
     [ $status -eq 0 ] || exit 1
 }
 
-# A test that was skipped has shown nothing.
+# Whole files of both engines, too. A test that was skipped has shown nothing.
 run_equal()
 {
     status=0
-    ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --timeout 400 >"$out/equal.log" 2>&1 || status=$?
+    folders=${TSR_SAME_FILES:-}
+    if [ -z "$folders" ]; then
+        folders=$build/testdata-set
+        rm -rf "$folders"
+        "$build/bin/tessera_testdata" "$folders" >/dev/null || status=1
+    fi
+    for folder in $folders; do
+        sh tests/gpu/same_files.sh "$build/bin/tessera" "$folder" >>"$out/same_files.txt" 2>&1 || status=1
+        tail -n 1 "$out/same_files.txt"
+    done
+    ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --timeout 400 >"$out/equal.log" 2>&1 || status=1
     ! grep -q 'Skipped' "$out/equal.log" || status=1
     [ $status -eq 0 ] || tail -n 60 "$out/equal.log"
     stage_done equal $status "$(grep 'tests passed' "$out/equal.log" | tail -n 1)"
@@ -82,7 +94,7 @@ sanitize_one()
         ! grep -q '^skipped' "$log"
 }
 
-# Four at once: they spend their time on the CPU.
+# Several at once: they spend their time on the CPU.
 run_sanitize()
 {
     clean=0 bad=
@@ -100,7 +112,7 @@ run_sanitize()
             sanitize_one "$tool" "$test" &
             pending="$pending $!:$tool,$(basename "$test")"
             # shellcheck disable=SC2086 # words
-            [ "$(set -- $pending && echo $#)" -lt 4 ] || collect
+            [ "$(set -- $pending && echo $#)" -lt "${TSR_SANITIZE_JOBS:-8}" ] || collect
         done
     done
     collect
@@ -116,7 +128,7 @@ run_sanitize()
 run_bench()
 {
     status=0 names=
-    for family in ${TSR_BENCH_FAMILIES:-limits vle rle cavlc}; do
+    for family in ${TSR_BENCH_FAMILIES:-limits vle rle cavlc engine}; do
         # shellcheck disable=SC2086 # words
         timeout 240 "$build/bin/tessera" bench "$family" ${TSR_BENCH_WORDS:-} --log "$out/bench_$family.json" --plot "$out/bench_$family.svg" \
             >"$out/bench_$family.txt" 2>"$out/bench_$family.err" || status=$?

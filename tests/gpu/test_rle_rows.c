@@ -4,19 +4,8 @@
 
 #include "kernels/rle.h"
 
-/* Emulated, and with TSR_TEST_SMALL in the environment (for the sanitizer, under which spinning kernels crawl), small.
- */
 enum { ROUNDS = 6 };
 static size_t largest = 3000000;
-
-static bool small_only(void)
-{
-#if defined(TSR_CUDA_EMULATED)
-    return true;
-#else
-    return getenv("TSR_TEST_SMALL") != NULL;
-#endif
-}
 
 static const int widths[] = {1, 2, 4};
 
