@@ -110,11 +110,11 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     take(b.frame, base, used, frames);
     take(b.plane, base, used, planes);
     if (!coding->lossy) take(b.used, base, used, planes * (b.values / 32));
-    b.cleared_bytes = used - cleared;
     if (huffman) take(b.model, base, used, planes);
     take(b.payload_offset, base, used, tiles + 1);
     take(b.payload_size, base, used, tiles);
     b.result_bytes = used - results;
+    b.cleared_bytes = used - cleared;
     if (huffman) take(b.codes, base, used, planes);
     return used;
 }

@@ -258,7 +258,7 @@ __device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t p
     }
 }
 
-/* A block a tile of a plane: its payload, by words; up to 3 bytes behind it are spoilt. */
+/* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
 __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b)
 {
     __shared__ uint32_t lengths[TSR_TILE_SLICES];
@@ -270,6 +270,7 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
     const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
     uint32_t *out = reinterpret_cast<uint32_t *>(b.payloads + b.payload_offset[number]);
     const uint32_t words = (size + 3) / 4;
+    if (threadIdx.x < (0u - words) % 4u) out[words + threadIdx.x] = 0;
     if (size == tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height)) {
         for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS)
             out[w] = tsr_big_endian(raw_word(b, plane, state, place.tile, w));
@@ -291,7 +292,8 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
         if (4 * w >= behind) { /* four bytes of the strings, from the two words that hold them */
             const uintptr_t from = reinterpret_cast<uintptr_t>(strings + (4 * w - behind));
             const uint32_t *pair = reinterpret_cast<const uint32_t *>(from & ~(uintptr_t)3);
-            out[w] = __funnelshift_r(pair[0], pair[1], (uint32_t)(from & 3u) * 8u);
+            const bool in_one = size - 4 * w <= 4u - (uint32_t)(from & 3u); /* nothing may lie behind the last string */
+            out[w] = __funnelshift_r(pair[0], in_one ? 0u : pair[1], (uint32_t)(from & 3u) * 8u);
             continue;
         }
         uint32_t four = 0;

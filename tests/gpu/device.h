@@ -18,8 +18,8 @@ static inline bool has_device(void)
     return false;
 }
 
-/* Few and small cases: emulated, and with TSR_TEST_SMALL in the environment, for the sanitizer, under which spinning
- * kernels crawl. */
+/* Few and small cases: emulated, and with TSR_TEST_SMALL=N in the environment, for the sanitizer, under which spinning
+ * kernels crawl; then also only every N-th of them (skip_case). */
 static inline bool small_only(void)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -27,6 +27,13 @@ static inline bool small_only(void)
 #else
     return getenv("TSR_TEST_SMALL") != NULL;
 #endif
+}
+
+static inline bool skip_case(void)
+{
+    static int number;
+    const char *const step = getenv("TSR_TEST_SMALL");
+    return step && atoi(step) > 1 && number++ % atoi(step) != 0;
 }
 
 #define must_cuda(call)                                                                       \

@@ -90,7 +90,12 @@ run_equal()
 sanitize_one()
 {
     log=$out/sanitize_$1_$(basename "$2").log
-    TSR_TEST_SMALL=1 timeout "${TSR_SANITIZE_SECONDS:-90}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
+    case $1 in
+    racecheck) step=8 ;; # by far the slowest
+    memcheck) step=3 ;;
+    *) step=1 ;;
+    esac
+    TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-120}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
         ! grep -q '^skipped' "$log"
 }
 

@@ -67,6 +67,7 @@ static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, ui
 static void check_stages(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
                          uint32_t frames)
 {
+    if (skip_case()) return;
     struct tsr_cuda_batch b;
     const size_t frame_bytes = raster_bytes(image), count = (size_t)image->columns * image->rows;
     struct device_buffer arena = device_buffer(tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL));
@@ -344,6 +345,7 @@ static uint32_t check_frames(const struct tsr_image *image, const struct tsr_cod
 /* One content in all four codings, and by path P. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
+    if (skip_case()) return;
     const size_t bytes = raster_bytes(image);
     uint8_t *rasters = must(malloc(frames * bytes));
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);

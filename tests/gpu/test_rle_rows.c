@@ -183,6 +183,7 @@ static void check_decoder(const struct tsr_kernel_row *row, int policy, const st
 
 static void check_all(struct rng *r, size_t count, int width, enum shape shape)
 {
+    if (skip_case()) return;
     uint8_t *in = make_input(r, count, width, shape);
     struct runs expected = encode_on_cpu(in, count, width);
     struct device_buffer d_in = device_copy(in, round_up_16(count * (size_t)width), round_up_16(count * (size_t)width));
