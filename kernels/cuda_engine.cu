@@ -16,122 +16,6 @@ extern "C" {
 #include "cuda_engine.h"
 }
 
-/* ---- The batch ------------------------------------------------------------------------------------------ */
-
-namespace
-{
-
-enum { ARRAY_ALIGN = 256, SPARE_BYTES = 64 /* behind strings and payloads: whole words are read and written */ };
-
-template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t count)
-{
-    array = base ? reinterpret_cast<T *>(base + used) : NULL;
-    used += (count * sizeof(T) + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
-}
-
-/* Everything but the arrays. */
-void shape_batch(tsr_cuda_batch *b, const tsr_image *image, const tsr_coding *coding, uint32_t frames)
-{
-    memset(b, 0, sizeof *b);
-    b->image = *image;
-    b->coding = *coding;
-    b->frames = frames;
-    b->components = image->components;
-    b->planes = frames * image->components;
-    b->qp_index = coding->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
-    b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
-    b->pitch = (image->columns + 7u) / 8u * 8u;
-    b->plane_samples = (size_t)b->pitch * image->rows;
-    const int sample_bits = tsr_sample_bits(image);
-    const int bits = image->components >= 3 ? tsr_chroma_bits(sample_bits) : sample_bits;
-    b->values = 1u << tsr_max(5, bits);
-    b->narrow = bits <= TSR_NARROW_BITS;
-
-    tsr_frame_model cut;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
-    b->tile_width = cut.tile_width;
-    b->tile_height = cut.tile_height;
-    b->tiles_across = tsr_tiles_across(image, &cut);
-    b->tiles = tsr_tile_count(image, &cut);
-    b->slice_columns = (image->columns + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
-    b->slice_rows = (image->rows + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
-    b->slices = b->slice_columns * b->slice_rows;
-    b->tile_slice_columns = ((uint32_t)cut.tile_width + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
-    b->tile_slice_rows = ((uint32_t)cut.tile_height + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
-    assert(b->tile_slice_columns * b->tile_slice_rows <= TSR_TILE_SLICES);
-}
-
-/* Most bytes of a plane's payloads, those of tiles that are stored raw, each aligned. */
-size_t plane_payload_bytes(const tsr_cuda_batch &b)
-{
-    const int bits = tsr_bit_width(b.values - 1);
-    return ((size_t)b.image.columns * b.image.rows * (size_t)bits + 7) / 8 + (size_t)b.tiles * 17;
-}
-
-/* Most bytes of a plane's bit strings; see the WORDS of the coders in cuda_slices.cu. */
-size_t plane_string_bytes(const tsr_cuda_batch &b)
-{
-    const size_t blocks = (size_t)((b.image.columns + 3) / 4) * ((b.image.rows + 3) / 4);
-    return blocks * 4 * (b.coding.coder == TSR_CODER_HUFFMAN ? 18 : 27) + b.slices;
-}
-
-} // namespace
-
-size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
-                        uint32_t frames, const uint8_t *d_rasters, void *d_base)
-{
-    tsr_cuda_batch &b = *batch;
-    uint8_t *base = static_cast<uint8_t *>(d_base);
-    shape_batch(&b, image, coding, frames);
-    const bool huffman = coding->coder == TSR_CODER_HUFFMAN;
-    const size_t planes = b.planes, slices = planes * b.slices, tiles = planes * b.tiles;
-    size_t used = 0;
-    uint8_t *rasters;
-    if (!d_rasters) {
-        take(rasters, base, used, frames * b.frame_bytes);
-        d_rasters = rasters;
-    }
-    b.rasters = d_rasters;
-    take(b.samples, base, used, planes * b.plane_samples);
-    if (!coding->lossy) take(b.index, base, used, planes * b.values);
-    uint8_t *levels;
-    take(levels, base, used,
-         slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
-    b.levels = levels;
-    take(b.strings, base, used, planes * plane_string_bytes(b) + SPARE_BYTES);
-    take(b.slice_offsets, base, used, slices + 1);
-    take(b.coder, base, used, tsr_code_blocks_workspace(slices));
-    b.payload_bytes = planes * plane_payload_bytes(b) + SPARE_BYTES;
-    take(b.payloads, base, used, b.payload_bytes);
-    const size_t cleared = used;
-    take(b.cleared, base, used, 0);
-    if (huffman) take(b.counts, base, used, planes * TSR_PLANE_COUNTS);
-    const size_t results = used;
-    take(b.frame, base, used, frames);
-    take(b.plane, base, used, planes);
-    if (!coding->lossy) take(b.used, base, used, planes * (b.values / 32));
-    if (huffman) take(b.model, base, used, planes);
-    take(b.payload_offset, base, used, tiles + 1);
-    take(b.payload_size, base, used, tiles);
-    b.result_bytes = used - results;
-    b.cleared_bytes = used - cleared;
-    if (huffman) take(b.codes, base, used, planes);
-    return used;
-}
-
-int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
-{
-    TSR_CUDA_TRY(cudaMemsetAsync(b->cleared, 0, b->cleared_bytes, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_blocks(b, stream));
-    if (b->counts)
-        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_slices(b, stream));
-    return tsr_cuda_assemble(b, stream);
-}
-
 /* ---- Lanes ---------------------------------------------------------------------------------------------- */
 
 namespace
@@ -261,7 +145,7 @@ size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
     s->model_bytes = static_cast<uint8_t *>(tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT));
     s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.tiles * sizeof *s->tiles));
     s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.tiles * TSR_TILE_SIZES_BYTES));
-    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.components * plane_payload_bytes(b)));
+    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.components * tsr_cuda_plane_payload_bytes(&b)));
     return used;
 }
 
@@ -417,7 +301,7 @@ size_t frame_space_bytes(const tsr_engine *engine, const tsr_image *image)
         if (!tsr_cuda_can_encode(image, &coding)) continue;
         tsr_cuda_batch b;
         frame_space s;
-        shape_batch(&b, image, &coding, 1);
+        tsr_cuda_shape(&b, image, &coding, 1);
         const size_t bytes = lay_frame_out(&s, b, NULL);
         if (bytes > most) most = bytes;
     }

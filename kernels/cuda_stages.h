@@ -156,6 +156,13 @@ TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 extern "C" {
 #endif
 
+/* Fills in everything but the arrays. */
+void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
+                    uint32_t frames);
+
+/* Most bytes of a plane's payloads: those of tiles that are stored raw, each aligned. */
+size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
+
 /* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they
  * take. d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
 size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,

@@ -2,7 +2,9 @@
 # On a machine with an NVIDIA GPU: builds, compares every kernel with its definition, looks for bad memory and races, and
 # benchmarks; then writes results.md, with GPU, driver, commit and date, beside the logs, the JSON lines and the plots.
 #
-#   run.sh [build|equal|sanitize|bench|all] [OUT]     OUT: where results go; $OUT, or BUILD/results, unless told
+#   run.sh [build|equal|sanitize|bench|profile|all] [OUT]     OUT: where results go; $OUT, or BUILD/results, unless told
+#
+# profile (not part of all) reads hardware counters with ncu, of one workload a family: profile_FAMILY.csv.
 #
 # A stage needs the build, and makes it if there is none. Each takes well under 8 minutes. Environment:
 #   BUILD                folder of the build                      build-gpu
@@ -20,8 +22,8 @@ stage=${1:-all}
 build=${BUILD:-build-gpu}
 out=${2:-${OUT:-$build/results}}
 case $stage in
-build | equal | sanitize | bench | all) ;;
-*) echo "usage: run.sh [build|equal|sanitize|bench|all] [OUT]" >&2 && exit 2 ;;
+build | equal | sanitize | bench | profile | all) ;;
+*) echo "usage: run.sh [build|equal|sanitize|bench|profile|all] [OUT]" >&2 && exit 2 ;;
 esac
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
@@ -152,13 +154,32 @@ run_bench()
     stage_done bench $status "${names# }"
 }
 
+# profile_one FAMILY WORDS...
+profile_one()
+{
+    family=$1
+    shift
+    timeout 60 ncu --clock-control none --csv --metrics \
+        dram__bytes.sum,gpu__time_duration.sum,smsp__inst_executed.sum,smsp__issue_active.avg.pct_of_peak_sustained_active,sm__warps_active.avg.pct_of_peak_sustained_active \
+        "$build/bin/tessera" bench "$family" --quick --repeat 1 "$@" >"$out/profile_$family.csv" 2>&1 || status=$?
+}
+
+run_profile()
+{
+    status=0
+    profile_one vle --sizes 256 --entropies 4
+    profile_one rle --sizes 256 --runs 8
+    profile_one cavlc --formats 1080p --qp 20
+    stage_done profile $status "ncu"
+}
+
 write_results()
 {
     {
         printf '# Results of tests/gpu/run.sh\n\nGPU, driver, compute capability: %s  \ncommit: %s  \ndate: %s  \nCUDA: %s\n\n' \
             "$gpu" "$TESSERA_COMMIT" "$(date -u '+%Y-%m-%d %H:%M UTC')" "$(nvcc --version 2>/dev/null | sed -n 's/.*release //p')"
         printf '| stage | outcome | what | when |\n|---|---|---|---|\n'
-        for name in build equal sanitize bench; do
+        for name in build equal sanitize bench profile; do
             [ ! -f "$out/stage_$name" ] || cat "$out/stage_$name"
         done
         for table in "$out"/bench_*.txt; do
@@ -179,6 +200,7 @@ case $stage in
 equal) run_equal ;;
 sanitize) run_sanitize ;;
 bench) run_bench ;;
+profile) run_profile ;;
 all) run_equal && run_sanitize && run_bench ;;
 esac
 write_results
