@@ -1,0 +1,39 @@
+# --engine: who codes what, and that it is said. Skipped where there is neither a GPU nor its emulation.
+. "${0%/*}/steps.sh"
+
+"$TESSERA" compress --engine cuda "$DATA/pnm/landscape_grey_8bit.pgm" -o probe.tsr >/dev/null 2>&1 || { echo "skipped: no CUDA engine" && exit 77; }
+mkdir in
+cp "$DATA/pnm/landscape_grey_8bit.pgm" in/a.pgm
+cp "$DATA/dicom/ct/slice_01.dcm" in/b.dcm
+
+# The transform path runs on the GPU, by demand and by default, and its bytes are the CPU's.
+for coder in huffman cavlc; do
+    for engine in cpu cuda auto; do
+        run 0 "$TESSERA" compress -r --json --engine $engine --path transform --coder $coder in -o $coder.$engine
+        names=$(fields engine fallback | sort -u)
+        case $engine in
+        cpu) [ "$names" = "cpu${tab}null" ] || bad "$engine: $names" ;;
+        *) [ "$names" = "cuda${tab}null" ] || [ "$names" = "emulated${tab}null" ] || bad "$engine: $names" ;;
+        esac
+        [ "$(fields --summary fallbacks)" = 0 ] || bad "fallbacks: $(tail -n 1 "$out")"
+    done
+    diff -r $coder.cpu $coder.cuda || bad "$coder: the engines' bytes differ"
+    diff -r $coder.cpu $coder.auto || bad "$coder: auto's bytes differ"
+done
+
+# The predictive path does not: by demand that is counted, by default nobody waits for a GPU.
+run 0 "$TESSERA" compress -r --json --engine cuda in -o predict
+[ "$(fields engine | sort -u)" = cpu ] || bad "predict: $(fields engine)"
+fields fallback | grep -q null && bad "no reason: $(fields fallback)"
+[ "$(fields --summary engine fallbacks)" = "cpu${tab}2" ] || bad "summary: $(tail -n 1 "$out")"
+run 0 "$TESSERA" compress -r --json in -o predict_auto
+[ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "auto: $(fields engine fallback)"
+run 0 "$TESSERA" compress -r -f --engine cuda in -o predict
+grep -q '^  2 files by the CPU engine: ' "$out" || bad "not counted: $(cat "$out")"
+
+# Decoding is the CPU's.
+run 0 "$TESSERA" test -r --engine cuda huffman.cuda
+grep -q '^  2 files by the CPU engine: only encoding' "$out" || bad "test: $(cat "$out")"
+run 0 "$TESSERA" decompress -r --engine cuda huffman.cuda -o back
+diff -r in back || bad "what comes back differs"
+finish
