@@ -1,5 +1,5 @@
-/* The single pass of every coder of 4x4 blocks: levels in, one contiguous bit string out, no zeroed output, no second
- * kernel. CAVLC of frames and slices (cavlc_single_pass.cu) and the CUDA engine's coders run in this frame.
+/* Ours: the single pass of every coder of 4x4 blocks, levels in, one contiguous bit string out, no zeroed output, no
+ * second kernel. CAVLC of frames and slices (cavlc_single_pass.cu) and the CUDA engine's coders run in this frame.
  *
  * A tile is THREADS blocks, a thread each. A block of threads takes tile after tile from a ticket, and for each:
  *
@@ -12,7 +12,8 @@
  *
  * A warp of its own looks back for a tile's place while the THREADS others code the next tile; only then they copy
  * the first one, which was held back in the other of two windows. Without that all warps waited for one, and a
- * quarter of the time went there (QP 20 on an H200: 506 GB/s, with it 617).
+ * quarter of the time went there (CAVLC at QP 20 on an H200: 506 GB/s, with it 617; 593 since both roles meet at one
+ * barrier, for compute-sanitizer could not follow two).
  *
  * A word of the output that two or more tiles share is written whole by the tile that holds its last bit: each tile
  * publishes its last 32 bits, so nothing needs zeroing and no atomic touches the output. A window has 4 words a
@@ -285,14 +286,16 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, TSR_RESIDENT(THREAD
     frame_shared<Coder, THREADS> &s = *reinterpret_cast<frame_shared<Coder, THREADS> *>(memory);
     const unsigned thread = threadIdx.x;
     constexpr uint32_t LONG = 32u * WINDOW_WORDS<THREADS> - 32u; /* tiles of more bits may not fit: not held back */
-    const bool codes = thread < THREADS; /* the last warp looks back */
+    const bool codes = thread < THREADS;                         /* the last warp looks back */
     init_barriers(s.meet);
     __syncthreads();
     if (codes) coder.prepare(s.coder);
     if (thread == 0) s.tile = tsr_take_ticket(state);
-    bool held = false; /* a tile is coded and not yet copied */
+    /* Of a tile that is coded and not yet copied: the unit that the thread's block begins, and where. One register says
+     * both whether there is a tile and which unit: with 40 of them, one more spills. */
+    enum { NOTHING_HELD = -2, NO_UNIT = -1 };
+    int32_t held_unit = NOTHING_HELD;
     uint32_t held_offset = 0;
-    int32_t held_unit = -1;
     for (unsigned turn = 0;; turn ^= 1u) {
         tile_place place = {0, 0, 0, false};
         uint32_t offset = 0, next = 0;
@@ -334,31 +337,31 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, TSR_RESIDENT(THREAD
             const bool more = place.tile < string.tiles;
             if (more) publish_from<THREADS>(s.window[turn], 0, 0, tails, place);
             if (more && thread == 0) next = tsr_take_ticket(state);
-            if (held) {
+            if (held_unit != NOTHING_HELD) {
                 const unsigned other = turn ^ 1u;
                 tile_place before;
                 before.tile = s.coded_tile[other];
                 before.bits = s.coded_bits[other];
                 before.start = s.start[other];
                 before.ends = before.tile + 1u == string.tiles;
-                if (held_unit >= 0) string.unit_offsets[held_unit] = before.start + held_offset;
+                if (held_unit > NO_UNIT) string.unit_offsets[held_unit] = before.start + held_offset;
                 if (before.ends && thread == 0) *string.bits = before.start + before.bits;
                 copy_window<THREADS>(s.window[other], 0, 0, tails, before, string.out);
             }
             if (!more) return;
             held_unit = (int32_t)coder.unit(place.tile, thread, block);
             held_offset = offset;
-            held = place.bits <= LONG;
         }
         if (place.bits > LONG) {
             __syncthreads(); /* its place is known */
             if (codes) {
                 place.start = s.start[turn];
                 place.ends = place.tile + 1u == string.tiles;
-                if (held_unit >= 0) string.unit_offsets[held_unit] = place.start + offset;
+                if (held_unit > NO_UNIT) string.unit_offsets[held_unit] = place.start + held_offset;
                 if (place.ends && thread == 0) *string.bits = place.start + place.bits;
                 copy_window<THREADS>(s.window[turn], 0, 0, tails, place, string.out);
-                copy_further<THREADS>(s.window[turn], writer, offset, tails, place, string.out, s.meet);
+                copy_further<THREADS>(s.window[turn], writer, held_offset, tails, place, string.out, s.meet);
+                held_unit = NOTHING_HELD;
             }
         }
         if (thread == 0) s.tile = next;

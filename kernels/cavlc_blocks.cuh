@@ -34,11 +34,6 @@ struct tsr_cavlc_tables {
     }
 };
 
-static __device__ __forceinline__ uint32_t tsr_highest_bit(uint32_t bits)
-{
-    return 31u - (uint32_t)__clz((int)bits);
-}
-
 /* Codeword of a level code under a suffix length (tsr_cavlc_emit_level): its bits, at most 32 significant ones, and its
  * length. WIDE: level_prefix may pass 15. */
 template <bool WIDE>
@@ -78,7 +73,8 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t place = tsr_highest_bit(rest) & 15u;
         const int32_t level = level_at(place);
-        trailing = trailing && rest != 0 && level * level == 1; /* no other 24-bit level, modulo 2^32 either */
+        /* +1 or -1; the square of no other 24-bit level is 1 modulo 2^32 */
+        trailing = trailing && rest != 0 && (uint32_t)level * (uint32_t)level == 1u;
         if (trailing) {
             ones++;
             signs = 2u * signs + ((uint32_t)level >> 31);

@@ -5,26 +5,24 @@
  * which the reader waits on and takes by atomicExch, tables by read-only loads, level codewords computed, 16 words of
  * output a block.
  *
- * Where it departs: regions take their numbers from an atomic ticket, since they wait for earlier ones; the masks come
- * from two coefficients at a time; a level is chosen from registers by selects; infos and tickets are zeroed before
- * each run (phase "fill"), not once for all. Slices order, which the paper does not know: a region is REG_SIZE rows of
- * 16 blocks, nB comes from the row above through shared memory, or from another region through d_info_B. Phases scan
- * and pack make one string of the gapped output; the paper has none. */
+ * Wrong or dated in the paper, and put right here: regions take their numbers from an atomic ticket, since they wait
+ * for earlier ones, which a block's own number does not promise to have begun; __shfl_up_sync, not __shfl_up.
+ *
+ * Chosen: infos and the ticket are zeroed before each run (phase "fill"); the paper's infos are zeroed once and by
+ * their readers, which holds while every run ends. The masks come from two coefficients at a time; a level is chosen
+ * from registers by selects. Slices order, which the paper does not know: a region is REG_SIZE rows of 16 blocks, nB
+ * comes from the row above through shared memory, or from another region through d_info_B. Phases scan and pack make
+ * one string of the gapped output; the paper has none. */
 #include "cavlc_blocks.cuh"
 #include "cavlc_gapped.cuh"
 
 namespace
 {
 
+using tsr_cavlc_gapped::frame_shape;
 using tsr_cavlc_gapped::layout;
+using tsr_cavlc_gapped::level_output;
 using tsr_cavlc_gapped::word_output;
-
-struct frame_shape {
-    uint32_t blocks, mb_columns, mb_rows;
-    const uint8_t *flags;
-    const uint16_t *slices;
-    const tsr_slice_size *sizes;
-};
 
 /* What a block tells its neighbours; never 0. */
 __device__ __forceinline__ uint32_t info_of(uint32_t slice, uint32_t total)
@@ -88,16 +86,8 @@ __device__ __forceinline__ uint32_t encode_block(const uint32_t pairs[8], uint32
         entry = (entry >> 4) << 8 | (entry & 15u);
     }
     output.put((entry & 255u) << ones | signs, (entry >> 8) + ones);
-    uint32_t suffix = total > 10u && ones < 3u ? 1u : 0u, excluded = ones < 3u ? 4u : 2u;
-    while (levels != 0) {
-        const int32_t level = level_of(pairs, count - 1u - take_last(&levels) + skip);
-        const uint32_t magnitude = (uint32_t)(level < 0 ? -level : level);
-        uint32_t bits, length;
-        tsr_level_codeword<false>(2u * magnitude - excluded + (level < 0), suffix, &bits, &length);
-        output.put(bits, length);
-        excluded = 2u;
-        suffix = (uint32_t)tsr_cavlc_next_suffix((int)suffix, magnitude);
-    }
+    level_output coded(total, ones);
+    while (levels != 0) coded.put(output, level_of(pairs, count - 1u - take_last(&levels) + skip));
     if (total != 0 && total != count) {
         uint32_t last = take_last(&mask), zeros = count - total - last;
         entry = __ldg(&TSR_AT(tsr_total_zeros_codewords)[16u * (total - 1u) + zeros]);
@@ -240,11 +230,10 @@ template <unsigned REG_SIZE> int encode(const tsr_cavlc_job *job)
 {
     const layout l = tsr_cavlc_gapped::layout_of(job);
     const zeroed z = zeroed_of(job, REG_SIZE);
-    const frame_shape f = {job->blocks, job->mb_columns, job->mb_rows, job->mb_flags, job->mb_slices, job->slice_sizes};
     return tsr_launch(job->order == TSR_ORDER_SLICES ? k_cavlcu<REG_SIZE, true> : k_cavlcu<REG_SIZE, false>,
                       regions_of(job, REG_SIZE), 16 * REG_SIZE, 0, static_cast<cudaStream_t>(job->stream),
-                      reinterpret_cast<const uint4 *>(job->coefficients), f, z.ticket, z.info_a, z.info_b, l.words,
-                      l.lengths);
+                      reinterpret_cast<const uint4 *>(job->coefficients), tsr_cavlc_gapped::shape_of(job), z.ticket,
+                      z.info_a, z.info_b, l.words, l.lengths);
 }
 
 int encode_policy(const void *family_job, int policy)

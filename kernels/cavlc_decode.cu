@@ -1,5 +1,5 @@
-/* The CAVLC family's GPU decoder: tsr_cavlc_get (entropy/cavlc.h) with its look-up tables, levels and results in shared
- * memory and a reader that takes words.
+/* Ours: the CAVLC family's GPU decoder, tsr_cavlc_get (entropy/cavlc.h) with its look-up tables, levels and results in
+ * shared memory and a reader that takes words.
  *
  * Slices are free of each other: a thread decodes a slice. Rows of macroblocks need the totals of the row above: a
  * block of threads decodes a frame as a wavefront, a thread a row, each row one macroblock behind the row above it. A

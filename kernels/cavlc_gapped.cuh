@@ -1,10 +1,12 @@
-/* What the papers' coders leave and what makes one string of it: each block's code in 64 bytes of its own, and its
- * length; a scan of the lengths, and a kernel that packs. Seed 004 packs so for Su et al. ("lag packing", section 3.3)
+/* What the papers' coders share: the blocks' frame as kernels see it, a block's code in 64 bytes of its own (the
+ * papers' 26 shorts overflow on legal blocks: 16 levels of +-2047 are more), and its length; and what makes one string
+ * of them: a scan of the lengths, and a kernel that packs. Seed 004 packs so for Su et al. ("lag packing", section 3.3)
  * and leaves CAVLCU's output gapped; both get the same packing here. A block of threads packs 256 blocks: in slices
  * order a slice, which ends with a whole byte. */
 #ifndef TSR_KERNELS_CAVLC_GAPPED_CUH
 #define TSR_KERNELS_CAVLC_GAPPED_CUH
 
+#include "cavlc_blocks.cuh"
 #include "cavlc_frames.h"
 #include "look_back.cuh"
 
@@ -36,6 +38,41 @@ struct word_output {
         return (uint32_t)(next - words) * 32u + length;
     }
 };
+
+/* Levels, the last in the scan first, behind the trailing ones. */
+struct level_output {
+    uint32_t suffix, excluded;
+
+    __device__ __forceinline__ level_output(uint32_t total, uint32_t ones)
+        : suffix(total > 10u && ones < 3u ? 1u : 0u), excluded(ones < 3u ? 4u : 2u)
+    {
+    }
+    __device__ __forceinline__ void put(word_output &output, int32_t level)
+    {
+        const uint32_t magnitude = (uint32_t)(level < 0 ? -level : level);
+        uint32_t bits, length;
+        tsr_level_codeword<false>(2u * magnitude - excluded + (level < 0), suffix, &bits, &length);
+        output.put(bits, length);
+        excluded = 2u;
+        suffix = (uint32_t)tsr_cavlc_next_suffix((int)suffix, magnitude);
+    }
+};
+
+/* A job's blocks; see cavlc_frames.h. */
+struct frame_shape {
+    uint32_t blocks, mb_columns, mb_rows;
+    const uint8_t *flags;
+    const uint16_t *slices;
+    const tsr_slice_size *sizes; /* NULL in macroblock order */
+};
+
+static inline frame_shape shape_of(const tsr_cavlc_job *job)
+{
+    const bool has_sizes = job->order == TSR_ORDER_SLICES;
+    const frame_shape f = {job->blocks,   job->mb_columns, job->mb_rows,
+                           job->mb_flags, job->mb_slices,  has_sizes ? job->slice_sizes : NULL};
+    return f;
+}
 
 /* By block of threads of k_pack: its string's first bit. Zeroes its first and last word, which k_pack ors into. */
 static __global__ void __launch_bounds__(SCAN_WARPS *TSR_WARP)

@@ -1,4 +1,4 @@
-/* CAVLC of frames and slices in one pass: kernels/block_coder.cuh with the coders of kernels/cavlc_blocks.cuh.
+/* Ours: CAVLC of frames and slices in one pass, kernels/block_coder.cuh with the coders of kernels/cavlc_blocks.cuh.
  *
  * What a block needs of its neighbours is how many levels they have. Inside a tile shared memory tells; of the
  * macroblock above and of the one left of the tile, the nearest blocks are read and counted again (a quarter of the

@@ -7,7 +7,7 @@
  *   coding          code tables in shared memory; a block's code into memory of its own, and its length
  *   lag packing     kernels/cavlc_gapped.cuh: scan of the lengths, and packing
  *
- * Where it departs: a block has 32 shorts of code, not 26, which legal blocks overflow, stored two at a time; symbols
+ * Where it departs: a block has 32 shorts of code, stored two at a time, not 26, which legal blocks overflow; symbols
  * lie by kind (all blocks' k-th level together), so that a warp's accesses are coalesced. Luma blocks only, as the
  * family's. In slices order a region is 8 rows of a slice. */
 #include "cavlc_blocks.cuh"
@@ -16,7 +16,10 @@
 namespace
 {
 
+using tsr_cavlc_gapped::frame_shape;
 using tsr_cavlc_gapped::layout;
+using tsr_cavlc_gapped::level_output;
+using tsr_cavlc_gapped::shape_of;
 using tsr_cavlc_gapped::word_output;
 
 enum { REGION_COLUMNS = 16, REGION_ROWS = 8, REGION_BLOCKS = REGION_COLUMNS * REGION_ROWS };
@@ -26,13 +29,6 @@ struct summary {
     uint8_t count; /* 15, 16, or 0: no block here */
     uint8_t total, ones, signs, zeros, context;
     uint8_t unused[2];
-};
-
-struct frame_shape {
-    uint32_t blocks, mb_columns, mb_rows;
-    const uint8_t *flags;
-    const uint16_t *slices;
-    const tsr_slice_size *sizes;
 };
 
 struct pieces {
@@ -176,16 +172,8 @@ __global__ void __launch_bounds__(THREADS) k_coding(uint32_t blocks, pieces p, u
     word_output output = {code, 0, 0};
     uint32_t entry = tables.token[68u * (uint32_t)tsr_coeff_token_table(context) + 4u * total + ones];
     output.put((entry & 255u) << ones | signs, (entry >> 8) + ones);
-    uint32_t suffix = total > 10u && ones < 3u ? 1u : 0u, excluded = ones < 3u ? 4u : 2u;
-    for (uint32_t i = ones; i < total; i++) {
-        const int32_t level = __ldg(&p.levels[(size_t)i * blocks + block]);
-        const uint32_t magnitude = (uint32_t)(level < 0 ? -level : level);
-        uint32_t bits, length;
-        tsr_level_codeword<false>(2u * magnitude - excluded + (level < 0), suffix, &bits, &length);
-        output.put(bits, length);
-        excluded = 2u;
-        suffix = (uint32_t)tsr_cavlc_next_suffix((int)suffix, magnitude);
-    }
+    level_output coded(total, ones);
+    for (uint32_t i = ones; i < total; i++) coded.put(output, __ldg(&p.levels[(size_t)i * blocks + block]));
     if (total != 0 && total != count) {
         entry = tables.zeros[16u * (total - 1u) + zeros];
         output.put(entry & 255u, entry >> 8);
@@ -218,13 +206,6 @@ pieces pieces_of(const tsr_cavlc_job *job, unsigned char **end)
     p.totals = at;
     *end = at + blocks;
     return p;
-}
-
-frame_shape shape_of(const tsr_cavlc_job *job)
-{
-    const frame_shape f = {job->blocks,   job->mb_columns, job->mb_rows,
-                           job->mb_flags, job->mb_slices,  job->order == TSR_ORDER_SLICES ? job->slice_sizes : NULL};
-    return f;
 }
 
 template <unsigned THREADS> int forward(const tsr_cavlc_job *job)
@@ -284,8 +265,8 @@ size_t workspace_bytes(const void *family_job, int)
 
 } // namespace
 
-const tsr_kernel_row tsr_cavlc_su = {"CAVLC_SU",
-                                     "Su et al. after seed 004, section 3",
+const tsr_kernel_row tsr_cavlc_su = {"after CAVLC_SU",
+                                     "after Su et al., as seed 004 (section 3) has them",
                                      1,
                                      2,
                                      0,

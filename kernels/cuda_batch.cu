@@ -13,8 +13,14 @@ enum { ARRAY_ALIGN = 256, SPARE_BYTES = 64 /* behind strings and payloads: whole
 
 template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t count)
 {
+    const size_t bytes = count * sizeof(T);
+    size_t room = (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
     array = base ? reinterpret_cast<T *>(base + used) : NULL;
-    used += (count * sizeof(T) + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
+#if defined(TSR_CUDA_EMULATED)
+    if (count) room += ARRAY_ALIGN; /* there is always something behind an array that must not be touched */
+    if (base) tsr_emulated_array(array, bytes, room - bytes);
+#endif
+    used += room;
 }
 
 /* Most bytes of a plane's bit strings; see the WORDS of the coders in cuda_slices.cu. */

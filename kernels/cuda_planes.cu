@@ -54,11 +54,8 @@ __device__ __forceinline__ void clear_seen(uint32_t *used, uint32_t words)
 __device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uint32_t plane, seen_values seen, uint32_t *used,
                                              uint32_t words)
 {
-    uint32_t not_minimum = 65535u - seen.minimum; /* of a thread that saw nothing: 0 */
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) {
-        not_minimum = max(not_minimum, __shfl_xor_sync(TSR_FULL_WARP, not_minimum, lanes));
-        seen.maximum = max(seen.maximum, __shfl_xor_sync(TSR_FULL_WARP, seen.maximum, lanes));
-    }
+    const uint32_t not_minimum = tsr_warp_max(65535u - seen.minimum); /* of a thread that saw nothing: 0 */
+    seen.maximum = tsr_warp_max(seen.maximum);
     if (threadIdx.x % TSR_WARP == 0) {
         atomicMax(&used[words], not_minimum);
         atomicMax(&used[words + 1], seen.maximum);

@@ -8,9 +8,9 @@
 #include "../transform/hd.h"
 
 /* Returns from a function that returns a cudaError_t, or an int of its values. */
-#define TSR_CUDA_TRY(call)                            \
-    do {                                              \
-        const cudaError_t tsr_error_ = (call);        \
+#define TSR_CUDA_TRY(call)                                \
+    do {                                                  \
+        const cudaError_t tsr_error_ = (call);            \
         if (tsr_error_ != cudaSuccess) return tsr_error_; \
     } while (0)
 
@@ -49,8 +49,8 @@ static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t s
 #define TSR_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
 
-/* Values that blocks of one launch pass to each other. Relaxed loads see them at last; what was written before a
- * releasing store is seen after an acquiring load. A loop that waits calls tsr_wait_a_little() each round. */
+/* Words that blocks of one launch pass to each other. Each says itself whether it is there, and stands for nothing but
+ * itself, so that relaxed order is enough. A loop that waits calls tsr_wait_a_little() each round. */
 static __device__ __forceinline__ uint64_t tsr_load_relaxed(const uint64_t *at)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -73,32 +73,12 @@ static __device__ __forceinline__ void tsr_load_relaxed_pair(const uint64_t *at,
 #endif
 }
 
-static __device__ __forceinline__ uint64_t tsr_load_acquire(const uint64_t *at)
-{
-#if defined(TSR_CUDA_EMULATED)
-    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
-#else
-    uint64_t value;
-    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
-    return value;
-#endif
-}
-
 static __device__ __forceinline__ void tsr_store_relaxed(uint64_t *at, uint64_t value)
 {
 #if defined(TSR_CUDA_EMULATED)
     __atomic_store_n(at, value, __ATOMIC_RELAXED);
 #else
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
-#endif
-}
-
-static __device__ __forceinline__ void tsr_store_release(uint64_t *at, uint64_t value)
-{
-#if defined(TSR_CUDA_EMULATED)
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
-#else
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(at), "l"(value) : "memory");
 #endif
 }
 
@@ -115,6 +95,18 @@ static __device__ __forceinline__ uint32_t tsr_big_endian(uint32_t word)
     return __byte_perm(word, 0, 0x0123);
 }
 
+/* Position of the highest bit that is set, all ones if none is; one instruction, where 31 - __clz() is three. */
+static __device__ __forceinline__ uint32_t tsr_highest_bit(uint32_t bits)
+{
+#if defined(TSR_CUDA_EMULATED)
+    return 31u - (uint32_t)__clz((int)bits);
+#else
+    uint32_t at;
+    asm("bfind.u32 %0, %1;" : "=r"(at) : "r"(bits));
+    return at;
+#endif
+}
+
 enum { TSR_WARP = 32 };
 #define TSR_FULL_WARP 0xffffffffu
 
@@ -129,25 +121,24 @@ template <typename T> static __device__ __forceinline__ T tsr_warp_scan(T value,
     return value;
 }
 
+/* Sum over the lanes of a warp, in all of them; 32 bits have an instruction for it, from sm_80 on. */
 template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
 {
-#pragma unroll
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
-    return value;
-}
-
-/* 32 bits have an instruction for it, from sm_80 on. */
-template <> __device__ __forceinline__ uint32_t tsr_warp_sum<uint32_t>(uint32_t value)
-{
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(TSR_FULL_WARP, value);
+    constexpr bool has_instruction = sizeof(T) == sizeof(uint32_t);
 #else
-#pragma unroll
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
-    return value;
+    constexpr bool has_instruction = false;
 #endif
+    if constexpr (has_instruction) {
+        value = __reduce_add_sync(TSR_FULL_WARP, value);
+    } else {
+#pragma unroll
+        for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) value += __shfl_xor_sync(TSR_FULL_WARP, value, lanes);
+    }
+    return value;
 }
 
+/* The same for the greatest. */
 static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -164,8 +155,7 @@ static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
 
 /* Exclusive sum over THREADS threads (a multiple of 32) of a one-dimensional block; *total receives the sum of all.
  * sums: shared, THREADS / 32 values. One barrier inside; the caller puts another before it uses sums again. */
-template <unsigned THREADS, typename T>
-static __device__ __forceinline__ T tsr_block_scan(T value, T *sums, T *total)
+template <unsigned THREADS, typename T> static __device__ __forceinline__ T tsr_block_scan(T value, T *sums, T *total)
 {
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP, warps = THREADS / TSR_WARP;
     const T inclusive = tsr_warp_scan(value, lane);

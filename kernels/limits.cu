@@ -168,6 +168,36 @@ void tsr_limit_look_up_cpu(const void *in, size_t bytes, int bits, void *out)
     }
 }
 
+/* ---- Comparison --------------------------------------------------------------------------------------------- */
+
+enum { COMPARE_THREADS = 512, COMPARE_BLOCKS = 2048, VECTOR_BYTES = 16 };
+
+static __global__ void __launch_bounds__(COMPARE_THREADS)
+    k_differs(const uint4 *a, const uint4 *b, size_t vectors, unsigned rest, uint32_t *result)
+{
+    const size_t first = (size_t)blockIdx.x * COMPARE_THREADS + threadIdx.x;
+    uint32_t differs = 0;
+    for (size_t at = first; at < vectors; at += (size_t)gridDim.x * COMPARE_THREADS) {
+        const uint4 x = __ldg(a + at), y = __ldg(b + at);
+        differs |= (x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w);
+    }
+    if (first < rest) /* bytes that are no whole vector */
+        differs |= (uint32_t)(reinterpret_cast<const uint8_t *>(a + vectors)[first] ^
+                              reinterpret_cast<const uint8_t *>(b + vectors)[first]);
+    if (differs) atomicOr(result, 1u);
+}
+
+int tsr_device_differs(const void *a, const void *b, size_t bytes, uint32_t *d_result, void *stream_)
+{
+    const cudaStream_t stream = static_cast<cudaStream_t>(stream_);
+    const size_t vectors = bytes / VECTOR_BYTES, enough = vectors / COMPARE_THREADS + 1;
+    if (((uintptr_t)a | (uintptr_t)b) % VECTOR_BYTES != 0) return cudaErrorInvalidValue;
+    TSR_CUDA_TRY(cudaMemsetAsync(d_result, 0, sizeof *d_result, stream));
+    return tsr_launch(k_differs, (unsigned)(enough < COMPARE_BLOCKS ? enough : COMPARE_BLOCKS), COMPARE_THREADS, 0,
+                      stream, static_cast<const uint4 *>(a), static_cast<const uint4 *>(b), vectors,
+                      (unsigned)(bytes % VECTOR_BYTES), d_result);
+}
+
 /* ---- Rows ------------------------------------------------------------------------------------------------- */
 
 static size_t no_workspace(const void *, int)

@@ -1,10 +1,11 @@
-/* The single-pass scan over tiles: decoupled look-back (Merrill and Garland 2016), one warp a tile.
+/* The single-pass scan over tiles: decoupled look-back (Merrill and Garland 2016), one warp a tile. The
+ * paper looks at a window of 32 tiles at a time; a round here takes four of them.
  *
- * A tile takes its number from an atomic ticket, so that all tiles before it have begun. It publishes its own sum as soon
- * as it knows it, looks back over the tiles before it, 128 in one round trip, until it finds one whose prefix is known, and
- * publishes its own prefix. Sums and prefixes lie in two 64-bit words a tile, each of which says itself whether it is
- * there: bit 63. So no word depends on the order of another, loads and stores may be relaxed, and a value may have 63
- * bits: a string of 2^33 bits is no special case. */
+ * A tile takes its number from an atomic ticket, so that all tiles before it have begun. It publishes its own sum as
+ * soon as it knows it, looks back over the tiles before it, 128 in one round trip, until it finds one whose prefix is
+ * known, and publishes its own prefix. Sums and prefixes lie in two 64-bit words a tile, each of which says itself
+ * whether it is there: bit 63. So no word depends on the order of another, loads and stores may be relaxed, and a value
+ * may have 63 bits: a string of 2^33 bits is no special case. */
 #ifndef TSR_KERNELS_LOOK_BACK_CUH
 #define TSR_KERNELS_LOOK_BACK_CUH
 

@@ -1,5 +1,5 @@
-/* RLE decoder in two kernels, balanced by input first and by output then, so that a run of 2^31 symbols is as quick as
- * 2^31 runs of one.
+/* Ours: the RLE decoder in two kernels, balanced by input first and by output then, so that a run of 2^31 symbols is as
+ * quick as 2^31 runs of one.
  *
  * k_find_windows scans the counts in one pass (decoupled look-back) and says for each window of output which run covers
  * its first symbol, and where that run begins. k_expand gives each window a block. That scans the window's counts once

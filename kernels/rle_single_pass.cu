@@ -8,9 +8,9 @@
  *
  * A warp takes PIECES times 512 bytes, a lane 16 bytes of each, so that loads are coalesced and the heads of all pieces
  * are ranked by one scan of packed counts. What lost on an H200, 8-bit symbols, mean run 8, against 1327 GB/s: blocks
- * that stay and load their next tile while they write one, 1140; room for half as many heads and two rounds for tiles
- * with more, which lets a multiprocessor hold half as many blocks again, 1342, but 337 instead of 493 at run 1; a warp
- * more that only looks back, 1134. */
+ * that stay and load their next tile while they write one, 1140; a warp more that only looks back, 1134; room for half
+ * as many heads, two rounds for tiles with more, and what else came in with it, 1342, but 337 instead of 493 at run 1:
+ * which of these did that was not measured apart. */
 #include "rle.h"
 
 #include "rle_heads.cuh"
@@ -35,18 +35,6 @@ template <typename T, unsigned THREADS, int PIECES> struct tile_shape {
 template <bool DENSE> static __device__ __forceinline__ unsigned place(unsigned r)
 {
     return DENSE ? r ^ (r >> 5 & 14u) : r;
-}
-
-/* Position of the highest bit that is set; one instruction, where 31 - __clz() is three. */
-static __device__ __forceinline__ unsigned highest_bit(uint32_t bits)
-{
-#if defined(TSR_CUDA_EMULATED)
-    return 31u - (unsigned)__clz((int)bits);
-#else
-    unsigned at;
-    asm("bfind.u32 %0, %1;" : "=r"(at) : "r"(bits));
-    return at;
-#endif
 }
 
 /* What a lane holds of a tile. */
@@ -134,7 +122,7 @@ static __device__ __forceinline__ uint32_t behind_last_head(const uint32_t *mask
     uint32_t behind = 0;
 #pragma unroll
     for (int k = 0; k < PIECES; k++)
-        if (mask[k]) behind = (warp * PIECES + k) * shape::ROW + lane * shape::SYMBOLS + highest_bit(mask[k]) + 1u;
+        if (mask[k]) behind = (warp * PIECES + k) * shape::ROW + lane * shape::SYMBOLS + tsr_highest_bit(mask[k]) + 1u;
     return tsr_warp_max(behind);
 }
 
@@ -158,7 +146,7 @@ static __device__ __forceinline__ void lay_out(uint16_t *position, uint32_t *mas
 #pragma unroll
         for (int k = 0; k < PIECES; k++) {
             if (mask[k]) {
-                const unsigned bit = highest_bit(mask[k]);
+                const unsigned bit = tsr_highest_bit(mask[k]);
                 mask[k] ^= 1u << bit;
                 position[place<DENSE>(--at[k])] = (uint16_t)(first + k * shape::ROW + bit);
             }

@@ -3,11 +3,17 @@
  * over the block, adjacent block synchronisation, direct stores, atomicOr on a thread's first and last word of a zeroed
  * output.
  *
- * Departures. A block takes its next block-input from a ticket: with the paper's stride (its Fig. 3 says gridDim.x) a
- * block that waits would rely on all blocks being resident. Positions are 64-bit with a ready flag of their own: the
- * paper's 32 bits end at 512 MiB of string, and its zero means "not yet", which a position may be. Scans use shuffles.
- * The paper's array of 4 x NET words a thread spills to local memory; other policies look the codes up a second time
- * instead. */
+ * Wrong or dated in the sources, and put right here:
+ *   - The stride to a block's next block-input is gridDim.x, as in the paper's Fig. 3; the poster (seed 002) has
+ *     blockDim.x. Neither stands here: a block that waits for an earlier one would rely on all blocks being resident
+ *     and begun, so that block-inputs come from an atomic ticket.
+ *   - Positions are 64-bit with a ready flag of their own, bit 63. The paper's 32 bits end at 512 MiB of string, and
+ *     its zero for "not yet" is also what a sum of 2^32 bits leaves.
+ *   - Every border word is joined by an atomicOr. The paper does so too, but argues before that two a warp would do,
+ *     since lanes run in lock-step and warps seldom collide: the one ended with Volta, the other was never enough.
+ *   - Scans use __shfl_up_sync (device.cuh).
+ * Chosen: a word's symbols are coded in the order of memory, not from its most significant byte; and since the paper's
+ * array of 4 x NET words a thread lies in local memory, other policies look the codes up a second time instead. */
 #include "look_back.cuh"
 #include "vle_device.cuh"
 
@@ -26,23 +32,13 @@ namespace
     P(5, 1024, 32, false, "1024 threads x 32 words, two look-ups") \
     P(6, 1024, 64, false, "1024 threads x 64 words, two look-ups")
 
-struct shape {
-    unsigned threads, net;
-    const char *name;
-};
 #define SHAPE(number, threads, net, is_private, name) {threads, net, name},
-static const shape shapes[] = {POLICIES(SHAPE)};
+static const vle::policy_shape shapes[] = {POLICIES(SHAPE)};
 #undef SHAPE
 
-struct arguments {
-    const uint8_t *in;
-    size_t count;
-    const tsr_byte_code *code;
-    uint32_t *out;
-    uint64_t *bits;
+struct arguments : vle::encoder_arguments {
     unsigned *ticket;
     uint64_t *ends; /* the paper's I: TSR_KNOWN | where a block-code ends */
-    unsigned tiles;
 };
 
 /* Waits for the block-code before, says where this one ends, and returns where it begins. */
@@ -114,42 +110,22 @@ template <unsigned THREADS, unsigned NET, bool PRIVATE> __global__ void __launch
 
 /* ---- Phases -------------------------------------------------------------------------------------------------- */
 
-static unsigned tiles_of(const tsr_vle_job *job, int policy)
-{
-    const size_t each = (size_t)shapes[policy].threads * shapes[policy].net * 4;
-    return (unsigned)((job->count + each - 1) / each);
-}
-
 static size_t workspace_bytes(const void *job, int policy)
 {
-    return 16 + tiles_of(static_cast<const tsr_vle_job *>(job), policy) * sizeof(uint64_t);
+    return 16 + vle::tiles_of(static_cast<const tsr_vle_job *>(job), shapes[policy].symbols()) * sizeof(uint64_t);
 }
 
-static int fill(const void *job_, int policy)
+static int fill(const void *job, int policy)
 {
-    const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
-    TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, workspace_bytes(job, policy), stream));
-    return cudaMemsetAsync(job->out, 0, tsr_vle_bound(job->count, job->longest) - 16, stream);
+    return vle::zero_output(static_cast<const tsr_vle_job *>(job), workspace_bytes(job, policy));
 }
 
-template <unsigned THREADS, unsigned NET, bool PRIVATE> static int encode_with(const tsr_vle_job *job, unsigned tiles)
+template <unsigned THREADS, unsigned NET, bool PRIVATE> static int encode_with(const tsr_vle_job *job)
 {
-    const auto kernel = k_cuvle<THREADS, NET, PRIVATE>;
-    arguments a;
-    a.in = job->in;
-    a.count = job->count;
-    a.code = job->code;
-    a.out = reinterpret_cast<uint32_t *>(job->out);
-    a.bits = job->bits;
+    arguments a = vle::arguments_of<arguments>(job, 4 * THREADS * NET);
     a.ticket = static_cast<unsigned *>(job->workspace);
     a.ends = reinterpret_cast<uint64_t *>(static_cast<unsigned char *>(job->workspace) + 16);
-    a.tiles = tiles;
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
-    if (tiles == 0) return cudaMemsetAsync(job->bits, 0, sizeof *job->bits, stream);
-    unsigned blocks;
-    TSR_CUDA_TRY(tsr_resident_blocks(kernel, THREADS, 0, &blocks));
-    return tsr_launch(kernel, tiles < blocks ? tiles : blocks, THREADS, 0, stream, a);
+    return vle::launch_persistent(k_cuvle<THREADS, NET, PRIVATE>, THREADS, 0, a, vle::stream_of(job));
 }
 
 static int encode(const void *job_, int policy)
@@ -158,7 +134,7 @@ static int encode(const void *job_, int policy)
     switch (policy) {
 #define CASE(number, threads, net, is_private, name) \
     case number:                                     \
-        return encode_with<threads, net, is_private>(job, tiles_of(job, policy));
+        return encode_with<threads, net, is_private>(job);
         POLICIES(CASE)
 #undef CASE
     default:

@@ -1,5 +1,5 @@
 /* What the VLE kernels share: the code as a table in shared memory, codes joined in registers, bits appended to words,
- * and a place in the string.
+ * and on the host how a job becomes a launch.
  *
  * Codes are kept left-aligned, code << (32 - length), in words whose lower bits may be anything: a bit string in the
  * making is the register of its last 32 bits, right-aligned, and appending a code is one funnel shift of both. A word
@@ -220,11 +220,73 @@ template <bool AS_STORED> struct border_writer {
     }
 };
 
-/* ---- The string's end ---------------------------------------------------------------------------------------- */
+/* ---- Jobs and launches ---------------------------------------------------------------------------------------- */
 
+/* Symbols of a tile of each, or of a thread's share, that starts at begin. */
 static __device__ __forceinline__ unsigned bytes_of_tile(size_t count, uint64_t begin, unsigned each)
 {
     return begin >= count ? 0u : count - begin < each ? (unsigned)(count - begin) : each;
+}
+
+/* What every encoder with persistent blocks is told; each adds what is its own. */
+struct encoder_arguments {
+    const uint8_t *in;
+    size_t count;
+    const tsr_byte_code *code;
+    uint32_t *out;
+    uint64_t *bits;
+    unsigned tiles;
+};
+
+/* A launch policy of a paper's row: its block, and the words of 4 symbols that a thread takes. */
+struct policy_shape {
+    unsigned threads, words;
+    const char *name;
+
+    size_t symbols() const /* of a tile */
+    {
+        return (size_t)threads * words * 4;
+    }
+};
+
+static inline unsigned tiles_of(const tsr_vle_job *job, size_t symbols)
+{
+    return (unsigned)((job->count + symbols - 1) / symbols);
+}
+
+static inline cudaStream_t stream_of(const tsr_vle_job *job)
+{
+    return static_cast<cudaStream_t>(job->stream);
+}
+
+/* The fill phase of rows that join words by atomicOr: an output of zeros, and work space that is zero. */
+static inline cudaError_t zero_output(const tsr_vle_job *job, size_t workspace_bytes)
+{
+    TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, workspace_bytes, stream_of(job)));
+    return cudaMemsetAsync(job->out, 0, tsr_vle_bound(job->count, job->longest) - 16, stream_of(job));
+}
+
+template <typename Arguments> static Arguments arguments_of(const tsr_vle_job *job, size_t tile_symbols)
+{
+    Arguments a;
+    a.in = job->in;
+    a.count = job->count;
+    a.code = job->code;
+    a.out = reinterpret_cast<uint32_t *>(job->out);
+    a.bits = job->bits;
+    a.tiles = tiles_of(job, tile_symbols);
+    return a;
+}
+
+/* As many blocks as the device holds at once, or as there are tiles; of none, the string is empty. */
+template <typename Arguments>
+static cudaError_t launch_persistent(void (*kernel)(Arguments), unsigned threads, size_t shared_bytes,
+                                     const Arguments &a, cudaStream_t stream)
+{
+    if (a.tiles == 0) return cudaMemsetAsync(a.bits, 0, sizeof *a.bits, stream);
+    unsigned blocks;
+    TSR_CUDA_TRY(tsr_resident_blocks(kernel, threads, shared_bytes, &blocks));
+    return tsr_launch(kernel, a.tiles < blocks ? a.tiles : blocks, threads, shared_bytes, stream, a);
 }
 
 } // namespace vle

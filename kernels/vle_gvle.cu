@@ -29,23 +29,13 @@ static constexpr uint64_t SUMMAND = (uint64_t)1 << 56;
     P(4, 1024, 4, "1024 threads x 16 symbols") \
     P(5, 1024, 8, "1024 threads x 32 symbols")
 
-struct shape {
-    unsigned threads, words;
-    const char *name;
-};
 #define SHAPE(number, threads, words, name) {threads, words, name},
-static const shape shapes[] = {POLICIES(SHAPE)};
+static const vle::policy_shape shapes[] = {POLICIES(SHAPE)};
 #undef SHAPE
 
-struct arguments {
-    const uint8_t *in;
-    size_t count;
-    const tsr_byte_code *code;
-    uint32_t *out;
-    uint64_t *bits;
+struct arguments : vle::encoder_arguments {
     unsigned *ticket;
     unsigned long long *slots;
-    unsigned tiles;
 };
 
 /* One warp tells the later tiles of the segment its length. */
@@ -143,46 +133,25 @@ __global__ void __launch_bounds__(THREADS) k_gvle(arguments a)
 
 /* ---- Phases -------------------------------------------------------------------------------------------------- */
 
-static unsigned tiles_of(const tsr_vle_job *job, int policy)
-{
-    const size_t each = (size_t)shapes[policy].threads * shapes[policy].words * 4;
-    return (unsigned)((job->count + each - 1) / each);
-}
-
 static size_t workspace_bytes(const void *job, int policy)
 {
-    const size_t segments = tiles_of(static_cast<const tsr_vle_job *>(job), policy) / SEGMENT + 2;
-    return 16 + segments * SEGMENT * sizeof(uint64_t);
+    const unsigned tiles = vle::tiles_of(static_cast<const tsr_vle_job *>(job), shapes[policy].symbols());
+    return 16 + (tiles / SEGMENT + 2) * SEGMENT * sizeof(uint64_t);
 }
 
-static int fill(const void *job_, int policy)
+static int fill(const void *job, int policy)
 {
-    const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
-    TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, workspace_bytes(job, policy), stream));
-    return cudaMemsetAsync(job->out, 0, tsr_vle_bound(job->count, job->longest) - 16, stream);
+    return vle::zero_output(static_cast<const tsr_vle_job *>(job), workspace_bytes(job, policy));
 }
 
-template <unsigned THREADS, unsigned WORDS, typename Table>
-static int encode_with(const tsr_vle_job *job, unsigned tiles)
+template <unsigned THREADS, unsigned WORDS, typename Table> static int encode_with(const tsr_vle_job *job)
 {
-    const auto kernel = k_gvle<THREADS, WORDS, Table>;
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
-    arguments a;
-    a.in = job->in;
-    a.count = job->count;
-    a.code = job->code;
-    a.out = reinterpret_cast<uint32_t *>(job->out);
-    a.bits = job->bits;
+    arguments a = vle::arguments_of<arguments>(job, 4 * THREADS * WORDS);
     a.ticket = static_cast<unsigned *>(job->workspace);
     a.slots = reinterpret_cast<unsigned long long *>(static_cast<unsigned char *>(job->workspace) + 16);
-    a.tiles = tiles;
-    if (tiles == 0) return cudaMemsetAsync(job->bits, 0, sizeof *job->bits, stream);
-    const size_t shared =
-        Table::BYTES + ((size_t)THREADS * WORDS * 4 / 32 * (size_t)job->longest + 1) * sizeof(uint32_t);
-    unsigned blocks;
-    TSR_CUDA_TRY(tsr_resident_blocks(kernel, THREADS, shared, &blocks));
-    return tsr_launch(kernel, tiles < blocks ? tiles : blocks, THREADS, shared, stream, a);
+    const size_t string_words = (size_t)THREADS * WORDS * 4 / 32 * (size_t)job->longest + 1;
+    return vle::launch_persistent(k_gvle<THREADS, WORDS, Table>, THREADS,
+                                  Table::BYTES + string_words * sizeof(uint32_t), a, vle::stream_of(job));
 }
 
 static int encode(const void *job_, int policy)
@@ -190,10 +159,10 @@ static int encode(const void *job_, int policy)
     const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
     const bool is_short = job->longest <= vle::SHORT_LIMIT;
     switch (policy) {
-#define CASE(number, threads, words, name)                                                               \
-    case number:                                                                                         \
-        return is_short ? encode_with<threads, words, vle::short_table<128>>(job, tiles_of(job, policy)) \
-                        : encode_with<threads, words, vle::long_table>(job, tiles_of(job, policy));
+#define CASE(number, threads, words, name)                                        \
+    case number:                                                                  \
+        return is_short ? encode_with<threads, words, vle::short_table<128>>(job) \
+                        : encode_with<threads, words, vle::long_table>(job);
         POLICIES(CASE)
 #undef CASE
     default:

@@ -22,12 +22,8 @@ enum { SCAN_THREADS = 256, SCAN_EACH = 8, SCAN_TILE = SCAN_THREADS * SCAN_EACH, 
     P(4, 256, 4, "256 threads x 16 symbols") \
     P(5, 512, 4, "512 threads x 16 symbols")
 
-struct shape {
-    unsigned threads, words;
-    const char *name;
-};
 #define SHAPE(number, threads, words, name) {threads, words, name},
-static const shape shapes[] = {POLICIES(SHAPE)};
+static const vle::policy_shape shapes[] = {POLICIES(SHAPE)};
 #undef SHAPE
 
 /* The work space: scan state, the blocks' lengths, their places in the string, the gapped output. */
@@ -38,11 +34,10 @@ struct layout {
 
 static layout layout_of(const tsr_vle_job *job, int policy)
 {
-    const shape &p = shapes[policy];
-    const size_t each = (size_t)p.threads * p.words * 4;
+    const size_t each = shapes[policy].symbols();
     const auto up = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
     layout l;
-    l.blocks = (unsigned)((job->count + each - 1) / each);
+    l.blocks = vle::tiles_of(job, each);
     l.scan_tiles = (l.blocks + SCAN_TILE - 1) / SCAN_TILE;
     l.gap_words = (unsigned)(each / 32 * (size_t)job->longest);
     l.lengths = up(tsr_look_back_bytes(l.scan_tiles));
@@ -175,8 +170,8 @@ template <unsigned THREADS, unsigned WORDS> static int encode_with(const tsr_vle
     const auto kernel = k_pavle_encode<THREADS, WORDS>;
     const size_t shared = l.gap_words * sizeof(uint32_t);
     TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-    return tsr_launch(kernel, l.blocks, THREADS, shared, static_cast<cudaStream_t>(job->stream), job->in, job->count,
-                      job->code, l.gap_words, part<uint32_t>(job, l.gapped), part<uint32_t>(job, l.lengths));
+    return tsr_launch(kernel, l.blocks, THREADS, shared, vle::stream_of(job), job->in, job->count, job->code,
+                      l.gap_words, part<uint32_t>(job, l.gapped), part<uint32_t>(job, l.lengths));
 }
 
 static int encode(const void *job_, int policy)
@@ -196,7 +191,7 @@ static int encode(const void *job_, int policy)
 static int scan(const void *job_, int policy)
 {
     const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
+    const cudaStream_t stream = vle::stream_of(job);
     const layout l = layout_of(job, policy);
     if (l.blocks == 0) return cudaMemsetAsync(job->bits, 0, sizeof *job->bits, stream);
     TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, tsr_look_back_bytes(l.scan_tiles), stream));
@@ -208,9 +203,9 @@ static int pack(const void *job_, int policy)
 {
     const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
     const layout l = layout_of(job, policy);
-    return tsr_launch(k_pavle_pack, l.blocks, PACK_THREADS, 0, static_cast<cudaStream_t>(job->stream),
-                      part<uint32_t>(job, l.gapped), l.gap_words, part<uint32_t>(job, l.lengths),
-                      part<uint64_t>(job, l.places), reinterpret_cast<uint32_t *>(job->out));
+    return tsr_launch(k_pavle_pack, l.blocks, PACK_THREADS, 0, vle::stream_of(job), part<uint32_t>(job, l.gapped),
+                      l.gap_words, part<uint32_t>(job, l.lengths), part<uint64_t>(job, l.places),
+                      reinterpret_cast<uint32_t *>(job->out));
 }
 
 static const char *policy_name(int policy)
@@ -226,7 +221,7 @@ static size_t workspace_bytes(const void *job, int policy)
 } // namespace
 
 extern "C" const struct tsr_kernel_row tsr_vle_pavle = {
-    "PAVLE",
+    "after PAVLE",
     "after Balevic 2009",
     1,
     sizeof shapes / sizeof shapes[0],

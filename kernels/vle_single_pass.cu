@@ -25,15 +25,10 @@ enum {
 static_assert(TSR_VLE_SEGMENT % SYMBOLS == 0 && TSR_VLE_SEGMENT <= SYMBOLS * TSR_WARP,
               "a segment is some lanes of a warp");
 
-struct arguments {
-    const uint8_t *in;
-    size_t count;
-    const tsr_byte_code *code;
-    uint32_t *out;
-    uint64_t *bits;
+struct arguments : vle::encoder_arguments {
     uint16_t *segment_bits;
     tsr_look_back state;
-    unsigned tiles, stage_words;
+    unsigned stage_words;
 };
 
 /* What a tile's warps tell each other. */
@@ -176,10 +171,8 @@ static __device__ __forceinline__ void copy_out(const arguments &a, const uint32
 /* A block takes tile after tile. Between the two barriers of a turn the workers append their codes to the staged
  * string; after the second one they copy out what the turn before has staged, while the scout looks for this tile's
  * place: it has until the next turn's first barrier. Without that, the block waits for its place half of the time
- * (960 threads: 693 GB/s at 4 bits a byte, so 1276). Tiles of less than 27 KB lose, since the look-back advances by
- * some 25 ns a tile whatever its size; tiles of twice that by measuring two parts one after the other lost as well
- * (1177 against 1276).
- */
+ * (693 GB/s at 4 bits a byte, with it 1276, both with 960 threads). Two parts of a tile, measured one after the other,
+ * lost (1177). So did four words of a thread in flight in copy_out (1239, against 1287 with 864 threads). */
 template <unsigned WORKERS, unsigned BLOCKS, typename Table>
 __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(arguments a)
 {
@@ -280,7 +273,9 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
 
 /* ---- Policies ------------------------------------------------------------------------------------------------ */
 
-/* 28 warps a multiprocessor leave each thread 72 registers, which the fast way needs. */
+/* 28 warps a multiprocessor leave each thread 72 registers, which the fast way needs. Tiles of less than 27 KB lose,
+ * since the look-back advances by 15 to 19 ns a tile whatever its size. On an H200, 256 MiB, entropy 4: 864 threads x 1
+ * block 1287 GB/s (1454 at entropy 1, 1017 at 7.5), 416 x 2 907, 256 x 3 480. */
 #define POLICIES(P)                                           \
     P(0, 864, 1, 256, "864 threads x 1 block, 64 KiB table")  \
     P(1, 864, 1, 128, "864 threads x 1 block, 32 KiB table")  \
@@ -295,11 +290,6 @@ enum {
 #define NAME(number, workers, blocks, stride, name) name,
 static const char *const names[] = {POLICIES(NAME)};
 #undef NAME
-
-static unsigned tiles_of(const tsr_vle_job *job, unsigned workers)
-{
-    return (unsigned)((job->count + (size_t)workers * SYMBOLS - 1) / ((size_t)workers * SYMBOLS));
-}
 
 static bool is_short(const tsr_vle_job *job)
 {
@@ -318,18 +308,10 @@ static cudaError_t fits(size_t shared_bytes, bool *does)
 
 template <unsigned WORKERS, unsigned BLOCKS, typename Table> static int encode_with(const tsr_vle_job *job)
 {
-    const auto kernel = k_vle_single_pass<WORKERS, BLOCKS, Table>;
-    const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
-    arguments a;
-    a.in = job->in;
-    a.count = job->count;
-    a.code = job->code;
-    a.out = reinterpret_cast<uint32_t *>(job->out);
-    a.bits = job->bits;
+    const cudaStream_t stream = vle::stream_of(job);
+    arguments a = vle::arguments_of<arguments>(job, WORKERS * SYMBOLS);
     a.segment_bits = job->segment_bits;
     a.state = tsr_look_back_at(job->workspace);
-    a.tiles = tiles_of(job, WORKERS);
-    if (a.tiles == 0) return cudaMemsetAsync(job->bits, 0, sizeof *job->bits, stream);
     a.stage_words = stage_words(WORKERS, job->longest);
     const size_t shared = Table::BYTES + 2 * a.stage_words * sizeof(uint32_t);
     if constexpr (WORKERS > SMALL_WORKERS) {
@@ -337,10 +319,8 @@ template <unsigned WORKERS, unsigned BLOCKS, typename Table> static int encode_w
         TSR_CUDA_TRY(fits(shared, &does));
         if (!does) return encode_with<SMALL_WORKERS, 3, vle::short_table<128>>(job);
     }
-    unsigned blocks;
-    TSR_CUDA_TRY(tsr_resident_blocks(kernel, WORKERS + TSR_WARP, shared, &blocks));
-    TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, tsr_look_back_bytes(a.tiles), stream));
-    return tsr_launch(kernel, a.tiles < blocks ? a.tiles : blocks, WORKERS + TSR_WARP, shared, stream, a);
+    if (a.tiles > 0) TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, tsr_look_back_bytes(a.tiles), stream));
+    return vle::launch_persistent(k_vle_single_pass<WORKERS, BLOCKS, Table>, WORKERS + TSR_WARP, shared, a, stream);
 }
 
 static int encode(const void *job_, int policy)
@@ -368,7 +348,7 @@ static size_t workspace_bytes(const void *job_, int policy)
 {
     (void)policy;
     const tsr_vle_job *job = static_cast<const tsr_vle_job *>(job_);
-    return tsr_look_back_bytes(tiles_of(job, is_short(job) ? SMALL_WORKERS : LONG_WORKERS));
+    return tsr_look_back_bytes(vle::tiles_of(job, (is_short(job) ? SMALL_WORKERS : LONG_WORKERS) * SYMBOLS));
 }
 
 } // namespace

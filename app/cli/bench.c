@@ -23,6 +23,13 @@ static int write_plot(struct bench *bench)
     const char *path = bench->options->bench.plot;
     snprintf(bench->plot.title, sizeof bench->plot.title, "tessera bench %s", bench->family);
     snprintf(bench->plot.subtitle, sizeof bench->plot.subtitle, "GPU: %.90s", bench->device.name);
+    if (bench->plot.left_out > 0) {
+        const size_t used = strlen(bench->plot.subtitle);
+        snprintf(bench->plot.subtitle + used, sizeof bench->plot.subtitle - used, "; %d more sets of points left out",
+                 bench->plot.left_out);
+        fprintf(stderr, "tessera: %s has room for %d panels: %d more sets of points are not in it\n", path,
+                PLOT_PANELS_LIMIT, bench->plot.left_out);
+    }
     if (plot_write(&bench->plot, path)) return TSR_OK;
     fprintf(stderr, "tessera: cannot write %s: %s\n", path, strerror(errno));
     return TSR_ERROR_WRITE;

@@ -1,6 +1,8 @@
 /* tessera bench: what its families share. A family makes workloads; on each, every row (kernels/phases.h) of it runs in
- * its launch policies, is timed as a whole and phase by phase, and is held to the reference: the CPU row's output,
- * which the decoders turn into the input again. */
+ * its launch policies, is timed as a whole and phase by phase, and is held to the reference. That is what the CPU row
+ * writes: of a large workload in parts, on all threads, put together by the definition, and then decoded, part by part
+ * again. CPU rows themselves are serial, and timed on the beginning of a large workload. Time on a GPU is dear: outputs
+ * are compared where they lie. */
 #ifndef TSR_APP_CLI_BENCH_H
 #define TSR_APP_CLI_BENCH_H
 
@@ -29,11 +31,12 @@ void *bench_take(enum bench_side side, size_t bytes);
 void bench_give(enum bench_side side, void *memory);
 void bench_fill(enum bench_side side, void *memory, int byte, size_t bytes);
 void bench_copy(enum bench_side to_side, void *to, enum bench_side from_side, const void *from, size_t bytes);
-/* Whether memory of a side holds these bytes of the host's. */
-bool bench_equals(enum bench_side side, const void *memory, const void *bytes, size_t count);
+/* Whether two pieces of a side's memory, 16-byte aligned, hold the same. */
+bool bench_same(enum bench_side side, const void *a, const void *b, size_t bytes);
 /* What all jobs on the device are queued on. */
 void *bench_stream(void);
 const char *bench_error_text(int error);
+bool bench_is_out_of_memory(int error);
 
 /* Runs all phases once and waits; returns the first error. */
 int bench_run(const struct tsr_kernel_row *row, const void *job, int policy);
@@ -55,6 +58,7 @@ struct bench_task {
     void (*spoil)(void *context);    /* overwrites what the row is to write */
     bool (*is_right)(void *context); /* compares it with the reference; NULL: nothing is written */
     void *context;
+    double in_bytes;    /* of the uncompressed side */
     double moved_bytes; /* read and written, at least */
 };
 
@@ -65,7 +69,7 @@ struct bench_result {
     int policy, repeats;
     double us, least_us; /* of the whole: the median, and the least */
     double phase_us[TSR_PHASES_LIMIT];
-    double moved_bytes;
+    double in_bytes, moved_bytes;
     int error;  /* not 0: the row could not run */
     bool wrong; /* it wrote something else */
 };
@@ -96,6 +100,7 @@ struct bench {
     const char *family;
     FILE *json; /* where measurements go as JSON lines, or NULL */
     int measured, wrong, failed;
+    double device_ran_us; /* when it last did */
     struct plot plot;
 };
 
@@ -104,10 +109,75 @@ struct bench {
 void bench_measure(struct bench *bench, struct bench_workload *workload, const struct bench_task *task);
 void bench_measure_policy(struct bench *bench, struct bench_workload *workload, const struct bench_task *task,
                           int policy);
-/* The reference is right only if a CPU decoder made the input of it; else its row is wrong, too. */
-void bench_judge_reference(struct bench *bench, struct bench_workload *workload);
-/* bench_limits.c: fills in a workload's limits, measured once for each size; nothing without a device. */
-void bench_find_limits(struct bench *bench, struct bench_workload *workload);
+/* bench_limits.c: fills in a workload's limits, measured once for each size; nothing without a device. look_up: with
+ * the ceiling of byte coders. */
+void bench_find_limits(struct bench *bench, struct bench_workload *workload, bool look_up);
+
+/* ---- bench_measure.c: a family's coders ------------------------------------------------------------------------ */
+
+enum { BENCH_ARRAYS = 3, BENCH_CPU_BYTES = 16 << 20 /* of the uncompressed side, for CPU rows, at most */ };
+
+/* An array that jobs read or write. */
+struct bench_array {
+    const void *content; /* the host's: input, or the reference of what encoders write */
+    size_t bytes;        /* that count */
+    size_t room;         /* of which rows may read and spoil what is behind them */
+    bool optional;       /* a row may leave it alone */
+};
+
+/* The arrays of a coder on one side. */
+struct bench_memory {
+    enum bench_side side;
+    const void *input[BENCH_ARRAYS], *right[BENCH_ARRAYS]; /* right: the reference, which decoders are given */
+    void *coded[BENCH_ARRAYS], *decoded;
+    uint32_t *error;
+};
+
+/* A job of the family, and where in it its work space goes. */
+struct bench_job {
+    const void *job;
+    void **workspace;
+};
+
+/* A workload as a family's rows take it. */
+struct bench_coder {
+    const struct tsr_kernel_row *const *encoder, *const *decoder; /* the CPU's first */
+    int encoders, decoders;
+    struct bench_array input[BENCH_ARRAYS]; /* the first is what decoders make again */
+    struct bench_array coded[BENCH_ARRAYS];
+    struct bench_job (*encode_job)(const struct bench_coder *coder, const struct bench_memory *memory);
+    struct bench_job (*decode_job)(const struct bench_coder *coder, const struct bench_memory *memory);
+    const void *context; /* the family's */
+    double in_bytes, out_bytes;
+};
+
+/* Runs a row once on the host's memory, with work space of its own; from any thread. */
+int bench_run_alone(const struct tsr_kernel_row *row, struct bench_job job);
+/* Whether the GPU's rows have memory for it; says so if not, and if there is no GPU, they have. */
+bool bench_has_room(const struct bench *bench, const struct bench_workload *workload, const struct bench_coder *coder);
+/* All rows: the CPU's on the beginning, the GPU's on the whole. proven: whether a decoder made the input of the
+ * reference; else the CPU's encoder is wrong, too. */
+void bench_run_coders(struct bench *bench, struct bench_workload *workload, const struct bench_coder *beginning,
+                      const struct bench_coder *whole, bool proven);
+
+/* The bits from first_bit on, MSB first, at the start of to; what is left of the last byte becomes 0. */
+void bench_take_bits(uint8_t *to, const uint8_t *from, uint64_t first_bit, uint64_t bits);
+
+/* A part of a bit string. */
+struct bench_part {
+    uint64_t at, bits;
+    uint8_t *string; /* its own, from its first bit on */
+};
+/* A string whose parts are coded apart. Parts but the last have 8 bits or more. */
+struct bench_parts {
+    unsigned count;
+    struct bench_part *part;
+    const void *context;
+    void (*encode)(const void *context, unsigned index, struct bench_part *part);        /* string (bench_take), bits */
+    bool (*decodes)(const void *context, unsigned index, const struct bench_part *part); /* to the input */
+};
+/* The whole string, as bench_take gives it, with 16 bytes more. *proven: all parts of it decode. */
+uint8_t *bench_join_parts(struct bench *bench, const struct bench_parts *parts, uint64_t *bits, bool *proven);
 
 /* ---- bench_report.c -------------------------------------------------------------------------------------------- */
 
@@ -150,12 +220,14 @@ static inline uint64_t bench_random(uint64_t seed, uint64_t place)
 /* Synthetic ones: shapes, edges, texture and noise that move by a few samples a frame. */
 struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t columns, uint32_t rows,
                                  uint32_t frames);
-/* Those of a file: Y4M (8 bits), or what Tessera reads as an image; deeper samples keep their highest 8 bits. */
-struct bench_pictures bench_read_pictures(const char *path);
 /* The samples of all files that the command line names behind each other, since one is too little for a GPU: as stored,
  * bytes for bytes; or as tokens of the residuals that the median edge predictor leaves (FORMAT.md 7.1, 7.2, 7.4), a
  * byte a sample. The host's memory, with room for 16 bytes more. */
 uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_t *count);
+/* The pictures of the files that the command line names: Y4M (8 bits), or what Tessera reads as an image; deeper
+ * samples keep their highest 8 bits. Stills of one size are one, since each alone is too small for a GPU. *count
+ * receives how many; freed with free(), and so is each one's luma. */
+struct bench_pictures *bench_read_files(const struct options *options, int *count);
 
 /* ---- Families -------------------------------------------------------------------------------------------------- */
 

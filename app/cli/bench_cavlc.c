@@ -9,188 +9,182 @@
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
-/* A job's memory on one side. */
-struct cavlc_memory {
-    enum bench_side side;
-    int16_t *coefficients, *back;
-    uint8_t *mb_flags;
-    uint16_t *mb_slices;
-    uint8_t *out;
-    uint64_t *bits, *unit_offsets;
-    uint32_t *error;
+/* Rows of macroblocks that need nothing of those before: a frame's slice. */
+struct row_span {
+    uint32_t first, rows; /* first: in all frames */
 };
 
 struct cavlc_run {
+    const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
     const struct bench_levels *levels;
-    const struct cavlc_memory *at;
-    uint32_t units;
-    bool has_reference;
     uint64_t bits;
     uint8_t *string;
     uint64_t *unit_offsets;
+    struct row_span *span;
 };
 
-static size_t coefficient_bytes(const struct cavlc_run *run)
+static size_t coefficient_bytes(const struct bench_levels *levels)
 {
-    return (size_t)run->levels->blocks * 16 * sizeof(int16_t);
+    return (size_t)levels->blocks * 16 * sizeof(int16_t);
 }
 
-static size_t string_bytes(const struct cavlc_run *run)
-{
-    return (size_t)((run->bits + 7) / 8);
-}
-
-static struct tsr_cavlc_job job_on(const struct cavlc_run *run, const struct cavlc_memory *m)
+static struct tsr_cavlc_job shape_of(const struct bench_levels *levels, const struct bench_memory *m)
 {
     return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
-                                  .coefficients = m ? m->coefficients : NULL,
-                                  .blocks = run->levels->blocks,
-                                  .mb_columns = run->levels->mb_columns,
-                                  .mb_rows = run->levels->mb_rows,
-                                  .frames = run->levels->frames,
-                                  .mb_flags = m ? m->mb_flags : NULL,
-                                  .mb_slices = m ? m->mb_slices : NULL,
-                                  .out = m ? m->out : NULL,
-                                  .bits = m ? m->bits : NULL,
-                                  .unit_offsets = m ? m->unit_offsets : NULL,
+                                  .coefficients = m->input[0],
+                                  .blocks = levels->blocks,
+                                  .mb_columns = levels->mb_columns,
+                                  .mb_rows = levels->mb_rows,
+                                  .frames = levels->frames,
+                                  .mb_flags = m->input[1],
+                                  .mb_slices = m->input[2],
                                   .stream = bench_stream()};
 }
 
-static struct cavlc_memory take_memory(enum bench_side side, const struct cavlc_run *run)
+static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
+{
+    static struct tsr_cavlc_job job;
+    const struct cavlc_run *run = coder->context;
+    job = shape_of(run->levels, m);
+    job.out = m->coded[0];
+    job.bits = m->coded[1];
+    job.unit_offsets = m->coded[2];
+    return (struct bench_job){&job, &job.workspace};
+}
+
+static struct bench_job decode_job(const struct bench_coder *coder, const struct bench_memory *m)
+{
+    static struct tsr_cavlc_decode_job job;
+    const struct cavlc_run *run = coder->context;
+    job = (struct tsr_cavlc_decode_job){.shape = shape_of(run->levels, m),
+                                        .in = m->right[0],
+                                        .bits = run->bits,
+                                        .unit_offsets = m->right[2],
+                                        .coefficients = m->decoded,
+                                        .error = m->error};
+    return (struct bench_job){&job, &job.shape.workspace};
+}
+
+static struct bench_coder coder_of(const struct cavlc_run *run)
+{
+    static const struct bench_memory none;
+    const struct bench_levels *l = run->levels;
+    const struct tsr_cavlc_job shape = shape_of(l, &none);
+    const size_t macroblocks = l->blocks / TSR_MB_BLOCKS, bytes = coefficient_bytes(l);
+    const size_t offset_bytes = tsr_cavlc_units(&shape) * sizeof *run->unit_offsets;
+    struct bench_coder coder = {.encode_job = encode_job, .decode_job = decode_job, .context = run};
+    coder.encoder = tsr_cavlc_encoders(&coder.encoders);
+    coder.decoder = tsr_cavlc_decoders(&coder.decoders);
+    coder.in_bytes = (double)bytes;
+    coder.out_bytes = (double)((run->bits + 7) / 8);
+    coder.input[0] = (struct bench_array){l->coefficients, bytes, bytes + 16, false};
+    coder.input[1] = (struct bench_array){l->mb_flags, macroblocks, macroblocks, false};
+    coder.input[2] = (struct bench_array){l->mb_slices, macroblocks * sizeof *l->mb_slices,
+                                          macroblocks * sizeof *l->mb_slices, false};
+    coder.coded[0] =
+        (struct bench_array){run->string, (size_t)((run->bits + 7) / 8), tsr_cavlc_bound(&shape) + 16, false};
+    coder.coded[1] = (struct bench_array){&run->bits, sizeof run->bits, sizeof run->bits, false};
+    coder.coded[2] = (struct bench_array){run->unit_offsets, offset_bytes, offset_bytes, false};
+    return coder;
+}
+
+/* ---- Reference ----------------------------------------------------------------------------------------------- */
+
+/* A slice as a frame of its own. */
+static struct tsr_cavlc_job job_of_span(const struct cavlc_run *run, const struct row_span *span)
 {
     const struct bench_levels *l = run->levels;
-    const struct tsr_cavlc_job shape = job_on(run, NULL);
-    const size_t macroblocks = l->blocks / TSR_MB_BLOCKS;
-    struct cavlc_memory m = {.side = side};
-    m.coefficients = bench_take(side, coefficient_bytes(run) + 16);
-    m.back = bench_take(side, coefficient_bytes(run) + 16);
-    m.mb_flags = bench_take(side, macroblocks);
-    m.mb_slices = bench_take(side, macroblocks * sizeof *m.mb_slices);
-    m.out = bench_take(side, tsr_cavlc_bound(&shape) + 16);
-    m.bits = bench_take(side, sizeof *m.bits);
-    m.unit_offsets = bench_take(side, run->units * sizeof *m.unit_offsets);
-    m.error = bench_take(side, sizeof *m.error);
-    bench_copy(side, m.coefficients, ON_HOST, l->coefficients, coefficient_bytes(run));
-    bench_copy(side, m.mb_flags, ON_HOST, l->mb_flags, macroblocks);
-    bench_copy(side, m.mb_slices, ON_HOST, l->mb_slices, macroblocks * sizeof *m.mb_slices);
-    return m;
+    const size_t macroblock = (size_t)span->first * l->mb_columns;
+    return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
+                                  .coefficients = l->coefficients + macroblock * TSR_MB_BLOCKS * 16,
+                                  .blocks = span->rows * l->mb_columns * TSR_MB_BLOCKS,
+                                  .mb_columns = l->mb_columns,
+                                  .mb_rows = span->rows,
+                                  .frames = 1,
+                                  .mb_flags = l->mb_flags + macroblock,
+                                  .mb_slices = l->mb_slices + macroblock};
 }
 
-static void give_memory(struct cavlc_memory *m)
-{
-    bench_give(m->side, m->coefficients);
-    bench_give(m->side, m->back);
-    bench_give(m->side, m->mb_flags);
-    bench_give(m->side, m->mb_slices);
-    bench_give(m->side, m->out);
-    bench_give(m->side, m->bits);
-    bench_give(m->side, m->unit_offsets);
-    bench_give(m->side, m->error);
-}
-
-static void spoil_string(void *context)
+static void encode_span(const void *context, unsigned index, struct bench_part *part)
 {
     const struct cavlc_run *run = context;
-    bench_fill(run->at->side, run->at->out, 0xc3, string_bytes(run) + 16);
-    bench_fill(run->at->side, run->at->bits, 0xc3, sizeof *run->at->bits);
-    bench_fill(run->at->side, run->at->unit_offsets, 0xc3, run->units * sizeof *run->at->unit_offsets);
+    struct tsr_cavlc_job job = job_of_span(run, &run->span[index]);
+    part->bits = 0;
+    part->string = bench_take(ON_HOST, tsr_cavlc_bound(&job) + 16);
+    job.out = part->string;
+    job.bits = &part->bits;
+    job.unit_offsets = run->unit_offsets + run->span[index].first;
+    if (bench_run_alone(run->encode_row, (struct bench_job){&job, &job.workspace}) != 0) part->bits = 0;
+    if ((part->bits + 7) / 8 > tsr_cavlc_bound(&job)) bench_stop(TSR_ERROR_INTERNAL, "a reference is too long");
 }
 
-static bool string_is_right(void *context)
+static bool span_decodes(const void *context, unsigned index, const struct bench_part *part)
 {
     const struct cavlc_run *run = context;
-    if (!run->has_reference) return true; /* the decoders say */
-    return bench_equals(run->at->side, run->at->bits, &run->bits, sizeof run->bits) &&
-           bench_equals(run->at->side, run->at->out, run->string, string_bytes(run)) &&
-           bench_equals(run->at->side, run->at->unit_offsets, run->unit_offsets, run->units * sizeof run->bits);
+    uint32_t error = 1;
+    struct tsr_cavlc_decode_job job = {.shape = job_of_span(run, &run->span[index]),
+                                       .in = part->string,
+                                       .bits = part->bits,
+                                       .unit_offsets = run->unit_offsets + run->span[index].first,
+                                       .error = &error};
+    const size_t bytes = (size_t)job.shape.blocks * 16 * sizeof *job.coefficients;
+    job.coefficients = bench_take(ON_HOST, bytes + 16);
+    memset(job.coefficients, 0x55, bytes); /* what was here before may be right */
+    const bool runs = bench_run_alone(run->decode_row, (struct bench_job){&job, &job.shape.workspace}) == 0;
+    const bool same = runs && error == 0 && memcmp(job.coefficients, job.shape.coefficients, bytes) == 0;
+    bench_give(ON_HOST, job.coefficients);
+    return same;
 }
 
-static void spoil_levels(void *context)
+/* The slices of all frames; returns how many. */
+static unsigned find_spans(struct cavlc_run *run)
 {
-    const struct cavlc_run *run = context;
-    bench_fill(run->at->side, run->at->back, 0xc3, coefficient_bytes(run));
-    bench_fill(run->at->side, run->at->error, 0xff, sizeof *run->at->error);
-}
-
-static bool levels_are_right(void *context)
-{
-    const struct cavlc_run *run = context;
-    const uint32_t none = 0;
-    return bench_equals(run->at->side, run->at->error, &none, sizeof none) &&
-           bench_equals(run->at->side, run->at->back, run->levels->coefficients, coefficient_bytes(run));
-}
-
-static void encode_by(struct bench *bench, struct bench_workload *workload, struct cavlc_run *run,
-                      const struct tsr_kernel_row *row)
-{
-    struct tsr_cavlc_job job = job_on(run, run->at);
-    const struct bench_task task = {.kind = BENCH_ENCODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .spoil = spoil_string,
-                                    .is_right = string_is_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
-}
-
-static void decode_by(struct bench *bench, struct bench_workload *workload, struct cavlc_run *run,
-                      const struct tsr_kernel_row *row)
-{
-    struct tsr_cavlc_decode_job job = {.shape = job_on(run, run->at),
-                                       .in = run->at->out,
-                                       .bits = run->bits,
-                                       .unit_offsets = run->at->unit_offsets,
-                                       .coefficients = run->at->back,
-                                       .error = run->at->error};
-    const struct bench_task task = {.kind = BENCH_DECODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.shape.workspace,
-                                    .spoil = spoil_levels,
-                                    .is_right = levels_are_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
-}
-
-/* The first row is the CPU's: what it writes is the reference. Nobody counted its bits before. */
-static void keep_reference(struct bench_workload *workload, struct cavlc_run *run)
-{
-    run->bits = *run->at->bits;
-    const size_t bytes = string_bytes(run);
-    const struct tsr_cavlc_job shape = job_on(run, NULL);
-    if (bytes > tsr_cavlc_bound(&shape)) bench_stop(TSR_ERROR_INTERNAL, "the reference has %zu bytes", bytes);
-    run->string = bench_take(ON_HOST, bytes + 16);
-    run->unit_offsets = bench_take(ON_HOST, run->units * sizeof *run->unit_offsets);
-    memcpy(run->string, run->at->out, bytes);
-    memcpy(run->unit_offsets, run->at->unit_offsets, run->units * sizeof *run->unit_offsets);
-    run->has_reference = true;
-    workload->out_bytes = (double)bytes;
-    for (int i = 0; i < workload->result_count; i++)
-        if (workload->result[i].kind == BENCH_ENCODE)
-            workload->result[i].moved_bytes = workload->in_bytes + workload->out_bytes;
-}
-
-static void run_side(struct bench *bench, struct bench_workload *workload, struct cavlc_run *run, enum bench_side side)
-{
-    int encoders, decoders;
-    const struct tsr_kernel_row *const *encoder = tsr_cavlc_encoders(&encoders);
-    const struct tsr_kernel_row *const *decoder = tsr_cavlc_decoders(&decoders);
-    struct cavlc_memory memory = take_memory(side, run);
-    run->at = &memory;
-    for (int i = 0; i < encoders; i++) {
-        if (encoder[i]->on_device != (side == ON_DEVICE)) continue;
-        encode_by(bench, workload, run, encoder[i]);
-        if (!run->has_reference) keep_reference(workload, run);
+    const struct bench_levels *l = run->levels;
+    unsigned count = 0;
+    for (uint32_t row = 0; row < l->mb_rows * l->frames; row++) {
+        const uint16_t *slice = l->mb_slices + (size_t)row * l->mb_columns;
+        if (row % l->mb_rows == 0 || *slice != *(slice - l->mb_columns)) run->span[count++] = (struct row_span){row, 0};
+        run->span[count - 1].rows++;
     }
-    /* Decoders get the reference, whatever the last encoder wrote. */
-    bench_copy(side, memory.out, ON_HOST, run->string, string_bytes(run));
-    bench_copy(side, memory.unit_offsets, ON_HOST, run->unit_offsets, run->units * sizeof *run->unit_offsets);
-    for (int i = 0; i < decoders; i++)
-        if (decoder[i]->on_device == (side == ON_DEVICE)) decode_by(bench, workload, run, decoder[i]);
-    give_memory(&memory);
+    return count;
+}
+
+/* Whether it decodes to the levels. */
+static bool make_reference(struct bench *bench, struct cavlc_run *run)
+{
+    const uint32_t units = run->levels->mb_rows * run->levels->frames;
+    struct bench_parts parts = {.context = run, .encode = encode_span, .decodes = span_decodes};
+    bool proven;
+    run->unit_offsets = bench_take(ON_HOST, units * sizeof *run->unit_offsets);
+    run->span = bench_take(ON_HOST, units * sizeof *run->span);
+    memset(run->unit_offsets, 0, units * sizeof *run->unit_offsets);
+    parts.count = find_spans(run);
+    parts.part = bench_take(ON_HOST, parts.count * sizeof *parts.part);
+    run->string = bench_join_parts(bench, &parts, &run->bits, &proven);
+    for (unsigned i = 0; i < parts.count; i++)
+        for (uint32_t row = 0; row < run->span[i].rows; row++)
+            run->unit_offsets[run->span[i].first + row] += parts.part[i].at;
+    bench_give(ON_HOST, parts.part);
+    bench_give(ON_HOST, run->span);
+    return proven;
+}
+
+/* The first frames alone, for the CPU's rows: their string begins the whole one. levels: receives theirs. */
+static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_levels *levels)
+{
+    const struct bench_levels *all = run->levels;
+    const size_t frame_bytes = coefficient_bytes(all) / all->frames;
+    struct cavlc_run part = *run;
+    *levels = *all;
+    part.levels = levels;
+    if (coefficient_bytes(all) > BENCH_CPU_BYTES && all->frames > 1) {
+        levels->frames = frame_bytes < BENCH_CPU_BYTES ? (uint32_t)(BENCH_CPU_BYTES / frame_bytes) : 1;
+        levels->blocks = all->blocks / all->frames * levels->frames;
+        part.bits = run->unit_offsets[all->mb_rows * levels->frames];
+    }
+    part.string = bench_take(ON_HOST, (size_t)(part.bits + 7) / 8 + 16);
+    bench_take_bits(part.string, run->string, 0, part.bits);
+    return part;
 }
 
 static void describe(struct bench_workload *workload, const struct cavlc_run *run,
@@ -223,11 +217,8 @@ static struct bench_workload workload; /* large */
 static void run_pictures(struct bench *bench, const struct bench_pictures *pictures, int qp, bool over_formats)
 {
     struct bench_levels levels = bench_make_levels(bench, pictures, qp);
-    const struct bench_level_statistics statistics = bench_count_levels(&levels);
     struct cavlc_run run = {.levels = &levels};
-    const struct tsr_cavlc_job shape = job_on(&run, NULL);
     char panel[PLOT_TEXT];
-    run.units = tsr_cavlc_units(&shape);
     memset(&workload, 0, sizeof workload);
     snprintf(workload.name, sizeof workload.name, "cavlc: %.80s, %u x %u, %u frame%s, QP %d", pictures->name,
              pictures->columns, pictures->rows, pictures->frames, plural(pictures->frames), qp);
@@ -239,16 +230,26 @@ static void run_pictures(struct bench *bench, const struct bench_pictures *pictu
     workload.x_label = over_formats ? NULL : "QP";
     workload.group = pictures->name;
     workload.x = qp;
-    workload.in_bytes = (double)coefficient_bytes(&run);
-    bench_find_limits(bench, &workload);
-    workload.look_up_us = 0; /* no ceiling of this family's */
-    run_side(bench, &workload, &run, ON_HOST);
-    bench_judge_reference(bench, &workload);
-    if (bench->device.is_there) run_side(bench, &workload, &run, ON_DEVICE);
-    describe(&workload, &run, &statistics, qp);
-    bench_report(bench, &workload);
-    bench_give(ON_HOST, run.string);
-    bench_give(ON_HOST, run.unit_offsets);
+    struct bench_coder coder = coder_of(&run);
+    workload.in_bytes = coder.in_bytes;
+    if (bench_has_room(bench, &workload, &coder)) {
+        run.encode_row = coder.encoder[0];
+        run.decode_row = coder.decoder[0];
+        bench_find_limits(bench, &workload, false);
+        const bool proven = make_reference(bench, &run);
+        coder = coder_of(&run);
+        workload.out_bytes = coder.out_bytes;
+        struct bench_levels first_levels;
+        const struct cavlc_run part = beginning_of(&run, &first_levels);
+        const struct bench_coder beginning = coder_of(&part);
+        bench_run_coders(bench, &workload, &beginning, &coder, proven);
+        const struct bench_level_statistics statistics = bench_count_levels(bench, &levels);
+        describe(&workload, &run, &statistics, qp);
+        bench_report(bench, &workload);
+        bench_give(ON_HOST, part.string);
+        bench_give(ON_HOST, run.string);
+        bench_give(ON_HOST, run.unit_offsets);
+    }
     bench_free_levels(&levels);
 }
 
@@ -293,39 +294,15 @@ static const struct format *format_named(const char *name, size_t length)
     bench_stop(TSR_ERROR_USAGE, "--formats wants qcif, cif, 720p, 1080p, 4k, not '%.*s'", (int)length, name);
 }
 
-/* Adds the frames of more behind those of all, if both are stills of one size. */
-static bool join(struct bench_pictures *all, const struct bench_pictures *more)
-{
-    const size_t bytes = (size_t)all->columns * all->rows * all->frames;
-    const size_t added = (size_t)more->columns * more->rows * more->frames;
-    if (all->moves || more->moves || all->columns != more->columns || all->rows != more->rows) return false;
-    uint8_t *luma = realloc(all->luma, bytes + added);
-    if (!luma) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
-    memcpy(luma + bytes, more->luma, added);
-    all->luma = luma;
-    all->frames += more->frames;
-    snprintf(all->name, sizeof all->name, "%u stills of %u x %u", all->frames, all->columns, all->rows);
-    return true;
-}
-
-/* Stills of one size are one workload: one by one they are too small for a GPU. */
 static void run_files(struct bench *bench, const int *qps, int count)
 {
-    const struct options *o = bench->options;
-    const int files = o->input_count - 1;
-    struct bench_pictures *all = bench_take(ON_HOST, (size_t)files * sizeof *all);
-    for (int i = 0; i < files; i++) all[i] = bench_read_pictures(o->inputs[i + 1]);
+    int files;
+    struct bench_pictures *pictures = bench_read_files(bench->options, &files);
     for (int i = 0; i < files; i++) {
-        for (int k = i + 1; k < files && all[i].luma; k++) {
-            if (!all[k].luma || !join(&all[i], &all[k])) continue;
-            free(all[k].luma);
-            all[k].luma = NULL;
-        }
-        for (int q = 0; q < count && all[i].luma; q++) run_pictures(bench, &all[i], qps[q], false);
-        free(all[i].luma);
-        all[i].luma = NULL;
+        for (int q = 0; q < count; q++) run_pictures(bench, &pictures[i], qps[q], false);
+        free(pictures[i].luma);
     }
-    bench_give(ON_HOST, all);
+    free(pictures);
 }
 
 void bench_cavlc(struct bench *bench)

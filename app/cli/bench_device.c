@@ -1,4 +1,5 @@
 /* The benchmark's memory and clocks. See bench.h. Without CUDA, the host's alone. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #if TSR_WITH_CUDA
 #include <cuda_runtime_api.h>
 #include <stdatomic.h>
+
+#include "../../kernels/limits.h"
 
 static cudaStream_t stream;
 static void *staging; /* pinned: copies from it and to it run at the bus's full rate */
@@ -93,15 +96,14 @@ static void copy_across(enum bench_side to_side, void *to, enum bench_side from_
     }
 }
 
-static bool equals_on_device(const void *memory, const void *bytes, size_t count)
+static bool same_on_device(const void *a, const void *b, size_t bytes)
 {
-    for (size_t at = 0, part; at < count; at += part) {
-        part = count - at < STAGING_BYTES ? count - at : STAGING_BYTES;
-        must(cudaMemcpyAsync(staging, (const char *)memory + at, part, cudaMemcpyDeviceToHost, stream), "copying");
-        must(cudaStreamSynchronize(stream), "copying");
-        if (memcmp(staging, (const char *)bytes + at, part) != 0) return false;
-    }
-    return true;
+    static uint32_t *d_differs;
+    uint32_t differs = 1;
+    if (!d_differs) d_differs = take_on_device(sizeof *d_differs);
+    must((cudaError_t)tsr_device_differs(a, b, bytes, d_differs, stream), "comparing");
+    copy_across(ON_HOST, &differs, ON_DEVICE, d_differs, sizeof differs);
+    return differs == 0;
 }
 
 void *bench_stream(void)
@@ -112,6 +114,11 @@ void *bench_stream(void)
 const char *bench_error_text(int error)
 {
     return cudaGetErrorString((cudaError_t)error);
+}
+
+bool bench_is_out_of_memory(int error)
+{
+    return error == cudaErrorMemoryAllocation;
 }
 
 /* What a row's phases returned, or else what came of them on the device. */
@@ -190,11 +197,62 @@ double bench_now_us(void)
     return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
 }
 
+/* Fresh memory costs a fault a page, more than most of what is done with it: what is given back is kept for the next
+ * who wants about as much. Before each piece lies its size. */
+enum { KEPT_LIMIT = 64, HEAD_BYTES = 256, KEPT_BYTES = 64 << 10 };
+struct kept {
+    size_t bytes;
+};
+static struct kept *kept[KEPT_LIMIT];
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The smallest piece that is large enough, unless it is far too large; or NULL. */
+static struct kept *take_kept(size_t bytes)
+{
+    int best = -1;
+    pthread_mutex_lock(&kept_lock);
+    for (int i = 0; i < KEPT_LIMIT; i++)
+        if (kept[i] && kept[i]->bytes >= bytes && kept[i]->bytes / 2 <= bytes &&
+            (best < 0 || kept[i]->bytes < kept[best]->bytes))
+            best = i;
+    struct kept *piece = best < 0 ? NULL : kept[best];
+    if (piece) kept[best] = NULL;
+    pthread_mutex_unlock(&kept_lock);
+    return piece;
+}
+
+/* In the place of the smallest one, if there is none free. */
+static void keep(struct kept *piece)
+{
+    int place = 0;
+    pthread_mutex_lock(&kept_lock);
+    for (int i = 0; i < KEPT_LIMIT && kept[place]; i++)
+        if (!kept[i] || kept[i]->bytes < kept[place]->bytes) place = i;
+    struct kept *smaller = kept[place] && kept[place]->bytes > piece->bytes ? piece : kept[place];
+    if (smaller != piece) kept[place] = piece;
+    pthread_mutex_unlock(&kept_lock);
+    free(smaller);
+}
+
 static void *take_on_host(size_t bytes)
 {
-    void *memory = aligned_alloc(256, (bytes + 256) / 256 * 256);
-    if (!memory) bench_stop(TSR_ERROR_LIMIT, "no memory for %zu bytes", bytes);
-    return memory;
+    struct kept *piece = bytes >= KEPT_BYTES ? take_kept(bytes) : NULL;
+    if (!piece) {
+        piece = aligned_alloc(HEAD_BYTES, HEAD_BYTES + (bytes + HEAD_BYTES) / HEAD_BYTES * HEAD_BYTES);
+        if (!piece) bench_stop(TSR_ERROR_LIMIT, "no memory for %zu bytes", bytes);
+        piece->bytes = bytes;
+    }
+    return (char *)piece + HEAD_BYTES;
+}
+
+static void give_on_host(void *memory)
+{
+    if (!memory) return;
+    struct kept *piece = (struct kept *)(void *)((char *)memory - HEAD_BYTES);
+    if (piece->bytes >= KEPT_BYTES)
+        keep(piece);
+    else
+        free(piece);
 }
 
 void *bench_take(enum bench_side side, size_t bytes)
@@ -215,7 +273,7 @@ void bench_give(enum bench_side side, void *memory)
     }
 #endif
     (void)side;
-    free(memory);
+    give_on_host(memory);
 }
 
 void bench_fill(enum bench_side side, void *memory, int byte, size_t bytes)
@@ -243,13 +301,13 @@ void bench_copy(enum bench_side to_side, void *to, enum bench_side from_side, co
     memcpy(to, from, bytes);
 }
 
-bool bench_equals(enum bench_side side, const void *memory, const void *bytes, size_t count)
+bool bench_same(enum bench_side side, const void *a, const void *b, size_t bytes)
 {
 #if TSR_WITH_CUDA
-    if (side == ON_DEVICE) return equals_on_device(memory, bytes, count);
+    if (side == ON_DEVICE) return same_on_device(a, b, bytes);
 #endif
     (void)side;
-    return memcmp(memory, bytes, count) == 0;
+    return memcmp(a, b, bytes) == 0;
 }
 
 int bench_run(const struct tsr_kernel_row *row, const void *job, int policy)

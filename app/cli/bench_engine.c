@@ -1,7 +1,8 @@
-/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss, both
- * coders. The CUDA row is device-resident: samples in device memory to finished payloads and code tables in device
+/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss,
+ * both coders. The CUDA row is device-resident: samples in device memory to finished payloads and code tables in device
  * memory, with ranges, histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine
- * on all threads. Here only the payloads' total length is compared; tests/gpu/same_files.sh compares every byte. */
+ * on all threads, timed on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame
+ * by frame; tests/gpu/same_files.sh compares every byte. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 #include "../../kernels/cuda_engine.h"
 #include "bench.h"
 
-enum { CPU_BATCH = 64 };
+/* CPU_BYTES: of samples, for the CPU's row, at most. */
+enum { CPU_BATCH = 64, CPU_BYTES = 32 << 20 };
 
 /* What both rows are given. */
 struct engine_job {
@@ -18,13 +20,21 @@ struct engine_job {
     struct tsr_coding coding;
     const uint8_t *rasters; /* frames behind each other, in the memory of the row's side */
     uint32_t frames;
-    uint64_t payload_bytes; /* out: of the CPU row */
+    uint64_t *frame_bytes; /* out: of each payload, if not NULL; CPU row */
     void *workspace, *stream;
 };
 
 struct engine_run {
     struct engine_job *job;
     uint64_t payload_bytes; /* the reference */
+};
+
+/* One set of pictures on both sides, coded in several ways. */
+struct engine_input {
+    struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
+    const struct bench_pictures *pictures;
+    uint32_t frames, distinct; /* the distinct ones over and over */
+    uint8_t *rasters, *d_rasters;
 };
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
@@ -46,13 +56,13 @@ static int encode_cpu(const void *job_, int policy)
     (void)policy;
     void *workspace = ops->take_workspace(job->engine, ops->encode_workspace(job->engine, &job->image, CPU_BATCH));
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %d frames", CPU_BATCH);
-    job->payload_bytes = 0;
     for (uint32_t first = 0; first < job->frames; first += CPU_BATCH) {
         struct tsr_encode_job jobs[CPU_BATCH];
         const uint32_t count = job->frames - first < CPU_BATCH ? job->frames - first : CPU_BATCH;
         for (uint32_t i = 0; i < count; i++) jobs[i].raster = job->rasters + (first + i) * raster_bytes;
         if (ops->encode(job->engine, &job->image, &job->coding, jobs, count, workspace) != TSR_OK) return -1;
-        for (uint32_t i = 0; i < count; i++) job->payload_bytes += tile_bytes(&jobs[i].coded);
+        for (uint32_t i = 0; i < count && job->frame_bytes; i++)
+            job->frame_bytes[first + i] = tile_bytes(&jobs[i].coded);
     }
     ops->give_workspace(job->engine, workspace);
     return 0;
@@ -64,8 +74,8 @@ static const char *the_policy(int policy)
     return "";
 }
 
-static const struct tsr_kernel_row cpu_row = {
-    "CPU engine", "all threads", 0, 1, 0, the_policy, NULL, {{"encode", encode_cpu}}};
+static const struct tsr_kernel_row cpu_row = {"CPU engine", "all threads",           0, 1, 0, the_policy,
+                                              NULL,         {{"encode", encode_cpu}}};
 
 #if TSR_WITH_CUDA
 static int encode_cuda(const void *job_, int policy)
@@ -86,128 +96,199 @@ static bool same_length(void *context)
     return error == 0 && bytes == run->payload_bytes;
 }
 
-static const struct tsr_kernel_row cuda_row = {
-    "Tessera", "the CUDA engine, device-resident", 1, 1, 0, the_policy, NULL, {{"encode", encode_cuda}}};
+static const struct tsr_kernel_row cuda_row = {"Tessera", "the CUDA engine, device-resident", 1, 1, 0, the_policy,
+                                               NULL,      {{"encode", encode_cuda}}};
+
+#endif
+
+/* ---- Workloads ----------------------------------------------------------------------------------------------- */
+
+static size_t frame_bytes_of(const struct engine_input *input)
+{
+    return (size_t)input->pictures->columns * input->pictures->rows;
+}
 
 /* The GPU's row; nothing where there is none. */
 static void measure_cuda(struct bench *bench, struct bench_workload *workload, struct engine_job *job,
                          uint64_t payload_bytes)
 {
-    const size_t bytes = (size_t)workload->in_bytes;
-    if (!bench->device.is_there) return;
-    uint8_t *d_rasters = bench_take(ON_DEVICE, bytes + 16);
-    bench_copy(ON_DEVICE, d_rasters, ON_HOST, job->rasters, bytes);
-    struct tsr_error error;
-    struct tsr_engine *engine = tsr_engine_create(TSR_ENGINE_CUDA, bench->options->threads, &error);
-    if (!engine) bench_stop(error.status, "%s", error.text);
-    struct engine_job device_job = *job;
-    device_job.engine = engine;
-    device_job.rasters = d_rasters;
-    device_job.stream = bench_stream();
-    struct engine_run run = {&device_job, payload_bytes};
+#if TSR_WITH_CUDA
+    struct engine_run run = {job, payload_bytes};
     const struct bench_task task = {.kind = BENCH_ENCODE,
                                     .row = &cuda_row,
-                                    .job = &device_job,
-                                    .workspace = &device_job.workspace,
+                                    .job = job,
+                                    .workspace = &job->workspace,
                                     .is_right = same_length,
                                     .context = &run,
+                                    .in_bytes = workload->in_bytes,
                                     .moved_bytes = workload->in_bytes + workload->out_bytes};
     bench_measure(bench, workload, &task);
-    tsr_engine_destroy(engine);
-    bench_give(ON_DEVICE, d_rasters);
-}
 #else
-static void measure_cuda(struct bench *bench, struct bench_workload *workload, struct engine_job *job,
-                         uint64_t payload_bytes)
-{
     (void)bench;
     (void)workload;
     (void)job;
     (void)payload_bytes;
-}
 #endif
+}
 
-/* ---- Workloads ----------------------------------------------------------------------------------------------- */
+/* Tries: only the engine knows what it needs. */
+static bool has_room(const struct bench *bench, const struct bench_workload *workload, const struct engine_job *job)
+{
+#if TSR_WITH_CUDA
+    if (!bench_is_out_of_memory(bench_run(&cuda_row, job, 0))) return true;
+    bench_say(bench, "\n%s is left out: the GPU has too little memory for it", workload->name);
+    return false;
+#else
+    (void)bench;
+    (void)workload;
+    (void)job;
+    return true;
+#endif
+}
 
-static void measure(struct bench *bench, const struct bench_pictures *pictures, const uint8_t *rasters, uint32_t frames,
-                    struct tsr_coding coding)
+/* By the CPU engine: bytes of the payloads of the first frames. */
+static uint64_t payload_bytes_of(const struct engine_input *input, const uint64_t *by_frame, uint32_t frames)
+{
+    uint64_t bytes = 0;
+    for (uint32_t f = 0; f < frames; f++) bytes += by_frame[f % input->distinct];
+    return bytes;
+}
+
+static void measure_cpu(struct bench *bench, struct bench_workload *workload, const struct engine_input *input,
+                        struct engine_job job, const uint64_t *by_frame)
+{
+    const size_t frame_bytes = frame_bytes_of(input);
+    const uint32_t most = frame_bytes < CPU_BYTES ? (uint32_t)(CPU_BYTES / frame_bytes) : 1;
+    if (job.frames > most) job.frames = most;
+    const double in_bytes = (double)frame_bytes * job.frames;
+    const struct bench_task task = {.kind = BENCH_ENCODE,
+                                    .row = &cpu_row,
+                                    .job = &job,
+                                    .workspace = &job.workspace,
+                                    .in_bytes = in_bytes,
+                                    .moved_bytes = in_bytes + (double)payload_bytes_of(input, by_frame, job.frames)};
+    bench_measure(bench, workload, &task);
+}
+
+static void measure(struct bench *bench, const struct engine_input *input, struct tsr_coding coding)
 {
     static struct bench_workload workload;
-    struct engine_job job = {.frames = frames, .rasters = rasters, .coding = coding};
+    const struct bench_pictures *pictures = input->pictures;
+    struct engine_job job = {.engine = input->cpu, .rasters = input->rasters, .coding = coding};
     job.image = (struct tsr_image){.columns = pictures->columns,
                                    .rows = pictures->rows,
-                                   .frames = frames,
+                                   .frames = input->frames,
                                    .components = 1,
                                    .bits_allocated = 8,
                                    .bits_stored = 8,
                                    .high_bit = 7};
+    struct engine_job device_job = job;
+    device_job.engine = input->cuda;
+    device_job.rasters = input->d_rasters;
+    device_job.frames = input->frames;
+    device_job.stream = bench_stream();
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
-    workload = (struct bench_workload){.in_bytes = (double)pictures->columns * pictures->rows * frames};
-    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s", pictures->name, frames,
+    workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s", pictures->name, input->frames,
              pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder));
-    struct tsr_error error;
-    job.engine = tsr_engine_create(TSR_ENGINE_CPU, bench->options->threads, &error);
-    if (!job.engine) bench_stop(error.status, "%s", error.text);
-    encode_cpu(&job, 0);
-    const uint64_t payload_bytes = job.payload_bytes;
+    if (input->cuda && !has_room(bench, &workload, &device_job)) return;
+    job.frames = input->distinct;
+    job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
+    if (encode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "the CPU engine fails");
+    uint64_t *by_frame = job.frame_bytes;
+    job.frame_bytes = NULL;
+    job.frames = input->frames;
+    const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
     workload.out_bytes = (double)payload_bytes;
     snprintf(workload.notes, sizeof workload.notes, "GB/s are GPix/s; payloads take %.3f bits a sample\n",
              8 * workload.out_bytes / workload.in_bytes);
     workload.panel = coding.coder == TSR_CODER_CAVLC ? "cavlc" : "huffman";
     workload.group = what;
-    bench_find_limits(bench, &workload);
-    const struct bench_task task = {.kind = BENCH_ENCODE,
-                                    .row = &cpu_row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .moved_bytes = workload.in_bytes + workload.out_bytes};
-    bench_measure(bench, &workload, &task);
-    tsr_engine_destroy(job.engine);
-    measure_cuda(bench, &workload, &job, payload_bytes);
+    bench_find_limits(bench, &workload, false);
+    measure_cpu(bench, &workload, input, job, by_frame);
+    if (input->cuda) measure_cuda(bench, &workload, &device_job, payload_bytes);
+    bench_give(ON_HOST, by_frame);
     bench_report(bench, &workload);
 }
 
-/* The picture's frames over and over until they are so many bytes. */
-static void measure_pictures(struct bench *bench, const struct bench_pictures *pictures, size_t bytes)
+static void repeat_frame(void *context, unsigned index)
 {
-    const size_t frame_bytes = (size_t)pictures->columns * pictures->rows;
-    const uint32_t frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
-    uint8_t *rasters = bench_take(ON_HOST, frames * frame_bytes + 16);
-    for (uint32_t f = 0; f < frames; f++)
-        memcpy(rasters + f * frame_bytes, pictures->luma + f % pictures->frames * frame_bytes, frame_bytes);
+    const struct engine_input *input = context;
+    const size_t bytes = frame_bytes_of(input);
+    memcpy(input->rasters + index * bytes, input->pictures->luma + index % input->distinct * bytes, bytes);
+}
+
+/* The picture's frames over and over until they are so many bytes. */
+static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
+                             size_t bytes)
+{
     const struct options *o = bench->options;
-    for (int coder = TSR_CODER_HUFFMAN; coder <= TSR_CODER_CAVLC; coder++) {
-        const int32_t usual = 20 * TSR_QP_UNIT;
-        for (int q = 0; q < (o->qp_count ? o->qp_count : 1); q++)
-            measure(bench, pictures, rasters, frames,
-                    (struct tsr_coding){TSR_PATH_TRANSFORM, (enum tsr_coder)coder, true, o->qp_count ? o->qp[q] : usual});
-        measure(bench, pictures, rasters, frames,
-                (struct tsr_coding){TSR_PATH_TRANSFORM, (enum tsr_coder)coder, false, 0});
+    const int qps = o->qp_count ? o->qp_count : 1;
+    input->pictures = pictures;
+    const size_t frame_bytes = frame_bytes_of(input);
+    input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
+    input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
+    const size_t all_bytes = frame_bytes * input->frames;
+    if (input->cuda && 3.0 * (double)all_bytes > (double)bench->device.free_bytes) {
+        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", pictures->name, input->frames);
+        return;
     }
-    bench_give(ON_HOST, rasters);
+    input->rasters = bench_take(ON_HOST, all_bytes + 16);
+    tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
+    input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
+    if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
+    for (int coder = TSR_CODER_HUFFMAN; coder <= TSR_CODER_CAVLC; coder++) {
+        struct tsr_coding coding = {TSR_PATH_TRANSFORM, (enum tsr_coder)coder, true, 20 * TSR_QP_UNIT};
+        for (int q = 0; q < qps; q++) {
+            if (o->qp_count) coding.qp_eighths = o->qp[q];
+            measure(bench, input, coding);
+        }
+        coding.lossy = false;
+        coding.qp_eighths = 0;
+        measure(bench, input, coding);
+    }
+    if (input->cuda) bench_give(ON_DEVICE, input->d_rasters);
+    bench_give(ON_HOST, input->rasters);
+}
+
+static struct tsr_engine *take_engine(const struct bench *bench, enum tsr_engine_choice kind)
+{
+    struct tsr_error error;
+    struct tsr_engine *engine = tsr_engine_create(kind, bench->options->threads, &error);
+    if (!engine) bench_stop(error.status, "%s", error.text);
+    return engine;
+}
+
+static struct bench_pictures *draw_pictures(struct bench *bench, int *count)
+{
+    static const struct {
+        uint32_t side, frames;
+    } drawn[] = {{512, 16}, {2048, 4}};
+    const bool quick = bench->options->bench.quick;
+    struct bench_pictures *all = malloc(2 * sizeof *all);
+    if (!all) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
+    *count = quick ? 1 : 2;
+    for (int i = 0; i < *count; i++) {
+        const uint32_t side = quick ? 96 : drawn[i].side;
+        all[i] = bench_draw(bench, "drawn", side, side, quick ? 2 : drawn[i].frames);
+    }
+    return all;
 }
 
 void bench_engine(struct bench *bench)
 {
     const struct options *o = bench->options;
     const double mib = o->bench.sizes.count ? o->bench.sizes.value[0] : o->bench.quick ? 0.125 : 256;
-    const size_t bytes = (size_t)(mib * (1 << 20));
-    if (o->bench.files) {
-        for (int i = 1; i < o->input_count; i++) {
-            struct bench_pictures pictures = bench_read_pictures(o->inputs[i]);
-            measure_pictures(bench, &pictures, bytes);
-            free(pictures.luma);
-        }
-        return;
+    struct engine_input input = {.cpu = take_engine(bench, TSR_ENGINE_CPU)};
+    int count;
+    if (bench->device.is_there) input.cuda = take_engine(bench, TSR_ENGINE_CUDA);
+    struct bench_pictures *pictures = o->bench.files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
+    for (int i = 0; i < count; i++) {
+        measure_pictures(bench, &input, &pictures[i], (size_t)(mib * (1 << 20)));
+        free(pictures[i].luma);
     }
-    static const struct {
-        uint32_t side, frames;
-    } drawn[] = {{512, 16}, {2048, 4}};
-    for (int i = 0; i < (o->bench.quick ? 1 : 2); i++) {
-        const uint32_t side = o->bench.quick ? 96 : drawn[i].side;
-        struct bench_pictures pictures = bench_draw(bench, "drawn", side, side, o->bench.quick ? 2 : drawn[i].frames);
-        measure_pictures(bench, &pictures, bytes);
-        free(pictures.luma);
-    }
+    free(pictures);
+    tsr_engine_destroy(input.cpu);
+    if (input.cuda) tsr_engine_destroy(input.cuda);
 }

@@ -158,25 +158,47 @@ static void add_block(const struct bench_levels *levels, size_t block, struct be
     sum->empty += seen == 0;
 }
 
-struct bench_level_statistics bench_count_levels(const struct bench_levels *levels)
+struct counting {
+    const struct bench_levels *levels;
+    uint8_t *totals; /* by block */
+    struct bench_level_statistics *frame;
+};
+
+/* Sums over a frame: no block has a neighbour in another one. */
+static void count_frame(void *context, unsigned index)
 {
+    const struct counting *c = context;
+    const struct bench_levels *levels = c->levels;
+    const size_t blocks = levels->blocks / levels->frames, first = index * blocks;
     struct bench_level_statistics s = {.largest = 0};
-    uint8_t *totals = bench_take(ON_HOST, levels->blocks);
-    const double blocks = levels->blocks;
-    for (size_t b = 0; b < levels->blocks; b++) totals[b] = (uint8_t)total_of(levels, b);
-    for (size_t b = 0; b < levels->blocks; b++) {
-        const int context =
-            tsr_cavlc_context(neighbour_total(levels, totals, b, false), neighbour_total(levels, totals, b, true));
-        s.tables[tsr_coeff_token_table(context)] += 1 / blocks;
+    for (size_t b = first; b < first + blocks; b++) c->totals[b] = (uint8_t)total_of(levels, b);
+    for (size_t b = first; b < first + blocks; b++) {
+        const int left = neighbour_total(levels, c->totals, b, false), up = neighbour_total(levels, c->totals, b, true);
+        s.tables[tsr_coeff_token_table(tsr_cavlc_context(left, up))]++;
         add_block(levels, b, &s);
     }
-    for (size_t mb = 0; mb < levels->blocks / TSR_MB_BLOCKS; mb++)
+    for (size_t mb = first / TSR_MB_BLOCKS; mb < (first + blocks) / TSR_MB_BLOCKS; mb++)
         s.intra16x16 += (levels->mb_flags[mb] & TSR_MB_INTRA16X16) != 0;
-    s.total /= blocks;
-    s.ones /= blocks;
-    s.zeros /= blocks;
-    s.empty /= blocks;
-    s.intra16x16 /= blocks / TSR_MB_BLOCKS;
-    bench_give(ON_HOST, totals);
+    c->frame[index] = s;
+}
+
+struct bench_level_statistics bench_count_levels(struct bench *bench, const struct bench_levels *levels)
+{
+    struct bench_level_statistics s = {.largest = 0};
+    struct counting c = {levels, bench_take(ON_HOST, levels->blocks),
+                         bench_take(ON_HOST, levels->frames * sizeof *c.frame)};
+    const double blocks = levels->blocks;
+    tsr_pool_run(bench->pool, count_frame, &c, levels->frames);
+    for (uint32_t f = 0; f < levels->frames; f++) {
+        for (int t = 0; t < 4; t++) s.tables[t] += c.frame[f].tables[t] / blocks;
+        s.total += c.frame[f].total / blocks;
+        s.ones += c.frame[f].ones / blocks;
+        s.zeros += c.frame[f].zeros / blocks;
+        s.empty += c.frame[f].empty / blocks;
+        s.intra16x16 += c.frame[f].intra16x16 / (blocks / TSR_MB_BLOCKS);
+        if (c.frame[f].largest > s.largest) s.largest = c.frame[f].largest;
+    }
+    bench_give(ON_HOST, c.totals);
+    bench_give(ON_HOST, c.frame);
     return s;
 }

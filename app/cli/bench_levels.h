@@ -24,6 +24,6 @@ struct bench_level_statistics {
     double intra16x16;         /* share of macroblocks */
     int largest;               /* magnitude */
 };
-struct bench_level_statistics bench_count_levels(const struct bench_levels *levels);
+struct bench_level_statistics bench_count_levels(struct bench *bench, const struct bench_levels *levels);
 
 #endif

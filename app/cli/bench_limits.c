@@ -8,7 +8,7 @@
 #if TSR_WITH_CUDA
 #include "../../kernels/limits.h"
 
-enum { LOOK_UP_BITS = 8, SIZES_LIMIT = 64 };
+enum { LOOK_UP_BITS = 8, SIZES_LIMIT = 64, DRAW_CHUNK = 1 << 20 };
 
 /* Medians at one size; 0: that row did not run. */
 struct limits {
@@ -18,21 +18,16 @@ struct limits {
     struct bench_workload rows;          /* the results behind them */
 };
 
-struct copy_check {
-    const struct tsr_limits_job *job;
-    const uint8_t *in; /* the host's */
-};
-
 static void spoil_copy(void *context)
 {
-    const struct copy_check *c = context;
-    bench_fill(ON_DEVICE, c->job->out, 0xc3, c->job->bytes);
+    const struct tsr_limits_job *job = context;
+    bench_fill(ON_DEVICE, job->out, 0xc3, job->bytes);
 }
 
 static bool copy_is_right(void *context)
 {
-    const struct copy_check *c = context;
-    return bench_equals(ON_DEVICE, c->job->out, c->in, c->job->bytes);
+    const struct tsr_limits_job *job = context;
+    return bench_same(ON_DEVICE, job->out, job->in, job->bytes);
 }
 
 /* The fastest of a row's results from first on; NULL: none ran. */
@@ -48,15 +43,17 @@ static const struct bench_result *fastest(const struct bench_workload *rows, con
 }
 
 static double measure(struct bench *bench, struct limits *limits, struct tsr_limits_job *job,
-                      const struct tsr_kernel_row *row, double moved, struct copy_check *copy)
+                      const struct tsr_kernel_row *row, double moved)
 {
+    const bool copies = row == &tsr_limit_copy;
     const struct bench_task task = {.kind = BENCH_LIMIT,
                                     .row = row,
                                     .job = job,
                                     .workspace = &job->workspace,
-                                    .spoil = copy ? spoil_copy : NULL,
-                                    .is_right = copy ? copy_is_right : NULL,
-                                    .context = copy,
+                                    .spoil = copies ? spoil_copy : NULL,
+                                    .is_right = copies ? copy_is_right : NULL,
+                                    .context = job,
+                                    .in_bytes = (double)job->bytes,
                                     .moved_bytes = moved};
     bench_measure(bench, &limits->rows, &task);
     const struct bench_result *best = fastest(&limits->rows, row, 0);
@@ -72,6 +69,7 @@ static void measure_look_up(struct bench *bench, struct limits *limits, struct t
                                         .row = &tsr_limit_look_up,
                                         .job = job,
                                         .workspace = &job->workspace,
+                                        .in_bytes = (double)job->bytes,
                                         .moved_bytes = (double)job->bytes * (1 + bits / 8.0)};
         if (bench->options->bench.quick && policy != tsr_limit_look_up.best_policy) continue;
         if (bits < 1 || bits > LOOK_UP_BITS) continue;
@@ -82,7 +80,19 @@ static void measure_look_up(struct bench *bench, struct limits *limits, struct t
     }
 }
 
-static const struct limits *limits_of(struct bench *bench, size_t bytes)
+static void draw_chunk(void *context, unsigned index)
+{
+    const struct tsr_limits_job *drawn = context; /* on the host */
+    uint8_t *bytes = drawn->out;
+    const size_t first = (size_t)index * DRAW_CHUNK;
+    for (size_t i = first; i < first + DRAW_CHUNK && i < drawn->bytes; i += 8) {
+        const uint64_t value = bench_random(1, i);
+        memcpy(bytes + i, &value, 8);
+    }
+}
+
+/* look_up: with the ceiling, too, by far the most of it. */
+static const struct limits *limits_of(struct bench *bench, size_t bytes, bool look_up)
 {
     static struct limits known[SIZES_LIMIT];
     static int count;
@@ -92,23 +102,19 @@ static const struct limits *limits_of(struct bench *bench, size_t bytes)
     if (bytes == 0 || count == SIZES_LIMIT) return NULL;
     struct limits *limits = &known[count++];
     limits->bytes = bytes;
-    uint8_t *in = bench_take(ON_HOST, bytes);
-    for (size_t i = 0; i + 8 <= bytes; i += 8) {
-        const uint64_t value = bench_random(1, i);
-        memcpy(in + i, &value, 8);
-    }
+    struct tsr_limits_job drawn = {.out = bench_take(ON_HOST, bytes), .bytes = bytes};
+    tsr_pool_run(bench->pool, draw_chunk, &drawn, (unsigned)((bytes + DRAW_CHUNK - 1) / DRAW_CHUNK));
     void *d_in = bench_take(ON_DEVICE, bytes);
     struct tsr_limits_job job = {
         .in = d_in, .bytes = bytes, .out = bench_take(ON_DEVICE, bytes), .stream = bench_stream()};
-    struct copy_check copy = {&job, in};
-    bench_copy(ON_DEVICE, d_in, ON_HOST, in, bytes);
-    limits->copy_us = measure(bench, limits, &job, &tsr_limit_copy, 2.0 * (double)bytes, &copy);
-    limits->read_us = measure(bench, limits, &job, &tsr_limit_read, (double)bytes, NULL);
-    limits->fill_us = measure(bench, limits, &job, &tsr_limit_fill, (double)bytes, NULL);
-    measure_look_up(bench, limits, &job);
+    bench_copy(ON_DEVICE, d_in, ON_HOST, drawn.out, bytes);
+    bench_give(ON_HOST, drawn.out);
+    limits->copy_us = measure(bench, limits, &job, &tsr_limit_copy, 2.0 * (double)bytes);
+    limits->read_us = measure(bench, limits, &job, &tsr_limit_read, (double)bytes);
+    limits->fill_us = measure(bench, limits, &job, &tsr_limit_fill, (double)bytes);
+    if (look_up) measure_look_up(bench, limits, &job);
     bench_give(ON_DEVICE, job.out);
     bench_give(ON_DEVICE, d_in);
-    bench_give(ON_HOST, in);
     return limits;
 }
 
@@ -127,9 +133,9 @@ static double look_up_at(const struct limits *limits, double bits)
     return limits->look_up_us[below] * (1 - share) + limits->look_up_us[above] * share;
 }
 
-void bench_find_limits(struct bench *bench, struct bench_workload *workload)
+void bench_find_limits(struct bench *bench, struct bench_workload *workload, bool look_up)
 {
-    const struct limits *limits = bench->device.is_there ? limits_of(bench, (size_t)workload->in_bytes) : NULL;
+    const struct limits *limits = bench->device.is_there ? limits_of(bench, (size_t)workload->in_bytes, look_up) : NULL;
     if (!limits) return;
     /* The table begins with them, in the fastest policy; the look-up's points stand in `bench limits`. */
     const struct tsr_kernel_row *const shown[] = {&tsr_limit_copy, &tsr_limit_read, &tsr_limit_fill};
@@ -141,7 +147,7 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload)
     workload->copy_us = limits->copy_us * whole;
     workload->read_us = limits->read_us * whole;
     workload->fill_us = limits->fill_us * whole;
-    workload->look_up_us = look_up_at(limits, 8 * workload->out_bytes / workload->in_bytes) * whole;
+    if (look_up) workload->look_up_us = look_up_at(limits, 8 * workload->out_bytes / workload->in_bytes) * whole;
 }
 
 void bench_limits_alone(struct bench *bench)
@@ -154,7 +160,7 @@ void bench_limits_alone(struct bench *bench)
     if (!bench->device.is_there) bench_stop(TSR_ERROR_ENGINE, "limits are the GPU's: %s", bench->device.name);
     for (int i = 0; i < count; i++) {
         const double mib = sizes->count ? sizes->value[i] : usual[i];
-        const struct limits *limits = limits_of(bench, (size_t)(mib * (1 << 20)));
+        const struct limits *limits = limits_of(bench, (size_t)(mib * (1 << 20)), true);
         if (!limits) continue;
         static struct bench_workload workload;
         workload = limits->rows;
@@ -169,10 +175,11 @@ void bench_limits_alone(struct bench *bench)
     }
 }
 #else
-void bench_find_limits(struct bench *bench, struct bench_workload *workload)
+void bench_find_limits(struct bench *bench, struct bench_workload *workload, bool look_up)
 {
     (void)bench;
     (void)workload;
+    (void)look_up;
 }
 
 void bench_limits_alone(struct bench *bench)

@@ -214,7 +214,7 @@ static struct bench_pictures read_image(const char *path)
     return p;
 }
 
-struct bench_pictures bench_read_pictures(const char *path)
+static struct bench_pictures read_pictures(const char *path)
 {
     char head[10] = {0};
     FILE *f = fopen(path, "rb");
@@ -228,6 +228,37 @@ struct bench_pictures bench_read_pictures(const char *path)
     for (char *c = p.name; *c; c++) /* a name need not be UTF-8, JSON must */
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
     return p;
+}
+
+/* Adds the frames of more behind those of all, if both are stills of one size. */
+static bool join(struct bench_pictures *all, const struct bench_pictures *more)
+{
+    const size_t bytes = (size_t)all->columns * all->rows * all->frames;
+    const size_t added = (size_t)more->columns * more->rows * more->frames;
+    if (all->moves || more->moves || all->columns != more->columns || all->rows != more->rows) return false;
+    uint8_t *luma = realloc(all->luma, bytes + added);
+    if (!luma) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
+    memcpy(luma + bytes, more->luma, added);
+    all->luma = luma;
+    all->frames += more->frames;
+    snprintf(all->name, sizeof all->name, "%u stills of %u x %u", all->frames, all->columns, all->rows);
+    return true;
+}
+
+struct bench_pictures *bench_read_files(const struct options *options, int *count)
+{
+    struct bench_pictures *all = allocate((size_t)options->input_count * sizeof *all);
+    *count = 0;
+    for (int i = 1; i < options->input_count; i++) {
+        const struct bench_pictures more = read_pictures(options->inputs[i]);
+        int at = 0;
+        while (at < *count && !join(&all[at], &more)) at++;
+        if (at == *count)
+            all[(*count)++] = more;
+        else
+            free(more.luma);
+    }
+    return all;
 }
 
 static uint8_t *read_raster(const char *path, size_t *bytes)

@@ -7,7 +7,8 @@
  *   copy      that traffic's rate as a share of what copying reached with as many bytes
  *   ceiling   share of the rate of the limit: looking up each byte (VLE encoders), reading the input (other encoders),
  *             filling the output (decoders)
- *   base      how many times as fast as the baseline: the first of the papers' kernels on the GPU, or else the CPU row
+ *   base      by throughput, how many times as fast as the baseline: the first of the papers' kernels on the GPU, or
+ * else the CPU row
  */
 #include <cjson/cJSON.h>
 #include <stdarg.h>
@@ -102,7 +103,7 @@ static double longest_phase(const struct bench_result *result)
     return longest;
 }
 
-/* The baseline's time, in its fastest policy: see above. */
+/* The baseline's time a byte, in its fastest policy: see above. */
 static double baseline_us(const struct bench_workload *workload, enum bench_kind kind)
 {
     const struct tsr_kernel_row *baseline = NULL;
@@ -113,9 +114,9 @@ static double baseline_us(const struct bench_workload *workload, enum bench_kind
         const bool is_better = kind == BENCH_ENCODE && baseline && !baseline->on_device && result->row->on_device;
         if (!baseline || is_better) {
             baseline = result->row;
-            us = result->us;
+            us = result->us / result->in_bytes;
         }
-        if (result->row == baseline && result->us < us) us = result->us;
+        if (result->row == baseline && result->us / result->in_bytes < us) us = result->us / result->in_bytes;
     }
     return us;
 }
@@ -130,7 +131,7 @@ static struct figures figures_of(const struct bench_workload *workload, const st
 {
     struct figures f = {-1, -1, -1, -1, -1, -1};
     if (result->error || result->wrong || result->us <= 0) return f; /* a wrong row has no rate */
-    const double bytes = workload->in_bytes, longest = longest_phase(result);
+    const double bytes = result->in_bytes, longest = longest_phase(result);
     const double baseline = baseline_us(workload, result->kind), ceiling = ceiling_us(workload, result->kind);
     f.gbps = 1e-3 * bytes / result->us;
     if (longest > 0) f.kernel_gbps = 1e-3 * bytes / longest;
@@ -138,7 +139,7 @@ static struct figures figures_of(const struct bench_workload *workload, const st
     if (result->row->on_device && workload->copy_us > 0 && bytes > 0)
         f.of_copy = result->moved_bytes / result->us / (2 * bytes / workload->copy_us);
     if (result->row->on_device && ceiling > 0) f.of_ceiling = ceiling / result->us;
-    if (result->kind != BENCH_LIMIT && baseline > 0) f.over_baseline = baseline / result->us;
+    if (result->kind != BENCH_LIMIT && baseline > 0) f.over_baseline = baseline * bytes / result->us;
     return f;
 }
 
@@ -182,6 +183,8 @@ static void print_row(const struct bench *bench, const struct bench_workload *wo
     }
     if ((bench->options->bench.policies || result->kind == BENCH_LIMIT) && result->row->policies > 1)
         printf("  [%s]", policy_of(result));
+    if (result->in_bytes < workload->in_bytes && result->kind != BENCH_LIMIT)
+        printf("  (the first %.1f MiB)", result->in_bytes / (1 << 20));
     printf("\n");
 }
 
@@ -221,6 +224,7 @@ static void print_result_json(const struct bench *bench, const struct bench_work
         cJSON_AddItemToObject(o, field->string, cJSON_Duplicate(field, true));
     cJSON_AddNumberToObject(o, "input_bytes", workload->in_bytes);
     cJSON_AddNumberToObject(o, "output_bytes", workload->out_bytes);
+    cJSON_AddNumberToObject(o, "row_input_bytes", result->in_bytes); /* a CPU row takes the first of them */
     cJSON_AddStringToObject(o, "kind", kind_names[result->kind]);
     cJSON_AddStringToObject(o, "row", result->row->name);
     cJSON_AddStringToObject(o, "source", result->row->source ? result->row->source : "");
@@ -273,7 +277,7 @@ static void plot_kind(struct bench *bench, const struct bench_workload *workload
         if (result->kind != kind || result->error || result->wrong) continue;
         if (result->policy != result->row->best_policy) continue;
         if (bench->device.is_there && !result->row->on_device) continue; /* a line along the axis */
-        const double bytes = kind == BENCH_LIMIT ? result->moved_bytes : workload->in_bytes;
+        const double bytes = kind == BENCH_LIMIT ? result->moved_bytes : result->in_bytes;
         add_point(panel, workload, result->row->name, false, 1e-3 * bytes / result->us);
         moved = result->moved_bytes;
     }

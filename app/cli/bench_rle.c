@@ -51,176 +51,175 @@ static void draw_chunk(void *context, unsigned index)
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
-/* A job's memory on one side. */
-struct rle_memory {
-    enum bench_side side;
-    void *in, *symbols, *back;
-    uint32_t *counts;
-    uint64_t *runs;
-    uint32_t *error;
+/* A chunk's runs: those that begin in it. */
+struct chunk {
+    size_t first, end; /* symbols from its first head to the next chunk's; both the same: none begins here */
+    uint64_t runs, at; /* at: its first run's number */
+    bool proven;
 };
 
 struct rle_run {
+    const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
     size_t count;
     int symbol_bytes;
+    void *in;
     uint64_t runs; /* counted here, by looking at neighbours */
-    const struct rle_memory *at;
-    void *in; /* the host's */
-    bool has_reference;
-    void *symbols;
+    uint8_t *symbols;
     uint32_t *counts;
+    unsigned chunks;
+    struct chunk *chunk;
 };
 
-static size_t symbol_bytes_of(const struct rle_run *run, uint64_t symbols)
+static size_t bytes_of(const struct rle_run *run, uint64_t symbols)
 {
     return (size_t)symbols * (size_t)run->symbol_bytes;
 }
 
-static struct rle_memory take_memory(enum bench_side side, const struct rle_run *run)
+static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
 {
-    const size_t room = symbol_bytes_of(run, run->count) + 16;
-    struct rle_memory m = {.side = side};
-    m.in = side == ON_HOST ? run->in : bench_take(side, room);
-    m.symbols = bench_take(side, room);
-    m.back = bench_take(side, room);
-    m.counts = bench_take(side, run->count * sizeof *m.counts + 16);
-    m.runs = bench_take(side, sizeof *m.runs);
-    m.error = bench_take(side, sizeof *m.error);
-    if (side == ON_DEVICE) bench_copy(side, m.in, ON_HOST, run->in, symbol_bytes_of(run, run->count));
-    return m;
+    static struct tsr_rle_job job;
+    const struct rle_run *run = coder->context;
+    job = (struct tsr_rle_job){.in = m->input[0],
+                               .count = run->count,
+                               .symbol_bytes = run->symbol_bytes,
+                               .symbols = m->coded[0],
+                               .counts = m->coded[1],
+                               .runs = m->coded[2],
+                               .stream = bench_stream()};
+    return (struct bench_job){&job, &job.workspace};
 }
 
-static void give_memory(struct rle_memory *m)
+static struct bench_job decode_job(const struct bench_coder *coder, const struct bench_memory *m)
 {
-    if (m->side == ON_DEVICE) bench_give(m->side, m->in);
-    bench_give(m->side, m->symbols);
-    bench_give(m->side, m->back);
-    bench_give(m->side, m->counts);
-    bench_give(m->side, m->runs);
-    bench_give(m->side, m->error);
+    static struct tsr_rle_decode_job job;
+    const struct rle_run *run = coder->context;
+    job = (struct tsr_rle_decode_job){.symbols = m->right[0],
+                                      .counts = m->right[1],
+                                      .runs = (size_t)run->runs,
+                                      .symbol_bytes = run->symbol_bytes,
+                                      .out = m->decoded,
+                                      .count = run->count,
+                                      .error = m->error,
+                                      .stream = bench_stream()};
+    return (struct bench_job){&job, &job.workspace};
 }
 
-static void spoil_runs(void *context)
+static struct bench_coder coder_of(const struct rle_run *run)
+{
+    struct bench_coder coder = {.encode_job = encode_job, .decode_job = decode_job, .context = run};
+    const size_t bytes = bytes_of(run, run->count), counts = run->count * sizeof *run->counts;
+    coder.encoder = tsr_rle_encoders(&coder.encoders);
+    coder.decoder = tsr_rle_decoders(&coder.decoders);
+    coder.in_bytes = (double)bytes;
+    coder.out_bytes = (double)run->runs * (run->symbol_bytes + (double)sizeof *run->counts);
+    coder.input[0] = (struct bench_array){run->in, bytes, bytes + 16, false};
+    coder.coded[0] = (struct bench_array){run->symbols, bytes_of(run, run->runs), bytes + 16, false};
+    coder.coded[1] = (struct bench_array){run->counts, run->runs * sizeof *run->counts, counts + 16, false};
+    coder.coded[2] = (struct bench_array){&run->runs, sizeof run->runs, sizeof run->runs, false};
+    return coder;
+}
+
+/* ---- Reference ----------------------------------------------------------------------------------------------- */
+
+static inline uint32_t symbol_at(const void *symbols, int symbol_bytes, size_t i)
+{
+    return symbol_bytes == 1   ? ((const uint8_t *)symbols)[i]
+           : symbol_bytes == 2 ? ((const uint16_t *)symbols)[i]
+                               : ((const uint32_t *)symbols)[i];
+}
+
+/* Inlined for each size of symbols. */
+static inline uint64_t count_heads(const void *symbols, int symbol_bytes, size_t first, size_t end, size_t *first_head)
+{
+    uint64_t heads = 0;
+    size_t i = first;
+    while (i < end && i > 0 && symbol_at(symbols, symbol_bytes, i) == symbol_at(symbols, symbol_bytes, i - 1)) i++;
+    *first_head = i;
+    if (i == end) return 0;
+    for (i++; i < end; i++) heads += symbol_at(symbols, symbol_bytes, i) != symbol_at(symbols, symbol_bytes, i - 1);
+    return heads + 1;
+}
+
+static void count_chunk(void *context, unsigned index)
 {
     const struct rle_run *run = context;
-    bench_fill(run->at->side, run->at->symbols, 0xc3, symbol_bytes_of(run, run->runs));
-    bench_fill(run->at->side, run->at->counts, 0xc3, run->runs * sizeof *run->counts);
-    bench_fill(run->at->side, run->at->runs, 0xc3, sizeof *run->at->runs);
+    struct chunk *c = &run->chunk[index];
+    const size_t first = (size_t)index * CHUNK, end = run->count - first < CHUNK ? run->count : first + CHUNK;
+    c->runs = run->symbol_bytes == 1   ? count_heads(run->in, 1, first, end, &c->first)
+              : run->symbol_bytes == 2 ? count_heads(run->in, 2, first, end, &c->first)
+                                       : count_heads(run->in, 4, first, end, &c->first);
 }
 
-static bool runs_are_right(void *context)
+/* Cuts the input between runs. */
+static void find_chunks(struct bench *bench, struct rle_run *run)
 {
-    const struct rle_run *run = context;
-    if (!bench_equals(run->at->side, run->at->runs, &run->runs, sizeof run->runs)) return false;
-    if (!run->has_reference) return true;
-    return bench_equals(run->at->side, run->at->symbols, run->symbols, symbol_bytes_of(run, run->runs)) &&
-           bench_equals(run->at->side, run->at->counts, run->counts, run->runs * sizeof *run->counts);
-}
-
-static void spoil_symbols(void *context)
-{
-    const struct rle_run *run = context;
-    bench_fill(run->at->side, run->at->back, 0xc3, symbol_bytes_of(run, run->count));
-    bench_fill(run->at->side, run->at->error, 0xff, sizeof *run->at->error);
-}
-
-static bool symbols_are_right(void *context)
-{
-    const struct rle_run *run = context;
-    const uint32_t none = 0;
-    return bench_equals(run->at->side, run->at->error, &none, sizeof none) &&
-           bench_equals(run->at->side, run->at->back, run->in, symbol_bytes_of(run, run->count));
-}
-
-static void encode_by(struct bench *bench, struct bench_workload *workload, struct rle_run *run,
-                      const struct tsr_kernel_row *row)
-{
-    const struct rle_memory *m = run->at;
-    struct tsr_rle_job job = {.in = m->in,
-                              .count = run->count,
-                              .symbol_bytes = run->symbol_bytes,
-                              .symbols = m->symbols,
-                              .counts = m->counts,
-                              .runs = m->runs,
-                              .stream = bench_stream()};
-    const struct bench_task task = {.kind = BENCH_ENCODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .spoil = spoil_runs,
-                                    .is_right = runs_are_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
-}
-
-static void decode_by(struct bench *bench, struct bench_workload *workload, struct rle_run *run,
-                      const struct tsr_kernel_row *row)
-{
-    const struct rle_memory *m = run->at;
-    struct tsr_rle_decode_job job = {.symbols = m->symbols,
-                                     .counts = m->counts,
-                                     .runs = (size_t)run->runs,
-                                     .symbol_bytes = run->symbol_bytes,
-                                     .out = m->back,
-                                     .count = run->count,
-                                     .error = m->error,
-                                     .stream = bench_stream()};
-    const struct bench_task task = {.kind = BENCH_DECODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .spoil = spoil_symbols,
-                                    .is_right = symbols_are_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
-}
-
-/* The CPU row's output is the reference from here on. */
-static void keep_reference(struct rle_run *run)
-{
-    const size_t bytes = symbol_bytes_of(run, run->runs);
-    run->symbols = bench_take(ON_HOST, bytes + 16);
-    run->counts = bench_take(ON_HOST, run->runs * sizeof *run->counts + 16);
-    memcpy(run->symbols, run->at->symbols, bytes);
-    memcpy(run->counts, run->at->counts, run->runs * sizeof *run->counts);
-    run->has_reference = true;
-}
-
-static void run_side(struct bench *bench, struct bench_workload *workload, struct rle_run *run, enum bench_side side)
-{
-    int encoders, decoders;
-    const struct tsr_kernel_row *const *encoder = tsr_rle_encoders(&encoders);
-    const struct tsr_kernel_row *const *decoder = tsr_rle_decoders(&decoders);
-    struct rle_memory memory = take_memory(side, run);
-    run->at = &memory;
-    for (int i = 0; i < encoders; i++) {
-        if (encoder[i]->on_device != (side == ON_DEVICE)) continue;
-        encode_by(bench, workload, run, encoder[i]);
-        if (!run->has_reference) keep_reference(run);
+    run->chunks = (unsigned)((run->count + CHUNK - 1) / CHUNK);
+    run->chunk = bench_take(ON_HOST, run->chunks * sizeof *run->chunk);
+    tsr_pool_run(bench->pool, count_chunk, run, run->chunks);
+    size_t end = run->count;
+    for (unsigned i = run->chunks; i-- > 0;) {
+        run->chunk[i].end = end;
+        if (run->chunk[i].runs == 0) run->chunk[i].first = end;
+        end = run->chunk[i].first;
     }
-    /* Decoders get the reference, whatever the last encoder wrote. */
-    bench_copy(side, memory.symbols, ON_HOST, run->symbols, symbol_bytes_of(run, run->runs));
-    bench_copy(side, memory.counts, ON_HOST, run->counts, run->runs * sizeof *run->counts);
-    for (int i = 0; i < decoders; i++)
-        if (decoder[i]->on_device == (side == ON_DEVICE)) decode_by(bench, workload, run, decoder[i]);
-    give_memory(&memory);
+    for (unsigned i = 0; i < run->chunks; i++) {
+        run->chunk[i].at = run->runs;
+        run->runs += run->chunk[i].runs;
+    }
 }
 
-static uint64_t count_runs(const struct rle_run *run)
+/* Its runs to their places, and back. */
+static void code_chunk(void *context, unsigned index)
 {
-    const uint8_t *s8 = run->in;
-    const uint16_t *s16 = run->in;
-    const uint32_t *s32 = run->in;
-    uint64_t runs = run->count > 0;
-    if (run->symbol_bytes == 1)
-        for (size_t i = 1; i < run->count; i++) runs += s8[i] != s8[i - 1];
-    else if (run->symbol_bytes == 2)
-        for (size_t i = 1; i < run->count; i++) runs += s16[i] != s16[i - 1];
-    else
-        for (size_t i = 1; i < run->count; i++) runs += s32[i] != s32[i - 1];
-    return runs;
+    const struct rle_run *run = context;
+    struct chunk *c = &run->chunk[index];
+    uint8_t *in = (uint8_t *)run->in + bytes_of(run, c->first);
+    uint64_t runs = 0;
+    uint32_t error = 1;
+    const size_t count = c->end - c->first;
+    c->proven = c->runs == 0;
+    if (c->runs == 0) return;
+    struct tsr_rle_job job = {.in = in,
+                              .count = count,
+                              .symbol_bytes = run->symbol_bytes,
+                              .symbols = run->symbols + bytes_of(run, c->at),
+                              .counts = run->counts + c->at,
+                              .runs = &runs};
+    if (bench_run_alone(run->encode_row, (struct bench_job){&job, &job.workspace}) != 0 || runs != c->runs) return;
+    struct tsr_rle_decode_job back = {.symbols = job.symbols,
+                                      .counts = job.counts,
+                                      .runs = (size_t)runs,
+                                      .symbol_bytes = run->symbol_bytes,
+                                      .out = bench_take(ON_HOST, bytes_of(run, count) + 16),
+                                      .count = count,
+                                      .error = &error};
+    memset(back.out, ~*in, bytes_of(run, count)); /* what was here before may be right */
+    const bool runs_back = bench_run_alone(run->decode_row, (struct bench_job){&back, &back.workspace}) == 0;
+    c->proven = runs_back && error == 0 && memcmp(back.out, in, bytes_of(run, count)) == 0;
+    bench_give(ON_HOST, back.out);
+}
+
+/* Whether it decodes to the input. */
+static bool make_reference(struct bench *bench, struct rle_run *run)
+{
+    bool proven = true;
+    run->symbols = bench_take(ON_HOST, bytes_of(run, run->runs) + 16);
+    run->counts = bench_take(ON_HOST, run->runs * sizeof *run->counts + 16);
+    tsr_pool_run(bench->pool, code_chunk, run, run->chunks);
+    for (unsigned i = 0; i < run->chunks; i++) proven = proven && run->chunk[i].proven;
+    return proven;
+}
+
+/* The first runs alone, for the CPU's rows. */
+static struct rle_run beginning_of(const struct rle_run *run)
+{
+    struct rle_run part = *run;
+    for (unsigned i = run->chunks; i-- > 1 && bytes_of(run, part.count) > BENCH_CPU_BYTES;) {
+        if (run->chunk[i].runs == 0) continue;
+        part.count = run->chunk[i].first;
+        part.runs = run->chunk[i].at;
+    }
+    return part;
 }
 
 /* All rows on symbols, which have room up to a multiple of 16 bytes. */
@@ -228,20 +227,29 @@ static void run_workload(struct bench *bench, struct bench_workload *workload, v
                          int symbol_bytes)
 {
     struct rle_run run = {.count = count, .symbol_bytes = symbol_bytes, .in = symbols};
-    run.runs = count_runs(&run);
-    workload->in_bytes = (double)symbol_bytes_of(&run, count);
-    workload->out_bytes = (double)run.runs * (symbol_bytes + (double)sizeof *run.counts);
+    find_chunks(bench, &run);
+    struct bench_coder coder = coder_of(&run);
+    workload->in_bytes = coder.in_bytes;
+    workload->out_bytes = coder.out_bytes;
+    if (!bench_has_room(bench, workload, &coder)) {
+        bench_give(ON_HOST, run.chunk);
+        return;
+    }
     const double mean = (double)count / (double)run.runs;
     snprintf(workload->notes, sizeof workload->notes, "  %zu symbols, %llu runs, mean length %.4f\n", count,
              (unsigned long long)run.runs, mean);
     workload->fields = cJSON_CreateObject();
     cJSON_AddNumberToObject(workload->fields, "symbol_bits", 8 * symbol_bytes);
     cJSON_AddNumberToObject(workload->fields, "mean_run", mean);
-    bench_find_limits(bench, workload);
-    workload->look_up_us = 0; /* no ceiling of this family's */
-    run_side(bench, workload, &run, ON_HOST);
-    bench_judge_reference(bench, workload);
-    if (bench->device.is_there) run_side(bench, workload, &run, ON_DEVICE);
+    run.encode_row = coder.encoder[0];
+    run.decode_row = coder.decoder[0];
+    bench_find_limits(bench, workload, false);
+    const bool proven = make_reference(bench, &run);
+    const struct rle_run part = beginning_of(&run);
+    const struct bench_coder beginning = coder_of(&part);
+    coder = coder_of(&run);
+    bench_run_coders(bench, workload, &beginning, &coder, proven);
+    bench_give(ON_HOST, run.chunk);
     bench_give(ON_HOST, run.symbols);
     bench_give(ON_HOST, run.counts);
     bench_report(bench, workload);
@@ -257,11 +265,6 @@ static void run_random(struct bench *bench, double mib, int symbol_bytes, double
     char panel[64];
     if (count == 0 || count > TSR_RLE_SYMBOLS_LIMIT) {
         bench_say(bench, "\n%g MiB of %d-bit symbols are left out: they are none, or too many", mib, 8 * symbol_bytes);
-        return;
-    }
-    /* Input, runs' symbols and counts, what is decoded, work space. */
-    if (bench->device.is_there && 16.0 * (double)count + 4.0 * mib * (1 << 20) > (double)bench->device.free_bytes) {
-        bench_say(bench, "\n%g MiB are left out: the GPU has too little memory for them", mib);
         return;
     }
     struct draw draw = {.symbol_bytes = symbol_bytes, .count = count};

@@ -100,180 +100,182 @@ static void draw_chunk(void *context, unsigned index)
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
-/* A job's memory on one side. */
-struct vle_memory {
-    enum bench_side side;
-    uint8_t *in, *out, *back; /* input, string, what a decoder makes of it */
-    struct tsr_byte_code *code;
-    uint64_t *bits;
-    uint16_t *segment_bits;
-    uint32_t *error;
-};
-
 struct vle_run {
-    size_t count, segments;
-    int longest;
-    const struct vle_memory *at; /* where the row under test works */
-    uint8_t *in;                 /* the host's */
+    const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
+    size_t count;
+    const uint8_t *in;
     struct tsr_byte_code code;
-    bool has_reference;
-    uint64_t bits; /* the reference, or, before there is one, as measured */
+    int longest;
+    uint64_t bits; /* as the histogram says */
     uint8_t *string;
     uint16_t *segment_bits;
 };
 
-static struct vle_memory take_memory(enum bench_side side, const struct vle_run *run)
+static size_t segments_of(size_t count)
 {
-    const size_t bound = tsr_vle_bound(run->count, run->longest), room = run->count / 16 * 16 + 16;
-    struct vle_memory m = {.side = side};
-    m.in = side == ON_HOST ? run->in : bench_take(side, room);
-    m.out = bench_take(side, bound + 16);
-    m.back = bench_take(side, room);
-    m.code = bench_take(side, sizeof *m.code);
-    m.bits = bench_take(side, sizeof *m.bits);
-    m.segment_bits = bench_take(side, run->segments * sizeof *m.segment_bits + 16);
-    m.error = bench_take(side, sizeof *m.error);
-    if (side == ON_DEVICE) bench_copy(side, m.in, ON_HOST, run->in, run->count);
-    bench_copy(side, m.code, ON_HOST, &run->code, sizeof run->code);
-    return m;
+    return (count + TSR_VLE_SEGMENT - 1) / TSR_VLE_SEGMENT;
 }
 
-static void give_memory(struct vle_memory *m)
+static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
 {
-    if (m->side == ON_DEVICE) bench_give(m->side, m->in);
-    bench_give(m->side, m->out);
-    bench_give(m->side, m->back);
-    bench_give(m->side, m->code);
-    bench_give(m->side, m->bits);
-    bench_give(m->side, m->segment_bits);
-    bench_give(m->side, m->error);
+    static struct tsr_vle_job job;
+    const struct vle_run *run = coder->context;
+    job = (struct tsr_vle_job){.in = m->input[0],
+                               .count = run->count,
+                               .code = m->input[1],
+                               .longest = run->longest,
+                               .out = m->coded[0],
+                               .bits = m->coded[1],
+                               .segment_bits = m->coded[2],
+                               .stream = bench_stream()};
+    return (struct bench_job){&job, &job.workspace};
 }
 
-static size_t string_bytes(const struct vle_run *run)
+static struct bench_job decode_job(const struct bench_coder *coder, const struct bench_memory *m)
 {
-    return (size_t)((run->bits + 7) / 8);
+    static struct tsr_vle_decode_job job;
+    const struct vle_run *run = coder->context;
+    job = (struct tsr_vle_decode_job){.in = m->right[0],
+                                      .bits = run->bits,
+                                      .code = m->input[1],
+                                      .longest = run->longest,
+                                      .segment_bits = m->right[2],
+                                      .count = run->count,
+                                      .out = m->decoded,
+                                      .error = m->error,
+                                      .stream = bench_stream()};
+    return (struct bench_job){&job, &job.workspace};
 }
 
-static void spoil_string(void *context)
+static struct bench_coder coder_of(const struct vle_run *run)
+{
+    const size_t segment_bytes = segments_of(run->count) * sizeof *run->segment_bits;
+    struct bench_coder coder = {.encode_job = encode_job, .decode_job = decode_job, .context = run};
+    coder.encoder = tsr_vle_encoders(&coder.encoders);
+    coder.decoder = tsr_vle_decoders(&coder.decoders);
+    coder.in_bytes = (double)run->count;
+    coder.out_bytes = (double)((run->bits + 7) / 8);
+    coder.input[0] = (struct bench_array){run->in, run->count, run->count / 16 * 16 + 16, false};
+    coder.input[1] = (struct bench_array){&run->code, sizeof run->code, sizeof run->code, false};
+    coder.coded[0] = (struct bench_array){run->string, (size_t)((run->bits + 7) / 8),
+                                          tsr_vle_bound(run->count, run->longest) + 16, false};
+    coder.coded[1] = (struct bench_array){&run->bits, sizeof run->bits, sizeof run->bits, false};
+    /* Rows that know no segments leave them alone. */
+    coder.coded[2] = (struct bench_array){run->segment_bits, segment_bytes, segment_bytes + 16, true};
+    return coder;
+}
+
+/* ---- Reference ----------------------------------------------------------------------------------------------- */
+
+static size_t chunk_bytes(size_t count, unsigned index)
+{
+    const size_t left = count - (size_t)index * CHUNK;
+    return left < CHUNK ? left : CHUNK;
+}
+
+static void encode_chunk(const void *context, unsigned index, struct bench_part *part)
 {
     const struct vle_run *run = context;
-    bench_fill(run->at->side, run->at->out, 0xc3, string_bytes(run) + 16);
-    bench_fill(run->at->side, run->at->bits, 0xc3, sizeof *run->at->bits);
-    bench_fill(run->at->side, run->at->segment_bits, 0xc3, run->segments * sizeof *run->at->segment_bits);
-}
-
-static bool string_is_right(void *context)
-{
-    const struct vle_run *run = context;
-    uint16_t first = 0xc3c3; /* no segment has so many bits: the row knows no segments */
-    if (!bench_equals(run->at->side, run->at->bits, &run->bits, sizeof run->bits)) return false;
-    if (!run->has_reference) return true;
-    if (!bench_equals(run->at->side, run->at->out, run->string, string_bytes(run))) return false;
-    if (bench_equals(run->at->side, run->at->segment_bits, &first, sizeof first)) return true;
-    return bench_equals(run->at->side, run->at->segment_bits, run->segment_bits, run->segments * sizeof first);
-}
-
-static void spoil_bytes(void *context)
-{
-    const struct vle_run *run = context;
-    bench_fill(run->at->side, run->at->back, 0xc3, run->count);
-    bench_fill(run->at->side, run->at->error, 0xff, sizeof *run->at->error);
-}
-
-static bool bytes_are_right(void *context)
-{
-    const struct vle_run *run = context;
-    const uint32_t none = 0;
-    return bench_equals(run->at->side, run->at->error, &none, sizeof none) &&
-           bench_equals(run->at->side, run->at->back, run->in, run->count);
-}
-
-static void encode_by(struct bench *bench, struct bench_workload *workload, struct vle_run *run,
-                      const struct tsr_kernel_row *row)
-{
-    const struct vle_memory *m = run->at;
-    struct tsr_vle_job job = {.in = m->in,
-                              .count = run->count,
-                              .code = m->code,
+    const size_t first = (size_t)index * CHUNK, count = chunk_bytes(run->count, index);
+    part->bits = 0;
+    part->string = bench_take(ON_HOST, tsr_vle_bound(count, run->longest) + 16);
+    struct tsr_vle_job job = {.in = run->in + first,
+                              .count = count,
+                              .code = &run->code,
                               .longest = run->longest,
-                              .out = m->out,
-                              .bits = m->bits,
-                              .segment_bits = m->segment_bits,
-                              .stream = bench_stream()};
-    const struct bench_task task = {.kind = BENCH_ENCODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .spoil = spoil_string,
-                                    .is_right = string_is_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
+                              .out = part->string,
+                              .bits = &part->bits,
+                              .segment_bits = run->segment_bits + first / TSR_VLE_SEGMENT};
+    if (bench_run_alone(run->encode_row, (struct bench_job){&job, &job.workspace}) != 0) part->bits = 0;
 }
 
-static void decode_by(struct bench *bench, struct bench_workload *workload, struct vle_run *run,
-                      const struct tsr_kernel_row *row)
+static bool chunk_decodes(const void *context, unsigned index, const struct bench_part *part)
 {
-    const struct vle_memory *m = run->at;
-    struct tsr_vle_decode_job job = {.in = m->out,
-                                     .bits = run->bits,
-                                     .code = m->code,
+    const struct vle_run *run = context;
+    const size_t first = (size_t)index * CHUNK, count = chunk_bytes(run->count, index);
+    uint8_t *out = bench_take(ON_HOST, count + 16);
+    memset(out, ~run->in[first], count); /* what was here before may be right */
+    uint32_t error = 1;
+    struct tsr_vle_decode_job job = {.in = part->string,
+                                     .bits = part->bits,
+                                     .code = &run->code,
                                      .longest = run->longest,
-                                     .segment_bits = m->segment_bits,
-                                     .count = run->count,
-                                     .out = m->back,
-                                     .error = m->error,
-                                     .stream = bench_stream()};
-    const struct bench_task task = {.kind = BENCH_DECODE,
-                                    .row = row,
-                                    .job = &job,
-                                    .workspace = &job.workspace,
-                                    .spoil = spoil_bytes,
-                                    .is_right = bytes_are_right,
-                                    .context = run,
-                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
-    bench_measure(bench, workload, &task);
+                                     .segment_bits = run->segment_bits + first / TSR_VLE_SEGMENT,
+                                     .count = count,
+                                     .out = out,
+                                     .error = &error};
+    uint64_t sum = 0;
+    for (size_t s = 0; s < segments_of(count); s++) sum += job.segment_bits[s];
+    const bool runs = bench_run_alone(run->decode_row, (struct bench_job){&job, &job.workspace}) == 0;
+    const bool same = runs && error == 0 && sum == part->bits && memcmp(out, run->in + first, count) == 0;
+    bench_give(ON_HOST, out);
+    return same;
 }
 
-/* The CPU row's output is the reference from here on. */
-static void keep_reference(struct vle_run *run)
+/* Whether it decodes to the input. */
+static bool make_reference(struct bench *bench, struct vle_run *run)
 {
-    const size_t bytes = string_bytes(run);
-    run->string = bench_take(ON_HOST, bytes + 16);
-    run->segment_bits = bench_take(ON_HOST, run->segments * sizeof *run->segment_bits + 16);
-    memcpy(run->string, run->at->out, bytes);
-    memcpy(run->segment_bits, run->at->segment_bits, run->segments * sizeof *run->segment_bits);
-    run->has_reference = true;
-}
-
-static void run_side(struct bench *bench, struct bench_workload *workload, struct vle_run *run, enum bench_side side)
-{
-    int encoders, decoders;
-    const struct tsr_kernel_row *const *encoder = tsr_vle_encoders(&encoders);
-    const struct tsr_kernel_row *const *decoder = tsr_vle_decoders(&decoders);
-    struct vle_memory memory = take_memory(side, run);
-    run->at = &memory;
-    for (int i = 0; i < encoders; i++) {
-        if (encoder[i]->on_device != (side == ON_DEVICE)) continue;
-        encode_by(bench, workload, run, encoder[i]);
-        if (!run->has_reference) keep_reference(run);
+    struct bench_parts parts = {.count = (unsigned)((run->count + CHUNK - 1) / CHUNK),
+                                .context = run,
+                                .encode = encode_chunk,
+                                .decodes = chunk_decodes};
+    uint64_t bits;
+    bool proven;
+    parts.part = bench_take(ON_HOST, parts.count * sizeof *parts.part);
+    run->segment_bits = bench_take(ON_HOST, segments_of(run->count) * sizeof *run->segment_bits + 16);
+    run->string = bench_join_parts(bench, &parts, &bits, &proven);
+    bench_give(ON_HOST, parts.part);
+    if (proven && bits == run->bits) return true;
+    if (bits < run->bits) { /* rows are held to what the histogram says all the same */
+        bench_give(ON_HOST, run->string);
+        run->string = bench_take(ON_HOST, (size_t)(run->bits + 7) / 8 + 16);
+        memset(run->string, 0, (size_t)(run->bits + 7) / 8);
     }
-    /* Decoders get the reference, whatever the last encoder wrote. */
-    bench_copy(side, memory.out, ON_HOST, run->string, string_bytes(run));
-    bench_copy(side, memory.segment_bits, ON_HOST, run->segment_bits, run->segments * sizeof *run->segment_bits);
-    for (int i = 0; i < decoders; i++)
-        if (decoder[i]->on_device == (side == ON_DEVICE)) decode_by(bench, workload, run, decoder[i]);
-    give_memory(&memory);
+    return false;
+}
+
+/* The first bytes alone, for the CPU's rows: their string begins the whole one. */
+static struct vle_run beginning_of(const struct vle_run *run)
+{
+    struct vle_run part = *run;
+    if (part.count > BENCH_CPU_BYTES) {
+        part.count = BENCH_CPU_BYTES;
+        part.bits = 0;
+        for (size_t s = 0; s < segments_of(part.count); s++) part.bits += run->segment_bits[s];
+        if (part.bits > run->bits) part.bits = run->bits; /* a wrong reference's */
+    }
+    part.string = bench_take(ON_HOST, (size_t)(part.bits + 7) / 8 + 16);
+    bench_take_bits(part.string, run->string, 0, part.bits);
+    return part;
 }
 
 /* ---- Codes --------------------------------------------------------------------------------------------------- */
 
-static void count_bytes(const uint8_t *bytes, size_t count, uint32_t total[TSR_BYTE_VALUES])
+struct counting {
+    const uint8_t *bytes;
+    size_t count;
+    uint32_t (*part)[TSR_BYTE_VALUES]; /* by chunk */
+};
+
+static void count_chunk(void *context, unsigned index)
 {
-    static uint32_t part[4][TSR_BYTE_VALUES]; /* four, since equal neighbours wait for each other in one */
-    memset(part, 0, sizeof part);
+    const struct counting *c = context;
+    const uint8_t *bytes = c->bytes + (size_t)index * CHUNK;
+    const size_t count = chunk_bytes(c->count, index);
+    uint32_t part[4][TSR_BYTE_VALUES] = {{0}}; /* four, since equal neighbours wait for each other in one */
     for (size_t i = 0; i < count; i++) part[i % 4][bytes[i]]++;
-    for (int s = 0; s < TSR_BYTE_VALUES; s++) total[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
+    for (int s = 0; s < TSR_BYTE_VALUES; s++) c->part[index][s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
+}
+
+static void count_bytes(struct bench *bench, const uint8_t *bytes, size_t count, uint32_t total[TSR_BYTE_VALUES])
+{
+    const unsigned chunks = (unsigned)((count + CHUNK - 1) / CHUNK);
+    struct counting c = {bytes, count, bench_take(ON_HOST, chunks * sizeof *c.part)};
+    tsr_pool_run(bench->pool, count_chunk, &c, chunks);
+    memset(total, 0, TSR_BYTE_VALUES * sizeof *total);
+    for (unsigned i = 0; i < chunks; i++)
+        for (int s = 0; s < TSR_BYTE_VALUES; s++) total[s] += c.part[i][s];
+    bench_give(ON_HOST, c.part);
 }
 
 static void build_code(const uint32_t counts[TSR_BYTE_VALUES], struct tsr_byte_code *code)
@@ -301,31 +303,41 @@ static double entropy_of(const uint32_t counts[TSR_BYTE_VALUES], size_t count)
 static void run_workload(struct bench *bench, struct bench_workload *workload, uint8_t *bytes, size_t count)
 {
     uint32_t counts[TSR_BYTE_VALUES];
-    struct vle_run run = {.count = count, .segments = (count + TSR_VLE_SEGMENT - 1) / TSR_VLE_SEGMENT, .in = bytes};
+    struct vle_run run = {.count = count, .in = bytes};
     const double start = bench_now_us();
-    count_bytes(bytes, count, counts);
+    count_bytes(bench, bytes, count, counts);
     const double counted = bench_now_us();
     build_code(counts, &run.code);
     const double built = bench_now_us();
     run.longest = tsr_byte_code_longest(&run.code);
     for (int s = 0; s < TSR_BYTE_VALUES; s++) run.bits += (uint64_t)counts[s] * run.code.length[s];
     workload->in_bytes = (double)count;
-    workload->out_bytes = (double)string_bytes(&run);
+    workload->out_bytes = (double)((run.bits + 7) / 8);
     const double entropy = entropy_of(counts, count), mean = (double)run.bits / (double)count;
     snprintf(workload->notes, sizeof workload->notes,
-             "  entropy %.4f, code %.4f bits a byte, longest %d; before the clock, on the CPU: histogram %.0f us, code "
-             "%.0f us\n",
-             entropy, mean, run.longest, counted - start, built - counted);
+             "  entropy %.4f, code %.4f bits a byte, longest %d; before the clock, on the CPU: histogram %.0f us "
+             "(%d threads), code %.0f us\n",
+             entropy, mean, run.longest, counted - start, tsr_pool_threads(bench->pool), built - counted);
     workload->fields = cJSON_CreateObject();
     cJSON_AddNumberToObject(workload->fields, "entropy", entropy);
     cJSON_AddNumberToObject(workload->fields, "code_bits", mean);
     cJSON_AddNumberToObject(workload->fields, "longest", run.longest);
     cJSON_AddNumberToObject(workload->fields, "histogram_us", counted - start);
     cJSON_AddNumberToObject(workload->fields, "code_us", built - counted);
-    bench_find_limits(bench, workload);
-    run_side(bench, workload, &run, ON_HOST);
-    bench_judge_reference(bench, workload);
-    if (bench->device.is_there) run_side(bench, workload, &run, ON_DEVICE);
+    struct bench_coder coder = coder_of(&run);
+    if (!bench_has_room(bench, workload, &coder)) {
+        cJSON_Delete(workload->fields);
+        return;
+    }
+    run.encode_row = coder.encoder[0];
+    run.decode_row = coder.decoder[0];
+    bench_find_limits(bench, workload, true);
+    const bool proven = make_reference(bench, &run);
+    const struct vle_run part = beginning_of(&run);
+    const struct bench_coder beginning = coder_of(&part);
+    coder = coder_of(&run);
+    bench_run_coders(bench, workload, &beginning, &coder, proven);
+    bench_give(ON_HOST, part.string);
     bench_give(ON_HOST, run.string);
     bench_give(ON_HOST, run.segment_bits);
     bench_report(bench, workload);
@@ -341,11 +353,6 @@ static void run_random(struct bench *bench, double mib, double entropy, bool ove
     const size_t count = (size_t)(mib * (1 << 20));
     double p[TSR_BYTE_VALUES];
     char panel[64];
-    /* Input, a string of at most 1.5 times as much, the decoded bytes, work space. */
-    if (bench->device.is_there && 5.0 * (double)count > (double)bench->device.free_bytes) {
-        bench_say(bench, "\n%g MiB are left out: the GPU has too little memory for them", mib);
-        return;
-    }
     find_distribution(entropy, p);
     const struct alias_table table = alias_of(p);
     struct draw draw = {&table, bench_take(ON_HOST, count + 16), count};

@@ -18,7 +18,10 @@ struct plot_panel *plot_panel(struct plot *plot, const char *title, const char *
 {
     for (int i = 0; i < plot->panel_count; i++)
         if (!strcmp(plot->panel[i].title, title)) return &plot->panel[i];
-    if (plot->panel_count == PLOT_PANELS_LIMIT) return NULL;
+    if (plot->panel_count == PLOT_PANELS_LIMIT) {
+        plot->left_out++;
+        return NULL;
+    }
     struct plot_panel *panel = &plot->panel[plot->panel_count++];
     memset(panel, 0, sizeof *panel);
     snprintf(panel->title, sizeof panel->title, "%s", title);

@@ -28,6 +28,7 @@ struct plot_panel {
 struct plot {
     char title[PLOT_TEXT], subtitle[2 * PLOT_TEXT];
     int panel_count;
+    int left_out; /* times that one more panel was asked for */
     struct plot_panel panel[PLOT_PANELS_LIMIT];
 };
 

@@ -52,6 +52,29 @@ fields mean_run | sed 1d | awk '$1 < 2.9 || $1 > 3.1 { exit 1 }' || bad "mean ru
 run 0 "$TESSERA" bench cavlc --json --repeat 1 --formats qcif --qp 24
 fields qp blocks | sed 1d | grep -v "^24${tab}79200\$" && bad "blocks of 50 frames: $(fields qp blocks)"
 
+# Large ones: references in parts, CPU rows on the beginning alone, and the shares say so. An emulated GPU is too slow.
+run 0 "$TESSERA" bench rle --json --quick
+gpu=$(fields gpu | head -n 1)
+if [ "$gpu" != emulated ]; then
+    for words in 'vle --sizes 17.3 --entropies 3' 'rle --sizes 17.3 --runs 5' 'cavlc --formats 720p --qp 40'; do
+        # shellcheck disable=SC2086 # words
+        run 0 "$TESSERA" bench $words --json --repeat 1
+        all_right
+        fields on_device input_bytes row_input_bytes | sed 1d |
+            awk '$1 != "true" && ($3 > 16 * 2 ^ 20 || $3 < 15 * 2 ^ 20 || $2 < $3 + 2 ^ 20) { exit 1 }' ||
+            bad "$words: $(fields input_bytes row_input_bytes)"
+    done
+    # One run, longer than what CPU rows are given, is not cut.
+    run 0 "$TESSERA" bench rle --json --repeat 1 --sizes 17 --runs 1e9
+    all_right
+fi
+
+# A plot that is full says so.
+run 0 "$TESSERA" bench rle --quick --repeat 1 --sizes 0.01,0.02 --plot full.svg
+says 'full.svg has room for 8 panels: 12 more sets of points are not in it'
+grep -q '12 more sets of points left out' full.svg || bad "the full plot does not say so"
+well_formed full.svg
+
 # A film: its luma alone, frame by frame.
 {
     printf 'YUV4MPEG2 W20 H12 F25:1 C420jpeg\n'
@@ -98,6 +121,9 @@ if [ -x "$FAULTY" ]; then
             fields output | grep -q '^wrong$' || bad "$family, $fault: not in JSON"
         done
         run 1 "$FAULTY" bench cavlc --quick
+        [ "$gpu" != emulated ] || continue
+        run 1 "$FAULTY" bench vle --repeat 1 --sizes 1.2 --entropies 2
+        run 1 "$FAULTY" bench rle --repeat 1 --sizes 1.2 --runs 2
     done
     TESSERA_FAULT=bench_bit run 1 "$FAULTY" bench vle --quick
     grep -q 'encode  CPU.* WRONG ' "$out" || bad "a wrong bit of the CPU's is not its fault"

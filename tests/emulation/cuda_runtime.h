@@ -15,7 +15,12 @@
 #define __host__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
+/* AddressSanitizer watches static variables, but none of a thread: then one block runs at a time. */
+#if defined(__SANITIZE_ADDRESS__)
+#define __shared__ static
+#else
 #define __shared__ static thread_local
+#endif
 #define __constant__
 #define __launch_bounds__(...)
 #define __grid_constant__
@@ -55,6 +60,9 @@ void tsr_emulated_yield();
 void tsr_emulated_sync_block();
 /* Deposits value, waits for all lanes of mask, and returns their values by lane. */
 const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value);
+/* An array in a larger allocation, and room behind it that is nobody's: AddressSanitizer reports who touches that,
+ * but for whole copies across it. */
+void tsr_emulated_array(void *array, size_t bytes, size_t room);
 cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes);
 
 #define threadIdx (tsr_emulated_place_here().thread)

@@ -1,7 +1,6 @@
 /* Fibers, blocks and the runtime calls of the emulated GPU. */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,9 +12,18 @@
 
 #include "cuda_runtime.h"
 
+/* AddressSanitizer's, where it is linked: it must know which stack a thread runs on. */
+extern "C" {
+__attribute__((weak)) void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
+__attribute__((weak)) void __sanitizer_finish_switch_fiber(void *saved, const void **old_bottom, size_t *old_size);
+__attribute__((weak)) void __asan_poison_memory_region(const volatile void *memory, size_t bytes);
+__attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *memory, size_t bytes);
+__attribute__((weak)) void __asan_get_shadow_mapping(size_t *scale, size_t *offset);
+}
+
 namespace {
 
-enum { STACK_BYTES = 256 << 10, SHARED_BYTES = 228 << 10, MULTIPROCESSORS = 2, OS_THREADS = 3, PATIENCE_S = 60 };
+enum { STACK_BYTES = 256 << 10, STACK_GUARD = 4 << 10, MULTIPROCESSORS = 2, OS_THREADS = 3, PATIENCE_S = 60 };
 
 double seconds()
 {
@@ -24,9 +32,17 @@ double seconds()
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* A stack and where on it to go on. */
+struct resting_place {
+    void *jump[5]; /* __builtin_setjmp's: longjmp() would make AddressSanitizer forget a stack */
+    void *fake_stack;
+    const void *bottom;
+    size_t bytes;
+};
+
 struct fiber {
     ucontext_t context; /* how it begins; then it is left and entered by jumps, which cost no system call */
-    jmp_buf inside;
+    resting_place inside;
     bool started;
     tsr_emulated_place place;
     unsigned warp, lane;
@@ -42,21 +58,37 @@ struct warp {
 struct block_runner {
     std::vector<fiber> fibers;
     std::vector<warp> warps;
-    std::vector<char> stacks;
-    jmp_buf scheduler;
+    std::unique_ptr<char[]> stacks;
+    unsigned stack_count;
+    resting_place scheduler;
     fiber *current;
     unsigned alive, arrived, generation;
     int count, last_count;
     const std::function<void()> *kernel;
     double deadline;
-    alignas(16) unsigned char shared[SHARED_BYTES];
+    void *shared; /* an allocation of its own, of the launch's size, for AddressSanitizer to watch */
 };
 
 thread_local block_runner *running;
 
+__attribute__((noinline, noreturn)) void jump(resting_place *to) { __builtin_longjmp(to->jump, 1); }
+
+/* Leaves one stack for another, and returns when somebody comes back. */
+__attribute__((noinline)) void go(resting_place *from, resting_place *to, const ucontext_t *begin)
+{
+    if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from->fake_stack, to->bottom, to->bytes);
+    if (__builtin_setjmp(from->jump) == 0) {
+        if (begin) setcontext(begin);
+        jump(to);
+    }
+    if (__sanitizer_finish_switch_fiber) __sanitizer_finish_switch_fiber(from->fake_stack, nullptr, nullptr);
+}
+
 void start_fiber()
 {
     block_runner *b = running;
+    if (__sanitizer_finish_switch_fiber)
+        __sanitizer_finish_switch_fiber(nullptr, &b->scheduler.bottom, &b->scheduler.bytes);
     (*b->kernel)();
     b->current->alive = false;
     b->alive--;
@@ -66,10 +98,22 @@ void start_fiber()
         b->last_count = b->count;
         b->count = 0;
     }
-    _longjmp(b->scheduler, 1);
+    if (__sanitizer_start_switch_fiber)
+        __sanitizer_start_switch_fiber(nullptr, b->scheduler.bottom, b->scheduler.bytes);
+    jump(&b->scheduler);
 }
 
-void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
+/* Room for so many stacks. An access below one is found, where AddressSanitizer is there. */
+void take_stacks(block_runner *b, unsigned threads)
+{
+    if (b->stack_count >= threads) return;
+    b->stacks.reset(new char[(size_t)threads * STACK_BYTES]);
+    b->stack_count = threads;
+    for (unsigned t = 0; __asan_poison_memory_region && t < threads; t++)
+        __asan_poison_memory_region(b->stacks.get() + (size_t)t * STACK_BYTES, STACK_GUARD);
+}
+
+void run_block(block_runner *b, dim3 grid, dim3 block, size_t shared_bytes, unsigned index)
 {
     const unsigned threads = block.x * block.y * block.z;
     running = b;
@@ -78,8 +122,9 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
     b->count = b->last_count = 0;
     b->warps.assign((threads + 31) / 32, warp());
     b->fibers.resize(threads);
-    if (b->stacks.size() < (size_t)threads * STACK_BYTES) b->stacks.resize((size_t)threads * STACK_BYTES);
-    memset(b->shared, 0xa5, sizeof b->shared);
+    take_stacks(b, threads);
+    if (posix_memalign(&b->shared, 16, shared_bytes ? shared_bytes : 1) != 0) abort();
+    memset(b->shared, 0xa5, shared_bytes);
     b->deadline = seconds() + PATIENCE_S;
     for (unsigned t = 0; t < threads; t++) {
         fiber &f = b->fibers[t];
@@ -92,8 +137,10 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
         f.place.block_size = block;
         f.place.grid_size = grid;
         getcontext(&f.context);
-        f.context.uc_stack.ss_sp = b->stacks.data() + (size_t)t * STACK_BYTES;
-        f.context.uc_stack.ss_size = STACK_BYTES;
+        f.inside.bottom = b->stacks.get() + (size_t)t * STACK_BYTES + STACK_GUARD;
+        f.inside.bytes = STACK_BYTES - STACK_GUARD;
+        f.context.uc_stack.ss_sp = const_cast<void *>(f.inside.bottom);
+        f.context.uc_stack.ss_size = f.inside.bytes;
         f.context.uc_link = nullptr;
         makecontext(&f.context, start_fiber, 0);
     }
@@ -103,11 +150,9 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
             fiber &f = b->fibers[b->generation & 1u ? threads - 1 - t : t];
             if (!f.alive) continue;
             b->current = &f;
-            if (_setjmp(b->scheduler) == 0) {
-                if (f.started) _longjmp(f.inside, 1);
-                f.started = true;
-                setcontext(&f.context);
-            }
+            const ucontext_t *begin = f.started ? nullptr : &f.context;
+            f.started = true;
+            go(&b->scheduler, &f.inside, begin);
         }
         if (seconds() > b->deadline) {
             fprintf(stderr, "emulation: block %u of a kernel waits for ever\n", index);
@@ -115,11 +160,13 @@ void run_block(block_runner *b, dim3 grid, dim3 block, unsigned index)
         }
         sched_yield();
     }
+    free(b->shared);
 }
 
 struct launch {
     const std::function<void()> *kernel;
     dim3 grid, block;
+    size_t shared_bytes;
     std::atomic<unsigned> next;
     unsigned blocks;
 };
@@ -137,7 +184,7 @@ std::unique_ptr<block_runner> take_runner()
         idle.pop_back();
     }
     pthread_mutex_unlock(&idle_lock);
-    if (!runner) runner.reset(new block_runner);
+    if (!runner) runner.reset(new block_runner());
     return runner;
 }
 
@@ -146,12 +193,29 @@ void *run_blocks(void *argument)
     launch *l = static_cast<launch *>(argument);
     std::unique_ptr<block_runner> runner = take_runner();
     runner->kernel = l->kernel;
-    for (unsigned i; (i = l->next++) < l->blocks;) run_block(runner.get(), l->grid, l->block, i);
+    for (unsigned i; (i = l->next++) < l->blocks;) run_block(runner.get(), l->grid, l->block, l->shared_bytes, i);
     running = nullptr;
     pthread_mutex_lock(&idle_lock);
     idle.push_back(std::move(runner));
     pthread_mutex_unlock(&idle_lock);
     return nullptr;
+}
+
+/* True if AddressSanitizer would report a copy for nothing but rooms between arrays (tsr_emulated_array). */
+bool crosses_rooms(const void *memory, size_t bytes)
+{
+    enum { ROOM = 0xf7 /* AddressSanitizer's mark of what the program declared poisoned */ };
+    if (!__asan_get_shadow_mapping || bytes == 0) return false;
+    size_t scale, offset;
+    __asan_get_shadow_mapping(&scale, &offset);
+    const uintptr_t first = (uintptr_t)memory >> scale, last = ((uintptr_t)memory + bytes - 1) >> scale;
+    bool rooms = false;
+    for (uintptr_t at = first; at <= last; at++) {
+        const unsigned mark = *reinterpret_cast<const unsigned char *>(at + offset);
+        if (mark >= 0x80 && mark != ROOM) return false;
+        rooms = rooms || mark == ROOM;
+    }
+    return rooms;
 }
 
 thread_local cudaError_t last_error = cudaSuccess;
@@ -170,7 +234,7 @@ void *tsr_emulated_shared() { return running->shared; }
 void tsr_emulated_yield()
 {
     block_runner *b = running;
-    if (_setjmp(b->current->inside) == 0) _longjmp(b->scheduler, 1);
+    go(&b->current->inside, &b->scheduler, nullptr);
 }
 
 int tsr_emulated_count_block(int predicate)
@@ -216,6 +280,16 @@ const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value)
     return w.result;
 }
 
+/* Under AddressSanitizer a shared variable is there once (__shared__ in cuda_runtime.h), so blocks run one by one. */
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
+
+void tsr_emulated_array(void *array, size_t bytes, size_t room)
+{
+    if (!__asan_poison_memory_region) return;
+    __asan_unpoison_memory_region(array, bytes);
+    __asan_poison_memory_region(static_cast<char *>(array) + bytes, room);
+}
+
 cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes)
 {
     const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
@@ -225,11 +299,14 @@ cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, 
     l.kernel = &kernel;
     l.grid = grid;
     l.block = block;
+    l.shared_bytes = shared_bytes;
     l.next = 0;
     l.blocks = (unsigned)blocks;
+    const bool alone = __sanitizer_start_switch_fiber != nullptr;
+    if (alone) pthread_mutex_lock(&one_by_one);
     pthread_t helpers[OS_THREADS];
     unsigned started = 0;
-    while (started + 1 < l.blocks && started < OS_THREADS &&
+    while (!alone && started + 1 < l.blocks && started < OS_THREADS &&
            pthread_create(&helpers[started], nullptr, run_blocks, &l) == 0)
         started++;
     if (started == 0) {
@@ -237,6 +314,7 @@ cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, 
         started = 1;
     }
     for (unsigned i = 0; i < started; i++) pthread_join(helpers[i], nullptr);
+    if (alone) pthread_mutex_unlock(&one_by_one);
     return cudaSuccess;
 }
 
@@ -329,7 +407,12 @@ cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaMalloc(memo
 cudaError_t cudaFreeHost(void *memory) { return cudaFree(memory); }
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
-    if (bytes) memmove(to, from, bytes);
+    if (crosses_rooms(to, bytes) || crosses_rooms(from, bytes)) {
+        volatile char *t = static_cast<char *>(to); /* else a compiler makes it memcpy(), which is watched */
+        for (size_t i = 0; i < bytes; i++) t[i] = static_cast<const char *>(from)[i];
+    } else if (bytes) {
+        memmove(to, from, bytes);
+    }
     return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t)
@@ -338,7 +421,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
 }
 cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 {
-    if (bytes) memset(memory, value, bytes);
+    if (crosses_rooms(memory, bytes)) {
+        volatile char *m = static_cast<char *>(memory);
+        for (size_t i = 0; i < bytes; i++) m[i] = (char)value;
+    } else if (bytes) {
+        memset(memory, value, bytes);
+    }
     return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) { return cudaMemset(memory, value, bytes); }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # On a machine with an NVIDIA GPU: builds, compares every kernel with its definition, looks for bad memory and races, and
-# benchmarks; then writes results.md, with GPU, driver, commit and date, beside the logs, the JSON lines and the plots.
+# benchmarks; then writes results.md, with GPU, driver, commit and date, beside the logs, the JSON lines and the plots,
+# and results.tgz, all of them in one file.
 #
 #   run.sh [build|equal|sanitize|bench|profile|all] [OUT]     OUT: where results go; $OUT, or BUILD/results, unless told
 #
@@ -10,7 +11,7 @@
 #   BUILD                folder of the build                      build-gpu
 #   TESSERA_COMMIT       what is being tested                     git describe
 #   TSR_BENCH_FILES      images or Y4M to benchmark on as well    none
-#   TSR_BENCH_FAMILIES   what to benchmark                        limits vle rle cavlc engine
+#   TSR_BENCH_FAMILIES   what to benchmark                        vle rle cavlc engine limits
 #   TSR_SAME_FILES       folders whose files both engines encode  a generated set
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
 #   TSR_SANITIZE_JOBS    how many of them at once                 8
@@ -43,13 +44,20 @@ echo "GPU, driver, compute capability: $gpu; commit $TESSERA_COMMIT"
 capability=$(printf '%s' "$gpu" | sed 's/.*, *//;s/\.//')
 failed=
 
-# stage_done NAME STATUS LINE: notes what came of a stage.
-stage_done()
+# stage_line NAME STATUS LINE: notes what has come of a stage so far.
+stage_line()
 {
     printf '| %s | %s | %s | %s |\n' "$1" "$([ "$2" -eq 0 ] && echo passed || echo FAILED)" "$3" \
         "$(date -u '+%Y-%m-%d %H:%M UTC')" >"$out/stage_$1"
+}
+
+# stage_done NAME STATUS LINE: and what came of it in the end; all results go into one file, to be fetched.
+stage_done()
+{
+    stage_line "$@"
     tail -n 1 "$out/stage_$1"
     [ "$2" -eq 0 ] || failed="$failed $1"
+    write_results
 }
 
 configure_and_build()
@@ -132,24 +140,36 @@ run_sanitize()
     stage_done sanitize $status "$clean runs clean${bad:+; not:$bad}"
 }
 
+# bench_one NAME LIMIT WORDS...: one run of the benchmark, into bench_NAME.*; the results so far are then written, since
+# a machine may be taken away at any time.
+bench_one()
+{
+    name=$1 limit=$2
+    shift 2
+    began=$(date +%s)
+    timeout "$limit" "$build/bin/tessera" bench "$@" --log "$out/bench_$name.json" --plot "$out/bench_$name.svg" \
+        >"$out/bench_$name.txt" 2>"$out/bench_$name.err" || status=$?
+    ! head -n 1 "$out/bench_$name.json" | grep '"gpu":"none' || status=1 # then the CPU's rows alone have run
+    cat "$out/bench_$name.err"
+    echo "bench $name, $(($(date +%s) - began)) s: $(tail -n 1 "$out/bench_$name.txt")"
+    names="$names $name"
+    stage_line bench $status "${names# }"
+    write_results
+}
+
 run_bench()
 {
     status=0 names=
-    for family in ${TSR_BENCH_FAMILIES:-limits vle rle cavlc engine}; do
+    families=${TSR_BENCH_FAMILIES:-vle rle cavlc engine limits}
+    for family in $families; do
         # shellcheck disable=SC2086 # words
-        timeout 240 "$build/bin/tessera" bench "$family" ${TSR_BENCH_WORDS:-} --log "$out/bench_$family.json" --plot "$out/bench_$family.svg" \
-            >"$out/bench_$family.txt" 2>"$out/bench_$family.err" || status=$?
-        ! head -n 1 "$out/bench_$family.json" | grep '"gpu":"none' || status=1 # then the CPU's rows alone have run
-        cat "$out/bench_$family.err"
-        tail -n 1 "$out/bench_$family.txt"
-        names="$names $family"
-        if [ -n "${TSR_BENCH_FILES:-}" ] && [ "$family" != limits ]; then
-            # shellcheck disable=SC2086 # words
-            timeout 120 "$build/bin/tessera" bench "$family" --log "$out/bench_${family}_files.json" \
-                --plot "$out/bench_${family}_files.svg" --files $TSR_BENCH_FILES >"$out/bench_${family}_files.txt" \
-                2>"$out/bench_${family}_files.err" || status=$?
-            cat "$out/bench_${family}_files.err"
-        fi
+        bench_one "$family" 240 "$family" ${TSR_BENCH_WORDS:-}
+    done
+    for family in $families; do
+        [ -n "${TSR_BENCH_FILES:-}" ] || break
+        [ "$family" != limits ] || continue
+        # shellcheck disable=SC2086 # words
+        bench_one "${family}_files" 120 "$family" --files $TSR_BENCH_FILES
     done
     stage_done bench $status "${names# }"
 }
@@ -192,7 +212,16 @@ write_results()
             printf '```\n' && cat "$table" && printf '```\n'
         done
     } >"$out/results.md"
-    echo "results: $out/results.md"
+    pack_results
+}
+
+# In another folder first: tar reads this one.
+pack_results()
+{
+    packed=$(mktemp) &&
+        tar -czf "$packed" -C "$out" --exclude=./results.tgz . &&
+        cp "$packed" "$out/results.tgz"
+    rm -f "$packed"
 }
 
 if [ "$stage" = build ] || [ "$stage" = all ] || [ ! -x "$build/bin/tessera" ]; then run_build; fi
@@ -203,5 +232,5 @@ bench) run_bench ;;
 profile) run_profile ;;
 all) run_equal && run_sanitize && run_bench ;;
 esac
-write_results
+echo "results: $out/results.md, $out/results.tgz"
 [ -z "$failed" ] || { echo "FAILED:$failed" && exit 1; }

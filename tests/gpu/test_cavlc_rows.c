@@ -1,10 +1,8 @@
 /* The CAVLC rows: every encoder in every policy writes the definition's bits, and every decoder gives the coefficients
  * back; strings that are none are told by an error, by all decoders alike. */
-#include "device.h"
+#include "tests/gpu/device.h"
 
 #include "kernels/cavlc_frames.h"
-
-#include <stdio.h>
 
 /* What a job is made of, in host memory. */
 struct workload {
@@ -16,9 +14,9 @@ struct workload {
     char name[96];
 };
 
-enum contents { ZERO, SPARSE, SMALL, DENSE, STEEP, ESCAPES, EXTREME, MASKS, CONTENTS };
-static const char *const contents_name[CONTENTS] = {"zero",  "sparse",  "small",   "dense",
-                                                    "steep", "escapes", "extreme", "masks"};
+enum contents { ZERO, SPARSE, SMALL, DENSE, STEEP, ESCAPES, EXTREME, UNEVEN, MASKS, CONTENTS };
+static const char *const contents_name[CONTENTS] = {"zero",    "sparse",  "small",  "dense", "steep",
+                                                    "escapes", "extreme", "uneven", "masks"};
 
 static int32_t sign_of(struct rng *r)
 {
@@ -41,6 +39,8 @@ static int16_t level(struct rng *r, enum contents contents, uint32_t block, int 
                          tsr_min((int32_t)rng_width(r, 11) + (int32_t)rng_below(r, 3), TSR_CAVLC_PAPER_LIMIT));
     case EXTREME:
         return (int16_t)(sign_of(r) * TSR_CAVLC_PAPER_LIMIT);
+    case UNEVEN: /* hardly a bit in most blocks, and the longest codes in each third tile of 256 */
+        return (int16_t)(block / 256 % 3 == 1 ? sign_of(r) * TSR_CAVLC_PAPER_LIMIT : rng_below(r, 60) == 0);
     case MASKS:
         return (int16_t)(block >> tsr_zigzag_place(place) & 1u ? sign_of(r) * (1 + (int)(rng_below(r, 8) == 0)) : 0);
     default:
@@ -94,47 +94,31 @@ static void free_workload(struct workload *w)
     free(w->sizes);
 }
 
-static uint32_t descriptions(const struct workload *w)
+/* What describes a workload's macroblocks or slices, on the side where a row works. */
+struct descriptions {
+    struct device_buffer flags, slices, sizes;
+};
+
+static struct descriptions describe(const struct tsr_kernel_row *row, const struct workload *w,
+                                    struct tsr_cavlc_job *job)
 {
-    return w->job.order == TSR_ORDER_SLICES ? w->job.blocks / TSR_SLICE_PLACES : w->job.blocks / TSR_MB_BLOCKS;
+    const uint32_t places = w->job.order == TSR_ORDER_SLICES ? TSR_SLICE_PLACES : TSR_MB_BLOCKS;
+    const size_t count = w->job.blocks / places;
+    struct descriptions d;
+    d.flags = buffer_for(row, w->flags, count, count);
+    d.slices = buffer_for(row, w->slices, 2 * count, 2 * count);
+    d.sizes = buffer_for(row, w->sizes, 2 * count, 2 * count);
+    job->mb_flags = d.flags.bytes;
+    job->mb_slices = (const uint16_t *)(const void *)d.slices.bytes;
+    job->slice_sizes = (const struct tsr_slice_size *)(const void *)d.sizes.bytes;
+    return d;
 }
 
-/* Memory on the row's side; the host's has guard bytes as well. */
-static struct device_buffer copy_for(const struct tsr_kernel_row *row, const void *host, size_t bytes, size_t size)
+static void free_descriptions(struct descriptions *d, const char *what)
 {
-    if (row->on_device) return device_copy(host, bytes, size);
-    struct device_buffer buffer = {must(malloc(size + DEVICE_GUARD)), size};
-    memset(buffer.bytes, 0xc3, size + DEVICE_GUARD);
-    if (bytes) memcpy(buffer.bytes, host, bytes);
-    return buffer;
-}
-
-static void fetch(const struct tsr_kernel_row *row, void *host, const struct device_buffer *buffer, size_t bytes)
-{
-    if (row->on_device)
-        from_device(host, buffer, bytes);
-    else if (bytes)
-        memcpy(host, buffer->bytes, bytes);
-}
-
-static void free_for(const struct tsr_kernel_row *row, struct device_buffer *buffer, const char *what)
-{
-    if (row->on_device) {
-        device_free(buffer, what);
-        return;
-    }
-    for (int i = 0; i < DEVICE_GUARD; i++)
-        expect(buffer->bytes[buffer->size + (size_t)i] == 0xc3, "%s: wrote behind", what);
-    free(buffer->bytes);
-}
-
-static void run_phases(const struct tsr_kernel_row *row, const void *job, int policy, const char *what)
-{
-    for (const struct tsr_phase *phase = row->phase; phase->name; phase++) {
-        const int error = phase->run(job, policy);
-        expect(error == 0, "%s: phase %s says %d", what, phase->name, error);
-    }
-    must_cuda(cudaDeviceSynchronize());
+    device_free(&d->flags, what);
+    device_free(&d->slices, what);
+    device_free(&d->sizes, what);
 }
 
 /* A coded string and its index. */
@@ -157,39 +141,32 @@ static struct coded encode_by(const struct tsr_kernel_row *row, int policy, cons
     struct tsr_cavlc_job job = w->job;
     const size_t bound = tsr_cavlc_bound(&job), index = sizeof(uint64_t) * tsr_cavlc_units(&job);
     struct device_buffer coefficients =
-        copy_for(row, w->coefficients, (size_t)job.blocks * 32, (size_t)job.blocks * 32);
-    struct device_buffer flags = copy_for(row, w->flags, descriptions(w), descriptions(w));
-    struct device_buffer slices = copy_for(row, w->slices, 2 * descriptions(w), 2 * descriptions(w));
-    struct device_buffer sizes = copy_for(row, w->sizes, 2 * descriptions(w), 2 * descriptions(w));
-    struct device_buffer out = copy_for(row, NULL, 0, bound), bits = copy_for(row, NULL, 0, sizeof(uint64_t));
-    struct device_buffer offsets = copy_for(row, NULL, 0, index);
-    struct device_buffer workspace = copy_for(row, NULL, 0, row->workspace_bytes(&job, policy));
+        buffer_for(row, w->coefficients, (size_t)job.blocks * 32, (size_t)job.blocks * 32);
+    struct descriptions described = describe(row, w, &job);
+    struct device_buffer out = buffer_for(row, NULL, 0, bound), bits = buffer_for(row, NULL, 0, sizeof(uint64_t));
+    struct device_buffer offsets = buffer_for(row, NULL, 0, index);
+    struct device_buffer workspace = buffer_for(row, NULL, 0, row->workspace_bytes(&job, policy));
     job.coefficients = (const int16_t *)(const void *)coefficients.bytes;
-    job.mb_flags = flags.bytes;
-    job.mb_slices = (const uint16_t *)(const void *)slices.bytes;
-    job.slice_sizes = (const struct tsr_slice_size *)(const void *)sizes.bytes;
     job.out = out.bytes;
     job.bits = (uint64_t *)(void *)bits.bytes;
     job.unit_offsets = (uint64_t *)(void *)offsets.bytes;
     job.workspace = workspace.bytes;
-    run_phases(row, &job, policy, what);
+    run_phases(row, &job, policy);
 
     struct coded c = {must(malloc(bound)), 0, must(malloc(index + 1))};
-    fetch(row, c.bytes, &out, bound);
-    fetch(row, &c.bits, &bits, sizeof c.bits);
-    fetch(row, c.offsets, &offsets, index);
+    from_device(c.bytes, &out, bound);
+    from_device(&c.bits, &bits, sizeof c.bits);
+    from_device(c.offsets, &offsets, index);
     const uint64_t end = (c.bits + 7) / 8 + 15;
     expect(c.bits <= 8 * (uint64_t)bound, "%s: %llu bits", what, (unsigned long long)c.bits);
     for (uint64_t i = end; i < bound; i++)
         expect(c.bytes[i] == 0xc3, "%s: byte %llu spoilt", what, (unsigned long long)i);
-    free_for(row, &coefficients, what);
-    free_for(row, &flags, what);
-    free_for(row, &slices, what);
-    free_for(row, &sizes, what);
-    free_for(row, &out, what);
-    free_for(row, &bits, what);
-    free_for(row, &offsets, what);
-    free_for(row, &workspace, what);
+    device_free(&coefficients, what);
+    free_descriptions(&described, what);
+    device_free(&out, what);
+    device_free(&bits, what);
+    device_free(&offsets, what);
+    device_free(&workspace, what);
     return c;
 }
 
@@ -204,34 +181,27 @@ static uint32_t decode_by(const struct tsr_kernel_row *row, int policy, const st
     job.shape = w->job;
     job.bits = c->bits;
     const size_t bytes = (size_t)(c->bits + 7) / 8, size = (size_t)w->job.blocks * 32;
-    struct device_buffer flags = copy_for(row, w->flags, descriptions(w), descriptions(w));
-    struct device_buffer slices = copy_for(row, w->slices, 2 * descriptions(w), 2 * descriptions(w));
-    struct device_buffer sizes = copy_for(row, w->sizes, 2 * descriptions(w), 2 * descriptions(w));
-    struct device_buffer in = copy_for(row, c->bytes, bytes, bytes + 15);
+    struct descriptions described = describe(row, w, &job.shape);
+    struct device_buffer in = buffer_for(row, c->bytes, bytes, bytes + 15);
     struct device_buffer offsets =
-        copy_for(row, c->offsets, 8 * tsr_cavlc_units(&w->job), 8 * tsr_cavlc_units(&w->job));
-    struct device_buffer out = copy_for(row, NULL, 0, size), error = copy_for(row, NULL, 0, sizeof(uint32_t));
-    struct device_buffer workspace = copy_for(row, NULL, 0, row->workspace_bytes(&job, policy));
-    job.shape.mb_flags = flags.bytes;
-    job.shape.mb_slices = (const uint16_t *)(const void *)slices.bytes;
-    job.shape.slice_sizes = (const struct tsr_slice_size *)(const void *)sizes.bytes;
+        buffer_for(row, c->offsets, 8 * tsr_cavlc_units(&w->job), 8 * tsr_cavlc_units(&w->job));
+    struct device_buffer out = buffer_for(row, NULL, 0, size), error = buffer_for(row, NULL, 0, sizeof(uint32_t));
+    struct device_buffer workspace = buffer_for(row, NULL, 0, row->workspace_bytes(&job, policy));
     job.shape.workspace = workspace.bytes;
     job.in = in.bytes;
     job.unit_offsets = (const uint64_t *)(const void *)offsets.bytes;
     job.coefficients = (int16_t *)(void *)out.bytes;
     job.error = (uint32_t *)(void *)error.bytes;
-    run_phases(row, &job, policy, what);
+    run_phases(row, &job, policy);
     uint32_t flag;
-    fetch(row, coefficients, &out, size);
-    fetch(row, &flag, &error, sizeof flag);
-    free_for(row, &flags, what);
-    free_for(row, &slices, what);
-    free_for(row, &sizes, what);
-    free_for(row, &in, what);
-    free_for(row, &offsets, what);
-    free_for(row, &out, what);
-    free_for(row, &error, what);
-    free_for(row, &workspace, what);
+    from_device(coefficients, &out, size);
+    from_device(&flag, &error, sizeof flag);
+    free_descriptions(&described, what);
+    device_free(&in, what);
+    device_free(&offsets, what);
+    device_free(&out, what);
+    device_free(&error, what);
+    device_free(&workspace, what);
     return flag;
 }
 
@@ -337,6 +307,16 @@ TEST(all_masks)
     expect_rows_equal_in(workload(TSR_ORDER_MACROBLOCKS, side, side, 1, MASKS, 0), true);
 }
 
+/* Tiles that are held back until their place is known, and tiles too long for that, in turn and by the same blocks of
+ * threads: more tiles than an emulated device has blocks. */
+TEST(long_tiles_between_short_ones)
+{
+    for (int order = 0; order < 2; order++)
+        expect_rows_equal_in(order == 0 ? workload(TSR_ORDER_MACROBLOCKS, 31, 23, 1, UNEVEN, 0)
+                                        : workload(TSR_ORDER_SLICES, 44, 1, 1, UNEVEN, 0),
+                             true);
+}
+
 /* A slice of one empty block is one byte: hundreds of tiles whose seams reach over many others. */
 TEST(tiny_slices)
 {
@@ -395,6 +375,7 @@ int main(void)
         cmocka_unit_test(macroblocks_of_all_shapes),
         cmocka_unit_test(slices_of_all_shapes),
         cmocka_unit_test(all_contents),
+        cmocka_unit_test(long_tiles_between_short_ones),
         cmocka_unit_test(tiny_slices),
         cmocka_unit_test(damaged_strings),
         cmocka_unit_test(all_masks),

@@ -93,12 +93,48 @@ TEST(look_up_writes_its_definition)
     }
 }
 
+static int differs(const uint8_t *a, const uint8_t *b, size_t bytes, size_t room)
+{
+    uint32_t result = 0xc3c3c3c3u;
+    struct device_buffer d_a = device_copy(a, room, room), d_b = device_copy(b, room, room);
+    struct device_buffer d_result = device_copy((const uint8_t *)&result, sizeof result, sizeof result);
+    must_cuda(tsr_device_differs(d_a.bytes, d_b.bytes, bytes, (uint32_t *)(void *)d_result.bytes, NULL));
+    must_cuda(cudaDeviceSynchronize());
+    from_device((uint8_t *)&result, &d_result, sizeof result);
+    device_free(&d_a, "a");
+    device_free(&d_b, "b");
+    device_free(&d_result, "result");
+    return (int)result;
+}
+
+/* One bit anywhere is a difference, and none behind the end is: the benchmark's verdict on every output. */
+TEST(differs_sees_every_byte)
+{
+    static const size_t lengths[] = {0, 1, 15, 16, 17, 100, 8191, 8192, 8193, 40009};
+    for (size_t s = 0; s < COUNT_OF(lengths); s++) {
+        const size_t bytes = lengths[s], room = bytes + 16, step = bytes < 64 ? 1 : bytes / 7;
+        uint8_t *a = noise((room + 7) / 8 * 8, 200 + s), *b = must(malloc(room));
+        memcpy(b, a, room);
+        expect(differs(a, b, bytes, room) == 0, "equal, %d", (int)bytes);
+        for (size_t at = 0; at < room; at = at + step < bytes || at >= bytes ? at + step : bytes) {
+            b[at] ^= (uint8_t)(1u << at % 8);
+            expect(differs(a, b, bytes, room) == (at < bytes), "byte %d of %d", (int)at, (int)bytes);
+            b[at] = a[at];
+        }
+        if (bytes > 0) b[bytes - 1] ^= 0x80;
+        expect(differs(a, b, bytes, room) == (bytes > 0), "the last of %d", (int)bytes);
+        free(a);
+        free(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copy_copies_and_fill_fills),
         cmocka_unit_test(read_reads),
         cmocka_unit_test(look_up_writes_its_definition),
+        cmocka_unit_test(differs_sees_every_byte),
     };
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,55 +153,16 @@ static void free_expected(struct expected *e)
     free(e->segment_bits);
 }
 
-static void run_row(const struct tsr_kernel_row *row, const void *job, int policy)
-{
-    for (const struct tsr_phase *phase = row->phase; phase->name; phase++) {
-        const int error = phase->run(job, policy);
-        expect(error == 0, "%s, %s, %s: %s", row->name, row->policy_name(policy), phase->name,
-               cudaGetErrorString((cudaError_t)error));
-    }
-    if (row->on_device) must_cuda(cudaDeviceSynchronize());
-}
-
-static struct device_buffer buffer_for(bool on_device, const void *bytes, size_t used, size_t size)
-{
-    if (on_device) return device_copy(bytes, used, size);
-    struct device_buffer host = {must(malloc(size + DEVICE_GUARD)), size};
-    memset(host.bytes, 0xc3, size + DEVICE_GUARD);
-    if (used) memcpy(host.bytes, bytes, used);
-    return host;
-}
-
-static void read_buffer(bool on_device, void *to, const struct device_buffer *from, size_t bytes)
-{
-    if (on_device)
-        from_device(to, from, bytes);
-    else if (bytes)
-        memcpy(to, from->bytes, bytes);
-}
-
-static void free_buffer(bool on_device, struct device_buffer *buffer, const char *what)
-{
-    if (on_device) {
-        device_free(buffer, what);
-        return;
-    }
-    for (int i = 0; i < DEVICE_GUARD; i++)
-        expect(buffer->bytes[buffer->size + (size_t)i] == 0xc3, "%s: wrote %d bytes behind its buffer", what, i);
-    free(buffer->bytes);
-}
-
 static void check_encoder(const struct tsr_kernel_row *row, int policy, const struct source *s, const uint8_t *in,
                           size_t count, const struct expected *e, bool with_segments)
 {
-    const bool gpu = row->on_device;
     const int longest = tsr_byte_code_longest(&s->code);
     const size_t padded = (count + 15) / 16 * 16, bound = tsr_vle_bound(count, longest);
-    struct device_buffer d_in = buffer_for(gpu, in, count, padded);
-    struct device_buffer d_code = buffer_for(gpu, &s->code, sizeof s->code, sizeof s->code);
-    struct device_buffer d_out = buffer_for(gpu, NULL, 0, bound);
-    struct device_buffer d_bits = buffer_for(gpu, NULL, 0, sizeof(uint64_t));
-    struct device_buffer d_segments = buffer_for(gpu, NULL, 0, e->segments * sizeof(uint16_t));
+    struct device_buffer d_in = buffer_for(row, in, count, padded);
+    struct device_buffer d_code = buffer_for(row, &s->code, sizeof s->code, sizeof s->code);
+    struct device_buffer d_out = buffer_for(row, NULL, 0, bound);
+    struct device_buffer d_bits = buffer_for(row, NULL, 0, sizeof(uint64_t));
+    struct device_buffer d_segments = buffer_for(row, NULL, 0, e->segments * sizeof(uint16_t));
     struct tsr_vle_job job = {d_in.bytes,
                               count,
                               (const struct tsr_byte_code *)d_code.bytes,
@@ -211,16 +172,16 @@ static void check_encoder(const struct tsr_kernel_row *row, int policy, const st
                               with_segments ? (uint16_t *)d_segments.bytes : NULL,
                               NULL,
                               NULL};
-    struct device_buffer d_work = buffer_for(gpu, NULL, 0, row->workspace_bytes(&job, policy));
+    struct device_buffer d_work = buffer_for(row, NULL, 0, row->workspace_bytes(&job, policy));
     job.workspace = d_work.bytes;
-    run_row(row, &job, policy);
+    run_phases(row, &job, policy);
 
     uint64_t bits = 0;
     uint8_t *out = must(malloc(bound));
     uint16_t *segments = must(calloc(e->segments + 1, sizeof *segments));
-    read_buffer(gpu, &bits, &d_bits, sizeof bits);
-    read_buffer(gpu, out, &d_out, bound);
-    read_buffer(gpu, segments, &d_segments, e->segments * sizeof *segments);
+    from_device(&bits, &d_bits, sizeof bits);
+    from_device(out, &d_out, bound);
+    from_device(segments, &d_segments, e->segments * sizeof *segments);
 #define WHICH "%s, %s, %s, %zu symbols: "
 #define WHICH_VALUES row->name, row->policy_name(policy), s->name, count
     expect(bits == e->bits, WHICH "%llu bits, not %llu", WHICH_VALUES, (unsigned long long)bits,
@@ -237,26 +198,25 @@ static void check_encoder(const struct tsr_kernel_row *row, int policy, const st
                e->segment_bits[i]);
     free(out);
     free(segments);
-    free_buffer(gpu, &d_in, "in");
-    free_buffer(gpu, &d_code, "code");
-    free_buffer(gpu, &d_out, "out");
-    free_buffer(gpu, &d_bits, "bits");
-    free_buffer(gpu, &d_segments, "segment_bits");
-    free_buffer(gpu, &d_work, "workspace");
+    device_free(&d_in, "in");
+    device_free(&d_code, "code");
+    device_free(&d_out, "out");
+    device_free(&d_bits, "bits");
+    device_free(&d_segments, "segment_bits");
+    device_free(&d_work, "workspace");
 }
 
 /* Returns the decoder's error; out receives count bytes. */
 static uint32_t decode(const struct tsr_kernel_row *row, int policy, const struct tsr_byte_code *code,
                        const struct expected *e, size_t count, uint8_t *out)
 {
-    const bool gpu = row->on_device;
     const size_t padded = (count + 15) / 16 * 16;
-    struct device_buffer d_in = buffer_for(gpu, e->bytes, e->size, e->size + 15);
-    struct device_buffer d_code = buffer_for(gpu, code, sizeof *code, sizeof *code);
-    struct device_buffer d_out = buffer_for(gpu, NULL, 0, padded);
-    struct device_buffer d_error = buffer_for(gpu, NULL, 0, sizeof(uint32_t));
+    struct device_buffer d_in = buffer_for(row, e->bytes, e->size, e->size + 15);
+    struct device_buffer d_code = buffer_for(row, code, sizeof *code, sizeof *code);
+    struct device_buffer d_out = buffer_for(row, NULL, 0, padded);
+    struct device_buffer d_error = buffer_for(row, NULL, 0, sizeof(uint32_t));
     struct device_buffer d_segments =
-        buffer_for(gpu, e->segment_bits, e->segments * sizeof(uint16_t), e->segments * sizeof(uint16_t));
+        buffer_for(row, e->segment_bits, e->segments * sizeof(uint16_t), e->segments * sizeof(uint16_t));
     struct tsr_vle_decode_job job = {d_in.bytes,
                                      e->bits,
                                      (const struct tsr_byte_code *)d_code.bytes,
@@ -267,25 +227,25 @@ static uint32_t decode(const struct tsr_kernel_row *row, int policy, const struc
                                      (uint32_t *)d_error.bytes,
                                      NULL,
                                      NULL};
-    struct device_buffer d_work = buffer_for(gpu, NULL, 0, row->workspace_bytes(&job, policy));
+    struct device_buffer d_work = buffer_for(row, NULL, 0, row->workspace_bytes(&job, policy));
     job.workspace = d_work.bytes;
-    run_row(row, &job, policy);
+    run_phases(row, &job, policy);
     uint32_t error = 0;
-    read_buffer(gpu, &error, &d_error, sizeof error);
-    read_buffer(gpu, out, &d_out, count);
-    free_buffer(gpu, &d_in, "in");
-    free_buffer(gpu, &d_code, "code");
-    free_buffer(gpu, &d_out, "out");
-    free_buffer(gpu, &d_error, "error");
-    free_buffer(gpu, &d_segments, "segment_bits");
-    free_buffer(gpu, &d_work, "workspace");
+    from_device(&error, &d_error, sizeof error);
+    from_device(out, &d_out, count);
+    device_free(&d_in, "in");
+    device_free(&d_code, "code");
+    device_free(&d_out, "out");
+    device_free(&d_error, "error");
+    device_free(&d_segments, "segment_bits");
+    device_free(&d_work, "workspace");
     return error;
 }
 
 /* ---- Tests ------------------------------------------------------------------------------------------------------- */
 
-static const size_t sizes[] = {0,   1,   2,    3,    15,   16,   17,   31,    33,     255,
-                               256, 257, 1000, 4095, 4096, 4097, 8200, 40001, LARGEST_SMALL, LARGEST};
+static const size_t sizes[] = {
+    0, 1, 2, 3, 15, 16, 17, 31, 33, 255, 256, 257, 1000, 4095, 4096, 4097, 8200, 40001, LARGEST_SMALL, LARGEST};
 
 TEST(encoders_write_the_definition_s_bytes)
 {
@@ -308,6 +268,28 @@ TEST(encoders_write_the_definition_s_bytes)
             free_expected(&e);
         }
     }
+    free(in);
+    free(sources);
+}
+
+/* Our encoder where its tiles end: one symbol less, just so, one more; and a tile of one symbol behind others. */
+TEST(strings_that_end_where_tiles_do)
+{
+    static const size_t tiles[] = {96 * 32, 256 * 32, 416 * 32, 864 * 32, 2 * 864 * 32};
+    struct source *sources = must(malloc(SOURCES * sizeof *sources));
+    uint8_t *in = must(malloc(LARGEST_SMALL));
+    struct rng rng = {7};
+    make_sources(sources);
+    for (int s = 1; s < SOURCES; s += 2)
+        for (size_t t = 0; t < COUNT_OF(tiles); t++)
+            for (size_t count = tiles[t] - 1; count <= tiles[t] + 1; count++) {
+                if (skip_case()) continue;
+                draw(&sources[s], &rng, in, count);
+                struct expected e = defined_string(&sources[s].code, in, count);
+                for (int p = 0; p < tsr_vle_single_pass.policies; p++)
+                    check_encoder(&tsr_vle_single_pass, p, &sources[s], in, count, &e, true);
+                free_expected(&e);
+            }
     free(in);
     free(sources);
 }
@@ -392,6 +374,7 @@ int main(void)
     if (!has_device()) return SKIPPED;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encoders_write_the_definition_s_bytes),
+        cmocka_unit_test(strings_that_end_where_tiles_do),
         cmocka_unit_test(decoders_give_the_symbols_back),
         cmocka_unit_test(decoders_report_damage),
     };
