@@ -1,5 +1,6 @@
 /* Frames in memory: the engines behind the public interface. */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static struct tsr_engine *create_cuda(int threads, const char **reason)
 
 struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error)
 {
-    const char *reason;
+    const char *reason = "";
     struct tsr_engine *engine = choice == TSR_ENGINE_CPU ? NULL : create_cuda(threads, &reason);
     if (!engine && choice == TSR_ENGINE_CUDA) {
         tsr_fail(error, TSR_ERROR_ENGINE, "no CUDA engine: %s", reason);
@@ -55,7 +56,10 @@ struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads,
     }
     struct tsr_pool *pool = engine ? NULL : create_pool(threads);
     if (pool) engine = tsr_cpu_engine_create(pool);
-    if (!engine) tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
+    if (!engine)
+        tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
+    else if (error)
+        snprintf(error->text, sizeof error->text, "%s", pool && choice == TSR_ENGINE_AUTO ? reason : "");
     return engine;
 }
 

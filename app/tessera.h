@@ -116,7 +116,8 @@ struct tsr_engine;
 enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUDA = 2 };
 
 /* An engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL with
- * TSR_ERROR_LIMIT if memory or threads cannot be had, with TSR_ERROR_ENGINE if CUDA is demanded and cannot be. */
+ * TSR_ERROR_LIMIT if memory or threads cannot be had, with TSR_ERROR_ENGINE if CUDA is demanded and cannot be. Where it
+ * succeeds error->text is empty, or says why AUTO has become the CPU engine. */
 struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error);
 void tsr_engine_destroy(struct tsr_engine *engine);
 const char *tsr_engine_name(const struct tsr_engine *engine);

@@ -122,6 +122,8 @@ static int run_list(const struct options *options, const struct task_list *list,
         static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
         for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
         signal(SIGPIPE, SIG_IGN);
+        if (options->verbosity > 0 && error.text[0] && TSR_WITH_CUDA)
+            fprintf(stderr, "tessera: the CPU engine works: %s\n", error.text);
         r.start = seconds();
         tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
         clear_progress(&r);

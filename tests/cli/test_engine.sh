@@ -36,4 +36,10 @@ run 0 "$TESSERA" test -r --engine cuda huffman.cuda
 grep -q '^  2 files by the CPU engine: only encoding' "$out" || bad "test: $(cat "$out")"
 run 0 "$TESSERA" decompress -r --engine cuda huffman.cuda -o back
 diff -r in back || bad "what comes back differs"
+
+# Without a GPU auto is the CPU engine, and -v says why.
+export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1
+run 0 "$TESSERA" compress -r -v --path transform in -o without
+says 'the CPU engine works: '
+diff -r without huffman.cpu || bad "without a GPU: other bytes"
 finish
