@@ -5,13 +5,17 @@
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
- *   bench_encoder   bench: the last phase of the last encoder of a family does nothing
+ *   bench_encoder   bench: the last phase of the last encoder of a family that runs does nothing
  *   bench_decoder   bench: that of the last decoder
  *   bench_bit       bench: the CPU's VLE row writes a wrong bit */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#if TSR_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
 
 #include "../../io/readers.h"
 #include "../../io/restore.h"
@@ -144,6 +148,17 @@ static int write_wrong_bit(const void *job, int policy)
     return error;
 }
 
+/* The last row, or, without a GPU, the last one that needs none. */
+static int last_that_runs(const struct tsr_kernel_row *const *rows, int count)
+{
+    int devices = 0, last = count - 1;
+#if TSR_WITH_CUDA
+    if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+#endif
+    while (devices == 0 && last > 0 && rows[last]->on_device) last--;
+    return last;
+}
+
 /* The rows with another function for the last phase of one of them. Rows are called on one family at a time. */
 static const struct tsr_kernel_row *const *change_row(const struct tsr_kernel_row *const *rows, int count, int changed,
                                                       int (*run)(const void *job, int policy))
@@ -167,7 +182,7 @@ static const struct tsr_kernel_row *const *change_row(const struct tsr_kernel_ro
     {                                                                                                             \
         const struct tsr_kernel_row *const *list = __real_tsr_##family##_##rows(count);                           \
         if (planted("bench_bit") && list[0] == &tsr_vle_cpu) return change_row(list, *count, 0, write_wrong_bit); \
-        return planted(fault) ? change_row(list, *count, *count - 1, do_nothing) : list;                          \
+        return planted(fault) ? change_row(list, *count, last_that_runs(list, *count), do_nothing) : list;        \
     }
 
 FAULTY_ROWS(vle, encoders, "bench_encoder")
