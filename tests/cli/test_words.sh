@@ -35,7 +35,7 @@ cp "$DATA/png/screen_palette.png" in/screen.png
 cp "$DATA/other/text.txt" in/text.txt
 run 0 "$TESSERA" compress -r in -o out
 says_as compress.txt
-run 0 "$TESSERA" compress -r -v --path transform in -o out2
+run 0 "$TESSERA" compress -r -v --engine cpu --path transform in -o out2
 says_as compress_v.txt
 run 0 "$TESSERA" compress -r -f --verify none in -o out2
 grep -q 'NOT VERIFIED: 3 files' "$out" || bad "--verify none is not said: $(cat "$out")"
