@@ -234,20 +234,23 @@ static void print_verbatim(const struct options *options, const struct task_list
     free(shown);
 }
 
+static bool has_fallback(const struct outcome *outcome, const char *reason)
+{
+    return outcome->status == TSR_OK && strcmp(outcome->report.fallback, reason) == 0;
+}
+
 /* What the engine that was asked for left to the CPU engine, by reason: counted where it was demanded, or with -v. */
 static void print_fallbacks(const struct options *options, const struct task_list *list, const struct outcome *outcomes)
 {
     if (options->engine != TSR_ENGINE_CUDA && options->verbosity <= 0) return;
     for (size_t i = 0; i < list->count; i++) {
         const char *reason = outcomes[i].report.fallback;
-        size_t count = 0, before = 0;
+        size_t first = 0, count = 0;
         if (outcomes[i].status != TSR_OK || !reason[0]) continue;
-        for (size_t k = 0; k < list->count; k++) {
-            const bool same = outcomes[k].status == TSR_OK && strcmp(outcomes[k].report.fallback, reason) == 0;
-            count += same;
-            before += same && k < i;
-        }
-        if (before == 0) printf("  %zu file%s by the CPU engine: %s\n", count, plural(count), reason);
+        while (!has_fallback(&outcomes[first], reason)) first++;
+        if (first < i) continue; /* counted there */
+        for (size_t k = i; k < list->count; k++) count += has_fallback(&outcomes[k], reason);
+        printf("  %zu file%s by the CPU engine: %s\n", count, plural(count), reason);
     }
 }
 

@@ -1,22 +1,6 @@
 /* Damage: no byte of a .tsr can change, and no end be missing, without being noticed; what stands twice is repaired.
  * FORMAT.md 3.6. */
-#include "in_memory.h"
-
-static struct tsr_engine *engine;
-
-static int create_engine(void **state)
-{
-    (void)state;
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
-    return engine ? 0 : -1;
-}
-
-static int destroy_engine(void **state)
-{
-    (void)state;
-    tsr_engine_destroy(engine);
-    return 0;
-}
+#include "one_engine.h"
 
 /* A file whose every byte was changed in turn. */
 static void damage_all(const char *what, struct bytes original)

@@ -1,24 +1,8 @@
 /* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading (io/png_source.c,
  * io/png_writer.c). FORMAT.md 4.3. */
-#include "in_memory.h"
+#include "one_engine.h"
 
 #include <png.h>
-
-static struct tsr_engine *engine;
-
-static int create_engine(void **state)
-{
-    (void)state;
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
-    return engine ? 0 : -1;
-}
-
-static int destroy_engine(void **state)
-{
-    (void)state;
-    tsr_engine_destroy(engine);
-    return 0;
-}
 
 struct form {
     int type, depth, channels;

@@ -1,21 +1,5 @@
 /* PGM and PPM: headers as others write them, every maximum, values above it. */
-#include "in_memory.h"
-
-static struct tsr_engine *engine;
-
-static int create_engine(void **state)
-{
-    (void)state;
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
-    return engine ? 0 : -1;
-}
-
-static int destroy_engine(void **state)
-{
-    (void)state;
-    tsr_engine_destroy(engine);
-    return 0;
-}
+#include "one_engine.h"
 
 static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
 {

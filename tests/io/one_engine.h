@@ -1,0 +1,23 @@
+/* The engine that a program's tests share: one thread, made and ended with the group. */
+#ifndef TSR_TESTS_IO_ONE_ENGINE_H
+#define TSR_TESTS_IO_ONE_ENGINE_H
+
+#include "in_memory.h"
+
+static struct tsr_engine *engine;
+
+static int create_engine(void **state)
+{
+    (void)state;
+    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    return engine ? 0 : -1;
+}
+
+static int destroy_engine(void **state)
+{
+    (void)state;
+    tsr_engine_destroy(engine);
+    return 0;
+}
+
+#endif
