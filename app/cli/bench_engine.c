@@ -203,8 +203,11 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     workload.out_bytes = (double)payload_bytes;
     snprintf(workload.notes, sizeof workload.notes, "GB/s are GPix/s; payloads take %.3f bits a sample\n",
              8 * workload.out_bytes / workload.in_bytes);
-    workload.panel = coding.coder == TSR_CODER_CAVLC ? "cavlc" : "huffman";
-    workload.group = what;
+    char panel[PLOT_TEXT], size[32];
+    snprintf(panel, sizeof panel, "with %s, %s", tsr_coder_name(coding.coder), what);
+    snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
+    workload.panel = panel;
+    workload.group = size;
     bench_find_limits(bench, &workload, false);
     measure_cpu(bench, &workload, input, job, by_frame);
     if (input->cuda) measure_cuda(bench, &workload, &device_job, payload_bytes);

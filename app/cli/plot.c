@@ -83,11 +83,27 @@ static double tick_step(double range, int count)
     return unit * (steps <= 1 ? 1 : steps <= 2 ? 2 : steps <= 5 ? 5 : 10);
 }
 
+/* Limits ten times as high as all else would press it flat: such a panel leaves them out, and its legend says so. */
+static bool leaves_limits_out(const struct plot_panel *panel)
+{
+    double top[2] = {0, 0};
+    for (int s = 0; s < panel->series_count; s++)
+        for (int i = 0; i < panel->series[s].points; i++)
+            top[panel->series[s].is_limit] = fmax(top[panel->series[s].is_limit], panel->series[s].y[i]);
+    return top[false] > 0 && top[true] > 10 * top[false];
+}
+
+static bool is_drawn(const struct plot_panel *panel, int s)
+{
+    return !panel->series[s].is_limit || !leaves_limits_out(panel);
+}
+
 static void find_axes(const struct plot_panel *panel, struct axis *x, struct axis *y)
 {
     double low = INFINITY, high = -INFINITY, top = 0;
     for (int s = 0; s < panel->series_count; s++) {
         const struct plot_series *series = &panel->series[s];
+        if (!is_drawn(panel, s)) continue;
         for (int i = 0; i < series->points; i++) {
             low = fmin(low, series->x[i]);
             high = fmax(high, series->x[i]);
@@ -220,6 +236,7 @@ static void put_lines(FILE *f, const struct plot_panel *panel, const struct axis
 {
     for (int s = 0; s < panel->series_count; s++) {
         const struct plot_series *series = &panel->series[s];
+        if (!is_drawn(panel, s)) continue;
         const struct look look = look_of(panel, s);
         fputs("<polyline points=\"", f);
         for (int i = 0; i < series->points; i++)
@@ -235,17 +252,21 @@ static void put_lines(FILE *f, const struct plot_panel *panel, const struct axis
 static void put_bars(FILE *f, const struct plot_panel *panel, const struct axis *y, double top)
 {
     const double group = (double)WIDTH / (panel->group_count > 0 ? panel->group_count : 1);
-    const double bar = group * 0.8 / (panel->series_count > 0 ? panel->series_count : 1);
+    int drawn = 0, place = 0;
+    for (int s = 0; s < panel->series_count; s++) drawn += is_drawn(panel, s);
+    const double bar = group * 0.8 / (drawn > 0 ? drawn : 1);
     for (int s = 0; s < panel->series_count; s++) {
         const struct plot_series *series = &panel->series[s];
+        if (!is_drawn(panel, s)) continue;
         for (int i = 0; i < series->points; i++) {
             const double height = HEIGHT * scaled(y, series->y[i]);
             fprintf(f,
                     "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" stroke=\"#ffffff\" "
                     "stroke-width=\"0.5\"/>\n",
-                    LEFT + group * (series->x[i] + 0.1) + bar * s, top + HEIGHT - height, bar, height,
+                    LEFT + group * (series->x[i] + 0.1) + bar * place, top + HEIGHT - height, bar, height,
                     look_of(panel, s).colour);
         }
+        place++;
     }
 }
 
@@ -262,7 +283,9 @@ static void put_legend(FILE *f, const struct plot_panel *panel, double top)
             put_line(f, x, y, x + 28, y, look.stroke);
             if (!panel->series[s].is_limit) put_marker(f, x + 14, y, look.marker, look.colour);
         }
-        put_text(f, x + 36, y + 4, "start", 12, "", panel->series[s].name);
+        char name[PLOT_TEXT + 32];
+        snprintf(name, sizeof name, "%s%s", panel->series[s].name, is_drawn(panel, s) ? "" : ": far above");
+        put_text(f, x + 36, y + 4, "start", 12, "", name);
     }
 }
 
