@@ -44,5 +44,5 @@ const char *tsr_path_name(enum tsr_path path)
 
 const char *tsr_coder_name(enum tsr_coder coder)
 {
-    return coder == TSR_CODER_CAVLC ? "cavlc" : "huffman";
+    return coder == TSR_CODER_CAVLC ? "cavlc" : coder == TSR_CODER_RANS ? "rans" : "huffman";
 }

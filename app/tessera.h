@@ -88,7 +88,7 @@ uint64_t tsr_frame_bits(const struct tsr_image *image);
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1 };
+enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2 };
 
 const char *tsr_path_name(enum tsr_path path);
 const char *tsr_coder_name(enum tsr_coder coder);
@@ -101,7 +101,9 @@ struct tsr_coding {
     enum tsr_coder coder;
     bool lossy;         /* transform path only */
     int32_t qp_eighths; /* if lossy: -6 (bits_stored - 8) .. 51, times 8 */
+    int level;          /* 1 fastest .. 9 smallest; 0: TSR_LEVEL_DEFAULT. A decoder needs none */
 };
+#define TSR_LEVEL_DEFAULT 5
 
 /* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. */
 int32_t tsr_lowest_qp(int bits_stored);

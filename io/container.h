@@ -9,7 +9,7 @@
 #include "input.h"
 #include "output.h"
 
-enum { TSR_FORMAT_VERSION = 1 };
+enum { TSR_FORMAT_VERSION = 2 };
 
 /* How the original file comes back from blobs and frames. FORMAT.md section 4. */
 enum tsr_restore {

@@ -135,7 +135,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     image->swapped = layout & SWAPPED;
     image->exact_only = layout & EXACT_ONLY;
     if (layout > (SIGNED | PLANAR | BIG_ENDIAN | SWAPPED | EXACT_ONLY) || coding >> 4 > TSR_PATH_TRANSFORM ||
-        (coding & 15) > TSR_CODER_CAVLC)
+        (coding & 15) > TSR_CODER_RANS)
         return tsr_fail(error, TSR_ERROR_VERSION, "layout %u, coding %u: not all is known to this program", layout,
                         coding);
     header->coding.path = (enum tsr_path)(coding >> 4);

@@ -297,7 +297,7 @@ size_t frame_space_bytes(const tsr_engine *engine, const tsr_image *image)
 {
     size_t most = tsr_cpu_encode_space(engine->pool, image);
     for (int coder = 0; coder < 2; coder++) {
-        const tsr_coding coding = {TSR_PATH_TRANSFORM, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0};
+        const tsr_coding coding = {TSR_PATH_TRANSFORM, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0, 0};
         if (!tsr_cuda_can_encode(image, &coding)) continue;
         tsr_cuda_batch b;
         frame_space s;

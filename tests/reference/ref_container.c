@@ -103,7 +103,7 @@ static bool read_header(struct ref_header *h, const uint8_t *body, size_t size)
     h->restore = (unsigned)ref_number(&b, 1);
     unsigned flags = (unsigned)ref_number(&b, 1);
     if (b.bad) return ref_fail("the header is too short");
-    if (version != 1) return ref_fail("version %u is unknown", version);
+    if (version != 2) return ref_fail("version %u is unknown", version);
     if (h->kind > 3) return ref_fail("kind %u is unknown", h->kind);
     if (h->restore > REF_ENCAPSULATED) return ref_fail("restore %u is unknown", h->restore);
     if (flags > 3) return ref_fail("flags %u are unknown", flags);
