@@ -2,8 +2,8 @@
  * FORMAT.md section 7.7.
  *
  * Rows are dealt to the lanes in turn: lane l has rows l, l + lanes, l + 2 lanes, ... In tick t lane l stands in
- * column c of its row number k where t = c + delay * l + period * k. Each row so runs delay columns behind the
- * row above it, and what a lane needs from there has been decoded in earlier ticks. A lane about to decode a
+ * column c of its row number k where t = c + 8 l + period k. Each row so runs 8 columns behind the row above it: what a
+ * lane needs from there has been decoded, four ticks ahead, so that four columns' share of it can be summed up at once. A lane about to decode a
  * symbol holds at least refill_bits bits: if not, it takes the next words of the stream, lanes of one tick in
  * the order of their numbers. So the places of the words follow from the data alone: nothing is stored to
  * find them, 32 threads decode in lockstep (a ballot and a population count give each its words), and one
@@ -15,12 +15,12 @@
 
 enum { TSR_LANE_LIMIT = 32, TSR_REFILL_LIMIT = 32, TSR_LANE_WORD_BITS = 16 };
 
-/* A row waits for the neighbour above and to the right: one column, which must be done in an earlier tick. */
-enum { TSR_LANE_DELAY = 2 };
+/* A row waits for the neighbour one row up and four columns to the right, of four columns at once. */
+enum { TSR_LANE_DELAY = 8, TSR_LANE_STEP = 4 };
 
 /* Lanes of a plane whose tiles have width x height samples. A lane leaves some 20 bits unused at the end of its
  * tile: 4096 samples a lane keep that under 0.2 %; small tiles get 4 lanes all the same. More
- * lanes than width / delay would idle. */
+ * lanes than width / 8 would idle. */
 TSR_HD int tsr_lanes_for_tile(int32_t width, int32_t height)
 {
     int32_t wanted = tsr_max(4, (int32_t)((int64_t)width * height / 4096));
@@ -31,9 +31,9 @@ TSR_HD int tsr_lanes_for_tile(int32_t width, int32_t height)
 }
 
 /* Ticks from the start of a lane's row to the start of its next. */
-TSR_HD int32_t tsr_lane_period(int32_t width, int lanes, int delay)
+TSR_HD int32_t tsr_lane_period(int32_t width, int lanes)
 {
-    return tsr_max(width, lanes * delay);
+    return tsr_max((width + TSR_LANE_STEP - 1) / TSR_LANE_STEP * TSR_LANE_STEP, lanes * TSR_LANE_DELAY);
 }
 
 /* A lane of the decoder: the high count bits of bits are the next of its string; the others are 0. count < 64. */

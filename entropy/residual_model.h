@@ -62,7 +62,6 @@ TSR_HD uint32_t tsr_run_length(int symbol, uint32_t raw)
 
 struct tsr_residual_model {
     uint8_t lanes;         /* 1..32 */
-    uint8_t lane_delay;    /* 2..15 */
     uint8_t refill_bits;   /* the most bits that one sample takes, 0..32 */
     uint8_t activity_cuts; /* how many */
     uint8_t intensity_cuts;
@@ -166,7 +165,6 @@ TSR_HD bool tsr_table_is_used(const uint8_t *lengths)
 TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_residual_model *model)
 {
     tsr_put_bits(w, model->lanes - 1u, 5);
-    tsr_put_bits(w, model->lane_delay, 4);
     tsr_put_bits(w, model->refill_bits, 6);
     tsr_put_lengths(w, model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET);
     tsr_put_bits(w, tsr_table_is_used(model->lengths[TSR_INTERRUPTION_TABLE]), 1);
@@ -191,9 +189,8 @@ TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual
     model->activity_cuts = 0;
     model->intensity_cuts = 0;
     model->lanes = (uint8_t)(tsr_get_bits(r, 5) + 1u);
-    model->lane_delay = (uint8_t)tsr_get_bits(r, 4);
     model->refill_bits = (uint8_t)tsr_get_bits(r, 6);
-    if (model->lane_delay < TSR_LANE_DELAY || model->refill_bits > TSR_REFILL_LIMIT) return false;
+    if (model->refill_bits > TSR_REFILL_LIMIT) return false;
     if (!tsr_get_lengths(r, model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET)) return false;
     if (tsr_get_bits(r, 1) && !tsr_get_lengths(r, model->lengths[TSR_INTERRUPTION_TABLE], TSR_RESIDUAL_SYMBOLS))
         return false;

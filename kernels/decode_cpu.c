@@ -30,7 +30,8 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
 {
     const size_t count = (size_t)image->columns * image->rows;
     const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
-    const size_t rows_bytes = tsr_decode_scratch_bytes(cut->tile_width, TSR_LANE_LIMIT);
+    const size_t padded_bytes = tsr_padded_samples(cut->tile_width, cut->tile_height) * sizeof(int16_t);
+    const size_t rows_bytes = tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
@@ -84,6 +85,24 @@ static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, ui
     return tsr_bits_ended(&reader);
 }
 
+/* The planes that predictors refer to come first: they are copied to where guards surround them. */
+static bool decode_predicted_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
+                                  size_t size, int16_t *scratch)
+{
+    struct decode_space *s = work->space;
+    const struct tsr_plane_model *plane = &s->model->plane[number];
+    struct tsr_padded_tile earlier[TSR_REFERENCES_LIMIT];
+    int reference[TSR_PLANES_LIMIT];
+    (void)tsr_reference_planes(work->image, s->model, number, reference);
+    for (int r = 0; r < plane->predictor.shape.references && plane->predictor.set; r++) {
+        tsr_pad_tile(s->planes[reference[r]] + tile.first, tile.stride, tile.width, tile.height, scratch);
+        earlier[r] = tsr_padded_tile(scratch, tile.width, tile.height);
+        scratch += tsr_padded_samples(tile.width, tile.height);
+    }
+    return tsr_decode_tile(&s->tables[number].residual, earlier, payload, size, s->planes[number], tile, plane->range,
+                           scratch);
+}
+
 static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
                               size_t size, void *scratch)
 {
@@ -93,7 +112,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
         return get_raw_tile(payload, size, plane->range, samples, tile);
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
-        return tsr_decode_tile(&s->tables[number].residual, payload, size, samples, tile, plane->range, scratch);
+        return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
                                                                             : TSR_BLOCKS_REVERSIBLE,
@@ -159,7 +178,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
         if (plane->coder == TSR_CODER_CAVLC)
             any_cavlc = true;
         else if (plane->path == TSR_PATH_PREDICT)
-            tsr_plane_decoder_init(&s->tables[p].residual, &plane->residual);
+            tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual);
         else
             tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cpu_engine.h"
+#include "levels.h"
 #include "planes_cpu.h"
 #include "predictive_cpu.h"
 #include "range_cpu.h"
@@ -18,6 +19,8 @@ union part_counts {
     struct tsr_level_counts levels;
     struct tsr_symbol_counts symbols;
     struct tsr_block_counts blocks;
+    uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
+    struct tsr_training_sums sums;
 };
 
 /* The work space of a frame. */
@@ -39,6 +42,12 @@ struct encode_space {
     struct tsr_huffman_work *huffman;
     tsr_code_table *codes;
     struct tsr_coefficient_codes *coefficient_codes;
+    int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
+    uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
+    uint32_t *median_costs;            /* likewise */
+    size_t tile_padded, tile_blocks;
+    struct tsr_training *training;
+    struct tsr_solver *solver;
 };
 
 /* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
@@ -54,12 +63,20 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
     if (tsr_code_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
         s->scratch_bytes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height);
+    if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
     s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
+    s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
+    s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
     s->model = tsr_take(base, &used, sizeof *s->model);
     for (int p = 0; p < planes; p++) {
         s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
         s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+        s->padded[p] = tsr_take(base, &used, tiles * s->tile_padded * sizeof(int16_t));
     }
+    s->labels = tsr_take(base, &used, tiles * s->tile_blocks);
+    s->median_costs = tsr_take(base, &used, tiles * s->tile_blocks * sizeof(uint32_t));
+    s->training = tsr_take(base, &used, sizeof *s->training);
+    s->solver = tsr_take(base, &used, sizeof *s->solver);
     const size_t symbols_at = used;
     s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
     s->symbols.symbol = tsr_take(base, &used, count);
@@ -106,6 +123,9 @@ struct plane_work {
     const struct tsr_frame_model *frame;
     struct tsr_plane_model *plane;
     int number; /* of the plane */
+    int level;
+    int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
+    int round;
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_context_map map;
@@ -142,11 +162,135 @@ static void add_counts(struct plane_work *work, size_t words)
     }
 }
 
+/* ---- Predictors */
+
+/* A tile of a plane, padded before. */
+static struct tsr_padded_tile padded_tile(const struct plane_work *work, int plane, uint32_t number)
+{
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    return tsr_padded_tile(work->space->padded[plane] + number * work->space->tile_padded, tile.width, tile.height);
+}
+
+static struct tsr_training_tile training_tile(const struct plane_work *work, uint32_t number)
+{
+    struct tsr_training_tile tile = {.own = padded_tile(work, work->number, number), .number = number};
+    for (int r = 0; r < work->plane->predictor.shape.references; r++)
+        tile.earlier[r] = padded_tile(work, work->reference[r], number);
+    return tile;
+}
+
+static void pad_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    struct encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    (void)part;
+    tsr_pad_tile(s->planes[work->number] + tile.first, tile.stride, tile.width, tile.height,
+                 s->padded[work->number] + number * s->tile_padded);
+}
+
+static void median_costs_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    const struct tsr_training_tile tile = training_tile(work, number);
+    tsr_median_costs(work->space->training, &tile, &work->space->counts[part].sums);
+}
+
+static void sum_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    const struct tsr_training_tile tile = training_tile(work, number);
+    tsr_sum_tile(work->space->training, &tile, work->round, &work->space->counts[part].sums,
+                 (struct tsr_training_scratch *)(work->space->scratch + part * work->space->scratch_bytes));
+}
+
+static void label_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    const struct tsr_training_tile tile = training_tile(work, number);
+    const bool last = work->round + 1 == work->space->training->plan.rounds;
+    tsr_label_tile(work->space->training, &tile, last, &work->space->counts[part].sums);
+}
+
+static void count_labels_pass(struct plane_work *work, uint32_t part, uint32_t number)
+{
+    struct encode_space *s = work->space;
+    tsr_count_labels(&work->plane->predictor, s->labels + number * s->tile_blocks,
+                     tsr_tile_at(work->image, work->frame, number), s->counts[part].labels);
+}
+
+/* Runs a pass that sums up, and adds up the sums of all parts. */
+static const struct tsr_training_sums *run_sums(struct plane_work *work,
+                                                void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile))
+{
+    struct tsr_training_sums *sums = &work->space->counts[0].sums;
+    clear_counts(work);
+    run_pass(work, pass);
+    for (uint32_t part = 1; part < work->parts; part++) {
+        const uint64_t *more = (const uint64_t *)&work->space->counts[part].sums;
+        for (size_t i = 0; i < sizeof *sums / sizeof *more; i++) ((uint64_t *)sums)[i] += more[i];
+    }
+    return sums;
+}
+
+/* Labels' codes, from their counts. */
+static void train_label_codes(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_predictor_model *model = &work->plane->predictor;
+    clear_counts(work);
+    run_pass(work, count_labels_pass);
+    add_counts(work, sizeof s->counts[0].labels / sizeof(uint32_t));
+    const int symbols = model->classes + 1;
+    uint32_t *counts = s->counts[0].labels;
+    model->label_tables = (uint8_t)tsr_merge_contexts(counts, symbols + 1, symbols, model->label_table_of, s->merge);
+    for (int t = 0; t < model->label_tables; t++)
+        tsr_huffman_lengths(counts + t * symbols, symbols, model->label_lengths[t], s->huffman);
+}
+
+/* Linear predictors, as the level has it, or none where no block prefers one. */
+static void train_predictors(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_predictor_model *model = &work->plane->predictor;
+    const struct tsr_level_plan level = tsr_level_plan(work->level);
+    const uint64_t samples = (uint64_t)work->image->columns * work->image->rows;
+    memset(model, 0, sizeof *model);
+    if (work->plane->coder == TSR_CODER_CAVLC || level.neighbours_set == 0) return;
+    run_pass(work, pad_pass);
+    struct tsr_training *t = s->training;
+    memset(t, 0, sizeof *t);
+    t->plan = tsr_training_plan(level, samples);
+    if (t->plan.set == 0) return;
+    t->model = model;
+    t->ops = tsr_linear_ops(false);
+    t->range = work->plane->range;
+    t->tile_blocks = (uint32_t)s->tile_blocks;
+    t->label = s->labels;
+    t->median_cost = s->median_costs;
+    model->set = t->plan.set;
+    model->shape.neighbours = tsr_neighbours_host[t->plan.set];
+    model->shape.references = (uint8_t)tsr_min(work->references, TSR_REFERENCES_LIMIT);
+    tsr_take_first_labels(t, run_sums(work, median_costs_pass));
+    const struct tsr_training_sums *sums = NULL;
+    for (work->round = 0; work->round < t->plan.rounds; work->round++) {
+        tsr_fit_classes(t, run_sums(work, sum_pass), s->solver);
+        sums = run_sums(work, label_pass);
+        tsr_take_means(t, sums);
+    }
+    uint8_t renumbered[TSR_LABELS_LIMIT];
+    tsr_drop_classes(t, sums, renumbered);
+    if (model->classes == 0) {
+        memset(model, 0, sizeof *model);
+        return;
+    }
+    for (size_t i = 0; i < work->tiles * s->tile_blocks; i++) s->labels[i] = renumbered[s->labels[i]];
+    train_label_codes(work);
+}
+
 static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
+    const struct tsr_tile_predictors predictors = {&work->plane->predictor, s->training->ops,
+                                                   s->labels + tile * s->tile_blocks, training_tile(work, tile)};
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
+                     work->plane->predictor.set ? &predictors : NULL, s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -183,6 +327,23 @@ static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32
     return written;
 }
 
+/* Labels, then words; 0 if that takes more than capacity bytes. */
+static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
+                                  size_t capacity)
+{
+    struct encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    size_t labels = 0;
+    if (plane->predictor.set) {
+        labels = tsr_code_labels(&plane->predictor, s->labels + number * s->tile_blocks, tile, payload, capacity);
+        if (labels == SIZE_MAX) return 0;
+    }
+    const size_t words = tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes,
+                                       payload + labels, capacity - labels, s->scratch + part * s->scratch_bytes);
+    return words ? labels + words : 0;
+}
+
 static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
 {
     struct encode_space *s = work->space;
@@ -192,8 +353,7 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
     size_t size;
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
-        size = tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes, payload,
-                             raw_bytes - 1, s->scratch + part * s->scratch_bytes);
+        size = code_predicted_tile(work, part, number, payload, raw_bytes - 1);
     else if (plane->coder == TSR_CODER_HUFFMAN)
         size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, s->coefficient_codes,
                                &plane->coefficient, payload, raw_bytes - 1);
@@ -213,7 +373,6 @@ static void train_residual_model(struct plane_work *work)
     const bool small = (uint64_t)work->image->columns * work->image->rows < SMALL_PLANE_SAMPLES;
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    model->lane_delay = TSR_LANE_DELAY;
 
     clear_counts(work);
     run_pass(work, predict_pass);
@@ -269,6 +428,7 @@ static void train_coefficient_model(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
+    if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         train_residual_model(work);
     } else {
@@ -341,6 +501,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.frame = model;
         work.plane = plane;
         work.number = p;
+        work.level = coding->level;
+        work.references = tsr_reference_planes(image, model, p, work.reference);
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
         encode_plane(&work);

@@ -4,6 +4,7 @@
 #define TSR_KERNELS_FRAME_MODEL_H
 
 #include "../app/tessera.h"
+#include "../entropy/predictor_model.h"
 #include "../entropy/residual_model.h"
 #include "../entropy/run_level.h"
 #include "../entropy/slices.h"
@@ -17,9 +18,10 @@ enum {
     TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
     TSR_TILE_SAMPLES_LIMIT = 1 << 20,
     /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 8 bits
-     * a symbol and 8 more. */
+     * a symbol and 8 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
-        TSR_PLANES_LIMIT * (65536 / 4 + (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) + 512)
+        TSR_PLANES_LIMIT * (65536 / 4 + (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) + 512 +
+                            TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
 };
 
 /* One plane. Its values are samples or differences of them, 0 .. 65535; value = minimum + x for the indices x in
@@ -36,6 +38,7 @@ struct tsr_plane_model {
     bool lossy;
     int32_t qp_index;                         /* if lossy: q of transform/quantiser.h */
     int32_t slice_side;                       /* of all but path P with Huffman, in blocks */
+    struct tsr_predictor_model predictor;     /* path P; with CAVLC the median edge predictor alone */
     struct tsr_residual_model residual;       /* path P, Huffman */
     struct tsr_coefficient_model coefficient; /* path T, Huffman */
 };
@@ -138,6 +141,20 @@ TSR_HD size_t tsr_raw_tile_bytes(uint32_t range, int32_t width, int32_t height)
     return ((size_t)width * (size_t)height * (size_t)tsr_bit_width(range - 1) + 7) / 8;
 }
 
+/* The planes that predictors of plane p may refer to, nearest first: first planes before it that are coded. Returns how
+ * many; number: room for all, or NULL. */
+TSR_HD int tsr_reference_planes(const struct tsr_image *image, const struct tsr_frame_model *model, int p, int *number)
+{
+    int count = 0;
+    if (p >= image->components) return 0;
+    for (int q = p - 1; q >= 0; q--) {
+        if (model->plane[q].range < 2) continue;
+        if (number) number[count] = q;
+        count++;
+    }
+    return count;
+}
+
 TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane_model *plane)
 {
     tsr_put_ue(w, plane->minimum);
@@ -156,7 +173,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_bits(w, plane->path, 1);
     tsr_put_bits(w, plane->coder, 2);
     if (plane->path == TSR_PATH_PREDICT) {
-        tsr_put_bits(w, 0, 2); /* predictor set: the median edge predictor alone */
+        tsr_put_predictor_model(w, &plane->predictor);
     } else {
         tsr_put_bits(w, plane->lossy, 1);
         if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
@@ -169,8 +186,9 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_coefficient_model(w, &plane->coefficient);
 }
 
-/* False where the bits describe no plane that this version knows. plane->offset must have room. */
-TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane)
+/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many planes
+ * before it predictors may refer to. */
+TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier)
 {
     plane->minimum = tsr_get_ue(r);
     plane->span = tsr_get_ue(r) + 1u;
@@ -203,7 +221,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     if (coder > TSR_CODER_CAVLC) return false;
     plane->coder = coder == TSR_CODER_CAVLC ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if (plane->path == TSR_PATH_PREDICT) {
-        if (tsr_get_bits(r, 2) != 0) return false;
+        if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
+        if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;
     } else {
         plane->lossy = tsr_get_bits(r, 1) != 0;
         if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
@@ -260,7 +279,7 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
         const bool optional = p >= image->components && !tsr_has_halves(image);
         model->plane[p].present = !optional || tsr_get_bits(r, 1);
         if (!model->plane[p].present) continue;
-        if (!tsr_get_plane_model(r, &model->plane[p])) return false;
+        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL))) return false;
         const uint32_t values = 1u << tsr_plane_bits(image, model->colour, p);
         if (model->plane[p].minimum + model->plane[p].span > values) return false;
     }

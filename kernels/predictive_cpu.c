@@ -11,7 +11,7 @@ enum { GUARD = 8 };
 
 static size_t pitch_of(int32_t width)
 {
-    return (size_t)width + 2 * GUARD;
+    return (size_t)width + 2 * GUARD + TSR_PREDICTOR_BLOCK; /* whole blocks are predicted */
 }
 
 /* ---- Predict -------------------------------------------------------------------------------------------- */
@@ -111,7 +111,22 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
     }
 }
 
-void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, struct tsr_symbol_planes out,
+/* Predictions of the row's blocks that name a linear predictor. */
+static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32_t width, uint32_t range,
+                           int16_t *prediction)
+{
+    const int16_t *tap[TSR_TAPS_LIMIT];
+    const struct tsr_predictor_shape shape = p->model->shape;
+    const uint8_t *label = p->label + (ptrdiff_t)(y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(width);
+    tsr_tap_row(shape, &p->tile.own, p->tile.earlier, y, tap);
+    for (int32_t c = 0; c < width; c += TSR_PREDICTOR_BLOCK, label++)
+        if (*label < p->model->classes)
+            p->ops->predict(tap, tsr_taps(shape), p->model->weight[*label], c, (int16_t)((int32_t)range - 1 - BIAS),
+                            prediction + c);
+}
+
+void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                      const struct tsr_tile_predictors *predictors, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch)
 {
     const int32_t w = tile.width;
@@ -133,6 +148,7 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
         for (int32_t c = 0; c < w; c++) row[c] = (int16_t)(samples[at + (size_t)c] ^ BIAS);
         row[-1] = up[0];
         predict_row(row, up, w, prediction);
+        if (predictors && y > 0) predict_blocks(predictors, y, w, range, prediction);
         residual_row(row, prediction, w, (int32_t)range, residual);
         describe_row(residual, prediction, w, shift, mag, folded, out.intensity + at);
         mag[-1] = mag[-2] = mag_up[0];
@@ -185,6 +201,39 @@ void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const
     }
 }
 
+/* ---- Labels ------------------------------------------------------------------------------------------------ */
+
+void tsr_count_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                      uint32_t *counts)
+{
+    const int32_t across = tsr_blocks_across(tile.width), down = tsr_blocks_across(tile.height);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++, label++) {
+            counts[tsr_label_cell(left) * (model->classes + 1) + *label]++;
+            left = *label;
+        }
+}
+
+size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                       uint8_t *payload, size_t capacity)
+{
+    struct tsr_codeword words[TSR_LABEL_TABLES_LIMIT][TSR_LABELS_LIMIT];
+    const int32_t across = tsr_blocks_across(tile.width), down = tsr_blocks_across(tile.height);
+    for (int t = 0; t < model->label_tables; t++)
+        tsr_huffman_codewords(model->label_lengths[t], model->classes + 1, words[t]);
+    struct tsr_bit_writer writer = tsr_bit_writer(payload, capacity);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++, label++) {
+            const struct tsr_codeword word = words[model->label_table_of[tsr_label_cell(left)]][*label];
+            tsr_put_bits(&writer, word.bits, word.length);
+            left = *label;
+        }
+    size_t size = tsr_flush_bits(&writer);
+    if (writer.overflow || size + 1 > capacity) return SIZE_MAX;
+    if (size % 2 != 0) payload[size++] = 0;
+    return size;
+}
+
 /* ---- Code ----------------------------------------------------------------------------------------------- */
 
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model)
@@ -208,10 +257,10 @@ struct word_list {
 };
 
 /* Ticks of a tile. */
-static size_t tick_count(int32_t width, int32_t height, int lanes, int delay)
+static size_t tick_count(int32_t width, int32_t height, int lanes)
 {
     const size_t rows = (size_t)(height + lanes - 1) / (size_t)lanes;
-    return (size_t)tsr_lane_period(width, lanes, delay) * rows + (size_t)(delay * lanes);
+    return (size_t)tsr_lane_period(width, lanes) * rows + (size_t)(TSR_LANE_DELAY * lanes);
 }
 
 static size_t most_words(int32_t width, int32_t height)
@@ -222,7 +271,7 @@ static size_t most_words(int32_t width, int32_t height)
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height)
 {
     const int lanes = tsr_lanes_for_tile(tile_width, tile_height);
-    return (tick_count(tile_width, tile_height, lanes, TSR_LANE_DELAY) + most_words(tile_width, tile_height)) *
+    return (tick_count(tile_width, tile_height, lanes) + most_words(tile_width, tile_height)) *
                sizeof(uint32_t) +
            most_words(tile_width, tile_height) * sizeof(uint16_t);
 }
@@ -274,8 +323,8 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
                      const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch)
 {
     const int lanes = model->lanes;
-    const int32_t period = tsr_lane_period(tile.width, lanes, model->lane_delay);
-    const size_t ticks = tick_count(tile.width, tile.height, lanes, model->lane_delay);
+    const int32_t period = tsr_lane_period(tile.width, lanes);
+    const size_t ticks = tick_count(tile.width, tile.height, lanes);
     const struct tsr_symbol_code *code_of[TSR_CONTEXT_LIMIT];
     for (int i = 0; i < TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model); i++)
         code_of[i] = codes[tsr_table_of_context(model, i)];
@@ -287,7 +336,7 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
     list.limit = (uint32_t)(capacity / 2);
     for (int l = 0; l < lanes; l++) {
         struct tsr_lane_writer lane = {0, 0, 0};
-        uint32_t tick = (uint32_t)(model->lane_delay * l);
+        uint32_t tick = (uint32_t)(TSR_LANE_DELAY * l);
         for (int32_t y = l; y < tile.height; y += lanes, tick += (uint32_t)period) {
             const size_t at = tile.first + (size_t)y * tile.stride;
             if (!code_row(planes, at, tile.width, model->refill_bits, code_of, tick, &lane, &list)) return 0;
@@ -301,169 +350,316 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
 
 /* ---- Decode --------------------------------------------------------------------------------------------- */
 
-void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_residual_model *model)
+/* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16 on
+ * the value that the raw bits are added to. */
+enum { ENTRY_RAW = 4, ENTRY_RUN = 1 << 9, ENTRY_LONGER = 1 << 10, ENTRY_NONE = 1 << 11, ENTRY_VALUE = 16 };
+
+static uint32_t entry_of(int symbol, int length)
+{
+    if (symbol == TSR_NO_CODE) return ENTRY_NONE;
+    const bool run = symbol >= TSR_RUN_SYMBOL;
+    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
+    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | (uint32_t)tsr_symbol_raw_bits(symbol) << ENTRY_RAW |
+           (uint32_t)length;
+}
+
+void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
+                            const struct tsr_residual_model *model)
 {
     struct tsr_context_map map;
     decoder->model = model;
+    decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
         for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
             decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
-    for (int i = 0; i < 512; i++) {
-        decoder->activity_low[i] = (uint8_t)tsr_activity_level(i);
-        decoder->activity_high[i] = (uint8_t)tsr_activity_level(i << 6);
-    }
-    for (int s = 0; s < TSR_RUN_ALPHABET; s++) {
-        decoder->values[s].first = (uint16_t)(s < TSR_RUN_SYMBOL ? tsr_token_value(s, 0) : tsr_run_length(s, 0));
-        decoder->values[s].raw_bits = (uint8_t)tsr_symbol_raw_bits(s);
-    }
+    for (int i = 0; i < TSR_ACTIVITY_LIMIT; i++) decoder->activity_level[i] = (uint8_t)tsr_activity_level(i);
     /* Without residual tables the first of them is empty, and a payload that asks for it is corrupt. */
-    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++)
-        tsr_huffman_decoder_init(&decoder->tables[t], model->lengths[t], TSR_RUN_ALPHABET);
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
+        tsr_huffman_decoder_init(&decoder->codes[t], model->lengths[t], TSR_RUN_ALPHABET);
+        for (int i = 0; i < 1 << TSR_DIRECT_BITS; i++) {
+            const uint32_t entry = decoder->codes[t].direct[i];
+            decoder->entry[t][i] =
+                entry == TSR_LONGER_CODEWORD ? ENTRY_LONGER : entry_of((int)(entry >> 4), (int)(entry & 15u));
+        }
+    }
+    for (int t = 0; t < predictor->label_tables && predictor->set; t++)
+        tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
 }
 
-/* A lane and the rows that it works on. */
+/* A lane and the row that it works on. Samples are less 2^15. */
 struct decoding_lane {
     struct tsr_lane_reader reader;
-    uint16_t *row, *mag;
-    const uint16_t *up, *mag_up, *mag_up2;
+    int16_t *row;       /* at the column of the step's first sample */
+    uint16_t *mag;      /* likewise */
+    const int16_t *near; /* weights of W, WW, WWW; NULL: the median edge predictor */
+    int32_t sum[TSR_LANE_STEP];       /* what all other taps give */
+    int16_t activity[TSR_LANE_STEP]; /* what the row above and the one above that give */
     int32_t column, y;
     int32_t run;    /* samples left in a run */
     bool after_run; /* the last sample was the end of a run */
 };
 
-size_t tsr_decode_scratch_bytes(int32_t tile_width, int lanes)
-{
-    return 2 * (size_t)(lanes + 2) * pitch_of(tile_width) * sizeof(uint16_t);
-}
-
-/* A piece and how far it is read. */
-struct word_stream {
-    const uint8_t *words;
-    uint32_t count, next;
+/* Weights of one class in the order in which the decoder takes them. */
+struct class_weights {
+    int16_t near[4]; /* W, WW, WWW */
+    int taps;        /* of the others, made even */
+    uint8_t tap[TSR_TAPS_LIMIT + 1];
+    int16_t weight[TSR_TAPS_LIMIT + 1];
 };
 
-/* Decodes one sample: the whole definition of path P's decoder. False on a symbol that cannot stand here. */
-static inline bool decode_sample(struct decoding_lane *lane, int32_t c, const struct tsr_plane_decoder *d,
-                                 int32_t range, int shift, int refill_bits, struct word_stream *stream)
+/* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
+struct decoding {
+    const struct tsr_plane_decoder *d;
+    int16_t *samples;
+    uint16_t *magnitudes;
+    ptrdiff_t pitch;
+    struct tsr_padded_tile own;
+    const struct tsr_padded_tile *earlier;
+    int32_t width, height, range;
+    int shift, refill_bits;
+    const uint8_t *label;
+    const uint8_t *words;
+    uint32_t word_count, next;
+    struct class_weights weights[TSR_CLASS_LIMIT];
+};
+
+static size_t decode_labels_room(int32_t width, int32_t height)
 {
-    const int32_t prediction = tsr_median_edge(lane->row[c - 1], lane->up[c], lane->up[c - 1]);
+    return ((size_t)tsr_blocks_across(width) * (size_t)tsr_blocks_across(height) + 63) / 64 * 64;
+}
+
+size_t tsr_decode_scratch_bytes(int32_t width, int32_t height)
+{
+    return 2 * tsr_padded_samples(width, height) * sizeof(int16_t) + decode_labels_room(width, height) +
+           sizeof(struct decoding);
+}
+
+/* Labels in front of the words; returns their bytes, SIZE_MAX where they are none. */
+static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *payload, size_t size, int32_t width,
+                         int32_t height, uint8_t *label)
+{
+    const int32_t across = tsr_blocks_across(width), down = tsr_blocks_across(height);
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++) {
+            const struct tsr_huffman_decoder *code = &d->labels[d->predictor->label_table_of[tsr_label_cell(left)]];
+            const uint32_t entry = tsr_huffman_decode(code, tsr_peek_bits(&reader, TSR_CODE_LIMIT));
+            tsr_skip_bits(&reader, (int)(entry & 15u));
+            left = (int32_t)(entry >> 4);
+            *label++ = (uint8_t)left;
+        }
+    const size_t used = (tsr_bits_read(&reader) + 15) / 16 * 2;
+    if (reader.overrun || used > size) return SIZE_MAX;
+    while (tsr_bits_read(&reader) < 8 * used)
+        if (tsr_get_bits(&reader, 1) != 0) return SIZE_MAX;
+    return used;
+}
+
+static void sort_weights(const struct tsr_predictor_model *model, int class, struct class_weights *w)
+{
+    memset(w, 0, sizeof *w);
+    for (int k = 0; k < tsr_taps(model->shape); k++) {
+        const bool own = k < model->shape.neighbours;
+        const int right = own ? TSR_AT(tsr_tap_right)[k] : 0;
+        if (own && TSR_AT(tsr_tap_up)[k] == 0 && right >= -3) {
+            w->near[-right - 1] = model->weight[class][k];
+        } else {
+            w->tap[w->taps] = (uint8_t)k;
+            w->weight[w->taps++] = model->weight[class][k];
+        }
+    }
+    if (w->taps % 2 != 0) w->tap[w->taps++] = 0; /* with weight 0 */
+}
+
+/* Before the lane's next four columns: all that does not wait for them. */
+static inline void prepare_step(struct decoding *t, struct decoding_lane *lane)
+{
+    const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
+    lane->near = NULL;
+    if (!t->label) return;
+    const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
+                               lane->column / TSR_PREDICTOR_BLOCK];
+    if (label >= t->d->predictor->classes) return;
+    const struct class_weights *w = &t->weights[label];
+    lane->near = w->near;
+    const int16_t *tap[TSR_TAPS_LIMIT];
+    (void)tap;
+    int32_t sum[TSR_LANE_STEP] = {0, 0, 0, 0};
+    for (int k = 0; k < w->taps; k++) {
+        const int16_t *from;
+        const int number = w->tap[k], neighbours = t->d->predictor->shape.neighbours;
+        if (number < neighbours) {
+            from = t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
+                   TSR_AT(tsr_tap_right)[number];
+        } else {
+            const int i = (number - neighbours) % TSR_REFERENCE_TAPS;
+            const struct tsr_padded_tile *e = &t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS];
+            from = e->first + tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[i])) * e->pitch +
+                   lane->column + TSR_AT(tsr_reference_right)[i];
+        }
+        for (int j = 0; j < TSR_LANE_STEP; j++) sum[j] += (int32_t)w->weight[k] * from[j];
+    }
+    memcpy(lane->sum, sum, sizeof sum);
+}
+
+/* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False on
+ * a symbol that cannot stand here. */
+static inline bool decode_sample(struct decoding *t, struct decoding_lane *lane, int j, bool first)
+{
+    const struct tsr_plane_decoder *d = t->d;
+    int16_t *row = lane->row + j;
+    uint16_t *mag = lane->mag + j;
+    int32_t prediction;
+    if (first)
+        prediction = row[-1] + BIAS;
+    else if (lane->near)
+        prediction = tsr_linear_prediction(
+            lane->sum[j] + lane->near[0] * row[-1] + lane->near[1] * row[-2] + lane->near[2] * row[-3], t->range);
+    else
+        prediction = tsr_median_edge(row[-1], row[-t->pitch], row[-t->pitch - 1]) + BIAS;
     if (lane->run > 0) {
-        lane->row[c] = (uint16_t)prediction;
-        lane->mag[c] = 0;
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
         lane->after_run = --lane->run == 0;
         return true;
     }
-    const int32_t activity = lane->y == 0 ? tsr_activity_first_row(lane->mag[c - 1], lane->mag[c - 2])
-                                          : tsr_activity(lane->mag[c - 1], lane->mag_up[c], lane->mag_up[c - 1],
-                                                         lane->mag_up[c + 1], lane->mag[c - 2], lane->mag_up2[c]);
-    const int level = activity < 512 ? d->activity_low[activity] : d->activity_high[activity >> 6];
-    const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> shift]];
+    const int32_t activity =
+        first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
+    const int level = d->activity_level[activity];
+    const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
     lane->after_run = false;
-    tsr_lane_refill(&lane->reader, refill_bits, stream->words, stream->count, &stream->next);
-    const uint32_t entry = tsr_huffman_decode(&d->tables[table], tsr_lane_peek(&lane->reader, TSR_CODE_LIMIT));
-    const int symbol = (int)(entry >> 4);
-    if (symbol >= TSR_RUN_SYMBOL && (table != TSR_RUN_TABLE || symbol == TSR_NO_CODE)) return false;
+    tsr_lane_refill(&lane->reader, t->refill_bits, t->words, t->word_count, &t->next);
+    const uint32_t next = tsr_lane_peek(&lane->reader, TSR_CODE_LIMIT);
+    uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
+    if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
+        if (entry & ENTRY_NONE) return false;
+        const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
+        entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
+    }
     tsr_lane_skip(&lane->reader, (int)(entry & 15u));
-    const uint32_t value = d->values[symbol].first + tsr_lane_take(&lane->reader, d->values[symbol].raw_bits);
-    if (symbol >= TSR_RUN_SYMBOL) {
+    const uint32_t value = (entry >> ENTRY_VALUE) + tsr_lane_take(&lane->reader, (int)(entry >> ENTRY_RAW & 31u));
+    if (entry & ENTRY_RUN) {
+        if (table != TSR_RUN_TABLE) return false;
         lane->run = (int32_t)value - 1;
         lane->after_run = lane->run == 0;
-        lane->row[c] = (uint16_t)prediction;
-        lane->mag[c] = 0;
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
         return true;
     }
     const int32_t residual = tsr_unfold(value);
-    const int32_t sample = tsr_residual_inverse(residual, prediction, range);
-    lane->row[c] = (uint16_t)sample;
-    lane->mag[c] = (uint16_t)tsr_context_magnitude(residual);
-    return (uint32_t)sample < (uint32_t)range;
+    const int32_t sample = tsr_residual_inverse(residual, prediction, t->range);
+    *row = (int16_t)(sample - BIAS);
+    *mag = (uint16_t)tsr_context_magnitude(residual);
+    return (uint32_t)sample < (uint32_t)t->range;
 }
 
-/* Row buffers of a tile: as many as rows are at work, and the two above. */
-struct row_ring {
-    uint16_t *samples, *magnitudes;
-    size_t pitch;
-    int32_t rows;
-};
-
-/* A lane enters its row. */
-static void begin_row(struct decoding_lane *lane, const struct row_ring *ring)
+/* A lane enters its row: the guards on its left. */
+static void begin_row(const struct decoding *t, struct decoding_lane *lane)
 {
-    const size_t here = (size_t)(lane->y % ring->rows) * ring->pitch,
-                 above = (size_t)((lane->y + ring->rows - 1) % ring->rows) * ring->pitch,
-                 above2 = (size_t)((lane->y + ring->rows - 2) % ring->rows) * ring->pitch;
-    lane->row = ring->samples + here;
-    lane->up = ring->samples + above;
-    lane->mag = ring->magnitudes + here;
-    lane->mag_up = ring->magnitudes + above;
-    lane->mag_up2 = lane->y > 1 ? ring->magnitudes + above2 : lane->mag_up;
-    lane->row[-1] = lane->up[0];
-    lane->mag[-1] = lane->mag[-2] = lane->mag_up[0];
+    lane->row = t->samples + lane->y * t->pitch;
+    lane->mag = t->magnitudes + lane->y * t->pitch;
+    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
+    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
+    lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
     lane->run = 0;
     lane->after_run = false;
 }
 
-/* Ticks that pass before a lane next enters a row, leaves one, or changes rows. */
-static int32_t ticks_to_event(const struct decoding_lane *lane, int32_t width, int32_t period)
+/* And leaves it: those on its right. */
+static void end_row(const struct decoding *t, const struct decoding_lane *lane)
 {
-    return (lane->column < 0 ? 0 : lane->column < width ? width : period) - lane->column;
+    int16_t *row = t->samples + lane->y * t->pitch;
+    uint16_t *mag = t->magnitudes + lane->y * t->pitch;
+    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
+    mag[t->width] = mag[t->width - 1];
 }
 
-bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const uint8_t *payload, size_t size, uint16_t *samples,
-                     struct tsr_tile tile, uint32_t range, void *scratch)
+bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
+                     const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                     void *scratch)
 {
     struct decoding_lane lane[TSR_LANE_LIMIT];
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
-    const int32_t w = tile.width, period = tsr_lane_period(w, model->lanes, model->lane_delay);
-    const int shift = tsr_intensity_shift(range), refill_bits = model->refill_bits;
-    struct row_ring ring = {(uint16_t *)scratch + GUARD, NULL, pitch_of(w), model->lanes + 2};
-    struct word_stream stream = {payload, (uint32_t)(size / 2), 0};
-    ring.magnitudes = ring.samples + (size_t)ring.rows * ring.pitch;
+    const int32_t period = tsr_lane_period(tile.width, model->lanes);
+    struct decoding *t = scratch;
+    int16_t *room = (int16_t *)(t + 1);
+    uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
+    t->d = decoder;
+    t->own = tsr_padded_tile(room, tile.width, tile.height);
+    t->pitch = t->own.pitch;
+    t->samples = room + TSR_GUARD;
+    t->magnitudes = (uint16_t *)room + tsr_padded_samples(tile.width, tile.height) + TSR_GUARD;
+    t->earlier = earlier;
+    t->width = tile.width;
+    t->height = tile.height;
+    t->range = (int32_t)range;
+    t->shift = tsr_intensity_shift(range);
+    t->refill_bits = model->refill_bits;
+    t->label = NULL;
+    if (decoder->predictor->set) {
+        const size_t labels = get_labels(decoder, payload, size, tile.width, tile.height, label);
+        if (labels == SIZE_MAX) return false;
+        payload += labels;
+        size -= labels;
+        t->label = label;
+        for (int c = 0; c < decoder->predictor->classes; c++) sort_weights(decoder->predictor, c, &t->weights[c]);
+    }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
-    memset(scratch, 0, tsr_decode_scratch_bytes(w, model->lanes));
+    t->words = payload;
+    t->word_count = (uint32_t)(size / 2);
+    t->next = 0;
     memset(lane, 0, sizeof lane);
     for (int l = 0; l < lanes; l++) {
-        lane[l].column = -model->lane_delay * l;
+        lane[l].column = -TSR_LANE_DELAY * l;
         lane[l].y = l;
     }
-    begin_row(&lane[0], &ring);
     for (int working = lanes; working > 0;) {
-        /* Between two events all lanes do the same in every tick. */
         int active[TSR_LANE_LIMIT], count = 0;
-        int32_t ticks = INT32_MAX;
         for (int l = 0; l < lanes; l++) {
-            if (lane[l].y >= tile.height) continue;
-            ticks = tsr_min(ticks, ticks_to_event(&lane[l], w, period));
-            if (lane[l].column >= 0 && lane[l].column < w) active[count++] = l;
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= tile.height || me->column < 0 || me->column >= tile.width) continue;
+            if (me->column == 0) begin_row(t, me);
+            if (me->y > 0) prepare_step(t, me);
+            active[count++] = l;
         }
-        for (int32_t t = 0; t < ticks; t++)
+        for (int j = 0; j < TSR_LANE_STEP; j++)
             for (int i = 0; i < count; i++) {
                 struct decoding_lane *me = &lane[active[i]];
-                if (!decode_sample(me, me->column + t, decoder, (int32_t)range, shift, refill_bits, &stream))
-                    return false;
+                if (me->column + j >= tile.width) continue;
+                if (!decode_sample(t, me, j, me->y == 0)) return false;
             }
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= tile.height) continue;
-            const bool was_active = me->column >= 0 && me->column < w;
-            me->column += ticks;
-            if (was_active && me->column == w) {
-                if (me->run != 0) return false;
-                me->mag[w] = me->mag[w - 1];
-                memcpy(samples + tile.first + (size_t)me->y * tile.stride, me->row, (size_t)w * sizeof *samples);
+            const bool was_active = me->column >= 0 && me->column < tile.width;
+            me->column += TSR_LANE_STEP;
+            if (was_active) {
+                if (me->y == 0 && me->column == TSR_LANE_STEP) /* for the rows below */
+                    for (int k = 1; k <= TSR_GUARD; k++) me->row[-k] = me->row[0];
+                me->row += TSR_LANE_STEP;
+                me->mag += TSR_LANE_STEP;
+                if (me->column >= tile.width) {
+                    if (me->run != 0) return false;
+                    end_row(t, me);
+                    memcpy(samples + tile.first + (size_t)me->y * tile.stride, t->samples + me->y * t->pitch,
+                           (size_t)tile.width * sizeof *samples);
+                }
             }
             if (me->column == period) {
                 me->column = 0;
                 me->y += model->lanes;
                 working -= me->y >= tile.height;
             }
-            if (me->column == 0 && me->y < tile.height) begin_row(me, &ring);
         }
     }
-    if (stream.next != size / 2) return false;
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t c = 0; c < tile.width; c++) samples[tile.first + (size_t)y * tile.stride + (size_t)c] ^= BIAS;
+    if (t->next != t->word_count) return false;
     for (int l = 0; l < lanes; l++)
         if (lane[l].reader.bits != 0 || lane[l].reader.count > 47) return false;
     return true;

@@ -6,6 +6,7 @@
 #ifndef TSR_KERNELS_PREDICTIVE_CPU_H
 #define TSR_KERNELS_PREDICTIVE_CPU_H
 
+#include "train_cpu.h"
 #include "frame_model.h"
 
 /* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
@@ -41,14 +42,31 @@ struct tsr_symbol_counts {
 };
 
 /* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs; coding, with the lanes that
- * tsr_lanes_for_tile gives this size, TSR_LANE_DELAY, and a capacity up to 16 bits a sample. */
+ * tsr_lanes_for_tile gives this size, and a capacity up to 16 bits a sample. */
 size_t tsr_predict_scratch_bytes(int32_t tile_width);
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
-size_t tsr_decode_scratch_bytes(int32_t tile_width, int lanes);
+size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
-/* Pass 1. samples: the plane, values 0 .. range-1. counts is added to. */
-void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, struct tsr_symbol_planes out,
+/* The linear predictors of a tile. */
+struct tsr_tile_predictors {
+    const struct tsr_predictor_model *model;
+    const struct tsr_linear_ops *ops;
+    const uint8_t *label; /* of its blocks, row by row */
+    struct tsr_training_tile tile;
+};
+
+/* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is added
+ * to. */
+void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                      const struct tsr_tile_predictors *predictors, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch);
+
+/* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits. Returns
+ * the bytes, SIZE_MAX if they would exceed capacity. */
+void tsr_count_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                      uint32_t *counts);
+size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                       uint8_t *payload, size_t capacity);
 
 /* The contexts of all levels under a model's cuts, by number. */
 struct tsr_context_map {
@@ -77,26 +95,26 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
                      const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
 
-/* What a symbol stands for: a folded residual or a run's length, first + the raw bits. */
-struct tsr_symbol_values {
-    uint16_t first;
-    uint8_t raw_bits;
-};
+enum { TSR_ACTIVITY_LIMIT = 8 * TSR_MAGNITUDE_LIMIT + 1 };
 
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
+    const struct tsr_predictor_model *predictor;
     const struct tsr_residual_model *model;
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
     uint8_t table[TSR_ACTIVITY_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels above 0 */
-    uint8_t activity_low[512];                                /* activity level of activities below 512 */
-    uint8_t activity_high[512]; /* of activity >> 6 from there on: levels are cut at multiples of 64 there */
-    struct tsr_symbol_values values[TSR_RUN_ALPHABET];
-    struct tsr_huffman_decoder tables[TSR_MODEL_TABLES];
+    uint8_t activity_level[TSR_ACTIVITY_LIMIT];
+    uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* of codewords up to TSR_DIRECT_BITS */
+    struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
+    struct tsr_huffman_decoder labels[TSR_LABEL_TABLES_LIMIT];
 };
-void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_residual_model *model);
+void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
+                            const struct tsr_residual_model *model);
 
-/* False where the payload is not that of a tile. samples beyond the tile are not touched. */
-bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const uint8_t *payload, size_t size, uint16_t *samples,
-                     struct tsr_tile tile, uint32_t range, void *scratch);
+/* False where the payload is not that of a tile. earlier: the tile in the planes that predictors refer to, nearest first.
+ * samples beyond the tile are not touched. */
+bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
+                     const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                     void *scratch);
 
 #endif

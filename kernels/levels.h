@@ -1,0 +1,26 @@
+/* What the levels mean: the one table that turns a level into the effort of each stage. A decoder needs none of it. The
+ * figures behind it are in kernels/LEVELS.md. */
+#ifndef TSR_KERNELS_LEVELS_H
+#define TSR_KERNELS_LEVELS_H
+
+#include "../app/tessera.h"
+#include "../transform/predictor.h"
+
+struct tsr_level_plan {
+    uint8_t neighbours_set;     /* path P: linear predictors of this set; 0: the median edge predictor */
+    uint8_t classes;            /* of linear predictors, at most */
+    uint8_t rounds;             /* of training */
+    uint32_t training_samples;  /* of a plane, about */
+};
+
+/* By level; 0 is the default. */
+static inline struct tsr_level_plan tsr_level_plan(int level)
+{
+    static const struct tsr_level_plan plans[10] = {
+        {0},                 {0, 0, 0, 0},        {0, 0, 0, 0},        {1, 4, 2, 1 << 14},   {1, 8, 2, 1 << 15},
+        {2, 12, 3, 1 << 16}, {2, 16, 4, 1 << 17}, {2, 20, 5, 1 << 18}, {3, 24, 5, 1 << 19}, {3, 24, 6, UINT32_MAX},
+    };
+    return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
+}
+
+#endif

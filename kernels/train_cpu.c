@@ -1,0 +1,204 @@
+/* Training a plane's predictors on the CPU; see the header. */
+#include "train_cpu.h"
+
+#include <string.h>
+
+#include "../transform/median_edge.h"
+
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15 };
+
+struct tsr_training_plan tsr_training_plan(struct tsr_level_plan level, uint64_t samples)
+{
+    const uint64_t blocks = samples / (SIDE * SIDE);
+    struct tsr_training_plan plan = {level.neighbours_set, level.classes, level.rounds, 1};
+    if (blocks / 4 < plan.classes) plan.classes = (uint8_t)(blocks / 4);
+    if (plan.classes == 0) plan.classes = 1;
+    plan.block_stride = (uint32_t)((samples + level.training_samples - 1) / level.training_samples);
+    return plan;
+}
+
+/* A block's place in its tile. Row 0 of a tile is predicted by W whatever the label, so it does not count. */
+struct block_span {
+    int32_t column, columns, row, end;
+};
+
+static struct block_span block_at(const struct tsr_padded_tile *tile, int32_t across, int32_t number)
+{
+    struct block_span b;
+    b.column = number % across * SIDE;
+    b.columns = tsr_min(SIDE, tile->width - b.column);
+    b.row = tsr_max(1, number / across * SIDE);
+    b.end = tsr_min(tile->height, number / across * SIDE + SIDE);
+    return b;
+}
+
+static int32_t blocks_of(const struct tsr_padded_tile *tile)
+{
+    return tsr_blocks_across(tile->width) * tsr_blocks_across(tile->height);
+}
+
+/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. */
+static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t across, int32_t number)
+{
+    return ((uint32_t)(number % across) + 3u * (uint32_t)(number / across) + tile) % t->plan.block_stride == 0;
+}
+
+static int cost_level(uint32_t cost, int32_t samples)
+{
+    const uint32_t v = samples > 0 ? (uint32_t)((uint64_t)cost * 16 / (uint64_t)samples) : 0;
+    if (v < 64) return (int)v;
+    const int exponent = tsr_floor_log2(v);
+    return tsr_min(TSR_COST_LEVELS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
+}
+
+void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_training_sums *sums)
+{
+    const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
+    for (int32_t i = 0; i < blocks; i++) {
+        const struct block_span b = block_at(&tile->own, across, i);
+        uint32_t cost = 0;
+        for (int32_t y = b.row; y < b.end; y++) {
+            const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
+            for (int32_t c = b.column; c < b.column + b.columns; c++)
+                cost += (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), BIAS - 1);
+        }
+        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost;
+        if (takes_part(t, tile->number, across, i) && b.end > b.row)
+            sums->levels[cost_level(cost, b.columns * (b.end - b.row))]++;
+    }
+}
+
+void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sums *sums)
+{
+    uint64_t total = 0, before = 0;
+    for (int l = 0; l < TSR_COST_LEVELS; l++) total += sums->levels[l];
+    for (int l = 0; l < TSR_COST_LEVELS; l++) {
+        const uint64_t middle = 2 * before + sums->levels[l];
+        t->first_label[l] =
+            (uint8_t)(total == 0 ? 0 : tsr_min(t->plan.classes - 1, (int32_t)(middle * t->plan.classes / (2 * total))));
+        before += sums->levels[l];
+    }
+    for (int c = 0; c < t->plan.classes; c++) t->mean[c] = 0;
+}
+
+void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
+                  struct tsr_training_sums *sums, struct tsr_training_scratch *scratch)
+{
+    const struct tsr_predictor_shape shape = t->model->shape;
+    const int taps = tsr_taps(shape), n = tsr_features(shape), shift = tsr_difference_shift(t->range);
+    const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
+    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    int feature_tap[TSR_FEATURES_LIMIT + 1], feature_base[TSR_FEATURES_LIMIT + 1];
+    for (int f = 0; f < n; f++) feature_tap[f] = tsr_feature_tap(shape, f), feature_base[f] = tsr_feature_base(shape, f);
+    for (int32_t i = 0; i < blocks; i++) {
+        if (!takes_part(t, tile->number, across, i)) continue;
+        const struct block_span b = block_at(&tile->own, across, i);
+        uint8_t *label = &t->label[tile->number * t->tile_blocks + (uint32_t)i];
+        if (b.end == b.row) continue;
+        if (round == 0)
+            *label = t->first_label[cost_level(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i],
+                                               b.columns * (b.end - b.row))];
+        /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
+         * class's. */
+        const int32_t mean = round == 0 ? (int32_t)(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] /
+                                                    (uint32_t)(b.columns * (b.end - b.row)))
+                                        : t->mean[*label];
+        if (b.columns * (b.end - b.row) < SIDE * SIDE) {
+            memset(scratch->weighted, 0, (size_t)(n + 1) * sizeof scratch->weighted[0]);
+            memset(scratch->difference, 0, (size_t)(n + 1) * sizeof scratch->difference[0]);
+        }
+        int at = 0;
+        for (int32_t y = b.row; y < b.end; y++, at += SIDE) {
+            const int16_t *tap[TSR_TAPS_LIMIT];
+            int16_t prediction[SIDE], weight[SIDE];
+            tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
+            const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
+            if (round > 0)
+                t->ops->predict(tap, taps, t->model->weight[*label], b.column, highest, prediction);
+            else
+                for (int32_t c = 0; c < b.columns; c++)
+                    prediction[c] = (int16_t)tsr_median_edge(row[b.column + c - 1], up[b.column + c], up[b.column + c - 1]);
+            for (int32_t c = 0; c < b.columns; c++)
+                weight[c] = (int16_t)tsr_fit_weight(tsr_abs(row[b.column + c] - prediction[c]), mean);
+            for (int f = 0; f < n; f++) {
+                const int16_t *to = tap[feature_tap[f]] + b.column, *from = tap[feature_base[f]] + b.column;
+                for (int32_t c = 0; c < b.columns; c++) {
+                    const int16_t d = (int16_t)tsr_difference(to[c] - from[c], shift);
+                    scratch->difference[f][at + c] = d;
+                    scratch->weighted[f][at + c] = (int16_t)(d * weight[c]);
+                }
+            }
+            for (int32_t c = 0; c < b.columns; c++) {
+                const int16_t d = (int16_t)tsr_difference(row[b.column + c] - row[b.column + c - 1], shift);
+                scratch->difference[n][at + c] = d;
+                scratch->weighted[n][at + c] = (int16_t)(d * weight[c]);
+            }
+        }
+        t->ops->products((const int16_t (*)[256])scratch->weighted, (const int16_t (*)[256])scratch->difference, n + 1,
+                         scratch->products);
+        for (int s = 0; s < (n + 1) * (n + 2) / 2; s++)
+            sums->products[*label][s] += (uint64_t)(int64_t)scratch->products[s];
+    }
+}
+
+void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sums, struct tsr_solver *solver)
+{
+    const int n = tsr_features(t->model->shape);
+    for (int c = 0; c < t->plan.classes; c++) {
+        int16_t of_feature[TSR_FEATURES_LIMIT];
+        tsr_solve_predictor((const int64_t *)sums->products[c], n, of_feature, solver);
+        if (tsr_complete_weights(t->model->shape, of_feature, t->model->weight[c])) continue;
+        memset(of_feature, 0, sizeof of_feature); /* W alone: weights out of all bounds are no predictor */
+        (void)tsr_complete_weights(t->model->shape, of_feature, t->model->weight[c]);
+    }
+}
+
+void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
+                    struct tsr_training_sums *sums)
+{
+    const struct tsr_predictor_shape shape = t->model->shape;
+    const int taps = tsr_taps(shape), classes = t->plan.classes;
+    const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
+    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    for (int32_t i = 0; i < blocks; i++) {
+        if (!last && !takes_part(t, tile->number, across, i)) continue;
+        const struct block_span b = block_at(&tile->own, across, i);
+        uint32_t cost[TSR_CLASS_LIMIT] = {0};
+        for (int32_t y = b.row; y < b.end; y++) {
+            const int16_t *tap[TSR_TAPS_LIMIT];
+            tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
+            t->ops->costs(tap, taps, (const int16_t (*)[TSR_TAPS_LIMIT])t->model->weight, classes, b.column, b.columns, highest,
+                          tile->own.first + y * tile->own.pitch, cost);
+        }
+        int best = 0;
+        for (int c = 1; c < classes; c++)
+            if (cost[c] < cost[best]) best = c;
+        uint32_t least = cost[best];
+        if (last && t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] < least) {
+            least = t->median_cost[tile->number * t->tile_blocks + (uint32_t)i];
+            best = classes;
+        }
+        t->label[tile->number * t->tile_blocks + (uint32_t)i] = (uint8_t)best;
+        sums->cost[best] += least;
+        sums->samples[best] += (uint32_t)(b.columns * (b.end - b.row));
+    }
+}
+
+void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums)
+{
+    for (int c = 0; c < t->plan.classes; c++)
+        t->mean[c] = sums->samples[c] ? (int32_t)(sums->cost[c] / sums->samples[c]) : 0;
+}
+
+void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums, uint8_t renumbered[TSR_LABELS_LIMIT])
+{
+    int kept = 0;
+    for (int c = 0; c < t->plan.classes; c++) {
+        renumbered[c] = (uint8_t)kept;
+        if (sums->samples[c] == 0) continue;
+        if (kept != c) memcpy(t->model->weight[kept], t->model->weight[c], sizeof t->model->weight[c]);
+        kept++;
+    }
+    renumbered[t->plan.classes] = (uint8_t)kept;
+    t->model->classes = (uint8_t)kept;
+}
