@@ -39,6 +39,17 @@ void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile 
                      TSR_AT(tsr_reference_right)[i];
 }
 
+static int32_t weight_pair(const int16_t *weight, int taps, int pair)
+{
+    const uint16_t second = 2 * pair + 1 < taps ? (uint16_t)weight[2 * pair + 1] : 0;
+    return (int32_t)((uint32_t)second << 16 | (uint16_t)weight[2 * pair]);
+}
+
+void tsr_pair_weights(const int16_t *weight, int taps, struct tsr_weight_pairs *pairs)
+{
+    for (int p = 0; p < (taps + 1) / 2; p++) pairs->pair[p] = weight_pair(weight, taps, p);
+}
+
 /* ---- Plain C ---------------------------------------------------------------------------------------------- */
 
 static void predict_plain(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
@@ -51,15 +62,31 @@ static void predict_plain(const int16_t *const *tap, int taps, const int16_t *we
         prediction[c] = (int16_t)(tsr_linear_prediction(sum[c], highest + BIAS + 1) - BIAS);
 }
 
-static void costs_plain(const int16_t *const *tap, int taps, const int16_t (*weight)[TSR_TAPS_LIMIT], int classes,
-                        int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t *cost)
+static void costs_plain(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                        int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8])
 {
-    for (int i = 0; i < classes; i++) {
-        int16_t prediction[COLUMNS];
-        predict_plain(tap, taps, weight[i], column, highest, prediction);
+    for (int i = 0; i < count; i++) {
+        int16_t weight[TSR_TAPS_LIMIT + 1], prediction[COLUMNS];
+        for (int p = 0; p < (taps + 1) / 2; p++) {
+            weight[2 * p] = (int16_t)(uint16_t)((uint32_t)classes[i].pair[p] & 0xffffu);
+            weight[2 * p + 1] = (int16_t)(classes[i].pair[p] >> 16);
+        }
+        predict_plain(tap, taps, weight, column, highest, prediction);
         for (int32_t c = 0; c < columns; c++)
-            cost[i] += (uint32_t)tsr_min(tsr_abs(samples[column + c] - prediction[c]), BIAS - 1);
+            sums[i][c % 8] += (uint32_t)tsr_min(tsr_abs(samples[column + c] - prediction[c]), BIAS - 1);
     }
+}
+
+static void differences_plain(const int16_t *const *first, const int16_t *const *second, int count, int32_t column,
+                              int shift, const int16_t weight[COLUMNS], int16_t (*difference)[256],
+                              int16_t (*weighted)[256], int at)
+{
+    for (int f = 0; f < count; f++)
+        for (int c = 0; c < COLUMNS; c++) {
+            const int32_t d = tsr_difference(first[f][column + c] - second[f][column + c], shift);
+            difference[f][at + c] = (int16_t)d;
+            weighted[f][at + c] = (int16_t)(d * weight[c]);
+        }
 }
 
 static void products_plain(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums)
@@ -72,7 +99,7 @@ static void products_plain(const int16_t (*weighted)[256], const int16_t (*diffe
         }
 }
 
-static const struct tsr_linear_ops plain = {predict_plain, costs_plain, products_plain};
+static const struct tsr_linear_ops plain = {predict_plain, costs_plain, differences_plain, products_plain};
 
 /* ---- AVX2 ------------------------------------------------------------------------------------------------- */
 
@@ -81,12 +108,6 @@ static const struct tsr_linear_ops plain = {predict_plain, costs_plain, products
 
 #define AVX2 __attribute__((target("avx2")))
 enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
-
-static int32_t weight_pair(const int16_t *weight, int taps, int pair)
-{
-    const uint16_t second = 2 * pair + 1 < taps ? (uint16_t)weight[2 * pair + 1] : 0;
-    return (int32_t)((uint32_t)second << 16 | (uint16_t)weight[2 * pair]);
-}
 
 /* 16 samples of two taps, interleaved within the halves of a vector: pack restores the order. */
 struct tap_pair {
@@ -120,8 +141,9 @@ AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t
     _mm256_storeu_si256((__m256i *)prediction, finish_prediction(low, high, _mm256_set1_epi16(highest)));
 }
 
-AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const int16_t (*weight)[TSR_TAPS_LIMIT], int classes,
-                            int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t *cost)
+AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                            int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
+                            uint32_t (*sums)[8])
 {
     static const int16_t masks[2 * COLUMNS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     const __m256i mask = _mm256_loadu_si256((const __m256i *)(masks + COLUMNS - columns));
@@ -130,20 +152,35 @@ AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const int16_t (
     const int pairs = (taps + 1) / 2;
     struct tap_pair pair[PAIRS_LIMIT];
     for (int p = 0; p < pairs; p++) pair[p] = load_pair(tap, taps, p, column);
-    for (int i = 0; i < classes; i++) {
+    for (int i = 0; i < count; i++) {
         __m256i low = _mm256_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1)), high = low;
         for (int p = 0; p < pairs; p++) {
-            const __m256i w = _mm256_set1_epi32(weight_pair(weight[i], taps, p));
+            const __m256i w = _mm256_set1_epi32(classes[i].pair[p]);
             low = _mm256_add_epi32(low, _mm256_madd_epi16(pair[p].low, w));
             high = _mm256_add_epi32(high, _mm256_madd_epi16(pair[p].high, w));
         }
         const __m256i error = _mm256_subs_epi16(x, finish_prediction(low, high, most));
         const __m256i magnitude = _mm256_and_si256(_mm256_max_epi16(error, _mm256_subs_epi16(zero, error)), mask);
-        const __m256i four = _mm256_madd_epi16(magnitude, ones);
-        __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(four), _mm256_extracti128_si256(four, 1));
-        sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4e));
-        sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xb1));
-        cost[i] += (uint32_t)_mm_cvtsi128_si32(sum);
+        __m256i *sum = (__m256i *)sums[i];
+        _mm256_storeu_si256(sum, _mm256_add_epi32(_mm256_loadu_si256(sum), _mm256_madd_epi16(magnitude, ones)));
+    }
+}
+
+/* Saturating to 16 bits first changes nothing: the shift is at most 3, and the limit 1023. */
+AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count, int32_t column,
+                                  int shift, const int16_t weight[COLUMNS], int16_t (*difference)[256],
+                                  int16_t (*weighted)[256], int at)
+{
+    const __m256i w = _mm256_loadu_si256((const __m256i *)weight), most = _mm256_set1_epi16(TSR_DIFFERENCE_LIMIT),
+                  least = _mm256_set1_epi16(-TSR_DIFFERENCE_LIMIT);
+    const __m128i count_of_bits = _mm_cvtsi32_si128(shift);
+    for (int f = 0; f < count; f++) {
+        const __m256i a = _mm256_loadu_si256((const __m256i *)(first[f] + column)),
+                      b = _mm256_loadu_si256((const __m256i *)(second[f] + column));
+        __m256i d = _mm256_sra_epi16(_mm256_subs_epi16(a, b), count_of_bits);
+        d = _mm256_max_epi16(least, _mm256_min_epi16(most, d));
+        _mm256_storeu_si256((__m256i *)(difference[f] + at), d);
+        _mm256_storeu_si256((__m256i *)(weighted[f] + at), _mm256_mullo_epi16(d, w));
     }
 }
 
@@ -162,7 +199,7 @@ AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*d
         }
 }
 
-static const struct tsr_linear_ops avx2 = {predict_avx2, costs_avx2, products_avx2};
+static const struct tsr_linear_ops avx2 = {predict_avx2, costs_avx2, differences_avx2, products_avx2};
 #endif
 
 const struct tsr_linear_ops *tsr_linear_ops(bool portable)

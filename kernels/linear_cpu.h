@@ -24,13 +24,24 @@ void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT]);
 
+/* A class's weights, two of them in a number, the first in the low half. */
+struct tsr_weight_pairs {
+    int32_t pair[(TSR_TAPS_LIMIT + 1) / 2];
+};
+void tsr_pair_weights(const int16_t *weight, int taps, struct tsr_weight_pairs *pairs);
+
 struct tsr_linear_ops {
     /* Predictions of 16 samples from column on, less 2^15, at most highest. */
     void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[16]);
-    /* cost[class] += sum over the columns (1..16) of min(|sample - prediction|, 2^15 - 1). */
-    void (*costs)(const int16_t *const *tap, int taps, const int16_t (*weight)[TSR_TAPS_LIMIT], int classes,
-                  int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t *cost);
+    /* For each class, adds min(|sample - prediction|, 2^15 - 1) of the columns (1..16) to its eight sums, which are to be
+     * added up in the end. */
+    void (*costs)(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count, int32_t column,
+                  int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8]);
+    /* For each feature and, as the last, the target (first[f] - second[f], at column): 16 differences
+     * (tsr_difference), and those times weight. */
+    void (*differences)(const int16_t *const *first, const int16_t *const *second, int count, int32_t column, int shift,
+                        const int16_t weight[16], int16_t (*difference)[256], int16_t (*weighted)[256], int at);
     /* sums[i (i+1)/2 + j] = sum over 256 samples of weighted[i] x difference[j], j <= i < n. */
     void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums);
 };

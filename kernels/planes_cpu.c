@@ -47,6 +47,14 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
         uint8_t *high = raster + 2 * walk.first + !image->big_endian,
                 *low = raster + 2 * walk.first + image->big_endian;
         const size_t step = 2 * walk.step;
+        if (step == 2) { /* the usual case, of which the compiler makes vectors */
+            uint8_t *out = raster + 2 * walk.first;
+            if (image->big_endian)
+                for (size_t i = 0; i < count; i++) out[2 * i] = (uint8_t)(in[i] >> 8), out[2 * i + 1] = (uint8_t)in[i];
+            else
+                for (size_t i = 0; i < count; i++) out[2 * i] = (uint8_t)in[i], out[2 * i + 1] = (uint8_t)(in[i] >> 8);
+            return;
+        }
         for (size_t i = 0; i < count; i++) {
             high[i * step] = (uint8_t)(in[i] >> 8);
             low[i * step] = (uint8_t)in[i];

@@ -2,9 +2,15 @@
 #include "predictive_cpu.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "../transform/median_edge.h"
 #include "../transform/residual.h"
+
+/* Into both of its callers, which are compiled for different machines. */
+#define TSR_INLINE static inline __attribute__((always_inline))
 
 /* Guard columns on both sides of a row buffer: 2 are used on the left and 1 on the right (FORMAT.md 7.1). */
 enum { GUARD = 8 };
@@ -388,25 +394,32 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
         tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
 }
 
+/* What the samples of a step share. */
+struct word_stream {
+    const uint8_t *words;
+    uint32_t count, next;
+};
+
+enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
+
+/* Weights of one class in the order in which the decoder takes them. */
+struct class_weights {
+    int16_t near[4];              /* W, WW, WWW */
+    int32_t pair[PAIRS_LIMIT];    /* of the others, two in a number, the first in the low half */
+};
+
 /* A lane and the row that it works on. Samples are less 2^15. */
 struct decoding_lane {
     struct tsr_lane_reader reader;
     int16_t *row;       /* at the column of the step's first sample */
     uint16_t *mag;      /* likewise */
-    const int16_t *near; /* weights of W, WW, WWW; NULL: the median edge predictor */
+    const struct class_weights *weights; /* NULL: the median edge predictor */
     int32_t sum[TSR_LANE_STEP];       /* what all other taps give */
     int16_t activity[TSR_LANE_STEP]; /* what the row above and the one above that give */
-    int32_t column, y;
-    int32_t run;    /* samples left in a run */
+    int32_t column;
+    int32_t run; /* samples left in a run */
+    int32_t y;
     bool after_run; /* the last sample was the end of a run */
-};
-
-/* Weights of one class in the order in which the decoder takes them. */
-struct class_weights {
-    int16_t near[4]; /* W, WW, WWW */
-    int taps;        /* of the others, made even */
-    uint8_t tap[TSR_TAPS_LIMIT + 1];
-    int16_t weight[TSR_TAPS_LIMIT + 1];
 };
 
 /* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
@@ -420,8 +433,11 @@ struct decoding {
     int32_t width, height, range;
     int shift, refill_bits;
     const uint8_t *label;
-    const uint8_t *words;
-    uint32_t word_count, next;
+    struct word_stream stream;
+    int pairs, own_pairs;               /* of taps besides W, WW, WWW; those of neighbours alone come first */
+    uint8_t tap[2 * PAIRS_LIMIT];       /* their numbers */
+    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample in the tile, where all rows above exist; earlier planes': from
+                                          the sample in theirs */
     struct class_weights weights[TSR_CLASS_LIMIT];
 };
 
@@ -457,68 +473,125 @@ static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *paylo
     return used;
 }
 
-static void sort_weights(const struct tsr_predictor_model *model, int class, struct class_weights *w)
+/* Taps and weights in the decoder's order. */
+static void sort_taps(struct decoding *t)
 {
-    memset(w, 0, sizeof *w);
-    for (int k = 0; k < tsr_taps(model->shape); k++) {
+    const struct tsr_predictor_model *model = t->d->predictor;
+    const int taps = tsr_taps(model->shape);
+    int count = 0;
+    memset(t->weights, 0, model->classes * sizeof t->weights[0]);
+    for (int k = 0; k < taps; k++) {
         const bool own = k < model->shape.neighbours;
         const int right = own ? TSR_AT(tsr_tap_right)[k] : 0;
         if (own && TSR_AT(tsr_tap_up)[k] == 0 && right >= -3) {
-            w->near[-right - 1] = model->weight[class][k];
-        } else {
-            w->tap[w->taps] = (uint8_t)k;
-            w->weight[w->taps++] = model->weight[class][k];
+            for (int c = 0; c < model->classes; c++) t->weights[c].near[-right - 1] = model->weight[c][k];
+            continue;
         }
+        t->tap[count] = (uint8_t)k;
+        t->offset[count] = own ? right - TSR_AT(tsr_tap_up)[k] * t->pitch
+                               : TSR_AT(tsr_reference_right)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] -
+                                     TSR_AT(tsr_reference_up)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] * t->pitch;
+        for (int c = 0; c < model->classes; c++)
+            t->weights[c].pair[count / 2] |=
+                (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
+        count++;
+        if (own) t->own_pairs = count / 2;
     }
-    if (w->taps % 2 != 0) w->tap[w->taps++] = 0; /* with weight 0 */
+    if (count % 2 != 0) { /* the last tap again, with weight 0 */
+        t->tap[count] = t->tap[count - 1];
+        t->offset[count] = t->offset[count - 1];
+        count++;
+    }
+    t->pairs = count / 2;
 }
 
+/* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
+static const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
+{
+    const int number = t->tap[i], neighbours = t->d->predictor->shape.neighbours;
+    if (number < neighbours)
+        return t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
+               TSR_AT(tsr_tap_right)[number];
+    const int k = (number - neighbours) % TSR_REFERENCE_TAPS;
+    return t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS].first +
+           tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[k])) * t->pitch + lane->column +
+           TSR_AT(tsr_reference_right)[k];
+}
+
+#if defined(__SSE2__)
+typedef __m128i four_sums;
+
+TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    const __m128i samples = _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
+    *sum = _mm_add_epi32(*sum, _mm_madd_epi16(samples, _mm_set1_epi32(weights)));
+}
+#else
+typedef struct {
+    int32_t of[TSR_LANE_STEP];
+} four_sums;
+
+TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        sum->of[j] += (int16_t)(weights & 0xffff) * first[j] + (int16_t)(weights >> 16) * second[j];
+}
+#endif
+
 /* Before the lane's next four columns: all that does not wait for them. */
-static inline void prepare_step(struct decoding *t, struct decoding_lane *lane)
+TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
     for (int j = 0; j < TSR_LANE_STEP; j++)
         lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
-    lane->near = NULL;
     if (!t->label) return;
-    const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
-                               lane->column / TSR_PREDICTOR_BLOCK];
-    if (label >= t->d->predictor->classes) return;
-    const struct class_weights *w = &t->weights[label];
-    lane->near = w->near;
-    const int16_t *tap[TSR_TAPS_LIMIT];
-    (void)tap;
-    int32_t sum[TSR_LANE_STEP] = {0, 0, 0, 0};
-    for (int k = 0; k < w->taps; k++) {
-        const int16_t *from;
-        const int number = w->tap[k], neighbours = t->d->predictor->shape.neighbours;
-        if (number < neighbours) {
-            from = t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
-                   TSR_AT(tsr_tap_right)[number];
-        } else {
-            const int i = (number - neighbours) % TSR_REFERENCE_TAPS;
-            const struct tsr_padded_tile *e = &t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS];
-            from = e->first + tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[i])) * e->pitch +
-                   lane->column + TSR_AT(tsr_reference_right)[i];
-        }
-        for (int j = 0; j < TSR_LANE_STEP; j++) sum[j] += (int32_t)w->weight[k] * from[j];
+    if (lane->column % TSR_PREDICTOR_BLOCK == 0) {
+        const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
+                                   lane->column / TSR_PREDICTOR_BLOCK];
+        lane->weights = label < t->d->predictor->classes ? &t->weights[label] : NULL;
     }
-    memcpy(lane->sum, sum, sizeof sum);
+    if (!lane->weights) return;
+    four_sums sum;
+    memset(&sum, 0, sizeof sum);
+    const struct class_weights *w = lane->weights;
+    if (lane->y >= 4 && lane->y + 1 < t->height) {
+        int p = 0;
+        for (; p < t->own_pairs; p++)
+            add_pair(&sum, lane->row + t->offset[2 * p], lane->row + t->offset[2 * p + 1], w->pair[p]);
+        for (; p < t->pairs; p++) {
+            const int16_t *from[2];
+            for (int i = 0; i < 2; i++) {
+                const int number = t->tap[2 * p + i] - t->d->predictor->shape.neighbours;
+                from[i] = (number < 0 ? lane->row
+                                      : t->earlier[number / TSR_REFERENCE_TAPS].first + (lane->row - t->own.first)) +
+                          t->offset[2 * p + i];
+            }
+            add_pair(&sum, from[0], from[1], w->pair[p]);
+        }
+    } else {
+        for (int p = 0; p < t->pairs; p++)
+            add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
+    }
+    memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 
 /* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False on
  * a symbol that cannot stand here. */
-static inline bool decode_sample(struct decoding *t, struct decoding_lane *lane, int j, bool first)
+TSR_INLINE bool decode_sample(const struct decoding *t,
+                                                                const struct tsr_plane_decoder *d,
+                                                                struct decoding_lane *lane, struct word_stream *stream,
+                                                                int j, bool first)
 {
-    const struct tsr_plane_decoder *d = t->d;
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
+    const int32_t range = t->range;
     int32_t prediction;
     if (first)
         prediction = row[-1] + BIAS;
-    else if (lane->near)
-        prediction = tsr_linear_prediction(
-            lane->sum[j] + lane->near[0] * row[-1] + lane->near[1] * row[-2] + lane->near[2] * row[-3], t->range);
+    else if (lane->weights)
+        prediction = tsr_linear_prediction(lane->sum[j] + lane->weights->near[0] * row[-1] +
+                                               lane->weights->near[1] * row[-2] + lane->weights->near[2] * row[-3],
+                                           range);
     else
         prediction = tsr_median_edge(row[-1], row[-t->pitch], row[-t->pitch - 1]) + BIAS;
     if (lane->run > 0) {
@@ -531,17 +604,19 @@ static inline bool decode_sample(struct decoding *t, struct decoding_lane *lane,
         first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
     const int level = d->activity_level[activity];
     const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
+    struct tsr_lane_reader reader = lane->reader;
     lane->after_run = false;
-    tsr_lane_refill(&lane->reader, t->refill_bits, t->words, t->word_count, &t->next);
-    const uint32_t next = tsr_lane_peek(&lane->reader, TSR_CODE_LIMIT);
+    tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+    const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
     uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
     if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
         if (entry & ENTRY_NONE) return false;
         const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
         entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
     }
-    tsr_lane_skip(&lane->reader, (int)(entry & 15u));
-    const uint32_t value = (entry >> ENTRY_VALUE) + tsr_lane_take(&lane->reader, (int)(entry >> ENTRY_RAW & 31u));
+    tsr_lane_skip(&reader, (int)(entry & 15u));
+    const uint32_t value = (entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry >> ENTRY_RAW & 31u));
+    lane->reader = reader;
     if (entry & ENTRY_RUN) {
         if (table != TSR_RUN_TABLE) return false;
         lane->run = (int32_t)value - 1;
@@ -551,11 +626,43 @@ static inline bool decode_sample(struct decoding *t, struct decoding_lane *lane,
         return true;
     }
     const int32_t residual = tsr_unfold(value);
-    const int32_t sample = tsr_residual_inverse(residual, prediction, t->range);
+    const int32_t sample = tsr_residual_inverse(residual, prediction, range);
     *row = (int16_t)(sample - BIAS);
     *mag = (uint16_t)tsr_context_magnitude(residual);
-    return (uint32_t)sample < (uint32_t)t->range;
+    return (uint32_t)sample < (uint32_t)range;
 }
+
+/* Four ticks of all lanes that are within their rows. */
+TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active,
+                                                              int count)
+{
+    struct word_stream stream = t->stream;
+    const struct tsr_plane_decoder *d = t->d;
+    for (int i = 0; i < count; i++)
+        if (active[i]->y > 0) prepare_step(t, active[i]);
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int i = 0; i < count; i++) {
+            if (active[i]->column + j >= t->width) continue;
+            if (active[i]->y == 0 ? !decode_sample(t, d, active[i], &stream, j, true)
+                                  : !decode_sample(t, d, active[i], &stream, j, false))
+                return false;
+        }
+    t->stream = stream;
+    return true;
+}
+
+static bool decode_step_plain(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_step(t, active, count);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,bmi,bmi2"))) static bool decode_step_avx2(struct decoding *t,
+                                                                      struct decoding_lane *const *active, int count)
+{
+    return decode_step(t, active, count);
+}
+#endif
 
 /* A lane enters its row: the guards on its left. */
 static void begin_row(const struct decoding *t, struct decoding_lane *lane)
@@ -586,6 +693,10 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
     const int32_t period = tsr_lane_period(tile.width, model->lanes);
+    bool (*step)(struct decoding *, struct decoding_lane *const *, int) = decode_step_plain;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) step = decode_step_avx2;
+#endif
     struct decoding *t = scratch;
     int16_t *room = (int16_t *)(t + 1);
     uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
@@ -607,32 +718,25 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
         payload += labels;
         size -= labels;
         t->label = label;
-        for (int c = 0; c < decoder->predictor->classes; c++) sort_weights(decoder->predictor, c, &t->weights[c]);
+        sort_taps(t);
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
-    t->words = payload;
-    t->word_count = (uint32_t)(size / 2);
-    t->next = 0;
+    t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
     memset(lane, 0, sizeof lane);
     for (int l = 0; l < lanes; l++) {
         lane[l].column = -TSR_LANE_DELAY * l;
         lane[l].y = l;
     }
     for (int working = lanes; working > 0;) {
-        int active[TSR_LANE_LIMIT], count = 0;
+        struct decoding_lane *active[TSR_LANE_LIMIT];
+        int count = 0;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= tile.height || me->column < 0 || me->column >= tile.width) continue;
             if (me->column == 0) begin_row(t, me);
-            if (me->y > 0) prepare_step(t, me);
-            active[count++] = l;
+            active[count++] = me;
         }
-        for (int j = 0; j < TSR_LANE_STEP; j++)
-            for (int i = 0; i < count; i++) {
-                struct decoding_lane *me = &lane[active[i]];
-                if (me->column + j >= tile.width) continue;
-                if (!decode_sample(t, me, j, me->y == 0)) return false;
-            }
+        if (!step(t, active, count)) return false;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= tile.height) continue;
@@ -659,7 +763,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     for (int32_t y = 0; y < tile.height; y++)
         for (int32_t c = 0; c < tile.width; c++) samples[tile.first + (size_t)y * tile.stride + (size_t)c] ^= BIAS;
-    if (t->next != t->word_count) return false;
+    if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)
         if (lane[l].reader.bits != 0 || lane[l].reader.count > 47) return false;
     return true;

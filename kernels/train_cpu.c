@@ -5,7 +5,7 @@
 
 #include "../transform/median_edge.h"
 
-enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15 };
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
 
 struct tsr_training_plan tsr_training_plan(struct tsr_level_plan level, uint64_t samples)
 {
@@ -103,14 +103,16 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         const int32_t mean = round == 0 ? (int32_t)(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] /
                                                     (uint32_t)(b.columns * (b.end - b.row)))
                                         : t->mean[*label];
-        if (b.columns * (b.end - b.row) < SIDE * SIDE) {
+        int16_t fit_weight[FIT_WEIGHTS]; /* divisions take their time */
+        for (int m = 0; m < FIT_WEIGHTS; m++) fit_weight[m] = (int16_t)tsr_fit_weight(m, mean);
+        if (b.end - b.row < SIDE) {
             memset(scratch->weighted, 0, (size_t)(n + 1) * sizeof scratch->weighted[0]);
             memset(scratch->difference, 0, (size_t)(n + 1) * sizeof scratch->difference[0]);
         }
         int at = 0;
         for (int32_t y = b.row; y < b.end; y++, at += SIDE) {
             const int16_t *tap[TSR_TAPS_LIMIT];
-            int16_t prediction[SIDE], weight[SIDE];
+            int16_t prediction[SIDE], weight[SIDE] = {0};
             tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
             const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
             if (round > 0)
@@ -118,21 +120,16 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
             else
                 for (int32_t c = 0; c < b.columns; c++)
                     prediction[c] = (int16_t)tsr_median_edge(row[b.column + c - 1], up[b.column + c], up[b.column + c - 1]);
-            for (int32_t c = 0; c < b.columns; c++)
-                weight[c] = (int16_t)tsr_fit_weight(tsr_abs(row[b.column + c] - prediction[c]), mean);
-            for (int f = 0; f < n; f++) {
-                const int16_t *to = tap[feature_tap[f]] + b.column, *from = tap[feature_base[f]] + b.column;
-                for (int32_t c = 0; c < b.columns; c++) {
-                    const int16_t d = (int16_t)tsr_difference(to[c] - from[c], shift);
-                    scratch->difference[f][at + c] = d;
-                    scratch->weighted[f][at + c] = (int16_t)(d * weight[c]);
-                }
-            }
             for (int32_t c = 0; c < b.columns; c++) {
-                const int16_t d = (int16_t)tsr_difference(row[b.column + c] - row[b.column + c - 1], shift);
-                scratch->difference[n][at + c] = d;
-                scratch->weighted[n][at + c] = (int16_t)(d * weight[c]);
+                const int32_t magnitude = tsr_abs(row[b.column + c] - prediction[c]);
+                weight[c] = magnitude < FIT_WEIGHTS ? fit_weight[magnitude] : (int16_t)tsr_fit_weight(magnitude, mean);
             }
+            const int16_t *first[TSR_FEATURES_LIMIT + 1], *second[TSR_FEATURES_LIMIT + 1];
+            for (int f = 0; f < n; f++) first[f] = tap[feature_tap[f]], second[f] = tap[feature_base[f]];
+            first[n] = row;
+            second[n] = row - 1;
+            t->ops->differences(first, second, n + 1, b.column, shift, weight, scratch->difference, scratch->weighted,
+                                at);
         }
         t->ops->products((const int16_t (*)[256])scratch->weighted, (const int16_t (*)[256])scratch->difference, n + 1,
                          scratch->products);
@@ -160,16 +157,20 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
     const int taps = tsr_taps(shape), classes = t->plan.classes;
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    struct tsr_weight_pairs pairs[TSR_CLASS_LIMIT];
+    for (int c = 0; c < classes; c++) tsr_pair_weights(t->model->weight[c], taps, &pairs[c]);
     for (int32_t i = 0; i < blocks; i++) {
         if (!last && !takes_part(t, tile->number, across, i)) continue;
         const struct block_span b = block_at(&tile->own, across, i);
-        uint32_t cost[TSR_CLASS_LIMIT] = {0};
+        uint32_t sums_of[TSR_CLASS_LIMIT][8] = {{0}}, cost[TSR_CLASS_LIMIT] = {0};
         for (int32_t y = b.row; y < b.end; y++) {
             const int16_t *tap[TSR_TAPS_LIMIT];
             tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
-            t->ops->costs(tap, taps, (const int16_t (*)[TSR_TAPS_LIMIT])t->model->weight, classes, b.column, b.columns, highest,
-                          tile->own.first + y * tile->own.pitch, cost);
+            t->ops->costs(tap, taps, pairs, classes, b.column, b.columns, highest,
+                          tile->own.first + y * tile->own.pitch, sums_of);
         }
+        for (int c = 0; c < classes; c++)
+            for (int i8 = 0; i8 < 8; i8++) cost[c] += sums_of[c][i8];
         int best = 0;
         for (int c = 1; c < classes; c++)
             if (cost[c] < cost[best]) best = c;
