@@ -45,7 +45,7 @@ TSR_HD int tsr_weights_parameter(const int16_t *of_feature, int n)
     return best;
 }
 
-TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, struct tsr_predictor_shape shape, const int16_t *weight)
+TSR_HD void tsr_put_predictor_weights(struct tsr_bit_writer *w, struct tsr_predictor_shape shape, const int16_t *weight)
 {
     const int n = tsr_features(shape);
     int16_t of_feature[TSR_FEATURES_LIMIT];
@@ -59,7 +59,7 @@ TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, struct tsr_predictor_shape
     }
 }
 
-TSR_HD bool tsr_get_weights(struct tsr_bit_reader *r, struct tsr_predictor_shape shape, int16_t *weight)
+TSR_HD bool tsr_get_predictor_weights(struct tsr_bit_reader *r, struct tsr_predictor_shape shape, int16_t *weight)
 {
     int16_t of_feature[TSR_FEATURES_LIMIT];
     const int k = (int)tsr_get_bits(r, 4);
@@ -79,7 +79,7 @@ TSR_HD void tsr_put_predictor_model(struct tsr_bit_writer *w, const struct tsr_p
     if (model->set == 0) return;
     tsr_put_bits(w, model->shape.references, 2);
     tsr_put_ue(w, model->classes - 1u);
-    for (int c = 0; c < model->classes; c++) tsr_put_weights(w, model->shape, model->weight[c]);
+    for (int c = 0; c < model->classes; c++) tsr_put_predictor_weights(w, model->shape, model->weight[c]);
     tsr_put_cell_tables(w, model->label_table_of, model->classes + 2);
     for (int t = 0; t < model->label_tables; t++) tsr_put_lengths(w, model->label_lengths[t], model->classes + 1);
 }
@@ -98,7 +98,7 @@ TSR_HD bool tsr_get_predictor_model(struct tsr_bit_reader *r, struct tsr_predict
         return false;
     model->classes = (uint8_t)(classes + 1);
     for (int c = 0; c < model->classes; c++)
-        if (!tsr_get_weights(r, model->shape, model->weight[c])) return false;
+        if (!tsr_get_predictor_weights(r, model->shape, model->weight[c])) return false;
     model->label_tables =
         (uint8_t)tsr_get_cell_tables(r, model->label_table_of, model->classes + 2, TSR_LABEL_TABLES_LIMIT);
     if (model->label_tables == 0) return false;

@@ -12,6 +12,7 @@
 #include "contexts.h"
 #include "huffman.h"
 #include "lanes.h"
+#include "rans.h"
 
 enum {
     TSR_RESIDUAL_SYMBOLS = TSR_TOKENS_16_BITS,
@@ -69,7 +70,9 @@ struct tsr_residual_model {
     uint16_t activity_cut[TSR_ACTIVITY_GROUPS - 1];
     uint16_t intensity_cut[TSR_INTENSITY_GROUPS - 1];
     uint8_t table_of[TSR_CELL_LIMIT]; /* by activity group * (intensity_cuts + 1) + intensity group */
-    uint8_t lengths[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* codeword lengths; all 0 where a table is absent */
+    uint8_t lengths[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* Huffman: codeword lengths; all 0 where a table is absent */
+    uint16_t weights[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* rANS: likewise (rans.h) */
+    uint8_t mantissa[TSR_MODEL_TABLES];                    /* rANS: of the tables' descriptions */
 };
 
 TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
@@ -155,45 +158,62 @@ TSR_HD int tsr_get_cell_tables(struct tsr_bit_reader *r, uint8_t *table_of, int 
     return r->overrun ? 0 : known;
 }
 
-TSR_HD bool tsr_table_is_used(const uint8_t *lengths)
+/* One table, of the coder's kind; a table that is absent has no description. */
+TSR_HD bool tsr_table_is_used(const struct tsr_residual_model *model, int table, bool rans)
 {
-    int longest = 0;
-    for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++) longest |= lengths[s];
-    return longest != 0;
+    int any = 0;
+    for (int s = 0; s < TSR_RUN_ALPHABET; s++) any |= rans ? model->weights[table][s] : model->lengths[table][s];
+    return any != 0;
 }
 
-TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_residual_model *model)
+TSR_HD void tsr_put_table(struct tsr_bit_writer *w, const struct tsr_residual_model *model, int table, bool rans)
+{
+    const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
+    if (rans)
+        tsr_put_weights(w, model->weights[table], symbols, model->mantissa[table]);
+    else
+        tsr_put_lengths(w, model->lengths[table], symbols);
+}
+
+TSR_HD bool tsr_get_table(struct tsr_bit_reader *r, struct tsr_residual_model *model, int table, bool rans)
+{
+    const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
+    return rans ? tsr_get_weights(r, model->weights[table], symbols) : tsr_get_lengths(r, model->lengths[table], symbols);
+}
+
+TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_residual_model *model, bool rans)
 {
     tsr_put_bits(w, model->lanes - 1u, 5);
-    tsr_put_bits(w, model->refill_bits, 6);
-    tsr_put_lengths(w, model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET);
-    tsr_put_bits(w, tsr_table_is_used(model->lengths[TSR_INTERRUPTION_TABLE]), 1);
-    if (tsr_table_is_used(model->lengths[TSR_INTERRUPTION_TABLE]))
-        tsr_put_lengths(w, model->lengths[TSR_INTERRUPTION_TABLE], TSR_RESIDUAL_SYMBOLS);
+    if (!rans) tsr_put_bits(w, model->refill_bits, 6);
+    tsr_put_table(w, model, TSR_RUN_TABLE, rans);
+    const bool has_interruptions = tsr_table_is_used(model, TSR_INTERRUPTION_TABLE, rans);
+    tsr_put_bits(w, has_interruptions, 1);
+    if (has_interruptions) tsr_put_table(w, model, TSR_INTERRUPTION_TABLE, rans);
     tsr_put_bits(w, model->tables > 0, 1);
     if (model->tables == 0) return;
     tsr_put_cuts(w, model->activity_cut, model->activity_cuts);
     tsr_put_cuts(w, model->intensity_cut, model->intensity_cuts);
     tsr_put_cell_tables(w, model->table_of, tsr_model_cells(model));
-    for (int t = 0; t < model->tables; t++)
-        tsr_put_lengths(w, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t], TSR_RESIDUAL_SYMBOLS);
+    for (int t = 0; t < model->tables; t++) tsr_put_table(w, model, TSR_FIRST_RESIDUAL_TABLE + t, rans);
 }
 
 /* False where the description is none. Afterwards the model is safe to decode with: whatever the payload holds, a
- * sample takes at most refill_bits bits. */
-TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual_model *model)
+ * sample of a Huffman plane takes at most refill_bits bits. */
+TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual_model *model, bool rans)
 {
     for (int t = 0; t < TSR_MODEL_TABLES; t++)
-        for (int s = 0; s < TSR_RUN_ALPHABET; s++) model->lengths[t][s] = 0;
+        for (int s = 0; s < TSR_RUN_ALPHABET; s++) {
+            model->lengths[t][s] = 0;
+            model->weights[t][s] = 0;
+        }
     model->tables = 0;
     model->activity_cuts = 0;
     model->intensity_cuts = 0;
     model->lanes = (uint8_t)(tsr_get_bits(r, 5) + 1u);
-    model->refill_bits = (uint8_t)tsr_get_bits(r, 6);
+    model->refill_bits = (uint8_t)(rans ? 0u : tsr_get_bits(r, 6));
     if (model->refill_bits > TSR_REFILL_LIMIT) return false;
-    if (!tsr_get_lengths(r, model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET)) return false;
-    if (tsr_get_bits(r, 1) && !tsr_get_lengths(r, model->lengths[TSR_INTERRUPTION_TABLE], TSR_RESIDUAL_SYMBOLS))
-        return false;
+    if (!tsr_get_table(r, model, TSR_RUN_TABLE, rans)) return false;
+    if (tsr_get_bits(r, 1) && !tsr_get_table(r, model, TSR_INTERRUPTION_TABLE, rans)) return false;
     if (tsr_get_bits(r, 1)) {
         if (!tsr_get_cuts(r, model->activity_cut, &model->activity_cuts, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_LEVELS))
             return false;
@@ -203,9 +223,9 @@ TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual
         model->tables = (uint8_t)tsr_get_cell_tables(r, model->table_of, tsr_model_cells(model), TSR_TABLE_LIMIT);
         if (model->tables == 0) return false;
         for (int t = 0; t < model->tables; t++)
-            if (!tsr_get_lengths(r, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t], TSR_RESIDUAL_SYMBOLS)) return false;
+            if (!tsr_get_table(r, model, TSR_FIRST_RESIDUAL_TABLE + t, rans)) return false;
     }
-    return !r->overrun && tsr_model_refill_bits(model) <= model->refill_bits;
+    return !r->overrun && (rans || tsr_model_refill_bits(model) <= model->refill_bits);
 }
 
 #endif

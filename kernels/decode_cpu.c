@@ -111,7 +111,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     uint16_t *samples = s->planes[number];
     if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
         return get_raw_tile(payload, size, plane->range, samples, tile);
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
+    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         return decode_predicted_tile(work, number, tile, payload, size, scratch);
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
@@ -178,7 +178,8 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
         if (plane->coder == TSR_CODER_CAVLC)
             any_cavlc = true;
         else if (plane->path == TSR_PATH_PREDICT)
-            tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual);
+            tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual,
+                                   plane->coder == TSR_CODER_RANS);
         else
             tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
     }

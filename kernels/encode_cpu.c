@@ -41,6 +41,7 @@ struct encode_space {
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
     tsr_code_table *codes;
+    tsr_rans_table *rans_codes;
     struct tsr_coefficient_codes *coefficient_codes;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
@@ -95,6 +96,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->merge = tsr_take(base, &used, sizeof *s->merge);
     s->huffman = tsr_take(base, &used, sizeof *s->huffman);
     s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
+    s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->coefficient_codes = tsr_take(base, &used, sizeof *s->coefficient_codes);
     return used;
 }
@@ -339,8 +341,13 @@ static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32
         labels = tsr_code_labels(&plane->predictor, s->labels + number * s->tile_blocks, tile, payload, capacity);
         if (labels == SIZE_MAX) return 0;
     }
-    const size_t words = tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes,
-                                       payload + labels, capacity - labels, s->scratch + part * s->scratch_bytes);
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    const size_t words =
+        plane->coder == TSR_CODER_RANS
+            ? tsr_rans_code_tile(s->symbols, tile, &plane->residual, (const tsr_rans_table *)s->rans_codes,
+                                 payload + labels, capacity - labels, scratch)
+            : tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes, payload + labels,
+                            capacity - labels, scratch);
     return words ? labels + words : 0;
 }
 
@@ -352,7 +359,7 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
     uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
     size_t size;
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
+    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         size = code_predicted_tile(work, part, number, payload, raw_bytes - 1);
     else if (plane->coder == TSR_CODER_HUFFMAN)
         size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, s->coefficient_codes,
@@ -392,6 +399,16 @@ static void train_residual_model(struct plane_work *work)
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
+    if (work->plane->coder == TSR_CODER_RANS) {
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+            model->mantissa[t] = (uint8_t)tsr_rans_weights(symbols->special[t], TSR_RUN_ALPHABET, model->weights[t]);
+        for (int t = 0; t < model->tables; t++)
+            model->mantissa[TSR_FIRST_RESIDUAL_TABLE + t] = (uint8_t)tsr_rans_weights(
+                symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->weights[TSR_FIRST_RESIDUAL_TABLE + t]);
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
+            tsr_rans_symbols(model->weights[t], TSR_RUN_ALPHABET, s->rans_codes[t]);
+        return;
+    }
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
         tsr_huffman_lengths(symbols->special[t], TSR_RUN_ALPHABET, model->lengths[t], s->huffman);
     for (int t = 0; t < model->tables; t++)
@@ -429,7 +446,7 @@ static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
     if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
+    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         train_residual_model(work);
     } else {
         work->blocks.kind = plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL

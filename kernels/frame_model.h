@@ -178,8 +178,8 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_bits(w, plane->lossy, 1);
         if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
     }
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
-        tsr_put_residual_model(w, &plane->residual);
+    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
+        tsr_put_residual_model(w, &plane->residual, plane->coder == TSR_CODER_RANS);
         return;
     }
     tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
@@ -218,8 +218,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     const uint32_t coder = tsr_get_bits(r, 2);
-    if (coder > TSR_CODER_CAVLC) return false;
-    plane->coder = coder == TSR_CODER_CAVLC ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if (coder > TSR_CODER_RANS || (coder == TSR_CODER_RANS && plane->path != TSR_PATH_PREDICT)) return false;
+    plane->coder = coder == 0 ? TSR_CODER_HUFFMAN : coder == 1 ? TSR_CODER_CAVLC : TSR_CODER_RANS;
     if (plane->path == TSR_PATH_PREDICT) {
         if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
         if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;
@@ -228,8 +228,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
         if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
         if (plane->qp_index > TSR_QP_INDEX_LIMIT) return false;
     }
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
-        return tsr_get_residual_model(r, &plane->residual);
+    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
+        return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;

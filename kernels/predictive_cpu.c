@@ -279,7 +279,7 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height)
     const int lanes = tsr_lanes_for_tile(tile_width, tile_height);
     return (tick_count(tile_width, tile_height, lanes) + most_words(tile_width, tile_height)) *
                sizeof(uint32_t) +
-           most_words(tile_width, tile_height) * sizeof(uint16_t);
+           most_words(tile_width, tile_height) * sizeof(uint16_t) + (size_t)tile_width * sizeof(uint16_t);
 }
 
 /* Codes one row from its first tick on. False if the tile takes more words than its limit. */
@@ -354,6 +354,82 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
     return 2 * (size_t)list.taken;
 }
 
+/* ---- Code with rANS ---------------------------------------------------------------------------------------- */
+
+/* Puts a row's symbols, last first; words are listed in the order in which they leave. False if they are too many. */
+static bool rans_code_row(struct tsr_symbol_planes planes, size_t at, int32_t width,
+                          const struct tsr_rans_symbol *const codes[TSR_CONTEXT_LIMIT], uint32_t tick, uint32_t *state,
+                          uint16_t *column, struct word_list *list)
+{
+    int32_t count = 0;
+    for (int32_t c = 0; c < width; c++) {
+        column[count++] = (uint16_t)c;
+        if (planes.symbol[at + (size_t)c] >= TSR_RUN_SYMBOL) c += planes.value[at + (size_t)c] - 1;
+    }
+    uint32_t x = *state, taken = list->taken;
+    while (count-- > 0) {
+        const size_t i = at + column[count];
+        const int symbol = planes.symbol[i], raw_bits = tsr_symbol_raw_bits(symbol);
+        if (taken > list->limit) return false;
+        list->tick[taken] = list->tick[taken + 1] = tick + column[count];
+        if (raw_bits) taken += tsr_rans_put_raw(&x, planes.value[i], raw_bits, &list->word[taken]);
+        taken += tsr_rans_put(&x, &codes[planes.context[i]][symbol], &list->word[taken]);
+    }
+    *state = x;
+    list->taken = taken;
+    return true;
+}
+
+/* The words from number first on, in the order in which a decoder takes them. */
+static void reverse_words(struct word_list *list, uint32_t first)
+{
+    for (uint32_t i = first, j = list->taken; i + 1 < j; i++) {
+        j--;
+        const uint16_t word = list->word[i];
+        const uint32_t tick = list->tick[i];
+        list->word[i] = list->word[j];
+        list->tick[i] = list->tick[j];
+        list->word[j] = word;
+        list->tick[j] = tick;
+    }
+}
+
+size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                          const tsr_rans_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity,
+                          void *scratch)
+{
+    const int lanes = tsr_min(model->lanes, tile.height);
+    const int32_t period = tsr_lane_period(tile.width, model->lanes);
+    const size_t ticks = tick_count(tile.width, tile.height, model->lanes), states = 4 * (size_t)lanes;
+    const struct tsr_rans_symbol *code_of[TSR_CONTEXT_LIMIT];
+    for (int i = 0; i < TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model); i++)
+        code_of[i] = codes[tsr_table_of_context(model, i)];
+    if (capacity < states) return 0;
+    uint32_t *place = scratch;
+    struct word_list list;
+    list.tick = place + ticks;
+    list.word = (uint16_t *)(list.tick + most_words(tile.width, tile.height));
+    uint16_t *column = list.word + most_words(tile.width, tile.height);
+    list.filled = list.taken = 0;
+    list.limit = (uint32_t)((capacity - states) / 2);
+    for (int l = 0; l < lanes; l++) {
+        const int32_t last = (tile.height - 1 - l) / model->lanes;
+        const uint32_t first = list.taken;
+        uint32_t state = TSR_RANS_LOW;
+        for (int32_t k = last; k >= 0; k--) {
+            const size_t at = tile.first + (size_t)(l + k * model->lanes) * tile.stride;
+            if (!rans_code_row(planes, at, tile.width, code_of, (uint32_t)(TSR_LANE_DELAY * l + period * k), &state,
+                               column, &list))
+                return 0;
+        }
+        reverse_words(&list, first);
+        for (int i = 0; i < 4; i++) payload[4 * l + i] = (uint8_t)(state >> 8 * i);
+    }
+    if (list.taken > list.limit) return 0;
+    place_words(&list, place, ticks, payload + states);
+    return states + 2 * (size_t)list.taken;
+}
+
 /* ---- Decode --------------------------------------------------------------------------------------------- */
 
 /* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16 on
@@ -370,10 +446,11 @@ static uint32_t entry_of(int symbol, int length)
 }
 
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
-                            const struct tsr_residual_model *model)
+                            const struct tsr_residual_model *model, bool rans)
 {
     struct tsr_context_map map;
     decoder->model = model;
+    decoder->rans = rans;
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
@@ -381,8 +458,18 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
         for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
             decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
     for (int i = 0; i < TSR_ACTIVITY_LIMIT; i++) decoder->activity_level[i] = (uint8_t)tsr_activity_level(i);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t entry = entry_of(symbol, 0);
+        decoder->values[symbol].first = (uint16_t)(entry >> ENTRY_VALUE);
+        decoder->values[symbol].raw_bits = (uint8_t)(entry >> ENTRY_RAW & 31u);
+    }
     /* Without residual tables the first of them is empty, and a payload that asks for it is corrupt. */
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
+        decoder->used[t] = tsr_table_is_used(model, t, rans);
+        if (rans) {
+            tsr_rans_decoder_init(&decoder->rans_codes[t], model->weights[t], TSR_RUN_ALPHABET);
+            continue;
+        }
         tsr_huffman_decoder_init(&decoder->codes[t], model->lengths[t], TSR_RUN_ALPHABET);
         for (int i = 0; i < 1 << TSR_DIRECT_BITS; i++) {
             const uint32_t entry = decoder->codes[t].direct[i];
@@ -410,7 +497,8 @@ struct class_weights {
 
 /* A lane and the row that it works on. Samples are less 2^15. */
 struct decoding_lane {
-    struct tsr_lane_reader reader;
+    struct tsr_lane_reader reader; /* Huffman */
+    uint32_t state;                /* rANS */
     int16_t *row;       /* at the column of the step's first sample */
     uint16_t *mag;      /* likewise */
     const struct class_weights *weights; /* NULL: the median edge predictor */
@@ -575,12 +663,20 @@ TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lan
     memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 
+/* The next word where the state wants one; behind the last, zeros: the caller compares the number of words taken. */
+TSR_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
+{
+    const uint32_t wants = tsr_rans_wants_word(state), word = tsr_lane_word(stream->words, stream->count, stream->next);
+    stream->next += wants;
+    return wants ? tsr_rans_with_word(state, word) : state;
+}
+
 /* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False on
  * a symbol that cannot stand here. */
 TSR_INLINE bool decode_sample(const struct decoding *t,
                                                                 const struct tsr_plane_decoder *d,
                                                                 struct decoding_lane *lane, struct word_stream *stream,
-                                                                int j, bool first)
+                                                                int j, bool first, bool rans)
 {
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
@@ -604,20 +700,33 @@ TSR_INLINE bool decode_sample(const struct decoding *t,
         first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
     const int level = d->activity_level[activity];
     const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
-    struct tsr_lane_reader reader = lane->reader;
     lane->after_run = false;
-    tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
-    const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
-    uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
-    if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
-        if (entry & ENTRY_NONE) return false;
-        const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
-        entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
+    uint32_t value;
+    bool run;
+    if (rans) {
+        uint32_t state = lane->state;
+        const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
+        state = refill_state(state, stream);
+        run = symbol >= TSR_RUN_SYMBOL;
+        value = d->values[symbol].first + tsr_rans_get_raw(&state, d->values[symbol].raw_bits);
+        lane->state = refill_state(state, stream);
+        if (!d->used[table]) return false;
+    } else {
+        struct tsr_lane_reader reader = lane->reader;
+        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+        const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
+        uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
+        if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
+            if (entry & ENTRY_NONE) return false;
+            const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
+            entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
+        }
+        tsr_lane_skip(&reader, (int)(entry & 15u));
+        value = (entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry >> ENTRY_RAW & 31u));
+        lane->reader = reader;
+        run = (entry & ENTRY_RUN) != 0;
     }
-    tsr_lane_skip(&reader, (int)(entry & 15u));
-    const uint32_t value = (entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry >> ENTRY_RAW & 31u));
-    lane->reader = reader;
-    if (entry & ENTRY_RUN) {
+    if (run) {
         if (table != TSR_RUN_TABLE) return false;
         lane->run = (int32_t)value - 1;
         lane->after_run = lane->run == 0;
@@ -634,7 +743,7 @@ TSR_INLINE bool decode_sample(const struct decoding *t,
 
 /* Four ticks of all lanes that are within their rows. */
 TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active,
-                                                              int count)
+                                                              int count, bool rans)
 {
     struct word_stream stream = t->stream;
     const struct tsr_plane_decoder *d = t->d;
@@ -643,8 +752,8 @@ TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *act
     for (int j = 0; j < TSR_LANE_STEP; j++)
         for (int i = 0; i < count; i++) {
             if (active[i]->column + j >= t->width) continue;
-            if (active[i]->y == 0 ? !decode_sample(t, d, active[i], &stream, j, true)
-                                  : !decode_sample(t, d, active[i], &stream, j, false))
+            if (active[i]->y == 0 ? !decode_sample(t, d, active[i], &stream, j, true, rans)
+                                  : !decode_sample(t, d, active[i], &stream, j, false, rans))
                 return false;
         }
     t->stream = stream;
@@ -653,14 +762,14 @@ TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *act
 
 static bool decode_step_plain(struct decoding *t, struct decoding_lane *const *active, int count)
 {
-    return decode_step(t, active, count);
+    return t->d->rans ? decode_step(t, active, count, true) : decode_step(t, active, count, false);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx2,bmi,bmi2"))) static bool decode_step_avx2(struct decoding *t,
                                                                       struct decoding_lane *const *active, int count)
 {
-    return decode_step(t, active, count);
+    return t->d->rans ? decode_step(t, active, count, true) : decode_step(t, active, count, false);
 }
 #endif
 
@@ -720,9 +829,18 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
         t->label = label;
         sort_taps(t);
     }
+    memset(lane, 0, sizeof lane);
+    if (decoder->rans) {
+        if (size < 4 * (size_t)lanes) return false;
+        for (int l = 0; l < lanes; l++)
+            for (int i = 3; i >= 0; i--) lane[l].state = lane[l].state << 8 | payload[4 * l + i];
+        for (int l = 0; l < lanes; l++)
+            if (tsr_rans_wants_word(lane[l].state)) return false;
+        payload += 4 * lanes;
+        size -= 4 * (size_t)lanes;
+    }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    memset(lane, 0, sizeof lane);
     for (int l = 0; l < lanes; l++) {
         lane[l].column = -TSR_LANE_DELAY * l;
         lane[l].y = l;
@@ -765,6 +883,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
         for (int32_t c = 0; c < tile.width; c++) samples[tile.first + (size_t)y * tile.stride + (size_t)c] ^= BIAS;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)
-        if (lane[l].reader.bits != 0 || lane[l].reader.count > 47) return false;
+        if (decoder->rans ? lane[l].state != TSR_RANS_LOW : lane[l].reader.bits != 0 || lane[l].reader.count > 47)
+            return false;
     return true;
 }

@@ -95,7 +95,19 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
                      const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
 
+/* What a symbol stands for: a folded residual or a run's length, first + the raw bits. */
+struct tsr_symbol_values {
+    uint16_t first;
+    uint8_t raw_bits;
+};
+
 enum { TSR_ACTIVITY_LIMIT = 8 * TSR_MAGNITUDE_LIMIT + 1 };
+
+/* The same with rANS: the lanes' first states, 4 bytes each, then words. */
+typedef struct tsr_rans_symbol tsr_rans_table[TSR_RUN_ALPHABET];
+size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                          const tsr_rans_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity,
+                          void *scratch);
 
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
@@ -106,10 +118,14 @@ struct tsr_plane_decoder {
     uint8_t activity_level[TSR_ACTIVITY_LIMIT];
     uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* of codewords up to TSR_DIRECT_BITS */
     struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
+    struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];
+    struct tsr_symbol_values values[TSR_RUN_ALPHABET];
+    bool used[TSR_MODEL_TABLES];
+    bool rans;
     struct tsr_huffman_decoder labels[TSR_LABEL_TABLES_LIMIT];
 };
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
-                            const struct tsr_residual_model *model);
+                            const struct tsr_residual_model *model, bool rans);
 
 /* False where the payload is not that of a tile. earlier: the tile in the planes that predictors refer to, nearest first.
  * samples beyond the tile are not touched. */
