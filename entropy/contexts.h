@@ -12,9 +12,9 @@
 enum {
     TSR_MAGNITUDE_LIMIT = 4095,  /* residual magnitudes saturate here: eight of them fit 16 bits */
     TSR_ACTIVITY_LEVELS = 60,    /* tokens of 0 .. 8 x 4095 */
-    TSR_ACTIVITY_GROUPS = 16,    /* most groups, each of equally many samples */
+    TSR_ACTIVITY_GROUPS = 10,    /* most groups, each of equally many samples */
     TSR_INTENSITY_LEVELS = 4096, /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
-    TSR_INTENSITY_GROUPS = 12,   /* 8 cost 0.2 %, 16 gained 0.1 % */
+    TSR_INTENSITY_GROUPS = 25,   /* 8 cost 0.2 %, 16 gained 0.1 % */
     TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,
     TSR_TABLE_LIMIT = 24, /* code tables of a plane; 12 cost 0.2 %, 32 gained 0.02 % */
     TSR_MERGE_WINDOW = 8  /* cells merge with one of the next 8; no limit gained 0.01 % */

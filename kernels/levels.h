@@ -18,7 +18,7 @@ static inline struct tsr_level_plan tsr_level_plan(int level)
 {
     static const struct tsr_level_plan plans[10] = {
         {0},                 {0, 0, 0, 0},        {0, 0, 0, 0},        {1, 4, 2, 1 << 14},   {1, 8, 2, 1 << 15},
-        {2, 12, 3, 1 << 16}, {2, 16, 4, 1 << 17}, {2, 20, 5, 1 << 18}, {3, 24, 5, 1 << 19}, {3, 24, 6, UINT32_MAX},
+        {2, 12, 3, 1 << 16}, {2, 16, 4, 1 << 17}, {2, 20, 5, 1 << 18}, {3, 24, 4, 1 << 17}, {3, 24, 5, 1 << 19},
     };
     return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
 }

@@ -11,7 +11,7 @@ struct tsr_training_plan tsr_training_plan(struct tsr_level_plan level, uint64_t
 {
     const uint64_t blocks = samples / (SIDE * SIDE);
     struct tsr_training_plan plan = {level.neighbours_set, level.classes, level.rounds, 1};
-    if (blocks / 4 < plan.classes) plan.classes = (uint8_t)(blocks / 4);
+    if (blocks / 8 < plan.classes) plan.classes = (uint8_t)(blocks / 8);
     if (plan.classes == 0) plan.classes = 1;
     plan.block_stride = (uint32_t)((samples + level.training_samples - 1) / level.training_samples);
     return plan;
