@@ -12,7 +12,8 @@ enum {
     /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
     SMALL_PLANE_SAMPLES = 40000,
     SMALL_ACTIVITY_GROUPS = 8,
-    SMALL_INTENSITY_GROUPS = 3
+    SMALL_INTENSITY_GROUPS = 3,
+    SAMPLED_PLANE_SAMPLES = 1 << 16 /* level 1 counts all of smaller planes */
 };
 
 union part_counts {
@@ -21,6 +22,7 @@ union part_counts {
     struct tsr_block_counts blocks;
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
     struct tsr_training_sums sums;
+    struct tsr_sampled_counts sampled;
 };
 
 /* The work space of a frame. */
@@ -42,6 +44,8 @@ struct encode_space {
     struct tsr_huffman_work *huffman;
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
+    struct tsr_value_codes *value_codes;
+    struct tsr_symbol_counts *sampled_symbols;
     struct tsr_coefficient_codes *coefficient_codes;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
@@ -64,6 +68,8 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
     if (tsr_code_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
         s->scratch_bytes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height);
+    if (tsr_once_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
+        s->scratch_bytes = tsr_once_scratch_bytes(cut->tile_width, cut->tile_height);
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
     s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
@@ -97,6 +103,8 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->huffman = tsr_take(base, &used, sizeof *s->huffman);
     s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
+    s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
+    s->sampled_symbols = tsr_take(base, &used, sizeof *s->sampled_symbols);
     s->coefficient_codes = tsr_take(base, &used, sizeof *s->coefficient_codes);
     return used;
 }
@@ -128,6 +136,7 @@ struct plane_work {
     int level;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
+    bool once; /* level 1 */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_context_map map;
@@ -343,7 +352,9 @@ static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32
     }
     void *scratch = s->scratch + part * s->scratch_bytes;
     const size_t words =
-        plane->coder == TSR_CODER_RANS
+        work->once ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
+                                        (const tsr_code_table *)s->codes, payload, capacity, scratch)
+        : plane->coder == TSR_CODER_RANS
             ? tsr_rans_code_tile(s->symbols, tile, &plane->residual, (const tsr_rans_table *)s->rans_codes,
                                  payload + labels, capacity - labels, scratch)
             : tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes, payload + labels,
@@ -372,6 +383,57 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     s->tiles[number].segment[1 + work->number].size = size;
 }
 
+/* Merged tables and their codes, from the counts of all cells. */
+static void train_tables(struct plane_work *work, struct tsr_symbol_counts *symbols)
+{
+    struct encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
+                                                model->table_of, s->merge);
+    if (work->plane->coder == TSR_CODER_RANS) {
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+            model->mantissa[t] = (uint8_t)tsr_rans_weights(symbols->special[t], TSR_RUN_ALPHABET, model->weights[t]);
+        for (int t = 0; t < model->tables; t++)
+            model->mantissa[TSR_FIRST_RESIDUAL_TABLE + t] = (uint8_t)tsr_rans_weights(
+                symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->weights[TSR_FIRST_RESIDUAL_TABLE + t]);
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
+            tsr_rans_symbols(model->weights[t], TSR_RUN_ALPHABET, s->rans_codes[t]);
+        return;
+    }
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+        tsr_huffman_lengths(symbols->special[t], TSR_RUN_ALPHABET, model->lengths[t], s->huffman);
+    for (int t = 0; t < model->tables; t++)
+        tsr_huffman_lengths(symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t],
+                            s->huffman);
+    model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
+    tsr_build_codes(s->codes, model);
+}
+
+static void sample_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    const bool all = (uint64_t)work->image->columns * work->image->rows < SAMPLED_PLANE_SAMPLES;
+    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range, all,
+                    &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
+}
+
+/* Level 1: tables from a part of the rows. */
+static void train_sampled_model(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_residual_model *model = &work->plane->residual;
+    memset(&work->plane->predictor, 0, sizeof work->plane->predictor);
+    memset(model, 0, sizeof *model);
+    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
+    clear_counts(work);
+    run_pass(work, sample_pass);
+    add_counts(work, sizeof(struct tsr_sampled_counts) / sizeof(uint32_t));
+    tsr_take_sampled_counts(model, &s->counts[0].sampled, work->plane->range, work->frame->tile_width,
+                            s->sampled_symbols);
+    train_tables(work, s->sampled_symbols);
+    tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
+}
+
 /* Path P with Huffman: symbols, contexts, tables. */
 static void train_residual_model(struct plane_work *work)
 {
@@ -396,26 +458,7 @@ static void train_residual_model(struct plane_work *work)
     clear_counts(work);
     run_pass(work, count_pass);
     add_counts(work, sizeof(struct tsr_symbol_counts) / sizeof(uint32_t));
-    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
-                                                model->table_of, s->merge);
-    if (work->plane->coder == TSR_CODER_RANS) {
-        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
-            model->mantissa[t] = (uint8_t)tsr_rans_weights(symbols->special[t], TSR_RUN_ALPHABET, model->weights[t]);
-        for (int t = 0; t < model->tables; t++)
-            model->mantissa[TSR_FIRST_RESIDUAL_TABLE + t] = (uint8_t)tsr_rans_weights(
-                symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->weights[TSR_FIRST_RESIDUAL_TABLE + t]);
-        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
-            tsr_rans_symbols(model->weights[t], TSR_RUN_ALPHABET, s->rans_codes[t]);
-        return;
-    }
-    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
-        tsr_huffman_lengths(symbols->special[t], TSR_RUN_ALPHABET, model->lengths[t], s->huffman);
-    for (int t = 0; t < model->tables; t++)
-        tsr_huffman_lengths(symbols->cell[t], TSR_RESIDUAL_SYMBOLS, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t],
-                            s->huffman);
-    model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
-    tsr_build_codes(s->codes, model);
+    train_tables(work, &s->counts[0].symbols);
 }
 
 /* Run-level Huffman: tables. */
@@ -445,6 +488,12 @@ static void train_coefficient_model(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
+    work->once = plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
+    if (work->once) {
+        train_sampled_model(work);
+        run_pass(work, code_pass);
+        return;
+    }
     if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         train_residual_model(work);

@@ -7,6 +7,7 @@
 #include "../transform/predictor.h"
 
 struct tsr_level_plan {
+    bool once;                  /* path P: tables from a part of the rows, then one pass */
     uint8_t neighbours_set;     /* path P: linear predictors of this set; 0: the median edge predictor */
     uint8_t classes;            /* of linear predictors, at most */
     uint8_t rounds;             /* of training */
@@ -17,8 +18,16 @@ struct tsr_level_plan {
 static inline struct tsr_level_plan tsr_level_plan(int level)
 {
     static const struct tsr_level_plan plans[10] = {
-        {0},                 {0, 0, 0, 0},        {0, 0, 0, 0},        {1, 4, 2, 1 << 14},   {1, 8, 2, 1 << 15},
-        {2, 12, 3, 1 << 16}, {2, 16, 4, 1 << 17}, {2, 20, 5, 1 << 18}, {3, 24, 4, 1 << 17}, {3, 24, 5, 1 << 19},
+        {0},
+        {true, 0, 0, 0, 0},
+        {false, 0, 0, 0, 0},
+        {false, 1, 4, 2, 1 << 14},
+        {false, 1, 8, 2, 1 << 15},
+        {false, 2, 12, 3, 1 << 16},
+        {false, 2, 16, 4, 1 << 17},
+        {false, 2, 20, 5, 1 << 18},
+        {false, 3, 24, 4, 1 << 17},
+        {false, 3, 24, 5, 1 << 19},
     };
     return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
 }

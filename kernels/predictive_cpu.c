@@ -12,79 +12,13 @@
 /* Into both of its callers, which are compiled for different machines. */
 #define TSR_INLINE static inline __attribute__((always_inline))
 
-/* Guard columns on both sides of a row buffer: 2 are used on the left and 1 on the right (FORMAT.md 7.1). */
-enum { GUARD = 8 };
-
-static size_t pitch_of(int32_t width)
-{
-    return (size_t)width + 2 * GUARD + TSR_PREDICTOR_BLOCK; /* whole blocks are predicted */
-}
+enum { BIAS = 1 << 15 };
 
 /* ---- Predict -------------------------------------------------------------------------------------------- */
 
-enum { PREDICT_ROWS = 10 };
-
 size_t tsr_predict_scratch_bytes(int32_t tile_width)
 {
-    return PREDICT_ROWS * pitch_of(tile_width) * sizeof(int16_t);
-}
-
-/* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
- * and signed comparisons order them. Every sample is known, so the columns are independent. */
-enum { BIAS = 1 << 15 };
-
-/* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
-static void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
-                        int16_t *restrict prediction)
-{
-    for (int32_t c = 0; c < width; c++) {
-        const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
-        const int16_t low = w < n ? w : n, high = w < n ? n : w;
-        const int16_t gradient = (int16_t)((uint16_t)w + (uint16_t)n - (uint16_t)nw);
-        prediction[c] = nw >= high ? low : nw <= low ? high : gradient;
-    }
-}
-
-/* tsr_residual. Ranges up to 2^15 need no more than 16 bits, and a range of 2^16 is that of 16-bit arithmetic itself.
- */
-static void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width, int32_t range,
-                         int16_t *restrict residual)
-{
-    if (range > BIAS && range < 2 * BIAS) {
-        for (int32_t c = 0; c < width; c++) residual[c] = (int16_t)tsr_residual(row[c], prediction[c], range);
-        return;
-    }
-    const int16_t lowest = (int16_t) - (range / 2), highest = (int16_t)((range - 1) / 2);
-    const uint16_t modulus = (uint16_t)range;
-    for (int32_t c = 0; c < width; c++) {
-        const int16_t r = (int16_t)((uint16_t)row[c] - (uint16_t)prediction[c]);
-        const uint16_t up = r < lowest ? modulus : 0, down = r > highest ? modulus : 0;
-        residual[c] = (int16_t)((uint16_t)r + up - down);
-    }
-}
-
-/* tsr_context_magnitude, tsr_fold and the intensity level. */
-static void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width, int shift,
-                         int16_t *restrict magnitude, uint16_t *restrict folded, uint16_t *restrict intensity)
-{
-    for (int32_t c = 0; c < width; c++) {
-        const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
-        const int16_t capped = r < -most ? (int16_t)-most : r > most ? most : r;
-        magnitude[c] = capped < 0 ? (int16_t)-capped : capped;
-        folded[c] = (uint16_t)(((uint32_t)(uint16_t)r << 1) ^ (r < 0 ? 0xffffu : 0u));
-        intensity[c] = (uint16_t)((uint16_t)(prediction[c] ^ BIAS) >> shift);
-    }
-}
-
-static void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
-                         int32_t width, bool first, int16_t *restrict activity)
-{
-    static_assert(8 * TSR_MAGNITUDE_LIMIT <= INT16_MAX, "an activity has 16 bits");
-    if (first)
-        for (int32_t c = 0; c < width; c++) activity[c] = (int16_t)tsr_activity_first_row(row[c - 1], row[c - 2]);
-    else
-        for (int32_t c = 0; c < width; c++)
-            activity[c] = (int16_t)tsr_activity(row[c - 1], up[c], up[c - 1], up[c + 1], row[c - 2], up2[c]);
+    return tsr_residual_rows_bytes(tile_width);
 }
 
 /* Runs, tokens and levels of one row: the sequential part. */
@@ -117,50 +51,17 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
     }
 }
 
-/* Predictions of the row's blocks that name a linear predictor. */
-static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32_t width, uint32_t range,
-                           int16_t *prediction)
-{
-    const int16_t *tap[TSR_TAPS_LIMIT];
-    const struct tsr_predictor_shape shape = p->model->shape;
-    const uint8_t *label = p->label + (ptrdiff_t)(y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(width);
-    tsr_tap_row(shape, &p->tile.own, p->tile.earlier, y, tap);
-    for (int32_t c = 0; c < width; c += TSR_PREDICTOR_BLOCK, label++)
-        if (*label < p->model->classes)
-            p->ops->predict(tap, tsr_taps(shape), p->model->weight[*label], c, (int16_t)((int32_t)range - 1 - BIAS),
-                            prediction + c);
-}
-
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch)
 {
-    const int32_t w = tile.width;
-    const size_t pitch = pitch_of(w);
-    const int shift = tsr_intensity_shift(range);
-    int16_t *rows[PREDICT_ROWS];
-    memset(scratch, 0, tsr_predict_scratch_bytes(w));
-    for (size_t i = 0; i < PREDICT_ROWS; i++) rows[i] = (int16_t *)scratch + GUARD + i * pitch;
-    int16_t *const *sample = rows, *const *magnitude = rows + 2;
-    int16_t *prediction = rows[5], *residual = rows[6], *activity = rows[7];
-    uint16_t *folded = (uint16_t *)rows[8];
-    for (int32_t c = -GUARD; c < w + GUARD; c++) sample[1][c] = -BIAS; /* above the first row */
-
+    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
     for (int32_t y = 0; y < tile.height; y++) {
         const size_t at = tile.first + (size_t)y * tile.stride;
-        int16_t *row = sample[y & 1], *up = sample[~y & 1];
-        int16_t *mag = magnitude[y % 3], *mag_up = magnitude[(y + 2) % 3];
-        const int16_t *mag_up2 = y > 1 ? magnitude[(y + 1) % 3] : mag_up; /* in row 1, N stands for NN */
-        for (int32_t c = 0; c < w; c++) row[c] = (int16_t)(samples[at + (size_t)c] ^ BIAS);
-        row[-1] = up[0];
-        predict_row(row, up, w, prediction);
-        if (predictors && y > 0) predict_blocks(predictors, y, w, range, prediction);
-        residual_row(row, prediction, w, (int32_t)range, residual);
-        describe_row(residual, prediction, w, shift, mag, folded, out.intensity + at);
-        mag[-1] = mag[-2] = mag_up[0];
-        mag[w] = mag[w - 1];
-        activity_row(mag, mag_up, mag_up2, w, y == 0, activity);
-        symbol_row(folded, activity, out.intensity + at, w, out.value + at, out.symbol + at, out.context + at, counts);
+        tsr_next_row(&rows);
+        memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
+        symbol_row(rows.folded, rows.activity, rows.intensity, tile.width, out.value + at, out.symbol + at,
+                   out.context + at, counts);
     }
 }
 
@@ -259,7 +160,7 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 struct word_list {
     uint16_t *word;
     uint32_t *tick;
-    uint32_t filled, taken, limit;
+    uint32_t filled, taken, limit, room; /* room: for words beyond the limit */
 };
 
 /* Ticks of a tile. */
@@ -280,6 +181,12 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height)
     return (tick_count(tile_width, tile_height, lanes) + most_words(tile_width, tile_height)) *
                sizeof(uint32_t) +
            most_words(tile_width, tile_height) * sizeof(uint16_t) + (size_t)tile_width * sizeof(uint16_t);
+}
+
+size_t tsr_once_scratch_bytes(int32_t tile_width, int32_t tile_height)
+{
+    const size_t rows = tsr_residual_rows_bytes(tile_width), lists = tsr_code_scratch_bytes(tile_width, tile_height);
+    return ((size_t)tile_width * (size_t)tile_height + 1) * 2 * sizeof(uint16_t) + (rows > lists ? rows : lists);
 }
 
 /* Codes one row from its first tick on. False if the tile takes more words than its limit. */
@@ -347,6 +254,172 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
             const size_t at = tile.first + (size_t)y * tile.stride;
             if (!code_row(planes, at, tile.width, model->refill_bits, code_of, tick, &lane, &list)) return 0;
         }
+        while (list.filled < list.taken) list.word[list.filled++] = tsr_lane_last_word(&lane);
+    }
+    if (list.taken > list.limit) return 0;
+    place_words(&list, place, ticks, payload);
+    return 2 * (size_t)list.taken;
+}
+
+/* ---- Code without counting all ------------------------------------------------------------------------------ */
+
+enum { SAMPLED_ROWS = 4, SAMPLED_PERIOD = 16 };
+
+void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
+                     struct tsr_sampled_counts *counts, void *scratch)
+{
+    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, NULL, scratch);
+    for (int32_t y = 0; y < tile.height; y++) {
+        const int32_t phase = y % SAMPLED_PERIOD;
+        if (!all && phase == SAMPLED_ROWS) {
+            y += SAMPLED_PERIOD - SAMPLED_ROWS - 2; /* two rows before those that count */
+            if (y >= tile.height) return;
+            tsr_skip_to_row(&rows, y);
+        }
+        tsr_next_row(&rows);
+        if (!all && y % SAMPLED_PERIOD >= SAMPLED_ROWS) continue;
+        bool after_run = false;
+        for (int32_t c = 0; c < tile.width; c++) {
+            const uint32_t folded = rows.folded[c];
+            if (rows.activity[c] != 0) {
+                counts->level[tsr_activity_level(rows.activity[c])][tsr_token_symbol(folded)]++;
+                after_run = false;
+            } else if (after_run || folded != 0) {
+                counts->special[after_run ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE][tsr_token_symbol(folded)]++;
+                after_run = false;
+            } else {
+                int32_t end = c + 1;
+                while (end < tile.width && rows.folded[end] == 0) end++;
+                counts->special[TSR_RUN_TABLE][tsr_run_token((uint32_t)(end - c)).symbol]++;
+                c = end - 1;
+                after_run = true;
+            }
+        }
+    }
+}
+
+void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, uint32_t range,
+                             int32_t width, struct tsr_symbol_counts *symbols)
+{
+    uint32_t of_level[TSR_ACTIVITY_LEVELS] = {0};
+    uint8_t group[TSR_ACTIVITY_LEVELS];
+    for (int l = 1; l < TSR_ACTIVITY_LEVELS; l++)
+        for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++) of_level[l] += counts->level[l][s];
+    of_level[1]++; /* one at least */
+    model->activity_cuts =
+        (uint8_t)tsr_cut_quantiles(of_level, TSR_ACTIVITY_LEVELS, TSR_ACTIVITY_GROUPS, model->activity_cut);
+    model->intensity_cuts = 0;
+    tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, group);
+    memset(symbols, 0, sizeof *symbols);
+    memcpy(symbols->special, counts->special, sizeof counts->special);
+    for (int l = 1; l < TSR_ACTIVITY_LEVELS; l++)
+        for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++) symbols->cell[group[l]][s] += counts->level[l][s];
+    /* What was not seen may come. */
+    const int tokens = tsr_token_symbol(range - 1) + 1, runs = tsr_run_token((uint32_t)width).symbol + 1;
+    for (int s = 0; s < tokens; s++) {
+        symbols->special[TSR_RUN_TABLE][s]++;
+        symbols->special[TSR_INTERRUPTION_TABLE][s]++;
+        for (int g = 0; g <= model->activity_cuts; g++) symbols->cell[g][s]++;
+    }
+    for (int s = TSR_RUN_SYMBOL; s < runs; s++) symbols->special[TSR_RUN_TABLE][s]++;
+}
+
+void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
+                           const struct tsr_residual_model *model)
+{
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
+        for (uint32_t v = 0; v < TSR_CODED_VALUES; v++) {
+            const struct tsr_token token = tsr_token(v);
+            const struct tsr_symbol_code code = of_symbol[t][token.symbol];
+            codes->code[t][v] = (((uint32_t)code.bits << code.raw_bits) | token.raw) << 5 |
+                                (uint32_t)(code.length + code.raw_bits);
+        }
+    uint8_t table[TSR_ACTIVITY_LEVELS], group[TSR_ACTIVITY_LEVELS];
+    tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, group);
+    for (int l = 0; l < TSR_ACTIVITY_LEVELS; l++)
+        table[l] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + group[l]);
+    for (int a = 0; a < TSR_ACTIVITY_LIMIT; a++) codes->table[a] = table[tsr_activity_level(a)];
+}
+
+/* Codes a row from its residuals and activities; otherwise as code_row. */
+static bool code_residuals(const uint16_t *restrict folded, const int16_t *restrict activity, int32_t width,
+                           int refill_bits, const struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
+                           uint32_t tick, struct tsr_lane_writer *writer, struct word_list *list)
+{
+    struct tsr_lane_writer lane = *writer;
+    uint32_t taken = list->taken, filled = list->filled;
+    bool after_run = false;
+    if (taken + (uint32_t)width * (uint32_t)refill_bits / TSR_LANE_WORD_BITS + 2 > list->limit + list->room) return false;
+    for (int32_t c = 0; c < width; c++) {
+        uint32_t value = folded[c], bits;
+        int length, table = codes->table[activity[c]];
+        int32_t next = c;
+        if (activity[c] == 0) {
+            table = after_run ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE;
+            if (!after_run && value == 0) {
+                while (next + 1 < width && folded[next + 1] == 0) next++;
+                const struct tsr_token run = tsr_run_token((uint32_t)(next - c + 1));
+                const struct tsr_symbol_code code = of_symbol[TSR_RUN_TABLE][run.symbol];
+                bits = (uint32_t)code.bits << code.raw_bits | run.raw;
+                length = code.length + code.raw_bits;
+                after_run = true;
+                goto put;
+            }
+        }
+        after_run = false;
+        if (value < TSR_CODED_VALUES) {
+            const uint32_t code = codes->code[table][value];
+            bits = code >> 5;
+            length = (int)(code & 31u);
+        } else {
+            const struct tsr_token token = tsr_token(value);
+            const struct tsr_symbol_code code = of_symbol[table][token.symbol];
+            bits = (uint32_t)code.bits << code.raw_bits | token.raw;
+            length = code.length + code.raw_bits;
+        }
+    put:
+        list->tick[taken] = list->tick[taken + 1] = tick + (uint32_t)c;
+        taken += (uint32_t)tsr_lane_request(&lane, refill_bits);
+        tsr_lane_put(&lane, bits, length);
+        filled += (uint32_t)tsr_lane_get_words(&lane, list->word + filled);
+        c = next;
+    }
+    *writer = lane;
+    list->taken = taken;
+    list->filled = filled;
+    return true;
+}
+
+size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                          const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                          const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch)
+{
+    const int lanes = model->lanes;
+    const int32_t period = tsr_lane_period(tile.width, lanes), w = tile.width;
+    const size_t ticks = tick_count(w, tile.height, lanes), count = (size_t)w * (size_t)tile.height;
+    uint16_t *folded = scratch;
+    int16_t *activity = (int16_t *)(folded + count);
+    uint32_t *place = (uint32_t *)(void *)(activity + (count + 1) / 2 * 2);
+    struct word_list list;
+    list.tick = place + ticks;
+    list.word = (uint16_t *)(list.tick + most_words(w, tile.height));
+    list.filled = list.taken = 0;
+    list.limit = (uint32_t)(capacity / 2);
+    list.room = (uint32_t)(most_words(w, tile.height) - 2) - list.limit;
+    /* The rows' own scratch is where the words will be. */
+    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, NULL, place);
+    for (int32_t y = 0; y < tile.height; y++) {
+        tsr_next_row(&rows);
+        memcpy(folded + (size_t)y * (size_t)w, rows.folded, (size_t)w * sizeof *folded);
+        memcpy(activity + (size_t)y * (size_t)w, rows.activity, (size_t)w * sizeof *activity);
+    }
+    for (int l = 0; l < lanes; l++) {
+        struct tsr_lane_writer lane = {0, 0, 0};
+        uint32_t tick = (uint32_t)(TSR_LANE_DELAY * l);
+        for (int32_t y = l; y < tile.height; y += lanes, tick += (uint32_t)period)
+            if (!code_residuals(folded + (size_t)y * (size_t)w, activity + (size_t)y * (size_t)w, w, model->refill_bits,
+                                codes, of_symbol, tick, &lane, &list))
+                return 0;
         while (list.filled < list.taken) list.word[list.filled++] = tsr_lane_last_word(&lane);
     }
     if (list.taken > list.limit) return 0;

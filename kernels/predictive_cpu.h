@@ -6,8 +6,7 @@
 #ifndef TSR_KERNELS_PREDICTIVE_CPU_H
 #define TSR_KERNELS_PREDICTIVE_CPU_H
 
-#include "train_cpu.h"
-#include "frame_model.h"
+#include "residual_rows_cpu.h"
 
 /* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
 struct tsr_symbol_planes {
@@ -46,14 +45,6 @@ struct tsr_symbol_counts {
 size_t tsr_predict_scratch_bytes(int32_t tile_width);
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
-
-/* The linear predictors of a tile. */
-struct tsr_tile_predictors {
-    const struct tsr_predictor_model *model;
-    const struct tsr_linear_ops *ops;
-    const uint8_t *label; /* of its blocks, row by row */
-    struct tsr_training_tile tile;
-};
 
 /* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is added
  * to. */
@@ -101,7 +92,33 @@ struct tsr_symbol_values {
     uint8_t raw_bits;
 };
 
-enum { TSR_ACTIVITY_LIMIT = 8 * TSR_MAGNITUDE_LIMIT + 1 };
+
+/* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by activity
+ * alone, the median edge predictor, Huffman. */
+struct tsr_sampled_counts {
+    uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];
+    uint32_t level[TSR_ACTIVITY_LEVELS][TSR_RESIDUAL_SYMBOLS];
+};
+void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
+                     struct tsr_sampled_counts *counts, void *scratch);
+
+/* Sets the model's cuts, and the counts of its cells: at least 1 for every symbol that tiles of this width can have. */
+void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, uint32_t range,
+                             int32_t width, struct tsr_symbol_counts *symbols);
+
+/* Codewords and raw bits of small residuals together, bits << 5 | length; tables by activity. */
+enum { TSR_CODED_VALUES = 256, TSR_ACTIVITY_LIMIT = 8 * TSR_MAGNITUDE_LIMIT + 1 };
+struct tsr_value_codes {
+    uint32_t code[TSR_MODEL_TABLES][TSR_CODED_VALUES];
+    uint8_t table[TSR_ACTIVITY_LIMIT];
+};
+void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
+                           const struct tsr_residual_model *model);
+
+size_t tsr_once_scratch_bytes(int32_t tile_width, int32_t tile_height);
+size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                          const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                          const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch);
 
 /* The same with rANS: the lanes' first states, 4 bytes each, then words. */
 typedef struct tsr_rans_symbol tsr_rans_table[TSR_RUN_ALPHABET];
