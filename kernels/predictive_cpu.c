@@ -14,6 +14,20 @@
 
 enum { BIAS = 1 << 15 };
 
+static void spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS])
+{
+    static_assert(8 * TSR_MAGNITUDE_LIMIT >> 6 < 512, "the largest activity has an entry");
+    for (int i = 0; i < 512; i++) {
+        levels->low[i] = of_level[tsr_activity_level(i)];
+        levels->high[i] = of_level[tsr_min(tsr_activity_level(i << 6), TSR_ACTIVITY_LEVELS - 1)];
+    }
+}
+
+TSR_INLINE int of_activity(const struct tsr_activity_levels *levels, int32_t activity)
+{
+    return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
+}
+
 /* ---- Predict -------------------------------------------------------------------------------------------- */
 
 size_t tsr_predict_scratch_bytes(int32_t tile_width)
@@ -338,7 +352,7 @@ void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *
     tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, group);
     for (int l = 0; l < TSR_ACTIVITY_LEVELS; l++)
         table[l] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + group[l]);
-    for (int a = 0; a < TSR_ACTIVITY_LIMIT; a++) codes->table[a] = table[tsr_activity_level(a)];
+    spread_levels(&codes->tables, table);
 }
 
 /* Codes a row from its residuals and activities; otherwise as code_row. */
@@ -352,7 +366,7 @@ static bool code_residuals(const uint16_t *restrict folded, const int16_t *restr
     if (taken + (uint32_t)width * (uint32_t)refill_bits / TSR_LANE_WORD_BITS + 2 > list->limit + list->room) return false;
     for (int32_t c = 0; c < width; c++) {
         uint32_t value = folded[c], bits;
-        int length, table = codes->table[activity[c]];
+        int length, table = of_activity(&codes->tables, activity[c]);
         int32_t next = c;
         if (activity[c] == 0) {
             table = after_run ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE;
@@ -530,7 +544,9 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
         for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
             decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
-    for (int i = 0; i < TSR_ACTIVITY_LIMIT; i++) decoder->activity_level[i] = (uint8_t)tsr_activity_level(i);
+    uint8_t identity[TSR_ACTIVITY_LEVELS];
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
+    spread_levels(&decoder->levels, identity);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
         const uint32_t entry = entry_of(symbol, 0);
         decoder->values[symbol].first = (uint16_t)(entry >> ENTRY_VALUE);
@@ -771,7 +787,7 @@ TSR_INLINE bool decode_sample(const struct decoding *t,
     }
     const int32_t activity =
         first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
-    const int level = d->activity_level[activity];
+    const int level = of_activity(&d->levels, activity);
     const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
     lane->after_run = false;
     uint32_t value;

@@ -93,6 +93,12 @@ struct tsr_symbol_values {
 };
 
 
+/* Something for each activity level, by activity: levels are cut at multiples of 64 from 512 on. */
+struct tsr_activity_levels {
+    uint8_t low[512];
+    uint8_t high[512]; /* by activity >> 6 */
+};
+
 /* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by activity
  * alone, the median edge predictor, Huffman. */
 struct tsr_sampled_counts {
@@ -107,10 +113,10 @@ void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_
                              int32_t width, struct tsr_symbol_counts *symbols);
 
 /* Codewords and raw bits of small residuals together, bits << 5 | length; tables by activity. */
-enum { TSR_CODED_VALUES = 256, TSR_ACTIVITY_LIMIT = 8 * TSR_MAGNITUDE_LIMIT + 1 };
+enum { TSR_CODED_VALUES = 256 };
 struct tsr_value_codes {
     uint32_t code[TSR_MODEL_TABLES][TSR_CODED_VALUES];
-    uint8_t table[TSR_ACTIVITY_LIMIT];
+    struct tsr_activity_levels tables;
 };
 void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
                            const struct tsr_residual_model *model);
@@ -132,7 +138,7 @@ struct tsr_plane_decoder {
     const struct tsr_residual_model *model;
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
     uint8_t table[TSR_ACTIVITY_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels above 0 */
-    uint8_t activity_level[TSR_ACTIVITY_LIMIT];
+    struct tsr_activity_levels levels;
     uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* of codewords up to TSR_DIRECT_BITS */
     struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
     struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];

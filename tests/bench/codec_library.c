@@ -29,7 +29,8 @@ static struct tsr_image describe(uint32_t columns, uint32_t rows, uint32_t compo
 
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits);
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
-                    uint32_t path, uint32_t coder, const uint8_t *raster, uint8_t *payload, size_t *size);
+                    uint32_t path, uint32_t coder, uint32_t level, const uint8_t *raster, uint8_t *payload,
+                    size_t *size);
 double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
                           uint32_t bits, uint32_t coder, uint32_t level, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size);
@@ -44,7 +45,8 @@ size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_
 
 /* Seconds; negative: an error. */
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
-                    uint32_t path, uint32_t coder, const uint8_t *raster, uint8_t *payload, size_t *size)
+                    uint32_t path, uint32_t coder, uint32_t level, const uint8_t *raster, uint8_t *payload,
+                    size_t *size)
 {
     const struct tsr_image image = describe(columns, rows, components, bits);
     struct tsr_coding coding;
@@ -52,6 +54,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     memset(&coding, 0, sizeof coding);
     coding.path = (enum tsr_path)path;
     coding.coder = (enum tsr_coder)coder;
+    coding.level = (int)level;
     const double start = seconds();
     const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
     return status == TSR_OK ? seconds() - start : -1;

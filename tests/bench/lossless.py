@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Size and speed of the lossless path beside JPEG-LS (CharLS, through imagecodecs), in one run.
+"""Size and speed of the lossless levels beside the field, in one run.
 
-usage: lossless.py BUILD FRAMES [--repeats N] [--path predict|transform] [--coder huffman|cavlc] [--no-speed]
-                   [--anchors TSV]
+usage: lossless.py BUILD FRAMES [--levels 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
+                   [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed]
 
 BUILD   a build folder with bin/tessera and bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files whose names begin with their modality and an underscore, as
         research/raw_frames.py writes them
 
-Sizes are whole .tsr files, one frame each, against whole JPEG-LS streams: those that this run encodes (imagecodecs takes
-12 bits for 16), or, with --anchors, those of the column charls_jpegls of research/anchors_lossless.tsv. Speeds are of one
-thread, samples in memory to payload in memory; of each frame the median of N
-interleaved repeats, then the sum; output buffers are reused where the library can. Needs numpy and imagecodecs."""
+Sizes are whole .tsr files, one frame each, against whole streams of JPEG-LS and JPEG XL effort 7: with --anchors those of
+research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16). GEO is the geometric
+mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, samples in memory to payload in memory,
+on CLINICAL16 or N frames of it spread evenly; of each frame the median of so many interleaved repeats, then the sum; output
+buffers are reused where the library can. --jxl times JPEG XL effort 7 as well (once a frame: it takes its time). Needs numpy
+and imagecodecs."""
 import argparse
 import csv
 import ctypes
 import functools
+import math
 import os
 import statistics
 import subprocess
@@ -26,6 +29,9 @@ import imagecodecs
 import numpy
 
 SPEED_GROUP = "CLINICAL16"
+GEO = [modality + "16" for modality in ("CR", "CT", "MG", "MR", "NM", "PT", "XA")]
+CODERS = {None: 0, "huffman": 0, "cavlc": 1, "rans": 2}
+RANS_LEVEL = 7  # from here on levels take rANS
 
 
 def read_frame(path):
@@ -70,11 +76,12 @@ class Tessera:
     def bound(self, samples, bits):
         return self.library.bench_bound(*self.image(samples, bits))
 
-    def encode(self, samples, bits, path, coder, payload):
+    def encode(self, samples, bits, path, coder, level, payload):
         image = self.image(samples, bits)
         size = ctypes.c_size_t()
         taken = self.library.bench_encode(
-            self.engine, *image, ctypes.c_uint32(path), ctypes.c_uint32(coder), samples.ctypes.data_as(ctypes.c_void_p),
+            self.engine, *image, ctypes.c_uint32(path), ctypes.c_uint32(coder),
+            ctypes.c_uint32(level), samples.ctypes.data_as(ctypes.c_void_p),
             payload.ctypes.data_as(ctypes.c_void_p), ctypes.byref(size))
         if taken < 0:
             raise RuntimeError("tsr_encode_frame fails")
@@ -97,70 +104,127 @@ def timed(function, *arguments):
 
 def groups_of(name, samples):
     modality = name.split("_")[0]
-    groups = [modality]
+    groups = [modality + ("-rgb" if samples.ndim == 3 else str(8 * samples.dtype.itemsize))]
     if modality != "photo" and samples.ndim == 2 and samples.dtype.itemsize == 2:
         groups.append(SPEED_GROUP)
-        if modality not in ("OT", "US"):
-            groups.append(SPEED_GROUP + " without OT, US")
     return groups
+
+
+def read_anchors(path):
+    """JPEG-LS's and JPEG XL's bytes by frame."""
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return {
+            row["file"]: (int(row["charls_jpegls"]), int(row["jxl_e7"])) for row in csv.DictReader(file, delimiter="\t")
+        }
+
+
+def measure_sizes(options, level, names, anchors):
+    """Rows of group: frames, pixels, ours, JPEG-LS, JPEG XL."""
+    command = [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-%d" % level, "--path", options.path]
+    if options.coder:
+        command += ["--coder", options.coder]
+    table = {}
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*command, "-o", folder, options.frames], check=True)
+        for name in names:
+            samples, _ = read_frame(os.path.join(options.frames, name))
+            theirs = anchors.get(name) or (len(imagecodecs.jpegls_encode(samples)), 0)
+            pixels = samples.shape[0] * samples.shape[1]
+            for group in groups_of(name, samples):
+                row = table.setdefault(group, [0, 0, 0, 0, 0])
+                size = os.path.getsize(os.path.join(folder, name + ".tsr"))
+                for i, value in enumerate((1, pixels, size, *theirs)):
+                    row[i] += value
+    return table
+
+
+def geometric_mean(table, column):
+    if any(group not in table or not table[group][column] for group in GEO):
+        return math.nan
+    return math.exp(sum(math.log(table[g][2] / table[g][column]) for g in GEO) / len(GEO))
+
+
+def print_sizes(tables):
+    print("Bits per pixel of whole files; in brackets over JPEG-LS / over JPEG XL effort 7")
+    levels = sorted(tables)
+    print("%-11s %6s %8s %8s" % ("group", "frames", "JPEG-LS", "JXL e7") + "".join("%22s" % ("level %d" % l) for l in levels))
+    for group in sorted(tables[levels[0]]):
+        frames, pixels, _, jpegls, jxl = tables[levels[0]][group]
+        line = "%-11s %6d %8.3f %8.3f" % (group, frames, 8 * jpegls / pixels, 8 * jxl / pixels)
+        for level in levels:
+            ours = tables[level][group][2]
+            line += "%8.3f (%.3f/%s)" % (8 * ours / pixels, ours / jpegls, "%.3f" % (ours / jxl) if jxl else "-")
+        print(line)
+    print("%-11s %24s" % ("GEO", "") + "".join(
+        "%8s (%.3f/%.3f)" % ("", geometric_mean(tables[l], 3), geometric_mean(tables[l], 4)) for l in levels))
+
+
+def measure_speed(options, levels, names):
+    """MB/s of samples: by level (encode, decode), then CharLS, OpenJPH, JPEG XL e7."""
+    tessera = Tessera(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")), 1)
+    path, coder = int(options.path == "transform"), CODERS[options.coder]
+    frames = []
+    for name in names:
+        samples, bits = read_frame(os.path.join(options.frames, name))
+        if SPEED_GROUP in groups_of(name, samples):
+            frames.append((samples, bits))
+    if options.speed_frames:
+        frames = frames[:: max(1, len(frames) // options.speed_frames)]
+    total, raw_bytes = {}, 0
+    for samples, bits in frames:
+        raw_bytes += samples.nbytes
+        room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)
+        runs = {}
+        for repeat in range(options.repeats):
+            for level in levels:
+                used = coder if options.coder else 2 if level >= RANS_LEVEL else 0
+                payload, encode = tessera.encode(samples, bits, path, used, level, room)
+                runs.setdefault("level %d" % level, []).append((encode, tessera.decode(payload, samples, bits, decoded)))
+            jpegls, encode = timed(imagecodecs.jpegls_encode, samples)
+            _, decode = timed(functools.partial(imagecodecs.jpegls_decode, out=decoded), jpegls)
+            runs.setdefault("CharLS", []).append((encode, decode))
+            htj2k, encode = timed(functools.partial(imagecodecs.htj2k_encode, reversible=True), samples)
+            _, decode = timed(imagecodecs.htj2k_decode, htj2k)
+            runs.setdefault("OpenJPH", []).append((encode, decode))
+            if options.jxl and repeat == 0:
+                jxl, encode = timed(
+                    functools.partial(imagecodecs.jpegxl_encode, lossless=True, effort=7, numthreads=1), samples)
+                _, decode = timed(functools.partial(imagecodecs.jpegxl_decode, numthreads=1), jxl)
+                runs.setdefault("JPEG XL e7", []).append((encode, decode))
+        for what, pairs in runs.items():
+            sums = total.setdefault(what, [0.0, 0.0])
+            for i in (0, 1):
+                sums[i] += statistics.median(pair[i] for pair in pairs)
+    return {what: [raw_bytes / 1e6 / seconds for seconds in sums] for what, sums in total.items()}, len(frames)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("frames")
+    parser.add_argument("--levels", default="1,5,9")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--path", choices=("predict", "transform"), default="predict")
-    parser.add_argument("--coder", choices=("huffman", "cavlc"), default="huffman")
+    parser.add_argument("--coder", choices=tuple(c for c in CODERS if c))
     parser.add_argument("--anchors")
+    parser.add_argument("--speed-frames", type=int, default=0)
+    parser.add_argument("--jxl", action="store_true")
     parser.add_argument("--no-speed", action="store_true")
+    parser.add_argument("--no-sizes", action="store_true")
     options = parser.parse_args()
-    path, coder = int(options.path == "transform"), int(options.coder == "cavlc")
+    levels = [int(level) for level in options.levels.split(",")]
     names = sorted(name for name in os.listdir(options.frames) if name.endswith((".pgm", ".ppm")))
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(
-            [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-o", folder, "--path", options.path,
-             "--coder", options.coder, options.frames], check=True)
-        whole = {name: os.path.getsize(os.path.join(folder, name + ".tsr")) for name in names}
-    tessera = Tessera(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")), 1)
-    anchors = {}
-    if options.anchors:
-        with open(options.anchors, encoding="utf-8") as file:
-            anchors = {row["file"]: int(row["charls_jpegls"]) for row in csv.DictReader(file, delimiter="\t")}
-    table, speed = {}, [0.0] * 4
-    raw_bytes = 0
-    for name in names:
-        samples, bits = read_frame(os.path.join(options.frames, name))
-        jpegls = imagecodecs.jpegls_encode(samples)
-        groups = groups_of(name, samples)
-        for group in groups:
-            row = table.setdefault(group, [0, 0, 0, 0])
-            for i, value in enumerate((1, samples.size, whole[name], anchors.get(name, len(jpegls)))):
-                row[i] += value
-        if options.no_speed or SPEED_GROUP not in groups:
-            continue
-        raw_bytes += samples.nbytes
-        runs = []
-        room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)
-        theirs_decoded = numpy.empty_like(samples)
-        for _ in range(options.repeats):
-            payload, ours_encode = tessera.encode(samples, bits, path, coder, room)
-            jpegls, theirs_encode = timed(imagecodecs.jpegls_encode, samples)
-            ours_decode = tessera.decode(payload, samples, bits, decoded)
-            _, theirs_decode = timed(functools.partial(imagecodecs.jpegls_decode, out=theirs_decoded), jpegls)
-            runs.append((ours_encode, theirs_encode, ours_decode, theirs_decode))
-        speed = [s + statistics.median(column) for s, column in zip(speed, zip(*runs))]
-    print("Sizes: %s, %s; bits per sample of whole files" % (options.path, options.coder))
-    print("%-28s %6s %9s %9s %7s" % ("group", "frames", "tessera", "JPEG-LS", "ratio"))
-    for group in sorted(table):
-        frames, count, ours, theirs = table[group]
-        print("%-28s %6d %9.3f %9.3f %7.3f" % (group, frames, 8 * ours / count, 8 * theirs / count, ours / theirs))
-    if raw_bytes:
-        print("\nSpeed of one thread on %s, MB/s of samples (10^6 bytes)" % SPEED_GROUP)
-        print("%-8s %9s %9s %7s" % ("", "tessera", "CharLS", "ratio"))
-        for i, what in ((0, "encode"), (2, "decode")):
-            ours, theirs = (raw_bytes / 1e6 / speed[i + j] for j in (0, 1))
-            print("%-8s %9.1f %9.1f %7.2f" % (what, ours, theirs, ours / theirs))
+    if not options.no_sizes:
+        anchors = read_anchors(options.anchors)
+        print_sizes({level: measure_sizes(options, level, names, anchors) for level in levels})
+    if not options.no_speed:
+        speeds, count = measure_speed(options, levels, names)
+        print("\nOne thread, %d frames of %s, MB/s of samples (10^6 bytes); over CharLS" % (count, SPEED_GROUP))
+        for what, (encode, decode) in speeds.items():
+            print("%-12s encode %7.1f (%.2f)  decode %7.1f (%.2f)" % (
+                what, encode, encode / speeds["CharLS"][0], decode, decode / speeds["CharLS"][1]))
 
 
 if __name__ == "__main__":
