@@ -86,18 +86,16 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
                      const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
 
-/* What a symbol stands for: a folded residual or a run's length, first + the raw bits. */
-struct tsr_symbol_values {
-    uint16_t first;
-    uint8_t raw_bits;
-};
-
-
 /* Something for each activity level, by activity: levels are cut at multiples of 64 from 512 on. */
 struct tsr_activity_levels {
     uint8_t low[512];
     uint8_t high[512]; /* by activity >> 6 */
 };
+void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS]);
+static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int32_t activity)
+{
+    return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
+}
 
 /* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by activity
  * alone, the median edge predictor, Huffman. */
@@ -132,19 +130,23 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
                           const tsr_rans_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity,
                           void *scratch);
 
+#define TSR_TABLE_PITCH 32
+static_assert(TSR_INTENSITY_GROUPS <= TSR_TABLE_PITCH, "every intensity group has its place");
+
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
     const struct tsr_predictor_model *predictor;
     const struct tsr_residual_model *model;
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
-    uint8_t table[TSR_ACTIVITY_LEVELS][TSR_INTENSITY_GROUPS]; /* of levels above 0 */
+    uint8_t table[TSR_ACTIVITY_LEVELS][TSR_TABLE_PITCH]; /* of levels above 0, by intensity group */
     struct tsr_activity_levels levels;
-    uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* of codewords up to TSR_DIRECT_BITS */
+    uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* Huffman: of codewords up to TSR_DIRECT_BITS */
     struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
     struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];
-    struct tsr_symbol_values values[TSR_RUN_ALPHABET];
+    uint32_t of_symbol[TSR_RUN_ALPHABET]; /* rANS: the entries of symbols */
     bool used[TSR_MODEL_TABLES];
     bool rans;
+    bool vectors; /* this machine has AVX2; a test may clear it */
     struct tsr_huffman_decoder labels[TSR_LABEL_TABLES_LIMIT];
 };
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,

@@ -1,0 +1,173 @@
+/* Decoding a tile's lanes: what the plain form and the one for AVX2 share. Private to decode_lanes_*.c; the stage is
+ * tsr_decode_tile of predictive_cpu.h. FORMAT.md sections 7.1 to 7.7.
+ *
+ * Lanes go four columns at a step. What the rows above give to a step's four predictions and activities is summed up
+ * first; then come four ticks, in each of which every lane decodes a sample. */
+#ifndef TSR_KERNELS_DECODE_LANES_H
+#define TSR_KERNELS_DECODE_LANES_H
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "predictive_cpu.h"
+
+/* Into its callers, which are compiled for different machines. */
+#define TSR_INLINE static inline __attribute__((always_inline))
+
+enum { BIAS = 1 << 15 };
+
+/* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16 on
+ * the value that the raw bits are added to. */
+enum { ENTRY_RAW = 4, ENTRY_RUN = 1 << 9, ENTRY_LONGER = 1 << 10, ENTRY_NONE = 1 << 11, ENTRY_VALUE = 16 };
+
+static inline uint32_t entry_of(int symbol, int length)
+{
+    if (symbol == TSR_NO_CODE) return ENTRY_NONE;
+    const bool run = symbol >= TSR_RUN_SYMBOL;
+    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
+    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | (uint32_t)tsr_symbol_raw_bits(symbol) << ENTRY_RAW |
+           (uint32_t)length;
+}
+
+/* What the samples of a step share. */
+struct word_stream {
+    const uint8_t *words;
+    uint32_t count, next;
+};
+
+enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
+
+/* Weights of one class in the order in which the decoder takes them. */
+struct class_weights {
+    int16_t near[4];              /* W, WW, WWW */
+    int32_t pair[PAIRS_LIMIT];    /* of the others, two in a number, the first in the low half */
+};
+
+/* A lane and the row that it works on. Samples are less 2^15. */
+struct decoding_lane {
+    struct tsr_lane_reader reader; /* Huffman */
+    uint32_t state;                /* rANS */
+    int16_t *row;       /* at the column of the step's first sample */
+    uint16_t *mag;      /* likewise */
+    const struct class_weights *weights; /* NULL: the median edge predictor */
+    int32_t sum[TSR_LANE_STEP];       /* what all other taps give */
+    int16_t activity[TSR_LANE_STEP]; /* what the row above and the one above that give */
+    int32_t column;
+    int32_t run; /* samples left in a run */
+    int32_t y;
+    bool after_run; /* the last sample was the end of a run */
+};
+
+/* The lanes' state as vectors over lanes, of the form for AVX2. By tick of the step and lane, or by lane. */
+struct lane_vectors {
+    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT], activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t north[TSR_LANE_STEP][TSR_LANE_LIMIT], north_west[TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t active[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* -1 or 0, as linear */
+    int32_t sample[TSR_LANE_STEP][TSR_LANE_LIMIT], magnitude[TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT];       /* weights of W, WW, WWW */
+    int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
+    int32_t activity_weight[2][TSR_LANE_LIMIT];
+    int32_t run[TSR_LANE_LIMIT], after_run[TSR_LANE_LIMIT];
+    uint64_t bits[TSR_LANE_LIMIT]; /* Huffman */
+    int32_t count[TSR_LANE_LIMIT];
+    uint32_t state[TSR_LANE_LIMIT]; /* rANS */
+};
+
+/* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
+struct decoding {
+    const struct tsr_plane_decoder *d;
+    int16_t *samples;
+    uint16_t *magnitudes;
+    ptrdiff_t pitch;
+    struct tsr_padded_tile own;
+    const struct tsr_padded_tile *earlier;
+    int32_t width, height, range;
+    int shift, refill_bits;
+    const uint8_t *label;
+    struct word_stream stream;
+    int pairs, own_pairs;               /* of taps besides W, WW, WWW; those of neighbours alone come first */
+    uint8_t tap[2 * PAIRS_LIMIT];       /* their numbers */
+    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample in the tile, where all rows above exist; earlier planes': from
+                                          the sample in theirs */
+    struct class_weights weights[TSR_CLASS_LIMIT];
+    struct lane_vectors v;
+};
+
+/* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
+static inline const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
+{
+    const int number = t->tap[i], neighbours = t->d->predictor->shape.neighbours;
+    if (number < neighbours)
+        return t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
+               TSR_AT(tsr_tap_right)[number];
+    const int k = (number - neighbours) % TSR_REFERENCE_TAPS;
+    return t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS].first +
+           tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[k])) * t->pitch + lane->column +
+           TSR_AT(tsr_reference_right)[k];
+}
+
+#if defined(__SSE2__)
+typedef __m128i four_sums;
+
+TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    const __m128i samples = _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
+    *sum = _mm_add_epi32(*sum, _mm_madd_epi16(samples, _mm_set1_epi32(weights)));
+}
+#else
+typedef struct {
+    int32_t of[TSR_LANE_STEP];
+} four_sums;
+
+TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        sum->of[j] += (int16_t)(weights & 0xffff) * first[j] + (int16_t)(weights >> 16) * second[j];
+}
+#endif
+
+/* Before the lane's next four columns: all that does not wait for them. */
+TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
+{
+    const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
+    if (!t->label) return;
+    if (lane->column % TSR_PREDICTOR_BLOCK == 0) {
+        const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
+                                   lane->column / TSR_PREDICTOR_BLOCK];
+        lane->weights = label < t->d->predictor->classes ? &t->weights[label] : NULL;
+    }
+    if (!lane->weights) return;
+    four_sums sum;
+    memset(&sum, 0, sizeof sum);
+    const struct class_weights *w = lane->weights;
+    if (lane->y >= 4 && lane->y + 1 < t->height) {
+        int p = 0;
+        for (; p < t->own_pairs; p++)
+            add_pair(&sum, lane->row + t->offset[2 * p], lane->row + t->offset[2 * p + 1], w->pair[p]);
+        for (; p < t->pairs; p++) {
+            const int16_t *from[2];
+            for (int i = 0; i < 2; i++) {
+                const int number = t->tap[2 * p + i] - t->d->predictor->shape.neighbours;
+                from[i] = (number < 0 ? lane->row
+                                      : t->earlier[number / TSR_REFERENCE_TAPS].first + (lane->row - t->own.first)) +
+                          t->offset[2 * p + i];
+            }
+            add_pair(&sum, from[0], from[1], w->pair[p]);
+        }
+    } else {
+        for (int p = 0; p < t->pairs; p++)
+            add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
+    }
+    memcpy(lane->sum, &sum, sizeof lane->sum);
+}
+
+/* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2 the
+ * lanes' strings and runs are in t->v. */
+bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
+bool tsr_has_avx2(void);
+
+#endif

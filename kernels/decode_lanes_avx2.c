@@ -1,0 +1,409 @@
+/* Decoding a tile's lanes for AVX2: eight lanes in a vector, every line of the plain form's decode_sample for all of them
+ * at once; see decode_lanes.h. Lanes outside their rows, and lanes within a run, take no bits. */
+#include "decode_lanes.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "../transform/median_edge.h"
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,bmi,bmi2,popcnt")))
+enum { VECTOR = 8 };
+
+AVX2_INLINE __m256i load(const void *from)
+{
+    return _mm256_loadu_si256((const __m256i *)from);
+}
+
+AVX2_INLINE void store(void *to, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)to, v);
+}
+
+/* Bytes at indices; three bytes behind the last are read. */
+AVX2_INLINE __m256i gather_bytes(const uint8_t *table, __m256i index)
+{
+    return _mm256_and_si256(_mm256_i32gather_epi32((const int *)(const void *)table, index, 1), _mm256_set1_epi32(255));
+}
+
+AVX2_INLINE uint32_t mask_of(__m256i v)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v));
+}
+
+/* For each lane, how many bits of mask are set for the lanes before it. */
+AVX2_INLINE __m256i ranks(uint32_t mask)
+{
+    const __m256i nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2,
+                                            3, 2, 3, 3, 4);
+    const __m256i before = _mm256_and_si256(_mm256_set1_epi32((int)mask), _mm256_setr_epi32(0, 1, 3, 7, 15, 31, 63, 127));
+    const __m256i low = _mm256_and_si256(before, _mm256_set1_epi32(15)), high = _mm256_srli_epi32(before, 4);
+    return _mm256_add_epi32(_mm256_shuffle_epi8(nibble, low), _mm256_shuffle_epi8(nibble, high));
+}
+
+/* The words at places of the stream (1 ..) where mask is set and they exist; else 0. Reads the word before as well. */
+AVX2_INLINE __m256i gather_words(const struct word_stream *stream, __m256i place, __m256i mask)
+{
+    const __m256i inside = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)stream->count), place);
+    const __m256i both = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(),
+                                                     (const int *)(const void *)(stream->words - 2), place,
+                                                     _mm256_and_si256(mask, inside), 2);
+    return _mm256_srli_epi32(both, 16);
+}
+
+AVX2_INLINE __m256i low_half(__m256i v)
+{
+    return _mm256_cvtepu32_epi64(_mm256_castsi256_si128(v));
+}
+
+AVX2_INLINE __m256i high_half(__m256i v)
+{
+    return _mm256_cvtepu32_epi64(_mm256_extracti128_si256(v, 1));
+}
+
+/* The low 32 bits of eight numbers of 64. */
+AVX2_INLINE __m256i narrow(__m256i low, __m256i high)
+{
+    const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(low, even), _mm256_permutevar8x32_epi32(high, even), 0xf0);
+}
+
+/* ---- Huffman ---------------------------------------------------------------------------------------------- */
+
+/* Words for the lanes of mask that hold too few bits, one lane after the other. */
+static void refill_lanes(struct decoding *t, struct word_stream *stream, int first, uint32_t mask)
+{
+    struct lane_vectors *v = &t->v;
+    for (; mask; mask &= mask - 1) {
+        const int l = first + __builtin_ctz(mask);
+        struct tsr_lane_reader reader = {v->bits[l], v->count[l]};
+        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+        v->bits[l] = reader.bits;
+        v->count[l] = reader.count;
+    }
+}
+
+/* Entries of codewords that are too long for the table. False if a table has no codes. */
+static bool look_up_long(const struct decoding *t, int first, uint32_t mask, const int32_t *table, uint32_t *entry)
+{
+    for (; mask; mask &= mask - 1) {
+        const int i = __builtin_ctz(mask);
+        if (entry[i] & ENTRY_NONE) return false;
+        const uint32_t longer = tsr_huffman_decode(&t->d->codes[table[i]],
+                                                   (uint32_t)(t->v.bits[first + i] >> (64 - TSR_CODE_LIMIT)));
+        entry[i] = entry_of((int)(longer >> 4), (int)(longer & 15u));
+    }
+    return true;
+}
+
+/* The symbols of the lanes of coding from their tables: entries and raw bits. */
+AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
+                              __m256i *entry_out, __m256i *raw_out)
+{
+    struct lane_vectors *v = &t->v;
+    const __m256i least = _mm256_set1_epi32(t->refill_bits);
+    __m256i count = load(v->count + first), low = load(v->bits + first), high = load(v->bits + first + 4);
+    const __m256i needs = _mm256_and_si256(_mm256_cmpgt_epi32(least, count), coding);
+    const __m256i needs_more =
+        _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_sub_epi32(least, _mm256_set1_epi32(16)), count), coding);
+    const uint32_t mask = mask_of(needs);
+    if (__builtin_expect(stream->next == 0 || mask_of(needs_more), 0)) {
+        refill_lanes(t, stream, first, mask);
+        count = load(v->count + first);
+        low = load(v->bits + first);
+        high = load(v->bits + first + 4);
+    } else if (mask) {
+        const __m256i words =
+            gather_words(stream, _mm256_add_epi32(_mm256_set1_epi32((int)stream->next), ranks(mask)), needs);
+        const __m256i shift = _mm256_sub_epi32(_mm256_set1_epi32(48), count);
+        low = _mm256_or_si256(low, _mm256_sllv_epi64(low_half(words), low_half(shift)));
+        high = _mm256_or_si256(high, _mm256_sllv_epi64(high_half(words), high_half(shift)));
+        count = _mm256_add_epi32(count, _mm256_and_si256(needs, _mm256_set1_epi32(16)));
+        stream->next += (uint32_t)__builtin_popcount(mask);
+    }
+    const __m256i top = narrow(_mm256_srli_epi64(low, 64 - TSR_DIRECT_BITS), _mm256_srli_epi64(high, 64 - TSR_DIRECT_BITS));
+    __m256i entry = _mm256_i32gather_epi32((const int *)(const void *)t->d->entry,
+                                           _mm256_add_epi32(_mm256_slli_epi32(table, TSR_DIRECT_BITS), top), 4);
+    const __m256i special = _mm256_and_si256(
+        _mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_LONGER | ENTRY_NONE)), _mm256_setzero_si256()),
+        coding);
+    const uint32_t longer = mask_of(special);
+    if (longer) {
+        uint32_t entries[VECTOR];
+        int32_t tables[VECTOR];
+        store(entries, entry);
+        store(tables, table);
+        store(v->bits + first, low);
+        store(v->bits + first + 4, high);
+        if (!look_up_long(t, first, longer, tables, entries)) return false;
+        entry = load(entries);
+    }
+    const __m256i five = _mm256_set1_epi32(31);
+    const __m256i length = _mm256_and_si256(_mm256_and_si256(entry, _mm256_set1_epi32(15)), coding);
+    const __m256i raw = _mm256_and_si256(_mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), five), coding);
+    low = _mm256_sllv_epi64(low, low_half(length));
+    high = _mm256_sllv_epi64(high, high_half(length));
+    const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(64), raw); /* a shift by 64 gives 0 */
+    *raw_out = narrow(_mm256_srlv_epi64(low, low_half(rest)), _mm256_srlv_epi64(high, high_half(rest)));
+    low = _mm256_sllv_epi64(low, low_half(raw));
+    high = _mm256_sllv_epi64(high, high_half(raw));
+    store(v->bits + first, low);
+    store(v->bits + first + 4, high);
+    store(v->count + first, _mm256_sub_epi32(count, _mm256_add_epi32(length, raw)));
+    *entry_out = entry;
+    return true;
+}
+
+/* ---- rANS ------------------------------------------------------------------------------------------------- */
+
+/* x >= 2^bits for unsigned numbers: bits 0..31. */
+AVX2_INLINE __m256i below_power(__m256i x, __m256i bits)
+{
+    return _mm256_cmpeq_epi32(_mm256_srlv_epi32(x, bits), _mm256_setzero_si256());
+}
+
+AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
+                           __m256i *entry_out, __m256i *raw_out)
+{
+    static_assert(sizeof(struct tsr_rans_decoder) == TSR_RANS_TOTAL + 4 * TSR_RANS_ALPHABET, "slots, then places");
+    struct lane_vectors *v = &t->v;
+    const uint8_t *codes = (const uint8_t *)t->d->rans_codes;
+    const __m256i state = load(v->state + first), sixteen = _mm256_set1_epi32(16);
+    const __m256i slot = _mm256_and_si256(state, _mm256_set1_epi32(TSR_RANS_TOTAL - 1));
+    const __m256i code = _mm256_mullo_epi32(table, _mm256_set1_epi32((int)sizeof(struct tsr_rans_decoder)));
+    const __m256i symbol = gather_bytes(codes, _mm256_add_epi32(code, slot));
+    const __m256i place = _mm256_i32gather_epi32((const int *)(const void *)(codes + TSR_RANS_TOTAL),
+                                                 _mm256_add_epi32(code, _mm256_slli_epi32(symbol, 2)), 1);
+    const __m256i entry = _mm256_i32gather_epi32((const int *)(const void *)t->d->of_symbol, symbol, 4);
+    __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(place, 16), _mm256_srli_epi32(state, TSR_RANS_BITS));
+    x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(place, _mm256_set1_epi32(0xffff))));
+    const __m256i raw = _mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), _mm256_set1_epi32(31));
+    /* Whether a word is wanted behind the raw bits is known before the first one has come. */
+    const __m256i needs = _mm256_and_si256(below_power(x, sixteen), coding);
+    const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
+    const __m256i needs_more = _mm256_and_si256(below_power(x, bound), coding);
+    const uint32_t mask = mask_of(needs), more = mask_of(needs_more);
+    if (stream->next == 0 && (mask | more)) { /* the gather reads the word before */
+        uint32_t states[VECTOR], raws[VECTOR], raw_bits[VECTOR];
+        store(states, x);
+        store(raw_bits, raw);
+        for (int i = 0; i < VECTOR; i++) {
+            raws[i] = 0;
+            if (!(mask_of(coding) >> i & 1u)) continue;
+            for (int round = 0; round < 2; round++) {
+                if (round == 1) raws[i] = tsr_rans_get_raw(&states[i], (int)raw_bits[i]);
+                if (!tsr_rans_wants_word(states[i])) continue;
+                states[i] = tsr_rans_with_word(states[i], tsr_lane_word(stream->words, stream->count, stream->next));
+                stream->next++;
+            }
+        }
+        *raw_out = load(raws);
+        x = load(states);
+    } else {
+        const __m256i at = _mm256_add_epi32(_mm256_set1_epi32((int)stream->next),
+                                            _mm256_add_epi32(ranks(mask), ranks(more)));
+        if (mask) {
+            const __m256i words = gather_words(stream, at, needs);
+            x = _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), words), needs);
+        }
+        const __m256i kept = _mm256_srlv_epi32(x, raw);
+        *raw_out = _mm256_sub_epi32(x, _mm256_sllv_epi32(kept, raw));
+        x = kept;
+        if (more) {
+            const __m256i words = gather_words(stream, _mm256_sub_epi32(at, needs), needs_more);
+            x = _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), words), needs_more);
+        }
+        stream->next += (uint32_t)(__builtin_popcount(mask) + __builtin_popcount(more));
+    }
+    store(v->state + first, _mm256_blendv_epi8(state, x, coding));
+    *entry_out = entry;
+    return true;
+}
+
+/* ---- A tick ----------------------------------------------------------------------------------------------- */
+
+/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
+AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
+{
+    struct lane_vectors *v = &t->v;
+    const struct tsr_plane_decoder *d = t->d;
+    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), range = _mm256_set1_epi32(t->range);
+    const __m256i highest = _mm256_sub_epi32(range, one), bias = _mm256_set1_epi32(BIAS);
+    const __m256i active = load(v->active[j] + first);
+    const __m256i west = load(v->west[0] + first), west2 = load(v->west[1] + first), west3 = load(v->west[2] + first);
+
+    const __m256i linear = load(v->linear + first);
+    __m256i prediction = zero;
+    if (mask_of(linear)) {
+        __m256i sum = load(v->sum[j] + first);
+        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[2] + first), west3));
+        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[1] + first), west2));
+        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[0] + first), west));
+        prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
+        prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
+    }
+    if (mask_of(linear) != 255) {
+        const __m256i north = load(v->north[j] + first), north_west = load(v->north_west[j] + first);
+        const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
+        const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
+        const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
+        prediction = _mm256_blendv_epi8(median, prediction, linear);
+    }
+
+    const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
+    const __m256i activity = _mm256_add_epi32(
+        load(v->activity[j] + first), _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
+                                                       _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
+    const __m256i is_high = _mm256_cmpgt_epi32(activity, _mm256_set1_epi32(511));
+    const __m256i place = _mm256_blendv_epi8(
+        activity, _mm256_add_epi32(_mm256_srli_epi32(activity, 6), _mm256_set1_epi32(512)), is_high);
+    const __m256i level = gather_bytes(d->levels.low, place);
+    const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
+    const __m256i coding = _mm256_andnot_si256(in_run, active);
+    __m256i table;
+    if (d->model->intensity_cuts == 0) {
+        table = gather_bytes(d->table[0], _mm256_slli_epi32(level, 5));
+    } else {
+        const __m256i group =
+            gather_bytes(d->intensity_group, _mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)));
+        table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(level, 5), group));
+    }
+    table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(level, zero));
+
+    __m256i entry = zero, raw = zero;
+    if (mask_of(coding)) {
+        if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
+                   : take_huffman(t, stream, first, coding, table, &entry, &raw)))
+            return false;
+    }
+    const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
+
+    /* Runs: those that begin, and those that go on. */
+    const __m256i begins = _mm256_and_si256(
+        _mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
+    __m256i bad = _mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero));
+    const __m256i of_run = _mm256_or_si256(begins, in_run);
+    const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
+    const __m256i after = _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one);
+    store(v->run + first, _mm256_blendv_epi8(run, left, active));
+    store(v->after_run + first, after);
+
+    const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, one));
+    const __m256i residual = _mm256_andnot_si256(of_run, _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
+    __m256i sample = _mm256_add_epi32(prediction, residual);
+    sample = _mm256_add_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(zero, sample), range));
+    sample = _mm256_sub_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(sample, highest), range));
+    bad = _mm256_or_si256(bad, _mm256_or_si256(_mm256_cmpgt_epi32(zero, sample), _mm256_cmpgt_epi32(sample, highest)));
+    if (mask_of(_mm256_and_si256(bad, active))) return false;
+    const __m256i magnitude = _mm256_min_epi32(_mm256_abs_epi32(residual), _mm256_set1_epi32(TSR_MAGNITUDE_LIMIT));
+    const __m256i biased = _mm256_sub_epi32(sample, bias);
+    store(v->west[2] + first, west2);
+    store(v->west[1] + first, west);
+    store(v->west[0] + first, biased);
+    store(v->magnitude_west[1] + first, mag_west);
+    store(v->magnitude_west[0] + first, magnitude);
+    store(v->sample[j] + first, biased);
+    store(v->magnitude[j] + first, magnitude);
+    return true;
+}
+
+/* ---- A step ----------------------------------------------------------------------------------------------- */
+
+/* What the lane brings to the step. */
+AVX2_INLINE void spread_lane(struct decoding *t, struct decoding_lane *lane, int l)
+{
+    struct lane_vectors *v = &t->v;
+    const bool inside = lane->y < t->height && lane->column >= 0 && lane->column < t->width;
+    for (int j = 0; j < TSR_LANE_STEP; j++) v->active[j][l] = inside && lane->column + j < t->width ? -1 : 0;
+    if (!inside) return;
+    if (lane->column == 0) {
+        for (int i = 0; i < 3; i++) v->west[i][l] = lane->row[-1];
+        for (int i = 0; i < 2; i++) v->magnitude_west[i][l] = lane->mag[-1];
+        v->run[l] = 0;
+        v->after_run[l] = 0;
+        v->activity_weight[0][l] = lane->y == 0 ? 6 : 2;
+        v->activity_weight[1][l] = lane->y == 0 ? 2 : 1;
+    }
+    if (lane->y == 0) { /* W, and no activity from above */
+        for (int j = 0; j < TSR_LANE_STEP; j++) {
+            v->sum[j][l] = 1 << (TSR_WEIGHT_SHIFT - 1);
+            v->activity[j][l] = 0;
+        }
+        v->near[0][l] = 1 << TSR_WEIGHT_SHIFT;
+        v->near[1][l] = v->near[2][l] = 0;
+        v->linear[l] = -1;
+        return;
+    }
+    prepare_step(t, lane);
+    for (int j = 0; j < TSR_LANE_STEP; j++) v->activity[j][l] = lane->activity[j];
+    v->linear[l] = lane->weights ? -1 : 0;
+    if (lane->weights) {
+        for (int j = 0; j < TSR_LANE_STEP; j++) v->sum[j][l] = lane->sum[j] + (1 << (TSR_WEIGHT_SHIFT - 1));
+        for (int i = 0; i < 3; i++) v->near[i][l] = lane->weights->near[i];
+    } else {
+        const int16_t *up = lane->row - t->pitch;
+        for (int j = 0; j < TSR_LANE_STEP; j++) {
+            v->north[j][l] = up[j];
+            v->north_west[j][l] = up[j - 1];
+        }
+    }
+}
+
+AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, int lanes, bool rans)
+{
+    struct lane_vectors *v = &t->v;
+    struct word_stream stream = t->stream;
+    uint32_t groups = 0;
+    for (int l = 0; l < lanes; l++) {
+        spread_lane(t, &lane[l], l);
+        groups |= (uint32_t)(v->active[0][l] & 1) << (l / VECTOR);
+    }
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int g = 0; g * VECTOR < lanes; g++)
+            if ((groups >> g & 1u) && !decode_eight(t, &stream, g * VECTOR, j, rans)) return false;
+    for (int l = 0; l < lanes; l++) {
+        if (!v->active[0][l]) continue;
+        for (int j = 0; j < TSR_LANE_STEP; j++) {
+            lane[l].row[j] = (int16_t)v->sample[j][l];
+            lane[l].mag[j] = (uint16_t)v->magnitude[j][l];
+        }
+    }
+    t->stream = stream;
+    return true;
+}
+
+AVX2 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return decode_vectors(t, lane, lanes, false);
+}
+
+AVX2 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return decode_vectors(t, lane, lanes, true);
+}
+
+bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return t->d->rans ? decode_rans(t, lane, lanes) : decode_huffman(t, lane, lanes);
+}
+
+bool tsr_has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
+
+#else
+
+bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    (void)t, (void)lane, (void)lanes;
+    return false;
+}
+
+bool tsr_has_avx2(void)
+{
+    return false;
+}
+
+#endif

@@ -1,0 +1,338 @@
+/* Decoding a tile's lanes, sample by sample; see decode_lanes.h. */
+#include "decode_lanes.h"
+
+#include "../transform/median_edge.h"
+#include "../transform/residual.h"
+
+enum { VECTOR_LANES = 4 }; /* fewer are faster one by one */
+
+void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS])
+{
+    static_assert(8 * TSR_MAGNITUDE_LIMIT >> 6 < 512, "the largest activity has an entry");
+    for (int i = 0; i < 512; i++) {
+        levels->low[i] = of_level[tsr_activity_level(i)];
+        levels->high[i] = of_level[tsr_min(tsr_activity_level(i << 6), TSR_ACTIVITY_LEVELS - 1)];
+    }
+}
+
+void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
+                            const struct tsr_residual_model *model, bool rans)
+{
+    struct tsr_context_map map;
+    decoder->model = model;
+    decoder->rans = rans;
+    decoder->vectors = tsr_has_avx2();
+    decoder->predictor = predictor;
+    tsr_map_contexts(&map, model);
+    memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
+        for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
+            decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
+    uint8_t identity[TSR_ACTIVITY_LEVELS];
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
+    tsr_spread_levels(&decoder->levels, identity);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        decoder->of_symbol[symbol] = entry_of(symbol, 0);
+    }
+    /* Without residual tables the first of them is empty, and a payload that asks for it is corrupt. */
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
+        decoder->used[t] = tsr_table_is_used(model, t, rans);
+        if (rans) {
+            tsr_rans_decoder_init(&decoder->rans_codes[t], model->weights[t], TSR_RUN_ALPHABET);
+            continue;
+        }
+        tsr_huffman_decoder_init(&decoder->codes[t], model->lengths[t], TSR_RUN_ALPHABET);
+        for (int i = 0; i < 1 << TSR_DIRECT_BITS; i++) {
+            const uint32_t entry = decoder->codes[t].direct[i];
+            decoder->entry[t][i] =
+                entry == TSR_LONGER_CODEWORD ? ENTRY_LONGER : entry_of((int)(entry >> 4), (int)(entry & 15u));
+        }
+    }
+    for (int t = 0; t < predictor->label_tables && predictor->set; t++)
+        tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
+}
+
+static size_t decode_labels_room(int32_t width, int32_t height)
+{
+    return ((size_t)tsr_blocks_across(width) * (size_t)tsr_blocks_across(height) + 63) / 64 * 64;
+}
+
+size_t tsr_decode_scratch_bytes(int32_t width, int32_t height)
+{
+    return 2 * tsr_padded_samples(width, height) * sizeof(int16_t) + decode_labels_room(width, height) +
+           sizeof(struct decoding);
+}
+
+/* Labels in front of the words; returns their bytes, SIZE_MAX where they are none. */
+static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *payload, size_t size, int32_t width,
+                         int32_t height, uint8_t *label)
+{
+    const int32_t across = tsr_blocks_across(width), down = tsr_blocks_across(height);
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++) {
+            const struct tsr_huffman_decoder *code = &d->labels[d->predictor->label_table_of[tsr_label_cell(left)]];
+            const uint32_t entry = tsr_huffman_decode(code, tsr_peek_bits(&reader, TSR_CODE_LIMIT));
+            tsr_skip_bits(&reader, (int)(entry & 15u));
+            left = (int32_t)(entry >> 4);
+            *label++ = (uint8_t)left;
+        }
+    const size_t used = (tsr_bits_read(&reader) + 15) / 16 * 2;
+    if (reader.overrun || used > size) return SIZE_MAX;
+    while (tsr_bits_read(&reader) < 8 * used)
+        if (tsr_get_bits(&reader, 1) != 0) return SIZE_MAX;
+    return used;
+}
+
+/* Taps and weights in the decoder's order. */
+static void sort_taps(struct decoding *t)
+{
+    const struct tsr_predictor_model *model = t->d->predictor;
+    const int taps = tsr_taps(model->shape);
+    int count = 0;
+    memset(t->weights, 0, model->classes * sizeof t->weights[0]);
+    for (int k = 0; k < taps; k++) {
+        const bool own = k < model->shape.neighbours;
+        const int right = own ? TSR_AT(tsr_tap_right)[k] : 0;
+        if (own && TSR_AT(tsr_tap_up)[k] == 0 && right >= -3) {
+            for (int c = 0; c < model->classes; c++) t->weights[c].near[-right - 1] = model->weight[c][k];
+            continue;
+        }
+        t->tap[count] = (uint8_t)k;
+        t->offset[count] = own ? right - TSR_AT(tsr_tap_up)[k] * t->pitch
+                               : TSR_AT(tsr_reference_right)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] -
+                                     TSR_AT(tsr_reference_up)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] * t->pitch;
+        for (int c = 0; c < model->classes; c++)
+            t->weights[c].pair[count / 2] |=
+                (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
+        count++;
+        if (own) t->own_pairs = count / 2;
+    }
+    if (count % 2 != 0) { /* the last tap again, with weight 0 */
+        t->tap[count] = t->tap[count - 1];
+        t->offset[count] = t->offset[count - 1];
+        count++;
+    }
+    t->pairs = count / 2;
+}
+
+/* The next word where the state wants one; behind the last, zeros: the caller compares the number of words taken. */
+TSR_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
+{
+    const uint32_t wants = tsr_rans_wants_word(state), word = tsr_lane_word(stream->words, stream->count, stream->next);
+    stream->next += wants;
+    return wants ? tsr_rans_with_word(state, word) : state;
+}
+
+/* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False on
+ * a symbol that cannot stand here. */
+TSR_INLINE bool decode_sample(const struct decoding *t,
+                                                                const struct tsr_plane_decoder *d,
+                                                                struct decoding_lane *lane, struct word_stream *stream,
+                                                                int j, bool first, bool rans)
+{
+    int16_t *row = lane->row + j;
+    uint16_t *mag = lane->mag + j;
+    const int32_t range = t->range;
+    int32_t prediction;
+    if (first)
+        prediction = row[-1] + BIAS;
+    else if (lane->weights)
+        prediction = tsr_linear_prediction(lane->sum[j] + lane->weights->near[0] * row[-1] +
+                                               lane->weights->near[1] * row[-2] + lane->weights->near[2] * row[-3],
+                                           range);
+    else
+        prediction = tsr_median_edge(row[-1], row[-t->pitch], row[-t->pitch - 1]) + BIAS;
+    if (lane->run > 0) {
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
+        lane->after_run = --lane->run == 0;
+        return true;
+    }
+    const int32_t activity =
+        first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
+    const int level = tsr_of_activity(&d->levels, activity);
+    const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
+    lane->after_run = false;
+    uint32_t value;
+    bool run;
+    if (rans) {
+        uint32_t state = lane->state;
+        const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
+        state = refill_state(state, stream);
+        const uint32_t entry = d->of_symbol[symbol];
+        run = (entry & ENTRY_RUN) != 0;
+        value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & 31u));
+        lane->state = refill_state(state, stream);
+        if (!d->used[table]) return false;
+    } else {
+        struct tsr_lane_reader reader = lane->reader;
+        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+        const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
+        uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
+        if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
+            if (entry & ENTRY_NONE) return false;
+            const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
+            entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
+        }
+        tsr_lane_skip(&reader, (int)(entry & 15u));
+        value = (entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry >> ENTRY_RAW & 31u));
+        lane->reader = reader;
+        run = (entry & ENTRY_RUN) != 0;
+    }
+    if (run) {
+        if (table != TSR_RUN_TABLE) return false;
+        lane->run = (int32_t)value - 1;
+        lane->after_run = lane->run == 0;
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
+        return true;
+    }
+    const int32_t residual = tsr_unfold(value);
+    const int32_t sample = tsr_residual_inverse(residual, prediction, range);
+    *row = (int16_t)(sample - BIAS);
+    *mag = (uint16_t)tsr_context_magnitude(residual);
+    return (uint32_t)sample < (uint32_t)range;
+}
+
+/* Four ticks of all lanes that are within their rows. */
+TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active,
+                                                              int count, bool rans)
+{
+    struct word_stream stream = t->stream;
+    const struct tsr_plane_decoder *d = t->d;
+    for (int i = 0; i < count; i++)
+        if (active[i]->y > 0) prepare_step(t, active[i]);
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int i = 0; i < count; i++) {
+            if (active[i]->column + j >= t->width) continue;
+            if (active[i]->y == 0 ? !decode_sample(t, d, active[i], &stream, j, true, rans)
+                                  : !decode_sample(t, d, active[i], &stream, j, false, rans))
+                return false;
+        }
+    t->stream = stream;
+    return true;
+}
+
+static bool decode_step_plain(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return t->d->rans ? decode_step(t, active, count, true) : decode_step(t, active, count, false);
+}
+
+/* A lane enters its row: the guards on its left. */
+static void begin_row(const struct decoding *t, struct decoding_lane *lane)
+{
+    lane->row = t->samples + lane->y * t->pitch;
+    lane->mag = t->magnitudes + lane->y * t->pitch;
+    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
+    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
+    lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
+    lane->run = 0;
+    lane->after_run = false;
+}
+
+/* And leaves it: those on its right. */
+static void end_row(const struct decoding *t, const struct decoding_lane *lane)
+{
+    int16_t *row = t->samples + lane->y * t->pitch;
+    uint16_t *mag = t->magnitudes + lane->y * t->pitch;
+    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
+    mag[t->width] = mag[t->width - 1];
+}
+
+bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
+                     const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                     void *scratch)
+{
+    struct decoding_lane lane[TSR_LANE_LIMIT];
+    const struct tsr_residual_model *model = decoder->model;
+    const int lanes = tsr_min(model->lanes, tile.height);
+    const int32_t period = tsr_lane_period(tile.width, model->lanes);
+    const bool vectors = decoder->vectors && lanes >= VECTOR_LANES;
+    struct decoding *t = scratch;
+    int16_t *room = (int16_t *)(t + 1);
+    uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
+    t->d = decoder;
+    t->own = tsr_padded_tile(room, tile.width, tile.height);
+    t->pitch = t->own.pitch;
+    t->samples = room + TSR_GUARD;
+    t->magnitudes = (uint16_t *)room + tsr_padded_samples(tile.width, tile.height) + TSR_GUARD;
+    t->earlier = earlier;
+    t->width = tile.width;
+    t->height = tile.height;
+    t->range = (int32_t)range;
+    t->shift = tsr_intensity_shift(range);
+    t->refill_bits = model->refill_bits;
+    t->label = NULL;
+    if (decoder->predictor->set) {
+        const size_t labels = get_labels(decoder, payload, size, tile.width, tile.height, label);
+        if (labels == SIZE_MAX) return false;
+        payload += labels;
+        size -= labels;
+        t->label = label;
+        sort_taps(t);
+    }
+    memset(lane, 0, sizeof lane);
+    if (decoder->rans) {
+        if (size < 4 * (size_t)lanes) return false;
+        for (int l = 0; l < lanes; l++)
+            for (int i = 3; i >= 0; i--) lane[l].state = lane[l].state << 8 | payload[4 * l + i];
+        for (int l = 0; l < lanes; l++)
+            if (tsr_rans_wants_word(lane[l].state)) return false;
+        payload += 4 * lanes;
+        size -= 4 * (size_t)lanes;
+    }
+    if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
+    if (vectors) {
+        memset(&t->v, 0, sizeof t->v);
+        for (int l = 0; l < lanes; l++) t->v.state[l] = lane[l].state;
+    }
+    t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
+    for (int l = 0; l < lanes; l++) {
+        lane[l].column = -TSR_LANE_DELAY * l;
+        lane[l].y = l;
+    }
+    for (int working = lanes; working > 0;) {
+        struct decoding_lane *active[TSR_LANE_LIMIT];
+        int count = 0;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= tile.height || me->column < 0 || me->column >= tile.width) continue;
+            if (me->column == 0) begin_row(t, me);
+            active[count++] = me;
+        }
+        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step_plain(t, active, count))) return false;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= tile.height) continue;
+            const bool was_active = me->column >= 0 && me->column < tile.width;
+            me->column += TSR_LANE_STEP;
+            if (was_active) {
+                if (me->y == 0 && me->column == TSR_LANE_STEP) /* for the rows below */
+                    for (int k = 1; k <= TSR_GUARD; k++) me->row[-k] = me->row[0];
+                me->row += TSR_LANE_STEP;
+                me->mag += TSR_LANE_STEP;
+                if (me->column >= tile.width) {
+                    if ((vectors ? t->v.run[l] : me->run) != 0) return false;
+                    end_row(t, me);
+                    memcpy(samples + tile.first + (size_t)me->y * tile.stride, t->samples + me->y * t->pitch,
+                           (size_t)tile.width * sizeof *samples);
+                }
+            }
+            if (me->column == period) {
+                me->column = 0;
+                me->y += model->lanes;
+                working -= me->y >= tile.height;
+            }
+        }
+    }
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t c = 0; c < tile.width; c++) samples[tile.first + (size_t)y * tile.stride + (size_t)c] ^= BIAS;
+    if (t->stream.next != t->stream.count) return false;
+    for (int l = 0; l < lanes; l++) {
+        const struct tsr_lane_reader reader = vectors ? (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]} : lane[l].reader;
+        const uint32_t state = vectors ? t->v.state[l] : lane[l].state;
+        if (decoder->rans ? state != TSR_RANS_LOW : reader.bits != 0 || reader.count > 47) return false;
+    }
+    return true;
+}
