@@ -23,7 +23,9 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     if (image->bits_allocated == 16) {
         const uint8_t *in = raster + 2 * walk.first;
         const size_t step = 2 * walk.step;
-        if (image->big_endian)
+        if (image->big_endian && step == 2)
+            for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[2 * i] << 8 | in[2 * i + 1]);
+        else if (image->big_endian)
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[i * step] << 8 | in[i * step + 1]);
         else if (step == 2)
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[2 * i + 1] << 8 | in[2 * i]);
@@ -93,6 +95,15 @@ static void split_halves(const struct tsr_image *image, const uint8_t *raster, i
     }
 }
 
+/* True where unsigned words are samples as they stand: no bit outside them is set. */
+static bool are_samples(const uint16_t *words, size_t count, struct tsr_word_layout layout)
+{
+    uint16_t any = 0;
+    if (layout.is_signed || layout.low_bit > 0) return false;
+    for (size_t i = 0; i < count; i++) any |= words[i];
+    return any >> layout.bits_stored == 0;
+}
+
 /* Words to samples in place and to outside bits; returns how many of the latter are not zero. */
 static size_t split_words(uint16_t *words, uint16_t *outside, size_t count, struct tsr_word_layout layout)
 {
@@ -114,7 +125,10 @@ static size_t split_components(const struct tsr_image *image, const uint8_t *ras
     for (int c = 0; c < image->components; c++) {
         const int second = image->components + c;
         load_words(image, raster, c, count, planes[c]);
-        const size_t here = split_words(planes[c], planes[second], count, layout_of(image, extends_sign));
+        const struct tsr_word_layout layout = layout_of(image, extends_sign);
+        const size_t here = !extends_sign && are_samples(planes[c], count, layout)
+                                ? 0
+                                : split_words(planes[c], planes[second], count, layout);
         model->plane[second].present = here > 0;
         unexpected += here;
     }

@@ -141,26 +141,33 @@ void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may
                       struct tsr_range_work *work)
 {
     const size_t count = (size_t)columns * rows;
-    uint16_t low = UINT16_MAX, high = 0;
+    int16_t lowest = INT16_MAX, highest = INT16_MIN; /* less 2^15: vectors compare signed numbers */
     for (size_t i = 0; i < count; i++) {
-        low = plane[i] < low ? plane[i] : low;
-        high = plane[i] > high ? plane[i] : high;
+        const int16_t v = (int16_t)(plane[i] ^ 0x8000u);
+        lowest = v < lowest ? v : lowest;
+        highest = v > highest ? v : highest;
     }
+    const uint16_t low = (uint16_t)(lowest ^ -0x8000), high = (uint16_t)(highest ^ -0x8000);
     model->minimum = low;
     model->span = (uint32_t)(high - low) + 1;
     model->range = model->span;
     model->packed = false;
     if (may_pack && model->span > 2) {
+        /* A tenth of the values must be unused for the question to be worth its time. */
+        bool may_pay = true;
         memset(work->used, 0, model->span);
-        for (size_t i = 0; i < count; i++) work->used[plane[i] - low] = 1;
+        for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
+            for (const size_t end = count / part; i < end; i++) work->used[plane[i] - low] = 1;
+            uint32_t seen = 0;
+            for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
+            may_pay = 10 * (uint64_t)seen <= 9 * (uint64_t)model->span;
+        }
         uint32_t in_use = 0;
-        for (uint32_t v = 0; v < model->span; v++) {
+        for (uint32_t v = 0; v < model->span && may_pay; v++) {
             work->index[v] = (uint16_t)in_use;
             if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
         }
-        /* A tenth of the values must be unused for the question to be worth its time. */
-        if (10 * (uint64_t)in_use <= 9 * (uint64_t)model->span &&
-            packing_pays(plane, columns, rows, low, model->span, work)) {
+        if (may_pay && packing_pays(plane, columns, rows, low, model->span, work)) {
             model->packed = true;
             model->range = in_use;
             for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
