@@ -255,38 +255,59 @@ static void train_label_codes(struct plane_work *work)
         tsr_huffman_lengths(counts + t * symbols, symbols, model->label_lengths[t], s->huffman);
 }
 
-/* Linear predictors, as the level has it, or none where no block prefers one. */
-static void train_predictors(struct plane_work *work)
+/* Fits and labels under a plan; the sums are those of the last labels. */
+static const struct tsr_training_sums *train_classes(struct plane_work *work, struct tsr_training_plan plan)
 {
     struct encode_space *s = work->space;
     struct tsr_predictor_model *model = &work->plane->predictor;
-    const struct tsr_level_plan level = tsr_level_plan(work->level);
-    const uint64_t samples = (uint64_t)work->image->columns * work->image->rows;
-    memset(model, 0, sizeof *model);
-    if (work->plane->coder == TSR_CODER_CAVLC || level.neighbours_set == 0) return;
-    run_pass(work, pad_pass);
     struct tsr_training *t = s->training;
+    const struct tsr_training_sums *sums = NULL;
+    memset(model, 0, sizeof *model);
     memset(t, 0, sizeof *t);
-    t->plan = tsr_training_plan(level, samples);
-    if (t->plan.set == 0) return;
+    t->plan = plan;
     t->model = model;
     t->ops = tsr_linear_ops(false);
     t->range = work->plane->range;
     t->tile_blocks = (uint32_t)s->tile_blocks;
     t->label = s->labels;
     t->median_cost = s->median_costs;
-    model->set = t->plan.set;
-    model->shape.neighbours = tsr_neighbours_host[t->plan.set];
+    model->set = plan.set;
+    model->shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
     model->shape.references = (uint8_t)tsr_min(work->references, TSR_REFERENCES_LIMIT);
     tsr_take_first_labels(t, run_sums(work, median_costs_pass));
-    const struct tsr_training_sums *sums = NULL;
-    for (work->round = 0; work->round < t->plan.rounds; work->round++) {
+    for (work->round = 0; work->round < plan.rounds; work->round++) {
         tsr_fit_classes(t, run_sums(work, sum_pass), s->solver);
         sums = run_sums(work, label_pass);
         tsr_take_means(t, sums);
     }
+    return sums;
+}
+
+/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals and
+ * weights seem to cost least. */
+static void train_predictors(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_predictor_model *model = &work->plane->predictor;
+    struct tsr_training_plan plans[TSR_TRAINING_PLANS];
+    memset(model, 0, sizeof *model);
+    if (work->plane->coder == TSR_CODER_CAVLC) return;
+    const int count =
+        tsr_training_plans(tsr_level_plan(work->level), (uint64_t)work->image->columns * work->image->rows, plans);
+    if (count == 0) return;
+    run_pass(work, pad_pass);
+    const struct tsr_training_sums *sums = NULL;
+    int best = 0, last = 0;
+    uint64_t least = UINT64_MAX;
+    for (; last < count; last++) {
+        sums = train_classes(work, plans[last]);
+        const uint64_t cost = count > 1 ? tsr_training_cost(s->training, sums) : 0;
+        if (cost < least) best = last;
+        if (cost < least) least = cost;
+    }
+    if (best != last - 1) sums = train_classes(work, plans[best]);
     uint8_t renumbered[TSR_LABELS_LIMIT];
-    tsr_drop_classes(t, sums, renumbered);
+    tsr_drop_classes(s->training, sums, renumbered);
     if (model->classes == 0) {
         memset(model, 0, sizeof *model);
         return;
@@ -298,10 +319,15 @@ static void train_predictors(struct plane_work *work)
 static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    const struct tsr_tile_predictors predictors = {&work->plane->predictor, s->training->ops,
-                                                   s->labels + tile * s->tile_blocks, training_tile(work, tile)};
+    struct tsr_tile_predictors predictors = {&work->plane->predictor, NULL, NULL, {.number = tile}};
+    if (predictors.model->set) {
+        predictors.ops = s->training->ops;
+        predictors.label = s->labels + tile * s->tile_blocks;
+        predictors.tile = training_tile(work, tile);
+    }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     work->plane->predictor.set ? &predictors : NULL, s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
+                     predictors.model->set ? &predictors : NULL, s->symbols, &s->counts[part].levels,
+                     s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)

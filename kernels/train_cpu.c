@@ -3,18 +3,51 @@
 
 #include <string.h>
 
+#include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
 
-enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64, WEIGHT_BITS = 9 };
 
-struct tsr_training_plan tsr_training_plan(struct tsr_level_plan level, uint64_t samples)
+/* Weights must pay: a plane has a class for so many blocks at most. */
+static int least_blocks(int set)
 {
-    const uint64_t blocks = samples / (SIDE * SIDE);
-    struct tsr_training_plan plan = {level.neighbours_set, level.classes, level.rounds, 1};
-    if (blocks / 8 < plan.classes) plan.classes = (uint8_t)(blocks / 8);
-    if (plan.classes == 0) plan.classes = 1;
+    return set == 3 ? 24 : 8;
+}
+
+static struct tsr_training_plan plan_of(struct tsr_level_plan level, uint64_t samples, int set)
+{
+    const uint64_t most = samples / (SIDE * SIDE) / (uint64_t)least_blocks(set);
+    struct tsr_training_plan plan = {(uint8_t)set, level.classes, level.rounds, 1};
+    if (most < plan.classes) plan.classes = (uint8_t)(most > 0 ? most : 1);
     plan.block_stride = (uint32_t)((samples + level.training_samples - 1) / level.training_samples);
     return plan;
+}
+
+int tsr_training_plans(struct tsr_level_plan level, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS])
+{
+    int count = 0;
+    for (int set = level.neighbours_set; set > 0; set--) {
+        plans[count++] = plan_of(level, samples, set);
+        if (samples >= (set == 3 ? 1u << 18 : 1u << 15)) break; /* large planes pay for their weights */
+    }
+    return count;
+}
+
+uint64_t tsr_training_cost(const struct tsr_training *t, const struct tsr_training_sums *sums)
+{
+    uint64_t bits = 0, blocks = 0;
+    for (int c = 0; c <= t->plan.classes; c++) {
+        const uint64_t n = sums->samples[c];
+        if (n == 0) continue;
+        blocks += n;
+        bits += n * tsr_log2_cost((uint32_t)((2 * sums->cost[c] + n) * 256 / n)); /* log2(1 + 2 mean), and 8 */
+        if (c < t->plan.classes) bits += (uint64_t)tsr_features(t->model->shape) * WEIGHT_BITS * TSR_COST_BIT;
+    }
+    for (int c = 0; c <= t->plan.classes; c++) {
+        const uint64_t n = sums->samples[c] / (SIDE * SIDE), all = blocks / (SIDE * SIDE);
+        if (n > 0) bits += n * (tsr_log2_cost((uint32_t)all) - tsr_log2_cost((uint32_t)n));
+    }
+    return bits;
 }
 
 /* A block's place in its tile. Row 0 of a tile is predicted by W whatever the label, so it does not count. */

@@ -18,7 +18,9 @@ struct tsr_training_plan {
     uint32_t block_stride; /* one block of so many is looked at */
 };
 
-struct tsr_training_plan tsr_training_plan(struct tsr_level_plan level, uint64_t samples);
+/* The plans to compare for a plane of so many samples; returns how many, 0 where the level has no linear predictors. */
+enum { TSR_TRAINING_PLANS = 3 };
+int tsr_training_plans(struct tsr_level_plan level, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
 
 enum { TSR_COST_LEVELS = 320 }; /* of a block's mean magnitude, for the first labels */
 
@@ -69,6 +71,8 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
 void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
                     struct tsr_training_sums *sums);
 void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums);
+/* What residuals, weights and labels seem to cost, in bits x 4096, from the sums of the last labels: to compare plans. */
+uint64_t tsr_training_cost(const struct tsr_training *t, const struct tsr_training_sums *sums);
 /* in the end, with the sums of the last labels: classes without blocks go, the others are numbered anew. */
 void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums, uint8_t renumbered[TSR_LABELS_LIMIT]);
 
