@@ -42,14 +42,37 @@ AVX2_INLINE __m256i ranks(uint32_t mask)
     return _mm256_add_epi32(_mm256_shuffle_epi8(nibble, low), _mm256_shuffle_epi8(nibble, high));
 }
 
-/* The words at places of the stream (1 ..) where mask is set and they exist; else 0. Reads the word before as well. */
-AVX2_INLINE __m256i gather_words(const struct word_stream *stream, __m256i place, __m256i mask)
+/* The next eight words of the stream, of which at least eight are left, in the order of the lanes' ranks. */
+AVX2_INLINE __m256i words_by_rank(const struct word_stream *stream, __m256i rank)
 {
-    const __m256i inside = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)stream->count), place);
-    const __m256i both = _mm256_mask_i32gather_epi32(_mm256_setzero_si256(),
-                                                     (const int *)(const void *)(stream->words - 2), place,
-                                                     _mm256_and_si256(mask, inside), 2);
-    return _mm256_srli_epi32(both, 16);
+    const __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(stream->words + 2 * (size_t)stream->next));
+    return _mm256_permutevar8x32_epi32(_mm256_cvtepu16_epi32(next), rank);
+}
+
+AVX2_INLINE bool has_eight(const struct word_stream *stream)
+{
+    return stream->count >= VECTOR && stream->next <= stream->count - VECTOR;
+}
+
+/* tsr_activity_level: exponent and two more bits, as a float has them; numbers below 16 are their own. */
+AVX2_INLINE __m256i levels_of(__m256i activity)
+{
+    const __m256i bits = _mm256_castps_si256(_mm256_cvtepi32_ps(activity));
+    const __m256i coarse = _mm256_sub_epi32(_mm256_srli_epi32(bits, 21), _mm256_set1_epi32(4 * (127 + 4) - 16));
+    return _mm256_blendv_epi8(activity, coarse, _mm256_cmpgt_epi32(activity, _mm256_set1_epi32(15)));
+}
+
+/* Bytes of a table of 64 at indices: sixteen at a time. */
+AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
+{
+    const __m256i low = _mm256_and_si256(index, _mm256_set1_epi32(15)), part = _mm256_srli_epi32(index, 4);
+    __m256i found = _mm256_setzero_si256();
+    for (int p = 0; p < 4; p++) {
+        const __m256i sixteen = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(table + 16 * p)));
+        found = _mm256_or_si256(found, _mm256_and_si256(_mm256_shuffle_epi8(sixteen, low),
+                                                        _mm256_cmpeq_epi32(part, _mm256_set1_epi32(p))));
+    }
+    return _mm256_and_si256(found, _mm256_set1_epi32(255));
 }
 
 AVX2_INLINE __m256i low_half(__m256i v)
@@ -108,14 +131,13 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
     const __m256i needs_more =
         _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_sub_epi32(least, _mm256_set1_epi32(16)), count), coding);
     const uint32_t mask = mask_of(needs);
-    if (__builtin_expect(stream->next == 0 || mask_of(needs_more), 0)) {
+    if (__builtin_expect(!has_eight(stream) || mask_of(needs_more), 0)) {
         refill_lanes(t, stream, first, mask);
         count = load(v->count + first);
         low = load(v->bits + first);
         high = load(v->bits + first + 4);
     } else if (mask) {
-        const __m256i words =
-            gather_words(stream, _mm256_add_epi32(_mm256_set1_epi32((int)stream->next), ranks(mask)), needs);
+        const __m256i words = _mm256_and_si256(words_by_rank(stream, ranks(mask)), needs);
         const __m256i shift = _mm256_sub_epi32(_mm256_set1_epi32(48), count);
         low = _mm256_or_si256(low, _mm256_sllv_epi64(low_half(words), low_half(shift)));
         high = _mm256_or_si256(high, _mm256_sllv_epi64(high_half(words), high_half(shift)));
@@ -184,7 +206,8 @@ AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int f
     const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
     const __m256i needs_more = _mm256_and_si256(below_power(x, bound), coding);
     const uint32_t mask = mask_of(needs), more = mask_of(needs_more);
-    if (stream->next == 0 && (mask | more)) { /* the gather reads the word before */
+    const int taken = __builtin_popcount(mask) + __builtin_popcount(more);
+    if (__builtin_expect(!has_eight(stream) || taken > VECTOR, 0)) {
         uint32_t states[VECTOR], raws[VECTOR], raw_bits[VECTOR];
         store(states, x);
         store(raw_bits, raw);
@@ -201,20 +224,19 @@ AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int f
         *raw_out = load(raws);
         x = load(states);
     } else {
-        const __m256i at = _mm256_add_epi32(_mm256_set1_epi32((int)stream->next),
-                                            _mm256_add_epi32(ranks(mask), ranks(more)));
+        const __m256i rank = _mm256_add_epi32(ranks(mask), ranks(more));
         if (mask) {
-            const __m256i words = gather_words(stream, at, needs);
+            const __m256i words = words_by_rank(stream, rank);
             x = _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), words), needs);
         }
         const __m256i kept = _mm256_srlv_epi32(x, raw);
         *raw_out = _mm256_sub_epi32(x, _mm256_sllv_epi32(kept, raw));
         x = kept;
         if (more) {
-            const __m256i words = gather_words(stream, _mm256_sub_epi32(at, needs), needs_more);
+            const __m256i words = words_by_rank(stream, _mm256_sub_epi32(rank, needs));
             x = _mm256_blendv_epi8(x, _mm256_or_si256(_mm256_slli_epi32(x, 16), words), needs_more);
         }
-        stream->next += (uint32_t)(__builtin_popcount(mask) + __builtin_popcount(more));
+        stream->next += (uint32_t)taken;
     }
     store(v->state + first, _mm256_blendv_epi8(state, x, coding));
     *entry_out = entry;
@@ -241,7 +263,6 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[1] + first), west2));
         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[0] + first), west));
         prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
-        prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
     }
     if (mask_of(linear) != 255) {
         const __m256i north = load(v->north[j] + first), north_west = load(v->north_west[j] + first);
@@ -250,26 +271,25 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
         const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
         prediction = _mm256_blendv_epi8(median, prediction, linear);
     }
+    prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
 
     const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
     const __m256i activity = _mm256_add_epi32(
         load(v->activity[j] + first), _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
                                                        _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
-    const __m256i is_high = _mm256_cmpgt_epi32(activity, _mm256_set1_epi32(511));
-    const __m256i place = _mm256_blendv_epi8(
-        activity, _mm256_add_epi32(_mm256_srli_epi32(activity, 6), _mm256_set1_epi32(512)), is_high);
-    const __m256i level = gather_bytes(d->levels.low, place);
+    const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
     const __m256i coding = _mm256_andnot_si256(in_run, active);
     __m256i table;
     if (d->model->intensity_cuts == 0) {
-        table = gather_bytes(d->table[0], _mm256_slli_epi32(level, 5));
+        table = look_up_64(d->table_of_level, level);
     } else {
         const __m256i group =
             gather_bytes(d->intensity_group, _mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)));
         table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(level, 5), group));
     }
     table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(level, zero));
+    table = _mm256_and_si256(table, coding); /* idle lanes look nowhere else */
 
     __m256i entry = zero, raw = zero;
     if (mask_of(coding)) {

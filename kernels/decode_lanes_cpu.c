@@ -28,6 +28,8 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
         for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
             decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
+    memset(decoder->table_of_level, 0, sizeof decoder->table_of_level);
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) decoder->table_of_level[level] = decoder->table[level][0];
     uint8_t identity[TSR_ACTIVITY_LEVELS];
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
     tsr_spread_levels(&decoder->levels, identity);

@@ -139,6 +139,7 @@ struct tsr_plane_decoder {
     const struct tsr_residual_model *model;
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
     uint8_t table[TSR_ACTIVITY_LEVELS][TSR_TABLE_PITCH]; /* of levels above 0, by intensity group */
+    uint8_t table_of_level[64];                           /* of the first intensity group */
     struct tsr_activity_levels levels;
     uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* Huffman: of codewords up to TSR_DIRECT_BITS */
     struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
