@@ -14,7 +14,7 @@ namespace
 {
 
 /* Rows of planes are filled up to groups of samples, which a thread loads and stores at once. */
-enum { THREADS = 256, GROUP = 8, ROUNDS = 4, CHOICE_SAMPLES = 16384 };
+enum { THREADS = 256, GROUP = 8, ROUNDS = 4 };
 
 /* Blocks of THREADS threads a plane, each thread rounds groups of GROUP samples. */
 unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
@@ -176,16 +176,10 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
 
 /* ---- Colour --------------------------------------------------------------------------------------------- */
 
-/* Rows that a choice looks at: every step-th from the second on. */
-__host__ __device__ __forceinline__ uint32_t choice_step(const tsr_image &image)
+/* Rows that a choice looks at. */
+__device__ __forceinline__ uint32_t choice_rows(const tsr_image &image, uint32_t step)
 {
-    const uint64_t step = (uint64_t)image.columns * image.rows / CHOICE_SAMPLES;
-    return step > 1 ? (uint32_t)step : 1;
-}
-
-__device__ __forceinline__ uint32_t choice_rows(const tsr_image &image)
-{
-    return image.rows < 2 ? 0 : (image.rows - 2) / choice_step(image) + 1;
+    return image.rows < 2 ? 0 : (image.rows - 2) / step + 1;
 }
 
 __device__ __forceinline__ uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
@@ -206,8 +200,8 @@ __global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b)
     const uint32_t frame = blockIdx.x / TSR_COLOUR_COUNT;
     const tsr_colour colour = (tsr_colour)(blockIdx.x % TSR_COLOUR_COUNT);
     const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const uint32_t step = choice_step(b.image), across = b.image.columns - 1;
-    const uint32_t looked_at = choice_rows(b.image) * across;
+    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES), across = b.image.columns - 1;
+    const uint32_t looked_at = choice_rows(b.image, step) * across;
     const int bits = tsr_sample_bits(&b.image);
     uint64_t cost = 0;
     for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
@@ -373,8 +367,8 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     __syncthreads(); /* index[] */
 
     const uint16_t *samples = b.samples + plane * b.plane_samples;
-    const uint32_t step = choice_step(b.image), across = b.image.columns - 1;
-    const uint32_t looked_at = choice_rows(b.image) * across;
+    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES), across = b.image.columns - 1;
+    const uint32_t looked_at = choice_rows(b.image, step) * across;
     uint64_t plain = 0, packed = 0;
     for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
         const uint32_t row = i / across;

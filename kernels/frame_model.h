@@ -80,6 +80,15 @@ TSR_HD int tsr_plane_bits(const struct tsr_image *image, enum tsr_colour colour,
     return difference ? tsr_chroma_bits(tsr_sample_bits(image)) : tsr_sample_bits(image);
 }
 
+/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many samples. */
+enum { TSR_COLOUR_SAMPLES = 16384, TSR_PACKING_SAMPLES = 4096 };
+
+TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t samples)
+{
+    const uint64_t step = (uint64_t)columns * rows / samples;
+    return step > 1 ? (uint32_t)step : 1;
+}
+
 /* Tiles of an image as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about
  * TSR_TILE_SAMPLES samples, sides a multiple of align. */
 TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)

@@ -7,14 +7,6 @@
 #include "../transform/median_edge.h"
 
 /* Samples that a choice looks at: every step-th row from the second on, without its first column. */
-enum { CHOICE_SAMPLES = 16384 };
-
-static uint32_t choice_step(uint32_t columns, uint32_t rows)
-{
-    const uint64_t step = (uint64_t)columns * rows / CHOICE_SAMPLES;
-    return step > 1 ? (uint32_t)step : 1;
-}
-
 static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
 {
     return tsr_magnitude_cost((uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw)));
@@ -31,7 +23,7 @@ static void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour
 
 static uint64_t colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
 {
-    const uint32_t step = choice_step(columns, rows);
+    const uint32_t step = tsr_choice_step(columns, rows, TSR_COLOUR_SAMPLES);
     uint64_t cost = 0;
     for (uint32_t y = 1; y < rows; y += step) {
         const size_t row = (size_t)y * columns, up = row - columns;
@@ -121,7 +113,7 @@ static uint64_t description_bits(const struct tsr_range_work *work, uint32_t spa
 static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows, uint32_t minimum, uint32_t span,
                          const struct tsr_range_work *work)
 {
-    const uint32_t step = choice_step(columns, rows);
+    const uint32_t step = tsr_choice_step(columns, rows, TSR_PACKING_SAMPLES);
     uint64_t plain = 0, packed = 0, looked_at = 0;
     for (uint32_t y = 1; y < rows; y += step) {
         const uint16_t *row = plane + (size_t)y * columns, *up = row - columns;
