@@ -60,12 +60,14 @@ struct decoding_lane {
     bool after_run; /* the last sample was the end of a run */
 };
 
-/* The lanes' state as vectors over lanes, of the form for AVX2. By tick of the step and lane, or by lane. */
+/* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */
+enum { STEP_SUM, STEP_ACTIVITY, STEP_NORTH, STEP_NORTH_WEST, STEP_ACTIVE, STEP_INPUTS, STEP_SAMPLE = 0, STEP_MAGNITUDE };
+
+/* The lanes' state as vectors over lanes, of the form for AVX2. */
 struct lane_vectors {
-    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT], activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t north[TSR_LANE_STEP][TSR_LANE_LIMIT], north_west[TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t active[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* -1 or 0, as linear */
-    int32_t sample[TSR_LANE_STEP][TSR_LANE_LIMIT], magnitude[TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0, as linear */
+    int32_t by_tick[STEP_INPUTS][TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t out[STEP_MAGNITUDE + 1][TSR_LANE_STEP][TSR_LANE_LIMIT];
     int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT];       /* weights of W, WW, WWW */
     int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
     int32_t activity_weight[2][TSR_LANE_LIMIT];
@@ -82,15 +84,14 @@ struct decoding {
     uint16_t *magnitudes;
     ptrdiff_t pitch;
     struct tsr_padded_tile own;
-    const struct tsr_padded_tile *earlier;
+    const struct tsr_padded_tile *earlier; /* in the same piece of memory */
     int32_t width, height, range;
     int shift, refill_bits;
     const uint8_t *label;
     struct word_stream stream;
-    int pairs, own_pairs;               /* of taps besides W, WW, WWW; those of neighbours alone come first */
+    int pairs;                          /* of taps besides W, WW, WWW */
     uint8_t tap[2 * PAIRS_LIMIT];       /* their numbers */
-    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample in the tile, where all rows above exist; earlier planes': from
-                                          the sample in theirs */
+    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample, where all rows that they are in exist */
     struct class_weights weights[TSR_CLASS_LIMIT];
     struct lane_vectors v;
 };
@@ -128,40 +129,41 @@ TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *se
 }
 #endif
 
+/* The weights that the lane's columns take; NULL: the median edge predictor. */
+TSR_INLINE const struct class_weights *choose_weights(const struct decoding *t, struct decoding_lane *lane)
+{
+    if (t->label && lane->column % TSR_PREDICTOR_BLOCK == 0) {
+        const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
+                                   lane->column / TSR_PREDICTOR_BLOCK];
+        lane->weights = label < t->d->predictor->classes ? &t->weights[label] : NULL;
+    }
+    return lane->weights;
+}
+
+/* What all taps but W, WW, WWW give to the lane's next four columns. */
+TSR_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
+{
+    const struct class_weights *w = lane->weights;
+    four_sums sum;
+    memset(&sum, 0, sizeof sum);
+    if (lane->y < 4 || lane->y + 1 >= t->height) {
+        for (int p = 0; p < t->pairs; p++)
+            add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
+        return sum;
+    }
+    for (int p = 0; p < t->pairs; p++)
+        add_pair(&sum, lane->row + t->offset[2 * p], lane->row + t->offset[2 * p + 1], w->pair[p]);
+    return sum;
+}
+
 /* Before the lane's next four columns: all that does not wait for them. */
 TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
     for (int j = 0; j < TSR_LANE_STEP; j++)
         lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
-    if (!t->label) return;
-    if (lane->column % TSR_PREDICTOR_BLOCK == 0) {
-        const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
-                                   lane->column / TSR_PREDICTOR_BLOCK];
-        lane->weights = label < t->d->predictor->classes ? &t->weights[label] : NULL;
-    }
-    if (!lane->weights) return;
-    four_sums sum;
-    memset(&sum, 0, sizeof sum);
-    const struct class_weights *w = lane->weights;
-    if (lane->y >= 4 && lane->y + 1 < t->height) {
-        int p = 0;
-        for (; p < t->own_pairs; p++)
-            add_pair(&sum, lane->row + t->offset[2 * p], lane->row + t->offset[2 * p + 1], w->pair[p]);
-        for (; p < t->pairs; p++) {
-            const int16_t *from[2];
-            for (int i = 0; i < 2; i++) {
-                const int number = t->tap[2 * p + i] - t->d->predictor->shape.neighbours;
-                from[i] = (number < 0 ? lane->row
-                                      : t->earlier[number / TSR_REFERENCE_TAPS].first + (lane->row - t->own.first)) +
-                          t->offset[2 * p + i];
-            }
-            add_pair(&sum, from[0], from[1], w->pair[p]);
-        }
-    } else {
-        for (int p = 0; p < t->pairs; p++)
-            add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
-    }
+    if (!choose_weights(t, lane)) return;
+    const four_sums sum = sum_taps(t, lane);
     memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 

@@ -252,20 +252,20 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     const struct tsr_plane_decoder *d = t->d;
     const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), range = _mm256_set1_epi32(t->range);
     const __m256i highest = _mm256_sub_epi32(range, one), bias = _mm256_set1_epi32(BIAS);
-    const __m256i active = load(v->active[j] + first);
+    const __m256i active = load(v->by_tick[STEP_ACTIVE][j] + first);
     const __m256i west = load(v->west[0] + first), west2 = load(v->west[1] + first), west3 = load(v->west[2] + first);
 
     const __m256i linear = load(v->linear + first);
     __m256i prediction = zero;
     if (mask_of(linear)) {
-        __m256i sum = load(v->sum[j] + first);
+        __m256i sum = load(v->by_tick[STEP_SUM][j] + first);
         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[2] + first), west3));
         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[1] + first), west2));
         sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[0] + first), west));
         prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
     }
     if (mask_of(linear) != 255) {
-        const __m256i north = load(v->north[j] + first), north_west = load(v->north_west[j] + first);
+        const __m256i north = load(v->by_tick[STEP_NORTH][j] + first), north_west = load(v->by_tick[STEP_NORTH_WEST][j] + first);
         const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
         const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
         const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
@@ -275,7 +275,7 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
 
     const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
     const __m256i activity = _mm256_add_epi32(
-        load(v->activity[j] + first), _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
+        load(v->by_tick[STEP_ACTIVITY][j] + first), _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
                                                        _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
     const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
@@ -323,19 +323,33 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     store(v->west[0] + first, biased);
     store(v->magnitude_west[1] + first, mag_west);
     store(v->magnitude_west[0] + first, magnitude);
-    store(v->sample[j] + first, biased);
-    store(v->magnitude[j] + first, magnitude);
+    store(v->out[STEP_SAMPLE][j] + first, biased);
+    store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
     return true;
 }
 
 /* ---- A step ----------------------------------------------------------------------------------------------- */
 
-/* What the lane brings to the step. */
-AVX2_INLINE void spread_lane(struct decoding *t, struct decoding_lane *lane, int l)
+AVX2_INLINE void store_four(int32_t *to, __m128i four)
 {
+    _mm_storeu_si128((__m128i *)(void *)to, four);
+}
+
+/* Four samples or magnitudes as numbers of 32 bits; samples are signed, magnitudes never reach 2^15. */
+AVX2_INLINE __m128i widen_four(const void *from)
+{
+    return _mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)from));
+}
+
+/* What the lane brings to the step. */
+AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int l)
+{
+    static const int32_t first_columns[2 * TSR_LANE_STEP] = {-1, -1, -1, -1};
     struct lane_vectors *v = &t->v;
     const bool inside = lane->y < t->height && lane->column >= 0 && lane->column < t->width;
-    for (int j = 0; j < TSR_LANE_STEP; j++) v->active[j][l] = inside && lane->column + j < t->width ? -1 : 0;
+    const int columns = inside ? tsr_min(TSR_LANE_STEP, t->width - lane->column) : 0;
+    store_four(v->by_lane[STEP_ACTIVE][l],
+               _mm_loadu_si128((const __m128i *)(const void *)(first_columns + TSR_LANE_STEP - columns)));
     if (!inside) return;
     if (lane->column == 0) {
         for (int i = 0; i < 3; i++) v->west[i][l] = lane->row[-1];
@@ -344,49 +358,94 @@ AVX2_INLINE void spread_lane(struct decoding *t, struct decoding_lane *lane, int
         v->after_run[l] = 0;
         v->activity_weight[0][l] = lane->y == 0 ? 6 : 2;
         v->activity_weight[1][l] = lane->y == 0 ? 2 : 1;
+        lane->weights = NULL;
+        v->linear[l] = 0;
     }
+    const __m128i half = _mm_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1));
     if (lane->y == 0) { /* W, and no activity from above */
-        for (int j = 0; j < TSR_LANE_STEP; j++) {
-            v->sum[j][l] = 1 << (TSR_WEIGHT_SHIFT - 1);
-            v->activity[j][l] = 0;
-        }
+        store_four(v->by_lane[STEP_SUM][l], half);
+        store_four(v->by_lane[STEP_ACTIVITY][l], _mm_setzero_si128());
         v->near[0][l] = 1 << TSR_WEIGHT_SHIFT;
         v->near[1][l] = v->near[2][l] = 0;
         v->linear[l] = -1;
         return;
     }
-    prepare_step(t, lane);
-    for (int j = 0; j < TSR_LANE_STEP; j++) v->activity[j][l] = lane->activity[j];
-    v->linear[l] = lane->weights ? -1 : 0;
-    if (lane->weights) {
-        for (int j = 0; j < TSR_LANE_STEP; j++) v->sum[j][l] = lane->sum[j] + (1 << (TSR_WEIGHT_SHIFT - 1));
-        for (int i = 0; i < 3; i++) v->near[i][l] = lane->weights->near[i];
+    const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
+    const __m128i north = widen_four(up);
+    store_four(v->by_lane[STEP_ACTIVITY][l],
+               _mm_add_epi32(_mm_add_epi32(_mm_add_epi32(north, north), widen_four(up - 1)),
+                             _mm_add_epi32(widen_four(up + 1), widen_four(up2))));
+    const struct class_weights *before = lane->weights;
+    if (choose_weights(t, lane)) {
+        store_four(v->by_lane[STEP_SUM][l], _mm_add_epi32(sum_taps(t, lane), half));
+        if (lane->weights != before)
+            for (int i = 0; i < 3; i++) v->near[i][l] = lane->weights->near[i];
+        v->linear[l] = -1;
     } else {
-        const int16_t *up = lane->row - t->pitch;
-        for (int j = 0; j < TSR_LANE_STEP; j++) {
-            v->north[j][l] = up[j];
-            v->north_west[j][l] = up[j - 1];
-        }
+        store_four(v->by_lane[STEP_NORTH][l], widen_four(lane->row - t->pitch));
+        store_four(v->by_lane[STEP_NORTH_WEST][l], widen_four(lane->row - t->pitch - 1));
+        v->linear[l] = 0;
     }
+}
+
+/* Eight lanes' four numbers to four ticks' eight numbers. */
+AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_t (*by_tick)[TSR_LANE_LIMIT], int first)
+{
+    __m256i pair[4], mixed[4];
+    for (int i = 0; i < 4; i++)
+        pair[i] = _mm256_inserti128_si256(
+            _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)by_lane[first + i])),
+            _mm_loadu_si128((const __m128i *)(const void *)by_lane[first + i + 4]), 1);
+    mixed[0] = _mm256_unpacklo_epi32(pair[0], pair[1]);
+    mixed[1] = _mm256_unpackhi_epi32(pair[0], pair[1]);
+    mixed[2] = _mm256_unpacklo_epi32(pair[2], pair[3]);
+    mixed[3] = _mm256_unpackhi_epi32(pair[2], pair[3]);
+    store(by_tick[0] + first, _mm256_unpacklo_epi64(mixed[0], mixed[2]));
+    store(by_tick[1] + first, _mm256_unpackhi_epi64(mixed[0], mixed[2]));
+    store(by_tick[2] + first, _mm256_unpacklo_epi64(mixed[1], mixed[3]));
+    store(by_tick[3] + first, _mm256_unpackhi_epi64(mixed[1], mixed[3]));
+}
+
+/* Four ticks' eight numbers to eight lanes' four numbers of 16 bits, 8 bytes a lane. */
+AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int first, uint64_t lane[VECTOR])
+{
+    const __m256i early = _mm256_packs_epi32(load(by_tick[0] + first), load(by_tick[1] + first));
+    const __m256i late = _mm256_packs_epi32(load(by_tick[2] + first), load(by_tick[3] + first));
+    const __m256i even = _mm256_unpacklo_epi16(early, late), odd = _mm256_unpackhi_epi16(early, late);
+    const __m256i low = _mm256_unpacklo_epi16(even, odd), high = _mm256_unpackhi_epi16(even, odd);
+    store(lane, _mm256_permute2x128_si256(low, high, 0x20));     /* lanes 0 to 3 */
+    store(lane + 4, _mm256_permute2x128_si256(low, high, 0x31)); /* and 4 to 7 */
 }
 
 AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, int lanes, bool rans)
 {
     struct lane_vectors *v = &t->v;
     struct word_stream stream = t->stream;
+    for (int l = 0; l < lanes; l++) gather_lane(t, &lane[l], l);
     uint32_t groups = 0;
-    for (int l = 0; l < lanes; l++) {
-        spread_lane(t, &lane[l], l);
-        groups |= (uint32_t)(v->active[0][l] & 1) << (l / VECTOR);
+    for (int first = 0; first < lanes; first += VECTOR) {
+        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVE], v->by_tick[STEP_ACTIVE], first);
+        if (!mask_of(load(v->by_tick[STEP_ACTIVE][0] + first))) continue;
+        groups |= 1u << (first / VECTOR);
+        const uint32_t linear = mask_of(load(v->linear + first));
+        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVITY], v->by_tick[STEP_ACTIVITY], first);
+        if (linear) turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_SUM], v->by_tick[STEP_SUM], first);
+        if (linear == 255) continue;
+        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH], v->by_tick[STEP_NORTH], first);
+        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH_WEST], v->by_tick[STEP_NORTH_WEST], first);
     }
     for (int j = 0; j < TSR_LANE_STEP; j++)
-        for (int g = 0; g * VECTOR < lanes; g++)
-            if ((groups >> g & 1u) && !decode_eight(t, &stream, g * VECTOR, j, rans)) return false;
-    for (int l = 0; l < lanes; l++) {
-        if (!v->active[0][l]) continue;
-        for (int j = 0; j < TSR_LANE_STEP; j++) {
-            lane[l].row[j] = (int16_t)v->sample[j][l];
-            lane[l].mag[j] = (uint16_t)v->magnitude[j][l];
+        for (int first = 0; first < lanes; first += VECTOR)
+            if ((groups >> (first / VECTOR) & 1u) && !decode_eight(t, &stream, first, j, rans)) return false;
+    for (int first = 0; first < lanes; first += VECTOR) {
+        uint64_t samples[VECTOR], magnitudes[VECTOR];
+        if (!(groups >> (first / VECTOR) & 1u)) continue;
+        turn_outputs((const int32_t (*)[TSR_LANE_LIMIT])v->out[STEP_SAMPLE], first, samples);
+        turn_outputs((const int32_t (*)[TSR_LANE_LIMIT])v->out[STEP_MAGNITUDE], first, magnitudes);
+        for (int l = first; l < tsr_min(lanes, first + VECTOR); l++) {
+            if (!v->by_lane[STEP_ACTIVE][l][0]) continue;
+            memcpy(lane[l].row, &samples[l - first], sizeof samples[0]);
+            memcpy(lane[l].mag, &magnitudes[l - first], sizeof magnitudes[0]);
         }
     }
     t->stream = stream;

@@ -101,14 +101,18 @@ static void sort_taps(struct decoding *t)
             continue;
         }
         t->tap[count] = (uint8_t)k;
-        t->offset[count] = own ? right - TSR_AT(tsr_tap_up)[k] * t->pitch
-                               : TSR_AT(tsr_reference_right)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] -
-                                     TSR_AT(tsr_reference_up)[(k - model->shape.neighbours) % TSR_REFERENCE_TAPS] * t->pitch;
+        if (own) {
+            t->offset[count] = right - TSR_AT(tsr_tap_up)[k] * t->pitch;
+        } else {
+            const int r = (k - model->shape.neighbours) / TSR_REFERENCE_TAPS,
+                      i = (k - model->shape.neighbours) % TSR_REFERENCE_TAPS;
+            t->offset[count] = t->earlier[r].first - t->own.first + TSR_AT(tsr_reference_right)[i] -
+                               TSR_AT(tsr_reference_up)[i] * t->pitch;
+        }
         for (int c = 0; c < model->classes; c++)
             t->weights[c].pair[count / 2] |=
                 (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
         count++;
-        if (own) t->own_pairs = count / 2;
     }
     if (count % 2 != 0) { /* the last tap again, with weight 0 */
         t->tap[count] = t->tap[count - 1];
