@@ -8,6 +8,7 @@
 #include "../entropy/run_level.h"
 #include "../entropy/slices.h"
 #include "../transform/colour.h"
+#include "../transform/near_lossless.h"
 #include "../transform/quantiser.h"
 #include "../transform/samples.h"
 
@@ -34,9 +35,10 @@ struct tsr_plane_model {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    int32_t qp_index;                         /* if lossy: q of transform/quantiser.h */
-    int32_t slice_side;                       /* of all but path P with Huffman, in blocks */
-    struct tsr_residual_model residual;       /* path P, Huffman */
+    int32_t qp_index;                   /* if lossy: q of transform/quantiser.h */
+    uint32_t coarser_by, coarser_from;  /* if lossy: blocks that begin at this sample or later have a q higher by */
+    int32_t slice_side;                 /* of all but path P with Huffman, in blocks */
+    struct tsr_residual_model residual; /* path P, Huffman */
     struct tsr_coefficient_model coefficient; /* path T, Huffman */
 };
 
@@ -44,6 +46,7 @@ struct tsr_frame_model {
     int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
     enum tsr_colour colour;          /* of images with 3 or 4 components */
     bool extends_sign;               /* see transform/samples.h */
+    uint32_t max_error;              /* not 0: first planes are quantised, see transform/near_lossless.h */
     int planes;                      /* first planes of all components, then second planes */
     struct tsr_plane_model plane[TSR_PLANES_LIMIT];
 };
@@ -69,12 +72,30 @@ TSR_HD int tsr_image_planes(const struct tsr_image *image)
     return tsr_has_halves(image) || tsr_image_outside_bits(image) > 0 ? 2 * image->components : image->components;
 }
 
+/* Samples of 8 and 16 bits allocated are quantities, which may be coded with loss. */
+TSR_HD bool tsr_may_lose(const struct tsr_image *image)
+{
+    return image->bits_allocated == 8 || image->bits_allocated == 16;
+}
+
+/* How a frame quantises its samples before all else. */
+TSR_HD struct tsr_near_lossless tsr_frame_near_lossless(const struct tsr_image *image, uint32_t max_error)
+{
+    return tsr_near_lossless(max_error, image->bits_stored, image->is_signed);
+}
+
+/* Bits of the first planes' values, before the colour transform. */
+TSR_HD int tsr_first_plane_bits(const struct tsr_image *image, uint32_t max_error)
+{
+    return max_error > 0 ? tsr_near_lossless_bits(tsr_frame_near_lossless(image, max_error)) : tsr_sample_bits(image);
+}
+
 /* Bits of the values of plane p. */
-TSR_HD int tsr_plane_bits(const struct tsr_image *image, enum tsr_colour colour, int p)
+TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_model *model, int p)
 {
     if (p >= image->components) return tsr_has_halves(image) ? 16 : tsr_image_outside_bits(image);
-    const bool difference = colour != TSR_COLOUR_NONE && (p == 1 || p == 2);
-    return difference ? tsr_chroma_bits(tsr_sample_bits(image)) : tsr_sample_bits(image);
+    const int bits = tsr_first_plane_bits(image, model->max_error);
+    return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
 /* Tiles of an image as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about
@@ -159,7 +180,11 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_bits(w, 0, 2); /* predictor set: the median edge predictor alone */
     } else {
         tsr_put_bits(w, plane->lossy, 1);
-        if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+        if (plane->lossy) {
+            tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+            tsr_put_ue(w, plane->coarser_by);
+            if (plane->coarser_by > 0) tsr_put_ue(w, plane->coarser_from);
+        }
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         tsr_put_residual_model(w, &plane->residual);
@@ -179,6 +204,7 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->coder = TSR_CODER_HUFFMAN;
     plane->lossy = false;
     plane->qp_index = 0;
+    plane->coarser_by = plane->coarser_from = 0;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
@@ -206,8 +232,13 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
         if (tsr_get_bits(r, 2) != 0) return false;
     } else {
         plane->lossy = tsr_get_bits(r, 1) != 0;
-        if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
-        if (plane->qp_index > TSR_QP_INDEX_LIMIT) return false;
+        if (plane->lossy) {
+            plane->qp_index = (int32_t)tsr_get_bits(r, 10);
+            plane->coarser_by = tsr_get_ue(r);
+            if (plane->coarser_by > 0) plane->coarser_from = tsr_get_ue(r);
+        }
+        if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
+        if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
         return tsr_get_residual_model(r, &plane->residual);
@@ -224,6 +255,10 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
     tsr_put_ue(w, (uint32_t)model->tile_height - 1);
     if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
     if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
+    if (tsr_may_lose(image)) {
+        tsr_put_bits(w, model->max_error > 0, 1);
+        if (model->max_error > 0) tsr_put_bits(w, model->max_error, 15);
+    }
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
         if (optional) tsr_put_bits(w, model->plane[p].present, 1);
@@ -255,13 +290,14 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
                                       : TSR_COLOUR_NONE;
     }
     model->extends_sign = tsr_image_outside_bits(image) > 0 && tsr_get_bits(r, 1);
+    model->max_error = tsr_may_lose(image) && tsr_get_bits(r, 1) ? tsr_get_bits(r, 15) : 0;
     model->planes = tsr_image_planes(image);
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
         model->plane[p].present = !optional || tsr_get_bits(r, 1);
         if (!model->plane[p].present) continue;
         if (!tsr_get_plane_model(r, &model->plane[p])) return false;
-        const uint32_t values = 1u << tsr_plane_bits(image, model->colour, p);
+        const uint32_t values = 1u << tsr_plane_bits(image, model, p);
         if (model->plane[p].minimum + model->plane[p].span > values) return false;
     }
     return tsr_bits_ended(r);

@@ -110,7 +110,7 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         free(other);
     }
     if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
-        const struct tsr_coding plain = {coding->path, coding->coder, false, 0};
+        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {

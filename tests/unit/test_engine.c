@@ -32,8 +32,8 @@ static struct tsr_engine *any_engine(struct rng *r)
 
 static struct tsr_coding lossless(int number)
 {
-    const struct tsr_coding coding = {number & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
-                                      number & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding coding = {.path = number & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
+                                      .coder = number & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN};
     return coding;
 }
 
