@@ -37,6 +37,7 @@ struct encoding {
     uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
     void *workspace;
     struct tsr_hasher frames;
+    uint32_t frames_done;
     struct tsr_difference difference;
     struct tsr_encoded encoded;
 };
@@ -105,9 +106,12 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_add_difference(image, job->raster, e->decoded, &e->difference);
+        if (e->encoded.profile)
+            tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         decoded = e->decoded;
     }
     tsr_add_frame_hash(&e->frames, image, decoded);
+    e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
     TSR_TRY(tsr_container_put_frame(e->writer, job->coded.model.bytes, job->coded.model.size, error));
@@ -190,6 +194,7 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     struct encoding e = {0};
     e.engine = engine;
     e.source = source;
+    e.encoded.profile = encoded->profile;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);

@@ -99,6 +99,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, options, &coding, report, error));
+    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
     if (coding.lossy && options->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, options, &coding, &report->tries, error));
         tsr_source_close(*source);
@@ -108,7 +109,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
                      options->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
     }
     const struct tsr_header pristine = (*source)->header;
-    if (pristine.restore != TSR_RESTORE_VERBATIM) tsr_set_coding(*source, &pristine, &coding);
+    tsr_set_coding(*source, &pristine, &coding);
     return TSR_OK;
 }
 

@@ -10,6 +10,7 @@ struct tsr_encoded {
     uint64_t payload_bytes; /* what the pixels cost */
     const char *engine;     /* that coded the frames, "mixed" if several did; NULL: there are none */
     const char *fallback;   /* why another one than that called did some; NULL: it did all */
+    uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
 };
 
 /* Source to .tsr. header->coding says how; the proof is what the file promises. */

@@ -4,14 +4,15 @@
  * the other. So all codings of a file lie on one line, from the finest step to the coarsest, on which error and size
  * are monotone but for little. A position on it is q times the blocks of the file, plus the blocks with q + 1. The
  * search is in integers: what it finds reaches the file. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flow.h"
+#include "measure.h"
 
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
+    QP_NEAR = 3,              /* eighths: QPs so near to each other do for one file */
     QP_TRIES = 7,             /* after so many, two QPs that are not neighbours will do */
     STEPS = 99 * TSR_QP_UNIT, /* q of the coarsest QP */
     LOG_SHIFT = 16            /* fraction bits of logarithms */
@@ -86,10 +87,12 @@ struct search {
     const struct tsr_header *pristine;
     struct tsr_coding coding; /* path, coder, level */
     bool by_size;
-    uint64_t limit;        /* of the size, or of the squared error: not to be exceeded */
+    uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
     uint64_t blocks;       /* of all frames */
     int tries;
+    /* Where the error was, in the last try and with the two QPs next to what is aimed at. */
+    uint64_t profile[TSR_PROFILE_PARTS], finer_profile[TSR_PROFILE_PARTS], coarser_profile[TSR_PROFILE_PARTS];
 };
 
 /* What a coding makes of the file. */
@@ -122,23 +125,29 @@ void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine
     }
 }
 
+/* By how much the limit may be missed: 1 %, or 0.1 dB, which are 1/43.9 of the squared error. */
+static uint64_t slack_of(const struct search *s)
+{
+    return s->limit / (s->by_size ? 100 : 46);
+}
+
 static enum tsr_status measure(struct search *s, const struct tsr_coding *coding, struct result *result,
                                struct tsr_error *error)
 {
     struct tsr_proof proof = {0};
-    struct tsr_encoded encoded;
+    struct tsr_encoded encoded = {.profile = s->by_size ? NULL : s->profile};
     struct tsr_output *output = tsr_output_to_null();
     if (!output) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
+    memset(s->profile, 0, sizeof s->profile);
     tsr_set_coding(s->source, s->pristine, coding);
     const enum tsr_status status = tsr_encode(s->engine, s->source, output, &proof, &encoded, error);
     result->measure = s->by_size ? tsr_output_size(output) : proof.squared_error;
     tsr_output_close(output);
     s->tries++;
-    /* 0.1 dB are 1 - 1 / 43.9 of the squared error. */
-    const uint64_t slack = s->limit / (s->by_size ? 100 : 46);
+    const uint64_t slack = slack_of(s);
     result->good = result->measure <= s->limit;
     result->near = result->good && s->limit - result->measure <= slack;
-    const int64_t distance = log2_of(result->measure) - log2_of(s->limit - slack / 2);
+    const int64_t distance = log2_of(result->measure) - log2_of(s->aim);
     result->distance = s->by_size ? -distance : distance;
     return status;
 }
@@ -153,7 +162,7 @@ struct place {
 /* What is known of the line: the nearest places on both sides of what is aimed at, and the two last ones. */
 struct bracket {
     struct place finer, coarser, last, before;
-    bool halve; /* the straight line did not get far */
+    int slow; /* how often in a row the straight line did not halve what is between them */
 };
 
 static void take_place(struct bracket *b, int64_t at, struct result result)
@@ -163,7 +172,14 @@ static void take_place(struct bracket *b, int64_t at, struct result result)
     b->before = b->last;
     b->last = (struct place){true, at, result};
     *(result.distance < 0 ? &b->finer : &b->coarser) = b->last;
-    b->halve = was_closed && !b->halve && b->coarser.at - b->finer.at > width / 2;
+    b->slow = was_closed && b->slow < 2 && b->coarser.at - b->finer.at > width / 2 ? b->slow + 1 : 0;
+}
+
+/* The share of a whole, in 1/2^16. */
+static int64_t share_of(uint64_t part, uint64_t whole)
+{
+    for (; whole >> 40; whole >>= 1) part >>= 1;
+    return whole == 0 ? 1 << 15 : (int64_t)((part << 16) / whole);
 }
 
 /* share / 2^16 of a length. */
@@ -172,13 +188,17 @@ static int64_t part_of(int64_t length, int64_t share)
     return (length >> 16) * share + ((length & 65535) * share >> 16);
 }
 
-/* A place strictly inside, on a straight line through the distances. */
-static int64_t between(const struct bracket *b)
+/* A place strictly inside, where a straight line from one distance below to one above is 0. */
+static int64_t between(const struct bracket *b, uint64_t below, uint64_t above)
 {
-    const int64_t low = b->finer.at, high = b->coarser.at, below = -b->finer.result.distance,
-                  above = b->coarser.result.distance;
-    const int64_t at = low + part_of(high - low, b->halve ? 1 << 15 : (below << 16) / (below + above));
+    const int64_t low = b->finer.at, high = b->coarser.at;
+    const int64_t at = low + part_of(high - low, b->slow == 2 ? 1 << 15 : share_of(below, below + above));
     return at <= low ? low + 1 : at >= high ? high - 1 : at;
+}
+
+static uint64_t gap(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
 }
 
 /* Where q is looked for first. A step of 1 is at q = 32, and an octave of the step has 48. */
@@ -197,7 +217,8 @@ static int64_t first_q(const struct search *s, uint64_t lossless_bytes)
 /* The next q to look at. */
 static int64_t next_q(const struct search *s, const struct bracket *b)
 {
-    if (b->finer.known && b->coarser.known) return between(b);
+    if (b->finer.known && b->coarser.known)
+        return between(b, (uint64_t)-b->finer.result.distance, (uint64_t)b->coarser.result.distance);
     /* Distance by q: as measured, or what is usual; the further the longer it takes. */
     const int64_t q = b->last.at, steps = b->before.known ? q - b->before.at : 0;
     int64_t slope = s->by_size ? 1000 : 2000;
@@ -210,15 +231,46 @@ static int64_t next_q(const struct search *s, const struct bracket *b)
     return q + step < 0 ? 0 : q + step > STEPS ? STEPS : q + step;
 }
 
+/* Squared errors are summed modulo 2^64; their differences are small enough for a sign. */
+static int64_t difference(uint64_t a, uint64_t b)
+{
+    return (int64_t)(a - b);
+}
+
+/* The error with so many blocks at the file's end coarser, if each block had the error that it had before. */
+static uint64_t predicted_error(const struct search *s, uint64_t finer_error, int64_t coarser_blocks)
+{
+    const int64_t each = (int64_t)(s->blocks / TSR_PROFILE_PARTS + 1), first = (int64_t)s->blocks - coarser_blocks;
+    uint64_t error = finer_error;
+    for (int64_t part = TSR_PROFILE_PARTS - 1; part >= first / each; part--) {
+        const int64_t more = difference(s->coarser_profile[part], s->finer_profile[part]);
+        const int64_t end = (part + 1) * each < (int64_t)s->blocks ? (part + 1) * each : (int64_t)s->blocks,
+                      start = part * each;
+        error += start >= first ? (uint64_t)more
+                                : (uint64_t)part_of(more, share_of((uint64_t)(end - first), (uint64_t)(end - start)));
+    }
+    return error;
+}
+
+/* Where the error, by what the profiles tell and what the last try has added to that, reaches what is aimed at. */
+static int64_t by_profile(const struct search *s, const struct bracket *b, uint64_t finer_error, uint64_t surprise)
+{
+    int64_t low = b->finer.at, high = b->coarser.at;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (difference(predicted_error(s, finer_error, middle) + surprise, s->aim) < 0)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low == b->finer.at ? high : low;
+}
+
 static enum tsr_status try_place(struct search *s, struct bracket *b, const struct tsr_coding *coding, int64_t at,
                                  struct result *best, struct tsr_coding *best_coding, struct tsr_error *error)
 {
     struct result result;
     TSR_TRY(measure(s, coding, &result, error));
-    if (getenv("TSR_TRACE"))
-        fprintf(stderr, "%d: at %lld q %d+%u  measure %llu limit %llu  dist %.4f good %d near %d\n", s->tries,
-                (long long)at, coding->qp_eighths, coding->coarser_by, (unsigned long long)result.measure,
-                (unsigned long long)s->limit, (double)result.distance / 65536, result.good, result.near);
     if (result.good ? !best->good || result.measure > best->measure : !best->good) {
         *best = result;
         *best_coding = *coding;
@@ -238,9 +290,10 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
         struct tsr_coding coding = s->coding;
         coding.qp_eighths = lowest + (int32_t)q;
         TSR_TRY(try_place(s, &b, &coding, q, best, best_coding, error));
+        memcpy(b.last.result.distance < 0 ? s->finer_profile : s->coarser_profile, s->profile, sizeof s->profile);
         if (q == 0 && !b.finer.known) break;
         if (q == STEPS && !b.coarser.known) break;
-        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at == 1 || s->tries >= QP_TRIES)) break;
+        if (b.finer.known && b.coarser.known && (b.coarser.at - b.finer.at <= QP_NEAR || s->tries >= QP_TRIES)) break;
         q = next_q(s, &b);
     }
     if (!b.finer.known || !b.coarser.known) return TSR_OK;
@@ -248,14 +301,20 @@ static enum tsr_status search(struct search *s, int64_t q, struct tsr_coding *be
     const struct place finer = b.finer, coarser = b.coarser;
     b.finer.at = 0;
     b.coarser.at = (int64_t)s->blocks;
-    b.halve = false;
+    b.slow = 0;
+    uint64_t surprise = 0; /* how much the last try was above what the profiles tell, modulo 2^64 */
     while (s->tries < TRIES_LIMIT && !best->near && b.coarser.at - b.finer.at > 1) {
-        const int64_t blocks = between(&b);
+        int64_t blocks;
+        if (s->by_size || b.slow == 2)
+            blocks = between(&b, gap(b.finer.result.measure, s->aim), gap(b.coarser.result.measure, s->aim));
+        else
+            blocks = by_profile(s, &b, finer.result.measure, surprise);
         struct tsr_coding coding = s->coding;
         coding.qp_eighths = lowest + (int32_t)finer.at;
         coding.coarser_by = (uint32_t)(coarser.at - finer.at);
         put_seam(s, (uint64_t)blocks, &coding);
         TSR_TRY(try_place(s, &b, &coding, blocks, best, best_coding, error));
+        surprise = b.last.result.measure - predicted_error(s, finer.result.measure, blocks);
     }
     return TSR_OK;
 }
@@ -291,7 +350,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s.limit = s.by_size ? tsr_size_limit(options, tsr_input_size(source->input))
                         : tsr_squared_error_limit(image, (uint32_t)options->target_value);
     struct result result = {0};
-    if (s.limit == 0 && s.by_size) s.limit = 1;
+    s.aim = s.limit - slack_of(&s) / 2;
     if (s.by_size) { /* nothing is lost where nothing has to be */
         TSR_TRY(measure(&s, &lossless, &result, error));
         if (result.good) *coding = lossless;

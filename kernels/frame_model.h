@@ -290,7 +290,11 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
                                       : TSR_COLOUR_NONE;
     }
     model->extends_sign = tsr_image_outside_bits(image) > 0 && tsr_get_bits(r, 1);
-    model->max_error = tsr_may_lose(image) && tsr_get_bits(r, 1) ? tsr_get_bits(r, 15) : 0;
+    model->max_error = 0;
+    if (tsr_may_lose(image) && tsr_get_bits(r, 1)) {
+        model->max_error = tsr_get_bits(r, 15);
+        if (model->max_error == 0) return false;
+    }
     model->planes = tsr_image_planes(image);
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);

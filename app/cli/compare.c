@@ -54,7 +54,7 @@ static enum tsr_status tsr_bytes(struct tsr_engine *engine, const struct tsr_ima
     struct tsr_header header;
     struct tsr_proof proof = {0};
     struct tsr_source *source = NULL;
-    struct tsr_encoded encoded;
+    struct tsr_encoded encoded = {0};
     struct tsr_input *input = tsr_input_from_memory(raster, tsr_raster_bytes(image), "a frame");
     struct tsr_output *output = tsr_output_to_null();
     memset(&header, 0, sizeof header);
