@@ -87,7 +87,7 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
     const int32_t lowest = tsr_lowest_qp(image->bits_stored);
     if (coding->path == TSR_PATH_TRANSFORM && coding->qp_eighths < lowest)
         coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
-    return TSR_OK;
+    return options->target == TSR_TARGET_NONE ? tsr_check_coding(image, coding, error) : TSR_OK;
 }
 
 /* Opens the source and gives it its coding. */

@@ -13,6 +13,10 @@ struct tsr_encoded {
     uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
 };
 
+/* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
+enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                 struct tsr_error *error);
+
 /* Source to .tsr. header->coding says how; the proof is what the file promises. */
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                            struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);

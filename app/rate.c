@@ -192,7 +192,7 @@ static int64_t part_of(int64_t length, int64_t share)
 static int64_t between(const struct bracket *b, uint64_t below, uint64_t above)
 {
     const int64_t low = b->finer.at, high = b->coarser.at;
-    const int64_t at = low + part_of(high - low, b->slow == 2 ? 1 << 15 : share_of(below, below + above));
+    const int64_t at = low + part_of(high - low, b->slow == 2 ? 1 << 15 : share_of(below / 2, below / 2 + above / 2));
     return at <= low ? low + 1 : at >= high ? high - 1 : at;
 }
 
@@ -329,38 +329,44 @@ static enum tsr_status fail_size(const struct search *s, const struct result *re
                     name, (unsigned long long)s->limit, (unsigned long long)result->measure);
 }
 
+static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lossless, struct tsr_coding *coding,
+                                   struct tsr_error *error)
+{
+    struct result result = {0};
+    if (s->by_size) { /* nothing is lost where nothing has to be */
+        TSR_TRY(measure(s, lossless, &result, error));
+        if (result.good) *coding = *lossless;
+        if (result.good) return TSR_OK;
+    }
+    TSR_TRY(search(s, first_q(s, result.measure), coding, &result, error));
+    if (s->by_size && !result.near) return fail_size(s, &result, error);
+    if (!result.good) *coding = *lossless;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
                                 const struct tsr_compress_options *options, struct tsr_coding *coding, int *tries,
                                 struct tsr_error *error)
 {
     const struct tsr_header pristine = source->header;
     const struct tsr_image *image = &pristine.image;
-    struct search s = {0};
-    struct tsr_coding lossless = {0};
-    lossless.coder = options->coding.coder;
-    lossless.level = options->coding.level;
+    struct tsr_coding lossless = {.coder = options->coding.coder, .level = options->coding.level};
     TSR_TRY(tsr_resolve_coding(&lossless, error));
-    s.engine = engine;
-    s.source = source;
-    s.pristine = &pristine;
-    s.coding = *coding;
-    s.by_size = options->target != TSR_TARGET_PSNR;
-    s.frame_blocks = (uint64_t)((image->columns + 3) / 4) * ((image->rows + 3) / 4);
-    s.blocks = s.frame_blocks * image->frames;
-    s.limit = s.by_size ? tsr_size_limit(options, tsr_input_size(source->input))
-                        : tsr_squared_error_limit(image, (uint32_t)options->target_value);
-    struct result result = {0};
-    s.aim = s.limit - slack_of(&s) / 2;
-    if (s.by_size) { /* nothing is lost where nothing has to be */
-        TSR_TRY(measure(&s, &lossless, &result, error));
-        if (result.good) *coding = lossless;
-    }
-    if (!result.good) {
-        TSR_TRY(search(&s, first_q(&s, result.measure), coding, &result, error));
-        if (s.by_size && !result.near) return fail_size(&s, &result, error);
-        if (!result.good) *coding = lossless;
-    }
-    *tries = s.tries;
+    struct search *s = calloc(1, sizeof *s);
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
+    s->engine = engine;
+    s->source = source;
+    s->pristine = &pristine;
+    s->coding = *coding;
+    s->by_size = options->target != TSR_TARGET_PSNR;
+    s->frame_blocks = tsr_frame_blocks(image);
+    s->blocks = s->frame_blocks * image->frames;
+    s->limit = s->by_size ? tsr_size_limit(options, tsr_input_size(source->input))
+                          : tsr_squared_error_limit(image, (uint32_t)options->target_value);
+    s->aim = s->limit - slack_of(s) / 2;
+    const enum tsr_status status = meet_target(s, &lossless, coding, error);
+    *tries = s->tries;
     source->header = pristine;
-    return TSR_OK;
+    free(s);
+    return status;
 }
