@@ -271,7 +271,8 @@ static enum tsr_status try_place(struct search *s, struct bracket *b, const stru
 {
     struct result result;
     TSR_TRY(measure(s, coding, &result, error));
-    if (result.good ? !best->good || result.measure > best->measure : !best->good) {
+    const bool as_near = result.measure == best->measure && coding->qp_eighths > best_coding->qp_eighths;
+    if (result.good ? !best->good || result.measure > best->measure || as_near : !best->good) {
         *best = result;
         *best_coding = *coding;
     }
