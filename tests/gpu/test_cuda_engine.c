@@ -117,8 +117,10 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             assert_int_equal(plane->span, tsr_state_span(state[p]));
             assert_int_equal(plane->packed, state[p].packed);
             assert_int_equal(plane->range, state[p].range);
-            struct tsr_block_coding blocks = {coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE, b.qp_index,
-                                              plane->range, TSR_SLICE_BLOCKS};
+            struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
+                                              .qp_index = b.qp_index,
+                                              .range = plane->range,
+                                              .slice_side = TSR_SLICE_BLOCKS};
             if (models && plane->span > 1)
                 for (int t = 0; t < models[p].dc_tables; t++)
                     tsr_huffman_codewords(models[p].dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
