@@ -88,6 +88,8 @@ static const char *in_data(const char *name)
 static const struct tsr_compress_options lossless;
 static const struct tsr_compress_options lossy = {
     .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 24 * TSR_QP_UNIT}, .allow_lossy = true};
+static const struct tsr_compress_options steered = {
+    .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true}, .target = TSR_TARGET_PSNR, .target_value = 4000};
 
 TEST(pnm)
 {
@@ -98,6 +100,7 @@ TEST(pnm)
 TEST(pnm_with_loss)
 {
     fail_each_allocation(&(struct run){in_data("odd/31x33_16bit.pgm"), lossy});
+    fail_each_allocation(&(struct run){in_data("odd/31x33_16bit.pgm"), steered});
 }
 
 TEST(png)
