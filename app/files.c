@@ -48,6 +48,16 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     report->max_error = proof->max_error;
 }
 
+/* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
+ * may lose all that there is. */
+static void report_overshoot(const struct tsr_compress_options *options, struct tsr_file_report *report)
+{
+    if (options->target != TSR_TARGET_PSNR || report->lossless || report->reason[0] || report->max_error == 0) return;
+    if (report->psnr_db > (double)options->target_value / 100 + 0.1)
+        snprintf(report->reason, sizeof report->reason,
+                 "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
+}
+
 /* ---- Compress -------------------------------------------------------------------------------------------- */
 
 /* Without loss: by path P, whatever a lossy coding would have taken. */
@@ -305,6 +315,7 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
     if (status == TSR_OK) {
         report_header(&header, report);
         report_loss(&header, &proof, report);
+        report_overshoot(options, report);
         report->bytes_in = proof.original_size;
         report->bytes_out = tsr_output_size(out);
         report->encode_s = written - start;

@@ -16,6 +16,7 @@ for psnr in 31 42.25 55; do
     [ "$(fields --summary failed)" = 0 ] || bad "--psnr $psnr: $(fields --summary failed) failed"
     [ "$(cut -f 2 "$WORK/lines" | grep -c false)" -ge 180 ] || bad "--psnr $psnr: hardly anything is coded with loss"
     sort "$WORK/lines" | join -t "$tab" "$WORK/sizes" - | awk -F "$tab" -v wanted=$psnr '
+        $6 == "false" && $7 != "null" && $7 > wanted + 0.1 && $9 !~ /more than 0.1 dB over/ { print "over, and without a word: " $0 }
         $6 == "false" && $7 != "null" && $7 < wanted { print "under: " $0 }
         $6 == "false" && $7 != "null" && $7 > wanted + 0.1 && '"$steered"' { print "over: " $0 }
         $6 == "true" && $8 == "null" && $9 == "null" { print "without loss, and without a word: " $0 }
