@@ -95,8 +95,11 @@ TEST(blocks)
         const struct tsr_tile tile = random_tile(&r);
         const enum tsr_block_kind kind = kinds[n % 3];
         const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const struct tsr_block_coding coding = random_coding(&r, kind, range);
+        struct tsr_block_coding coding = random_coding(&r, kind, range);
         const int32_t columns = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
+        if (n % 2) /* from a block of this tile on */
+            coding.coarser_from =
+                (uint32_t)place(tile, 4 * rng_between(&r, 0, rows - 1), 4 * rng_between(&r, 0, columns - 1));
         fill(&r, tile, range, n % CONTENTS);
         assert_int_equal(tsr_tile_levels(tile.width, tile.height), 16 * columns * rows);
         tsr_blocks_forward(samples, tile, coding, levels);
