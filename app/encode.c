@@ -37,6 +37,7 @@ struct encoding {
     uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
     void *workspace;
     struct tsr_hasher frames;
+    uint32_t frames_done;
     struct tsr_difference difference;
     struct tsr_encoded encoded;
 };
@@ -105,9 +106,12 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_add_difference(image, job->raster, e->decoded, &e->difference);
+        if (e->encoded.profile)
+            tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
         decoded = e->decoded;
     }
     tsr_add_frame_hash(&e->frames, image, decoded);
+    e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
     TSR_TRY(tsr_container_put_frame(e->writer, job->coded.model.bytes, job->coded.model.size, error));
@@ -119,6 +123,19 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
         TSR_TRY(tsr_container_put_tile(e->writer, pieces, tile->segments, error));
     }
     return TSR_OK;
+}
+
+/* How many of count frames from this one on are coded alike; the file's coding becomes theirs. */
+static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count)
+{
+    const uint32_t at = coding->coarser_frame;
+    if (coding->coarser_by == 0) return count;
+    const bool is_mixed = frame == at && coding->coarser_from > 0;
+    coding->coarser_frame = 0;
+    if (is_mixed) return 1;
+    if (frame >= at) coding->qp_eighths += (int32_t)coding->coarser_by;
+    coding->coarser_by = coding->coarser_from = 0;
+    return frame < at && at - frame < count ? at - frame : count;
 }
 
 static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
@@ -133,10 +150,14 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
             e->jobs[i].raster = raster;
             TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
         }
-        const enum tsr_status status =
-            e->engine->ops->encode(e->engine, image, &source->header.coding, e->jobs, count, e->workspace);
-        if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first);
-        for (uint32_t i = 0; i < count; i++) TSR_TRY(put_frame(e, &e->jobs[i], error));
+        for (uint32_t i = 0, alike; i < count; i += alike) {
+            struct tsr_coding coding = source->header.coding;
+            alike = frames_alike(&coding, first + i, count - i);
+            const enum tsr_status status =
+                e->engine->ops->encode(e->engine, image, &coding, e->jobs + i, alike, e->workspace);
+            if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
+            for (uint32_t k = i; k < i + alike; k++) TSR_TRY(put_frame(e, &e->jobs[k], error));
+        }
     }
     return TSR_OK;
 }
@@ -173,6 +194,7 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     struct encoding e = {0};
     e.engine = engine;
     e.source = source;
+    e.encoded.profile = encoded->profile;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
@@ -183,6 +205,10 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
     if (status == TSR_OK && derived) status = put_derived_prefix(&e, &proof->original, error);
+    if (status == TSR_OK && source->header.coding.path == TSR_PATH_PREDICT && source->header.coding.lossy &&
+        e.difference.max_error > source->header.coding.max_error)
+        status = tsr_fail(error, TSR_ERROR_INTERNAL, "a sample differs by %u, over the bound of %u",
+                          e.difference.max_error, source->header.coding.max_error);
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
         proof->samples = tsr_hasher_result128(&e.frames);

@@ -48,16 +48,38 @@ static void report_loss(const struct tsr_header *header, const struct tsr_proof 
     report->max_error = proof->max_error;
 }
 
+/* A PSNR that is more than a little over its target is said: where samples use little of their range, the coarsest step
+ * may lose all that there is. */
+static void report_overshoot(const struct tsr_compress_options *options, struct tsr_file_report *report)
+{
+    if (options->target != TSR_TARGET_PSNR || report->lossless || report->reason[0] || report->max_error == 0) return;
+    if (report->psnr_db > (double)options->target_value / 100 + 0.1)
+        snprintf(report->reason, sizeof report->reason,
+                 "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
+}
+
 /* ---- Compress -------------------------------------------------------------------------------------------- */
+
+/* Without loss: by path P, whatever a lossy coding would have taken. */
+static enum tsr_status drop_loss(const struct tsr_compress_options *options, struct tsr_coding *coding,
+                                 struct tsr_error *error)
+{
+    memset(coding, 0, sizeof *coding);
+    coding->coder = options->coding.coder;
+    coding->level = options->coding.level;
+    return tsr_resolve_coding(coding, error);
+}
 
 /* The coding that this image gets: what was asked for, or lossless where loss makes no sense. */
 static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr_compress_options *options,
-                                     struct tsr_file_report *report, struct tsr_error *error)
+                                     struct tsr_coding *coding, struct tsr_file_report *report, struct tsr_error *error)
 {
     const struct tsr_image *image = &source->header.image;
-    struct tsr_coding *coding = &source->header.coding;
-    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
     *coding = options->coding;
+    TSR_TRY(tsr_resolve_coding(coding, error));
+    if (options->target != TSR_TARGET_NONE && (!coding->lossy || coding->path != TSR_PATH_TRANSFORM))
+        return tsr_fail(error, TSR_ERROR_USAGE, "a target of PSNR or size is the lossy transform path's");
+    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
     if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
         snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
     if (!coding->lossy) return TSR_OK;
@@ -66,22 +88,49 @@ static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr
                         : image->bits_allocated == 32                           ? "samples of 32 bits"
                                                                                 : source->only_lossless;
     if (exact) {
-        coding->lossy = false;
-        coding->qp_eighths = 0;
         snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
-        return TSR_OK;
+        return drop_loss(options, coding, error);
     }
     if (source->never_lossy && !options->allow_lossy)
         return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (--allow-lossy does it)",
                         tsr_input_name(source->input), source->lossy_objection);
     const int32_t lowest = tsr_lowest_qp(image->bits_stored);
-    if (coding->qp_eighths < lowest) coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
-    source->header.exact = false;
-    if (source->header.restore == TSR_RESTORE_DEFLATED) { /* a lossy copy is not deflated */
-        source->header.restore = TSR_RESTORE_SPLICE;
-        source->header.parameter_count = 0;
+    if (coding->path == TSR_PATH_TRANSFORM && coding->qp_eighths < lowest)
+        coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
+    return options->target == TSR_TARGET_NONE ? tsr_check_coding(image, coding, error) : TSR_OK;
+}
+
+/* Opens the source and gives it its coding. */
+static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
+                                  const struct tsr_source_options *source_options,
+                                  const struct tsr_compress_options *options, struct tsr_source **source,
+                                  struct tsr_file_report *report, struct tsr_error *error)
+{
+    struct tsr_coding coding;
+    TSR_TRY(tsr_source_open(input, source_options, source, error));
+    TSR_TRY(settle_coding(*source, options, &coding, report, error));
+    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (coding.lossy && options->target != TSR_TARGET_NONE) {
+        TSR_TRY(tsr_meet_target(engine, *source, options, &coding, &report->tries, error));
+        tsr_source_close(*source);
+        TSR_TRY(tsr_source_open(input, source_options, source, error));
+        if (!coding.lossy)
+            snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
+                     options->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
     }
+    const struct tsr_header pristine = (*source)->header;
+    tsr_set_coding(*source, &pristine, &coding);
     return TSR_OK;
+}
+
+/* A size is a promise of the whole file, also of one that is stored or coded without loss. */
+static enum tsr_status check_size(const struct tsr_compress_options *options, struct tsr_input *input,
+                                  const struct tsr_output *output, struct tsr_error *error)
+{
+    const uint64_t limit = tsr_size_limit(options, tsr_input_size(input)), size = tsr_output_size(output);
+    if (size <= limit) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss, and takes %llu bytes, not %llu",
+                    tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
 /* Opens the source and writes the container; a source that turns out to be unreadable is begun again, verbatim. */
@@ -93,12 +142,12 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
     struct tsr_source_options source_options = {false, NULL, options->recode};
     char reason[sizeof report->reason];
     for (;;) {
-        struct tsr_source *source;
+        struct tsr_source *source = NULL;
         struct tsr_encoded encoded = {0};
-        TSR_TRY(tsr_source_open(input, &source_options, &source, error));
-        enum tsr_status status = settle_coding(source, options, report, error);
+        enum tsr_status status = open_coded(engine, input, &source_options, options, &source, report, error);
         if (status == TSR_OK) status = tsr_encode(engine, source, output, proof, &encoded, error);
-        *header = source->header;
+        if (status == TSR_OK) status = check_size(options, input, output, error);
+        if (source) *header = source->header;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
         snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
@@ -266,6 +315,7 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
     if (status == TSR_OK) {
         report_header(&header, report);
         report_loss(&header, &proof, report);
+        report_overshoot(options, report);
         report->bytes_in = proof.original_size;
         report->bytes_out = tsr_output_size(out);
         report->encode_s = written - start;

@@ -10,11 +10,33 @@ struct tsr_encoded {
     uint64_t payload_bytes; /* what the pixels cost */
     const char *engine;     /* that coded the frames, "mixed" if several did; NULL: there are none */
     const char *fallback;   /* why another one than that called did some; NULL: it did all */
+    uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
 };
+
+/* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
+enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                 struct tsr_error *error);
 
 /* Source to .tsr. header->coding says how; the proof is what the file promises. */
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                            struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* Gives a source, whose header was pristine when it was opened, the coding that tsr_encode follows: one with loss also
+ * changes how the file comes back. */
+void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);
+
+/* rate.c: the coding with loss that meets options->target, which must be set; *coding names path, coder and level, and
+ * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
+ * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
+enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
+                                const struct tsr_compress_options *options, struct tsr_coding *coding, int *tries,
+                                struct tsr_error *error);
+
+/* Most squared error of all samples at this PSNR: exact to 1/10^8, rounded down. */
+uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hundredths);
+
+/* Most bytes of a whole .tsr under the options, UINT64_MAX without such a target. */
+uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in);
 
 /* .tsr to the restored file. *samples: the hash of what was decoded, as in a proof. */
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,

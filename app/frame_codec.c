@@ -4,22 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "flow.h"
 #include "../io/status.h"
 #include "../kernels/cuda_engine.h"
 #include "../kernels/engine.h"
 #include "../kernels/thread_pool.h"
 
-static enum tsr_status check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
-                                    struct tsr_error *error)
+enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                 struct tsr_error *error)
 {
     if (!coding->lossy) return TSR_OK;
-    if (coding->path != TSR_PATH_TRANSFORM)
-        return tsr_fail(error, TSR_ERROR_USAGE, "only the transform path codes with loss");
     if (image->exact_only || image->bits_allocated == 1 || image->bits_allocated == 32)
         return tsr_fail(error, TSR_ERROR_USAGE, "palette indices and samples of 1 or 32 bits are not coded with loss");
+    if (coding->path == TSR_PATH_PREDICT && (coding->max_error < 1 || coding->max_error > TSR_MAX_ERROR_LIMIT))
+        return tsr_fail(error, TSR_ERROR_USAGE, "a largest error of %u is outside 1 to %d", coding->max_error,
+                        TSR_MAX_ERROR_LIMIT);
+    if (coding->path == TSR_PATH_PREDICT) return TSR_OK;
     if (coding->qp_eighths < tsr_lowest_qp(image->bits_stored) || coding->qp_eighths > TSR_HIGHEST_QP)
         return tsr_fail(error, TSR_ERROR_USAGE, "QP %.3f is outside %d to 51 for samples of %u bits",
                         coding->qp_eighths / 8.0, tsr_lowest_qp(image->bits_stored) / TSR_QP_UNIT, image->bits_stored);
+    if (coding->coarser_by > (uint32_t)(TSR_HIGHEST_QP - coding->qp_eighths) ||
+        coding->coarser_frame >= image->frames || coding->coarser_from >= (uint64_t)image->columns * image->rows)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a QP higher by %u/8 from sample %u of frame %u on cannot be",
+                        coding->coarser_by, coding->coarser_from, coding->coarser_frame);
     return TSR_OK;
 }
 
@@ -119,14 +126,18 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
                                  const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
                                  struct tsr_error *error)
 {
+    struct tsr_coding resolved = *coding;
     TSR_TRY(tsr_check_image(image, error));
-    TSR_TRY(check_coding(image, coding, error));
+    TSR_TRY(tsr_resolve_coding(&resolved, error));
+    TSR_TRY(tsr_check_coding(image, &resolved, error));
+    if (resolved.coarser_frame > 0)
+        return tsr_fail(error, TSR_ERROR_USAGE, "frame %u of a single one", resolved.coarser_frame);
     const size_t space = engine->ops->encode_workspace(engine, image, 1);
     void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
     if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     struct tsr_encode_job job = {0};
     job.raster = raster;
-    const enum tsr_status status = engine->ops->encode(engine, image, coding, &job, 1, workspace);
+    const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
     size_t used = 0;
     if (status == TSR_OK) {
         used = put_size(payload, job.coded.model.size);

@@ -37,6 +37,35 @@ void tsr_add_difference(const struct tsr_image *image, const uint8_t *a, const u
     }
 }
 
+uint64_t tsr_frame_blocks(const struct tsr_image *image)
+{
+    return (uint64_t)((image->columns + 3) / 4) * ((image->rows + 3) / 4);
+}
+
+uint32_t tsr_profile_part(uint64_t blocks, uint64_t block)
+{
+    const uint64_t each = blocks / TSR_PROFILE_PARTS + 1; /* the last parts may be empty */
+    return (uint32_t)(block / each);
+}
+
+void tsr_add_error_profile(const struct tsr_image *image, uint32_t frame, const uint8_t *a, const uint8_t *b,
+                           uint64_t profile[TSR_PROFILE_PARTS])
+{
+    const size_t columns = image->columns, count = columns * image->rows, components = image->components;
+    const uint64_t first = frame * tsr_frame_blocks(image), blocks = image->frames * tsr_frame_blocks(image);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t error = 0;
+        for (size_t c = 0; c < components; c++) {
+            const size_t at = image->planar ? c * count + i : i * components + c;
+            const int64_t d = sample_at(image, a, at) - sample_at(image, b, at);
+            error += (uint64_t)(d * d);
+        }
+        if (error == 0) continue;
+        const uint64_t block = first + i / columns / 4 * ((columns + 3) / 4) + i % columns / 4;
+        profile[tsr_profile_part(blocks, block)] += error;
+    }
+}
+
 void tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples)
 {
     const size_t count = (size_t)image->columns * image->rows, components = image->components;

@@ -12,6 +12,16 @@ struct tsr_difference {
 /* Adds the differences between the samples of two frames, whole or in part alike. */
 void tsr_add_difference(const struct tsr_image *image, const uint8_t *a, const uint8_t *b, struct tsr_difference *sum);
 
+/* Where the squared error of a file is: its 4x4 blocks, frame after frame and row by row, in TSR_PROFILE_PARTS parts as
+ * equal as can be. Adds those of one frame. */
+enum { TSR_PROFILE_PARTS = 4096 };
+void tsr_add_error_profile(const struct tsr_image *image, uint32_t frame, const uint8_t *a, const uint8_t *b,
+                           uint64_t profile[TSR_PROFILE_PARTS]);
+
+/* Blocks of a frame, and of a file; the part that a block is in. */
+uint64_t tsr_frame_blocks(const struct tsr_image *image);
+uint32_t tsr_profile_part(uint64_t blocks, uint64_t block);
+
 /* All samples of a frame as their values, interleaved; signed ones biased by 2^(bits_stored-1), so that their order
  * stays. Not for 32 bits allocated. */
 void tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples);

@@ -88,7 +88,8 @@ uint64_t tsr_frame_bits(const struct tsr_image *image);
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2 };
+/* By level is none of a file's: tsr_resolve_coding puts another in its place. */
+enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2, TSR_CODER_BY_LEVEL = 16 };
 
 const char *tsr_path_name(enum tsr_path path);
 const char *tsr_coder_name(enum tsr_coder coder);
@@ -99,15 +100,27 @@ const char *tsr_coder_name(enum tsr_coder coder);
 struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
-    bool lossy;         /* transform path only */
-    int32_t qp_eighths; /* if lossy: -6 (bits_stored - 8) .. 51, times 8 */
+    bool lossy;
+    int32_t qp_eighths; /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
     int level;          /* 1 fastest .. 9 smallest; 0: TSR_LEVEL_DEFAULT. A decoder needs none */
+    uint32_t max_error; /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
+    /* If lossy, transform path, and coarser_by not 0: in frame coarser_frame of a file, all 4x4 blocks from the one on
+     * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by so many
+     * eighths, and so have all later frames. So a target between two QPs is met. A frame alone has the number 0. */
+    uint32_t coarser_by, coarser_frame, coarser_from;
 };
 #define TSR_LEVEL_DEFAULT 5
+#define TSR_MAX_ERROR_LIMIT 32767
 
-/* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. */
+/* Puts the level's coder and the default level in their places. Every function below that takes a coding begins with
+ * this. Errors: TSR_ERROR_USAGE (level out of range, or a coder that the path does not have). */
+enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
+
+/* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. The highest to be
+ * asked for; and the highest that there is, which a target of few bytes may need. */
 int32_t tsr_lowest_qp(int bits_stored);
 #define TSR_HIGHEST_QP (51 * TSR_QP_UNIT)
+int32_t tsr_coarsest_qp(int bits_stored);
 
 /* ---- Engines and frames ----------------------------------------------------------------------------------- */
 
@@ -141,8 +154,18 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
 
 enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1 };
 
+/* What a lossy file is to reach; the transform path's QP is found. */
+enum tsr_target {
+    TSR_TARGET_NONE = 0,  /* the coding says all */
+    TSR_TARGET_PSNR = 1,  /* in hundredths of a dB: not less, and hardly more */
+    TSR_TARGET_BYTES = 2, /* of the whole .tsr: not more, and at most 1 % less */
+    TSR_TARGET_RATIO = 3  /* the input's bytes to the whole .tsr's, times 1000: likewise */
+};
+
 struct tsr_compress_options {
     struct tsr_coding coding;
+    enum tsr_target target;
+    uint64_t target_value;
     enum tsr_verify verify;
     bool overwrite;
     bool allow_lossy; /* also of images that are never coded with loss by accident: mammography and the like */
@@ -167,13 +190,14 @@ struct tsr_file_report {
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double psnr_db;            /* of lossy files; negative: lossless */
     int64_t max_error;
+    int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
 };
 
 /* Compresses the file named input to the file named output, which appears only when it is complete and, unless
  * options->verify says otherwise, proven to decode to the input. Whatever can be read is taken: what is no image is
  * stored as it is. Errors: TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT,
- * TSR_ERROR_USAGE (a lossy coding that this image forbids). */
+ * TSR_ERROR_USAGE (a lossy coding that this image forbids, a size that it cannot have). */
 enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, const char *output,
                                   const struct tsr_compress_options *options, struct tsr_file_report *report,
                                   struct tsr_error *error);

@@ -1,6 +1,7 @@
 /* DICOM through DCMTK: the one C++ file. No exception leaves it. */
 #include "dicom_file.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -245,14 +246,35 @@ tsr_status describe_memory(void *context)
 
 /* ---- Lossy copies ---- */
 
-/* Appends a value to a multi-valued element, or creates it. */
-OFCondition append_value(DcmItem &item, const DcmTagKey &tag, const char *value)
+unsigned long count_values(DcmItem &item, const DcmTagKey &tag)
+{
+    DcmElement *element = nullptr;
+    return item.findAndGetElement(tag, element).good() && element->getLength() > 0 ? element->getVM() : 0;
+}
+
+/* Makes a value the one behind so many earlier ones; those that are missing are empty. */
+OFCondition append_value(DcmItem &item, const DcmTagKey &tag, unsigned long earlier, const char *value)
 {
     OFString values;
     item.findAndGetOFStringArray(tag, values);
-    if (!values.empty()) values += '\\';
+    for (unsigned long count = std::max(count_values(item, tag), 1ul); count <= earlier; count++) values += '\\';
     values += value;
     return item.putAndInsertOFStringArray(tag, values);
+}
+
+/* Ratios and methods belong together, first to first (PS3.3 C.7.6.1.1.5.2): a loss that had only one of them, or none,
+ * keeps its place. */
+OFCondition append_loss(DcmItem &item, const char *ratio)
+{
+    OFString lossy;
+    item.findAndGetOFString(DCM_LossyImageCompression, lossy);
+    const unsigned long earlier =
+        std::max({count_values(item, DCM_LossyImageCompressionRatio),
+                  count_values(item, DCM_LossyImageCompressionMethod), lossy == "01" ? 1ul : 0ul});
+    OFCondition result = append_value(item, DCM_LossyImageCompressionRatio, earlier, ratio);
+    if (result.good()) result = append_value(item, DCM_LossyImageCompressionMethod, earlier, "TESSERA");
+    if (result.good()) result = item.putAndInsertString(DCM_LossyImageCompression, "01");
+    return result;
 }
 
 /* The first value of Image Type becomes DERIVED, the others stay. */
@@ -269,9 +291,7 @@ OFCondition set_derivation(DcmDataset &dataset, const tsr_derivation &derivation
 {
     char ratio[17];
     std::snprintf(ratio, sizeof ratio, "%.4g", derivation.ratio);
-    OFCondition result = dataset.putAndInsertString(DCM_LossyImageCompression, "01");
-    if (result.good()) result = append_value(dataset, DCM_LossyImageCompressionRatio, ratio);
-    if (result.good()) result = append_value(dataset, DCM_LossyImageCompressionMethod, "TESSERA");
+    OFCondition result = append_loss(dataset, ratio);
     if (result.good()) result = mark_derived(dataset);
     if (result.good()) result = dataset.putAndInsertString(DCM_SOPInstanceUID, derivation.uid);
     OFString text;

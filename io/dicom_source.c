@@ -169,13 +169,15 @@ static void put_decimal(const uint8_t number[16], char digits[40])
 static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
                        char uid[TSR_DICOM_UID_BYTES])
 {
-    uint8_t seed[16 + 6];
+    uint8_t seed[16 + 3 + 5 * 4];
     char digits[40];
-    const uint32_t qp = (uint32_t)coding->qp_eighths;
+    const uint32_t numbers[5] = {(uint32_t)coding->qp_eighths, coding->max_error, coding->coarser_by,
+                                 coding->coarser_frame, coding->coarser_from};
     memcpy(seed, original->bytes, 16);
     seed[16] = (uint8_t)coding->path;
     seed[17] = (uint8_t)coding->coder;
-    for (int i = 0; i < 4; i++) seed[18 + i] = (uint8_t)(qp >> 8 * i);
+    seed[18] = (uint8_t)coding->level;
+    for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
     const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
     put_decimal(hash.bytes, digits);
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
@@ -213,6 +215,7 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", size);
     }
     memcpy(derived + size, s->element.head, s->element.head_size);
+    free(s->derived); /* of another try */
     s->derived = derived;
     size += s->element.head_size;
     TSR_TRY(check_derived(derived, size, &source->header.image, error));

@@ -91,7 +91,9 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
                             (image->big_endian ? BIG_ENDIAN : 0) | (image->swapped ? SWAPPED : 0) |
                             (image->exact_only ? EXACT_ONLY : 0));
     out[used++] = (uint8_t)(header->coding.path << 4 | header->coding.coder);
-    if (lossy)
+    if (lossy && header->coding.path == TSR_PATH_PREDICT)
+        used += tsr_put_varint(out + used, header->coding.max_error);
+    else if (lossy)
         used += tsr_put_varint(out + used, (uint64_t)(header->coding.qp_eighths - tsr_lowest_qp(image->bits_stored)));
     out[used++] = (uint8_t)header->parameter_count;
     memcpy(out + used, header->parameters, header->parameter_count);
@@ -140,7 +142,13 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
                         coding);
     header->coding.path = (enum tsr_path)(coding >> 4);
     header->coding.coder = (enum tsr_coder)(coding & 15);
-    if (header->coding.lossy) {
+    if (header->coding.lossy && header->coding.path == TSR_PATH_PREDICT) {
+        const uint64_t max_error = tsr_get_varint(&c);
+        if (max_error < 1 || max_error > TSR_MAX_ERROR_LIMIT)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's largest error is outside 1 to %d",
+                            TSR_MAX_ERROR_LIMIT);
+        header->coding.max_error = (uint32_t)max_error;
+    } else if (header->coding.lossy) {
         const uint64_t qp = tsr_get_varint(&c);
         if (qp > 99 * TSR_QP_UNIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's QP index is above 792");
         header->coding.qp_eighths = (int32_t)qp + tsr_lowest_qp(image->bits_stored);

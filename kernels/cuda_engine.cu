@@ -297,7 +297,9 @@ size_t frame_space_bytes(const tsr_engine *engine, const tsr_image *image)
 {
     size_t most = tsr_cpu_encode_space(engine->pool, image);
     for (int coder = 0; coder < 2; coder++) {
-        const tsr_coding coding = {TSR_PATH_TRANSFORM, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0, 0};
+        tsr_coding coding = {};
+        coding.path = TSR_PATH_TRANSFORM;
+        coding.coder = coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
         if (!tsr_cuda_can_encode(image, &coding)) continue;
         tsr_cuda_batch b;
         frame_space s;
@@ -353,6 +355,7 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     if (!tsr_cuda_can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
                       coding->path == TSR_PATH_PREDICT ? "the GPU does not code by prediction"
+                      : coding->coarser_by > 0         ? "the GPU does not code two QPs in a frame"
                                                        : "the GPU does not code samples of 1 or 32 bits");
         return TSR_OK;
     }

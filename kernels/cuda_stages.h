@@ -94,7 +94,8 @@ struct tsr_cuda_batch {
 /* True for what the stages can do. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    return coding->path == TSR_PATH_TRANSFORM && (image->bits_allocated == 8 || image->bits_allocated == 16);
+    return coding->path == TSR_PATH_TRANSFORM && coding->coarser_by == 0 &&
+           (image->bits_allocated == 8 || image->bits_allocated == 16);
 }
 
 /* A tile of a plane in the flat lists. */

@@ -116,7 +116,11 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
                                                                             : TSR_BLOCKS_REVERSIBLE,
-                                            plane->qp_index, plane->range, plane->slice_side};
+                                            plane->qp_index,
+                                            (int32_t)plane->coarser_by,
+                                            plane->coarser_from,
+                                            plane->range,
+                                            plane->slice_side};
     const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
     return tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
                              huffman ? &plane->coefficient : NULL, s->cavlc, scratch) &&
@@ -222,7 +226,9 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         tsr_undo_range(space.planes[p], count, plane);
         lossy |= plane->lossy;
     }
-    tsr_undo_colour(space.planes, count, model->colour, tsr_sample_bits(image), lossy);
+    tsr_undo_colour(space.planes, count, model->colour, tsr_first_plane_bits(image, model->max_error), lossy);
+    for (int p = 0; p < image->components && model->max_error > 0; p++)
+        tsr_restore_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
     tsr_join_raster(image, model, space.planes, job->raster);
     job->status = TSR_OK;
 }

@@ -528,6 +528,8 @@ static void encode_plane(struct plane_work *work)
                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
                                                             : TSR_BLOCKS_REVERSIBLE;
         work->blocks.qp_index = plane->qp_index;
+        work->blocks.coarser_by = (int32_t)plane->coarser_by;
+        work->blocks.coarser_from = plane->coarser_from;
         work->blocks.range = plane->range;
         work->blocks.slice_side = plane->slice_side = TSR_SLICE_BLOCKS;
         run_pass(work, blocks_pass);
@@ -571,10 +573,14 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
 
     tsr_split_raster(image, job->raster, space.planes, model);
+    const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
+    model->max_error = coding->lossy && !transforms ? coding->max_error : 0;
+    const int bits = tsr_first_plane_bits(image, model->max_error);
+    for (int p = 0; p < image->components && model->max_error > 0; p++)
+        tsr_quantise_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
     if (image->components >= 3) {
-        model->colour =
-            tsr_choose_colour(space.planes, image->columns, image->rows, tsr_sample_bits(image), coding->lossy);
-        tsr_apply_colour(space.planes, count, model->colour, tsr_sample_bits(image));
+        model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, bits, transforms);
+        tsr_apply_colour(space.planes, count, model->colour, bits);
     }
     for (int p = 0; p < model->planes; p++) {
         struct tsr_plane_model *plane = &model->plane[p];
@@ -582,8 +588,10 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->offset = space.offsets[p];
         plane->path = coding->path;
         plane->coder = coding->coder;
-        plane->lossy = coding->lossy && p < image->components;
+        plane->lossy = transforms && p < image->components;
         plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
+        plane->coarser_by = plane->lossy ? coding->coarser_by : 0;
+        plane->coarser_from = plane->lossy ? coding->coarser_from : 0;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
         struct plane_work work = {0};

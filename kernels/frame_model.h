@@ -9,6 +9,7 @@
 #include "../entropy/run_level.h"
 #include "../entropy/slices.h"
 #include "../transform/colour.h"
+#include "../transform/near_lossless.h"
 #include "../transform/quantiser.h"
 #include "../transform/samples.h"
 
@@ -36,10 +37,11 @@ struct tsr_plane_model {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    int32_t qp_index;                         /* if lossy: q of transform/quantiser.h */
-    int32_t slice_side;                       /* of all but path P with Huffman, in blocks */
-    struct tsr_predictor_model predictor;     /* path P; with CAVLC the median edge predictor alone */
-    struct tsr_residual_model residual;       /* path P, Huffman */
+    int32_t qp_index;                     /* if lossy: q of transform/quantiser.h */
+    uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
+    int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
+    struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
+    struct tsr_residual_model residual;   /* path P, Huffman and rANS */
     struct tsr_coefficient_model coefficient; /* path T, Huffman */
 };
 
@@ -47,6 +49,7 @@ struct tsr_frame_model {
     int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
     enum tsr_colour colour;          /* of images with 3 or 4 components */
     bool extends_sign;               /* see transform/samples.h */
+    uint32_t max_error;              /* not 0: first planes are quantised, see transform/near_lossless.h */
     int planes;                      /* first planes of all components, then second planes */
     struct tsr_plane_model plane[TSR_PLANES_LIMIT];
 };
@@ -72,12 +75,30 @@ TSR_HD int tsr_image_planes(const struct tsr_image *image)
     return tsr_has_halves(image) || tsr_image_outside_bits(image) > 0 ? 2 * image->components : image->components;
 }
 
+/* Samples of 8 and 16 bits allocated are quantities, which may be coded with loss. */
+TSR_HD bool tsr_may_lose(const struct tsr_image *image)
+{
+    return image->bits_allocated == 8 || image->bits_allocated == 16;
+}
+
+/* How a frame quantises its samples before all else. */
+TSR_HD struct tsr_near_lossless tsr_frame_near_lossless(const struct tsr_image *image, uint32_t max_error)
+{
+    return tsr_near_lossless(max_error, image->bits_stored, image->is_signed);
+}
+
+/* Bits of the first planes' values, before the colour transform. */
+TSR_HD int tsr_first_plane_bits(const struct tsr_image *image, uint32_t max_error)
+{
+    return max_error > 0 ? tsr_near_lossless_bits(tsr_frame_near_lossless(image, max_error)) : tsr_sample_bits(image);
+}
+
 /* Bits of the values of plane p. */
-TSR_HD int tsr_plane_bits(const struct tsr_image *image, enum tsr_colour colour, int p)
+TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_model *model, int p)
 {
     if (p >= image->components) return tsr_has_halves(image) ? 16 : tsr_image_outside_bits(image);
-    const bool difference = colour != TSR_COLOUR_NONE && (p == 1 || p == 2);
-    return difference ? tsr_chroma_bits(tsr_sample_bits(image)) : tsr_sample_bits(image);
+    const int bits = tsr_first_plane_bits(image, model->max_error);
+    return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
 /* The choice of colour transform and that of packing look at every step-th row from the second on: some so many samples. */
@@ -185,7 +206,11 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_predictor_model(w, &plane->predictor);
     } else {
         tsr_put_bits(w, plane->lossy, 1);
-        if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+        if (plane->lossy) {
+            tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+            tsr_put_ue(w, plane->coarser_by);
+            if (plane->coarser_by > 0) tsr_put_ue(w, plane->coarser_from);
+        }
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         tsr_put_residual_model(w, &plane->residual, plane->coder == TSR_CODER_RANS);
@@ -206,6 +231,7 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->coder = TSR_CODER_HUFFMAN;
     plane->lossy = false;
     plane->qp_index = 0;
+    plane->coarser_by = plane->coarser_from = 0;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
@@ -234,8 +260,13 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
         if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;
     } else {
         plane->lossy = tsr_get_bits(r, 1) != 0;
-        if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
-        if (plane->qp_index > TSR_QP_INDEX_LIMIT) return false;
+        if (plane->lossy) {
+            plane->qp_index = (int32_t)tsr_get_bits(r, 10);
+            plane->coarser_by = tsr_get_ue(r);
+            if (plane->coarser_by > 0) plane->coarser_from = tsr_get_ue(r);
+        }
+        if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
+        if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
@@ -252,6 +283,10 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
     tsr_put_ue(w, (uint32_t)model->tile_height - 1);
     if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
     if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
+    if (tsr_may_lose(image)) {
+        tsr_put_bits(w, model->max_error > 0, 1);
+        if (model->max_error > 0) tsr_put_bits(w, model->max_error, 15);
+    }
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
         if (optional) tsr_put_bits(w, model->plane[p].present, 1);
@@ -283,13 +318,18 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
                                       : TSR_COLOUR_NONE;
     }
     model->extends_sign = tsr_image_outside_bits(image) > 0 && tsr_get_bits(r, 1);
+    model->max_error = 0;
+    if (tsr_may_lose(image) && tsr_get_bits(r, 1)) {
+        model->max_error = tsr_get_bits(r, 15);
+        if (model->max_error == 0) return false;
+    }
     model->planes = tsr_image_planes(image);
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
         model->plane[p].present = !optional || tsr_get_bits(r, 1);
         if (!model->plane[p].present) continue;
         if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL))) return false;
-        const uint32_t values = 1u << tsr_plane_bits(image, model->colour, p);
+        const uint32_t values = 1u << tsr_plane_bits(image, model, p);
         if (model->plane[p].minimum + model->plane[p].span > values) return false;
     }
     return tsr_bits_ended(r);

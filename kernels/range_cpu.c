@@ -94,6 +94,18 @@ void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colo
     }
 }
 
+/* ---- Quantised samples ------------------------------------------------------------------------------------ */
+
+void tsr_quantise_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near)
+{
+    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)tsr_near_lossless_index(plane[i], near);
+}
+
+void tsr_restore_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near)
+{
+    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)tsr_near_lossless_sample(plane[i], near);
+}
+
 /* ---- Range ---------------------------------------------------------------------------------------------- */
 
 /* Bits that the description of the packed histogram takes. */

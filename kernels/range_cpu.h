@@ -27,6 +27,10 @@ void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colo
 void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
                       struct tsr_range_work *work);
 
+/* Samples to multiples' numbers, in place, and back. */
+void tsr_quantise_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near);
+void tsr_restore_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near);
+
 /* x back to values, in place. */
 void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model);
 

@@ -60,6 +60,13 @@ static void quantise_block(int32_t block[16], int32_t q)
                 tsr_quantise(block[4 * i + j], q, tsr_norm_class(i, j), i + j == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
 }
 
+/* The q of a block. */
+static int32_t block_q(struct tsr_block_coding coding, struct tsr_tile tile, int32_t column, int32_t row)
+{
+    const size_t first = tile.first + (size_t)(4 * row) * tile.stride + (size_t)(4 * column);
+    return coding.qp_index + (first >= coding.coarser_from ? coding.coarser_by : 0);
+}
+
 void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding, int32_t *levels)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -74,7 +81,7 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
                 if (coding.kind == TSR_BLOCKS_REVERSIBLE)
                     tsr_reversible_forward(block);
                 else
-                    quantise_block(block, coding.qp_index);
+                    quantise_block(block, block_q(coding, tile, column, row));
             }
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) out[i] = block[tsr_zigzag(i)];
         }
@@ -93,7 +100,7 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
 /* ---- Levels to samples ---------------------------------------------------------------------------------- */
 
 /* Samples of a block whose raster levels are known; false where they leave the plane's range without loss. */
-static bool invert_block(int32_t block[16], struct tsr_block_coding coding)
+static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int32_t q)
 {
     if (coding.kind == TSR_BLOCKS_REVERSIBLE) {
         for (int i = 0; i < 16; i++)
@@ -103,8 +110,7 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding)
     }
     int64_t scaled[16];
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++)
-            scaled[4 * i + j] = tsr_dequantise(block[4 * i + j], coding.qp_index, tsr_norm_class(i, j));
+        for (int j = 0; j < 4; j++) scaled[4 * i + j] = tsr_dequantise(block[4 * i + j], q, tsr_norm_class(i, j));
     tsr_core_inverse(scaled, block);
     for (int i = 0; i < 16; i++) block[i] = tsr_max(0, tsr_min((int32_t)coding.range - 1, block[i]));
     return true;
@@ -146,7 +152,7 @@ bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_
             *in += tsr_predict_dc(in, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
             if (tsr_abs(*in) >= TSR_LEVEL_LIMIT) return false;
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) block[tsr_zigzag(i)] = in[i];
-            if (!invert_block(block, coding)) return false;
+            if (!invert_block(block, coding, block_q(coding, tile, column, row))) return false;
             for (int i = 0; i < 4 && 4 * row + i < tile.height; i++) {
                 uint16_t *line = samples + tile.first + (size_t)(4 * row + i) * tile.stride + 4 * (size_t)column;
                 for (int j = 0; j < 4 && 4 * column + j < tile.width; j++) {

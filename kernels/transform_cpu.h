@@ -17,6 +17,8 @@ enum tsr_block_kind { TSR_BLOCKS_RESIDUAL, TSR_BLOCKS_REVERSIBLE, TSR_BLOCKS_QUA
 struct tsr_block_coding {
     enum tsr_block_kind kind;
     int32_t qp_index;   /* q of transform/quantiser.h, of quantised blocks */
+    int32_t coarser_by; /* added to q in blocks whose first sample in the plane is coarser_from or a later one */
+    uint32_t coarser_from;
     uint32_t range;     /* samples are 0 .. range-1 */
     int32_t slice_side; /* in blocks */
 };

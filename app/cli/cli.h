@@ -37,6 +37,7 @@ struct options {
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
+    bool max_error_given;
     struct bench_words bench;
 };
 
@@ -90,8 +91,9 @@ void report_summary(const struct options *options, const struct task_list *list,
                     double wall_s);
 void say_error(const struct tsr_error *error);
 const char *kind_name(enum tsr_kind kind);
-const char *plural(size_t count);           /* "s", or nothing for one */
-void print_json_line(struct cJSON *object); /* in a line; frees it */
+bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
+const char *plural(size_t count);             /* "s", or nothing for one */
+void print_json_line(struct cJSON *object);   /* in a line; frees it */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

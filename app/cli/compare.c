@@ -54,7 +54,7 @@ static enum tsr_status tsr_bytes(struct tsr_engine *engine, const struct tsr_ima
     struct tsr_header header;
     struct tsr_proof proof = {0};
     struct tsr_source *source = NULL;
-    struct tsr_encoded encoded;
+    struct tsr_encoded encoded = {0};
     struct tsr_input *input = tsr_input_from_memory(raster, tsr_raster_bytes(image), "a frame");
     struct tsr_output *output = tsr_output_to_null();
     memset(&header, 0, sizeof header);
@@ -122,6 +122,7 @@ static enum tsr_status compare_at(struct tsr_engine *engine, const struct option
     coding.path = TSR_PATH_TRANSFORM;
     coding.lossy = true;
     coding.qp_eighths = qp < tsr_lowest_qp(8) ? tsr_lowest_qp(8) : qp;
+    TSR_TRY(tsr_resolve_coding(&coding, error));
     const size_t count = (size_t)image->columns * image->rows * image->components;
     uint8_t *payload = malloc(tsr_encode_bound(image)), *decoded = malloc(count);
     size_t size;
@@ -189,6 +190,7 @@ static enum tsr_status compare_frame(struct tsr_engine *engine, const struct opt
     if (status == TSR_OK) status = source->ops->read_frame(source, c->frame, raster, error);
     c->raw_bytes = tsr_raster_bytes(&image);
     struct tsr_coding lossless = options->compress.coding;
+    if (status == TSR_OK) status = tsr_resolve_coding(&lossless, error);
     if (status == TSR_OK) status = tsr_bytes(engine, &image, raster, &lossless, &c->tessera_bytes, error);
     if (status == TSR_OK && image.bits_allocated < 32) {
         const struct picture picture = {(int)image.columns, (int)image.rows, image.components, image.bits_stored,

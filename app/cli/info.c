@@ -38,9 +38,8 @@ static void print_text(const char *name, const struct tsr_info *info)
                i->is_signed ? ", signed" : "");
         printf("  coded      path %s, coder %s, %s", tsr_path_name(info->coding.path),
                tsr_coder_name(info->coding.coder), info->coding.lossy ? "" : "lossless");
-        if (info->coding.lossy)
-            printf("QP %.3f, %.2f dB, max error %lld", info->coding.qp_eighths / 8.0, info->psnr_db,
-                   (long long)info->max_error);
+        if (has_qp(&info->coding)) printf("QP %.3f, ", info->coding.qp_eighths / 8.0);
+        if (info->coding.lossy) printf("%.2f dB, max error %lld", info->psnr_db, (long long)info->max_error);
         printf("\n  payload    %llu bytes, %.3f bits/sample\n", (unsigned long long)info->payload_bytes,
                8.0 * (double)info->payload_bytes / count);
         printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
@@ -81,7 +80,7 @@ static void print_json(const char *name, const struct tsr_info *info)
         cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
         cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
         if (info->coding.lossy) {
-            cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
+            if (has_qp(&info->coding)) cJSON_AddNumberToObject(o, "qp", info->coding.qp_eighths / 8.0);
             cJSON_AddNumberToObject(o, "max_error", (double)info->max_error);
             if (isfinite(info->psnr_db))
                 cJSON_AddNumberToObject(o, "psnr_db", info->psnr_db);

@@ -37,6 +37,9 @@ enum {
     LONG_PATH,
     LONG_CODER,
     LONG_QP,
+    LONG_PSNR,
+    LONG_SIZE,
+    LONG_MAX_ERROR,
     LONG_VERIFY,
     LONG_ALLOW_LOSSY,
     LONG_RECODE,
@@ -66,10 +69,15 @@ static const struct row {
     {'r', "recursive", NULL, ON_ALL, "look into folders, and mirror their tree"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
-     "how samples are decorrelated; default: predict, with --qp transform"},
-    {LONG_CODER, "coder", "huffman|cavlc", ON_COMPRESS | ON_COMPARE, "entropy coder; default: huffman"},
+     "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
+    {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the level's"},
+    {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "levels: -1 the fastest, -9 the smallest; default: -5"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
+    {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
+    {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS,
+     "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
+    {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS, "lossy, and no sample differs by more than N; 0: without loss"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
     {LONG_VERIFY, "verify", "cpu|none", ON_COMPRESS,
      "how the finished file is proven; default: cpu. none proves nothing"},
@@ -95,15 +103,6 @@ static const struct row {
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
     {'h', "help", NULL, ON_ALL | ON_BENCH, "this text"},
     {LONG_SERIES, "series", "OUT", ON_COMPRESS, NULL},
-    {'1', NULL, NULL, ON_COMPRESS, NULL},
-    {'2', NULL, NULL, ON_COMPRESS, NULL},
-    {'3', NULL, NULL, ON_COMPRESS, NULL},
-    {'4', NULL, NULL, ON_COMPRESS, NULL},
-    {'5', NULL, NULL, ON_COMPRESS, NULL},
-    {'6', NULL, NULL, ON_COMPRESS, NULL},
-    {'7', NULL, NULL, ON_COMPRESS, NULL},
-    {'8', NULL, NULL, ON_COMPRESS, NULL},
-    {'9', NULL, NULL, ON_COMPRESS, NULL},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -121,6 +120,10 @@ static void print_help(enum verb verb)
         const struct row *row = &table[i];
         char flags[64];
         if (!(row->verbs & 1 << verb) || !row->help) continue;
+        if (!row->name) {
+            printf("  -%c .. %-26s %s\n", row->code, row->argument, row->help);
+            continue;
+        }
         const int letter =
             row->code < 256 ? snprintf(flags, sizeof flags, "-%c, ", row->code) : snprintf(flags, sizeof flags, "    ");
         snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name, row->argument ? " " : "",
@@ -145,7 +148,8 @@ static void fill_getopt(enum verb verb, char *letters, struct option *longs)
     for (int i = 0; i < ROWS; i++) {
         const struct row *row = &table[i];
         if (!(row->verbs & 1 << verb)) continue;
-        if (row->code < 256) {
+        for (char level = '1'; !row->name && level <= '9'; level++) letters[used++] = level;
+        if (row->code < 256 && row->name) {
             letters[used++] = (char)row->code;
             if (row->argument) letters[used++] = ':';
         }
@@ -184,6 +188,44 @@ static enum tsr_status parse_qp(const char *text, struct options *o)
     return status;
 }
 
+/* A PSNR in hundredths of a dB. */
+static enum tsr_status parse_psnr(const char *text, struct options *o)
+{
+    double number;
+    if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
+        return usage("--psnr wants 1 to 200 dB, with two digits behind the point at most, not '%s'", text);
+    o->compress.target = TSR_TARGET_PSNR;
+    o->compress.target_value = (uint64_t)llround(number * 100);
+    return TSR_OK;
+}
+
+/* Bytes, thousands or millions of them, or a ratio N:1. */
+static enum tsr_status parse_size(const char *text, struct options *o)
+{
+    char number[32];
+    const size_t length = strlen(text), ratio = length > 2 && !strcmp(text + length - 2, ":1") ? 2 : 0;
+    const char last = length > 0 ? text[length - 1] : '\0';
+    const size_t suffix = ratio ? ratio : last == 'k' || last == 'M';
+    const double unit = ratio ? 1000 : suffix == 0 ? 1 : last == 'k' ? 1e3 : 1e6;
+    double value;
+    snprintf(number, sizeof number, "%.*s", (int)(length - suffix), text);
+    if (length - suffix >= sizeof number || !parse_number(number, 0, 1e15, &value) || llround(value * unit) < 1)
+        return usage("--size wants bytes, as 20000, 500k or 2M, or a ratio, as 10:1, not '%s'", text);
+    o->compress.target = ratio ? TSR_TARGET_RATIO : TSR_TARGET_BYTES;
+    o->compress.target_value = (uint64_t)llround(value * unit);
+    return TSR_OK;
+}
+
+static enum tsr_status parse_max_error(const char *text, struct options *o)
+{
+    double number;
+    if (!parse_number(text, 0, TSR_MAX_ERROR_LIMIT, &number) || number != floor(number))
+        return usage("--max-error wants 0 to 32767, not '%s'", text);
+    o->max_error_given = true;
+    o->compress.coding.max_error = (uint32_t)number;
+    return TSR_OK;
+}
+
 static enum tsr_status parse_numbers(const char *option, const char *text, double low, double high,
                                      struct numbers *numbers)
 {
@@ -219,9 +261,9 @@ static enum tsr_status parse_coder(const char *text, struct options *o)
     else if (!strcmp(text, "cavlc"))
         o->compress.coding.coder = TSR_CODER_CAVLC;
     else if (!strcmp(text, "rans"))
-        return usage("--coder %s is reserved for a later version", text);
+        o->compress.coding.coder = TSR_CODER_RANS;
     else
-        return usage("--coder wants huffman or cavlc, not '%s'", text);
+        return usage("--coder wants huffman, cavlc or rans, not '%s'", text);
     return TSR_OK;
 }
 
@@ -255,7 +297,6 @@ static enum tsr_status parse_engine(const char *text, struct options *o)
 static enum tsr_status take_option(int code, struct options *o, bool *path_given)
 {
     double number;
-    const char digit[2] = {(char)code, '\0'};
     switch (code) {
     case 'o':
         o->output = optarg;
@@ -287,6 +328,12 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return parse_coder(optarg, o);
     case LONG_QP:
         return parse_qp(optarg, o);
+    case LONG_PSNR:
+    case LONG_SIZE:
+        if (o->compress.target != TSR_TARGET_NONE) return usage("%s", "one target is enough: --psnr or --size");
+        return code == LONG_PSNR ? parse_psnr(optarg, o) : parse_size(optarg, o);
+    case LONG_MAX_ERROR:
+        return parse_max_error(optarg, o);
     case LONG_VERIFY:
         return parse_verify(optarg, o);
     case LONG_ALLOW_LOSSY:
@@ -329,10 +376,33 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
     case LONG_SERIES:
         return usage("--series %s: series in one file are reserved for a later version", optarg);
     default:
-        if (code >= '1' && code <= '9') return usage("-%s: levels are reserved for a later version", digit);
+        if (code >= '1' && code <= '9') {
+            o->compress.coding.level = code - '0';
+            return TSR_OK;
+        }
         fprintf(stderr, "tessera %s --help tells the options\n", verbs[o->verb].name);
         return TSR_ERROR_USAGE;
     }
+}
+
+/* What the options say together: path, loss, and that they can be. */
+static enum tsr_status settle_options(struct options *o, bool path_given)
+{
+    struct tsr_coding *coding = &o->compress.coding;
+    const bool has_qp = o->verb == VERB_COMPRESS && o->qp_count > 0, has_target = o->compress.target != TSR_TARGET_NONE;
+    if (has_qp + has_target + o->max_error_given > 1)
+        return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
+    if ((has_qp || has_target) && path_given && coding->path == TSR_PATH_PREDICT)
+        return usage("%s", "--qp, --psnr and --size need the transform path, not --path predict");
+    if (o->max_error_given && coding->path == TSR_PATH_TRANSFORM)
+        return usage("%s", "--max-error needs the predictive path, not --path transform");
+    if (has_qp || has_target) coding->path = TSR_PATH_TRANSFORM;
+    coding->lossy = has_qp || has_target || coding->max_error > 0;
+    if (has_qp) coding->qp_eighths = o->qp[0];
+    struct tsr_error error;
+    struct tsr_coding resolved = *coding;
+    const enum tsr_status status = tsr_resolve_coding(&resolved, &error);
+    return status == TSR_OK ? TSR_OK : usage("%s", error.text);
 }
 
 enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
@@ -341,6 +411,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     struct option longs[ROWS + 1];
     bool path_given = false;
     memset(o, 0, sizeof *o);
+    o->compress.coding.coder = TSR_CODER_BY_LEVEL;
     *finished = true;
     if (argc < 2) {
         print_verbs(stderr);
@@ -370,13 +441,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     }
     o->inputs = (const char *const *)argv + 1 + optind;
     o->input_count = argc - 1 - optind;
-    if (o->verb == VERB_COMPRESS && o->qp_count == 1) {
-        if (path_given && o->compress.coding.path == TSR_PATH_PREDICT)
-            return usage("%s", "--qp needs the transform path: --path predict is always lossless");
-        o->compress.coding.path = TSR_PATH_TRANSFORM;
-        o->compress.coding.lossy = true;
-        o->compress.coding.qp_eighths = o->qp[0];
-    }
+    const enum tsr_status settled = settle_options(o, path_given);
+    if (settled != TSR_OK) return settled;
     if (o->input_count == 0) {
         fprintf(stderr, "tessera: no input is named; tessera %s --help tells the usage\n", verbs[o->verb].name);
         return TSR_ERROR_USAGE;

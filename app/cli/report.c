@@ -74,6 +74,11 @@ static const char *status_word(const struct outcome *outcome)
     return outcome->status != TSR_OK ? "failed" : outcome->report.verbatim ? "verbatim" : "ok";
 }
 
+bool has_qp(const struct tsr_coding *coding)
+{
+    return coding->lossy && coding->path == TSR_PATH_TRANSFORM;
+}
+
 static void print_file_json(const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_file_report *r = &outcome->report;
@@ -95,12 +100,15 @@ static void print_file_json(const struct task *task, const struct outcome *outco
         cJSON_AddNullToObject(o, "lossless");
     add_text(o, "path", coded ? tsr_path_name(r->coding.path) : NULL);
     add_text(o, "coder", coded ? tsr_coder_name(r->coding.coder) : NULL);
+    add_number(o, "level", coded && r->coding.level > 0, r->coding.level);
+    add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
     add_text(o, "engine", ok ? r->engine : NULL);
     add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
     add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
     add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
     add_number(o, "max_error", ok && r->max_error >= 0, (double)r->max_error);
+    add_number(o, "tries", ok && r->tries > 0, r->tries);
     add_text(o, "error", ok ? r->reason : outcome->error.text);
     add_number(o, "exit", true, outcome->status);
     print_json_line(o);
@@ -120,7 +128,10 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (!r->verbatim && options->verb == VERB_COMPRESS)
         printf("  %.3f bits/sample  %s, %s", 8.0 * (double)r->payload_bytes / (double)r->samples,
                tsr_path_name(r->coding.path), tsr_coder_name(r->coding.coder));
+    if (r->psnr_db >= 0 && options->verb == VERB_COMPRESS && has_qp(&r->coding))
+        printf("  QP %.3f", r->coding.qp_eighths / 8.0);
     if (r->psnr_db >= 0) printf("  %.2f dB, max error %lld", r->psnr_db, (long long)r->max_error);
+    if (r->tries > 0) printf(", found in %d tries", r->tries);
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         printf("  %s", r->lossless ? "pixels identical, file differs" : "lossy");
     if (r->reason[0]) printf("  %s%s", r->verbatim ? "stored as it is: " : "", r->reason);
@@ -194,8 +205,11 @@ static void print_summary_json(const struct options *options, const struct total
     add_number(o, "bits_per_sample", coded, 8.0 * (double)t->payload_bytes / (double)t->samples);
     cJSON_AddBoolToObject(o, "lossless", t->lossy == 0);
     const bool compress = options->verb == VERB_COMPRESS;
-    add_text(o, "path", compress && coded ? tsr_path_name(options->compress.coding.path) : NULL);
-    add_text(o, "coder", compress && coded ? tsr_coder_name(options->compress.coding.coder) : NULL);
+    struct tsr_coding coding = options->compress.coding;
+    tsr_resolve_coding(&coding, NULL);
+    add_text(o, "path", compress && coded ? tsr_path_name(coding.path) : NULL);
+    add_text(o, "coder", compress && coded ? tsr_coder_name(coding.coder) : NULL);
+    add_number(o, "level", compress && coded, coding.level);
     add_text(o, "engine", t->engine);
     add_number(o, "fallbacks", compress, (double)t->fallbacks);
     add_number(o, "encode_s", compress, t->encode_s);

@@ -75,14 +75,41 @@ run 0 "$TESSERA" decompress -q again.tsr -o again.dcm
 has_element again.dcm 0028 2114 $CS "${tessera}5c$tessera" || bad "the second method is not appended"
 [ "$(new_uid l.dcm again.dcm | wc -l)" -eq 1 ] || bad "no new UID after a second loss"
 
-# Another input, or another QP: another UID.
-for what in "a.dcm 28" "b.dcm 28" "a.dcm 29" "a.dcm 28.125"; do
+# Another input, or another coding: another UID.
+for what in "a.dcm --qp 28" "b.dcm --qp 28" "a.dcm --qp 29" "a.dcm --qp 28.125" "a.dcm --psnr 41" "a.dcm --psnr 44" "a.dcm --size 21:1" \
+    "a.dcm --max-error 4" "a.dcm --max-error 5"; do
     rm -f l.tsr l.dcm
-    run 0 "$TESSERA" compress -q --qp "${what#* }" "${what% *}" -o l.tsr
+    # shellcheck disable=SC2086
+    run 0 "$TESSERA" compress -q ${what#* } "${what%% *}" -o l.tsr
     run 0 "$TESSERA" decompress -q l.tsr -o l.dcm
-    new_uid "${what% *}" l.dcm
+    new_uid "${what%% *}" l.dcm
+    for element in 2110:$CS:$yes 2112:$DS: 2114:$CS:$tessera; do
+        has_element l.dcm 0028 "${element%%:*}" "$(echo "$element" | cut -d : -f 2)" "${element##*:}" || bad "$what: no (0028,${element%%:*})" >&2
+    done
 done | sort -u >uids
-[ "$(wc -l <uids)" -eq 4 ] || bad "UIDs are not those of input and QP: $(cat uids)"
+[ "$(wc -l <uids)" -eq 9 ] || bad "UIDs are not those of input and coding: $(cat uids)"
+
+# An earlier loss keeps its place, also one that told less.
+if command -v dcmodify >/dev/null && command -v dcmdump >/dev/null; then
+    for case in '-i;(0028,2110)=01|[\9]|[\TESSERA]' '-i;(0028,2110)=01;-i;(0028,2112)=7.5|[7.5\9]|[\TESSERA]' \
+        '-i;(0028,2114)=ISO_10918_1|[\9]|[ISO_10918_1\TESSERA]' \
+        '-i;(0028,2110)=01;-i;(0028,2112)=7.5\3.1;-i;(0028,2114)=ISO_10918_1\ISO_15444_1|[7.5\3.1\9]|[ISO_10918_1\ISO_15444_1\TESSERA]'; do
+        for options in '--qp 28' '--psnr 40' '--size 20:1' '--max-error 6'; do
+            rm -f c.dcm l.tsr l.dcm
+            cp a.dcm c.dcm && chmod u+w c.dcm
+            IFS=';'
+            # shellcheck disable=SC2086
+            dcmodify -nb ${case%%|*} c.dcm
+            unset IFS
+            # shellcheck disable=SC2086
+            run 0 "$TESSERA" compress -q $options c.dcm -o l.tsr
+            run 0 "$TESSERA" decompress -q l.tsr -o l.dcm
+            dcmdump l.dcm | sed -n 's/^(0028,211[024]) .. \(\[.*\]\).*/\1/p' | sed 's/[0-9.]\{1,\}]$/9]/' | tr '\n' '|' >said
+            wanted="[9]|${case#*|}|"
+            [ "$(cat said)" = "$wanted" ] || bad "$options: after an earlier loss, $(cat said), not $wanted"
+        done
+    done
+fi
 
 # Refused: nothing is written. --allow-lossy does it. (The set's dose and segmentation have samples of 32 bits and of one,
 # which are never coded with loss.)

@@ -56,9 +56,26 @@ one_word "'sideways'" compress --path sideways inputs/a.pgm
 one_word "'morse'" compress --coder morse inputs/a.pgm
 one_word "'maybe'" compress --verify maybe inputs/a.pgm
 one_word "'abacus'" compress --engine abacus inputs/a.pgm
-one_word 'reserved' compress --coder rans inputs/a.pgm
+one_word 'no coder rans yet' compress --coder rans inputs/a.pgm
+one_word 'no coder rans yet' compress --coder rans -9 --qp 20 inputs/a.pgm
 one_word 'reserved' compress --series s.tsr inputs/a.pgm
-for level in 1 2 3 4 5 6 7 8 9; do one_word 'reserved' compress -$level inputs/a.pgm; done
+usage compress -0 inputs/a.pgm
+usage decompress -5 a.tsr
+for argument in 0.5 201 -40 x '' ' ' nan inf 40.001 40dB; do one_word "'$argument'" compress --psnr "$argument" inputs/a.pgm; done
+for argument in 0 -1 x '' ' ' nan inf k :1 1:2 10:1:1 0:1 5K 5kk 0.1x 1e99; do one_word "'$argument'" compress --size "$argument" inputs/a.pgm; done
+for argument in -1 1.5 32768 x '' ' ' nan inf; do one_word "'$argument'" compress --max-error "$argument" inputs/a.pgm; done
+for two in '--qp 20 --psnr 40' '--psnr 40 --max-error 0' '--size 9k --qp 30' '--max-error 3 --size 2:1'; do
+    # shellcheck disable=SC2086
+    one_word 'exclude each other' compress $two inputs/a.pgm
+done
+one_word 'one target is enough' compress --psnr 40 --size 10k inputs/a.pgm
+one_word 'transform' compress --path predict --psnr 40 inputs/a.pgm
+one_word 'transform' compress --size 10:1 --path predict inputs/a.pgm
+one_word 'predictive' compress --max-error 2 --path transform inputs/a.pgm
+usage compare --psnr 40 inputs/a.pgm
+# A size that cannot be: of an image, and of what is never coded with loss.
+refuses 2 'a.pgm cannot be coded in 60 bytes: the least are [0-9]*' "$TESSERA" compress --size 60 inputs/a.pgm -o out.tsr
+refuses 2 't.txt is not coded with loss, and takes [0-9]* bytes, not 60' "$TESSERA" compress --size 60 inputs/t.txt -o out.tsr
 usage compress -o
 usage test --force a.tsr
 usage info -T 2 a.tsr
@@ -172,8 +189,8 @@ grep -q 'DAMAGED *header' "$out" || bad "info does not tell of the damage"
 for verb in decompress test info; do refuses 62 'frame of 268402689 samples is over the limit' "$TESSERA" $verb wide.tsr; done
 
 # 63: a version that this program does not know; and a kind, a restore, a coding.
-"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 02
-for verb in decompress test info; do refuses 63 'format version 2 ' "$TESSERA" $verb version.tsr; done
+"$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 03
+for verb in decompress test info; do refuses 63 'format version 3 ' "$TESSERA" $verb version.tsr; done
 "$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 ff
 refuses 63 'format version 255 ' "$TESSERA" test version.tsr
 for patch in 1:04 2:05 3:04; do

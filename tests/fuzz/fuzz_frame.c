@@ -51,11 +51,14 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     memset(&coding, 0, sizeof coding);
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
+    coding.lossy = (head[CODING] & 4) && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
     const int32_t lowest = tsr_lowest_qp(image->bits_stored);
+    coding.max_error = 1u + head[QP];
     coding.qp_eighths = lowest + head[QP] * 4 % (TSR_HIGHEST_QP - lowest + 1);
+    if (head[CODING] & 8) coding.coarser_by = (uint32_t)(TSR_HIGHEST_QP - coding.qp_eighths) / 2;
+    coding.coarser_from = image->columns * image->rows / 2;
     return coding;
 }
 
@@ -110,7 +113,7 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         free(other);
     }
     if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
-        const struct tsr_coding plain = {coding->path, coding->coder, false, 0};
+        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {

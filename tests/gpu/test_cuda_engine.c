@@ -117,8 +117,10 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             assert_int_equal(plane->span, tsr_state_span(state[p]));
             assert_int_equal(plane->packed, state[p].packed);
             assert_int_equal(plane->range, state[p].range);
-            struct tsr_block_coding blocks = {coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE, b.qp_index,
-                                              plane->range, TSR_SLICE_BLOCKS};
+            struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
+                                              .qp_index = b.qp_index,
+                                              .range = plane->range,
+                                              .slice_side = TSR_SLICE_BLOCKS};
             if (models && plane->span > 1)
                 for (int t = 0; t < models[p].dc_tables; t++)
                     tsr_huffman_codewords(models[p].dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
@@ -181,7 +183,7 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
 
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
 {
-    struct tsr_coding coding = {TSR_PATH_TRANSFORM, number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0, 0};
+    struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN};
     coding.lossy = number & 2;
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     return coding;
@@ -424,7 +426,7 @@ TEST(colours_and_ranges)
     uint16_t *raster = must(malloc(raster_bytes(&image)));
     for (uint32_t i = 0; i < 130 * 140; i++)
         raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
-    const struct tsr_coding coding = {TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN};
     assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     check_stages(&image, &coding, (uint8_t *)raster, 1);
     free(raster);
@@ -435,7 +437,7 @@ TEST(colours_and_ranges)
 TEST(rows_that_choices_see)
 {
     struct rng r = {410};
-    const struct tsr_coding coding = {TSR_PATH_TRANSFORM, TSR_CODER_CAVLC, false, 0, 0};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC};
     const struct tsr_image gray = plain_image(260, 260, 1, 16), colour = plain_image(260, 260, 3, 8);
     for (uint32_t seen = 0; seen < 2; seen++) {
         uint16_t *words = must(malloc(raster_bytes(&gray)));
@@ -523,7 +525,7 @@ TEST(what_the_gpu_does_not_do)
 {
     struct rng r = {407};
     const struct tsr_image image = plain_image(60, 50, 1, 8);
-    const struct tsr_coding predict = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding predict = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     uint8_t *raster = must(malloc(raster_bytes(&image)));
     fill_raster(&r, &image, 5, raster);
     assert_int_equal(check_frames(&image, &predict, raster, 1), 0);

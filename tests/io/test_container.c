@@ -109,7 +109,7 @@ static struct bytes original, tsr; /* a PGM of several tiles with a suffix */
 
 static int set_up(void **state)
 {
-    static const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+    static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     struct rng r = {11};
     (void)state;
     engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);

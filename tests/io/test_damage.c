@@ -5,7 +5,7 @@
 /* A file whose every byte was changed in turn. */
 static void damage_all(const char *what, struct bytes original)
 {
-    static const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+    static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     const struct bytes tsr = compress_bytes(engine, original, &coding);
     struct bytes whole, restored;
     bool damaged;

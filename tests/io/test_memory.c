@@ -87,7 +87,9 @@ static const char *in_data(const char *name)
 
 static const struct tsr_compress_options lossless;
 static const struct tsr_compress_options lossy = {
-    {TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN, true, 24 * TSR_QP_UNIT, 0}, TSR_VERIFY_CPU, false, true, false};
+    .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 24 * TSR_QP_UNIT}, .allow_lossy = true};
+static const struct tsr_compress_options steered = {
+    .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true}, .target = TSR_TARGET_PSNR, .target_value = 4000};
 
 TEST(pnm)
 {
@@ -98,6 +100,7 @@ TEST(pnm)
 TEST(pnm_with_loss)
 {
     fail_each_allocation(&(struct run){in_data("odd/31x33_16bit.pgm"), lossy});
+    fail_each_allocation(&(struct run){in_data("odd/31x33_16bit.pgm"), steered});
 }
 
 TEST(png)
@@ -140,7 +143,7 @@ TEST(frames_in_memory)
     static uint8_t back[64 * 64];
     for (long n = 1, failed = 1; failed; n++) {
         size_t size = 0;
-        const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+        const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
         plan_no_failures();
         const long before = live_blocks();
         plan_calls(CALL_ALLOCATE, n, false, FAULT_ERROR);

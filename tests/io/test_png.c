@@ -173,7 +173,7 @@ static void check_picture(struct rng *r, const struct form *f, uint32_t columns,
     const struct bytes file = write_png(f, columns, rows, interlaced, packed);
     check_raster(file, f, columns, rows, packed);
 
-    const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     const struct bytes tsr = compress_bytes(engine, file, &coding);
     struct bytes restored;
     bool damaged;
@@ -218,7 +218,7 @@ TEST(damaged)
     struct rng r = {53};
     static const uint8_t packed[7 * 5];
     const struct bytes file = write_png(&forms[3], 7, 5, false, packed);
-    const struct tsr_coding coding = {TSR_PATH_PREDICT, TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     int kept = 0;
     for (size_t i = 0; i < 2 * file.size; i++) {
         struct bytes b = copy_bytes(file.data, i < file.size ? i : file.size), restored;

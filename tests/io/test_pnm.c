@@ -13,7 +13,7 @@ static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
 static void check_there_and_back(struct bytes b, const char *what)
 {
     for (int coding = 0; coding < 4; coding++) {
-        const struct tsr_coding how = {(enum tsr_path)(coding & 1), (enum tsr_coder)(coding >> 1), false, 0, 0};
+        const struct tsr_coding how = {.path = (enum tsr_path)(coding & 1), .coder = (enum tsr_coder)(coding >> 1)};
         const struct bytes tsr = compress_bytes(engine, b, &how);
         struct bytes restored;
         bool damaged;

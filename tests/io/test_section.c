@@ -77,7 +77,10 @@ static struct tsr_header any_header(struct rng *r)
     h.coding.path = (enum tsr_path)rng_below(r, 2);
     h.coding.coder = (enum tsr_coder)rng_below(r, 2);
     h.coding.lossy = i->bits_allocated <= 16 && rng_below(r, 2);
-    if (h.coding.lossy) h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), TSR_HIGHEST_QP);
+    if (h.coding.lossy && h.coding.path == TSR_PATH_TRANSFORM)
+        h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), tsr_coarsest_qp(i->bits_stored));
+    else if (h.coding.lossy)
+        h.coding.max_error = 1 + rng_below(r, TSR_MAX_ERROR_LIMIT);
     h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
     for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
     return h;
@@ -92,8 +95,8 @@ static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
            i->is_signed == k->is_signed && i->planar == k->planar && i->big_endian == k->big_endian &&
            i->swapped == k->swapped && i->exact_only == k->exact_only && a->coding.path == b->coding.path &&
            a->coding.coder == b->coding.coder && a->coding.lossy == b->coding.lossy &&
-           a->coding.qp_eighths == b->coding.qp_eighths && a->parameter_count == b->parameter_count &&
-           !memcmp(a->parameters, b->parameters, a->parameter_count);
+           a->coding.qp_eighths == b->coding.qp_eighths && a->coding.max_error == b->coding.max_error &&
+           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
@@ -132,13 +135,13 @@ TEST(headers_out_of_range)
         uint8_t value;
         enum tsr_status status;
     } cases[] = {
-        {0, 0, TSR_ERROR_VERSION},  {0, 2, TSR_ERROR_VERSION},   {1, 4, TSR_ERROR_VERSION},
+        {0, 0, TSR_ERROR_VERSION},  {0, 3, TSR_ERROR_VERSION},   {1, 4, TSR_ERROR_VERSION},
         {2, 5, TSR_ERROR_VERSION},  {3, 4, TSR_ERROR_VERSION},   {4, 0, TSR_ERROR_USAGE},
         {5, 0, TSR_ERROR_USAGE},    {6, 0, TSR_ERROR_USAGE},     {7, 0, TSR_ERROR_USAGE},
         {7, 5, TSR_ERROR_USAGE},    {8, 12, TSR_ERROR_USAGE},    {8, 0, TSR_ERROR_USAGE},
         {9, 0, TSR_ERROR_USAGE},    {9, 17, TSR_ERROR_USAGE},    {10, 10, TSR_ERROR_USAGE},
         {10, 16, TSR_ERROR_USAGE},  {11, 32, TSR_ERROR_VERSION}, {12, 0x20, TSR_ERROR_VERSION},
-        {12, 2, TSR_ERROR_VERSION}, {13, 65, TSR_ERROR_CORRUPT}, {13, 1, TSR_ERROR_CORRUPT},
+        {12, 3, TSR_ERROR_VERSION}, {13, 65, TSR_ERROR_CORRUPT}, {13, 1, TSR_ERROR_CORRUPT},
     };
     struct tsr_header header, back;
     memset(&header, 0, sizeof header);

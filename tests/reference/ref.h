@@ -163,7 +163,8 @@ struct ref_plane_model { /* 6.4 */
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
     bool lossy;
-    unsigned q, slice_side;
+    unsigned q, coarser_by, slice_side;
+    uint32_t coarser_from;
     struct ref_residual_model *residual;
     struct ref_coefficient_model *coefficients;
 };
@@ -172,6 +173,7 @@ struct ref_frame { /* 6 */
     uint32_t tile_width, tile_height, tile_count;
     unsigned colour;
     bool extends_sign;
+    uint32_t max_error; /* 6.5; 0: samples are not quantised */
     unsigned planes;
     struct ref_plane_model plane[8];
     uint16_t *values[8]; /* a whole frame each */
@@ -193,7 +195,8 @@ extern const uint8_t ref_zigzag[16]; /* 8.4 */
 /* 8.5: all levels of a piece, for the tile's blocks row by row; in memory of ref_alloc(). */
 bool ref_read_slices(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
                      size_t size, int32_t (**levels)[16]);
-bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
-                        size_t size, uint16_t *x);
+/* first: the number of the tile's upper left sample in its plane of so many columns. */
+bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, uint32_t columns,
+                        uint32_t first, const uint8_t *piece, size_t size, uint16_t *x);
 
 #endif

@@ -78,7 +78,8 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     if (h->high < h->stored - 1 || h->high > a - 1) return ref_fail("high bit is out of range");
     if (layout > 31) return ref_fail("the layout is unknown");
     if (coding >> 4 > 1 || (coding & 15) > 1) return ref_fail("the coding is unknown");
-    if (q > 792) return ref_fail("the step is out of range");
+    bool is_error = h->lossy && coding >> 4 == 0;
+    if (is_error ? q < 1 || q > 32767 : q > 792) return ref_fail("the step is out of range");
     if (h->parameter_count > 64) return ref_fail("too many parameters");
     h->columns = (uint32_t)columns;
     h->rows = (uint32_t)rows;

@@ -5,14 +5,28 @@
 
 /* ---- 6.4 Plane model ---- */
 
+/* 6.5: Z, J and M. */
+static void quantised_range(const struct ref_header *h, uint32_t n, int64_t *z, int64_t *j, int64_t *m)
+{
+    int64_t d = 2 * (int64_t)n + 1;
+    *z = h->is_signed ? (int64_t)1 << (h->stored - 1) : 0;
+    *j = (*z + n) / d;
+    *m = (((int64_t)1 << h->stored) - 1 - *z + n + *j * d) / d;
+}
+
 /* b of 6.2. */
-static unsigned plane_bits(const struct ref_header *h, unsigned plane, unsigned colour)
+static unsigned plane_bits(const struct ref_header *h, unsigned plane, unsigned colour, uint32_t max_error)
 {
     unsigned b;
-    if (plane >= h->components)
+    if (plane >= h->components) {
         b = h->allocated == 32 ? 16 : h->allocated - h->stored;
-    else
+    } else if (max_error > 0) {
+        int64_t z, j, m;
+        quantised_range(h, max_error, &z, &j, &m);
+        b = ref_bit_count((uint64_t)m) > 1 ? ref_bit_count((uint64_t)m) : 1;
+    } else {
         b = h->allocated == 32 ? 16 : h->stored;
+    }
     if (colour != 0 && (plane == 1 || plane == 2)) b = b + 1 < 16 ? b + 1 : 16;
     return b;
 }
@@ -48,7 +62,9 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     } else {
         plane->lossy = ref_u(b, 1);
         if (plane->lossy) plane->q = ref_u(b, 10);
-        if (plane->q > 792) return ref_fail("a step is out of range");
+        if (plane->lossy) plane->coarser_by = ref_ue(b);
+        if (plane->coarser_by > 0) plane->coarser_from = ref_ue(b);
+        if (plane->q > 792 || plane->coarser_by > 792 - plane->q) return ref_fail("a step is out of range");
     }
     if (plane->path == 0 && plane->coder == 0) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);
@@ -79,11 +95,15 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     if (h->components >= 3) frame->colour = ref_u(&b, 2);
     bool spare_bits = h->stored < h->allocated;
     if (h->allocated <= 16 && spare_bits) frame->extends_sign = ref_u(&b, 1);
+    if ((h->allocated == 8 || h->allocated == 16) && ref_u(&b, 1)) {
+        frame->max_error = ref_u(&b, 15);
+        if (frame->max_error == 0) return ref_fail("samples are quantised without an error");
+    }
     frame->planes = h->components;
     if (h->allocated == 32 || spare_bits) frame->planes *= 2;
     for (unsigned p = 0; p < frame->planes; p++) {
         if (p >= h->components && h->allocated <= 16 && !ref_u(&b, 1)) continue;
-        if (!read_plane(&b, &frame->plane[p], plane_bits(h, p, frame->colour))) return false;
+        if (!read_plane(&b, &frame->plane[p], plane_bits(h, p, frame->colour, frame->max_error))) return false;
         frame->values[p] = ref_alloc((size_t)h->columns * h->rows, sizeof *frame->values[p]);
     }
     return ref_ended(&b) || ref_fail("a frame model does not end where it should");
@@ -108,14 +128,14 @@ static bool read_raw(const struct ref_plane_model *plane, size_t count, const ui
     return ref_ended(&b) || ref_fail("a raw piece does not end where it should");
 }
 
-static bool read_piece(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
-                       size_t size, uint16_t *x)
+static bool read_piece(const struct ref_plane_model *plane, uint32_t width, uint32_t height, uint32_t columns,
+                       uint32_t first, const uint8_t *piece, size_t size, uint16_t *x)
 {
     uint64_t raw = ((uint64_t)width * height * ref_bit_count(plane->range - 1) + 7) / 8;
     if (size == 0 || size > raw) return ref_fail("a piece's size is out of range");
     if (size == raw) return read_raw(plane, (size_t)width * height, piece, size, x);
     if (plane->path == 0) return ref_predictive_tile(plane, width, height, piece, size, x);
-    return ref_transform_tile(plane, width, height, piece, size, x);
+    return ref_transform_tile(plane, width, height, columns, first, piece, size, x);
 }
 
 bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_t tile, const uint8_t *payload,
@@ -152,7 +172,8 @@ bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_
             const uint8_t *piece = ref_take(&b, sizes[p]);
             if (!piece) return ref_fail("a tile is too short");
             void *mark = ref_mark();
-            bool good = read_piece(plane, width, height, piece, (size_t)sizes[p], x);
+            bool good =
+                read_piece(plane, width, height, h->columns, top * h->columns + left, piece, (size_t)sizes[p], x);
             ref_release(mark);
             if (!good) return false;
         }
@@ -178,7 +199,7 @@ static uint16_t into_range(int32_t v, unsigned b, bool clamps)
 
 static void invert_colour(struct ref_frame *frame, const struct ref_header *h)
 {
-    unsigned b = plane_bits(h, 0, 0), c = plane_bits(h, 1, 1);
+    unsigned b = plane_bits(h, 0, 0, frame->max_error), c = plane_bits(h, 1, 1, frame->max_error);
     bool clamps = false;
     for (unsigned p = 0; p < frame->planes; p++)
         if (frame->plane[p].lossy) clamps = true;
@@ -207,6 +228,19 @@ static void invert_colour(struct ref_frame *frame, const struct ref_header *h)
     }
 }
 
+/* ---- 6.5 Quantised samples ---- */
+
+static void restore_quantised(struct ref_frame *frame, const struct ref_header *h)
+{
+    int64_t z, j, m, d = 2 * (int64_t)frame->max_error + 1, top = ((int64_t)1 << h->stored) - 1;
+    quantised_range(h, frame->max_error, &z, &j, &m);
+    for (unsigned c = 0; c < h->components; c++)
+        for (size_t i = 0; i < (size_t)h->columns * h->rows; i++) {
+            int64_t sample = z + ((int64_t)frame->values[c][i] - j) * d;
+            frame->values[c][i] = (uint16_t)(sample < 0 ? 0 : sample > top ? top : sample);
+        }
+}
+
 /* ---- 6.1 Words, 3.2 Rasters ---- */
 
 static uint32_t make_word(const struct ref_frame *frame, const struct ref_header *h, uint32_t s, uint32_t o)
@@ -222,6 +256,7 @@ static uint32_t make_word(const struct ref_frame *frame, const struct ref_header
 bool ref_frame_end(struct ref_frame *frame, const struct ref_header *h, uint8_t *raster)
 {
     if (frame->colour != 0) invert_colour(frame, h);
+    if (frame->max_error > 0) restore_quantised(frame, h);
     size_t pixels = (size_t)h->columns * h->rows, raster_size = ref_raster_size(h);
     unsigned bytes = h->allocated / 8;
     memset(raster, 0, raster_size);

@@ -96,13 +96,13 @@ static bool add_predictions(int32_t (*levels)[16], size_t columns, size_t rows)
 
 /* ---- 8.2 Core transform, with loss ---- */
 
-static void restore_lossy(const struct ref_plane_model *plane, const int32_t *block, int64_t sample[4][4])
+static void restore_lossy(const struct ref_plane_model *plane, unsigned q, const int32_t *block, int64_t sample[4][4])
 {
     static const int core[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
     int64_t z[4][4], half[4][4];
     for (unsigned p = 0; p < 16; p++) {
         unsigned i = ref_zigzag[p] / 4, j = ref_zigzag[p] % 4;
-        z[i][j] = block[p] * ((int64_t)scale[plane->q % 48][i % 2 + j % 2] << plane->q / 48);
+        z[i][j] = block[p] * ((int64_t)scale[q % 48][i % 2 + j % 2] << q / 48);
     }
     for (unsigned i = 0; i < 4; i++) /* half = C' Z */
         for (unsigned j = 0; j < 4; j++) {
@@ -148,8 +148,8 @@ static bool restore_lossless(const int32_t *block, int64_t sample[4][4])
 
 /* ---- 8.1 Blocks ---- */
 
-bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
-                        size_t size, uint16_t *x)
+bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, uint32_t plane_columns,
+                        uint32_t first, const uint8_t *piece, size_t size, uint16_t *x)
 {
     int32_t(*levels)[16];
     if (!ref_read_slices(plane, width, height, piece, size, &levels)) return false;
@@ -157,8 +157,10 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
     if (!add_predictions(levels, columns, rows)) return false;
     for (size_t n = 0; n < columns * rows; n++) {
         int64_t sample[4][4];
+        uint64_t place = first + (uint64_t)(n / columns * 4) * plane_columns + n % columns * 4;
+        unsigned q = place >= plane->coarser_from ? plane->q + plane->coarser_by : plane->q;
         if (plane->lossy)
-            restore_lossy(plane, levels[n], sample);
+            restore_lossy(plane, q, levels[n], sample);
         else if (!restore_lossless(levels[n], sample))
             return false;
         for (size_t i = 0; i < 4; i++)

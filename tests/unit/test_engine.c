@@ -32,8 +32,8 @@ static struct tsr_engine *any_engine(struct rng *r)
 
 static struct tsr_coding lossless(int number)
 {
-    const struct tsr_coding coding = {number & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
-                                      number & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, false, 0, 0};
+    const struct tsr_coding coding = {.path = number & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
+                                      .coder = number & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN};
     return coding;
 }
 
@@ -322,9 +322,12 @@ TEST(contents_of_work_space_do_not_matter)
     for (int n = 0; n < 60; n++) {
         const struct tsr_image image = random_image(&r, n % 10 ? 40 : 300);
         struct tsr_coding coding = lossless(n);
-        if (n % 8 >= 4 && coding.path == TSR_PATH_TRANSFORM && image.bits_allocated % 32 > 1) {
+        if (n % 8 >= 4 && image.bits_allocated % 32 > 1) {
             coding.lossy = true;
+            coding.max_error = 1 + rng_below(&r, 9);
             coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
+            coding.coarser_by = (uint32_t)rng_between(&r, 0, TSR_HIGHEST_QP - coding.qp_eighths);
+            coding.coarser_from = rng_below(&r, image.columns * image.rows);
         }
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         size_t size, again;
@@ -423,6 +426,83 @@ TEST(saturated_colours_with_loss)
     }
 }
 
+/* By path P no sample differs by more than the bound, of any component, and the bits around the samples are as they
+ * were. */
+TEST(errors_stay_within_the_bound)
+{
+    struct rng r = {94};
+    for (int n = 0; n < 240; n++) {
+        const struct tsr_image image = random_image(&r, n % 20 ? 40 : 200);
+        if (image.bits_allocated == 1 || image.bits_allocated == 32) continue;
+        struct tsr_coding coding = lossless(n & 2);
+        coding.lossy = true;
+        coding.max_error =
+            n % 10 == 0 ? TSR_MAX_ERROR_LIMIT : 1 + (rng_below(&r, TSR_MAX_ERROR_LIMIT) >> rng_below(&r, 15));
+        const size_t bytes = raster_bytes(&image);
+        uint8_t *raster = must(malloc(bytes));
+        size_t size;
+        fill_raster(&r, &image, n % CONTENTS, raster);
+        uint8_t *payload = encode(any_engine(&r), &image, &coding, raster, &size);
+        uint8_t *back = must(decode(any_engine(&r), &image, payload, size));
+        const int low = image.high_bit + 1 - image.bits_stored;
+        const uint32_t field = ((1u << image.bits_stored) - 1u) << low;
+        for (int c = 0; c < image.components; c++)
+            for (size_t i = 0; i < (size_t)image.columns * image.rows; i++) {
+                const int64_t error = (int64_t)sample_at(&image, back, c, i) - sample_at(&image, raster, c, i);
+                const size_t place = word_place(&image, c, i);
+                expect(llabs(error) <= coding.max_error, "%d bits, at most %u: error %lld", image.bits_stored,
+                       coding.max_error, (long long)error);
+                const uint32_t change = get_word(&image, back, place) ^ get_word(&image, raster, place);
+                if (change >> image.high_bit & 1u) continue; /* another sign, and its extension */
+                expect((change & ~field) == 0, "%d bits of %d: bits around a sample", image.bits_stored,
+                       image.bits_allocated);
+            }
+        free(back);
+        free(payload);
+        free(raster);
+    }
+}
+
+/* Two QPs in a frame: far enough from where the one gives way to the other, what each gives alone. */
+TEST(two_steps_in_a_frame)
+{
+    struct rng r = {95};
+    for (int n = 0; n < 40; n++) {
+        struct tsr_image image = random_image(&r, 150);
+        image.components = 1;
+        image.bits_allocated = n % 2 ? 16 : 8;
+        image.bits_stored = n % 2 ? 12 : 8;
+        image.high_bit = (uint8_t)(image.bits_stored - 1);
+        image.swapped = false;
+        const size_t bytes = raster_bytes(&image);
+        const uint32_t row = 4 * rng_below(&r, (image.rows + 3) / 4),
+                       column = 4 * rng_below(&r, (image.columns + 3) / 4);
+        uint8_t *raster = must(malloc(bytes)), *back[3];
+        fill_raster(&r, &image, 5, raster);
+        for (int k = 0; k < 3; k++) {
+            struct tsr_coding coding = lossless(n & 2 ? 3 : 1);
+            coding.lossy = true;
+            coding.qp_eighths = 100 + (k == 2 ? 77 : 0);
+            coding.coarser_by = k == 1 ? 77 : 0;
+            coding.coarser_from = k == 1 ? row * image.columns + column : 0;
+            size_t size;
+            uint8_t *payload = encode(any_engine(&r), &image, &coding, raster, &size);
+            back[k] = must(decode(any_engine(&r), &image, payload, size));
+            free(payload);
+        }
+        for (uint32_t y = 0; y < image.rows; y++)
+            for (uint32_t x = 0; x < image.columns; x++) {
+                const uint32_t block = y / 4 * 4, from = row + (column > 0 ? 4 : 0);
+                if (block + 8 > row && block < from + 8) continue;
+                const size_t at = (size_t)y * image.columns + x;
+                expect(sample_at(&image, back[1], 0, at) == sample_at(&image, back[block < row ? 0 : 2], 0, at),
+                       "%u x %u, from row %u, column %u: row %u", image.columns, image.rows, row, column, y);
+            }
+        for (int k = 0; k < 3; k++) free(back[k]);
+        free(raster);
+    }
+}
+
 TEST(usage)
 {
     struct tsr_image image = {0};
@@ -435,14 +515,27 @@ TEST(usage)
     image.bits_allocated = image.bits_stored = 8;
     image.high_bit = 7;
     struct tsr_coding coding = lossless(0);
-    coding.lossy = true; /* path P has no loss */
+    coding.lossy = true; /* and path P has no bound */
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
+    coding.max_error = TSR_MAX_ERROR_LIMIT + 1;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
+    coding.coder = TSR_CODER_RANS;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
+    coding.coder = TSR_CODER_BY_LEVEL;
+    coding.max_error = 3;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_OK);
     coding.path = TSR_PATH_TRANSFORM;
     coding.qp_eighths = TSR_HIGHEST_QP + 1;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
     coding.qp_eighths = tsr_lowest_qp(8) - 1;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_ERROR_USAGE);
+    coding.qp_eighths = TSR_HIGHEST_QP;
+    coding.coarser_by = 1;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_ERROR_USAGE);
     coding.qp_eighths = 0;
+    coding.coarser_from = 4;
+    assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, NULL), TSR_ERROR_USAGE);
+    coding.coarser_by = coding.coarser_from = 0;
     image.exact_only = true;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
     image.exact_only = false;
@@ -462,9 +555,12 @@ TEST(corrupt_payloads)
     for (int n = 0; n < 120; n++) {
         const struct tsr_image image = random_image(&r, n % 4 ? 30 : 90);
         struct tsr_coding coding = lossless(n);
-        if (n % 8 >= 4 && coding.path == TSR_PATH_TRANSFORM && image.bits_allocated % 32 > 1) {
+        if (n % 8 >= 4 && image.bits_allocated % 32 > 1) {
             coding.lossy = true;
+            coding.max_error = 1 + rng_below(&r, 9);
             coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
+            coding.coarser_by = (uint32_t)rng_between(&r, 0, TSR_HIGHEST_QP - coding.qp_eighths);
+            coding.coarser_from = rng_below(&r, image.columns * image.rows);
         }
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         size_t size;
@@ -500,6 +596,8 @@ int main(void)
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(contents_of_work_space_do_not_matter),
                                        cmocka_unit_test(errors_stay_within_the_step),
+                                       cmocka_unit_test(errors_stay_within_the_bound),
+                                       cmocka_unit_test(two_steps_in_a_frame),
                                        cmocka_unit_test(saturated_colours_with_loss),
                                        cmocka_unit_test(usage),
                                        cmocka_unit_test(corrupt_payloads)};

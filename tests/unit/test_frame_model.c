@@ -105,6 +105,9 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits)
     if (plane->path == TSR_PATH_TRANSFORM) {
         plane->lossy = rng_below(r, 2);
         plane->qp_index = plane->lossy ? rng_between(r, 0, TSR_QP_INDEX_LIMIT) : 0;
+        if (plane->lossy && rng_below(r, 2))
+            plane->coarser_by = (uint32_t)rng_between(r, 0, TSR_QP_INDEX_LIMIT - plane->qp_index);
+        if (plane->coarser_by > 0) plane->coarser_from = rng_below(r, 1 << 27);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         struct tsr_residual_model *model = &plane->residual;
@@ -137,11 +140,12 @@ static size_t put_random_model(struct rng *r, struct tsr_image *image)
     static const enum tsr_colour colours[] = {TSR_COLOUR_NONE, TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     if (image->components >= 3) model.colour = colours[rng_below(r, 4)];
     model.extends_sign = tsr_image_outside_bits(image) > 0 && rng_below(r, 2);
+    model.max_error = tsr_may_lose(image) && rng_below(r, 2) ? 1 + (rng_below(r, 32767) >> rng_below(r, 15)) : 0;
     model.planes = tsr_image_planes(image);
     for (int p = 0; p < model.planes; p++) {
         model.plane[p].offset = offsets[p];
         model.plane[p].present = p < image->components || tsr_has_halves(image) || rng_below(r, 2);
-        if (model.plane[p].present) random_plane(r, &model.plane[p], tsr_plane_bits(image, model.colour, p));
+        if (model.plane[p].present) random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p));
     }
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
     tsr_put_frame_model(&w, image, &model);
@@ -170,9 +174,10 @@ TEST(bits_of_planes)
         assert_int_equal(tsr_image_planes(&image), image.components * (second > 0 ? 2 : 1));
         for (int p = 0; p < tsr_image_planes(&image); p++)
             for (int colour = 0; colour < 2; colour++) {
+                const struct tsr_frame_model frame = {.colour = colour ? TSR_COLOUR_RCT : TSR_COLOUR_NONE};
                 const int difference = first + 1 < 16 ? first + 1 : 16;
                 const int bits = p >= image.components ? second : colour && (p == 1 || p == 2) ? difference : first;
-                assert_int_equal(tsr_plane_bits(&image, colour ? TSR_COLOUR_RCT : TSR_COLOUR_NONE, p), bits);
+                assert_int_equal(tsr_plane_bits(&image, &frame, p), bits);
             }
     }
 }
@@ -188,6 +193,7 @@ TEST(models_round_trip)
         assert_int_equal(back.tile_height, model.tile_height);
         assert_int_equal(back.colour, model.colour);
         assert_int_equal(back.extends_sign, model.extends_sign);
+        assert_int_equal(back.max_error, model.max_error);
         assert_int_equal(back.planes, model.planes);
         for (int p = 0; p < model.planes; p++) {
             const struct tsr_plane_model *a = &model.plane[p], *b = &back.plane[p];
@@ -203,6 +209,8 @@ TEST(models_round_trip)
             assert_int_equal(a->coder, b->coder);
             assert_int_equal(a->lossy, b->lossy);
             assert_int_equal(a->qp_index, b->qp_index);
+            assert_int_equal(a->coarser_by, b->coarser_by);
+            assert_int_equal(a->coarser_from, b->coarser_from);
             assert_int_equal(a->slice_side, b->slice_side);
             if (a->coder == TSR_CODER_CAVLC) continue;
             if (a->path == TSR_PATH_PREDICT)
@@ -239,11 +247,11 @@ TEST(damaged_models)
         for (int p = 0; p < back.planes; p++) {
             const struct tsr_plane_model *plane = &back.plane[p];
             if (!plane->present) continue;
-            assert_true(plane->minimum + plane->span <= 1u << tsr_plane_bits(&image, back.colour, p));
+            assert_true(plane->minimum + plane->span <= 1u << tsr_plane_bits(&image, &back, p));
             assert_in_range(plane->range, 1, plane->span);
             for (uint32_t i = 0; plane->packed && i < plane->range; i++)
                 assert_true(plane->offset[i] < plane->span && (i == 0 || plane->offset[i] > plane->offset[i - 1]));
-            assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT);
+            assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT - plane->coarser_by);
             assert_true(plane->slice_side == 0 ||
                         (plane->slice_side >= TSR_SLICE_BLOCKS_LEAST && plane->slice_side <= TSR_SLICE_BLOCKS_LIMIT));
         }
@@ -266,8 +274,10 @@ TEST(planes_by_hand)
         {"1 010 0 1 10 0 00100", false},                   /* coder 2 */
         {"1 010 0 0 01 01 00100", false},                  /* a reserved predictor */
         {"1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
-        {"1 010 0 1 01 1 1100011000 00100", true},         /* q 792 */
-        {"1 010 0 1 01 1 1100011001 00100", false},        /* q 793 */
+        {"1 010 0 1 01 1 1100011000 1 00100", true},       /* q 792 */
+        {"1 010 0 1 01 1 1100011001 1 00100", false},      /* q 793 */
+        {"1 010 0 1 01 1 1100010111 010 011 00100", true}, /* q 791, then 792 */
+        {"1 010 0 1 01 1 1100011000 010 1 00100", false},  /* q 792, then 793 */
         {"1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
         {"1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
         {"1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */

@@ -46,7 +46,12 @@ static void fill(struct rng *r, struct tsr_tile tile, uint32_t range, int conten
 
 static struct tsr_block_coding random_coding(struct rng *r, enum tsr_block_kind kind, uint32_t range)
 {
-    const struct tsr_block_coding coding = {kind, rng_between(r, 0, TSR_QP_INDEX_LIMIT), range,
+    const int32_t q = rng_between(r, 0, TSR_QP_INDEX_LIMIT);
+    const struct tsr_block_coding coding = {kind,
+                                            q,
+                                            rng_between(r, 0, TSR_QP_INDEX_LIMIT - q),
+                                            rng_below(r, SAMPLES),
+                                            range,
                                             rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT)};
     return coding;
 }
@@ -71,9 +76,10 @@ static void block_plainly(struct tsr_tile tile, struct tsr_block_coding coding, 
     }
     if (coding.kind == TSR_BLOCKS_REVERSIBLE) tsr_reversible_forward(block);
     if (coding.kind == TSR_BLOCKS_QUANTISED) {
+        const int32_t coarser = place(tile, 4 * row, 4 * column) >= coding.coarser_from ? coding.coarser_by : 0;
         tsr_core_forward(block);
         for (int i = 0; i < 16; i++)
-            block[i] = tsr_quantise(block[i], coding.qp_index, tsr_norm_class(i / 4, i % 4),
+            block[i] = tsr_quantise(block[i], coding.qp_index + coarser, tsr_norm_class(i / 4, i % 4),
                                     i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
     }
     for (int i = 0; i < 16; i++) out[i] = block[tsr_zigzag(i)];
@@ -89,8 +95,11 @@ TEST(blocks)
         const struct tsr_tile tile = random_tile(&r);
         const enum tsr_block_kind kind = kinds[n % 3];
         const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const struct tsr_block_coding coding = random_coding(&r, kind, range);
+        struct tsr_block_coding coding = random_coding(&r, kind, range);
         const int32_t columns = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
+        if (n % 2) /* from a block of this tile on */
+            coding.coarser_from =
+                (uint32_t)place(tile, 4 * rng_between(&r, 0, rows - 1), 4 * rng_between(&r, 0, columns - 1));
         fill(&r, tile, range, n % CONTENTS);
         assert_int_equal(tsr_tile_levels(tile.width, tile.height), 16 * columns * rows);
         tsr_blocks_forward(samples, tile, coding, levels);
