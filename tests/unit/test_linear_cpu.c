@@ -225,8 +225,8 @@ TEST(plans)
     }
 }
 
-/* A tile made by one predictor is fitted by it: two halves, two sets of weights, and blocks but those on the seam
- * are never labelled by the other half (the median edge predictor may win some of the left one). */
+/* A tile made by one predictor is fitted by it: two halves, two sets of weights, and blocks but those on the seam are
+ * never labelled by the other half (the median edge predictor may win some of the left one). */
 TEST(classes_are_found)
 {
     enum { WIDTH = 256, HEIGHT = 256, BLOCKS = WIDTH / 16 * HEIGHT / 16 };
@@ -244,7 +244,7 @@ TEST(classes_are_found)
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
             const bool left = x < WIDTH / 2;
-            const int n = y > 0 ? samples[(y - 1) * WIDTH + x] : 2000 + (int)rng_below(&r, 500),
+            const int n = y > 0 ? samples[(y - 1) * WIDTH + x] : 2000 + (int)rng_below(&r, 60),
                       w = x > 0 ? samples[y * WIDTH + x - 1] : 2000;
             const int from = left ? n : w;
             samples[y * WIDTH + x] =
