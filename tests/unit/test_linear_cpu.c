@@ -208,19 +208,24 @@ TEST(rows_of_taps)
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
-/* Plans: at most as many classes as a plane of that size can pay, one block in so many. */
+/* Plans: at most as many classes as a plane of that size can pay, one block in so many; sets from the level's down. */
 TEST(plans)
 {
     for (int level = 0; level <= 9; level++) {
         const struct tsr_level_plan plan = tsr_level_plan(level);
+        struct tsr_training_plan plans[TSR_TRAINING_PLANS];
         assert_in_range(plan.neighbours_set, 0, 3);
         assert_in_range(plan.classes, plan.neighbours_set > 0, TSR_CLASS_LIMIT);
-        for (uint64_t samples = 1; samples <= (uint64_t)1 << 27 && plan.neighbours_set > 0; samples = samples * 3 + 1) {
-            const struct tsr_training_plan training = tsr_training_plan(plan, samples);
-            assert_int_equal(training.set, plan.neighbours_set);
-            assert_in_range(training.classes, 1, plan.classes);
-            assert_true(training.rounds >= 1);
-            assert_true(training.block_stride >= 1 && samples / training.block_stride <= plan.training_samples);
+        for (uint64_t samples = 1; samples <= (uint64_t)1 << 27; samples = samples * 3 + 1) {
+            const int count = tsr_training_plans(plan, samples, plans);
+            assert_in_range(count, plan.neighbours_set > 0, plan.neighbours_set);
+            for (int i = 0; i < count; i++) {
+                assert_int_equal(plans[i].set, plan.neighbours_set - i);
+                assert_in_range(plans[i].classes, 1, plan.classes);
+                assert_true(plans[i].classes == 1 || plans[i].classes * 8u * 256u <= samples);
+                assert_int_equal(plans[i].rounds, plan.rounds);
+                assert_true(plans[i].block_stride >= 1 && samples / plans[i].block_stride <= plan.training_samples);
+            }
         }
     }
 }
