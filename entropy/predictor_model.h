@@ -1,4 +1,4 @@
-/* The predictors of a plane and their description in the file. FORMAT.md section 7.6.
+/* The predictors of a plane and their description in the file. FORMAT.md section 7.9.
  *
  * Each block's label is the number of its class, or the number of classes for the median edge predictor. Labels are
  * Huffman coded in front of a tile's words, with the label of the block to the left as context. */

@@ -271,6 +271,7 @@ static const struct tsr_training_sums *train_classes(struct plane_work *work, st
     t->tile_blocks = (uint32_t)s->tile_blocks;
     t->label = s->labels;
     t->median_cost = s->median_costs;
+    memset(s->labels, 0, work->tiles * s->tile_blocks); /* smaller tiles leave places at their ends */
     model->set = plan.set;
     model->shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
     model->shape.references = (uint8_t)tsr_min(work->references, TSR_REFERENCES_LIMIT);

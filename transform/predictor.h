@@ -128,7 +128,7 @@ TSR_HD int tsr_fit_weight(int32_t magnitude, int32_t mean)
 /* Work space of the solution: the matrix of the features and, as its last row, the target. */
 struct tsr_solver {
     int64_t c[TSR_FEATURES_LIMIT + 1][TSR_FEATURES_LIMIT + 1]; /* lower triangle, scaled: |c| <= 2^30 */
-    int64_t l[TSR_FEATURES_LIMIT + 1][TSR_FEATURES_LIMIT + 1]; /* in 2^22ths */
+    int64_t l[TSR_FEATURES_LIMIT + 1][TSR_FEATURES_LIMIT + 1]; /* in 2^22ths: |l| <= 2^30 */
     int8_t shift[TSR_FEATURES_LIMIT + 1];                      /* of each row: left if positive */
 };
 
@@ -137,6 +137,13 @@ enum { TSR_SOLVER_SHIFT = 22 };
 TSR_HD int64_t tsr_shift_sum(int64_t value, int left)
 {
     return left >= 0 ? value * ((int64_t)1 << tsr_min(left, 60)) : tsr_asr64(value, tsr_min(-left, 62));
+}
+
+/* To -2^30 .. 2^30. */
+TSR_HD int64_t tsr_clamp_30(int64_t value)
+{
+    const int64_t most = (int64_t)1 << 30;
+    return value < -most ? -most : value > most ? most : value;
 }
 
 /* Half the shift, rounded down, that brings value (> 0, below 2^62) to 2^28 .. 2^30. */
@@ -150,9 +157,10 @@ TSR_HD int tsr_half_shift(int64_t value)
 /* sums: lower triangle row by row, of the features 0..n-1 and then the target: sums[i (i+1)/2 + j] = sum of w d_i d_j.
  * The weights of the features, in 1024ths; all 0 where nothing was summed up.
  *
- * Rows are scaled so that squares lie in 2^28 .. 2^30; then, by Cauchy and Schwarz, so does every entry of every
- * remainder stay within 2^30, and L within 2^30 / 2^14 x 2^22 < 2^39. The smallest pivot is 2^14: features that follow
- * from others get no weight to speak of. */
+ * Rows are scaled so that squares lie in 2^28 .. 2^30, and 2^14 is added to them: features that follow from others get no
+ * weight to speak of. By Cauchy and Schwarz every entry of every remainder then stays within 2^30, and L and the solution
+ * within 2^8, but for rounding, whose errors (2^8 a step) are small beside 2^14. The clamps keep the bounds where they add
+ * up all the same. */
 TSR_HD void tsr_solve_predictor(const int64_t *sums, int n, int16_t *of_feature, struct tsr_solver *s)
 {
     for (int i = 0; i <= n; i++) {
@@ -161,21 +169,21 @@ TSR_HD void tsr_solve_predictor(const int64_t *sums, int n, int16_t *of_feature,
     }
     for (int i = 0; i <= n; i++) {
         for (int j = 0; j <= i; j++)
-            s->c[i][j] = tsr_shift_sum(sums[i * (i + 1) / 2 + j], s->shift[i] + s->shift[j]);
+            s->c[i][j] = tsr_clamp_30(tsr_shift_sum(sums[i * (i + 1) / 2 + j], s->shift[i] + s->shift[j]));
         s->c[i][i] += 1 << 14;
     }
     for (int k = 0; k < n; k++) {
         const int64_t pivot = s->c[k][k] < 1 << 14 ? 1 << 14 : s->c[k][k];
-        for (int i = k + 1; i <= n; i++) s->l[i][k] = s->c[i][k] * (1 << TSR_SOLVER_SHIFT) / pivot;
+        for (int i = k + 1; i <= n; i++) s->l[i][k] = tsr_clamp_30(s->c[i][k] * (1 << TSR_SOLVER_SHIFT) / pivot);
         for (int i = k + 1; i <= n; i++)
-            for (int j = k + 1; j <= i; j++) s->c[i][j] -= tsr_asr64(s->c[i][k] * (s->l[j][k] >> 8), TSR_SOLVER_SHIFT - 8);
+            for (int j = k + 1; j <= i; j++)
+                s->c[i][j] = tsr_clamp_30(s->c[i][j] - tsr_asr64(s->c[i][k] * s->l[j][k], TSR_SOLVER_SHIFT));
     }
     int64_t solution[TSR_FEATURES_LIMIT];
     for (int i = n - 1; i >= 0; i--) {
         int64_t v = s->l[n][i];
-        for (int k = i + 1; k < n; k++) v -= tsr_asr64((s->l[k][i] >> 8) * solution[k], TSR_SOLVER_SHIFT - 8);
-        const int64_t most = (int64_t)1 << 30;
-        solution[i] = v < -most ? -most : v > most ? most : v;
+        for (int k = i + 1; k < n; k++) v -= tsr_asr64(s->l[k][i] * solution[k], TSR_SOLVER_SHIFT);
+        solution[i] = tsr_clamp_30(v);
         /* From 2^22ths of scaled units to 1024ths. */
         const int right = TSR_SOLVER_SHIFT - TSR_WEIGHT_SHIFT - (s->shift[i] - s->shift[n]);
         int64_t w = right > 0 ? tsr_asr64(tsr_asr64(solution[i], tsr_min(right, 40) - 1) + 1, 1)

@@ -17,7 +17,7 @@ enum {
     STORED,
     HIGH,
     LAYOUT,
-    CODING,
+    CODING, /* path: bit 0; CAVLC: bit 1, rANS: bit 3; loss: bit 2; level: bits 4..7 */
     QP,
     REPEAT, /* samples are repeated from here on, where there are too few of them */
     HEAD,
@@ -51,7 +51,9 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     memset(&coding, 0, sizeof coding);
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    coding.lossy = (head[CODING] & 4) && !image->exact_only && image->bits_allocated > 1 &&
+    if ((head[CODING] & 11) == 8) coding.coder = TSR_CODER_RANS;
+    coding.level = (head[CODING] >> 4) % 10;
+    coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
     const int32_t lowest = tsr_lowest_qp(image->bits_stored);
@@ -113,7 +115,7 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         free(other);
     }
     if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
-        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder};
+        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder, .level = coding->level};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {
@@ -201,12 +203,22 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         }
         return LLVMFuzzerMutate(data, size, max_size);
     }
-    /* Behind the size of the model. */
-    size_t at = HEAD;
-    while (at < size && data[at] > 127) at++;
-    if (fuzz_below(&random, 2) && ++at < size) {
-        const size_t model = fuzz_below(&random, 2) && size - at > 128 ? 128 : size - at;
-        fuzz_mutate_bits(data + at, model, model, &random);
+    /* Behind the size of the model; or behind that of the first tile, where sizes, labels and first states are. */
+    size_t at = HEAD, model = 0;
+    for (int shift = 0; at < size && shift < 28; shift += 7) {
+        model |= (size_t)(data[at] & 127) << shift;
+        if (data[at++] < 128) break;
+    }
+    const uint32_t choice = fuzz_below(&random, 4);
+    size_t room = choice == 0 ? 128 : choice == 1 ? size : 40;
+    if (choice == 2 && model < size - at) {
+        at += model;
+        while (at < size && data[at++] > 127) {
+        }
+    }
+    if (choice < 3 && at < size) {
+        if (room > size - at) room = size - at;
+        fuzz_mutate_bits(data + at, room, room, &random);
         return size;
     }
     return LLVMFuzzerMutate(data, size, max_size);

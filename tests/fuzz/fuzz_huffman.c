@@ -1,11 +1,12 @@
-/* Huffman codes: descriptions of lengths and models of any bits are refused or safe to decode with; counts become
- * complete codes; what is written comes back. */
+/* Huffman codes and rANS tables: descriptions of lengths, weights and models of any bits are refused or safe to decode
+ * with; counts become complete codes; what is written comes back. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "entropy/huffman.h"
+#include "entropy/predictor_model.h"
 #include "entropy/residual_model.h"
 #include "entropy/run_level.h"
 
@@ -72,18 +73,73 @@ static void make_lengths(const uint8_t *data, size_t size, int symbols)
     check_code(lengths, symbols);
 }
 
-static void read_residual_model(struct tsr_bit_reader reader)
+/* All that holds of the weights of a table. */
+static void check_weights(const uint16_t *weight, int symbols)
+{
+    uint16_t frequency[TSR_RANS_ALPHABET];
+    uint32_t sum = 0;
+    tsr_rans_frequencies(weight, symbols, frequency);
+    for (int s = 0; s < symbols; s++) {
+        sum += frequency[s];
+        FUZZ_PROMISE((weight[s] > 0) == (frequency[s] > 0), "symbol %d: weight %u, frequency %u", s, weight[s],
+                     frequency[s]);
+    }
+    FUZZ_PROMISE(sum == TSR_RANS_TOTAL, "frequencies add up to %u", sum);
+}
+
+static void read_weights(struct tsr_bit_reader reader, int symbols)
+{
+    uint16_t weight[TSR_RANS_ALPHABET], again[TSR_RANS_ALPHABET];
+    uint8_t bytes[4 * TSR_RANS_ALPHABET];
+    if (symbols > TSR_RANS_ALPHABET || !tsr_get_weights(&reader, weight, symbols)) return;
+    check_weights(weight, symbols);
+    struct tsr_bit_writer writer = tsr_bit_writer(bytes, sizeof bytes);
+    tsr_put_weights(&writer, weight, symbols, TSR_RANS_MANTISSA_LIMIT);
+    const size_t size = tsr_flush_bits(&writer);
+    reader = tsr_bit_reader(bytes, size);
+    FUZZ_PROMISE(!writer.overflow && tsr_get_weights(&reader, again, symbols) && tsr_bits_ended(&reader),
+                 "the description is none");
+    FUZZ_PROMISE(memcmp(weight, again, (size_t)symbols * sizeof weight[0]) == 0, "other weights");
+}
+
+static void read_predictor_model(struct tsr_bit_reader reader, int earlier)
+{
+    static struct tsr_predictor_model model, again;
+    static uint8_t bytes[1 << 16];
+    memset(&model, 0, sizeof model);
+    memset(&again, 0, sizeof again);
+    if (!tsr_get_predictor_model(&reader, &model, earlier)) return;
+    for (int c = 0; c < model.classes; c++) {
+        int32_t magnitudes = 0;
+        for (int k = 0; k < tsr_taps(model.shape); k++) magnitudes += tsr_abs(model.weight[c][k]);
+        FUZZ_PROMISE(magnitudes <= 65535, "weights of %d", magnitudes);
+    }
+    for (int t = 0; t < model.label_tables && model.set; t++) check_code(model.label_lengths[t], model.classes + 1);
+    struct tsr_bit_writer writer = tsr_bit_writer(bytes, sizeof bytes);
+    tsr_put_predictor_model(&writer, &model);
+    const size_t size = tsr_flush_bits(&writer);
+    reader = tsr_bit_reader(bytes, size);
+    FUZZ_PROMISE(!writer.overflow && tsr_get_predictor_model(&reader, &again, earlier) && tsr_bits_ended(&reader),
+                 "a predictor model does not come back");
+    FUZZ_PROMISE(memcmp(&model, &again, sizeof model) == 0, "another predictor model");
+}
+
+static void read_residual_model(struct tsr_bit_reader reader, bool rans)
 {
     static struct tsr_residual_model model, again;
     static uint8_t bytes[1 << 16];
     memset(&model, 0, sizeof model);
     memset(&again, 0, sizeof again);
-    if (!tsr_get_residual_model(&reader, &model)) return;
+    if (!tsr_get_residual_model(&reader, &model, rans)) return;
+    memset(model.mantissa, TSR_RANS_MANTISSA_LIMIT, sizeof model.mantissa);
+    memset(again.mantissa, TSR_RANS_MANTISSA_LIMIT, sizeof again.mantissa);
+    for (int t = 0; rans && t < TSR_FIRST_RESIDUAL_TABLE + model.tables; t++)
+        if (tsr_table_is_used(&model, t, true)) check_weights(model.weights[t], TSR_RUN_ALPHABET);
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, sizeof bytes);
-    tsr_put_residual_model(&writer, &model);
+    tsr_put_residual_model(&writer, &model, rans);
     const size_t size = tsr_flush_bits(&writer);
     reader = tsr_bit_reader(bytes, size);
-    FUZZ_PROMISE(!writer.overflow && tsr_get_residual_model(&reader, &again) && tsr_bits_ended(&reader),
+    FUZZ_PROMISE(!writer.overflow && tsr_get_residual_model(&reader, &again, rans) && tsr_bits_ended(&reader),
                  "a residual model does not come back");
     FUZZ_PROMISE(memcmp(&model, &again, sizeof model) == 0, "another residual model");
 }
@@ -117,7 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(bytes, data + 2, size - 2);
     const struct tsr_bit_reader reader = tsr_bit_reader(bytes, size - 2);
     const int symbols = alphabets[data[1] % (sizeof alphabets / sizeof alphabets[0])];
-    switch (data[0] & 3) {
+    switch (data[0] & 7) {
     case 0:
         read_lengths(reader, symbols);
         break;
@@ -125,7 +181,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_lengths(bytes, size - 2, symbols);
         break;
     case 2:
-        read_residual_model(reader);
+    case 3:
+        read_residual_model(reader, data[0] & 1);
+        break;
+    case 4:
+        read_weights(reader, symbols);
+        break;
+    case 5:
+        read_predictor_model(reader, data[1] % 4);
         break;
     default:
         read_coefficient_model(reader);
@@ -172,23 +235,54 @@ static uint8_t random_cuts(struct fuzz_random *random, uint16_t *cuts, int most,
     return count;
 }
 
-static void put_random_residual_model(struct fuzz_random *random, struct tsr_bit_writer *writer)
+static void random_table(struct fuzz_random *random, struct tsr_residual_model *model, int table, bool rans)
+{
+    const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
+    uint32_t counts[TSR_RUN_ALPHABET] = {0};
+    if (!rans) {
+        random_lengths(random, symbols, model->lengths[table]);
+        return;
+    }
+    for (uint32_t used = 1 + fuzz_below(random, (uint32_t)symbols); used > 0; used--)
+        counts[fuzz_below(random, (uint32_t)symbols)] = 1 + (fuzz_below(random, 1u << 16) >> fuzz_below(random, 16));
+    model->mantissa[table] = (uint8_t)tsr_rans_weights(counts, symbols, model->weights[table]);
+}
+
+static void put_random_residual_model(struct fuzz_random *random, struct tsr_bit_writer *writer, bool rans)
 {
     static struct tsr_residual_model model;
     memset(&model, 0, sizeof model);
     model.lanes = (uint8_t)(1 + fuzz_below(random, 32));
-    model.lane_delay = (uint8_t)(2 + fuzz_below(random, 14));
     model.refill_bits = 32;
-    random_lengths(random, TSR_RUN_ALPHABET, model.lengths[TSR_RUN_TABLE]);
-    if (fuzz_below(random, 2)) random_lengths(random, TSR_RESIDUAL_SYMBOLS, model.lengths[TSR_INTERRUPTION_TABLE]);
+    random_table(random, &model, TSR_RUN_TABLE, rans);
+    if (fuzz_below(random, 2)) random_table(random, &model, TSR_INTERRUPTION_TABLE, rans);
     if (fuzz_below(random, 4)) {
         model.activity_cuts = random_cuts(random, model.activity_cut, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_LEVELS);
         model.intensity_cuts = random_cuts(random, model.intensity_cut, TSR_INTENSITY_GROUPS - 1, TSR_INTENSITY_LEVELS);
         model.tables = (uint8_t)random_tables(random, model.table_of, tsr_model_cells(&model), TSR_TABLE_LIMIT);
     }
-    for (int t = 0; t < model.tables; t++)
-        random_lengths(random, TSR_RESIDUAL_SYMBOLS, model.lengths[TSR_FIRST_RESIDUAL_TABLE + t]);
-    tsr_put_residual_model(writer, &model);
+    for (int t = 0; t < model.tables; t++) random_table(random, &model, TSR_FIRST_RESIDUAL_TABLE + t, rans);
+    tsr_put_residual_model(writer, &model, rans);
+}
+
+static void put_random_predictor_model(struct fuzz_random *random, struct tsr_bit_writer *writer, int earlier)
+{
+    static struct tsr_predictor_model model;
+    memset(&model, 0, sizeof model);
+    model.set = (uint8_t)(1 + fuzz_below(random, 3));
+    model.shape.neighbours = tsr_neighbours_host[model.set];
+    model.shape.references = (uint8_t)fuzz_below(random, (uint32_t)tsr_min(earlier, TSR_REFERENCES_LIMIT) + 1);
+    model.classes = (uint8_t)(1 + fuzz_below(random, fuzz_below(random, 2) ? 3 : TSR_CLASS_LIMIT));
+    for (int c = 0; c < model.classes; c++) {
+        int16_t of_feature[TSR_FEATURES_LIMIT];
+        for (int f = 0; f < tsr_features(model.shape); f++)
+            of_feature[f] = (int16_t)((int)fuzz_below(random, 1601) - 800);
+        tsr_complete_weights(model.shape, of_feature, model.weight[c]);
+    }
+    model.label_tables =
+        (uint8_t)random_tables(random, model.label_table_of, model.classes + 2, TSR_LABEL_TABLES_LIMIT);
+    for (int t = 0; t < model.label_tables; t++) random_lengths(random, model.classes + 1, model.label_lengths[t]);
+    tsr_put_predictor_model(writer, &model);
 }
 
 static void put_random_coefficient_model(struct fuzz_random *random, struct tsr_bit_writer *writer)
@@ -208,10 +302,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     struct fuzz_random random = {seed};
     if (max_size > 64 && fuzz_below(&random, 64) == 0) {
         struct tsr_bit_writer writer = tsr_bit_writer(data + 2, max_size - 2);
-        data[0] = (uint8_t)(2 + fuzz_below(&random, 2));
-        data[1] = 0;
-        if (data[0] == 2)
-            put_random_residual_model(&random, &writer);
+        static const uint8_t kinds[] = {2, 3, 5, 6};
+        data[0] = kinds[fuzz_below(&random, 4)];
+        data[1] = (uint8_t)fuzz_below(&random, 4);
+        if (data[0] < 4)
+            put_random_residual_model(&random, &writer, data[0] & 1);
+        else if (data[0] == 5)
+            put_random_predictor_model(&random, &writer, data[1] % 4);
         else
             put_random_coefficient_model(&random, &writer);
         return 2 + tsr_flush_bits(&writer);

@@ -125,8 +125,9 @@ struct ref_code { /* 7.6 */
 bool ref_read_code(struct ref_bits *b, struct ref_code *code, unsigned symbols);
 unsigned ref_symbol(struct ref_bits *b, const struct ref_code *code); /* sets b->bad if no codeword fits */
 unsigned ref_token(uint32_t v);                                       /* 7.4 */
-uint32_t ref_token_value(struct ref_bits *b, unsigned token);         /* reads the raw bits */
-int32_t ref_unfold(uint32_t folded);                                  /* 7.2 */
+unsigned ref_token_bits(unsigned token);                              /* how many raw bits follow */
+uint32_t ref_token_value(unsigned token, uint32_t raw);
+int32_t ref_unfold(uint32_t folded); /* 7.2 */
 /* 7.5, "tables of cells". */
 bool ref_read_cells(struct ref_bits *b, uint8_t *table, unsigned cells, unsigned most, unsigned *tables);
 
@@ -141,20 +142,46 @@ bool ref_read_coefficient_model(struct ref_bits *b, struct ref_coefficient_model
 bool ref_huffman_slice(struct ref_bits *b, const struct ref_coefficient_model *model, int32_t (*blocks)[16],
                        size_t columns, size_t rows, size_t stride);
 
+/* ---- 10.6 rANS (ref_rans.c) ---- */
+
+#define REF_RANS_SYMBOLS 95
+
+struct ref_frequencies {
+    uint32_t of[REF_RANS_SYMBOLS]; /* they add up to 4096 */
+};
+bool ref_read_frequencies(struct ref_bits *b, struct ref_frequencies *table, unsigned symbols);
+/* Both take words from b, and set b->bad where there is none left. */
+unsigned ref_rans_symbol(uint32_t *state, const struct ref_frequencies *table, struct ref_bytes *b);
+uint32_t ref_rans_raw(uint32_t *state, unsigned n, struct ref_bytes *b);
+
 /* ---- 9. CAVLC (ref_cavlc.c) ---- */
 
 bool ref_cavlc_slice(struct ref_bits *b, int32_t (*blocks)[16], size_t columns, size_t rows, size_t stride);
 
 /* ---- 5, 6. Frames (ref_frame.c) ---- */
 
+struct ref_predictor_model { /* 7.9 */
+    unsigned neighbours;     /* 0: no labels, no classes */
+    unsigned references, classes;
+    int32_t weight[24][40];
+    uint8_t cell_table[26];
+    struct ref_code label[REF_MAX_TABLES];
+};
+
+struct ref_table { /* of one of the coders */
+    struct ref_code code;
+    struct ref_frequencies frequencies;
+};
+
 struct ref_residual_model { /* 7.5 */
-    unsigned lanes, delay, refill;
+    bool rans;
+    unsigned lanes, refill;
     bool has_interruption;
     unsigned tables;
     unsigned activity_cuts, intensity_cuts;
-    uint32_t activity_cut[15], intensity_cut[11];
-    uint8_t cell_table[16 * 12];
-    struct ref_code run, interruption, residual[REF_MAX_TABLES];
+    uint32_t activity_cut[9], intensity_cut[24];
+    uint8_t cell_table[10 * 25];
+    struct ref_table run, interruption, residual[REF_MAX_TABLES];
 };
 
 struct ref_plane_model { /* 6.4 */
@@ -165,8 +192,12 @@ struct ref_plane_model { /* 6.4 */
     bool lossy;
     unsigned q, coarser_by, slice_side;
     uint32_t coarser_from;
+    struct ref_predictor_model *predictor;
     struct ref_residual_model *residual;
     struct ref_coefficient_model *coefficients;
+    const struct ref_plane_model *earlier[3]; /* that predictors may refer to, the nearest first: 7.1 */
+    unsigned earlier_count;
+    uint16_t *x; /* indices of the tile at work */
 };
 
 struct ref_frame { /* 6 */
@@ -185,7 +216,8 @@ bool ref_frame_end(struct ref_frame *frame, const struct ref_header *header, uin
 
 /* ---- 7. Path P (ref_predictive.c): x takes the width * height indices of a tile ---- */
 
-bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model);
+bool ref_read_predictor_model(struct ref_bits *b, struct ref_predictor_model *model, unsigned earlier);
+bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model, bool rans);
 bool ref_predictive_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
                          size_t size, uint16_t *x);
 

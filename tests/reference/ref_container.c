@@ -77,7 +77,7 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     if (h->stored < 1 || h->stored > a) return ref_fail("bits stored is out of range");
     if (h->high < h->stored - 1 || h->high > a - 1) return ref_fail("high bit is out of range");
     if (layout > 31) return ref_fail("the layout is unknown");
-    if (coding >> 4 > 1 || (coding & 15) > 1) return ref_fail("the coding is unknown");
+    if (coding >> 4 > 1 || (coding & 15) > 2) return ref_fail("the coding is unknown");
     bool is_error = h->lossy && coding >> 4 == 0;
     if (is_error ? q < 1 || q > 32767 : q > 792) return ref_fail("the step is out of range");
     if (h->parameter_count > 64) return ref_fail("too many parameters");

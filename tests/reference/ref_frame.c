@@ -56,9 +56,11 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, plane, (uint32_t)span)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
-    if (plane->coder > 1) return ref_fail("a coder is unknown");
+    if (plane->coder > (plane->path == 0 ? 2u : 1u)) return ref_fail("a coder is unknown");
     if (plane->path == 0) {
-        if (ref_u(b, 2) != 0) return ref_fail("a predictor is unknown");
+        plane->predictor = ref_alloc(1, sizeof *plane->predictor);
+        if (!ref_read_predictor_model(b, plane->predictor, plane->earlier_count)) return false;
+        if (plane->coder == 1 && plane->predictor->neighbours > 0) return ref_fail("CAVLC has predictors");
     } else {
         plane->lossy = ref_u(b, 1);
         if (plane->lossy) plane->q = ref_u(b, 10);
@@ -66,9 +68,9 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
         if (plane->coarser_by > 0) plane->coarser_from = ref_ue(b);
         if (plane->q > 792 || plane->coarser_by > 792 - plane->q) return ref_fail("a step is out of range");
     }
-    if (plane->path == 0 && plane->coder == 0) {
+    if (plane->path == 0 && plane->coder != 1) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);
-        return ref_read_residual_model(b, plane->residual);
+        return ref_read_residual_model(b, plane->residual, plane->coder == 2);
     }
     uint64_t side = (uint64_t)ref_ue(b) + 1;
     if (b->bad || side < 4 || side > 64) return ref_fail("the side of slices is out of range");
@@ -103,6 +105,9 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
     if (h->allocated == 32 || spare_bits) frame->planes *= 2;
     for (unsigned p = 0; p < frame->planes; p++) {
         if (p >= h->components && h->allocated <= 16 && !ref_u(&b, 1)) continue;
+        for (unsigned q = p; q > 0 && p < h->components; q--)
+            if (frame->plane[q - 1].range > 1)
+                frame->plane[p].earlier[frame->plane[p].earlier_count++] = &frame->plane[q - 1];
         if (!read_plane(&b, &frame->plane[p], plane_bits(h, p, frame->colour, frame->max_error))) return false;
         frame->values[p] = ref_alloc((size_t)h->columns * h->rows, sizeof *frame->values[p]);
     }
@@ -163,11 +168,10 @@ bool ref_frame_tile(struct ref_frame *frame, const struct ref_header *h, uint32_
         sizes[last] = ref_left(&b) - sum;
     }
 
-    uint16_t *x = ref_alloc((size_t)width * height, sizeof *x);
     for (unsigned p = 0; p < frame->planes; p++) {
-        const struct ref_plane_model *plane = &frame->plane[p];
+        struct ref_plane_model *plane = &frame->plane[p];
         if (!plane->present) continue;
-        memset(x, 0, (size_t)width * height * sizeof *x);
+        uint16_t *x = plane->x = ref_alloc((size_t)width * height, sizeof *x);
         if (is_coded(plane)) {
             const uint8_t *piece = ref_take(&b, sizes[p]);
             if (!piece) return ref_fail("a tile is too short");

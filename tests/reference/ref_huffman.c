@@ -73,12 +73,16 @@ unsigned ref_token(uint32_t v)
     return 16 + 4 * (k - 4) + (v >> (k - 2)) % 4;
 }
 
-uint32_t ref_token_value(struct ref_bits *b, unsigned token)
+unsigned ref_token_bits(unsigned token)
+{
+    return token < 16 ? 0 : (token - 16) / 4 + 2;
+}
+
+uint32_t ref_token_value(unsigned token, uint32_t raw)
 {
     if (token < 16) return token;
     unsigned k = (token - 16) / 4 + 4;
-    uint32_t v = (uint32_t)1 << k | (uint32_t)((token - 16) % 4) << (k - 2);
-    return v | ref_u(b, k - 2);
+    return (uint32_t)1 << k | (uint32_t)((token - 16) % 4) << (k - 2) | raw;
 }
 
 int32_t ref_unfold(uint32_t folded)
@@ -148,7 +152,7 @@ static bool read_block(struct ref_bits *b, const struct ref_coefficient_model *m
                        unsigned ac_class, int32_t *block)
 {
     unsigned token = ref_symbol(b, &model->dc[model->dc_table[dc_class]]);
-    block[0] = ref_unfold(ref_token_value(b, token));
+    block[0] = ref_unfold(ref_token_value(token, ref_u(b, ref_token_bits(token))));
     for (unsigned start = 1; start < 16;) {
         unsigned place_class = start == 1 ? 0 : start <= 3 ? 1 : start <= 6 ? 2 : 3;
         unsigned symbol = ref_symbol(b, &model->ac[model->ac_table[16 * place_class + ac_class]]);

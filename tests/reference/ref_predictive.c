@@ -1,4 +1,4 @@
-/* FORMAT.md 7: prediction, contexts, lanes. */
+/* FORMAT.md 7: predictors, contexts, lanes. */
 #include "ref.h"
 
 #include <string.h>
@@ -19,22 +19,84 @@ static bool read_cuts(struct ref_bits *b, uint32_t *cut, unsigned *count, unsign
     return true;
 }
 
-bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model)
+static bool read_table(struct ref_bits *b, struct ref_table *table, unsigned symbols, bool rans)
 {
+    return rans ? ref_read_frequencies(b, &table->frequencies, symbols) : ref_read_code(b, &table->code, symbols);
+}
+
+bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model, bool rans)
+{
+    model->rans = rans;
     model->lanes = ref_u(b, 5) + 1;
-    model->delay = ref_u(b, 4);
-    model->refill = ref_u(b, 6);
-    if (b->bad || model->delay < 2 || model->refill > 32) return ref_fail("the lanes are corrupt");
-    if (!ref_read_code(b, &model->run, 95)) return false;
+    if (!rans) model->refill = ref_u(b, 6);
+    if (b->bad || model->refill > 32) return ref_fail("the lanes are corrupt");
+    if (!read_table(b, &model->run, 95, rans)) return false;
     model->has_interruption = ref_u(b, 1);
-    if (model->has_interruption && !ref_read_code(b, &model->interruption, 64)) return false;
+    if (model->has_interruption && !read_table(b, &model->interruption, 64, rans)) return false;
     if (!ref_u(b, 1)) return true;
-    if (!read_cuts(b, model->activity_cut, &model->activity_cuts, 15, 59)) return false;
-    if (!read_cuts(b, model->intensity_cut, &model->intensity_cuts, 11, 4095)) return false;
+    if (!read_cuts(b, model->activity_cut, &model->activity_cuts, 9, 59)) return false;
+    if (!read_cuts(b, model->intensity_cut, &model->intensity_cuts, 24, 4095)) return false;
     unsigned cells = (model->activity_cuts + 1) * (model->intensity_cuts + 1);
     if (!ref_read_cells(b, model->cell_table, cells, REF_MAX_TABLES, &model->tables)) return false;
     for (unsigned i = 0; i < model->tables; i++)
-        if (!ref_read_code(b, &model->residual[i], 64)) return false;
+        if (!read_table(b, &model->residual[i], 64, rans)) return false;
+    return true;
+}
+
+/* ---- 7.9 Predictor model and labels ---- */
+
+static bool read_weights(struct ref_bits *b, const struct ref_predictor_model *model, int32_t *weight)
+{
+    unsigned k = ref_u(b, 4), taps = model->neighbours + 5 * model->references;
+    int64_t magnitudes = 0;
+    for (unsigned first = 0; first < taps; first += first == 0 ? model->neighbours : 5) {
+        unsigned count = first == 0 ? model->neighbours : 5;
+        int64_t rest = first == 0 ? 1024 : 0;
+        for (unsigned i = 1; i < count; i++) {
+            uint64_t high = ref_ue(b), folded = (high << k) + ref_u(b, k);
+            if (b->bad || folded > 16383) return ref_fail("a weight is out of range");
+            weight[first + i] = ref_unfold((uint32_t)folded);
+            rest -= weight[first + i];
+        }
+        if (rest < -32767 || rest > 32767) return ref_fail("a weight is out of range");
+        weight[first] = (int32_t)rest;
+    }
+    for (unsigned i = 0; i < taps; i++) magnitudes += weight[i] < 0 ? -weight[i] : weight[i];
+    return magnitudes <= 65535 || ref_fail("the weights of a predictor are too large");
+}
+
+bool ref_read_predictor_model(struct ref_bits *b, struct ref_predictor_model *model, unsigned earlier)
+{
+    static const unsigned neighbours[] = {0, 10, 18, 30};
+    model->neighbours = neighbours[ref_u(b, 2)];
+    if (model->neighbours == 0) return !b->bad || ref_fail("a frame model is too short");
+    model->references = ref_u(b, 2);
+    if (model->references > 2 || model->references > earlier) return ref_fail("a predictor refers to no plane");
+    uint64_t classes = (uint64_t)ref_ue(b) + 1;
+    if (b->bad || classes > 24) return ref_fail("there are too many predictors");
+    model->classes = (unsigned)classes;
+    for (unsigned i = 0; i < model->classes; i++)
+        if (!read_weights(b, model, model->weight[i])) return false;
+    unsigned tables;
+    if (!ref_read_cells(b, model->cell_table, model->classes + 2, REF_MAX_TABLES, &tables)) return false;
+    for (unsigned i = 0; i < tables; i++)
+        if (!ref_read_code(b, &model->label[i], model->classes + 1)) return false;
+    return true;
+}
+
+/* Labels of a tile's blocks from the front of a piece. */
+static bool read_labels(const struct ref_predictor_model *model, size_t across, size_t down, struct ref_bytes *piece,
+                        uint8_t *label)
+{
+    struct ref_bits b = ref_string(piece->data, piece->size);
+    for (size_t i = 0; i < across * down; i++) {
+        unsigned cell = i % across == 0 ? 0 : 1u + label[i - 1];
+        label[i] = (uint8_t)ref_symbol(&b, &model->label[model->cell_table[cell]]);
+        if (b.bad) return ref_fail("a piece is too short");
+    }
+    while (b.at % 16 != 0)
+        if (ref_u(&b, 1) || b.bad) return ref_fail("labels do not end in zeros");
+    piece->at = (size_t)(b.at / 8);
     return true;
 }
 
@@ -45,13 +107,15 @@ struct tile {
     int32_t width, height;
     uint16_t *x; /* indices */
     uint16_t *m; /* magnitudes, 7.3 */
+    uint8_t *label;
 };
 
-static int32_t index_at(const struct tile *t, int32_t r, int32_t c)
+/* x may be those of an earlier plane. */
+static int32_t index_at(const struct tile *t, const uint16_t *x, int32_t r, int32_t c)
 {
-    if (r < 0) return 0;
-    if (c < 0) return index_at(t, r - 1, 0);
-    return t->x[(size_t)r * (size_t)t->width + (size_t)c];
+    if (c < 0) return r > 0 ? index_at(t, x, r - 1, 0) : x[0];
+    if (c >= t->width) c = t->width - 1;
+    return x[(size_t)r * (size_t)t->width + (size_t)c];
 }
 
 static int32_t median(int32_t a, int32_t b, int32_t c)
@@ -60,9 +124,43 @@ static int32_t median(int32_t a, int32_t b, int32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
+/* The table of 7.1 by number: rows up, columns to the right. */
+static const int8_t neighbour[30][2] = {{0, -1}, {1, 0},  {1, -1}, {1, 1}, {0, -2}, {2, 0},  {2, 1},  {1, -2},
+                                        {2, -1}, {1, 2},  {0, -3}, {3, 0}, {2, 2},  {2, -2}, {1, 3},  {1, -3},
+                                        {3, 1},  {3, -1}, {0, -4}, {4, 0}, {0, -5}, {2, 3},  {2, -3}, {3, 2},
+                                        {3, -2}, {1, 4},  {1, -4}, {4, 1}, {4, -1}, {0, -6}};
+
+static int64_t linear_sum(const struct tile *t, const int32_t *weight, int32_t r, int32_t c)
+{
+    const struct ref_predictor_model *model = t->plane->predictor;
+    int64_t sum = 0;
+    for (unsigned k = 0; k < model->neighbours; k++) {
+        int32_t up = neighbour[k][0], right = neighbour[k][1];
+        sum += (int64_t)*weight++ * index_at(t, t->x, r > up ? r - up : 0, c + right);
+    }
+    for (unsigned i = 0; i < model->references; i++) {
+        const uint16_t *y = t->plane->earlier[i]->x;
+        int32_t below = r + 1 < t->height ? r + 1 : t->height - 1;
+        sum += (int64_t)*weight++ * index_at(t, y, r, c - 1);
+        sum += (int64_t)*weight++ * index_at(t, y, r, c);
+        sum += (int64_t)*weight++ * index_at(t, y, r - 1, c);
+        sum += (int64_t)*weight++ * index_at(t, y, r, c + 1);
+        sum += (int64_t)*weight++ * index_at(t, y, below, c);
+    }
+    return sum;
+}
+
 static int32_t predict(const struct tile *t, int32_t r, int32_t c)
 {
-    int32_t w = index_at(t, r, c - 1), n = index_at(t, r - 1, c), nw = index_at(t, r - 1, c - 1);
+    const struct ref_predictor_model *model = t->plane->predictor;
+    if (r == 0) return c == 0 ? 0 : index_at(t, t->x, 0, c - 1);
+    unsigned label = model->classes; /* without classes, too, this is the median edge predictor */
+    if (model->neighbours > 0) label = t->label[(size_t)(r / 16) * (((size_t)t->width + 15) / 16) + (size_t)(c / 16)];
+    if (label < model->classes) {
+        int64_t p = (linear_sum(t, model->weight[label], r, c) + 512) >> 10, top = (int64_t)t->plane->range - 1;
+        return (int32_t)(p < 0 ? 0 : p > top ? top : p);
+    }
+    int32_t w = index_at(t, t->x, r, c - 1), n = index_at(t, t->x, r - 1, c), nw = index_at(t, t->x, r - 1, c - 1);
     return median(w, n, w + n - nw);
 }
 
@@ -107,7 +205,7 @@ static unsigned group(uint32_t level, const uint32_t *cut, unsigned cuts)
     return n;
 }
 
-static const struct ref_code *cell_code(const struct tile *t, uint32_t a, int32_t prediction)
+static const struct ref_table *cell_table(const struct tile *t, uint32_t a, int32_t prediction)
 {
     const struct ref_residual_model *model = t->plane->residual;
     if (model->tables == 0) return NULL;
@@ -121,9 +219,10 @@ static const struct ref_code *cell_code(const struct tile *t, uint32_t a, int32_
 /* ---- 7.7 Lanes ---- */
 
 struct lane {
-    uint8_t *memory; /* of its string of bits */
+    uint8_t *memory; /* Huffman: of its string of bits */
     struct ref_bits bits;
-    int32_t run; /* samples of a run still to come */
+    uint32_t state; /* rANS */
+    int32_t run;    /* samples of a run still to come */
     bool interrupts;
 };
 
@@ -139,38 +238,85 @@ static bool refill(struct lane *lane, unsigned least, struct ref_bytes *piece)
     return true;
 }
 
-/* 7.4: the symbol of a sample, and what follows it. */
-static bool read_residual(struct tile *t, struct lane *lane, int32_t c, uint32_t a, int32_t prediction, int32_t *e)
+/* 7.4: what follows a symbol. */
+static unsigned raw_bits(unsigned symbol)
+{
+    return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 ? 0 : (symbol - 67) / 2 + 1;
+}
+
+/* A symbol and its raw bits. */
+static bool read_symbol(const struct ref_residual_model *model, const struct ref_table *table, struct lane *lane,
+                        struct ref_bytes *piece, unsigned *symbol, uint32_t *raw)
+{
+    if (model->rans) {
+        *symbol = ref_rans_symbol(&lane->state, &table->frequencies, piece);
+        *raw = ref_rans_raw(&lane->state, raw_bits(*symbol), piece);
+        return !piece->bad || ref_fail("a piece is too short");
+    }
+    if (!refill(lane, model->refill, piece)) return false;
+    uint64_t before = lane->bits.at;
+    *symbol = ref_symbol(&lane->bits, &table->code);
+    *raw = ref_u(&lane->bits, raw_bits(*symbol));
+    if (lane->bits.bad || lane->bits.at - before > model->refill) return ref_fail("a symbol has too many bits");
+    return true;
+}
+
+/* 7.4: the residual of a sample that is not within a run. */
+static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *piece, int32_t c, uint32_t a,
+                          int32_t prediction, int32_t *e)
 {
     const struct ref_residual_model *model = t->plane->residual;
-    const struct ref_code *code;
-    bool may_run = a == 0 && !lane->interrupts;
-    if (may_run)
-        code = &model->run;
+    const struct ref_table *table;
+    if (a == 0 && !lane->interrupts)
+        table = &model->run;
     else if (a == 0)
-        code = model->has_interruption ? &model->interruption : NULL;
+        table = model->has_interruption ? &model->interruption : NULL;
     else
-        code = cell_code(t, a, prediction);
-    if (!code) return ref_fail("a table is missing");
+        table = cell_table(t, a, prediction);
+    if (!table) return ref_fail("a table is missing");
     lane->interrupts = false;
 
-    uint64_t before = lane->bits.at;
-    unsigned symbol = ref_symbol(&lane->bits, code);
-    *e = 0;
+    unsigned symbol;
+    uint32_t raw;
+    if (!read_symbol(model, table, lane, piece, &symbol, &raw)) return false;
     if (symbol < 64) {
-        *e = ref_unfold(ref_token_value(&lane->bits, symbol));
-    } else {
-        uint32_t n = symbol - 63;
-        if (symbol >= 67) {
-            unsigned k = (symbol - 67) / 2 + 2;
-            n = (uint32_t)1 << k | (uint32_t)((symbol - 67) % 2) << (k - 1);
-            n |= ref_u(&lane->bits, k - 1);
-        }
-        if (n > (uint32_t)(t->width - c)) return ref_fail("a run is longer than its row");
-        lane->run = (int32_t)n - 1;
-        lane->interrupts = true; /* behind the run */
+        *e = ref_unfold(ref_token_value(symbol, raw));
+        return true;
     }
-    if (lane->bits.bad || lane->bits.at - before > model->refill) return ref_fail("a symbol has too many bits");
+    uint32_t n = symbol - 63;
+    if (symbol >= 67) {
+        unsigned k = (symbol - 67) / 2 + 2;
+        n = (uint32_t)1 << k | (uint32_t)((symbol - 67) % 2) << (k - 1) | raw;
+    }
+    if (n > (uint32_t)(t->width - c)) return ref_fail("a run is longer than its row");
+    lane->run = (int32_t)n - 1;
+    lane->interrupts = true; /* behind the run */
+    return true;
+}
+
+static bool begin_lanes(const struct tile *t, struct lane *lanes, struct ref_bytes *piece)
+{
+    const struct ref_residual_model *model = t->plane->residual;
+    for (unsigned l = 0; l < model->lanes; l++) {
+        lanes[l].memory = ref_alloc(model->rans ? 0 : piece->size + 2, 1);
+        lanes[l].bits = ref_string(lanes[l].memory, 0);
+        if (!model->rans || l >= (unsigned)t->height) continue;
+        lanes[l].state = (uint32_t)ref_number(piece, 4);
+        if (piece->bad || lanes[l].state < 65536) return ref_fail("the first states of lanes are corrupt");
+    }
+    return true;
+}
+
+static bool end_lanes(const struct tile *t, struct lane *lanes, const struct ref_bytes *piece)
+{
+    const struct ref_residual_model *model = t->plane->residual;
+    if (ref_left(piece) != 0) return ref_fail("a piece is too long");
+    for (unsigned l = 0; l < model->lanes; l++) {
+        if (model->rans && l < (unsigned)t->height && lanes[l].state != 65536)
+            return ref_fail("a lane's last state is corrupt");
+        while (lanes[l].bits.at < lanes[l].bits.size)
+            if (ref_u(&lanes[l].bits, 1)) return ref_fail("a lane does not end in zeros");
+    }
     return true;
 }
 
@@ -179,16 +325,18 @@ static bool read_lanes(struct tile *t, const uint8_t *data, size_t size)
     const struct ref_residual_model *model = t->plane->residual;
     struct ref_bytes piece = {.data = data, .size = size};
     struct lane *lanes = ref_alloc(model->lanes, sizeof *lanes);
-    for (unsigned l = 0; l < model->lanes; l++) {
-        lanes[l].memory = ref_alloc(size + 2, 1);
-        lanes[l].bits = ref_string(lanes[l].memory, 0);
+    if (t->plane->predictor->neighbours > 0) {
+        size_t across = ((size_t)t->width + 15) / 16, down = ((size_t)t->height + 15) / 16;
+        t->label = ref_alloc(across * down, 1);
+        if (!read_labels(t->plane->predictor, across, down, &piece, t->label)) return false;
     }
-    int64_t count = model->lanes, delay = model->delay;
-    int64_t period = t->width > count * delay ? t->width : count * delay;
-    int64_t ticks = delay * count + period * ((t->height + count - 1) / count);
+    if (!begin_lanes(t, lanes, &piece)) return false;
+    int64_t count = model->lanes, whole = ((int64_t)t->width + 3) / 4 * 4;
+    int64_t period = whole > 8 * count ? whole : 8 * count;
+    int64_t ticks = 8 * count + period * ((t->height + count - 1) / count);
     for (int64_t tick = 0; tick < ticks; tick++)
         for (int64_t l = 0; l < count; l++) {
-            int64_t since = tick - delay * l;
+            int64_t since = tick - 8 * l;
             if (since < 0) continue;
             int64_t column = since % period, row = l + since / period * count;
             if (column >= t->width || row >= t->height) continue;
@@ -199,19 +347,13 @@ static bool read_lanes(struct tile *t, const uint8_t *data, size_t size)
                 lane->interrupts = false;
             }
             int32_t prediction = predict(t, r, c), e = 0;
-            if (lane->run > 0) {
+            if (lane->run > 0)
                 lane->run--;
-            } else {
-                if (!refill(lane, model->refill, &piece)) return false;
-                if (!read_residual(t, lane, c, activity(t, r, c), prediction, &e)) return false;
-            }
+            else if (!read_residual(t, lane, &piece, c, activity(t, r, c), prediction, &e))
+                return false;
             if (!set_sample(t, r, c, prediction, e)) return false;
         }
-    if (ref_left(&piece) != 0) return ref_fail("a piece is too long");
-    for (unsigned l = 0; l < model->lanes; l++)
-        while (lanes[l].bits.at < lanes[l].bits.size)
-            if (ref_u(&lanes[l].bits, 1)) return ref_fail("a lane does not end in zeros");
-    return true;
+    return end_lanes(t, lanes, &piece);
 }
 
 /* ---- 7.8 Path P with CAVLC ---- */
@@ -237,5 +379,5 @@ bool ref_predictive_tile(const struct ref_plane_model *plane, uint32_t width, ui
 {
     struct tile t = {.plane = plane, .width = (int32_t)width, .height = (int32_t)height, .x = x};
     t.m = ref_alloc((size_t)width * height, sizeof *t.m);
-    return plane->coder == 0 ? read_lanes(&t, piece, size) : read_blocks(&t, piece, size);
+    return plane->coder == 1 ? read_blocks(&t, piece, size) : read_lanes(&t, piece, size);
 }

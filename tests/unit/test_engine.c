@@ -30,10 +30,16 @@ static struct tsr_engine *any_engine(struct rng *r)
     return engines[rng_below(r, COUNT_OF(engines))];
 }
 
+/* 0..3: paths and coders; 4: path P with rANS; at levels that come in turn. */
+enum { CODINGS = 5 };
+
 static struct tsr_coding lossless(int number)
 {
-    const struct tsr_coding coding = {.path = number & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
-                                      .coder = number & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN};
+    const int kind = number % CODINGS;
+    const enum tsr_coder coder = kind == 4 ? TSR_CODER_RANS : kind & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    const struct tsr_coding coding = {.path = kind & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
+                                      .coder = coder,
+                                      .level = number / CODINGS % 10};
     return coding;
 }
 
@@ -72,7 +78,8 @@ static void check_lossless(struct rng *r, const struct tsr_image *image, int con
     const size_t bytes = raster_bytes(image);
     uint8_t *raster = must(malloc(bytes));
     fill_raster(r, image, content, raster);
-    for (int number = 0; number < 4; number++) {
+    for (int kind = 0; kind < CODINGS; kind++) {
+        const int number = kind + CODINGS * (int)rng_below(r, 10);
         const struct tsr_coding coding = lossless(number);
         size_t size, again;
         uint8_t *payload = encode(any_engine(r), image, &coding, raster, &size);
@@ -342,6 +349,148 @@ TEST(contents_of_work_space_do_not_matter)
     }
 }
 
+/* ---- Levels of path P ------------------------------------------------------------------------------------------- */
+
+static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_RANS, TSR_CODER_CAVLC};
+
+/* Samples 0 .. range-1, components alike: one that differs; noise; ramps; a texture with edges. */
+enum { PATTERNS = 5 };
+
+static void fill_pattern(struct rng *r, const struct tsr_image *image, uint32_t range, int pattern, uint8_t *raster)
+{
+    const uint32_t base = rng_below(r, range), odd = rng_below(r, image->columns * image->rows);
+    memset(raster, 0, raster_bytes(image));
+    for (uint32_t y = 0, i = 0; y < image->rows; y++)
+        for (uint32_t x = 0; x < image->columns; x++, i++) {
+            const uint32_t wave = (x * x / 7 + 3 * x * y / 11) % 61 + rng_below(r, 3) + (x / 9 % 2 ? range / 3 : 0);
+            const uint32_t value = pattern == 0   ? base + (i == odd)
+                                   : pattern == 1 ? rng_below(r, range)
+                                   : pattern == 2 ? base + 2 * x + rng_below(r, 2)
+                                   : pattern == 3 ? base + 3 * y + x + rng_below(r, 4)
+                                                  : base + wave;
+            for (int c = 0; c < image->components; c++)
+                put_word(image, raster, word_place(image, c, i),
+                         (value + (uint32_t)c * (value / 5 + rng_below(r, 2))) % range);
+        }
+}
+
+static struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, uint32_t range)
+{
+    struct tsr_image image = {0};
+    image.columns = columns;
+    image.rows = rows;
+    image.frames = 1;
+    image.components = (uint8_t)components;
+    image.bits_allocated = range > 256 ? 16 : 8;
+    image.bits_stored = (uint8_t)plain_width(range - 1);
+    image.high_bit = (uint8_t)(image.bits_stored - 1);
+    return image;
+}
+
+static void check_level(struct rng *r, const struct tsr_image *image, uint32_t range, int level, enum tsr_coder coder,
+                        int pattern)
+{
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+    uint8_t *raster = must(malloc(raster_bytes(image)));
+    size_t size;
+    fill_pattern(r, image, range, pattern, raster);
+    uint8_t *payload = encode(any_engine(r), image, &coding, raster, &size);
+    uint8_t *back = must(decode(any_engine(r), image, payload, size));
+    expect(memcmp(back, raster, raster_bytes(image)) == 0, "level %d, coder %d, %u x %u x %d, range %u, pattern %d",
+           level, (int)coder, image->columns, image->rows, image->components, range, pattern);
+    free(back);
+    free(payload);
+    free(raster);
+}
+
+static const uint32_t ranges[] = {2, 3, 4, 5, 17, 255, 256, 257, 4095, 4096, 8193, 65535, 65536};
+
+/* All widths and heights up to 40, with all levels and coders. */
+TEST(levels_of_small_images)
+{
+    struct rng r = {77};
+    int n = 0;
+    for (int level = 1; level <= 9; level++)
+        for (size_t c = 0; c < COUNT_OF(coders); c++)
+            for (uint32_t side = 1; side <= 40; side++, n++) {
+                static const int components[] = {1, 3, 1, 4, 1, 2};
+                const uint32_t other = n % 3 == 0 ? 1 : (uint32_t)rng_between(&r, 1, 40),
+                               range = ranges[rng_below(&r, COUNT_OF(ranges))];
+                const struct tsr_image image =
+                    plain_image(n % 2 ? side : other, n % 2 ? other : side, components[n % 6], range);
+                check_level(&r, &image, range, level, coders[c], n % PATTERNS);
+            }
+}
+
+/* Several tiles, whose last ones are odd; many blocks, so that classes and references pay. */
+TEST(levels_of_tiled_images)
+{
+    static const uint32_t shapes[][3] = {{1, 1, 1},     {1, 2500, 1},  {2500, 1, 3}, {300, 260, 1},
+                                         {1031, 77, 1}, {259, 301, 3}, {150, 170, 4}};
+    struct rng r = {78};
+    for (int level = 1; level <= 9; level++)
+        for (size_t i = 0; i < COUNT_OF(shapes); i++)
+            for (size_t c = 0; c < COUNT_OF(coders); c++) {
+                if (coders[c] == TSR_CODER_CAVLC && level != 5) continue; /* no level changes it */
+                const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+                const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], (int)shapes[i][2], range);
+                check_level(&r, &image, range, level, coders[c], 1 + (int)(i + (size_t)level) % (PATTERNS - 1));
+            }
+}
+
+/* A smaller file for more work, where there is something to predict; and references pay where components are alike. */
+TEST(levels_are_worth_it)
+{
+    struct rng r = {79};
+    size_t size[2][10];
+    for (int components = 1; components <= 3; components += 2) {
+        const struct tsr_image image = plain_image(256, 256, components, 4096);
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_pattern(&r, &image, 4096, 3, raster);
+        for (int level = 1; level <= 9; level++) {
+            const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .level = level};
+            free(encode(engines[1], &image, &coding, raster, &size[components / 2][level]));
+        }
+        free(raster);
+        expect(size[components / 2][5] < size[components / 2][1], "%zu at level 5, %zu at level 1",
+               size[components / 2][5], size[components / 2][1]);
+        assert_true(size[components / 2][9] < size[components / 2][1]);
+    }
+}
+
+/* What is trained is the same from any number of threads. */
+TEST(threads_train_alike)
+{
+    struct rng r = {80};
+    static const int levels[] = {3, 5, 9};
+    struct tsr_engine *of_threads[8];
+    for (int t = 0; t < 8; t++) of_threads[t] = must(tsr_engine_create(TSR_ENGINE_CPU, t + 1, NULL));
+    for (int n = 0; n < 2; n++) {
+        const struct tsr_image image = n ? plain_image(410, 500, 3, 256) : plain_image(1500, 700, 1, 4096);
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_pattern(&r, &image, n ? 256 : 4096, 4, raster);
+        for (size_t l = 0; l < COUNT_OF(levels); l++) {
+            const struct tsr_coding coding = {.path = TSR_PATH_PREDICT,
+                                              .coder = l % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN,
+                                              .level = levels[l]};
+            size_t first_size, size;
+            uint8_t *first = encode(of_threads[0], &image, &coding, raster, &first_size);
+            for (int t = 1; t < 8; t++) {
+                uint8_t *payload = encode(of_threads[t], &image, &coding, raster, &size);
+                expect(size == first_size && memcmp(payload, first, size) == 0, "level %d, %d threads", levels[l],
+                       t + 1);
+                free(payload);
+            }
+            uint8_t *back = must(decode(of_threads[7], &image, first, first_size));
+            assert_memory_equal(back, raster, raster_bytes(&image));
+            free(back);
+            free(first);
+        }
+        free(raster);
+    }
+    for (int t = 0; t < 8; t++) tsr_engine_destroy(of_threads[t]);
+}
+
 /* ---- Loss ----------------------------------------------------------------------------------------------------- */
 
 static uint32_t sample_at(const struct tsr_image *image, const uint8_t *raster, int component, size_t at)
@@ -595,6 +744,10 @@ int main(void)
                                        cmocka_unit_test(threads_change_nothing),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(contents_of_work_space_do_not_matter),
+                                       cmocka_unit_test(levels_of_small_images),
+                                       cmocka_unit_test(levels_of_tiled_images),
+                                       cmocka_unit_test(levels_are_worth_it),
+                                       cmocka_unit_test(threads_train_alike),
                                        cmocka_unit_test(errors_stay_within_the_step),
                                        cmocka_unit_test(errors_stay_within_the_bound),
                                        cmocka_unit_test(two_steps_in_a_frame),

@@ -82,8 +82,24 @@ static void set_symbols(uint8_t *lengths, int symbols, struct rng *r)
     lengths[a] = lengths[b] = 1; /* one symbol or two */
 }
 
-/* A plane of so many bits; offset has room. */
-static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits)
+static void random_predictors(struct rng *r, struct tsr_predictor_model *model, int earlier)
+{
+    model->set = (uint8_t)rng_below(r, 4);
+    model->shape.neighbours = tsr_neighbours_host[model->set];
+    if (model->set == 0) return;
+    model->shape.references = (uint8_t)rng_between(r, 0, tsr_min(earlier, TSR_REFERENCES_LIMIT));
+    model->classes = (uint8_t)rng_between(r, 1, TSR_CLASS_LIMIT);
+    for (int c = 0; c < model->classes; c++) {
+        int16_t of_feature[TSR_FEATURES_LIMIT];
+        for (int f = 0; f < tsr_features(model->shape); f++) of_feature[f] = (int16_t)rng_between(r, -800, 800);
+        assert_true(tsr_complete_weights(model->shape, of_feature, model->weight[c]));
+    }
+    model->label_tables = 1;
+    set_symbols(model->label_lengths[0], model->classes + 1, r);
+}
+
+/* A plane of so many bits; offset has room. earlier: planes to refer to. */
+static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits, int earlier)
 {
     const uint32_t values = 1u << bits;
     plane->span = rng_below(r, 6) ? 1 + rng_below(r, values) : 1;
@@ -111,8 +127,13 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits)
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         struct tsr_residual_model *model = &plane->residual;
+        random_predictors(r, &plane->predictor, earlier);
         model->lanes = (uint8_t)rng_between(r, 1, 32);
-        model->lane_delay = 2;
+        if (rng_below(r, 2)) {
+            plane->coder = TSR_CODER_RANS;
+            model->weights[TSR_RUN_TABLE][rng_below(r, TSR_RUN_ALPHABET)] = 4096;
+            return;
+        }
         model->refill_bits = 32;
         set_symbols(model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET, r);
         return;
@@ -145,7 +166,9 @@ static size_t put_random_model(struct rng *r, struct tsr_image *image)
     for (int p = 0; p < model.planes; p++) {
         model.plane[p].offset = offsets[p];
         model.plane[p].present = p < image->components || tsr_has_halves(image) || rng_below(r, 2);
-        if (model.plane[p].present) random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p));
+        if (!model.plane[p].present) continue;
+        random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p),
+                     tsr_reference_planes(image, &model, p, NULL));
     }
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
     tsr_put_frame_model(&w, image, &model);
@@ -213,6 +236,7 @@ TEST(models_round_trip)
             assert_int_equal(a->coarser_from, b->coarser_from);
             assert_int_equal(a->slice_side, b->slice_side);
             if (a->coder == TSR_CODER_CAVLC) continue;
+            if (a->path == TSR_PATH_PREDICT) assert_memory_equal(&a->predictor, &b->predictor, sizeof a->predictor);
             if (a->path == TSR_PATH_PREDICT)
                 assert_memory_equal(&a->residual, &b->residual, sizeof a->residual);
             else
@@ -252,6 +276,11 @@ TEST(damaged_models)
             for (uint32_t i = 0; plane->packed && i < plane->range; i++)
                 assert_true(plane->offset[i] < plane->span && (i == 0 || plane->offset[i] > plane->offset[i - 1]));
             assert_in_range(plane->qp_index, 0, TSR_QP_INDEX_LIMIT - plane->coarser_by);
+            if (plane->range > 1 && plane->path == TSR_PATH_PREDICT && plane->predictor.set != 0) {
+                assert_int_not_equal(plane->coder, TSR_CODER_CAVLC);
+                assert_true(plane->predictor.shape.references <= tsr_reference_planes(&image, &back, p, NULL));
+                assert_in_range(plane->predictor.classes, 1, TSR_CLASS_LIMIT);
+            }
             assert_true(plane->slice_side == 0 ||
                         (plane->slice_side >= TSR_SLICE_BLOCKS_LEAST && plane->slice_side <= TSR_SLICE_BLOCKS_LIMIT));
         }
@@ -259,43 +288,79 @@ TEST(damaged_models)
     assert_true(taken > 0);
 }
 
+/* Planes that predictors may refer to, FORMAT.md 7.1: first planes before it that are coded, the nearest first. */
+TEST(planes_to_refer_to)
+{
+    struct tsr_image image = {0};
+    static struct tsr_frame_model frame;
+    int number[TSR_PLANES_LIMIT];
+    image.components = 4;
+    image.bits_allocated = 16;
+    image.bits_stored = 12;
+    for (int p = 0; p < 8; p++) frame.plane[p].range = p == 1 ? 1 : 5;
+    static const int wanted[4][3] = {{0}, {0}, {0}, {2, 0}};
+    static const int counts[8] = {0, 1, 1, 2, 0, 0, 0, 0};
+    for (int p = 0; p < 8; p++) {
+        assert_int_equal(tsr_reference_planes(&image, &frame, p, number), counts[p]);
+        for (int i = 0; i < counts[p]; i++) assert_int_equal(number[i], wanted[p][i]);
+        assert_int_equal(tsr_reference_planes(&image, &frame, p, NULL), counts[p]);
+    }
+}
+
+/* One class of 10 neighbours, each with weight 0 but W: 7.9; and the smallest residual model of either coder: 7.5. */
+#define WEIGHTS "0000 1 1 1 1 1 1 1 1 1 "
+#define LABELS "1 1 010 00000001 1 "
+#define HUFFMAN_MODEL "00000 000000 011 0001010 00000001 0 0 "
+#define RANS_MODEL "00000 000 011 0001010 00000001 0 0 "
+
 /* Planes by hand, FORMAT.md 6.4. */
 TEST(planes_by_hand)
 {
     static const struct {
+        int earlier;
         const char *bits;
         bool good;
     } cases[] = {
-        {"1 1", true},                                     /* minimum 0, span 1: constant */
-        {"1 010 0 1 01 0 00100", true},                    /* span 2, path T, CAVLC, no loss, slices of 4 */
-        {"1 010 0 1 01 0 011", false},                     /* slices of 3 */
-        {"1 010 0 1 01 0 0000001000000", true},            /* slices of 64 */
-        {"1 010 0 1 01 0 0000001000001", false},           /* slices of 65 */
-        {"1 010 0 1 10 0 00100", false},                   /* coder 2 */
-        {"1 010 0 0 01 01 00100", false},                  /* a reserved predictor */
-        {"1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
-        {"1 010 0 1 01 1 1100011000 1 00100", true},       /* q 792 */
-        {"1 010 0 1 01 1 1100011001 1 00100", false},      /* q 793 */
-        {"1 010 0 1 01 1 1100010111 010 011 00100", true}, /* q 791, then 792 */
-        {"1 010 0 1 01 1 1100011000 010 1 00100", false},  /* q 792, then 793 */
-        {"1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
-        {"1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
-        {"1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */
-        {"1 011 1 1 010 1 0 01 00 00100", false},          /* the last one not in use */
-        {"00000000000000001 0000000000000000 1", true},    /* minimum 65535, span 1 */
-        {"00000000000000001 0000000000000001 1", false},   /* minimum 65536 */
-        {"00000000000000001 0000000000000000 010", false}, /* minimum 65535, span 2 */
+        {0, "1 010 0 0 00 00 " HUFFMAN_MODEL, true},
+        {0, "1 010 0 0 10 00 " RANS_MODEL, true},
+        {0, "1 010 0 0 11 00 " RANS_MODEL, false}, /* coder 3 */
+        {0, "1 010 0 0 00 01 00 1 " WEIGHTS LABELS HUFFMAN_MODEL, true},
+        {0, "1 010 0 0 10 01 00 1 " WEIGHTS LABELS RANS_MODEL, true},
+        {0, "1 010 0 0 01 01 00 1 " WEIGHTS LABELS "00100", false}, /* CAVLC has no predictors */
+        {1, "1 010 0 0 00 01 01 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, true},
+        {0, "1 010 0 0 00 01 01 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false}, /* no plane */
+        {3, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, true},
+        {1, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false},
+        {3, "1 010 0 0 00 01 11 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false}, /* 3 */
+        {0, "1 1", true},                                     /* minimum 0, span 1: constant */
+        {0, "1 010 0 1 01 0 00100", true},                    /* span 2, path T, CAVLC, no loss, slices of 4 */
+        {0, "1 010 0 1 01 0 011", false},                     /* slices of 3 */
+        {0, "1 010 0 1 01 0 0000001000000", true},            /* slices of 64 */
+        {0, "1 010 0 1 01 0 0000001000001", false},           /* slices of 65 */
+        {0, "1 010 0 1 10 0 00100", false},                   /* rANS is path P's */
+        {0, "1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
+        {0, "1 010 0 1 01 1 1100011000 1 00100", true},       /* q 792 */
+        {0, "1 010 0 1 01 1 1100011001 1 00100", false},      /* q 793 */
+        {0, "1 010 0 1 01 1 1100010111 010 011 00100", true}, /* q 791, then 792 */
+        {0, "1 010 0 1 01 1 1100011000 010 1 00100", false},  /* q 792, then 793 */
+        {0, "1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
+        {0, "1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
+        {0, "1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */
+        {0, "1 011 1 1 010 1 0 01 00 00100", false},          /* the last one not in use */
+        {0, "00000000000000001 0000000000000000 1", true},    /* minimum 65535, span 1 */
+        {0, "00000000000000001 0000000000000001 1", false},   /* minimum 65536 */
+        {0, "00000000000000001 0000000000000000 010", false}, /* minimum 65535, span 2 */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tsr_plane_model plane;
-        uint8_t string[16];
+        uint8_t string[64];
         plane.offset = offsets[0];
         struct tsr_bit_writer w = tsr_bit_writer(string, sizeof string);
         for (const char *c = cases[i].bits; *c; c++)
             if (*c != ' ') tsr_put_bits(&w, *c == '1', 1);
         const size_t size = tsr_flush_bits(&w);
         struct tsr_bit_reader reader = tsr_bit_reader(string, size);
-        expect(tsr_get_plane_model(&reader, &plane) == cases[i].good, "case %zu", i);
+        expect(tsr_get_plane_model(&reader, &plane, cases[i].earlier) == cases[i].good, "case %zu", i);
         if (cases[i].good) expect(tsr_bits_ended(&reader), "case %zu", i);
     }
 }
@@ -304,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(cutting_tiles),  cmocka_unit_test(tiles_cover_the_frame),
                                        cmocka_unit_test(bits_of_planes), cmocka_unit_test(models_round_trip),
-                                       cmocka_unit_test(damaged_models), cmocka_unit_test(planes_by_hand)};
+                                       cmocka_unit_test(damaged_models), cmocka_unit_test(planes_to_refer_to),
+                                       cmocka_unit_test(planes_by_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

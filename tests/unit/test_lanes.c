@@ -12,10 +12,13 @@ TEST(numbers_of_lanes)
         int lanes = 1;
         for (int more = 2; more <= 32; more *= 2) {
             const bool pays = more <= 4 || (int64_t)more <= (int64_t)width * height / 4096;
-            if (pays && more <= height && more <= width / 2) lanes = more;
+            if (pays && more <= height && more <= width / 8) lanes = more;
         }
         expect(tsr_lanes_for_tile(width, height) == lanes, "%d x %d", width, height);
-        assert_int_equal(tsr_lane_period(width, lanes, 5), width > 5 * lanes ? width : 5 * lanes);
+        for (int any = 1; any <= 32; any += 1 + n % 5) {
+            const int32_t whole = width + (4 - width % 4) % 4; /* rounded up to a multiple of 4 */
+            assert_int_equal(tsr_lane_period(width, any), whole > 8 * any ? whole : 8 * any);
+        }
     }
 }
 

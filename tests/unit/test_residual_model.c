@@ -98,23 +98,34 @@ static void random_lengths(struct rng *r, uint8_t *lengths, int symbols)
     tsr_huffman_lengths(counts, symbols, lengths, &work);
 }
 
-static void random_model(struct rng *r, struct tsr_residual_model *model)
+static void random_table(struct rng *r, struct tsr_residual_model *model, int table, bool rans)
+{
+    const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
+    uint32_t counts[TSR_RUN_ALPHABET];
+    if (!rans) {
+        random_lengths(r, model->lengths[table], symbols);
+        return;
+    }
+    for (int s = 0; s < symbols; s++) counts[s] = rng_below(r, 3) ? rng_width(r, 20) : 0;
+    counts[rng_below(r, (uint32_t)symbols)] = 1;
+    model->mantissa[table] = (uint8_t)tsr_rans_weights(counts, symbols, model->weights[table]);
+}
+
+static void random_model(struct rng *r, struct tsr_residual_model *model, bool rans)
 {
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)rng_between(r, 1, 32);
-    model->lane_delay = (uint8_t)rng_between(r, 2, 15);
-    random_lengths(r, model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET);
-    if (rng_below(r, 2)) random_lengths(r, model->lengths[TSR_INTERRUPTION_TABLE], TSR_RESIDUAL_SYMBOLS);
+    random_table(r, model, TSR_RUN_TABLE, rans);
+    if (rng_below(r, 2)) random_table(r, model, TSR_INTERRUPTION_TABLE, rans);
     if (rng_below(r, 8)) {
         model->activity_cuts = (uint8_t)rng_between(r, 0, TSR_ACTIVITY_GROUPS - 1);
         model->intensity_cuts = (uint8_t)rng_between(r, 0, TSR_INTENSITY_GROUPS - 1);
         for (int i = 0; i < model->activity_cuts; i++) model->activity_cut[i] = (uint16_t)(3 * i + 1 + i % 2);
-        for (int i = 0; i < model->intensity_cuts; i++) model->intensity_cut[i] = (uint16_t)(300 * i + 1 + i % 2);
+        for (int i = 0; i < model->intensity_cuts; i++) model->intensity_cut[i] = (uint16_t)(170 * i + 1 + i % 2);
         model->tables = (uint8_t)random_tables(r, model->table_of, tsr_model_cells(model), TSR_TABLE_LIMIT);
-        for (int t = 0; t < model->tables; t++)
-            random_lengths(r, model->lengths[TSR_FIRST_RESIDUAL_TABLE + t], TSR_RESIDUAL_SYMBOLS);
+        for (int t = 0; t < model->tables; t++) random_table(r, model, TSR_FIRST_RESIDUAL_TABLE + t, rans);
     }
-    model->refill_bits = (uint8_t)rng_between(r, tsr_model_refill_bits(model), TSR_REFILL_LIMIT);
+    if (!rans) model->refill_bits = (uint8_t)rng_between(r, tsr_model_refill_bits(model), TSR_REFILL_LIMIT);
 }
 
 /* No symbol's codeword and raw bits together exceed it. */
@@ -123,7 +134,7 @@ TEST(refill_bits)
     static struct tsr_residual_model model;
     struct rng r = {34};
     for (int n = 0; n < 300; n++) {
-        random_model(&r, &model);
+        random_model(&r, &model, false);
         int most = 0;
         for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model.tables; t++) {
             struct tsr_codeword words[TSR_RUN_ALPHABET];
@@ -135,11 +146,11 @@ TEST(refill_bits)
     }
 }
 
-static const uint8_t *put_model(const struct tsr_residual_model *model, size_t *size)
+static const uint8_t *put_model(const struct tsr_residual_model *model, bool rans, size_t *size)
 {
     static uint8_t bytes[TSR_MODEL_TABLES * (TSR_RUN_ALPHABET + 16) + 512];
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
-    tsr_put_residual_model(&w, model);
+    tsr_put_residual_model(&w, model, rans);
     *size = tsr_flush_bits(&w);
     assert_false(w.overflow);
     return bytes;
@@ -151,16 +162,18 @@ TEST(models)
     struct rng r = {35};
     for (int n = 0; n < 500; n++) {
         size_t size;
-        random_model(&r, &model);
-        const uint8_t *bytes = put_model(&model, &size);
+        const bool rans = n % 2;
+        random_model(&r, &model, rans);
+        const uint8_t *bytes = put_model(&model, rans, &size);
         memset(&back, 0, sizeof back);
         struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
-        assert_true(tsr_get_residual_model(&reader, &back));
+        assert_true(tsr_get_residual_model(&reader, &back, rans));
         assert_true(tsr_bits_ended(&reader));
+        memcpy(back.mantissa, model.mantissa, sizeof model.mantissa); /* of the description alone */
         assert_memory_equal(&back, &model, sizeof model);
         for (size_t cut = 0; cut < size; cut += 1 + size / 8) {
             reader = tsr_bit_reader(bytes, cut);
-            assert_false(tsr_get_residual_model(&reader, &back));
+            assert_false(tsr_get_residual_model(&reader, &back, rans));
         }
     }
 }
@@ -170,17 +183,16 @@ TEST(models_out_of_range)
     static struct tsr_residual_model model, back;
     struct rng r = {36};
     for (int n = 0; n < 200; n++) {
-        random_model(&r, &model);
+        random_model(&r, &model, false);
         const int least = tsr_model_refill_bits(&model);
-        struct tsr_residual_model bad[3] = {model, model, model};
+        struct tsr_residual_model bad[2] = {model, model};
         bad[0].refill_bits = (uint8_t)(least - 1);
         bad[1].refill_bits = TSR_REFILL_LIMIT + 1;
-        bad[2].lane_delay = 1;
-        for (int i = least > 0 ? 0 : 1; i < 3; i++) {
+        for (int i = least > 0 ? 0 : 1; i < 2; i++) {
             size_t size;
-            const uint8_t *bytes = put_model(&bad[i], &size);
+            const uint8_t *bytes = put_model(&bad[i], false, &size);
             struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
-            expect(!tsr_get_residual_model(&reader, &back), "case %d", i);
+            expect(!tsr_get_residual_model(&reader, &back, false), "case %d", i);
         }
     }
 }
@@ -193,18 +205,25 @@ TEST(damaged_models)
     int taken = 0;
     for (int n = 0; n < 5000; n++) {
         size_t size;
-        random_model(&r, &model);
-        const uint8_t *whole = put_model(&model, &size);
+        const bool rans = n % 2;
+        random_model(&r, &model, rans);
+        const uint8_t *whole = put_model(&model, rans, &size);
         uint8_t *bytes = must(malloc(size));
         memcpy(bytes, whole, size);
         for (uint32_t flips = 1 + rng_below(&r, 3); flips > 0; flips--)
             bytes[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
         struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
-        if (tsr_get_residual_model(&reader, &back)) {
+        if (tsr_get_residual_model(&reader, &back, rans)) {
             taken++;
             assert_true(tsr_model_refill_bits(&back) <= back.refill_bits && back.refill_bits <= TSR_REFILL_LIMIT);
             assert_in_range(back.lanes, 1, TSR_LANE_LIMIT);
-            assert_in_range(back.lane_delay, TSR_LANE_DELAY, 15);
+            for (int t = 0; rans && t < TSR_FIRST_RESIDUAL_TABLE + back.tables; t++) {
+                uint16_t frequency[TSR_RUN_ALPHABET];
+                uint32_t sum = 0;
+                tsr_rans_frequencies(back.weights[t], TSR_RUN_ALPHABET, frequency);
+                for (int s = 0; s < TSR_RUN_ALPHABET; s++) sum += frequency[s];
+                assert_true(sum == TSR_RANS_TOTAL || (t == TSR_INTERRUPTION_TABLE && sum == 0));
+            }
             assert_in_range(back.tables, 0, TSR_TABLE_LIMIT);
             for (int c = 0; back.tables > 0 && c < tsr_model_cells(&back); c++)
                 assert_true(back.table_of[c] < back.tables);
