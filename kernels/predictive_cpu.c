@@ -338,7 +338,8 @@ static bool code_residuals(const uint16_t *restrict folded, const int16_t *restr
                            int refill_bits, const struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
                            uint32_t tick, struct tsr_lane_writer *writer, struct word_list *list)
 {
-    struct tsr_lane_writer lane = *writer;
+    uint64_t string = writer->bits;
+    int32_t held = writer->held, ahead = writer->ahead;
     uint32_t taken = list->taken, filled = list->filled;
     bool after_run = false;
     if (taken + (uint32_t)width * (uint32_t)refill_bits / TSR_LANE_WORD_BITS + 2 > list->limit + list->room) return false;
@@ -369,14 +370,28 @@ static bool code_residuals(const uint16_t *restrict folded, const int16_t *restr
             bits = (uint32_t)code.bits << code.raw_bits | token.raw;
             length = code.length + code.raw_bits;
         }
-    put:
-        list->tick[taken] = list->tick[taken + 1] = tick + (uint32_t)c;
-        taken += (uint32_t)tsr_lane_request(&lane, refill_bits);
-        tsr_lane_put(&lane, bits, length);
-        filled += (uint32_t)tsr_lane_get_words(&lane, list->word + filled);
+    put: /* tsr_lane_request, _put and _get_words; two words at once are rare */
+        list->tick[taken] = tick + (uint32_t)c;
+        const int requests = ahead < refill_bits;
+        taken += (uint32_t)requests;
+        ahead += requests * TSR_LANE_WORD_BITS;
+        if (ahead < refill_bits) {
+            list->tick[taken++] = tick + (uint32_t)c;
+            ahead += TSR_LANE_WORD_BITS;
+        }
+        string = string << length | bits;
+        held += length;
+        ahead -= length;
+        if (held >= 2 * TSR_LANE_WORD_BITS) {
+            held -= TSR_LANE_WORD_BITS;
+            list->word[filled++] = (uint16_t)(string >> held);
+        }
+        list->word[filled] = (uint16_t)(string >> ((held - TSR_LANE_WORD_BITS) & 63));
+        filled += held >= TSR_LANE_WORD_BITS;
+        held &= TSR_LANE_WORD_BITS - 1;
         c = next;
     }
-    *writer = lane;
+    *writer = (struct tsr_lane_writer){string, held, ahead};
     list->taken = taken;
     list->filled = filled;
     return true;
