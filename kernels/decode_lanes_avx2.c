@@ -274,12 +274,26 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
 
     const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
-    const __m256i activity = _mm256_add_epi32(
-        load(v->by_tick[STEP_ACTIVITY][j] + first), _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
-                                                       _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
-    const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
     const __m256i coding = _mm256_andnot_si256(in_run, active);
+    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
+        const __m256i left = _mm256_sub_epi32(run, one), sample = _mm256_sub_epi32(prediction, bias);
+        store(v->run + first, _mm256_blendv_epi8(run, left, active));
+        store(v->after_run + first, _mm256_and_si256(_mm256_cmpeq_epi32(left, zero), one));
+        store(v->west[2] + first, west2);
+        store(v->west[1] + first, west);
+        store(v->west[0] + first, sample);
+        store(v->magnitude_west[1] + first, mag_west);
+        store(v->magnitude_west[0] + first, zero);
+        store(v->out[STEP_SAMPLE][j] + first, sample);
+        store(v->out[STEP_MAGNITUDE][j] + first, zero);
+        return true;
+    }
+    const __m256i activity = _mm256_add_epi32(
+        load(v->by_tick[STEP_ACTIVITY][j] + first),
+        _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
+                         _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
+    const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     __m256i table;
     if (d->model->intensity_cuts == 0) {
         table = look_up_64(d->table_of_level, level);
@@ -292,11 +306,9 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     table = _mm256_and_si256(table, coding); /* idle lanes look nowhere else */
 
     __m256i entry = zero, raw = zero;
-    if (mask_of(coding)) {
-        if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
-                   : take_huffman(t, stream, first, coding, table, &entry, &raw)))
-            return false;
-    }
+    if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
+               : take_huffman(t, stream, first, coding, table, &entry, &raw)))
+        return false;
     const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
 
     /* Runs: those that begin, and those that go on. */
