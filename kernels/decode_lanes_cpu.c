@@ -321,8 +321,9 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
                 if (me->column >= tile.width) {
                     if ((vectors ? t->v.run[l] : me->run) != 0) return false;
                     end_row(t, me);
-                    memcpy(samples + tile.first + (size_t)me->y * tile.stride, t->samples + me->y * t->pitch,
-                           (size_t)tile.width * sizeof *samples);
+                    uint16_t *out = samples + tile.first + (size_t)me->y * tile.stride;
+                    const int16_t *row = t->samples + me->y * t->pitch;
+                    for (int32_t c = 0; c < tile.width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
                 }
             }
             if (me->column == period) {
@@ -332,8 +333,6 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
             }
         }
     }
-    for (int32_t y = 0; y < tile.height; y++)
-        for (int32_t c = 0; c < tile.width; c++) samples[tile.first + (size_t)y * tile.stride + (size_t)c] ^= BIAS;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++) {
         const struct tsr_lane_reader reader = vectors ? (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]} : lane[l].reader;

@@ -49,12 +49,14 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
         uint8_t *high = raster + 2 * walk.first + !image->big_endian,
                 *low = raster + 2 * walk.first + image->big_endian;
         const size_t step = 2 * walk.step;
-        if (step == 2) { /* the usual case, of which the compiler makes vectors */
+        if (step == 2) { /* the usual case: whole words at once */
             uint8_t *out = raster + 2 * walk.first;
-            if (image->big_endian)
-                for (size_t i = 0; i < count; i++) out[2 * i] = (uint8_t)(in[i] >> 8), out[2 * i + 1] = (uint8_t)in[i];
-            else
-                for (size_t i = 0; i < count; i++) out[2 * i] = (uint8_t)in[i], out[2 * i + 1] = (uint8_t)(in[i] >> 8);
+            const bool swaps = image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+            if (!swaps) memcpy(out, in, 2 * count);
+            for (size_t i = 0; i < count && swaps; i++) {
+                const uint16_t swapped = (uint16_t)(in[i] << 8 | in[i] >> 8);
+                memcpy(out + 2 * i, &swapped, sizeof swapped);
+            }
             return;
         }
         for (size_t i = 0; i < count; i++) {
