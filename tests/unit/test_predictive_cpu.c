@@ -464,9 +464,8 @@ static int random_lanes(struct rng *r, struct tsr_tile tile)
     return rng_below(r, 2) ? tsr_lanes_for_tile(tile.width, tile.height) : rng_between(r, 1, TSR_LANE_LIMIT);
 }
 
-/* Decodes a payload of exactly size bytes into plane; nothing beside the tile may be touched. */
-static bool decode(const struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
-                   uint16_t *plane)
+static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile,
+                          uint32_t range, uint16_t *plane)
 {
     uint8_t *exact = must(malloc(size + !size));
     const size_t scratch_bytes = tsr_decode_scratch_bytes(tile.width, tile.height);
@@ -478,6 +477,20 @@ static bool decode(const struct coded *c, const uint8_t *payload, size_t size, s
                                       plane, tile, range, scratch);
     free(scratch);
     free(exact);
+    return good;
+}
+
+/* Decodes a payload of exactly size bytes into plane, with vectors and without; nothing beside the tile may be touched.
+ */
+static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
+                   uint16_t *plane)
+{
+    static uint16_t other[SAMPLES];
+    const bool vectors = c->decoder.vectors, good = decode_as_set(c, payload, size, tile, range, plane);
+    c->decoder.vectors = false;
+    assert_int_equal(decode_as_set(c, payload, size, tile, range, other), good);
+    if (good) assert_memory_equal(other, plane, sizeof other);
+    c->decoder.vectors = vectors;
     return good;
 }
 
