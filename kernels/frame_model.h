@@ -4,6 +4,8 @@
 #define TSR_KERNELS_FRAME_MODEL_H
 
 #include "../app/tessera.h"
+#include "../entropy/level_pairs.h"
+#include "../entropy/level_rans.h"
 #include "../entropy/residual_model.h"
 #include "../entropy/run_level.h"
 #include "../entropy/slices.h"
@@ -16,10 +18,9 @@ enum {
     TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
     TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
     TSR_TILE_SAMPLES_LIMIT = 1 << 20,
-    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 8 bits
-     * a symbol and 8 more. */
-    TSR_FRAME_MODEL_LIMIT =
-        TSR_PLANES_LIMIT * (65536 / 4 + (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) + 512)
+    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 15
+     * bits a symbol and 24 more. */
+    TSR_FRAME_MODEL_LIMIT = TSR_PLANES_LIMIT * (65536 / 4 + TSR_LEVEL_TABLES * 2 * (TSR_LEVEL_SYMBOLS + 4) + 512)
 };
 
 /* One plane. Its values are samples or differences of them, 0 .. 65535; value = minimum + x for the indices x in
@@ -34,10 +35,16 @@ struct tsr_plane_model {
     enum tsr_path path;
     enum tsr_coder coder;
     bool lossy;
-    int32_t qp_index;                         /* if lossy: q of transform/quantiser.h */
-    int32_t slice_side;                       /* of all but path P with Huffman, in blocks */
-    struct tsr_residual_model residual;       /* path P, Huffman */
-    struct tsr_coefficient_model coefficient; /* path T, Huffman */
+    int32_t qp_index;                   /* if lossy: q of transform/quantiser.h */
+    bool lapping;                       /* if lossy: arithmetic with fractions, and a flag for each tile */
+    bool pairs;                         /* path T, Huffman: pairs by energy contexts, else run-level symbols */
+    int32_t slice_side;                 /* of all but path P with Huffman, in blocks */
+    struct tsr_residual_model residual; /* path P, Huffman */
+    union {                             /* path T */
+        struct tsr_coefficient_model coefficient; /* Huffman of run-level symbols */
+        struct tsr_pair_model pair;               /* Huffman of pairs */
+        struct tsr_level_model level;             /* rANS */
+    };
 };
 
 struct tsr_frame_model {
@@ -160,13 +167,20 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     } else {
         tsr_put_bits(w, plane->lossy, 1);
         if (plane->lossy) tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+        if (plane->lossy) tsr_put_bits(w, plane->lapping, 1);
+        if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_bits(w, plane->pairs, 1);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         tsr_put_residual_model(w, &plane->residual);
         return;
     }
     tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
-    if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_coefficient_model(w, &plane->coefficient);
+    if (plane->coder == TSR_CODER_RANS)
+        tsr_put_level_model(w, &plane->level);
+    else if (plane->coder == TSR_CODER_HUFFMAN && plane->pairs)
+        tsr_put_pair_model(w, &plane->pair);
+    else if (plane->coder == TSR_CODER_HUFFMAN)
+        tsr_put_coefficient_model(w, &plane->coefficient);
 }
 
 /* False where the bits describe no plane that this version knows. plane->offset must have room. */
@@ -179,6 +193,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->coder = TSR_CODER_HUFFMAN;
     plane->lossy = false;
     plane->qp_index = 0;
+    plane->lapping = false;
+    plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
@@ -200,21 +216,27 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     const uint32_t coder = tsr_get_bits(r, 2);
-    if (coder > TSR_CODER_CAVLC) return false;
-    plane->coder = coder == TSR_CODER_CAVLC ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if (coder > TSR_CODER_RANS || (coder == TSR_CODER_RANS && plane->path == TSR_PATH_PREDICT)) return false;
+    plane->coder = coder == TSR_CODER_RANS    ? TSR_CODER_RANS
+                   : coder == TSR_CODER_CAVLC ? TSR_CODER_CAVLC
+                                              : TSR_CODER_HUFFMAN;
     if (plane->path == TSR_PATH_PREDICT) {
         if (tsr_get_bits(r, 2) != 0) return false;
     } else {
         plane->lossy = tsr_get_bits(r, 1) != 0;
         if (plane->lossy) plane->qp_index = (int32_t)tsr_get_bits(r, 10);
         if (plane->qp_index > TSR_QP_INDEX_LIMIT) return false;
+        plane->lapping = plane->lossy && tsr_get_bits(r, 1);
+        plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN)
         return tsr_get_residual_model(r, &plane->residual);
     const uint32_t side = tsr_get_ue(r);
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;
-    return plane->coder == TSR_CODER_CAVLC || tsr_get_coefficient_model(r, &plane->coefficient);
+    if (plane->coder == TSR_CODER_CAVLC) return true;
+    if (plane->coder == TSR_CODER_RANS) return tsr_get_level_model(r, &plane->level);
+    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_coefficient_model(r, &plane->coefficient);
 }
 
 TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,

@@ -16,12 +16,12 @@ struct tsr_phase {
 };
 
 struct tsr_kernel_row {
-    const char *name;   /* "CUVLE", "after GVLE", "Tessera" */
-    const char *source; /* whose kernel it is, in a few words */
-    int on_device;      /* 0: in, out and work space are host memory */
-    int policies;       /* at least 1 */
-    int best_policy;    /* the one that measurement chose */
-    const char *(*policy_name)(int policy); /* "256 threads x 16 symbols", ... */
+    const char *name;                                       /* "CUVLE", "after GVLE", "Tessera" */
+    const char *source;                                     /* whose kernel it is, in a few words */
+    int on_device;                                          /* 0: in, out and work space are host memory */
+    int policies;                                           /* at least 1 */
+    int best_policy;                                        /* the one that measurement chose */
+    const char *(*policy_name)(int policy);                 /* "256 threads x 16 symbols", ... */
     size_t (*workspace_bytes)(const void *job, int policy); /* job without its work space */
     struct tsr_phase phase[TSR_PHASES_LIMIT];
 };

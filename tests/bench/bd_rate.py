@@ -165,7 +165,7 @@ class Lossy(Tessera):
             self.decode_lossy(payload, samples, bits, decoded)
             points.append((payload.size, psnr(samples, decoded, bits), qp))
         if any(a[1] < b[1] for a, b in zip(points, points[1:])):
-            print("PSNR rises with QP:", ["%.3f" % p[1] for p in points], file=sys.stderr)
+            print("PSNR rises with QP:", coder, level, samples.shape, bits, ["%.3f" % p[1] for p in points], file=sys.stderr)
         return points
 
 
