@@ -82,6 +82,18 @@ TSR_HD struct tsr_bit_reader tsr_bit_reader(const uint8_t *bytes, size_t size)
 
 TSR_HD void tsr_fill_window(struct tsr_bit_reader *r)
 {
+#if !defined(__CUDA_ARCH__)
+    if (r->size - r->next >= 8) { /* eight bytes at once, of which as many stay as there is room for */
+        uint64_t next = 0;
+        for (int i = 0; i < 8; i++) next = next << 8 | r->bytes[r->next + (size_t)i];
+        const int taken = (64 - r->window_bits) >> 3;
+        if (taken == 0) return;
+        r->window |= next >> (64 - 8 * taken) << (64 - 8 * taken - r->window_bits);
+        r->next += (size_t)taken;
+        r->window_bits += 8 * taken;
+        return;
+    }
+#endif
     while (r->window_bits <= 56 && r->next < r->size) {
         r->window |= (uint64_t)r->bytes[r->next++] << (56 - r->window_bits);
         r->window_bits += 8;

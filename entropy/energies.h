@@ -8,6 +8,8 @@
 #ifndef TSR_ENTROPY_ENERGIES_H
 #define TSR_ENTROPY_ENERGIES_H
 
+#include <string.h>
+
 #include "../transform/blocks.h"
 
 enum {
@@ -36,44 +38,81 @@ struct tsr_magnitudes {
 };
 
 /* Magnitude of a level: shifted by the plane's magnitude shift, and capped. */
-TSR_HD uint32_t tsr_seen_magnitude(uint32_t magnitude, int shift)
+TSR_HD_INLINE uint32_t tsr_seen_magnitude(uint32_t magnitude, int shift)
 {
     const uint32_t shifted = magnitude >> shift;
     return shifted < TSR_MAGNITUDE_CAP ? shifted : TSR_MAGNITUDE_CAP;
 }
 
-TSR_HD void tsr_see_magnitudes(const int32_t levels[TSR_BLOCK_SAMPLES], int shift, struct tsr_magnitudes *out)
+TSR_HD_INLINE void tsr_see_magnitudes(const int32_t levels[TSR_BLOCK_SAMPLES], int shift, struct tsr_magnitudes *out)
 {
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++)
         out->at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(levels[p]), shift);
 }
 
+/* All places at once where the compiler has vectors; gcc makes 16 scalar additions of the loops. */
+#if defined(__GNUC__) && !defined(__CUDACC__)
+typedef uint16_t tsr_place_vector __attribute__((vector_size(2 * TSR_BLOCK_SAMPLES)));
+#define TSR_PLACE_VECTORS 1
+#else
+#define TSR_PLACE_VECTORS 0
+#endif
+
 /* Energies from the neighbours alone; blocks outside the slice count as zeros. */
-TSR_HD void tsr_energies_around(const struct tsr_magnitudes *left, const struct tsr_magnitudes *above,
-                                const struct tsr_magnitudes *corner_left, const struct tsr_magnitudes *corner_right,
-                                uint16_t energy[TSR_BLOCK_SAMPLES])
+TSR_HD_INLINE void tsr_energies_around(const struct tsr_magnitudes *left, const struct tsr_magnitudes *above,
+                                       const struct tsr_magnitudes *corner_left,
+                                       const struct tsr_magnitudes *corner_right, uint16_t energy[TSR_BLOCK_SAMPLES])
 {
+#if TSR_PLACE_VECTORS
+    tsr_place_vector w, n, nw, ne, by_left, by_above, by_corner;
+    memcpy(&w, left, sizeof w);
+    memcpy(&n, above, sizeof n);
+    memcpy(&nw, corner_left, sizeof nw);
+    memcpy(&ne, corner_right, sizeof ne);
+    memcpy(&by_left, TSR_AT(tsr_weight_left), sizeof by_left);
+    memcpy(&by_above, TSR_AT(tsr_weight_above), sizeof by_above);
+    memcpy(&by_corner, TSR_AT(tsr_weight_corner), sizeof by_corner);
+    w = w * by_left + n * by_above + (nw + ne) * by_corner;
+    memcpy(energy, &w, sizeof w);
+#else
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++)
         energy[p] = (uint16_t)(left->at[p] * TSR_AT(tsr_weight_left)[p] + above->at[p] * TSR_AT(tsr_weight_above)[p] +
                                (corner_left->at[p] + corner_right->at[p]) * TSR_AT(tsr_weight_corner)[p]);
+#endif
 }
 
-/* Adds what the magnitude at this place (not 0) says of those below it. */
-TSR_HD void tsr_add_energy(uint16_t energy[TSR_BLOCK_SAMPLES], int place, uint32_t magnitude)
+/* Adds what the magnitude at this place says of those below it. */
+TSR_HD_INLINE void tsr_add_energy(uint16_t energy[TSR_BLOCK_SAMPLES], int place, uint32_t magnitude)
 {
     const uint16_t *weight = TSR_AT(tsr_weight_inside) + TSR_BLOCK_SAMPLES * place;
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p] = (uint16_t)(energy[p] + magnitude * weight[p]);
+    const uint16_t by = (uint16_t)magnitude;
+#if TSR_PLACE_VECTORS
+    tsr_place_vector sum, weights;
+    memcpy(&sum, energy, sizeof sum);
+    memcpy(&weights, weight, sizeof weights);
+    sum += weights * by;
+    memcpy(energy, &sum, sizeof sum);
+#else
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p] = (uint16_t)(energy[p] + by * weight[p]);
+#endif
+}
+
+/* Adds what all of the block's magnitudes say of those below them: what a decoder finds step by step. */
+TSR_HD_INLINE void tsr_add_energies(const struct tsr_magnitudes *seen, uint16_t energy[TSR_BLOCK_SAMPLES])
+{
+    for (int k = 1; k < TSR_BLOCK_SAMPLES; k++)
+        if (seen->at[k] > 0) tsr_add_energy(energy, k, seen->at[k]);
 }
 
 /* Levels of energy: two an octave. */
-TSR_HD int tsr_energy_level(uint32_t energy)
+TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
 {
     const int exponent = tsr_floor_log2(energy | 1u);
     return energy < 2 ? (int)energy : 2 * exponent + (int)(energy >> (exponent - 1) & 1u);
 }
 
 /* Level of the whole block, from the neighbours alone. */
-TSR_HD int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES])
+TSR_HD_INLINE int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES])
 {
     uint32_t sum = 0;
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) sum += energy[p];
@@ -82,7 +121,7 @@ TSR_HD int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES])
 }
 
 /* Places up to the last level that is not 0: 0 .. 16. */
-TSR_HD int tsr_coded_places(const int32_t levels[TSR_BLOCK_SAMPLES])
+TSR_HD_INLINE int tsr_coded_places(const int32_t levels[TSR_BLOCK_SAMPLES])
 {
     int count = TSR_BLOCK_SAMPLES;
     while (count > 0 && levels[count - 1] == 0) count--;

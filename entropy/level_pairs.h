@@ -82,11 +82,11 @@ TSR_HD bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *
 /* What a slice is coded as: cell << 8 | symbol, or raw bits, at most 16 in one entry. */
 enum { TSR_PAIR_RAW = 1 << 30 };
 
-TSR_HD int tsr_add_raw(uint32_t *out, int count, uint32_t value, int bits)
+TSR_HD_INLINE int tsr_add_raw(uint32_t *out, int count, uint32_t value, int bits)
 {
     if (bits == 0) return count;
     if (bits > 16) {
-        count = tsr_add_raw(out, count, value >> 16, bits - 16);
+        out[count++] = (uint32_t)TSR_PAIR_RAW | (uint32_t)(bits - 16) << 16 | value >> 16;
         value &= 0xffffu;
         bits = 16;
     }
@@ -126,7 +126,7 @@ TSR_HD int tsr_pair_raw_bits(uint32_t energy, int magnitude_shift)
 }
 
 /* What a digit leaves of a value: from 9 on, u(5) the width of the rest and its bits; then the low bits. */
-TSR_HD int tsr_pair_rest(uint32_t *out, int count, uint32_t value, int low_bits)
+TSR_HD_INLINE int tsr_pair_rest(uint32_t *out, int count, uint32_t value, int low_bits)
 {
     const uint32_t high = value >> low_bits;
     if (high >= TSR_PAIR_DIGITS - 1) {
@@ -138,31 +138,41 @@ TSR_HD int tsr_pair_rest(uint32_t *out, int count, uint32_t value, int low_bits)
     return tsr_add_raw(out, count, value & ((1u << low_bits) - 1u), low_bits);
 }
 
-/* levels (below TSR_LEVEL_LIMIT); energy: from the neighbours, used up; cell: that of the number of places. */
-TSR_HD int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], uint16_t energy[TSR_BLOCK_SAMPLES], int cell,
-                            int magnitude_shift, uint32_t *out)
+/* levels (below TSR_LEVEL_LIMIT), seen: their magnitudes; energy: from the neighbours, used up; cell: that of the
+ * number of places. */
+TSR_HD_INLINE int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                                   uint16_t energy[TSR_BLOCK_SAMPLES], int cell, int magnitude_shift, uint32_t *out)
 {
+    const uint32_t top = TSR_PAIR_DIGITS - 1;
     const int places = tsr_coded_places(levels);
     int count = 0, group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     out[count++] = (uint32_t)cell << 8 | (uint32_t)places;
+    tsr_add_energies(seen, energy);
     for (int p = places - 1; p > 0; p -= 2) {
-        const uint32_t a = (uint32_t)tsr_abs(levels[p]), b = (uint32_t)tsr_abs(levels[p - 1]);
-        const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1]) >> 1;
+        if (p == 1) {
+            group = TSR_PAIR_DC;
+            less = 0;
+        }
+        /* The pair's energy is without what its first magnitude says of the second. */
+        const uint32_t inside = (uint32_t)seen->at[p] * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+        const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1] - inside) >> 1;
         const int low_bits = tsr_pair_raw_bits(expected, magnitude_shift);
-        const uint32_t first = (a - less) >> low_bits, second = b >> low_bits, top = TSR_PAIR_DIGITS - 1;
-        if (p == 1) group = TSR_PAIR_DC;
-        less = p == 1 ? 0 : less;
-        const uint32_t taken = p == 1 ? a >> low_bits : first;
-        const uint32_t symbol = (taken < top ? taken : top) * TSR_PAIR_DIGITS + (second < top ? second : top);
-        out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_level(expected)) << 8 | symbol;
-        count = tsr_pair_rest(out, count, a - less, low_bits);
-        if (a) count = tsr_add_raw(out, count, levels[p] < 0, 1);
-        count = tsr_pair_rest(out, count, b, low_bits);
-        if (b) count = tsr_add_raw(out, count, levels[p - 1] < 0, 1);
-        const uint32_t seen_a = tsr_seen_magnitude(a, magnitude_shift), seen_b = tsr_seen_magnitude(b, magnitude_shift);
-        if (seen_a) tsr_add_energy(energy, p, seen_a);
-        if (seen_b && p > 1) tsr_add_energy(energy, p - 1, seen_b);
+        const uint32_t a = (uint32_t)tsr_abs(levels[p]) - less, b = (uint32_t)tsr_abs(levels[p - 1]);
+        const uint32_t first = a >> low_bits, second = b >> low_bits;
+        const uint32_t cell_of = (uint32_t)tsr_pair_cell(group, tsr_energy_level(expected)) << 8;
+        const int a_sign = levels[p] != 0, b_sign = b != 0;
+        if (first < top && second < top && low_bits == 0) {
+            out[count++] = cell_of | (first * TSR_PAIR_DIGITS + second);
+            const uint32_t signs = (uint32_t)(levels[p] < 0) << b_sign | (uint32_t)(levels[p - 1] < 0);
+            count = tsr_add_raw(out, count, signs, a_sign + b_sign);
+        } else {
+            out[count++] = cell_of | ((first < top ? first : top) * TSR_PAIR_DIGITS + (second < top ? second : top));
+            count = tsr_pair_rest(out, count, a, low_bits);
+            count = tsr_add_raw(out, count, levels[p] < 0, a_sign);
+            count = tsr_pair_rest(out, count, b, low_bits);
+            count = tsr_add_raw(out, count, levels[p - 1] < 0, b_sign);
+        }
         group = TSR_PAIR_OTHERS;
         less = 0;
     }
@@ -172,7 +182,7 @@ TSR_HD int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], uint16_t en
         group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
         out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_level(energy[0])) << 8 | token.symbol;
         count = tsr_add_raw(out, count, token.raw, token.raw_bits);
-        if (dc) count = tsr_add_raw(out, count, levels[0] < 0, 1);
+        count = tsr_add_raw(out, count, levels[0] < 0, dc != 0);
     }
     return count;
 }
@@ -209,8 +219,8 @@ TSR_HD void tsr_pair_decoder_init(struct tsr_pair_decoder *decoder, const struct
 }
 
 /* A symbol of this cell; TSR_NO_CODE where the group has no tables. */
-TSR_HD int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder,
-                           const struct tsr_pair_model *model, int group, int energy_level)
+TSR_HD_INLINE int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder,
+                                  const struct tsr_pair_model *model, int group, int energy_level)
 {
     if (model->tables[group] == 0) return TSR_NO_CODE;
     const int table = tsr_pair_table(model, tsr_pair_cell(group, energy_level));
@@ -230,16 +240,16 @@ TSR_HD uint32_t tsr_zero_run_get(struct tsr_bit_reader *r, const struct tsr_pair
     return (uint32_t)(2 + ((symbol - 4) & 1)) << raw_bits | tsr_get_bits(r, raw_bits);
 }
 
-TSR_HD uint32_t tsr_pair_value(struct tsr_bit_reader *r, uint32_t digit, int low_bits)
+TSR_HD_INLINE uint32_t tsr_pair_value(struct tsr_bit_reader *r, uint32_t digit, int low_bits)
 {
     if (digit == TSR_PAIR_DIGITS - 1) digit += tsr_get_bits(r, (int)tsr_get_bits(r, 5));
     return digit << low_bits | tsr_get_bits(r, low_bits);
 }
 
 /* Reads a block; energy as above, level: of the cell of its number of places. False where the bits are no block. */
-TSR_HD bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
-                         uint16_t energy[TSR_BLOCK_SAMPLES], int level, const struct tsr_pair_decoder *decoder,
-                         const struct tsr_pair_model *model)
+TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
+                                uint16_t energy[TSR_BLOCK_SAMPLES], int level, const struct tsr_pair_decoder *decoder,
+                                const struct tsr_pair_model *model)
 {
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
     const int places = tsr_pair_symbol(r, decoder, model, TSR_PAIR_PLACES, level), shift = model->magnitude_shift;

@@ -85,31 +85,35 @@ TSR_HD uint32_t tsr_raw_entry(uint32_t value, int bits)
     return (uint32_t)TSR_RAW_ENTRY | (uint32_t)bits << 16 | value;
 }
 
-/* levels (below TSR_LEVEL_LIMIT in magnitude); energy: from the neighbours, used up. Returns the number of entries. */
-TSR_HD int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], uint16_t energy[TSR_BLOCK_SAMPLES],
-                             int magnitude_shift, uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
+/* levels (below TSR_LEVEL_LIMIT in magnitude), seen: their magnitudes; energy: from the neighbours, used up. Returns
+ * the number of entries. */
+TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                                    uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
 {
     const int places = tsr_coded_places(levels);
     int count = 0, sign_bits = 0;
     uint32_t signs = 0;
     out[count++] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
     if (places == 0) return count;
+    tsr_add_energies(seen, energy);
     int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST;
     uint32_t less = 1;
     for (int p = places - 1; p >= 0; p--) {
         const uint32_t magnitude = (uint32_t)tsr_abs(levels[p]);
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        const struct tsr_token token = tsr_token(magnitude - less);
-        out[count++] = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy[p])) << 8 | token.symbol;
-        if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
-        if (token.raw_bits > 0) out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
+        const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy[p])) << 8;
+        if (magnitude - less < 16) {
+            out[count++] = cell | (magnitude - less);
+        } else {
+            const struct tsr_token token = tsr_token(magnitude - less);
+            out[count++] = cell | token.symbol;
+            if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
+            out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
+        }
         group = TSR_LEVEL_OTHERS;
         less = 0;
-        if (magnitude == 0) continue;
-        signs = signs << 1 | (levels[p] < 0);
-        sign_bits++;
-        const uint32_t seen = tsr_seen_magnitude(magnitude, magnitude_shift);
-        if (p > 0 && seen > 0) tsr_add_energy(energy, p, seen);
+        signs = signs << (magnitude != 0) | (uint32_t)(levels[p] < 0);
+        sign_bits += magnitude != 0;
     }
     out[count++] = tsr_raw_entry(signs, sign_bits);
     return count;
@@ -146,9 +150,9 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
 }
 
 /* Reads a block; energy as above. False where the bits are no block. */
-TSR_HD bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
-                          uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
-                          const struct tsr_level_model *model)
+TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
+                                 uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
+                                 const struct tsr_level_model *model)
 {
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
     if (model->tables[TSR_LEVEL_PLACES] == 0) return false;
@@ -157,11 +161,12 @@ TSR_HD bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SA
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
     int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
-    uint32_t less = 1;
+    uint32_t less = 1,
+             here = energy[places - 1]; /* energy of the place at work: what comes next waits for nothing else */
     for (int p = places - 1; p >= 0; p--) {
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
         if (model->tables[group] == 0) return false;
-        const int cell = tsr_level_cell(group, tsr_energy_level(energy[p]));
+        const int cell = tsr_level_cell(group, tsr_energy_level(here));
         const int symbol = tsr_rans_read(r, &decoder->table[tsr_level_table(model, cell)]);
         uint32_t magnitude = (uint32_t)symbol;
         if (symbol >= 16) {
@@ -173,17 +178,18 @@ TSR_HD bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SA
         magnitude += less;
         group = TSR_LEVEL_OTHERS;
         less = 0;
-        if (magnitude == 0) continue;
         levels[p] = (int32_t)magnitude;
-        sign_bits++;
+        sign_bits += magnitude != 0;
+        if (p == 0) break;
         const uint32_t seen = tsr_seen_magnitude(magnitude, model->magnitude_shift);
-        if (p > 0 && seen > 0) tsr_add_energy(energy, p, seen);
+        here = energy[p - 1] + seen * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+        tsr_add_energy(energy, p, seen);
     }
     uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
-    for (int p = places - 1; p >= 0; p--) {
-        if (levels[p] == 0) continue;
-        if (signs >> 31) levels[p] = -levels[p];
-        signs <<= 1;
+    for (int p = places - 1; p >= 0; p--) { /* a 0 takes none */
+        const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));
+        signs <<= levels[p] != 0;
+        levels[p] = (levels[p] ^ negative) - negative;
     }
     return true;
 }

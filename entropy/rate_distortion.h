@@ -102,89 +102,60 @@ TSR_TABLE(uint8_t, tsr_error_weight, 2 * TSR_BLOCK_SAMPLES,
           35, 36, 36, 60, 37, 60, 59, 61, 61, 59, 60, 101, 60, 100, 100, 99);
 /* clang-format on */
 
-/* A block at work. */
-struct tsr_rate_block {
-    uint32_t units[TSR_BLOCK_SAMPLES]; /* magnitudes in 1/256 of a step */
-    const uint8_t *weight;
-    int64_t lambda; /* of a rate in the unit of weighted squared errors */
-    int level;      /* of the block's energy */
-};
-
-/* The best levels with this last place (or 0: none but the DC), and what they cost besides the errors of the places
- * above it. energy: from the neighbours, used up. */
-TSR_HD int64_t tsr_rate_with_top(const struct tsr_rate_block *b, int top, bool has_dc, uint16_t *energy,
-                                 uint32_t magnitude[TSR_BLOCK_SAMPLES])
+/* block: the DC's difference as a level, then units with their signs; becomes levels. seen: the block's magnitudes as
+ * plain rounding gives them; energy: from all neighbours and all of these. Contexts are those of plain rounding
+ * throughout, so what each place costs depends on no other choice: a level is the nearest or one less, and the last
+ * place the one with the least sum. (With contexts by the levels chosen above, and only some last places tried, -0.1 %
+ * at half the speed.) All sums stay below 2^31: an error is at most 384 units where it is chosen, so 15 of them
+ * weighted by at most 101, and of rates of at most 271, stay below 360 million; larger errors of zeros are capped. */
+TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const uint16_t energy[TSR_BLOCK_SAMPLES],
+                                      int block_level, bool lapped, int32_t lambda)
 {
-    const int places = top > 0 ? top + 1 : has_dc;
-    int64_t cost = b->lambda * TSR_AT(tsr_rate_of_places)[17 * b->level + places];
-    const uint8_t *rates = TSR_AT(tsr_rate_of_highest);
-    uint32_t less = 1;
-    for (int p = top; p > 0; p--) {
-        const uint32_t units = b->units[p], low = units >> TSR_UNIT_BITS;
-        const uint8_t *rate = rates + TSR_RATE_MAGNITUDES * tsr_energy_level(energy[p]);
-        uint32_t best = 0;
-        if (low >= TSR_RATE_MAGNITUDES - 1) {
-            best = (units + 118) >> TSR_UNIT_BITS;
-            const int64_t error = (int64_t)units - (int64_t)best * TSR_UNIT;
-            cost += error * error * b->weight[p] + b->lambda * rate[TSR_RATE_MAGNITUDES - 1];
-        } else {
-            int64_t least = INT64_MAX;
-            const uint32_t first = (uint32_t)tsr_max((int32_t)low - 1, (int32_t)less);
-            const uint32_t last = (uint32_t)tsr_max((int32_t)low + 1, (int32_t)less);
-            for (uint32_t m = first; m <= last; m++) {
-                const int64_t error = (int64_t)units - (int64_t)m * TSR_UNIT;
-                const int64_t here =
-                    error * error * b->weight[p] + b->lambda * (rate[m - less] + (m > 0 ? TSR_RATE_BIT : 0));
-                if (here >= least) continue;
-                least = here;
-                best = m;
-            }
-            cost += least;
-        }
-        magnitude[p] = best;
-        if (best > 0) tsr_add_energy(energy, p, tsr_seen_magnitude(best, 0));
-        rates = TSR_AT(tsr_rate_of_others);
-        less = 0;
-    }
-    return cost;
-}
-
-/* block: the DC's difference as a level, then units with their signs; becomes levels. */
-TSR_HD void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const uint16_t energy[TSR_BLOCK_SAMPLES], bool lapped,
-                               int64_t lambda)
-{
-    struct tsr_rate_block b;
-    uint32_t chosen[TSR_BLOCK_SAMPLES];
-    int64_t above[TSR_BLOCK_SAMPLES]; /* weighted squared errors of the places above, if they are zeros */
-    int64_t least = INT64_MAX, sum = 0;
-    int best_top = 0, misses = 0;
-    b.weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    b.lambda = lambda;
-    b.level = tsr_block_energy_level(energy);
+    const uint8_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
+    const uint8_t *places = TSR_AT(tsr_rate_of_places) + 17 * block_level;
+    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES]; /* levels below the last place, and at it */
+    int32_t cost[TSR_BLOCK_SAMPLES]; /* of the place as the last one, less the sum below it */
+    int32_t above = 0, top = 0;      /* weighted squared errors of the places above, as zeros */
     for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
-        b.units[p] = (uint32_t)tsr_abs(block[p]);
-        above[p] = sum;
-        const int64_t capped = b.units[p] < 1u << 20 ? b.units[p] : 1u << 20;
-        sum += capped * capped * b.weight[p];
+        const int32_t units = tsr_abs(block[p]), nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
+        highest[p] = nearest;
+        chosen[p] = nearest;
+        cost[p] = above;
+        if (nearest > 0 && top == 0) top = p;
+        const int32_t capped = tsr_min(units, 4 * TSR_UNIT);
+        above = tsr_min(above + capped * capped * weight[p], 1 << 30);
     }
-    above[0] = sum;
-    for (int top = TSR_BLOCK_SAMPLES - 1; top >= 0; top--) {
-        if (top > 0 && (b.units[top] < TSR_UNIT / 2 || above[top] >= least || misses > 1)) continue;
-        uint16_t left[TSR_BLOCK_SAMPLES];
-        uint32_t magnitude[TSR_BLOCK_SAMPLES];
-        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) left[p] = energy[p];
-        const int64_t cost = above[top] + tsr_rate_with_top(&b, top, block[0] != 0, left, magnitude);
-        if (cost >= least) {
-            misses++;
+    int32_t below = 0, best_top = 0; /* cost of the places below; with no place but the DC */
+    int32_t least = above + lambda * places[block[0] != 0];
+    for (int p = 1; p <= top; p++) {
+        const int level = TSR_RATE_MAGNITUDES * tsr_energy_level(energy[p]);
+        const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
+        const int32_t units = tsr_abs(block[p]), nearest = chosen[p];
+        if (nearest == 0) {
+            below += units * units * weight[p] + lambda * others[0];
             continue;
         }
-        misses = 0;
-        least = cost;
-        best_top = top;
-        for (int p = 1; p <= top; p++) chosen[p] = magnitude[p];
+        const int32_t rate = tsr_min(nearest, TSR_RATE_MAGNITUDES - 1);
+        const int32_t error = units - nearest * TSR_UNIT, error_less = error + TSR_UNIT;
+        const int32_t distortion = error * error * weight[p];
+        const int32_t distortion_less = error_less * error_less * weight[p];
+        const int32_t here = distortion + lambda * (others[rate] + TSR_RATE_BIT);
+        const int32_t less = distortion_less + lambda * (others[rate - 1] + (rate > 1 ? TSR_RATE_BIT : 0));
+        int32_t as_last = distortion + lambda * (last[rate - 1] + TSR_RATE_BIT);
+        if (rate > 1) {
+            const int32_t last_less = distortion_less + lambda * (last[rate - 2] + TSR_RATE_BIT);
+            highest[p] -= last_less < as_last;
+            as_last = tsr_min(as_last, last_less);
+        }
+        const int32_t total = cost[p] + as_last + below + lambda * places[p + 1];
+        best_top = total < least ? p : best_top;
+        least = tsr_min(total, least);
+        chosen[p] -= less < here;
+        below += tsr_min(here, less);
     }
+    if (best_top > 0) chosen[best_top] = highest[best_top];
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        const int32_t level = p <= best_top ? (int32_t)chosen[p] : 0;
+        const int32_t level = p <= best_top ? chosen[p] : 0;
         block[p] = block[p] < 0 ? -level : level;
     }
 }

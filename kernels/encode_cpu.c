@@ -127,7 +127,7 @@ struct plane_work {
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
-    int64_t lambda; /* of lossy planes with lapping; 0: levels are rounded */
+    int32_t lambda; /* of lossy planes with lapping; 0: levels are rounded */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };

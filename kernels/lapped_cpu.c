@@ -5,20 +5,13 @@
 #include "lapped_cpu.h"
 
 #include "transform_cpu.h"
+#include "wide_cpu.h"
 
 #include <string.h>
 
 #include "../transform/core4x4.h"
 #include "../entropy/rate_distortion.h"
 #include "../transform/lapping.h"
-
-/* The AVX2 form of the loops below, chosen when the program is loaded: the same code, twice the lanes. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define TSR_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define TSR_WIDE
-#endif
 
 enum { ROWS_HELD = 2 };
 
@@ -145,13 +138,13 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, int32_t q
 
 /* ---- Units to levels -------------------------------------------------------------------------------------- */
 
-uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile)
+TSR_WIDE uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile)
 {
     const size_t count = tsr_tile_levels(tile.width, tile.height);
     uint64_t cost = 0;
     /* The DC's cost is that of its difference, which both have alike. */
-    for (size_t i = 0; i < count; i++)
-        if (i % TSR_BLOCK_SAMPLES != 0) cost += tsr_rough_cost((uint32_t)tsr_abs(units[i]));
+    for (size_t i = 0; i < count; i += 4 * TSR_BLOCK_SAMPLES)
+        for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[i + p]));
     return cost;
 }
 
@@ -179,7 +172,7 @@ static void round_dead_zone(int32_t *units, size_t count)
     }
 }
 
-void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int64_t lambda, void *scratch)
+TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
@@ -203,7 +196,9 @@ void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int64_
             const uint32_t dc = (uint32_t)tsr_abs(block[0]);
             here[c].at[0] = (uint16_t)tsr_seen_magnitude(dc, 0);
             tsr_energies_around(here + c - 1, above + c, above + c - 1, above + c + 1, energy);
-            tsr_optimise_block(block, energy, lapped, lambda);
+            const int block_level = tsr_block_energy_level(energy);
+            tsr_add_energies(&here[c], energy);
+            tsr_optimise_block(block, energy, block_level, lapped, lambda);
         }
         struct tsr_magnitudes *swap = above;
         above = here;

@@ -1,5 +1,6 @@
 /* Levels by energy contexts on the CPU. FORMAT.md sections 8.5, 8.6, 11, 12; see the header. */
 #include "levels_cpu.h"
+#include "wide_cpu.h"
 
 #include <string.h>
 
@@ -62,8 +63,8 @@ static uint32_t zero_run(const int32_t *levels, struct tsr_block_grid grid, stru
 }
 
 /* Entries of a slice in the decoder's order; returns their number. */
-static size_t slice_entries(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
-                            struct tsr_level_coding coding, uint32_t *out)
+TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
+                                     struct tsr_level_coding coding, uint32_t *out)
 {
     struct slice_rows rows;
     size_t count = 0;
@@ -82,7 +83,7 @@ static size_t slice_entries(const int32_t *levels, struct tsr_block_grid grid, s
             }
             energies_at(&rows, c, energy);
             if (!coding.pairs) {
-                count += (size_t)tsr_level_entries(block, energy, coding.magnitude_shift, out + count);
+                count += (size_t)tsr_level_entries(block, seen_at(&rows, c), energy, out + count);
                 continue;
             }
             const int level = in_run ? 0 : tsr_block_energy_level(energy);
@@ -96,7 +97,7 @@ static size_t slice_entries(const int32_t *levels, struct tsr_block_grid grid, s
                 }
             }
             in_run = false;
-            count += (size_t)tsr_pair_entries(block, energy, tsr_pair_cell(TSR_PAIR_PLACES, level),
+            count += (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, level),
                                               coding.magnitude_shift, out + count);
         }
     }
@@ -163,8 +164,9 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
     return tsr_put_lengths_in_front(lengths, slices, payload, size, capacity);
 }
 
-static bool decode_rans_slice(struct tsr_rans_reader *reader, struct tsr_block_grid grid, struct tsr_slice slice,
-                              struct tsr_level_coding coding, const struct tsr_level_tables *tables, int32_t *levels)
+TSR_WIDE static bool decode_rans_slice(struct tsr_rans_reader *reader, struct tsr_block_grid grid,
+                                       struct tsr_slice slice, struct tsr_level_coding coding,
+                                       const struct tsr_level_tables *tables, int32_t *levels)
 {
     struct slice_rows rows;
     begin_slice(&rows, slice.columns);
@@ -180,8 +182,9 @@ static bool decode_rans_slice(struct tsr_rans_reader *reader, struct tsr_block_g
     return tsr_rans_ended(reader);
 }
 
-static bool decode_pair_slice(struct tsr_bit_reader *reader, struct tsr_block_grid grid, struct tsr_slice slice,
-                              struct tsr_level_coding coding, const struct tsr_level_tables *tables, int32_t *levels)
+TSR_WIDE static bool decode_pair_slice(struct tsr_bit_reader *reader, struct tsr_block_grid grid,
+                                       struct tsr_slice slice, struct tsr_level_coding coding,
+                                       const struct tsr_level_tables *tables, int32_t *levels)
 {
     struct slice_rows rows;
     bool in_run = false;
