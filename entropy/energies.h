@@ -100,8 +100,17 @@ TSR_HD_INLINE void tsr_add_energy(uint16_t energy[TSR_BLOCK_SAMPLES], int place,
 /* Adds what all of the block's magnitudes say of those below them: what a decoder finds step by step. */
 TSR_HD_INLINE void tsr_add_energies(const struct tsr_magnitudes *seen, uint16_t energy[TSR_BLOCK_SAMPLES])
 {
-    for (int k = 1; k < TSR_BLOCK_SAMPLES; k++)
-        if (seen->at[k] > 0) tsr_add_energy(energy, k, seen->at[k]);
+#if TSR_PLACE_VECTORS
+    tsr_place_vector sum, weights;
+    memcpy(&sum, energy, sizeof sum);
+    for (int k = 1; k < TSR_BLOCK_SAMPLES; k++) {
+        memcpy(&weights, TSR_AT(tsr_weight_inside) + TSR_BLOCK_SAMPLES * k, sizeof weights);
+        sum += weights * seen->at[k];
+    }
+    memcpy(energy, &sum, sizeof sum);
+#else
+    for (int k = 1; k < TSR_BLOCK_SAMPLES; k++) tsr_add_energy(energy, k, seen->at[k]);
+#endif
 }
 
 /* Levels of energy: two an octave. */

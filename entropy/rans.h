@@ -197,7 +197,7 @@ TSR_HD void tsr_rans_symbols(const uint16_t *weight, int symbols, struct tsr_ran
 
 /* Puts a symbol of frequency 1..4096 into the state. True if *word leaves it: it stands before all words that left
  * earlier. */
-TSR_HD bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, uint16_t *word)
+TSR_HD_INLINE bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, uint16_t *word)
 {
     uint32_t x = *state;
     const uint32_t f = symbol->frequency;
@@ -213,7 +213,7 @@ TSR_HD bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, 
 }
 
 /* Likewise the low bits (1..16) of value. */
-TSR_HD bool tsr_rans_put_raw(uint32_t *state, uint32_t value, int bits, uint16_t *word)
+TSR_HD_INLINE bool tsr_rans_put_raw(uint32_t *state, uint32_t value, int bits, uint16_t *word)
 {
     uint32_t x = *state;
     const bool leaves = x >> (32 - bits) != 0;
@@ -297,7 +297,7 @@ TSR_HD struct tsr_rans_writer tsr_rans_writer(uint8_t *bytes, size_t capacity)
     return w;
 }
 
-TSR_HD void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word)
+TSR_HD_INLINE void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word)
 {
     if (w->first < 2) {
         w->overflow = true;
@@ -307,14 +307,14 @@ TSR_HD void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word)
     w->bytes[--w->first] = (uint8_t)word;
 }
 
-TSR_HD void tsr_rans_write(struct tsr_rans_writer *w, const struct tsr_rans_symbol *symbol)
+TSR_HD_INLINE void tsr_rans_write(struct tsr_rans_writer *w, const struct tsr_rans_symbol *symbol)
 {
     uint16_t word;
     if (tsr_rans_put(&w->state, symbol, &word)) tsr_rans_write_word(w, word);
 }
 
 /* bits: 1..16. */
-TSR_HD void tsr_rans_write_raw(struct tsr_rans_writer *w, uint32_t value, int bits)
+TSR_HD_INLINE void tsr_rans_write_raw(struct tsr_rans_writer *w, uint32_t value, int bits)
 {
     uint16_t word;
     if (tsr_rans_put_raw(&w->state, value, bits, &word)) tsr_rans_write_word(w, word);

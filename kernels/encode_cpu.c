@@ -31,6 +31,7 @@ struct encode_space {
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
     struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
     int32_t *levels;                     /* of the plane at work, all else; shares its room with symbols */
+    uint32_t *entries;                   /* likewise: what levels are coded as, tile_levels words a tile */
     uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
@@ -80,6 +81,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
     size_t levels_end = symbols_at;
     s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
+    s->entries = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(uint32_t));
     if (levels_end > used) used = levels_end;
     s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
@@ -203,7 +205,8 @@ static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t 
 {
     struct encode_space *s = work->space;
     tsr_count_entries(s->levels + tile * s->tile_levels, tsr_tile_at(work->image, work->frame, tile), work->levels,
-                      &s->counts[part].entries, s->scratch + part * s->scratch_bytes);
+                      &s->counts[part].entries, s->entries + tile * s->tile_levels, s->tile_levels,
+                      s->scratch + part * s->scratch_bytes);
 }
 
 static void count_blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -248,7 +251,8 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
         tables.level_codes = (const tsr_level_codes *)s->level_codes;
         tables.pair = &plane->pair;
         tables.pair_codes = (const tsr_pair_codes *)s->pair_codes;
-        size = tsr_code_levels(levels, tile, work->levels, &tables, payload + flag, raw_bytes - 1 - flag, scratch);
+        size = tsr_code_levels(levels, tile, work->levels, &tables, s->entries + number * s->tile_levels,
+                               payload + flag, raw_bytes - 1 - flag, scratch);
     } else if (plane->coder == TSR_CODER_HUFFMAN)
         size = tsr_code_slices(levels, tile, plane->slice_side, s->coefficient_codes, &plane->coefficient,
                                payload + flag, raw_bytes - 1 - flag);

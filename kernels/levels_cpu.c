@@ -104,21 +104,36 @@ TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_gri
     return count;
 }
 
+static void count_slice(const uint32_t *entries, size_t count, bool pairs, union tsr_entry_counts *counts)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t entry = entries[i];
+        if (entry & TSR_RAW_ENTRY) continue;
+        if (pairs)
+            counts->pair[entry >> 8][entry & 255u]++;
+        else
+            counts->level[entry >> 8][entry & 255u]++;
+    }
+}
+
+/* What is kept of a tile: 1, and for each slice the number of its entries and these; or 0. */
 void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
-                       union tsr_entry_counts *counts, void *scratch)
+                       union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    uint32_t *entries = scratch;
+    const uint32_t *entries = scratch;
+    size_t used = 1;
+    kept[0] = 1;
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
-        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, entries);
-        for (size_t i = 0; i < count; i++) {
-            const uint32_t entry = entries[i];
-            if (entry & TSR_RAW_ENTRY) continue;
-            if (coding.pairs)
-                counts->pair[entry >> 8][entry & 255u]++;
-            else
-                counts->level[entry >> 8][entry & 255u]++;
+        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
+        count_slice(entries, count, coding.pairs, counts);
+        if (kept[0] == 0 || count >= room - used) {
+            kept[0] = 0;
+            continue;
         }
+        kept[used] = (uint32_t)count;
+        memcpy(kept + used + 1, entries, count * sizeof *entries);
+        used += 1 + count;
     }
 }
 
@@ -145,18 +160,27 @@ static size_t code_slice(const uint32_t *entries, size_t count, bool pairs, cons
 }
 
 size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
-                       const struct tsr_level_tables *tables, uint8_t *payload, size_t capacity, void *scratch)
+                       const struct tsr_level_tables *tables, const uint32_t *kept, uint8_t *payload, size_t capacity,
+                       void *scratch)
 {
     uint32_t lengths[MAX_SLICES];
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
     const int32_t slices = grid.slice_columns * grid.slice_rows;
     assert(slices <= MAX_SLICES);
     bool overflow = false;
-    size_t size = 0;
+    size_t size = 0, used = 1;
     for (int32_t s = 0; s < slices; s++) {
-        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
+        const uint32_t *entries = scratch;
+        size_t count;
+        if (kept[0] != 0) {
+            count = kept[used];
+            entries = kept + used + 1;
+            used += 1 + count;
+        } else {
+            count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
+        }
         const size_t length =
-            code_slice(scratch, count, coding.pairs, tables, payload + size, capacity - size, &overflow);
+            code_slice(entries, count, coding.pairs, tables, payload + size, capacity - size, &overflow);
         lengths[s] = (uint32_t)length;
         size += length;
         if (overflow) return 0;

@@ -20,8 +20,10 @@ union tsr_entry_counts {
     uint32_t level[TSR_LEVEL_CELLS][TSR_LEVEL_SYMBOLS];
     uint32_t pair[TSR_PAIR_CELLS][TSR_PAIR_SYMBOLS];
 };
+/* kept: room for room entries, which the coder takes instead of making them once more; a tile's that do not fit are not
+ * kept. */
 void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
-                       union tsr_entry_counts *counts, void *scratch);
+                       union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch);
 
 /* Levels to a payload and back. The coder returns the payload's bytes, 0 if it would exceed capacity. */
 struct tsr_level_tables {
@@ -33,7 +35,8 @@ struct tsr_level_tables {
     const struct tsr_pair_decoder *pair_decoder;
 };
 size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
-                       const struct tsr_level_tables *tables, uint8_t *payload, size_t capacity, void *scratch);
+                       const struct tsr_level_tables *tables, const uint32_t *kept, uint8_t *payload, size_t capacity,
+                       void *scratch);
 bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile, struct tsr_level_coding coding,
                        const struct tsr_level_tables *tables, int32_t *levels);
 
