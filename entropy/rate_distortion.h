@@ -7,6 +7,7 @@
 #ifndef TSR_ENTROPY_RATE_DISTORTION_H
 #define TSR_ENTROPY_RATE_DISTORTION_H
 
+#include "cavlc.h"
 #include "code_cost.h"
 #include "energies.h"
 #include "../transform/quantiser.h"
@@ -158,6 +159,53 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
         const int32_t level = p <= best_top ? chosen[p] : 0;
         block[p] = block[p] < 0 ? -level : level;
     }
+}
+
+/* Likewise by the bits of CAVLC itself, in context nC: each level from the highest place down is lowered by one where
+ * that pays, then all but the DC where they are few. */
+TSR_HD void tsr_optimise_cavlc(int32_t block[TSR_BLOCK_SAMPLES], int context, bool lapped, int32_t lambda)
+{
+    const uint8_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
+    const int32_t bit = lambda * TSR_RATE_BIT;
+    int32_t level[TSR_BLOCK_SAMPLES];
+    int32_t zero_all = 0; /* what zeros instead of all levels would add to the errors */
+    int largest = 0, count = 0;
+    level[0] = block[0];
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        const int32_t nearest = (tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS;
+        level[p] = block[p] < 0 ? -nearest : nearest;
+        largest = tsr_max(largest, nearest);
+        count += nearest != 0;
+    }
+    if (count > 0) {
+        int32_t bits = (int32_t)tsr_cavlc_measure(level, TSR_BLOCK_SAMPLES, context);
+        for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
+            if (level[p] == 0) continue;
+            const int32_t step = level[p] < 0 ? -1 : 1, error = block[p] - level[p] * TSR_UNIT;
+            const int32_t more = error + step * TSR_UNIT;
+            const int32_t worse = (more * more - error * error) * weight[p];
+            if (worse >= 9 * bit) continue;
+            level[p] -= step;
+            const int32_t fewer = (int32_t)tsr_cavlc_measure(level, TSR_BLOCK_SAMPLES, context);
+            if (worse < (bits - fewer) * bit)
+                bits = fewer;
+            else
+                level[p] += step;
+        }
+        if (largest == 1) {
+            int32_t none[TSR_BLOCK_SAMPLES];
+            for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) none[p] = 0;
+            none[0] = block[0];
+            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+                if (level[p] == 0) continue;
+                const int32_t error = tsr_abs(block[p]) - TSR_UNIT;
+                zero_all += (block[p] * block[p] - error * error) * weight[p];
+            }
+            if (zero_all < (bits - (int32_t)tsr_cavlc_measure(none, TSR_BLOCK_SAMPLES, context)) * bit)
+                for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) level[p] = 0;
+        }
+    }
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = level[p];
 }
 
 /* About what a coefficient costs, rate and error together, in 1/16 bit: compares a tile lapped and not lapped. */

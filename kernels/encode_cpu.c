@@ -198,7 +198,8 @@ static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_nu
     tsr_lapped_forward(samples, tile, work->plane->qp_index, false, other, scratch);
     s->lapped[tile_number] = tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
     if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
-    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, scratch);
+    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->plane->coder == TSR_CODER_CAVLC,
+                      scratch);
 }
 
 static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t tile)

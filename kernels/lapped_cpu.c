@@ -172,7 +172,15 @@ static void round_dead_zone(int32_t *units, size_t count)
     }
 }
 
-TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, void *scratch)
+static int total_of(const struct tsr_magnitudes *block)
+{
+    int total = 0;
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) total += block->at[p] != 0;
+    return total;
+}
+
+TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
+                                void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
@@ -195,6 +203,11 @@ TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lappe
             uint16_t energy[TSR_BLOCK_SAMPLES];
             const uint32_t dc = (uint32_t)tsr_abs(block[0]);
             here[c].at[0] = (uint16_t)tsr_seen_magnitude(dc, 0);
+            if (cavlc) {
+                const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
+                tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
+                continue;
+            }
             tsr_energies_around(here + c - 1, above + c, above + c - 1, above + c + 1, energy);
             const int block_level = tsr_block_energy_level(energy);
             tsr_add_energies(&here[c], energy);

@@ -12,9 +12,10 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, int32_t q
                         void *scratch);
 
 /* Units, in place, to levels, the first of a block the DC's difference: each rounded with a dead zone, or, with lambda
- * (see entropy/rate_distortion.h) above 0, chosen by rate and distortion. scratch: tsr_choose_scratch_bytes. */
+ * (see entropy/rate_distortion.h) above 0, chosen by rate and distortion,
+ * with cavlc by the bits of that coder. scratch: tsr_choose_scratch_bytes. */
 size_t tsr_choose_scratch_bytes(int32_t tile_width);
-void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, void *scratch);
+void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
 
 /* About what the tile would cost, for a choice between lapped and not. */
 uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
