@@ -1,4 +1,4 @@
-/* Blocks of 16 levels by Huffman codes, a codeword for two magnitudes. FORMAT.md section 12.
+/* Blocks of 16 levels by Huffman codes, a codeword for two magnitudes. FORMAT.md section 10.5.
  *
  * A Huffman code spends a bit on every symbol, however likely: so zeros are coded jointly. Where a block's energy is of
  * level 0, a symbol says how many blocks from here on are zero, in the slice's order, whatever their energies. Any

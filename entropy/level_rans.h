@@ -1,4 +1,4 @@
-/* Blocks of 16 levels by rANS. FORMAT.md section 11.
+/* Blocks of 16 levels by rANS. FORMAT.md section 10.7.
  *
  * A block is the number of places up to its last level that is not 0; then, from that place down to 0, the token of
  * each magnitude (of the first, which is not 0, of the magnitude less 1) with its raw bits; then the signs of all that

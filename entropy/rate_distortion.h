@@ -166,7 +166,7 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
 TSR_HD void tsr_optimise_cavlc(int32_t block[TSR_BLOCK_SAMPLES], int context, bool lapped, int32_t lambda)
 {
     const uint8_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    const int32_t bit = lambda * TSR_RATE_BIT;
+    const int32_t bit = lambda * TSR_RATE_BIT * 2 / 3; /* a level also changes its neighbours' nC */
     int32_t level[TSR_BLOCK_SAMPLES];
     int32_t zero_all = 0; /* what zeros instead of all levels would add to the errors */
     int largest = 0, count = 0;

@@ -9,8 +9,9 @@
 #include "../transform/blocks.h"
 
 enum {
-    TSR_SLICE_BLOCKS = 16,      /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
-    TSR_SLICE_BLOCKS_LEAST = 4, /* sides that a file may name */
+    TSR_SLICE_BLOCKS = 16,       /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
+    TSR_LARGE_SLICE_BLOCKS = 32, /* likewise at high levels */
+    TSR_SLICE_BLOCKS_LEAST = 4,  /* sides that a file may name */
     TSR_SLICE_BLOCKS_LIMIT = 64,
     TSR_RICE_LIMIT = 24 /* lengths are below 2^24 */
 };

@@ -17,6 +17,14 @@ enum {
     SMALL_INTENSITY_GROUPS = 3
 };
 
+/* What path T does from which level on; level 1 is what the CUDA engine can do. */
+enum {
+    LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
+    LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
+    LEVEL_CAVLC_BITS = 5,   /* with CAVLC by its own bits: 1 % */
+    LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
+};
+
 union part_counts {
     struct tsr_level_counts levels;
     struct tsr_symbol_counts symbols;
@@ -65,7 +73,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     if (tsr_code_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
         s->scratch_bytes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height);
     const size_t units = tsr_lapped_scratch_bytes(cut->tile_width) + s->tile_levels * sizeof(int32_t);
-    const size_t entries = tsr_levels_scratch_bytes(TSR_SLICE_BLOCKS);
+    const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
     if (units > s->scratch_bytes) s->scratch_bytes = units;
     if (entries > s->scratch_bytes) s->scratch_bytes = entries;
     s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
@@ -129,7 +137,9 @@ struct plane_work {
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
-    int32_t lambda; /* of lossy planes with lapping; 0: levels are rounded */
+    int32_t lambda;    /* of lossy planes with lapping; 0: levels are rounded */
+    bool cavlc_bits;   /* they are chosen by the bits of CAVLC */
+    bool large_slices; /* path T with rANS */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -393,7 +403,7 @@ static void encode_plane(struct plane_work *work)
                                                             : TSR_BLOCKS_REVERSIBLE;
         work->blocks.qp_index = plane->qp_index;
         work->blocks.range = plane->range;
-        work->blocks.slice_side = plane->slice_side = TSR_SLICE_BLOCKS;
+        work->blocks.slice_side = plane->slice_side = work->large_slices ? TSR_LARGE_SLICE_BLOCKS : TSR_SLICE_BLOCKS;
         work->levels.slice_side = plane->slice_side;
         work->levels.pairs = plane->pairs;
         run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
@@ -454,11 +464,11 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->coder = coding->coder;
         plane->lossy = coding->lossy && p < image->components;
         plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
-        if (plane->lossy && level > 1 && p < 3)
+        if (plane->lossy && level >= LEVEL_TOOLS && p < 3)
             plane->qp_index =
                 tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plane->qp_index + tsr_colour_qp(model->colour, p)));
-        plane->lapping = plane->lossy && level > 1;
-        plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level > 1;
+        plane->lapping = plane->lossy && level >= LEVEL_TOOLS;
+        plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level >= LEVEL_TOOLS;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
         struct plane_work work = {0};
@@ -470,7 +480,9 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.number = p;
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
-        work.lambda = level > 2 ? TSR_RATE_LAMBDA : 0;
+        work.lambda = level >= LEVEL_CHOICE ? TSR_RATE_LAMBDA : 0;
+        work.cavlc_bits = plane->coder == TSR_CODER_CAVLC && level >= LEVEL_CAVLC_BITS;
+        work.large_slices = plane->coder == TSR_CODER_RANS && level >= LEVEL_LARGE_SLICES;
         encode_plane(&work);
     }
     for (uint32_t t = 0; t < tiles; t++)

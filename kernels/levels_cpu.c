@@ -1,4 +1,4 @@
-/* Levels by energy contexts on the CPU. FORMAT.md sections 8.5, 8.6, 11, 12; see the header. */
+/* Levels by energy contexts on the CPU. FORMAT.md sections 8.5, 8.6, 10.5, 10.7; see the header. */
 #include "levels_cpu.h"
 #include "wide_cpu.h"
 
@@ -266,8 +266,8 @@ bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile
         if (!good) return false;
         at += lengths[s];
     }
-    uint32_t most = 0;
+    int32_t most = 0;
     for (size_t i = 0; i < (size_t)grid.columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES; i++)
-        most |= (uint32_t)tsr_abs(levels[i]);
-    return at == size && most < 1 << 23;
+        most = tsr_max(most, tsr_abs(levels[i]));
+    return at == size && most < TSR_LEVEL_LIMIT;
 }

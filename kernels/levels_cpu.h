@@ -1,5 +1,5 @@
 /* Levels of path T by energy contexts on the CPU: by rANS or by Huffman codes of pairs, in slices, one tile of a plane
- * at a time. FORMAT.md sections 8.5, 8.6, 11, 12. Levels lie as kernels/transform_cpu.h says. */
+ * at a time. FORMAT.md sections 8.5, 8.6, 10.5, 10.7. Levels lie as kernels/transform_cpu.h says. */
 #ifndef TSR_KERNELS_LEVELS_CPU_H
 #define TSR_KERNELS_LEVELS_CPU_H
 

@@ -141,6 +141,37 @@ bool ref_read_coefficient_model(struct ref_bits *b, struct ref_coefficient_model
 bool ref_huffman_slice(struct ref_bits *b, const struct ref_coefficient_model *model, int32_t (*blocks)[16],
                        size_t columns, size_t rows, size_t stride);
 
+/* ---- 10.5 to 10.7 (ref_levels.c) ---- */
+
+struct ref_pair_model { /* 10.5; by group */
+    unsigned shift, tables[7];
+    uint8_t table[7][32];
+    struct ref_code code[7][32];
+};
+struct ref_frequencies { /* 10.6 */
+    uint32_t frequency[256];
+};
+struct ref_rans {
+    const uint8_t *data;
+    size_t size, at;
+    uint32_t state;
+};
+struct ref_level_model { /* 10.7; by group */
+    unsigned shift, tables[5];
+    uint8_t table[5][32];
+    struct ref_frequencies frequencies[5][32];
+};
+bool ref_read_frequencies(struct ref_bits *b, struct ref_frequencies *table, unsigned symbols);
+struct ref_rans ref_rans_begin(const uint8_t *data, size_t size); /* a string with one state */
+unsigned ref_rans_symbol(struct ref_rans *r, const struct ref_frequencies *table);
+uint32_t ref_rans_raw(struct ref_rans *r, unsigned n);
+bool ref_read_pair_model(struct ref_bits *b, struct ref_pair_model *model);
+bool ref_read_level_model(struct ref_bits *b, struct ref_level_model *model);
+bool ref_pair_slice(struct ref_bits *b, const struct ref_pair_model *model, int32_t (*blocks)[16], size_t columns,
+                    size_t rows, size_t stride);
+bool ref_level_slice(const uint8_t *data, size_t size, const struct ref_level_model *model, int32_t (*blocks)[16],
+                     size_t columns, size_t rows, size_t stride);
+
 /* ---- 9. CAVLC (ref_cavlc.c) ---- */
 
 bool ref_cavlc_slice(struct ref_bits *b, int32_t (*blocks)[16], size_t columns, size_t rows, size_t stride);
@@ -162,10 +193,12 @@ struct ref_plane_model { /* 6.4 */
     uint32_t minimum, range;
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
-    bool lossy;
+    bool lossy, lapping;
     unsigned q, slice_side;
     struct ref_residual_model *residual;
-    struct ref_coefficient_model *coefficients;
+    struct ref_coefficient_model *coefficients; /* Huffman without pairs */
+    struct ref_pair_model *pairs;               /* with */
+    struct ref_level_model *levels;             /* rANS */
 };
 
 struct ref_frame { /* 6 */

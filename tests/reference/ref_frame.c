@@ -42,13 +42,16 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, plane, (uint32_t)span)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
-    if (plane->coder > 1) return ref_fail("a coder is unknown");
+    if (plane->coder > 2 || (plane->coder == 2 && plane->path == 0)) return ref_fail("a coder is unknown");
+    bool pairs = false;
     if (plane->path == 0) {
         if (ref_u(b, 2) != 0) return ref_fail("a predictor is unknown");
     } else {
         plane->lossy = ref_u(b, 1);
         if (plane->lossy) plane->q = ref_u(b, 10);
         if (plane->q > 792) return ref_fail("a step is out of range");
+        if (plane->lossy) plane->lapping = ref_u(b, 1);
+        if (plane->coder == 0) pairs = ref_u(b, 1);
     }
     if (plane->path == 0 && plane->coder == 0) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);
@@ -57,6 +60,14 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     uint64_t side = (uint64_t)ref_ue(b) + 1;
     if (b->bad || side < 4 || side > 64) return ref_fail("the side of slices is out of range");
     plane->slice_side = (unsigned)side;
+    if (plane->coder == 2) {
+        plane->levels = ref_alloc(1, sizeof *plane->levels);
+        return ref_read_level_model(b, plane->levels);
+    }
+    if (pairs) {
+        plane->pairs = ref_alloc(1, sizeof *plane->pairs);
+        return ref_read_pair_model(b, plane->pairs);
+    }
     if (plane->coder == 0) {
         plane->coefficients = ref_alloc(1, sizeof *plane->coefficients);
         return ref_read_coefficient_model(b, plane->coefficients);
