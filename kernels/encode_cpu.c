@@ -17,6 +17,9 @@ enum {
     SMALL_INTENSITY_GROUPS = 3
 };
 
+/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error. */
+enum { FINE_QP = 16 };
+
 /* What path T does from which level on; level 1 is what the CUDA engine can do. */
 enum {
     LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
@@ -140,6 +143,7 @@ struct plane_work {
     int32_t lambda;    /* of lossy planes with lapping; 0: levels are rounded */
     bool cavlc_bits;   /* they are chosen by the bits of CAVLC */
     bool large_slices; /* path T with rANS */
+    bool fine;         /* with loss: see FINE_QP */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -206,7 +210,7 @@ static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_nu
     void *scratch = other + s->tile_levels;
     tsr_lapped_forward(samples, tile, work->plane->qp_index, true, levels, scratch);
     tsr_lapped_forward(samples, tile, work->plane->qp_index, false, other, scratch);
-    s->lapped[tile_number] = tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
+    s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
     if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
     tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->plane->coder == TSR_CODER_CAVLC,
                       scratch);
@@ -480,7 +484,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.number = p;
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
-        work.lambda = level >= LEVEL_CHOICE ? TSR_RATE_LAMBDA : 0;
+        work.fine = plane->qp_index < FINE_QP;
+        work.lambda = level >= LEVEL_CHOICE && !work.fine ? TSR_RATE_LAMBDA : 0;
         work.cavlc_bits = plane->coder == TSR_CODER_CAVLC && level >= LEVEL_CAVLC_BITS;
         work.large_slices = plane->coder == TSR_CODER_RANS && level >= LEVEL_LARGE_SLICES;
         encode_plane(&work);

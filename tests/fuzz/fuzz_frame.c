@@ -51,6 +51,8 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     memset(&coding, 0, sizeof coding);
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if ((head[CODING] & 9) == 9) coding.coder = TSR_CODER_RANS;
+    coding.level = (head[CODING] >> 4) % 10;
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
@@ -110,7 +112,7 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         free(other);
     }
     if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
-        const struct tsr_coding plain = {coding->path, coding->coder, false, 0};
+        const struct tsr_coding plain = {coding->path, coding->coder, false, 0, coding->level};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {
