@@ -256,24 +256,46 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
     int group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     if (places > TSR_BLOCK_SAMPLES) return false;
+    uint32_t expected = places > 1 ? ((uint32_t)energy[places - 1] + energy[places - 2]) >> 1 : 0;
     for (int p = places - 1; p > 0; p -= 2) {
-        const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1]) >> 1;
         const int low_bits = tsr_pair_raw_bits(expected, shift);
         if (p == 1) {
             group = TSR_PAIR_DC;
             less = 0;
         }
-        const int symbol = tsr_pair_symbol(r, decoder, model, group, tsr_energy_level(expected));
+        if (model->tables[group] == 0) return false;
+        const int table = tsr_pair_table(model, tsr_pair_cell(group, tsr_energy_level(expected)));
+        const uint32_t next = tsr_peek_bits(r, 32); /* a codeword and two signs are in it */
+        const uint32_t entry = tsr_huffman_decode(&decoder->table[table], next >> (32 - TSR_CODE_LIMIT));
+        const uint32_t symbol = entry >> 4, first = symbol / TSR_PAIR_DIGITS, second = symbol - first * TSR_PAIR_DIGITS;
+        const int length = (int)(entry & 15u);
+        uint32_t a = first + less, b = second;
         if (symbol >= TSR_PAIR_SYMBOLS) return false;
-        const uint32_t a = tsr_pair_value(r, (uint32_t)symbol / TSR_PAIR_DIGITS, low_bits) + less;
-        if (a >= TSR_LEVEL_LIMIT) return false;
-        levels[p] = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
-        const uint32_t b = tsr_pair_value(r, (uint32_t)symbol % TSR_PAIR_DIGITS, low_bits);
-        if (b >= TSR_LEVEL_LIMIT) return false;
-        levels[p - 1] = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
+        if (low_bits == 0 && first < TSR_PAIR_DIGITS - 1 && second < TSR_PAIR_DIGITS - 1) {
+            const uint32_t signs = next << length, a_signs = a != 0, b_signs = b != 0;
+            const int32_t a_negative = -(int32_t)(signs >> 31 & a_signs);
+            const int32_t b_negative = -(int32_t)(signs << a_signs >> 31 & b_signs);
+            levels[p] = ((int32_t)a ^ a_negative) - a_negative;
+            levels[p - 1] = ((int32_t)b ^ b_negative) - b_negative;
+            tsr_skip_bits(r, length + (int)(a_signs + b_signs));
+        } else {
+            tsr_skip_bits(r, length);
+            a = tsr_pair_value(r, first, low_bits) + less;
+            if (a >= TSR_LEVEL_LIMIT) return false;
+            levels[p] = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
+            b = tsr_pair_value(r, second, low_bits);
+            if (b >= TSR_LEVEL_LIMIT) return false;
+            levels[p - 1] = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
+        }
         const uint32_t seen_a = tsr_seen_magnitude(a, shift), seen_b = tsr_seen_magnitude(b, shift);
-        if (seen_a) tsr_add_energy(energy, p, seen_a);
-        if (seen_b && p > 1) tsr_add_energy(energy, p - 1, seen_b);
+        if (p > 2) { /* what comes next waits for nothing but these two */
+            const uint16_t *by_a = TSR_AT(tsr_weight_inside) + TSR_BLOCK_SAMPLES * p, *by_b = by_a - TSR_BLOCK_SAMPLES;
+            expected = (uint32_t)energy[p - 2] + energy[p - 3] + seen_a * (uint32_t)(by_a[p - 2] + by_a[p - 3]) +
+                       seen_b * (uint32_t)(by_b[p - 2] + by_b[p - 3]);
+            expected >>= 1;
+        }
+        tsr_add_energy(energy, p, seen_a);
+        tsr_add_energy(energy, p - 1, seen_b);
         group = TSR_PAIR_OTHERS;
         less = 0;
     }
