@@ -207,6 +207,7 @@ TSR_HD void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entries, size
 
 struct tsr_pair_decoder {
     struct tsr_huffman_decoder table[TSR_PAIR_TABLES];
+    const struct tsr_huffman_decoder *of_cell[TSR_PAIR_CELLS]; /* null: a group without tables */
 };
 
 TSR_HD void tsr_pair_decoder_init(struct tsr_pair_decoder *decoder, const struct tsr_pair_model *model)
@@ -216,24 +217,26 @@ TSR_HD void tsr_pair_decoder_init(struct tsr_pair_decoder *decoder, const struct
             const int table = g * TSR_ENERGY_LEVELS + t;
             tsr_huffman_decoder_init(&decoder->table[table], model->lengths[table], TSR_PAIR_SYMBOLS);
         }
+    for (int c = 0; c < TSR_PAIR_CELLS; c++)
+        decoder->of_cell[c] =
+            model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_pair_table(model, c)] : NULL;
 }
 
 /* A symbol of this cell; TSR_NO_CODE where the group has no tables. */
-TSR_HD_INLINE int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder,
-                                  const struct tsr_pair_model *model, int group, int energy_level)
+TSR_HD_INLINE int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder, int group,
+                                  int energy_level)
 {
-    if (model->tables[group] == 0) return TSR_NO_CODE;
-    const int table = tsr_pair_table(model, tsr_pair_cell(group, energy_level));
-    const uint32_t entry = tsr_huffman_decode(&decoder->table[table], tsr_peek_bits(r, TSR_CODE_LIMIT));
+    const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, energy_level)];
+    if (!table) return TSR_NO_CODE;
+    const uint32_t entry = tsr_huffman_decode(table, tsr_peek_bits(r, TSR_CODE_LIMIT));
     tsr_skip_bits(r, (int)(entry & 15u));
     return (int)(entry >> 4);
 }
 
 /* The length of a run of zero blocks; UINT32_MAX where the bits are none. */
-TSR_HD uint32_t tsr_zero_run_get(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder,
-                                 const struct tsr_pair_model *model)
+TSR_HD uint32_t tsr_zero_run_get(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder)
 {
-    const int symbol = tsr_pair_symbol(r, decoder, model, TSR_PAIR_RUN, 0);
+    const int symbol = tsr_pair_symbol(r, decoder, TSR_PAIR_RUN, 0);
     if (symbol < 4) return (uint32_t)symbol;
     if (symbol >= 4 + 2 * 12) return UINT32_MAX;
     const int raw_bits = tsr_zero_run_raw_bits(symbol);
@@ -252,7 +255,7 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
                                 const struct tsr_pair_model *model)
 {
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
-    const int places = tsr_pair_symbol(r, decoder, model, TSR_PAIR_PLACES, level), shift = model->magnitude_shift;
+    const int places = tsr_pair_symbol(r, decoder, TSR_PAIR_PLACES, level), shift = model->magnitude_shift;
     int group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     if (places > TSR_BLOCK_SAMPLES) return false;
@@ -263,10 +266,10 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
             group = TSR_PAIR_DC;
             less = 0;
         }
-        if (model->tables[group] == 0) return false;
-        const int table = tsr_pair_table(model, tsr_pair_cell(group, tsr_energy_level(expected)));
+        const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, tsr_energy_level(expected))];
+        if (!table) return false;
         const uint32_t next = tsr_peek_bits(r, 32); /* a codeword and two signs are in it */
-        const uint32_t entry = tsr_huffman_decode(&decoder->table[table], next >> (32 - TSR_CODE_LIMIT));
+        const uint32_t entry = tsr_huffman_decode(table, next >> (32 - TSR_CODE_LIMIT));
         const uint32_t symbol = entry >> 4, first = symbol / TSR_PAIR_DIGITS, second = symbol - first * TSR_PAIR_DIGITS;
         const int length = (int)(entry & 15u);
         uint32_t a = first + less, b = second;
@@ -301,7 +304,7 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
     }
     if (places & 1) {
         group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
-        const int symbol = tsr_pair_symbol(r, decoder, model, group, tsr_energy_level(energy[0]));
+        const int symbol = tsr_pair_symbol(r, decoder, group, tsr_energy_level(energy[0]));
         if (symbol >= TSR_TOKENS_24_BITS) return false;
         const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits(symbol));
         const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);

@@ -138,6 +138,7 @@ TSR_HD void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, si
 
 struct tsr_level_decoder {
     struct tsr_rans_decoder table[TSR_LEVEL_TABLES];
+    const struct tsr_rans_decoder *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
 };
 
 TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const struct tsr_level_model *model)
@@ -147,6 +148,9 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
             const int table = g * TSR_ENERGY_LEVELS + t;
             tsr_rans_decoder_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
         }
+    for (int c = 0; c < TSR_LEVEL_CELLS; c++)
+        decoder->of_cell[c] =
+            model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
 }
 
 /* Reads a block; energy as above. False where the bits are no block. */
@@ -155,9 +159,10 @@ TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_B
                                  const struct tsr_level_model *model)
 {
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
-    if (model->tables[TSR_LEVEL_PLACES] == 0) return false;
-    const int first_cell = tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy));
-    const int places = tsr_rans_read(r, &decoder->table[tsr_level_table(model, first_cell)]);
+    const struct tsr_rans_decoder *table =
+        decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
+    if (!table) return false;
+    const int places = tsr_rans_read(r, table);
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
     int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
@@ -165,9 +170,9 @@ TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_B
              here = energy[places - 1]; /* energy of the place at work: what comes next waits for nothing else */
     for (int p = places - 1; p >= 0; p--) {
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        if (model->tables[group] == 0) return false;
-        const int cell = tsr_level_cell(group, tsr_energy_level(here));
-        const int symbol = tsr_rans_read(r, &decoder->table[tsr_level_table(model, cell)]);
+        table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(here))];
+        if (!table) return false;
+        const int symbol = tsr_rans_read(r, table);
         uint32_t magnitude = (uint32_t)symbol;
         if (symbol >= 16) {
             const int raw_bits = tsr_token_raw_bits(symbol);

@@ -17,14 +17,15 @@ enum {
     SMALL_INTENSITY_GROUPS = 3
 };
 
-/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error. */
+/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
+ */
 enum { FINE_QP = 16 };
 
 /* What path T does from which level on; level 1 is what the CUDA engine can do. */
 enum {
     LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
     LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
-    LEVEL_CAVLC_BITS = 5,   /* with CAVLC by its own bits: 1 % */
+    LEVEL_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
     LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
 
@@ -212,8 +213,7 @@ static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_nu
     tsr_lapped_forward(samples, tile, work->plane->qp_index, false, other, scratch);
     s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
     if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
-    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->plane->coder == TSR_CODER_CAVLC,
-                      scratch);
+    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->cavlc_bits, scratch);
 }
 
 static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t tile)

@@ -143,7 +143,7 @@ TSR_WIDE uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile
     const size_t count = tsr_tile_levels(tile.width, tile.height);
     uint64_t cost = 0;
     /* The DC's cost is that of its difference, which both have alike. */
-    for (size_t i = 0; i < count; i += 4 * TSR_BLOCK_SAMPLES)
+    for (size_t i = 0; i < count; i += 8 * TSR_BLOCK_SAMPLES)
         for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[i + p]));
     return cost;
 }

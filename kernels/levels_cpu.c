@@ -188,10 +188,11 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
     return tsr_put_lengths_in_front(lengths, slices, payload, size, capacity);
 }
 
-TSR_WIDE static bool decode_rans_slice(struct tsr_rans_reader *reader, struct tsr_block_grid grid,
+TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
                                        struct tsr_slice slice, struct tsr_level_coding coding,
                                        const struct tsr_level_tables *tables, int32_t *levels)
 {
+    struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
     struct slice_rows rows;
     begin_slice(&rows, slice.columns);
     for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
@@ -199,17 +200,18 @@ TSR_WIDE static bool decode_rans_slice(struct tsr_rans_reader *reader, struct ts
             int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
             uint16_t energy[TSR_BLOCK_SAMPLES];
             energies_at(&rows, c, energy);
-            if (!tsr_level_get(reader, block, energy, tables->level_decoder, tables->level)) return false;
+            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level)) return false;
             tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
         }
     }
-    return tsr_rans_ended(reader);
+    return tsr_rans_ended(&reader);
 }
 
-TSR_WIDE static bool decode_pair_slice(struct tsr_bit_reader *reader, struct tsr_block_grid grid,
+TSR_WIDE static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
                                        struct tsr_slice slice, struct tsr_level_coding coding,
                                        const struct tsr_level_tables *tables, int32_t *levels)
 {
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_rows rows;
     bool in_run = false;
     uint32_t run = 0;
@@ -224,7 +226,7 @@ TSR_WIDE static bool decode_pair_slice(struct tsr_bit_reader *reader, struct tsr
                 level = in_run ? 0 : tsr_block_energy_level(energy);
                 if (level == 0 && !in_run) {
                     const uint32_t left = (uint32_t)(slice.rows - r) * (uint32_t)slice.columns - (uint32_t)c;
-                    run = tsr_zero_run_get(reader, tables->pair_decoder, tables->pair);
+                    run = tsr_zero_run_get(&reader, tables->pair_decoder);
                     if (run > left) return false;
                     in_run = true;
                 }
@@ -236,11 +238,11 @@ TSR_WIDE static bool decode_pair_slice(struct tsr_bit_reader *reader, struct tsr
                 continue;
             }
             in_run = false;
-            if (!tsr_pair_get(reader, block, energy, level, tables->pair_decoder, tables->pair)) return false;
+            if (!tsr_pair_get(&reader, block, energy, level, tables->pair_decoder, tables->pair)) return false;
             tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
         }
     }
-    return tsr_bits_ended(reader);
+    return tsr_bits_ended(&reader);
 }
 
 bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile, struct tsr_level_coding coding,
@@ -255,14 +257,9 @@ bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile
     for (int32_t s = 0; s < slices; s++) {
         if (lengths[s] > size - at) return false;
         const struct tsr_slice slice = tsr_slice_at(grid, s);
-        bool good;
-        if (coding.pairs) {
-            struct tsr_bit_reader reader = tsr_bit_reader(payload + at, lengths[s]);
-            good = decode_pair_slice(&reader, grid, slice, coding, tables, levels);
-        } else {
-            struct tsr_rans_reader reader = tsr_rans_reader(payload + at, lengths[s]);
-            good = decode_rans_slice(&reader, grid, slice, coding, tables, levels);
-        }
+        const bool good = coding.pairs
+                              ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, levels)
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, coding, tables, levels);
         if (!good) return false;
         at += lengths[s];
     }

@@ -1,5 +1,6 @@
 /* Path T on the CPU. FORMAT.md sections 8 to 10; see the header. */
 #include "transform_cpu.h"
+#include "wide_cpu.h"
 
 #include <string.h>
 
@@ -220,9 +221,9 @@ void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice
 }
 
 /* One slice's bit string; returns its bytes. */
-static size_t code_slice(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
-                         const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
-                         uint8_t *bytes, size_t capacity, bool *overflow)
+TSR_WIDE static size_t code_slice(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
+                                  const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+                                  uint8_t *bytes, size_t capacity, bool *overflow)
 {
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);
     struct slice_state state;
@@ -265,9 +266,10 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
     return overflow ? 0 : tsr_put_lengths_in_front(lengths, count, payload, size, capacity);
 }
 
-static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
-                         const struct tsr_coefficient_decoder *decoder, const struct tsr_coefficient_model *model,
-                         const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+TSR_WIDE static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
+                                  const struct tsr_coefficient_decoder *decoder,
+                                  const struct tsr_coefficient_model *model, const struct tsr_cavlc_reader *cavlc,
+                                  int32_t *levels)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_state state;
