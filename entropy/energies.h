@@ -53,6 +53,7 @@ TSR_HD_INLINE void tsr_see_magnitudes(const int32_t levels[TSR_BLOCK_SAMPLES], i
 /* All places at once where the compiler has vectors; gcc makes 16 scalar additions of the loops. */
 #if defined(__GNUC__) && !defined(__CUDACC__)
 typedef uint16_t tsr_place_vector __attribute__((vector_size(2 * TSR_BLOCK_SAMPLES)));
+typedef uint32_t tsr_pair_vector __attribute__((vector_size(2 * TSR_BLOCK_SAMPLES)));
 #define TSR_PLACE_VECTORS 1
 #else
 #define TSR_PLACE_VECTORS 0
@@ -124,7 +125,16 @@ TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
 TSR_HD_INLINE int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES])
 {
     uint32_t sum = 0;
+#if TSR_PLACE_VECTORS
+    tsr_pair_vector pairs;
+    uint32_t part[TSR_BLOCK_SAMPLES / 2];
+    memcpy(&pairs, energy, sizeof pairs);
+    pairs = (pairs & 0xffffu) + (pairs >> 16);
+    memcpy(part, &pairs, sizeof part);
+    for (int p = 0; p < TSR_BLOCK_SAMPLES / 2; p++) sum += part[p];
+#else
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) sum += energy[p];
+#endif
     sum >>= 2;
     return tsr_energy_level(sum < 65535 ? sum : 65535);
 }
