@@ -191,8 +191,8 @@ TSR_HD_INLINE int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], cons
 
 typedef struct tsr_codeword tsr_pair_codes[TSR_PAIR_SYMBOLS]; /* of one table */
 
-TSR_HD void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entries, size_t count,
-                         const struct tsr_pair_model *model, const tsr_pair_codes *codes)
+TSR_HD_INLINE void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entries, size_t count,
+                                const struct tsr_pair_model *model, const tsr_pair_codes *codes)
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t entry = entries[i];

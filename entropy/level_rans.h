@@ -124,8 +124,8 @@ TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], con
 typedef struct tsr_rans_symbol tsr_level_codes[TSR_LEVEL_SYMBOLS]; /* of one table */
 
 /* Writes entries of a slice, all its blocks', which a writer takes last first. */
-TSR_HD void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
-                          const struct tsr_level_model *model, const tsr_level_codes *codes)
+TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
+                                 const struct tsr_level_model *model, const tsr_level_codes *codes)
 {
     for (size_t i = count; i > 0; i--) {
         const uint32_t entry = entries[i - 1];

@@ -297,27 +297,32 @@ TSR_HD struct tsr_rans_writer tsr_rans_writer(uint8_t *bytes, size_t capacity)
     return w;
 }
 
-TSR_HD_INLINE void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word)
+/* Writes the word if it leaves a state; whether it does cannot be foreseen, so no branch: a word that stays is written
+ * over by the next. */
+TSR_HD_INLINE void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word, bool leaves)
 {
     if (w->first < 2) {
-        w->overflow = true;
+        w->overflow |= leaves;
         return;
     }
-    w->bytes[--w->first] = (uint8_t)(word >> 8);
-    w->bytes[--w->first] = (uint8_t)word;
+    w->bytes[w->first - 1] = (uint8_t)(word >> 8);
+    w->bytes[w->first - 2] = (uint8_t)word;
+    w->first -= leaves ? 2 : 0;
 }
 
 TSR_HD_INLINE void tsr_rans_write(struct tsr_rans_writer *w, const struct tsr_rans_symbol *symbol)
 {
     uint16_t word;
-    if (tsr_rans_put(&w->state, symbol, &word)) tsr_rans_write_word(w, word);
+    const bool leaves = tsr_rans_put(&w->state, symbol, &word);
+    tsr_rans_write_word(w, word, leaves);
 }
 
 /* bits: 1..16. */
 TSR_HD_INLINE void tsr_rans_write_raw(struct tsr_rans_writer *w, uint32_t value, int bits)
 {
     uint16_t word;
-    if (tsr_rans_put_raw(&w->state, value, bits, &word)) tsr_rans_write_word(w, word);
+    const bool leaves = tsr_rans_put_raw(&w->state, value, bits, &word);
+    tsr_rans_write_word(w, word, leaves);
 }
 
 /* Writes the state; the string then begins at bytes[first]. */
@@ -351,9 +356,12 @@ TSR_HD struct tsr_rans_reader tsr_rans_reader(const uint8_t *bytes, size_t size)
 
 TSR_HD_INLINE void tsr_rans_refill(struct tsr_rans_reader *r)
 {
-    if (!tsr_rans_wants_word(r->state) || r->next == r->size) return;
-    r->state = tsr_rans_with_word(r->state, (uint32_t)r->bytes[r->next] | (uint32_t)r->bytes[r->next + 1] << 8);
-    r->next += 2;
+    if (r->next == r->size) return;
+    /* Whether a word is wanted cannot be foreseen: no branch. */
+    const uint32_t word = (uint32_t)r->bytes[r->next] | (uint32_t)r->bytes[r->next + 1] << 8;
+    const bool wants = tsr_rans_wants_word(r->state);
+    r->state = wants ? tsr_rans_with_word(r->state, word) : r->state;
+    r->next += wants ? 2 : 0;
 }
 
 TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_decoder *d)

@@ -140,8 +140,9 @@ void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_l
 /* ---- Slices to bytes and back ------------------------------------------------------------------------------ */
 
 /* One slice's string; returns its bytes. */
-static size_t code_slice(const uint32_t *entries, size_t count, bool pairs, const struct tsr_level_tables *tables,
-                         uint8_t *bytes, size_t capacity, bool *overflow)
+TSR_WIDE static size_t code_slice(const uint32_t *entries, size_t count, bool pairs,
+                                  const struct tsr_level_tables *tables, uint8_t *bytes, size_t capacity,
+                                  bool *overflow)
 {
     if (pairs) {
         struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);

@@ -1,5 +1,5 @@
-/* The frame coder as a shared library, for lossless.py and bd_rate.py: each call is timed here, around tsr_encode_frame and
- * tsr_decode_frame alone. */
+/* The frame coder as a shared library, for lossless.py and bd_rate.py: each call is timed here, around tsr_encode_frame
+ * and tsr_decode_frame alone. */
 #include <stdint.h>
 #include <string.h>
 #include <time.h>
