@@ -98,53 +98,94 @@ TSR_TABLE(uint8_t, tsr_rate_of_others, TSR_ENERGY_LEVELS * TSR_RATE_MAGNITUDES,
           64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64);
 
 /* What a squared error at each place of the scan weighs in the samples, in 1/64: with and without lapping. */
-TSR_TABLE(uint8_t, tsr_error_weight, 2 * TSR_BLOCK_SAMPLES,
+TSR_TABLE(int32_t, tsr_error_weight, 2 * TSR_BLOCK_SAMPLES,
           64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64,
           35, 36, 36, 60, 37, 60, 59, 61, 61, 59, 60, 101, 60, 100, 100, 99);
 /* clang-format on */
+
+/* What is known of a block's places before any choice. */
+struct tsr_rate_block {
+    int32_t nearest[TSR_BLOCK_SAMPLES]; /* magnitudes, rounded */
+    /* Weighted squared errors of these, of one less, and of zeros (capped at 4 steps). */
+    int32_t error[TSR_BLOCK_SAMPLES], error_less[TSR_BLOCK_SAMPLES], error_zero[TSR_BLOCK_SAMPLES];
+};
+
+#if TSR_PLACE_VECTORS
+typedef int32_t tsr_unit_vector __attribute__((vector_size(8 * sizeof(int32_t))));
+#endif
+
+TSR_HD_INLINE void tsr_rate_places(const int32_t block[TSR_BLOCK_SAMPLES], const int32_t *weight,
+                                   struct tsr_rate_block *out)
+{
+#if TSR_PLACE_VECTORS
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p += 8) {
+        tsr_unit_vector units, by;
+        memcpy(&units, block + p, sizeof units);
+        memcpy(&by, weight + p, sizeof by);
+        const tsr_unit_vector sign = units >> 31;
+        units = (units ^ sign) - sign;
+        const tsr_unit_vector nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
+        const tsr_unit_vector error = units - (nearest << TSR_UNIT_BITS), less = error + TSR_UNIT;
+        const tsr_unit_vector over = units > 4 * TSR_UNIT, capped = (units & ~over) | (over & (4 * TSR_UNIT));
+        const tsr_unit_vector errors = error * error * by, errors_less = less * less * by, zeros = capped * capped * by;
+        memcpy(out->nearest + p, &nearest, sizeof nearest);
+        memcpy(out->error + p, &errors, sizeof errors);
+        memcpy(out->error_less + p, &errors_less, sizeof errors_less);
+        memcpy(out->error_zero + p, &zeros, sizeof zeros);
+    }
+#else
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+        const int32_t units = tsr_abs(block[p]), nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
+        const int32_t error = units - nearest * TSR_UNIT, less = error + TSR_UNIT,
+                      capped = tsr_min(units, 4 * TSR_UNIT);
+        out->nearest[p] = nearest;
+        out->error[p] = error * error * weight[p];
+        out->error_less[p] = less * less * weight[p];
+        out->error_zero[p] = capped * capped * weight[p];
+    }
+#endif
+}
 
 /* block: the DC's difference as a level, then units with their signs; becomes levels. seen: the block's magnitudes as
  * plain rounding gives them; energy: from all neighbours and all of these. Contexts are those of plain rounding
  * throughout, so what each place costs depends on no other choice: a level is the nearest or one less, and the last
  * place the one with the least sum. (With contexts by the levels chosen above, and only some last places tried, -0.1 %
  * at half the speed.) All sums stay below 2^31: an error is at most 384 units where it is chosen, so 15 of them
- * weighted by at most 101, and of rates of at most 271, stay below 360 million; larger errors of zeros are capped. */
+ * weighted by at most 101, and of rates of at most 271, stay below 360 million; errors of zeros are capped, so 15 of
+ * them stay below 1.6 * 10^9. */
 TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const uint16_t energy[TSR_BLOCK_SAMPLES],
                                       int block_level, bool lapped, int32_t lambda)
 {
-    const uint8_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
+    const int32_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
     const uint8_t *places = TSR_AT(tsr_rate_of_places) + 17 * block_level;
+    struct tsr_rate_block b;
     int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES]; /* levels below the last place, and at it */
-    int32_t cost[TSR_BLOCK_SAMPLES]; /* of the place as the last one, less the sum below it */
-    int32_t above = 0, top = 0;      /* weighted squared errors of the places above, as zeros */
+    int32_t cost[TSR_BLOCK_SAMPLES]; /* weighted squared errors of the places above, as zeros */
+    int32_t above = 0, top = 0;
+    tsr_rate_places(block, weight, &b);
     for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
-        const int32_t units = tsr_abs(block[p]), nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
-        highest[p] = nearest;
-        chosen[p] = nearest;
         cost[p] = above;
-        if (nearest > 0 && top == 0) top = p;
-        const int32_t capped = tsr_min(units, 4 * TSR_UNIT);
-        above = tsr_min(above + capped * capped * weight[p], 1 << 30);
+        above += b.error_zero[p];
+        top = top == 0 && b.nearest[p] > 0 ? p : top;
     }
     int32_t below = 0, best_top = 0; /* cost of the places below; with no place but the DC */
     int32_t least = above + lambda * places[block[0] != 0];
     for (int p = 1; p <= top; p++) {
         const int level = TSR_RATE_MAGNITUDES * tsr_energy_level(energy[p]);
         const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
-        const int32_t units = tsr_abs(block[p]), nearest = chosen[p];
+        const int32_t nearest = b.nearest[p];
+        chosen[p] = nearest;
         if (nearest == 0) {
-            below += units * units * weight[p] + lambda * others[0];
+            below += b.error_zero[p] + lambda * others[0];
             continue;
         }
         const int32_t rate = tsr_min(nearest, TSR_RATE_MAGNITUDES - 1);
-        const int32_t error = units - nearest * TSR_UNIT, error_less = error + TSR_UNIT;
-        const int32_t distortion = error * error * weight[p];
-        const int32_t distortion_less = error_less * error_less * weight[p];
-        const int32_t here = distortion + lambda * (others[rate] + TSR_RATE_BIT);
-        const int32_t less = distortion_less + lambda * (others[rate - 1] + (rate > 1 ? TSR_RATE_BIT : 0));
-        int32_t as_last = distortion + lambda * (last[rate - 1] + TSR_RATE_BIT);
+        const int32_t here = b.error[p] + lambda * (others[rate] + TSR_RATE_BIT);
+        const int32_t less = b.error_less[p] + lambda * (others[rate - 1] + (rate > 1 ? TSR_RATE_BIT : 0));
+        int32_t as_last = b.error[p] + lambda * (last[rate - 1] + TSR_RATE_BIT);
+        highest[p] = nearest;
         if (rate > 1) {
-            const int32_t last_less = distortion_less + lambda * (last[rate - 2] + TSR_RATE_BIT);
+            const int32_t last_less = b.error_less[p] + lambda * (last[rate - 2] + TSR_RATE_BIT);
             highest[p] -= last_less < as_last;
             as_last = tsr_min(as_last, last_less);
         }
@@ -165,7 +206,7 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
  * that pays, then all but the DC where they are few. */
 TSR_HD void tsr_optimise_cavlc(int32_t block[TSR_BLOCK_SAMPLES], int context, bool lapped, int32_t lambda)
 {
-    const uint8_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
+    const int32_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
     const int32_t bit = lambda * TSR_RATE_BIT * 2 / 3; /* a level also changes its neighbours' nC */
     int32_t level[TSR_BLOCK_SAMPLES];
     int32_t zero_all = 0; /* what zeros instead of all levels would add to the errors */
