@@ -124,7 +124,8 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     }
     if (plane->lapping) {
         if (!tsr_restore_dcs(levels, tsr_block_grid(tile.width, tile.height, 1))) return false;
-        tsr_lapped_inverse(levels, tile, plane->qp_index, lapped, plane->range, samples,
+        const struct tsr_block_steps steps = {plane->qp_index, 0, 0};
+        tsr_lapped_inverse(levels, tile, steps, lapped, plane->range, samples,
                            levels + tsr_tile_levels(tile.width, tile.height));
         return true;
     }

@@ -209,8 +209,9 @@ static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_nu
     int32_t *levels = s->levels + tile_number * s->tile_levels;
     int32_t *other = (int32_t *)(s->scratch + part * s->scratch_bytes);
     void *scratch = other + s->tile_levels;
-    tsr_lapped_forward(samples, tile, work->plane->qp_index, true, levels, scratch);
-    tsr_lapped_forward(samples, tile, work->plane->qp_index, false, other, scratch);
+    const struct tsr_block_steps steps = {work->plane->qp_index, 0, 0};
+    tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
+    tsr_lapped_forward(samples, tile, steps, false, other, scratch);
     s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
     if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
     tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->cavlc_bits, scratch);

@@ -76,6 +76,16 @@ TSR_WIDE static void units_of_line(const int32_t *restrict in, size_t count, int
     for (size_t k = 0; k < count; k++) out[k] = tsr_quantiser_units(in[k], q, norm_class);
 }
 
+/* How many of a row's blocks come before those with coarser steps. */
+static size_t finer_blocks(struct tsr_block_steps steps, struct tsr_tile tile, int32_t row, size_t count)
+{
+    const size_t first = tile.first + 4 * (size_t)row * tile.stride;
+    if (steps.coarser_by == 0) return count;
+    if (steps.coarser_from <= first) return 0;
+    const size_t before = (steps.coarser_from - first + 3) / 4;
+    return before < count ? before : count;
+}
+
 /* ---- Forward ---------------------------------------------------------------------------------------------- */
 
 struct block_row {
@@ -103,14 +113,14 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
     }
 }
 
-void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, int32_t q, bool lapped, int32_t *units,
-                        void *scratch)
+void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                        int32_t *units, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
     struct block_row now = row_at(scratch, pitch, 0), next = row_at(scratch, pitch, 1);
     const struct block_row done = row_at(scratch, pitch, 2);
-    if (lapped) q += TSR_LAP_QP;
+    const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     load_row(samples, tile, 0, blocks, now);
     for (int32_t row = 0; row < rows; row++) {
         if (row + 1 < rows) {
@@ -126,7 +136,12 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, int32_t q
         }
         for (int j = 0; j < 4; j++)
             core_lines_forward(now.line[j], now.line[4 + j], now.line[8 + j], now.line[12 + j], count);
-        for (int i = 0; i < 16; i++) units_of_line(now.line[i], count, q, tsr_norm_class(i / 4, i % 4), done.line[i]);
+        const size_t finer = finer_blocks(steps, tile, row, count);
+        for (int i = 0; i < 16; i++) {
+            const int norm_class = tsr_norm_class(i / 4, i % 4);
+            units_of_line(now.line[i], finer, q, norm_class, done.line[i]);
+            units_of_line(now.line[i] + finer, count - finer, q + steps.coarser_by, norm_class, done.line[i] + finer);
+        }
         int32_t *out = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
         for (size_t k = 0; k < count; k++, out += TSR_BLOCK_SAMPLES)
             for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) out[p] = done.line[tsr_zigzag(p)][k];
@@ -259,21 +274,30 @@ static void store_row(struct block_row row, int from, int to, uint16_t *samples,
     }
 }
 
-static void invert_row(const int32_t *levels, size_t count, int32_t q, struct block_row row)
+/* Scales the levels of blocks from .. end - 1 of a row. */
+static void scale_blocks(struct block_row row, size_t from, size_t end, int32_t most, int32_t q)
 {
-    const int32_t most = largest_magnitude(levels, count * TSR_BLOCK_SAMPLES);
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
     const bool small = shift >= 0 && most < 1 << 15 && ((int64_t)most << 15 >> shift) < TSR_FINE_LIMIT;
+    for (int i = 0; i < 16; i++) {
+        int32_t *line = row.line[i] + from;
+        if (small)
+            scale_small_line(line, end - from, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
+        else
+            scale_line(line, end - from, q, i);
+    }
+}
+
+static void invert_row(const int32_t *levels, size_t count, size_t finer, int32_t q, int32_t coarser_by,
+                       struct block_row row)
+{
+    const int32_t most = largest_magnitude(levels, count * TSR_BLOCK_SAMPLES);
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
         int32_t *line = row.line[tsr_zigzag(p)];
         for (size_t k = 0; k < count; k++) line[k] = levels[k * TSR_BLOCK_SAMPLES + (size_t)p];
     }
-    for (int i = 0; i < 16; i++) {
-        if (small)
-            scale_small_line(row.line[i], count, tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)), shift);
-        else
-            scale_line(row.line[i], count, q, i);
-    }
+    scale_blocks(row, 0, finer, most, q);
+    scale_blocks(row, finer, count, most, q + coarser_by);
     for (int j = 0; j < 4; j++)
         core_lines_inverse(row.line[j], row.line[4 + j], row.line[8 + j], row.line[12 + j], count);
     for (int i = 0; i < 4; i++)
@@ -281,15 +305,16 @@ static void invert_row(const int32_t *levels, size_t count, int32_t q, struct bl
     for (int i = 0; i < 16; i++) settle_line(row.line[i], count);
 }
 
-void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, int32_t q, bool lapped, uint32_t range,
-                        uint16_t *samples, void *scratch)
+void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                        uint32_t range, uint16_t *samples, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
     const size_t pitch = pitch_of(tile.width), count = (size_t)blocks;
     struct block_row before = row_at(scratch, pitch, 0), now = row_at(scratch, pitch, 1);
-    if (lapped) q += TSR_LAP_QP;
+    const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     for (int32_t row = 0; row < rows; row++) {
-        invert_row(levels + (size_t)row * count * TSR_BLOCK_SAMPLES, count, q, now);
+        invert_row(levels + (size_t)row * count * TSR_BLOCK_SAMPLES, count, finer_blocks(steps, tile, row, count), q,
+                   steps.coarser_by, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;

@@ -41,6 +41,12 @@ static void lap_all(int32_t width, int32_t height, bool forward)
     }
 }
 
+/* The first sample of block b. */
+static size_t begin_of(struct tsr_tile tile, int32_t b, int32_t columns)
+{
+    return tile.first + (size_t)(b / columns * 4) * tile.stride + (size_t)(b % columns * 4);
+}
+
 TEST(against_plain_blocks)
 {
     struct rng r = {96};
@@ -50,11 +56,14 @@ TEST(against_plain_blocks)
         const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
         const int32_t q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT);
         const bool lapped = n & 1;
-        const int32_t step = q + (lapped ? TSR_LAP_QP : 0);
+        const int32_t low = q + (lapped ? TSR_LAP_QP : 0);
+        struct tsr_block_steps steps = {q, 0, 0};
+        if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - q);
+        steps.coarser_from = rng_below(&r, SAMPLES);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++)
             samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
-        tsr_lapped_forward(samples, tile, q, lapped, units, scratch);
+        tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
         for (int32_t y = 0; y < height; y++)
             for (int32_t x = 0; x < width; x++)
                 fine[y][x] = samples[tile.first + (size_t)tsr_min(y, tile.height - 1) * tile.stride +
@@ -63,6 +72,7 @@ TEST(against_plain_blocks)
         if (lapped) lap_all(width, height, true);
         for (int32_t b = 0; b < columns * height / 4; b++) {
             int32_t block[16];
+            const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
             for (int i = 0; i < 16; i++) block[i] = fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4];
             tsr_core_forward(block);
             for (int i = 0; i < 16; i++)
@@ -77,9 +87,10 @@ TEST(against_plain_blocks)
             if (tsr_abs(plain[i]) >= TSR_LEVEL_LIMIT) plain[i] = 0;
         }
         for (size_t i = 0; i < SAMPLES; i++) back[i] = 0xa5a5;
-        tsr_lapped_inverse(plain, tile, q, lapped, range, back, scratch);
+        tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch);
         for (int32_t b = 0; b < columns * height / 4; b++) {
             int32_t block[16];
+            const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
             for (int i = 0; i < 16; i++)
                 block[tsr_zigzag(i)] = tsr_dequantise_fine(plain[16 * b + i], step, tsr_zigzag(i));
             for (int j = 0; j < 4; j++) {
@@ -112,12 +123,13 @@ TEST(small_errors)
         const bool lapped = n & 1;
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
         void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        const struct tsr_block_steps steps = {0, 0, 0};
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
-        tsr_lapped_forward(samples, tile, 0, lapped, units, scratch);
+        tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
         tsr_choose_levels(units, tile, lapped, n % 3 ? 1000 : 0, n % 3 == 2, choice);
         assert_true(tsr_restore_dcs(units, grid));
-        tsr_lapped_inverse(units, tile, 0, lapped, 256, back, scratch);
+        tsr_lapped_inverse(units, tile, steps, lapped, 256, back, scratch);
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
                 const size_t at = tile.first + (size_t)y * tile.stride + (size_t)x;
