@@ -51,7 +51,7 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     memset(&coding, 0, sizeof coding);
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    if ((head[CODING] & 11) == 8) coding.coder = TSR_CODER_RANS;
+    if ((head[CODING] & 10) == 8) coding.coder = TSR_CODER_RANS;
     coding.level = (head[CODING] >> 4) % 10;
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
