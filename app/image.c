@@ -42,8 +42,8 @@ int32_t tsr_coarsest_qp(int bits_stored)
     return tsr_lowest_qp(bits_stored) + 99 * TSR_QP_UNIT;
 }
 
-/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its rate
- * with: rANS codes a lane's symbols one after the other. */
+/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its
+ * rate with: rANS codes a lane's symbols one after the other. */
 enum { TSR_RANS_LEVEL = 7 };
 
 static enum tsr_coder coder_of_level(int level)

@@ -35,7 +35,8 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
     const size_t count = (size_t)image->columns * image->rows;
     const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
     const size_t padded_bytes = tsr_padded_samples(cut->tile_width, cut->tile_height) * sizeof(int16_t);
-    const size_t rows_bytes = tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
+    const size_t rows_bytes =
+        tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
     const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t) +
                                 tsr_lapped_scratch_bytes(cut->tile_width);
     const int planes = tsr_image_planes(image);

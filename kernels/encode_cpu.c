@@ -321,8 +321,8 @@ static const struct tsr_training_sums *train_classes(struct plane_work *work, st
     return sums;
 }
 
-/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals and
- * weights seem to cost least. */
+/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals
+ * and weights seem to cost least. */
 static void train_predictors(struct plane_work *work)
 {
     struct encode_space *s = work->space;
@@ -391,7 +391,8 @@ static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_nu
     int32_t *levels = s->levels + tile_number * s->tile_levels;
     int32_t *other = (int32_t *)(s->scratch + part * s->scratch_bytes);
     void *scratch = other + s->tile_levels;
-    const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by, work->plane->coarser_from};
+    const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
+                                          work->plane->coarser_from};
     tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
     tsr_lapped_forward(samples, tile, steps, false, other, scratch);
     s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
@@ -522,8 +523,8 @@ static bool counts_all(const struct plane_work *work)
 static void sample_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range, counts_all(work),
-                    &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
+    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                    counts_all(work), &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
 }
 
 /* Level 1: tables from a part of the rows. */
@@ -650,7 +651,8 @@ static void train_entries(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
-    work->once = plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
+    work->once =
+        plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
     if (work->once) {
         train_sampled_model(work);
         run_pass(work, code_pass);
@@ -737,7 +739,8 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
                 tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plane->qp_index + tsr_colour_qp(model->colour, p)));
         plane->lapping = plane->lossy && level >= LEVEL_TOOLS;
         plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level >= LEVEL_TOOLS;
-        plane->coarser_by = plane->lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plane->qp_index) : 0;
+        plane->coarser_by =
+            plane->lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plane->qp_index) : 0;
         plane->coarser_from = plane->lossy ? coding->coarser_from : 0;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;

@@ -110,7 +110,8 @@ TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_
     return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
-/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many samples. */
+/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many
+ * samples. */
 enum { TSR_COLOUR_SAMPLES = 16384, TSR_PACKING_SAMPLES = 4096 };
 
 TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t samples)
@@ -236,8 +237,8 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_coefficient_model(w, &plane->coefficient);
 }
 
-/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many planes
- * before it predictors may refer to. */
+/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many
+ * planes before it predictors may refer to. */
 TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier)
 {
     plane->minimum = tsr_get_ue(r);

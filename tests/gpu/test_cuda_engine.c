@@ -183,7 +183,8 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
 
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
 {
-    struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
+    struct tsr_coding coding = {
+        .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
     coding.lossy = number & 2;
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     return coding;

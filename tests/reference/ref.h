@@ -219,7 +219,7 @@ struct ref_plane_model { /* 6.4 */
     struct ref_coefficient_model *coefficients; /* Huffman without pairs */
     struct ref_pair_model *pairs;               /* with */
     struct ref_level_model *levels;             /* rANS */
-    const struct ref_plane_model *earlier[3]; /* that predictors may refer to, the nearest first: 7.1 */
+    const struct ref_plane_model *earlier[3];   /* that predictors may refer to, the nearest first: 7.1 */
     unsigned earlier_count;
     uint16_t *x; /* indices of the tile at work */
 };

@@ -37,9 +37,8 @@ static struct tsr_coding lossless(int number)
 {
     const int kind = number % CODINGS;
     const enum tsr_coder coder = kind >= 4 ? TSR_CODER_RANS : kind & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    const struct tsr_coding coding = {.path = kind & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
-                                      .coder = coder,
-                                      .level = number / CODINGS % 10};
+    const struct tsr_coding coding = {
+        .path = kind & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = coder, .level = number / CODINGS % 10};
     return coding;
 }
 
@@ -470,9 +469,8 @@ TEST(threads_train_alike)
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_pattern(&r, &image, n ? 256 : 4096, 4, raster);
         for (size_t l = 0; l < COUNT_OF(levels); l++) {
-            const struct tsr_coding coding = {.path = TSR_PATH_PREDICT,
-                                              .coder = l % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN,
-                                              .level = levels[l]};
+            const struct tsr_coding coding = {
+                .path = TSR_PATH_PREDICT, .coder = l % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN, .level = levels[l]};
             size_t first_size, size;
             uint8_t *first = encode(of_threads[0], &image, &coding, raster, &first_size);
             for (int t = 1; t < 8; t++) {

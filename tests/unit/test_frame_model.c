@@ -355,25 +355,25 @@ TEST(planes_by_hand)
         {3, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, true},
         {1, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false},
         {3, "1 010 0 0 00 01 11 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false}, /* 3 */
-        {0, "1 1", true},                                     /* minimum 0, span 1: constant */
-        {0, "1 010 0 1 01 0 00100", true},                    /* span 2, path T, CAVLC, no loss, slices of 4 */
-        {0, "1 010 0 1 01 0 011", false},                     /* slices of 3 */
-        {0, "1 010 0 1 01 0 0000001000000", true},            /* slices of 64 */
-        {0, "1 010 0 1 01 0 0000001000001", false},           /* slices of 65 */
-        {0, "1 010 0 1 10 0 00100 0000 00000", true},         /* path T, rANS, no tables */
-        {0, "1 010 0 1 00 0 1 00100 0000 0000000", true},     /* path T, pairs, no tables */
-        {0, "1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
+        {0, "1 1", true},                                       /* minimum 0, span 1: constant */
+        {0, "1 010 0 1 01 0 00100", true},                      /* span 2, path T, CAVLC, no loss, slices of 4 */
+        {0, "1 010 0 1 01 0 011", false},                       /* slices of 3 */
+        {0, "1 010 0 1 01 0 0000001000000", true},              /* slices of 64 */
+        {0, "1 010 0 1 01 0 0000001000001", false},             /* slices of 65 */
+        {0, "1 010 0 1 10 0 00100 0000 00000", true},           /* path T, rANS, no tables */
+        {0, "1 010 0 1 00 0 1 00100 0000 0000000", true},       /* path T, pairs, no tables */
+        {0, "1 010 0 0 01 00 00100", true},                     /* path P, CAVLC */
         {0, "1 010 0 1 01 1 1100011000 1 0 00100", true},       /* q 792 */
         {0, "1 010 0 1 01 1 1100011001 1 0 00100", false},      /* q 793 */
         {0, "1 010 0 1 01 1 1100010111 010 011 0 00100", true}, /* q 791, then 792 */
         {0, "1 010 0 1 01 1 1100011000 010 1 0 00100", false},  /* q 792, then 793 */
-        {0, "1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
-        {0, "1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
-        {0, "1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */
-        {0, "1 011 1 1 010 1 0 01 00 00100", false},          /* the last one not in use */
-        {0, "00000000000000001 0000000000000000 1", true},    /* minimum 65535, span 1 */
-        {0, "00000000000000001 0000000000000001 1", false},   /* minimum 65536 */
-        {0, "00000000000000001 0000000000000000 010", false}, /* minimum 65535, span 2 */
+        {0, "1 011 1 1 1 1 0 01 00 00100", true},               /* span 3: used, not, used */
+        {0, "1 011 1 011 0 01 00 00100", true},                 /* packed, but all three in use */
+        {0, "1 011 1 00100 0 01 00 00100", false},              /* 4 of 3 in use */
+        {0, "1 011 1 1 010 1 0 01 00 00100", false},            /* the last one not in use */
+        {0, "00000000000000001 0000000000000000 1", true},      /* minimum 65535, span 1 */
+        {0, "00000000000000001 0000000000000001 1", false},     /* minimum 65536 */
+        {0, "00000000000000001 0000000000000000 010", false},   /* minimum 65535, span 2 */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tsr_plane_model plane;
