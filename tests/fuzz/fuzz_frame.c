@@ -52,7 +52,9 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if ((head[CODING] & 11) == 8) coding.coder = TSR_CODER_RANS;
-    coding.level = (head[CODING] >> 4) % 10;
+    /* High levels train long. */
+    static const int levels[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
+    coding.level = levels[head[CODING] >> 4];
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
