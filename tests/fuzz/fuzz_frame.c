@@ -211,8 +211,20 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         model |= (size_t)(data[at] & 127) << shift;
         if (data[at++] < 128) break;
     }
-    const uint32_t choice = fuzz_below(&random, 4);
+    const uint32_t choice = fuzz_below(&random, 5);
     size_t room = choice == 0 ? 128 : choice == 1 ? size : 40;
+    if (choice == 4 && model < size - at) { /* one tile, cut off, with the right size */
+        const size_t first = at + model;
+        at = first;
+        while (at < size && data[at++] > 127) {
+        }
+        if (at < size) {
+            const size_t kept = fuzz_below(&random, size - at < 127 ? (uint32_t)(size - at) : 127u);
+            memmove(data + first + 1, data + at, kept);
+            data[first] = (uint8_t)kept;
+            return first + 1 + kept;
+        }
+    }
     if (choice == 2 && model < size - at) {
         at += model;
         while (at < size && data[at++] > 127) {
