@@ -436,11 +436,15 @@ static void train_tables(struct plane_work *work, struct tsr_symbol_counts *symb
     tsr_build_codes(s->codes, model);
 }
 
+static bool counts_all(const struct plane_work *work)
+{
+    return (uint64_t)work->image->columns * work->image->rows < SAMPLED_PLANE_SAMPLES;
+}
+
 static void sample_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    const bool all = (uint64_t)work->image->columns * work->image->rows < SAMPLED_PLANE_SAMPLES;
-    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range, all,
+    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range, counts_all(work),
                     &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
 }
 
@@ -455,7 +459,7 @@ static void train_sampled_model(struct plane_work *work)
     clear_counts(work);
     run_pass(work, sample_pass);
     add_counts(work, sizeof(struct tsr_sampled_counts) / sizeof(uint32_t));
-    tsr_take_sampled_counts(model, &s->counts[0].sampled, work->plane->range, work->frame->tile_width,
+    tsr_take_sampled_counts(model, &s->counts[0].sampled, counts_all(work), work->plane->range, work->frame->tile_width,
                             s->sampled_symbols);
     train_tables(work, s->sampled_symbols);
     tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);

@@ -290,8 +290,8 @@ void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ran
     }
 }
 
-void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, uint32_t range,
-                             int32_t width, struct tsr_symbol_counts *symbols)
+void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, bool all,
+                             uint32_t range, int32_t width, struct tsr_symbol_counts *symbols)
 {
     uint32_t of_level[TSR_ACTIVITY_LEVELS] = {0};
     uint8_t group[TSR_ACTIVITY_LEVELS];
@@ -306,6 +306,7 @@ void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_
     memcpy(symbols->special, counts->special, sizeof counts->special);
     for (int l = 1; l < TSR_ACTIVITY_LEVELS; l++)
         for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++) symbols->cell[group[l]][s] += counts->level[l][s];
+    if (all) return;
     /* What was not seen may come. */
     const int tokens = tsr_token_symbol(range - 1) + 1, runs = tsr_run_token((uint32_t)width).symbol + 1;
     for (int s = 0; s < tokens; s++) {

@@ -106,9 +106,10 @@ struct tsr_sampled_counts {
 void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
                      struct tsr_sampled_counts *counts, void *scratch);
 
-/* Sets the model's cuts, and the counts of its cells: at least 1 for every symbol that tiles of this width can have. */
-void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, uint32_t range,
-                             int32_t width, struct tsr_symbol_counts *symbols);
+/* Sets the model's cuts, and the counts of its cells: if not all rows were counted, at least 1 for every symbol that tiles of
+ * this width can have. */
+void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, bool all,
+                             uint32_t range, int32_t width, struct tsr_symbol_counts *symbols);
 
 /* Codewords and raw bits of small residuals together, bits << 5 | length; tables by activity. */
 enum { TSR_CODED_VALUES = 256 };
