@@ -42,13 +42,13 @@ int32_t tsr_coarsest_qp(int bits_stored)
     return tsr_lowest_qp(bits_stored) + 99 * TSR_QP_UNIT;
 }
 
-/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its rate
- * with: rANS codes a lane's symbols one after the other. */
+/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its
+ * rate with: rANS codes a lane's symbols one after the other. */
 enum { TSR_RANS_LEVEL = 7 };
 
-static enum tsr_coder coder_of_level(enum tsr_path path, int level)
+static enum tsr_coder coder_of_level(int level)
 {
-    return path == TSR_PATH_PREDICT && level >= TSR_RANS_LEVEL ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+    return level >= TSR_RANS_LEVEL ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
 }
 
 enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error)
@@ -56,9 +56,7 @@ enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *
     if (coding->level < 0 || coding->level > 9)
         return tsr_fail(error, TSR_ERROR_USAGE, "level %d is outside 1 to 9", coding->level);
     if (coding->level == 0) coding->level = TSR_LEVEL_DEFAULT;
-    if (coding->coder == TSR_CODER_BY_LEVEL) coding->coder = coder_of_level(coding->path, coding->level);
-    if (coding->coder == TSR_CODER_RANS && coding->path == TSR_PATH_TRANSFORM)
-        return tsr_fail(error, TSR_ERROR_USAGE, "the %s path has no coder rans yet", tsr_path_name(coding->path));
+    if (coding->coder == TSR_CODER_BY_LEVEL) coding->coder = coder_of_level(coding->level);
     return TSR_OK;
 }
 

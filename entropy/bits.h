@@ -28,7 +28,7 @@ TSR_HD struct tsr_bit_writer tsr_bit_writer(uint8_t *bytes, size_t capacity)
 }
 
 /* Appends the low count (0..32) bits of value, the highest of them first. */
-TSR_HD void tsr_put_bits(struct tsr_bit_writer *w, uint32_t value, int count)
+TSR_HD_INLINE void tsr_put_bits(struct tsr_bit_writer *w, uint32_t value, int count)
 {
     w->held = w->held << count | (value & (((uint64_t)1 << count) - 1u));
     w->held_bits += count;
@@ -39,7 +39,12 @@ TSR_HD void tsr_put_bits(struct tsr_bit_writer *w, uint32_t value, int count)
         return;
     }
     const uint32_t word = (uint32_t)(w->held >> w->held_bits);
-    for (int i = 0; i < 4; i++) w->bytes[w->used++] = (uint8_t)(word >> (24 - 8 * i));
+    uint8_t *out = w->bytes + w->used;
+    out[0] = (uint8_t)(word >> 24);
+    out[1] = (uint8_t)(word >> 16);
+    out[2] = (uint8_t)(word >> 8);
+    out[3] = (uint8_t)word;
+    w->used += 4;
 }
 
 /* Writes what is held and fills the last byte with zeros; returns the string's length in bytes. */
@@ -80,8 +85,20 @@ TSR_HD struct tsr_bit_reader tsr_bit_reader(const uint8_t *bytes, size_t size)
     return r;
 }
 
-TSR_HD void tsr_fill_window(struct tsr_bit_reader *r)
+TSR_HD_INLINE void tsr_fill_window(struct tsr_bit_reader *r)
 {
+#if !defined(__CUDA_ARCH__)
+    if (r->size - r->next >= 8) { /* eight bytes at once, of which as many stay as there is room for */
+        uint64_t next = 0;
+        for (int i = 0; i < 8; i++) next = next << 8 | r->bytes[r->next + (size_t)i];
+        const int taken = (64 - r->window_bits) >> 3;
+        if (taken == 0) return;
+        r->window |= next >> (64 - 8 * taken) << (64 - 8 * taken - r->window_bits);
+        r->next += (size_t)taken;
+        r->window_bits += 8 * taken;
+        return;
+    }
+#endif
     while (r->window_bits <= 56 && r->next < r->size) {
         r->window |= (uint64_t)r->bytes[r->next++] << (56 - r->window_bits);
         r->window_bits += 8;
@@ -89,13 +106,13 @@ TSR_HD void tsr_fill_window(struct tsr_bit_reader *r)
 }
 
 /* The next count (1..32) bits, not consumed. */
-TSR_HD uint32_t tsr_peek_bits(struct tsr_bit_reader *r, int count)
+TSR_HD_INLINE uint32_t tsr_peek_bits(struct tsr_bit_reader *r, int count)
 {
     if (r->window_bits < count) tsr_fill_window(r);
     return (uint32_t)(r->window >> (64 - count));
 }
 
-TSR_HD void tsr_skip_bits(struct tsr_bit_reader *r, int count)
+TSR_HD_INLINE void tsr_skip_bits(struct tsr_bit_reader *r, int count)
 {
     if (r->window_bits < count) tsr_fill_window(r);
     if (r->window_bits < count) {
@@ -109,7 +126,7 @@ TSR_HD void tsr_skip_bits(struct tsr_bit_reader *r, int count)
 }
 
 /* The next count (0..32) bits. */
-TSR_HD uint32_t tsr_get_bits(struct tsr_bit_reader *r, int count)
+TSR_HD_INLINE uint32_t tsr_get_bits(struct tsr_bit_reader *r, int count)
 {
     if (count == 0) return 0;
     uint32_t value = tsr_peek_bits(r, count);

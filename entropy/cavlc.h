@@ -16,20 +16,20 @@
 enum { TSR_CAVLC_PREFIX_LIMIT = 26 };
 
 /* nC from the total coefficients of the left (a) and upper (b) block; -1 where there is none in the slice. */
-TSR_HD int tsr_cavlc_context(int a, int b)
+TSR_HD_INLINE int tsr_cavlc_context(int a, int b)
 {
     if (a >= 0 && b >= 0) return (a + b + 1) >> 1;
     return a >= 0 ? a : b >= 0 ? b : 0;
 }
 
 /* Place of the table for nC among tsr_coeff_token_codewords; 3: the fixed code. */
-TSR_HD int tsr_coeff_token_table(int context)
+TSR_HD_INLINE int tsr_coeff_token_table(int context)
 {
     return context < 2 ? 0 : context < 4 ? 1 : context < 8 ? 2 : 3;
 }
 
 /* Codeword of coeff_token, its bits and their number. */
-TSR_HD void tsr_coeff_token(int context, int total, int ones, uint32_t *bits, int *length)
+TSR_HD_INLINE void tsr_coeff_token(int context, int total, int ones, uint32_t *bits, int *length)
 {
     const int table = tsr_coeff_token_table(context);
     if (table == 3) {
@@ -48,7 +48,7 @@ struct tsr_cavlc_sink {
     uint32_t bits;
 };
 
-TSR_HD void tsr_cavlc_emit(struct tsr_cavlc_sink *sink, uint32_t bits, int length)
+TSR_HD_INLINE void tsr_cavlc_emit(struct tsr_cavlc_sink *sink, uint32_t bits, int length)
 {
     if (sink->writer) tsr_put_bits(sink->writer, bits, length);
     sink->bits += (uint32_t)length;
@@ -56,12 +56,12 @@ TSR_HD void tsr_cavlc_emit(struct tsr_cavlc_sink *sink, uint32_t bits, int lengt
 
 /* One level under suffix_length; code is its level code (H.264 9.2.2.1): 2 |level| - 2, plus 1 if negative, less 2
  * where the magnitude 1 is excluded. */
-TSR_HD void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t code, int suffix_length)
+TSR_HD_INLINE void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t code, int suffix_length)
 {
     const uint32_t regular = suffix_length == 0 ? 14u : 15u << suffix_length;
     if (code < regular) { /* prefix < 14 or 15, suffix of suffix_length bits */
-        tsr_cavlc_emit(sink, 1, (int)(code >> suffix_length) + 1);
-        tsr_cavlc_emit(sink, code & ((1u << suffix_length) - 1u), suffix_length);
+        tsr_cavlc_emit(sink, 1u << suffix_length | (code & ((1u << suffix_length) - 1u)),
+                       (int)(code >> suffix_length) + 1 + suffix_length);
         return;
     }
     if (suffix_length == 0 && code < 30u) { /* prefix 14, suffix of 4 bits */
@@ -77,40 +77,34 @@ TSR_HD void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t code, int
 }
 
 /* The next suffix length after a level of this magnitude. */
-TSR_HD int tsr_cavlc_next_suffix(int suffix_length, uint32_t magnitude)
+TSR_HD_INLINE int tsr_cavlc_next_suffix(int suffix_length, uint32_t magnitude)
 {
     if (suffix_length == 0) suffix_length = 1;
     return suffix_length < 6 && magnitude > 3u << (suffix_length - 1) ? suffix_length + 1 : suffix_length;
 }
 
-TSR_HD int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *levels, int count, int context)
+TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *levels, int count, int context)
 {
     int32_t level[16]; /* the levels that are not zero, last first */
     int run[16];       /* zeros before each of them */
-    int total = 0, ones = 0, zeros = 0;
-    for (int i = 0, since = 0; i < count; i++) {
-        if (levels[i] == 0) {
-            since++;
-            continue;
-        }
-        for (int k = total; k > 0; k--) {
-            level[k] = level[k - 1];
-            run[k] = run[k - 1];
-        }
-        level[0] = levels[i];
-        run[0] = since;
-        zeros += since;
-        since = 0;
-        total++;
+    int total = 0, ones = 0, zeros = 0, last = -1;
+    for (int i = count - 1; i >= 0; i--) {
+        if (levels[i] == 0) continue;
+        if (total > 0) run[total - 1] = last - i - 1;
+        level[total++] = levels[i];
+        if (total == 1) zeros = i + 1;
+        last = i;
     }
+    if (total > 0) run[total - 1] = last;
+    zeros -= total;
     while (ones < total && ones < 3 && (level[ones] == 1 || level[ones] == -1)) ones++;
 
     uint32_t bits;
     int length;
     tsr_coeff_token(context, total, ones, &bits, &length);
-    tsr_cavlc_emit(sink, bits, length);
+    for (int i = 0; i < ones; i++) bits = bits << 1 | (level[i] < 0);
+    tsr_cavlc_emit(sink, bits, length + ones);
     if (total == 0) return 0;
-    for (int i = 0; i < ones; i++) tsr_cavlc_emit(sink, level[i] < 0, 1);
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     for (int i = ones; i < total; i++) {
         const uint32_t magnitude = (uint32_t)(level[i] < 0 ? -level[i] : level[i]);
@@ -139,7 +133,7 @@ TSR_HD uint32_t tsr_cavlc_measure(const int32_t *levels, int count, int context)
 }
 
 /* Writes a block; returns its total coefficients. */
-TSR_HD int tsr_cavlc_put(struct tsr_bit_writer *writer, const int32_t *levels, int count, int context)
+TSR_HD_INLINE int tsr_cavlc_put(struct tsr_bit_writer *writer, const int32_t *levels, int count, int context)
 {
     struct tsr_cavlc_sink sink = {writer, 0};
     return tsr_cavlc_emit_block(&sink, levels, count, context);
@@ -189,8 +183,8 @@ TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
 }
 
 /* Reads a block into levels[count]; returns its total coefficients, -1 where the bits are no block of this size. */
-TSR_HD int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels, int count,
-                         int context)
+TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels,
+                                int count, int context)
 {
     int32_t level[16];
     int total, ones;
@@ -214,16 +208,23 @@ TSR_HD int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader
     if (total > count) return -1;
     if (total == 0) return r->overrun ? -1 : 0;
 
-    for (int i = 0; i < ones; i++) level[i] = tsr_get_bits(r, 1) ? -1 : 1;
+    const uint32_t signs = tsr_peek_bits(r, 3);
+    for (int i = 0; i < ones; i++) level[i] = 1 - 2 * (int32_t)(signs >> (2 - i) & 1u);
+    if (ones > 0) tsr_skip_bits(r, ones);
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     for (int i = ones; i < total; i++) {
-        const uint32_t next = tsr_peek_bits(r, TSR_CAVLC_PREFIX_LIMIT + 1);
-        if (next == 0) return -1;
-        const int prefix = TSR_CAVLC_PREFIX_LIMIT - tsr_floor_log2(next);
-        tsr_skip_bits(r, prefix + 1);
+        const uint32_t next = tsr_peek_bits(r, 32);
+        if (next >> (31 - TSR_CAVLC_PREFIX_LIMIT) == 0) return -1;
+        const int prefix = 31 - tsr_floor_log2(next);
         const int suffix_bits = prefix >= 15 ? prefix - 3 : prefix == 14 && suffix_length == 0 ? 4 : suffix_length;
         uint32_t code = (uint32_t)tsr_min(15, prefix) << suffix_length;
-        code += tsr_get_bits(r, suffix_bits);
+        if (prefix < 15) { /* it is in next as a whole */
+            code += (uint32_t)((uint64_t)(next << (prefix + 1)) >> (32 - suffix_bits));
+            tsr_skip_bits(r, prefix + 1 + suffix_bits);
+        } else {
+            tsr_skip_bits(r, prefix + 1);
+            code += tsr_get_bits(r, suffix_bits);
+        }
         if (prefix >= 15 && suffix_length == 0) code += 15;
         if (prefix >= 16) code += (1u << (prefix - 3)) - 4096u;
         if (i == ones && ones < 3) code += 2;

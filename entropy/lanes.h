@@ -3,11 +3,11 @@
  *
  * Rows are dealt to the lanes in turn: lane l has rows l, l + lanes, l + 2 lanes, ... In tick t lane l stands in
  * column c of its row number k where t = c + 8 l + period k. Each row so runs 8 columns behind the row above it: what a
- * lane needs from there has been decoded, four ticks ahead, so that four columns' share of it can be summed up at once. A lane about to decode a
- * symbol holds at least refill_bits bits: if not, it takes the next words of the stream, lanes of one tick in
- * the order of their numbers. So the places of the words follow from the data alone: nothing is stored to
- * find them, 32 threads decode in lockstep (a ballot and a population count give each its words), and one
- * thread that walks the same ticks has as many independent chains to overlap. */
+ * lane needs from there has been decoded, four ticks ahead, so that four columns' share of it can be summed up at once.
+ * A lane about to decode a symbol holds at least refill_bits bits: if not, it takes the next words of the stream, lanes
+ * of one tick in the order of their numbers. So the places of the words follow from the data alone: nothing is stored
+ * to find them, 32 threads decode in lockstep (a ballot and a population count give each its words), and one thread
+ * that walks the same ticks has as many independent chains to overlap. */
 #ifndef TSR_ENTROPY_LANES_H
 #define TSR_ENTROPY_LANES_H
 

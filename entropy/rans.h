@@ -87,7 +87,9 @@ TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weigh
 {
     uint16_t exact[TSR_RANS_ALPHABET];
     uint64_t least = UINT64_MAX;
-    int best = 0;
+    int best = 0, all = symbols;
+    while (symbols > 0 && counts[symbols - 1] == 0) symbols--;
+    for (int s = 0; s < all; s++) weight[s] = 0;
     tsr_rans_normalise(counts, symbols, exact);
     for (int mantissa = 0; mantissa <= TSR_RANS_MANTISSA_LIMIT; mantissa++) {
         uint16_t rounded[TSR_RANS_ALPHABET], frequency[TSR_RANS_ALPHABET];
@@ -195,7 +197,7 @@ TSR_HD void tsr_rans_symbols(const uint16_t *weight, int symbols, struct tsr_ran
 
 /* Puts a symbol of frequency 1..4096 into the state. True if *word leaves it: it stands before all words that left
  * earlier. */
-TSR_HD bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, uint16_t *word)
+TSR_HD_INLINE bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, uint16_t *word)
 {
     uint32_t x = *state;
     const uint32_t f = symbol->frequency;
@@ -211,7 +213,7 @@ TSR_HD bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *symbol, 
 }
 
 /* Likewise the low bits (1..16) of value. */
-TSR_HD bool tsr_rans_put_raw(uint32_t *state, uint32_t value, int bits, uint16_t *word)
+TSR_HD_INLINE bool tsr_rans_put_raw(uint32_t *state, uint32_t value, int bits, uint16_t *word)
 {
     uint32_t x = *state;
     const bool leaves = x >> (32 - bits) != 0;
@@ -245,7 +247,7 @@ TSR_HD void tsr_rans_decoder_init(struct tsr_rans_decoder *d, const uint16_t *we
 }
 
 /* Takes a symbol from the state, which may then want a word. */
-TSR_HD int tsr_rans_get(uint32_t *state, const struct tsr_rans_decoder *d)
+TSR_HD_INLINE int tsr_rans_get(uint32_t *state, const struct tsr_rans_decoder *d)
 {
     const uint32_t x = *state, slot = x & (TSR_RANS_TOTAL - 1);
     const int symbol = d->symbol[slot];
@@ -255,19 +257,19 @@ TSR_HD int tsr_rans_get(uint32_t *state, const struct tsr_rans_decoder *d)
 }
 
 /* Likewise raw bits (0..16). */
-TSR_HD uint32_t tsr_rans_get_raw(uint32_t *state, int bits)
+TSR_HD_INLINE uint32_t tsr_rans_get_raw(uint32_t *state, int bits)
 {
     const uint32_t value = *state & ((1u << bits) - 1u);
     *state >>= bits;
     return value;
 }
 
-TSR_HD bool tsr_rans_wants_word(uint32_t state)
+TSR_HD_INLINE bool tsr_rans_wants_word(uint32_t state)
 {
     return state < TSR_RANS_LOW;
 }
 
-TSR_HD uint32_t tsr_rans_with_word(uint32_t state, uint32_t word)
+TSR_HD_INLINE uint32_t tsr_rans_with_word(uint32_t state, uint32_t word)
 {
     return state << 16 | word;
 }
@@ -295,27 +297,32 @@ TSR_HD struct tsr_rans_writer tsr_rans_writer(uint8_t *bytes, size_t capacity)
     return w;
 }
 
-TSR_HD void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word)
+/* Writes the word if it leaves a state; whether it does cannot be foreseen, so no branch: a word that stays is written
+ * over by the next. */
+TSR_HD_INLINE void tsr_rans_write_word(struct tsr_rans_writer *w, uint16_t word, bool leaves)
 {
     if (w->first < 2) {
-        w->overflow = true;
+        w->overflow |= leaves;
         return;
     }
-    w->bytes[--w->first] = (uint8_t)(word >> 8);
-    w->bytes[--w->first] = (uint8_t)word;
+    w->bytes[w->first - 1] = (uint8_t)(word >> 8);
+    w->bytes[w->first - 2] = (uint8_t)word;
+    w->first -= leaves ? 2 : 0;
 }
 
-TSR_HD void tsr_rans_write(struct tsr_rans_writer *w, const struct tsr_rans_symbol *symbol)
+TSR_HD_INLINE void tsr_rans_write(struct tsr_rans_writer *w, const struct tsr_rans_symbol *symbol)
 {
     uint16_t word;
-    if (tsr_rans_put(&w->state, symbol, &word)) tsr_rans_write_word(w, word);
+    const bool leaves = tsr_rans_put(&w->state, symbol, &word);
+    tsr_rans_write_word(w, word, leaves);
 }
 
 /* bits: 1..16. */
-TSR_HD void tsr_rans_write_raw(struct tsr_rans_writer *w, uint32_t value, int bits)
+TSR_HD_INLINE void tsr_rans_write_raw(struct tsr_rans_writer *w, uint32_t value, int bits)
 {
     uint16_t word;
-    if (tsr_rans_put_raw(&w->state, value, bits, &word)) tsr_rans_write_word(w, word);
+    const bool leaves = tsr_rans_put_raw(&w->state, value, bits, &word);
+    tsr_rans_write_word(w, word, leaves);
 }
 
 /* Writes the state; the string then begins at bytes[first]. */
@@ -347,21 +354,24 @@ TSR_HD struct tsr_rans_reader tsr_rans_reader(const uint8_t *bytes, size_t size)
     return r;
 }
 
-TSR_HD void tsr_rans_refill(struct tsr_rans_reader *r)
+TSR_HD_INLINE void tsr_rans_refill(struct tsr_rans_reader *r)
 {
-    if (!tsr_rans_wants_word(r->state) || r->next == r->size) return;
-    r->state = tsr_rans_with_word(r->state, (uint32_t)r->bytes[r->next] | (uint32_t)r->bytes[r->next + 1] << 8);
-    r->next += 2;
+    if (r->next == r->size) return;
+    /* Whether a word is wanted cannot be foreseen: no branch. */
+    const uint32_t word = (uint32_t)r->bytes[r->next] | (uint32_t)r->bytes[r->next + 1] << 8;
+    const bool wants = tsr_rans_wants_word(r->state);
+    r->state = wants ? tsr_rans_with_word(r->state, word) : r->state;
+    r->next += wants ? 2 : 0;
 }
 
-TSR_HD int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_decoder *d)
+TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_decoder *d)
 {
     const int symbol = tsr_rans_get(&r->state, d);
     tsr_rans_refill(r);
     return symbol;
 }
 
-TSR_HD uint32_t tsr_rans_read_raw(struct tsr_rans_reader *r, int bits)
+TSR_HD_INLINE uint32_t tsr_rans_read_raw(struct tsr_rans_reader *r, int bits)
 {
     const uint32_t value = tsr_rans_get_raw(&r->state, bits);
     tsr_rans_refill(r);

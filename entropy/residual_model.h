@@ -70,9 +70,9 @@ struct tsr_residual_model {
     uint16_t activity_cut[TSR_ACTIVITY_GROUPS - 1];
     uint16_t intensity_cut[TSR_INTENSITY_GROUPS - 1];
     uint8_t table_of[TSR_CELL_LIMIT]; /* by activity group * (intensity_cuts + 1) + intensity group */
-    uint8_t lengths[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* Huffman: codeword lengths; all 0 where a table is absent */
+    uint8_t lengths[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];  /* Huffman: codeword lengths; all 0 where a table is absent */
     uint16_t weights[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* rANS: likewise (rans.h) */
-    uint8_t mantissa[TSR_MODEL_TABLES];                    /* rANS: of the tables' descriptions */
+    uint8_t mantissa[TSR_MODEL_TABLES];                   /* rANS: of the tables' descriptions */
 };
 
 TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
@@ -178,7 +178,8 @@ TSR_HD void tsr_put_table(struct tsr_bit_writer *w, const struct tsr_residual_mo
 TSR_HD bool tsr_get_table(struct tsr_bit_reader *r, struct tsr_residual_model *model, int table, bool rans)
 {
     const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
-    return rans ? tsr_get_weights(r, model->weights[table], symbols) : tsr_get_lengths(r, model->lengths[table], symbols);
+    return rans ? tsr_get_weights(r, model->weights[table], symbols)
+                : tsr_get_lengths(r, model->lengths[table], symbols);
 }
 
 TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_residual_model *model, bool rans)

@@ -9,8 +9,9 @@
 #include "../transform/blocks.h"
 
 enum {
-    TSR_SLICE_BLOCKS = 16,      /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
-    TSR_SLICE_BLOCKS_LEAST = 4, /* sides that a file may name */
+    TSR_SLICE_BLOCKS = 16,       /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
+    TSR_LARGE_SLICE_BLOCKS = 32, /* likewise at high levels */
+    TSR_SLICE_BLOCKS_LEAST = 4,  /* sides that a file may name */
     TSR_SLICE_BLOCKS_LIMIT = 64,
     TSR_RICE_LIMIT = 24 /* lengths are below 2^24 */
 };
@@ -87,6 +88,31 @@ TSR_HD bool tsr_get_slice_lengths(struct tsr_bit_reader *r, uint32_t *lengths, i
         lengths[i] = high << parameter | tsr_get_bits(r, parameter);
     }
     return !r->overrun;
+}
+
+/* Moves size bytes of strings up and puts their lengths in front, whose own size is known only then; returns all bytes,
+ * 0 if that would exceed capacity. */
+TSR_HD size_t tsr_put_lengths_in_front(const uint32_t *lengths, int32_t count, uint8_t *payload, size_t size,
+                                       size_t capacity)
+{
+    const int parameter = tsr_rice_parameter(lengths, count);
+    const size_t front = (size_t)((5 + tsr_rice_bits(lengths, count, parameter) + 7) / 8);
+    if (front > capacity - size) return 0;
+    for (size_t i = size; i > 0; i--) payload[front + i - 1] = payload[i - 1];
+    struct tsr_bit_writer writer = tsr_bit_writer(payload, front);
+    tsr_put_slice_lengths(&writer, lengths, count);
+    const size_t written = tsr_flush_bits(&writer);
+    assert(written == front && !writer.overflow);
+    return written + size;
+}
+
+/* Reads the lengths; returns the bytes that they take, 0 where they are none. */
+TSR_HD size_t tsr_get_lengths_in_front(const uint8_t *payload, size_t size, uint32_t *lengths, int32_t count)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    if (!tsr_get_slice_lengths(&reader, lengths, count)) return 0;
+    const size_t at = (tsr_bits_read(&reader) + 7) / 8;
+    return tsr_get_bits(&reader, (int)(8 * at - tsr_bits_read(&reader))) == 0 ? at : 0;
 }
 
 #endif

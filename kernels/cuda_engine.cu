@@ -354,9 +354,12 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     cuda_engine *engine = of(base);
     if (!tsr_cuda_can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
-                      coding->path == TSR_PATH_PREDICT ? "the GPU does not code by prediction"
-                      : coding->coarser_by > 0         ? "the GPU does not code two QPs in a frame"
-                                                       : "the GPU does not code samples of 1 or 32 bits");
+                      coding->path == TSR_PATH_PREDICT  ? "the GPU does not code by prediction"
+                      : coding->coarser_by > 0          ? "the GPU does not code two QPs in a frame"
+                      : coding->coder == TSR_CODER_RANS ? "the GPU does not code by rANS"
+                      : image->bits_allocated % 32 == 0 || image->bits_allocated == 1
+                          ? "the GPU does not code samples of 1 or 32 bits"
+                          : "the GPU codes by transform at level 1 alone");
         return TSR_OK;
     }
     tsr_cuda_batch one;

@@ -200,7 +200,8 @@ __global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b)
     const uint32_t frame = blockIdx.x / TSR_COLOUR_COUNT;
     const tsr_colour colour = (tsr_colour)(blockIdx.x % TSR_COLOUR_COUNT);
     const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES), across = b.image.columns - 1;
+    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES),
+                   across = b.image.columns - 1;
     const uint32_t looked_at = choice_rows(b.image, step) * across;
     const int bits = tsr_sample_bits(&b.image);
     uint64_t cost = 0;
@@ -367,7 +368,8 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     __syncthreads(); /* index[] */
 
     const uint16_t *samples = b.samples + plane * b.plane_samples;
-    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES), across = b.image.columns - 1;
+    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES),
+                   across = b.image.columns - 1;
     const uint32_t looked_at = choice_rows(b.image, step) * across;
     uint64_t plain = 0, packed = 0;
     for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {

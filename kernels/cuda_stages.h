@@ -91,9 +91,11 @@ struct tsr_cuda_batch {
     struct tsr_packed_codes *codes;      /* by plane; Huffman */
 };
 
-/* True for what the stages can do. */
+/* True for what the stages can do: path T as level 1 has it, which CAVLC without loss is at every level. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
+    if (coding->coder == TSR_CODER_RANS) return false;
+    if (coding->level != 1 && (coding->coder != TSR_CODER_CAVLC || coding->lossy)) return false;
     return coding->path == TSR_PATH_TRANSFORM && coding->coarser_by == 0 &&
            (image->bits_allocated == 8 || image->bits_allocated == 16);
 }

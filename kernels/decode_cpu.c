@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "cpu_engine.h"
+#include "lapped_cpu.h"
+#include "levels_cpu.h"
 #include "planes_cpu.h"
 #include "predictive_cpu.h"
 #include "range_cpu.h"
@@ -11,6 +13,8 @@
 union plane_tables {
     struct tsr_plane_decoder residual;
     struct tsr_coefficient_decoder coefficient;
+    struct tsr_pair_decoder pair;
+    struct tsr_level_decoder level;
 };
 
 /* The work space of a frame. */
@@ -31,8 +35,10 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
     const size_t count = (size_t)image->columns * image->rows;
     const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
     const size_t padded_bytes = tsr_padded_samples(cut->tile_width, cut->tile_height) * sizeof(int16_t);
-    const size_t rows_bytes = tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
-    const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t);
+    const size_t rows_bytes =
+        tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
+    const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t) +
+                                tsr_lapped_scratch_bytes(cut->tile_width);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
     s->scratch_bytes = ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
@@ -113,6 +119,36 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
         return get_raw_tile(payload, size, plane->range, samples, tile);
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         return decode_predicted_tile(work, number, tile, payload, size, scratch);
+    bool lapped = false;
+    if (plane->lapping) {
+        if (size == 0 || payload[0] > 1) return false;
+        lapped = payload[0] != 0;
+        payload++;
+        size--;
+    }
+    int32_t *levels = scratch;
+    if (plane->coder == TSR_CODER_RANS || plane->pairs) {
+        const struct tsr_level_coding coding = {
+            plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->level.magnitude_shift, plane->pairs};
+        struct tsr_level_tables tables = {0};
+        tables.level = &plane->level;
+        tables.level_decoder = &s->tables[number].level;
+        tables.pair = &plane->pair;
+        tables.pair_decoder = &s->tables[number].pair;
+        if (!tsr_decode_levels(payload, size, tile, coding, &tables, levels)) return false;
+    } else {
+        const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
+        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
+                               huffman ? &plane->coefficient : NULL, s->cavlc, levels))
+            return false;
+    }
+    if (plane->lapping) {
+        if (!tsr_restore_dcs(levels, tsr_block_grid(tile.width, tile.height, 1))) return false;
+        const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from};
+        tsr_lapped_inverse(levels, tile, steps, lapped, plane->range, samples,
+                           levels + tsr_tile_levels(tile.width, tile.height));
+        return true;
+    }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
                                             : plane->lossy                  ? TSR_BLOCKS_QUANTISED
                                                                             : TSR_BLOCKS_REVERSIBLE,
@@ -121,10 +157,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
                                             plane->coarser_from,
                                             plane->range,
                                             plane->slice_side};
-    const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
-    return tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
-                             huffman ? &plane->coefficient : NULL, s->cavlc, scratch) &&
-           tsr_blocks_inverse(scratch, blocks, samples, tile);
+    return tsr_blocks_inverse(levels, blocks, samples, tile);
 }
 
 /* FORMAT.md 5.3: sizes of all coded planes but the last one, then the planes. */
@@ -184,6 +217,10 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
         else if (plane->path == TSR_PATH_PREDICT)
             tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual,
                                    plane->coder == TSR_CODER_RANS);
+        else if (plane->coder == TSR_CODER_RANS)
+            tsr_level_decoder_init(&s->tables[p].level, &plane->level);
+        else if (plane->pairs)
+            tsr_pair_decoder_init(&s->tables[p].pair, &plane->pair);
         else
             tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
     }

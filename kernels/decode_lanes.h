@@ -18,8 +18,8 @@
 
 enum { BIAS = 1 << 15 };
 
-/* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16 on
- * the value that the raw bits are added to. */
+/* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16
+ * on the value that the raw bits are added to. */
 enum { ENTRY_RAW = 4, ENTRY_RUN = 1 << 9, ENTRY_LONGER = 1 << 10, ENTRY_NONE = 1 << 11, ENTRY_VALUE = 16 };
 
 static inline uint32_t entry_of(int symbol, int length)
@@ -27,8 +27,8 @@ static inline uint32_t entry_of(int symbol, int length)
     if (symbol == TSR_NO_CODE) return ENTRY_NONE;
     const bool run = symbol >= TSR_RUN_SYMBOL;
     const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
-    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | (uint32_t)tsr_symbol_raw_bits(symbol) << ENTRY_RAW |
-           (uint32_t)length;
+    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) |
+           (uint32_t)tsr_symbol_raw_bits(symbol) << ENTRY_RAW | (uint32_t)length;
 }
 
 /* What the samples of a step share. */
@@ -41,19 +41,19 @@ enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
 
 /* Weights of one class in the order in which the decoder takes them. */
 struct class_weights {
-    int16_t near[4];              /* W, WW, WWW */
-    int32_t pair[PAIRS_LIMIT];    /* of the others, two in a number, the first in the low half */
+    int16_t near[4];           /* W, WW, WWW */
+    int32_t pair[PAIRS_LIMIT]; /* of the others, two in a number, the first in the low half */
 };
 
 /* A lane and the row that it works on. Samples are less 2^15. */
 struct decoding_lane {
-    struct tsr_lane_reader reader; /* Huffman */
-    uint32_t state;                /* rANS */
-    int16_t *row;       /* at the column of the step's first sample */
-    uint16_t *mag;      /* likewise */
+    struct tsr_lane_reader reader;       /* Huffman */
+    uint32_t state;                      /* rANS */
+    int16_t *row;                        /* at the column of the step's first sample */
+    uint16_t *mag;                       /* likewise */
     const struct class_weights *weights; /* NULL: the median edge predictor */
-    int32_t sum[TSR_LANE_STEP];       /* what all other taps give */
-    int16_t activity[TSR_LANE_STEP]; /* what the row above and the one above that give */
+    int32_t sum[TSR_LANE_STEP];          /* what all other taps give */
+    int16_t activity[TSR_LANE_STEP];     /* what the row above and the one above that give */
     int32_t column;
     int32_t run; /* samples left in a run */
     int32_t y;
@@ -61,14 +61,23 @@ struct decoding_lane {
 };
 
 /* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */
-enum { STEP_SUM, STEP_ACTIVITY, STEP_NORTH, STEP_NORTH_WEST, STEP_ACTIVE, STEP_INPUTS, STEP_SAMPLE = 0, STEP_MAGNITUDE };
+enum {
+    STEP_SUM,
+    STEP_ACTIVITY,
+    STEP_NORTH,
+    STEP_NORTH_WEST,
+    STEP_ACTIVE,
+    STEP_INPUTS,
+    STEP_SAMPLE = 0,
+    STEP_MAGNITUDE
+};
 
 /* The lanes' state as vectors over lanes, of the form for AVX2. */
 struct lane_vectors {
     int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0, as linear */
     int32_t by_tick[STEP_INPUTS][TSR_LANE_STEP][TSR_LANE_LIMIT];
     int32_t out[STEP_MAGNITUDE + 1][TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT];       /* weights of W, WW, WWW */
+    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT]; /* weights of W, WW, WWW */
     int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
     int32_t activity_weight[2][TSR_LANE_LIMIT];
     int32_t run[TSR_LANE_LIMIT], after_run[TSR_LANE_LIMIT];
@@ -89,8 +98,8 @@ struct decoding {
     int shift, refill_bits;
     const uint8_t *label;
     struct word_stream stream;
-    int pairs;                          /* of taps besides W, WW, WWW */
-    uint8_t tap[2 * PAIRS_LIMIT];       /* their numbers */
+    int pairs;                         /* of taps besides W, WW, WWW */
+    uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
     ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample, where all rows that they are in exist */
     struct class_weights weights[TSR_CLASS_LIMIT];
     struct lane_vectors v;
@@ -114,7 +123,8 @@ typedef __m128i four_sums;
 
 TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
 {
-    const __m128i samples = _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
+    const __m128i samples =
+        _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
     *sum = _mm_add_epi32(*sum, _mm_madd_epi16(samples, _mm_set1_epi32(weights)));
 }
 #else
@@ -160,15 +170,14 @@ TSR_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_la
 TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
-    for (int j = 0; j < TSR_LANE_STEP; j++)
-        lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
+    for (int j = 0; j < TSR_LANE_STEP; j++) lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
     if (!choose_weights(t, lane)) return;
     const four_sums sum = sum_taps(t, lane);
     memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 
-/* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2 the
- * lanes' strings and runs are in t->v. */
+/* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2
+ * the lanes' strings and runs are in t->v. */
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_has_avx2(void);
 

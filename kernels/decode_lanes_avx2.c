@@ -1,5 +1,5 @@
-/* Decoding a tile's lanes for AVX2: eight lanes in a vector, every line of the plain form's decode_sample for all of them
- * at once; see decode_lanes.h. Lanes outside their rows, and lanes within a run, take no bits. */
+/* Decoding a tile's lanes for AVX2: eight lanes in a vector, every line of the plain form's decode_sample for all of
+ * them at once; see decode_lanes.h. Lanes outside their rows, and lanes within a run, take no bits. */
 #include "decode_lanes.h"
 
 #if defined(__x86_64__)
@@ -35,9 +35,10 @@ AVX2_INLINE uint32_t mask_of(__m256i v)
 /* For each lane, how many bits of mask are set for the lanes before it. */
 AVX2_INLINE __m256i ranks(uint32_t mask)
 {
-    const __m256i nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2,
-                                            3, 2, 3, 3, 4);
-    const __m256i before = _mm256_and_si256(_mm256_set1_epi32((int)mask), _mm256_setr_epi32(0, 1, 3, 7, 15, 31, 63, 127));
+    const __m256i nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1,
+                                            2, 2, 3, 2, 3, 3, 4);
+    const __m256i before =
+        _mm256_and_si256(_mm256_set1_epi32((int)mask), _mm256_setr_epi32(0, 1, 3, 7, 15, 31, 63, 127));
     const __m256i low = _mm256_and_si256(before, _mm256_set1_epi32(15)), high = _mm256_srli_epi32(before, 4);
     return _mm256_add_epi32(_mm256_shuffle_epi8(nibble, low), _mm256_shuffle_epi8(nibble, high));
 }
@@ -68,9 +69,10 @@ AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
     const __m256i low = _mm256_and_si256(index, _mm256_set1_epi32(15)), part = _mm256_srli_epi32(index, 4);
     __m256i found = _mm256_setzero_si256();
     for (int p = 0; p < 4; p++) {
-        const __m256i sixteen = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(table + 16 * p)));
-        found = _mm256_or_si256(found, _mm256_and_si256(_mm256_shuffle_epi8(sixteen, low),
-                                                        _mm256_cmpeq_epi32(part, _mm256_set1_epi32(p))));
+        const __m256i sixteen =
+            _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)(table + 16 * p)));
+        found = _mm256_or_si256(
+            found, _mm256_and_si256(_mm256_shuffle_epi8(sixteen, low), _mm256_cmpeq_epi32(part, _mm256_set1_epi32(p))));
     }
     return _mm256_and_si256(found, _mm256_set1_epi32(255));
 }
@@ -113,8 +115,8 @@ static bool look_up_long(const struct decoding *t, int first, uint32_t mask, con
     for (; mask; mask &= mask - 1) {
         const int i = __builtin_ctz(mask);
         if (entry[i] & ENTRY_NONE) return false;
-        const uint32_t longer = tsr_huffman_decode(&t->d->codes[table[i]],
-                                                   (uint32_t)(t->v.bits[first + i] >> (64 - TSR_CODE_LIMIT)));
+        const uint32_t longer =
+            tsr_huffman_decode(&t->d->codes[table[i]], (uint32_t)(t->v.bits[first + i] >> (64 - TSR_CODE_LIMIT)));
         entry[i] = entry_of((int)(longer >> 4), (int)(longer & 15u));
     }
     return true;
@@ -144,12 +146,14 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
         count = _mm256_add_epi32(count, _mm256_and_si256(needs, _mm256_set1_epi32(16)));
         stream->next += (uint32_t)__builtin_popcount(mask);
     }
-    const __m256i top = narrow(_mm256_srli_epi64(low, 64 - TSR_DIRECT_BITS), _mm256_srli_epi64(high, 64 - TSR_DIRECT_BITS));
+    const __m256i top =
+        narrow(_mm256_srli_epi64(low, 64 - TSR_DIRECT_BITS), _mm256_srli_epi64(high, 64 - TSR_DIRECT_BITS));
     __m256i entry = _mm256_i32gather_epi32((const int *)(const void *)t->d->entry,
                                            _mm256_add_epi32(_mm256_slli_epi32(table, TSR_DIRECT_BITS), top), 4);
-    const __m256i special = _mm256_and_si256(
-        _mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_LONGER | ENTRY_NONE)), _mm256_setzero_si256()),
-        coding);
+    const __m256i special =
+        _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_LONGER | ENTRY_NONE)),
+                                            _mm256_setzero_si256()),
+                         coding);
     const uint32_t longer = mask_of(special);
     if (longer) {
         uint32_t entries[VECTOR];
@@ -265,7 +269,8 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
         prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
     }
     if (mask_of(linear) != 255) {
-        const __m256i north = load(v->by_tick[STEP_NORTH][j] + first), north_west = load(v->by_tick[STEP_NORTH_WEST][j] + first);
+        const __m256i north = load(v->by_tick[STEP_NORTH][j] + first),
+                      north_west = load(v->by_tick[STEP_NORTH_WEST][j] + first);
         const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
         const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
         const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
@@ -289,10 +294,10 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
         store(v->out[STEP_MAGNITUDE][j] + first, zero);
         return true;
     }
-    const __m256i activity = _mm256_add_epi32(
-        load(v->by_tick[STEP_ACTIVITY][j] + first),
-        _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
-                         _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
+    const __m256i activity =
+        _mm256_add_epi32(load(v->by_tick[STEP_ACTIVITY][j] + first),
+                         _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
+                                          _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
     const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     __m256i table;
     if (d->model->intensity_cuts == 0) {
@@ -312,8 +317,8 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
 
     /* Runs: those that begin, and those that go on. */
-    const __m256i begins = _mm256_and_si256(
-        _mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
+    const __m256i begins =
+        _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
     __m256i bad = _mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero));
     const __m256i of_run = _mm256_or_si256(begins, in_run);
     const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
@@ -436,15 +441,15 @@ AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, 
     for (int l = 0; l < lanes; l++) gather_lane(t, &lane[l], l);
     uint32_t groups = 0;
     for (int first = 0; first < lanes; first += VECTOR) {
-        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVE], v->by_tick[STEP_ACTIVE], first);
+        turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVE], v->by_tick[STEP_ACTIVE], first);
         if (!mask_of(load(v->by_tick[STEP_ACTIVE][0] + first))) continue;
         groups |= 1u << (first / VECTOR);
         const uint32_t linear = mask_of(load(v->linear + first));
-        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVITY], v->by_tick[STEP_ACTIVITY], first);
-        if (linear) turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_SUM], v->by_tick[STEP_SUM], first);
+        turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVITY], v->by_tick[STEP_ACTIVITY], first);
+        if (linear) turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_SUM], v->by_tick[STEP_SUM], first);
         if (linear == 255) continue;
-        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH], v->by_tick[STEP_NORTH], first);
-        turn_inputs((const int32_t (*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH_WEST], v->by_tick[STEP_NORTH_WEST], first);
+        turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH], v->by_tick[STEP_NORTH], first);
+        turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH_WEST], v->by_tick[STEP_NORTH_WEST], first);
     }
     for (int j = 0; j < TSR_LANE_STEP; j++)
         for (int first = 0; first < lanes; first += VECTOR)
@@ -452,8 +457,8 @@ AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, 
     for (int first = 0; first < lanes; first += VECTOR) {
         uint64_t samples[VECTOR], magnitudes[VECTOR];
         if (!(groups >> (first / VECTOR) & 1u)) continue;
-        turn_outputs((const int32_t (*)[TSR_LANE_LIMIT])v->out[STEP_SAMPLE], first, samples);
-        turn_outputs((const int32_t (*)[TSR_LANE_LIMIT])v->out[STEP_MAGNITUDE], first, magnitudes);
+        turn_outputs((const int32_t(*)[TSR_LANE_LIMIT])v->out[STEP_SAMPLE], first, samples);
+        turn_outputs((const int32_t(*)[TSR_LANE_LIMIT])v->out[STEP_MAGNITUDE], first, magnitudes);
         for (int l = first; l < tsr_min(lanes, first + VECTOR); l++) {
             if (!v->by_lane[STEP_ACTIVE][l][0]) continue;
             memcpy(lane[l].row, &samples[l - first], sizeof samples[0]);

@@ -110,8 +110,7 @@ static void sort_taps(struct decoding *t)
                                TSR_AT(tsr_reference_up)[i] * t->pitch;
         }
         for (int c = 0; c < model->classes; c++)
-            t->weights[c].pair[count / 2] |=
-                (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
+            t->weights[c].pair[count / 2] |= (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
         count++;
     }
     if (count % 2 != 0) { /* the last tap again, with weight 0 */
@@ -130,12 +129,10 @@ TSR_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
     return wants ? tsr_rans_with_word(state, word) : state;
 }
 
-/* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False on
- * a symbol that cannot stand here. */
-TSR_INLINE bool decode_sample(const struct decoding *t,
-                                                                const struct tsr_plane_decoder *d,
-                                                                struct decoding_lane *lane, struct word_stream *stream,
-                                                                int j, bool first, bool rans)
+/* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False
+ * on a symbol that cannot stand here. */
+TSR_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
+                              struct word_stream *stream, int j, bool first, bool rans)
 {
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
@@ -202,8 +199,7 @@ TSR_INLINE bool decode_sample(const struct decoding *t,
 }
 
 /* Four ticks of all lanes that are within their rows. */
-TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active,
-                                                              int count, bool rans)
+TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count, bool rans)
 {
     struct word_stream stream = t->stream;
     const struct tsr_plane_decoder *d = t->d;
@@ -335,7 +331,8 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++) {
-        const struct tsr_lane_reader reader = vectors ? (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]} : lane[l].reader;
+        const struct tsr_lane_reader reader =
+            vectors ? (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]} : lane[l].reader;
         const uint32_t state = vectors ? t->v.state[l] : lane[l].state;
         if (decoder->rans ? state != TSR_RANS_LOW : reader.bits != 0 || reader.count > 47) return false;
     }

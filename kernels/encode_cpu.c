@@ -2,11 +2,14 @@
 #include <string.h>
 
 #include "cpu_engine.h"
+#include "lapped_cpu.h"
 #include "levels.h"
+#include "levels_cpu.h"
 #include "planes_cpu.h"
 #include "predictive_cpu.h"
 #include "range_cpu.h"
 #include "transform_cpu.h"
+#include "../entropy/rate_distortion.h"
 
 enum {
     /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
@@ -16,6 +19,18 @@ enum {
     SAMPLED_PLANE_SAMPLES = 1 << 16 /* level 1 counts all of smaller planes */
 };
 
+/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
+ */
+enum { FINE_QP = 16 };
+
+/* What path T does from which level on; level 1 is what the CUDA engine can do. */
+enum {
+    LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
+    LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
+    LEVEL_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
+    LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
+};
+
 union part_counts {
     struct tsr_level_counts levels;
     struct tsr_symbol_counts symbols;
@@ -23,6 +38,7 @@ union part_counts {
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
     struct tsr_training_sums sums;
     struct tsr_sampled_counts sampled;
+    union tsr_entry_counts entries;
 };
 
 /* The work space of a frame. */
@@ -32,6 +48,7 @@ struct encode_space {
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
     struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
     int32_t *levels;                     /* of the plane at work, all else; shares its room with symbols */
+    uint32_t *entries;                   /* likewise: what levels are coded as, tile_levels words a tile */
     uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
@@ -42,17 +59,22 @@ struct encode_space {
     struct tsr_range_work *range;
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
+    uint8_t *lapped; /* by tile, of the plane at work */
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;
     struct tsr_symbol_counts *sampled_symbols;
-    struct tsr_coefficient_codes *coefficient_codes;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
     uint32_t *median_costs;            /* likewise */
     size_t tile_padded, tile_blocks;
     struct tsr_training *training;
     struct tsr_solver *solver;
+    union { /* path T */
+        struct tsr_coefficient_codes *coefficient_codes;
+        tsr_pair_codes *pair_codes;
+        tsr_level_codes *level_codes;
+    };
 };
 
 /* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
@@ -71,6 +93,10 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     if (tsr_once_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
         s->scratch_bytes = tsr_once_scratch_bytes(cut->tile_width, cut->tile_height);
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
+    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width) + s->tile_levels * sizeof(int32_t);
+    const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
+    if (units > s->scratch_bytes) s->scratch_bytes = units;
+    if (entries > s->scratch_bytes) s->scratch_bytes = entries;
     s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
@@ -91,6 +117,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
     size_t levels_end = symbols_at;
     s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
+    s->entries = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(uint32_t));
     if (levels_end > used) used = levels_end;
     s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
@@ -105,7 +132,12 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
     s->sampled_symbols = tsr_take(base, &used, sizeof *s->sampled_symbols);
-    s->coefficient_codes = tsr_take(base, &used, sizeof *s->coefficient_codes);
+    s->lapped = tsr_take(base, &used, tiles);
+    size_t codes_bytes = sizeof *s->coefficient_codes;
+    if (TSR_PAIR_TABLES * sizeof *s->pair_codes > codes_bytes) codes_bytes = TSR_PAIR_TABLES * sizeof *s->pair_codes;
+    if (TSR_LEVEL_TABLES * sizeof *s->level_codes > codes_bytes)
+        codes_bytes = TSR_LEVEL_TABLES * sizeof *s->level_codes;
+    s->coefficient_codes = tsr_take(base, &used, codes_bytes);
     return used;
 }
 
@@ -139,6 +171,11 @@ struct plane_work {
     bool once; /* level 1 */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
+    struct tsr_level_coding levels;
+    int32_t lambda;    /* of lossy planes with lapping; 0: levels are rounded */
+    bool cavlc_bits;   /* they are chosen by the bits of CAVLC */
+    bool large_slices; /* path T with rANS */
+    bool fine;         /* with loss: see FINE_QP */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -284,8 +321,8 @@ static const struct tsr_training_sums *train_classes(struct plane_work *work, st
     return sums;
 }
 
-/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals and
- * weights seem to cost least. */
+/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals
+ * and weights seem to cost least. */
 static void train_predictors(struct plane_work *work)
 {
     struct encode_space *s = work->space;
@@ -345,6 +382,32 @@ static void blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
                        s->levels + tile * s->tile_levels);
 }
 
+/* With loss and lapping: the tile both ways, the one that seems to cost less. */
+static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_number)
+{
+    struct encode_space *s = work->space;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, tile_number);
+    const uint16_t *samples = s->planes[work->number];
+    int32_t *levels = s->levels + tile_number * s->tile_levels;
+    int32_t *other = (int32_t *)(s->scratch + part * s->scratch_bytes);
+    void *scratch = other + s->tile_levels;
+    const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
+                                          work->plane->coarser_from};
+    tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
+    tsr_lapped_forward(samples, tile, steps, false, other, scratch);
+    s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
+    if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
+    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->cavlc_bits, scratch);
+}
+
+static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t tile)
+{
+    struct encode_space *s = work->space;
+    tsr_count_entries(s->levels + tile * s->tile_levels, tsr_tile_at(work->image, work->frame, tile), work->levels,
+                      &s->counts[part].entries, s->entries + tile * s->tile_levels, s->tile_levels,
+                      s->scratch + part * s->scratch_bytes);
+}
+
 static void count_blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
@@ -396,15 +459,31 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
     const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
     uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
+    const int32_t *levels = s->levels + number * s->tile_levels;
+    void *scratch = s->scratch + part * s->scratch_bytes;
+    const size_t flag = plane->lapping; /* FORMAT.md 8.7: a byte in front says whether the tile is lapped */
     size_t size;
-    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
+    if (raw_bytes <= flag + 1)
+        size = 0;
+    else if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         size = code_predicted_tile(work, part, number, payload, raw_bytes - 1);
-    else if (plane->coder == TSR_CODER_HUFFMAN)
-        size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, s->coefficient_codes,
-                               &plane->coefficient, payload, raw_bytes - 1);
+    else if (plane->coder == TSR_CODER_RANS || plane->pairs) {
+        struct tsr_level_tables tables = {0};
+        tables.level = &plane->level;
+        tables.level_codes = (const tsr_level_codes *)s->level_codes;
+        tables.pair = &plane->pair;
+        tables.pair_codes = (const tsr_pair_codes *)s->pair_codes;
+        size = tsr_code_levels(levels, tile, work->levels, &tables, s->entries + number * s->tile_levels,
+                               payload + flag, raw_bytes - 1 - flag, scratch);
+    } else if (plane->coder == TSR_CODER_HUFFMAN)
+        size = tsr_code_slices(levels, tile, plane->slice_side, s->coefficient_codes, &plane->coefficient,
+                               payload + flag, raw_bytes - 1 - flag);
     else
-        size = tsr_code_slices(s->levels + number * s->tile_levels, tile, plane->slice_side, NULL, NULL, payload,
-                               raw_bytes - 1);
+        size = tsr_code_slices(levels, tile, plane->slice_side, NULL, NULL, payload + flag, raw_bytes - 1 - flag);
+    if (size != 0 && flag) {
+        payload[0] = s->lapped[number];
+        size += flag;
+    }
     if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
     s->tiles[number].segment[1 + work->number].bytes = payload;
     s->tiles[number].segment[1 + work->number].size = size;
@@ -444,8 +523,8 @@ static bool counts_all(const struct plane_work *work)
 static void sample_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range, counts_all(work),
-                    &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
+    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                    counts_all(work), &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
 }
 
 /* Level 1: tables from a part of the rows. */
@@ -516,10 +595,64 @@ static void train_coefficient_model(struct plane_work *work)
     }
 }
 
+/* Magnitudes that contexts see are shifted so that most of them stay below TSR_MAGNITUDE_CAP: by a sample of blocks. */
+static int magnitude_shift_of(const struct plane_work *work)
+{
+    const struct encode_space *s = work->space;
+    uint64_t sum = 0, count = 0;
+    for (uint32_t t = 0; t < work->tiles; t++) {
+        const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, t);
+        const int32_t *levels = s->levels + t * s->tile_levels;
+        for (size_t i = 0; i < tsr_tile_levels(tile.width, tile.height); i += 16 * TSR_BLOCK_SAMPLES)
+            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++, count++) sum += (uint32_t)tsr_abs(levels[i + (size_t)p]);
+    }
+    return tsr_max(0, tsr_bit_width((uint32_t)(sum / count)) - 6);
+}
+
+/* rANS, and Huffman of pairs: tables. */
+static void train_entries(struct plane_work *work)
+{
+    struct encode_space *s = work->space;
+    struct tsr_plane_model *plane = work->plane;
+    work->levels.magnitude_shift = magnitude_shift_of(work);
+    clear_counts(work);
+    run_pass(work, count_entries_pass);
+    add_counts(work, sizeof(union tsr_entry_counts) / sizeof(uint32_t));
+    union tsr_entry_counts *counts = &s->counts[0].entries;
+    if (plane->pairs) {
+        struct tsr_pair_model *model = &plane->pair;
+        memset(model, 0, sizeof *model);
+        model->magnitude_shift = (uint8_t)work->levels.magnitude_shift;
+        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
+            const int first = g * TSR_ENERGY_LEVELS;
+            model->tables[g] = (uint8_t)tsr_merge_contexts(counts->pair[first], TSR_ENERGY_LEVELS, TSR_PAIR_SYMBOLS,
+                                                           model->table_of + first, s->merge);
+            for (int t = first; t < first + model->tables[g]; t++) {
+                tsr_huffman_lengths(counts->pair[t], TSR_PAIR_SYMBOLS, model->lengths[t], s->huffman);
+                tsr_huffman_codewords(model->lengths[t], TSR_PAIR_SYMBOLS, s->pair_codes[t]);
+            }
+        }
+        return;
+    }
+    struct tsr_level_model *model = &plane->level;
+    memset(model, 0, sizeof *model);
+    model->magnitude_shift = (uint8_t)work->levels.magnitude_shift;
+    for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
+        const int first = g * TSR_ENERGY_LEVELS;
+        model->tables[g] = (uint8_t)tsr_merge_contexts(counts->level[first], TSR_ENERGY_LEVELS, TSR_LEVEL_SYMBOLS,
+                                                       model->table_of + first, s->merge);
+        for (int t = first; t < first + model->tables[g]; t++) {
+            model->mantissa[t] = (uint8_t)tsr_rans_weights(counts->level[t], TSR_LEVEL_SYMBOLS, model->weight[t]);
+            tsr_rans_symbols(model->weight[t], TSR_LEVEL_SYMBOLS, s->level_codes[t]);
+        }
+    }
+}
+
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
-    work->once = plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
+    work->once =
+        plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
     if (work->once) {
         train_sampled_model(work);
         run_pass(work, code_pass);
@@ -536,9 +669,14 @@ static void encode_plane(struct plane_work *work)
         work->blocks.coarser_by = (int32_t)plane->coarser_by;
         work->blocks.coarser_from = plane->coarser_from;
         work->blocks.range = plane->range;
-        work->blocks.slice_side = plane->slice_side = TSR_SLICE_BLOCKS;
-        run_pass(work, blocks_pass);
-        if (plane->coder == TSR_CODER_HUFFMAN) train_coefficient_model(work);
+        work->blocks.slice_side = plane->slice_side = work->large_slices ? TSR_LARGE_SLICE_BLOCKS : TSR_SLICE_BLOCKS;
+        work->levels.slice_side = plane->slice_side;
+        work->levels.pairs = plane->pairs;
+        run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
+        if (plane->coder == TSR_CODER_RANS || plane->pairs)
+            train_entries(work);
+        else if (plane->coder == TSR_CODER_HUFFMAN)
+            train_coefficient_model(work);
     }
     run_pass(work, code_pass);
 }
@@ -568,6 +706,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     struct encode_space space;
     struct tsr_frame_model cut;
     const size_t count = (size_t)image->columns * image->rows;
+    const int level = coding->level ? coding->level : TSR_LEVEL_DEFAULT;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     lay_out(&space, pool, image, &cut, workspace);
     struct tsr_frame_model *model = space.model;
@@ -595,7 +734,13 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->coder = coding->coder;
         plane->lossy = transforms && p < image->components;
         plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
-        plane->coarser_by = plane->lossy ? coding->coarser_by : 0;
+        if (plane->lossy && level >= LEVEL_TOOLS && p < 3)
+            plane->qp_index =
+                tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plane->qp_index + tsr_colour_qp(model->colour, p)));
+        plane->lapping = plane->lossy && level >= LEVEL_TOOLS;
+        plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level >= LEVEL_TOOLS;
+        plane->coarser_by =
+            plane->lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plane->qp_index) : 0;
         plane->coarser_from = plane->lossy ? coding->coarser_from : 0;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
@@ -610,6 +755,10 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.references = tsr_reference_planes(image, model, p, work.reference);
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
+        work.fine = plane->qp_index < FINE_QP;
+        work.lambda = level >= LEVEL_CHOICE && !work.fine ? TSR_RATE_LAMBDA : 0;
+        work.cavlc_bits = plane->coder == TSR_CODER_CAVLC && level >= LEVEL_CAVLC_BITS;
+        work.large_slices = plane->coder == TSR_CODER_RANS && level >= LEVEL_LARGE_SLICES;
         encode_plane(&work);
     }
     for (uint32_t t = 0; t < tiles; t++)

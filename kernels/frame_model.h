@@ -4,6 +4,8 @@
 #define TSR_KERNELS_FRAME_MODEL_H
 
 #include "../app/tessera.h"
+#include "../entropy/level_pairs.h"
+#include "../entropy/level_rans.h"
 #include "../entropy/predictor_model.h"
 #include "../entropy/residual_model.h"
 #include "../entropy/run_level.h"
@@ -18,10 +20,11 @@ enum {
     TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
     TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
     TSR_TILE_SAMPLES_LIMIT = 1 << 20,
-    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 8 bits
-     * a symbol and 8 more, a weight at most 40 bits. */
+    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 15
+     * bits a symbol and 24 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
-        TSR_PLANES_LIMIT * (65536 / 4 + (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) + 512 +
+        TSR_PLANES_LIMIT * (65536 / 4 + TSR_LEVEL_TABLES * 2 * (TSR_LEVEL_SYMBOLS + 4) + 512 +
+                            (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) +
                             TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
 };
 
@@ -39,10 +42,16 @@ struct tsr_plane_model {
     bool lossy;
     int32_t qp_index;                     /* if lossy: q of transform/quantiser.h */
     uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
+    bool lapping;                         /* if lossy: arithmetic with fractions, and a flag for each tile */
+    bool pairs;                           /* path T, Huffman: pairs by energy contexts, else run-level symbols */
     int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
     struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
     struct tsr_residual_model residual;   /* path P, Huffman and rANS */
-    struct tsr_coefficient_model coefficient; /* path T, Huffman */
+    union {                               /* path T */
+        struct tsr_coefficient_model coefficient; /* Huffman of run-level symbols */
+        struct tsr_pair_model pair;               /* Huffman of pairs */
+        struct tsr_level_model level;             /* rANS */
+    };
 };
 
 struct tsr_frame_model {
@@ -101,7 +110,8 @@ TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_
     return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
-/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many samples. */
+/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many
+ * samples. */
 enum { TSR_COLOUR_SAMPLES = 16384, TSR_PACKING_SAMPLES = 4096 };
 
 TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t samples)
@@ -210,18 +220,25 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
             tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
             tsr_put_ue(w, plane->coarser_by);
             if (plane->coarser_by > 0) tsr_put_ue(w, plane->coarser_from);
+            tsr_put_bits(w, plane->lapping, 1);
         }
+        if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_bits(w, plane->pairs, 1);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         tsr_put_residual_model(w, &plane->residual, plane->coder == TSR_CODER_RANS);
         return;
     }
     tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
-    if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_coefficient_model(w, &plane->coefficient);
+    if (plane->coder == TSR_CODER_RANS)
+        tsr_put_level_model(w, &plane->level);
+    else if (plane->coder == TSR_CODER_HUFFMAN && plane->pairs)
+        tsr_put_pair_model(w, &plane->pair);
+    else if (plane->coder == TSR_CODER_HUFFMAN)
+        tsr_put_coefficient_model(w, &plane->coefficient);
 }
 
-/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many planes
- * before it predictors may refer to. */
+/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many
+ * planes before it predictors may refer to. */
 TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier)
 {
     plane->minimum = tsr_get_ue(r);
@@ -232,6 +249,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->lossy = false;
     plane->qp_index = 0;
     plane->coarser_by = plane->coarser_from = 0;
+    plane->lapping = false;
+    plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
     if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
@@ -253,7 +272,7 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     const uint32_t coder = tsr_get_bits(r, 2);
-    if (coder > TSR_CODER_RANS || (coder == TSR_CODER_RANS && plane->path != TSR_PATH_PREDICT)) return false;
+    if (coder > TSR_CODER_RANS) return false;
     plane->coder = coder == 0 ? TSR_CODER_HUFFMAN : coder == 1 ? TSR_CODER_CAVLC : TSR_CODER_RANS;
     if (plane->path == TSR_PATH_PREDICT) {
         if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
@@ -267,13 +286,17 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
         }
         if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
         if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
+        plane->lapping = plane->lossy && tsr_get_bits(r, 1);
+        plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
         return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;
-    return plane->coder == TSR_CODER_CAVLC || tsr_get_coefficient_model(r, &plane->coefficient);
+    if (plane->coder == TSR_CODER_CAVLC) return true;
+    if (plane->coder == TSR_CODER_RANS) return tsr_get_level_model(r, &plane->level);
+    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_coefficient_model(r, &plane->coefficient);
 }
 
 TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,

@@ -7,11 +7,11 @@
 #include "../transform/predictor.h"
 
 struct tsr_level_plan {
-    bool once;                  /* path P: tables from a part of the rows, then one pass */
-    uint8_t neighbours_set;     /* path P: linear predictors of this set; 0: the median edge predictor */
-    uint8_t classes;            /* of linear predictors, at most */
-    uint8_t rounds;             /* of training */
-    uint32_t training_samples;  /* of a plane, about */
+    bool once;                 /* path P: tables from a part of the rows, then one pass */
+    uint8_t neighbours_set;    /* path P: linear predictors of this set; 0: the median edge predictor */
+    uint8_t classes;           /* of linear predictors, at most */
+    uint8_t rounds;            /* of training */
+    uint32_t training_samples; /* of a plane, about */
 };
 
 /* By level; 0 is the default. */

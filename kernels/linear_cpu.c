@@ -1,7 +1,6 @@
 /* Linear predictors on the CPU; see the header. */
 #include "linear_cpu.h"
 
-
 enum { BIAS = 1 << 15, COLUMNS = 16 };
 
 size_t tsr_padded_samples(int32_t width, int32_t height)
@@ -124,7 +123,8 @@ AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps
 
 AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
 {
-    const __m256i packed = _mm256_packs_epi32(_mm256_srai_epi32(low, TSR_WEIGHT_SHIFT), _mm256_srai_epi32(high, TSR_WEIGHT_SHIFT));
+    const __m256i packed =
+        _mm256_packs_epi32(_mm256_srai_epi32(low, TSR_WEIGHT_SHIFT), _mm256_srai_epi32(high, TSR_WEIGHT_SHIFT));
     return _mm256_min_epi16(packed, highest);
 }
 
@@ -190,8 +190,9 @@ AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*d
         for (int j = 0; j <= i; j++) {
             __m256i sum = _mm256_setzero_si256();
             for (int s = 0; s < 256; s += COLUMNS)
-                sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(weighted[i] + s)),
-                                                              _mm256_loadu_si256((const __m256i *)(difference[j] + s))));
+                sum =
+                    _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(weighted[i] + s)),
+                                                            _mm256_loadu_si256((const __m256i *)(difference[j] + s))));
             __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
             four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
             four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));

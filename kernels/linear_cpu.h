@@ -20,7 +20,8 @@ size_t tsr_padded_samples(int32_t width, int32_t height);
 struct tsr_padded_tile tsr_padded_tile(const int16_t *room, int32_t width, int32_t height);
 void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t height, int16_t *room);
 
-/* tap[k][c]: the sample of tap k at column c of row y (y > 0). earlier: the tiles of the earlier planes, nearest first. */
+/* tap[k][c]: the sample of tap k at column c of row y (y > 0). earlier: the tiles of the earlier planes, nearest first.
+ */
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT]);
 
@@ -34,10 +35,10 @@ struct tsr_linear_ops {
     /* Predictions of 16 samples from column on, less 2^15, at most highest. */
     void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[16]);
-    /* For each class, adds min(|sample - prediction|, 2^15 - 1) of the columns (1..16) to its eight sums, which are to be
-     * added up in the end. */
-    void (*costs)(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count, int32_t column,
-                  int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8]);
+    /* For each class, adds min(|sample - prediction|, 2^15 - 1) of the columns (1..16) to its eight sums, which are to
+     * be added up in the end. */
+    void (*costs)(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                  int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8]);
     /* For each feature and, as the last, the target (first[f] - second[f], at column): 16 differences
      * (tsr_difference), and those times weight. */
     void (*differences)(const int16_t *const *first, const int16_t *const *second, int count, int32_t column, int shift,

@@ -170,8 +170,7 @@ static size_t most_words(int32_t width, int32_t height)
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height)
 {
     const int lanes = tsr_lanes_for_tile(tile_width, tile_height);
-    return (tick_count(tile_width, tile_height, lanes) + most_words(tile_width, tile_height)) *
-               sizeof(uint32_t) +
+    return (tick_count(tile_width, tile_height, lanes) + most_words(tile_width, tile_height)) * sizeof(uint32_t) +
            most_words(tile_width, tile_height) * sizeof(uint16_t) + (size_t)tile_width * sizeof(uint16_t);
 }
 
@@ -324,8 +323,8 @@ void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *
         for (uint32_t v = 0; v < TSR_CODED_VALUES; v++) {
             const struct tsr_token token = tsr_token(v);
             const struct tsr_symbol_code code = of_symbol[t][token.symbol];
-            codes->code[t][v] = (((uint32_t)code.bits << code.raw_bits) | token.raw) << 5 |
-                                (uint32_t)(code.length + code.raw_bits);
+            codes->code[t][v] =
+                (((uint32_t)code.bits << code.raw_bits) | token.raw) << 5 | (uint32_t)(code.length + code.raw_bits);
         }
     uint8_t table[TSR_ACTIVITY_LEVELS], group[TSR_ACTIVITY_LEVELS];
     tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, group);
@@ -343,7 +342,8 @@ static bool code_residuals(const uint16_t *restrict folded, const int16_t *restr
     int32_t held = writer->held, ahead = writer->ahead;
     uint32_t taken = list->taken, filled = list->filled;
     bool after_run = false;
-    if (taken + (uint32_t)width * (uint32_t)refill_bits / TSR_LANE_WORD_BITS + 2 > list->limit + list->room) return false;
+    if (taken + (uint32_t)width * (uint32_t)refill_bits / TSR_LANE_WORD_BITS + 2 > list->limit + list->room)
+        return false;
     for (int32_t c = 0; c < width; c++) {
         uint32_t value = folded[c], bits;
         int length, table = tsr_of_activity(&codes->tables, activity[c]);

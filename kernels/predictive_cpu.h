@@ -46,14 +46,14 @@ size_t tsr_predict_scratch_bytes(int32_t tile_width);
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
-/* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is added
- * to. */
+/* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is
+ * added to. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch);
 
-/* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits. Returns
- * the bytes, SIZE_MAX if they would exceed capacity. */
+/* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits.
+ * Returns the bytes, SIZE_MAX if they would exceed capacity. */
 void tsr_count_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
                       uint32_t *counts);
 size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
@@ -97,8 +97,8 @@ static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int3
     return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
 }
 
-/* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by activity
- * alone, the median edge predictor, Huffman. */
+/* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by
+ * activity alone, the median edge predictor, Huffman. */
 struct tsr_sampled_counts {
     uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];
     uint32_t level[TSR_ACTIVITY_LEVELS][TSR_RESIDUAL_SYMBOLS];
@@ -106,8 +106,8 @@ struct tsr_sampled_counts {
 void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
                      struct tsr_sampled_counts *counts, void *scratch);
 
-/* Sets the model's cuts, and the counts of its cells: if not all rows were counted, at least 1 for every symbol that tiles of
- * this width can have. */
+/* Sets the model's cuts, and the counts of its cells: if not all rows were counted, at least 1 for every symbol that
+ * tiles of this width can have. */
 void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, bool all,
                              uint32_t range, int32_t width, struct tsr_symbol_counts *symbols);
 
@@ -140,7 +140,7 @@ struct tsr_plane_decoder {
     const struct tsr_residual_model *model;
     uint8_t intensity_group[TSR_INTENSITY_LEVELS];
     uint8_t table[TSR_ACTIVITY_LEVELS][TSR_TABLE_PITCH]; /* of levels above 0, by intensity group */
-    uint8_t table_of_level[64];                           /* of the first intensity group */
+    uint8_t table_of_level[64];                          /* of the first intensity group */
     struct tsr_activity_levels levels;
     uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* Huffman: of codewords up to TSR_DIRECT_BITS */
     struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
@@ -154,8 +154,8 @@ struct tsr_plane_decoder {
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
                             const struct tsr_residual_model *model, bool rans);
 
-/* False where the payload is not that of a tile. earlier: the tile in the planes that predictors refer to, nearest first.
- * samples beyond the tile are not touched. */
+/* False where the payload is not that of a tile. earlier: the tile in the planes that predictors refer to, nearest
+ * first. samples beyond the tile are not touched. */
 bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
                      const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
                      void *scratch);

@@ -53,7 +53,7 @@ void tsr_skip_to_row(struct tsr_residual_rows *r, int32_t y)
 
 /* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
 TSR_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
-                        int16_t *restrict prediction)
+                            int16_t *restrict prediction)
 {
     for (int32_t c = 0; c < width; c++) {
         const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
@@ -65,8 +65,8 @@ TSR_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict
 
 /* tsr_residual. Ranges up to 2^15 need no more than 16 bits, and a range of 2^16 is that of 16-bit arithmetic itself.
  */
-TSR_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width, int32_t range,
-                         int16_t *restrict residual)
+TSR_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width,
+                             int32_t range, int16_t *restrict residual)
 {
     if (range > BIAS && range < 2 * BIAS) {
         for (int32_t c = 0; c < width; c++) residual[c] = (int16_t)tsr_residual(row[c], prediction[c], range);
@@ -82,8 +82,9 @@ TSR_INLINE void residual_row(const int16_t *restrict row, const int16_t *restric
 }
 
 /* tsr_context_magnitude, tsr_fold and the intensity level. */
-TSR_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width, int shift,
-                         int16_t *restrict magnitude, uint16_t *restrict folded, uint16_t *restrict intensity)
+TSR_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
+                             int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
+                             uint16_t *restrict intensity)
 {
     for (int32_t c = 0; c < width; c++) {
         const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
@@ -95,7 +96,7 @@ TSR_INLINE void describe_row(const int16_t *restrict residual, const int16_t *re
 }
 
 TSR_INLINE void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
-                         int32_t width, bool first, int16_t *restrict activity)
+                             int32_t width, bool first, int16_t *restrict activity)
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT <= INT16_MAX, "an activity has 16 bits");
     if (first)

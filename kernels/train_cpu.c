@@ -23,7 +23,8 @@ static struct tsr_training_plan plan_of(struct tsr_level_plan level, uint64_t sa
     return plan;
 }
 
-int tsr_training_plans(struct tsr_level_plan level, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS])
+int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
+                       struct tsr_training_plan plans[TSR_TRAINING_PLANS])
 {
     int count = 0;
     for (int set = level.neighbours_set; set > 0; set--) {
@@ -84,7 +85,8 @@ static int cost_level(uint32_t cost, int32_t samples)
     return tsr_min(TSR_COST_LEVELS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
 }
 
-void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_training_sums *sums)
+void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
+                      struct tsr_training_sums *sums)
 {
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     for (int32_t i = 0; i < blocks; i++) {
@@ -122,7 +124,8 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
     int feature_tap[TSR_FEATURES_LIMIT + 1], feature_base[TSR_FEATURES_LIMIT + 1];
-    for (int f = 0; f < n; f++) feature_tap[f] = tsr_feature_tap(shape, f), feature_base[f] = tsr_feature_base(shape, f);
+    for (int f = 0; f < n; f++)
+        feature_tap[f] = tsr_feature_tap(shape, f), feature_base[f] = tsr_feature_base(shape, f);
     for (int32_t i = 0; i < blocks; i++) {
         if (!takes_part(t, tile->number, across, i)) continue;
         const struct block_span b = block_at(&tile->own, across, i);
@@ -152,7 +155,8 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
                 t->ops->predict(tap, taps, t->model->weight[*label], b.column, highest, prediction);
             else
                 for (int32_t c = 0; c < b.columns; c++)
-                    prediction[c] = (int16_t)tsr_median_edge(row[b.column + c - 1], up[b.column + c], up[b.column + c - 1]);
+                    prediction[c] =
+                        (int16_t)tsr_median_edge(row[b.column + c - 1], up[b.column + c], up[b.column + c - 1]);
             for (int32_t c = 0; c < b.columns; c++) {
                 const int32_t magnitude = tsr_abs(row[b.column + c] - prediction[c]);
                 weight[c] = magnitude < FIT_WEIGHTS ? fit_weight[magnitude] : (int16_t)tsr_fit_weight(magnitude, mean);
@@ -164,7 +168,7 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
             t->ops->differences(first, second, n + 1, b.column, shift, weight, scratch->difference, scratch->weighted,
                                 at);
         }
-        t->ops->products((const int16_t (*)[256])scratch->weighted, (const int16_t (*)[256])scratch->difference, n + 1,
+        t->ops->products((const int16_t(*)[256])scratch->weighted, (const int16_t(*)[256])scratch->difference, n + 1,
                          scratch->products);
         for (int s = 0; s < (n + 1) * (n + 2) / 2; s++)
             sums->products[*label][s] += (uint64_t)(int64_t)scratch->products[s];
@@ -224,7 +228,8 @@ void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums
         t->mean[c] = sums->samples[c] ? (int32_t)(sums->cost[c] / sums->samples[c]) : 0;
 }
 
-void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums, uint8_t renumbered[TSR_LABELS_LIMIT])
+void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums,
+                      uint8_t renumbered[TSR_LABELS_LIMIT])
 {
     int kept = 0;
     for (int c = 0; c < t->plan.classes; c++) {

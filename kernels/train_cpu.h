@@ -2,8 +2,8 @@
  *
  * Blocks of 16 x 16 samples are first dealt to the classes by what the median edge predictor leaves of them. Then, a
  * few rounds: each class is fitted to its blocks, and each block goes to the class that leaves least of it (sums of
- * magnitudes: choosing by log2(1 + 2 |e|) was 0.25 % larger). A subset of the blocks, defined by position, takes part; all
- * are labelled in the end, and then the median edge predictor competes too. */
+ * magnitudes: choosing by log2(1 + 2 |e|) was 0.25 % larger). A subset of the blocks, defined by position, takes part;
+ * all are labelled in the end, and then the median edge predictor competes too. */
 #ifndef TSR_KERNELS_TRAIN_CPU_H
 #define TSR_KERNELS_TRAIN_CPU_H
 
@@ -20,7 +20,8 @@ struct tsr_training_plan {
 
 /* The plans to compare for a plane of so many samples; returns how many, 0 where the level has no linear predictors. */
 enum { TSR_TRAINING_PLANS = 3 };
-int tsr_training_plans(struct tsr_level_plan level, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
+int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
+                       struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
 
 enum { TSR_COST_LEVELS = 320 }; /* of a block's mean magnitude, for the first labels */
 
@@ -37,7 +38,8 @@ struct tsr_training {
     int32_t mean[TSR_CLASS_LIMIT]; /* |residual| of a class's samples */
 };
 
-/* Sums of one part of the tiles, unsigned 64-bit numbers throughout (products modulo 2^64): those of all are added up. */
+/* Sums of one part of the tiles, unsigned 64-bit numbers throughout (products modulo 2^64): those of all are added up.
+ */
 struct tsr_training_sums {
     uint64_t products[TSR_CLASS_LIMIT][TSR_SUMS_LIMIT];
     uint64_t cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
@@ -62,7 +64,8 @@ TSR_HD int32_t tsr_blocks_across(int32_t width)
 }
 
 /* Passes over tiles (they add to sums) and what is done with the sums of all, in this order: */
-void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_training_sums *sums);
+void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
+                      struct tsr_training_sums *sums);
 void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sums *sums);
 /* for each round: */
 void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
@@ -71,9 +74,11 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
 void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
                     struct tsr_training_sums *sums);
 void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums);
-/* What residuals, weights and labels seem to cost, in bits x 4096, from the sums of the last labels: to compare plans. */
+/* What residuals, weights and labels seem to cost, in bits x 4096, from the sums of the last labels: to compare plans.
+ */
 uint64_t tsr_training_cost(const struct tsr_training *t, const struct tsr_training_sums *sums);
 /* in the end, with the sums of the last labels: classes without blocks go, the others are numbered anew. */
-void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums, uint8_t renumbered[TSR_LABELS_LIMIT]);
+void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums,
+                      uint8_t renumbered[TSR_LABELS_LIMIT]);
 
 #endif

@@ -1,5 +1,6 @@
 /* Path T on the CPU. FORMAT.md sections 8 to 10; see the header. */
 #include "transform_cpu.h"
+#include "wide_cpu.h"
 
 #include <string.h>
 
@@ -87,7 +88,12 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
         }
     }
     if (coding.kind == TSR_BLOCKS_RESIDUAL) return;
-    /* DCs to their residuals, backwards, so that predictions still find the DCs themselves. */
+    tsr_difference_dcs(levels, grid);
+}
+
+void tsr_difference_dcs(int32_t *levels, struct tsr_block_grid grid)
+{
+    /* Backwards, so that predictions still find the DCs themselves. */
     const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
     for (int32_t row = grid.rows - 1; row >= 0; row--) {
         for (int32_t column = grid.columns - 1; column >= 0; column--) {
@@ -95,6 +101,19 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
             *dc -= tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
         }
     }
+}
+
+bool tsr_restore_dcs(int32_t *levels, struct tsr_block_grid grid)
+{
+    const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
+    int32_t *dc = levels;
+    for (int32_t row = 0; row < grid.rows; row++) {
+        for (int32_t column = 0; column < grid.columns; column++, dc += TSR_BLOCK_SAMPLES) {
+            *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
+            if (tsr_abs(*dc) >= TSR_LEVEL_LIMIT) return false;
+        }
+    }
+    return true;
 }
 
 /* ---- Levels to samples ---------------------------------------------------------------------------------- */
@@ -144,13 +163,11 @@ bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_
 {
     if (coding.kind == TSR_BLOCKS_RESIDUAL) return invert_residuals(levels, coding, samples, tile);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
-    int32_t *in = levels;
+    const int32_t *in = levels;
+    if (!tsr_restore_dcs(levels, grid)) return false;
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, in += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
-            *in += tsr_predict_dc(in, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
-            if (tsr_abs(*in) >= TSR_LEVEL_LIMIT) return false;
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) block[tsr_zigzag(i)] = in[i];
             if (!invert_block(block, coding, block_q(coding, tile, column, row))) return false;
             for (int i = 0; i < 4 && 4 * row + i < tile.height; i++) {
@@ -210,9 +227,9 @@ void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice
 }
 
 /* One slice's bit string; returns its bytes. */
-static size_t code_slice(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
-                         const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
-                         uint8_t *bytes, size_t capacity, bool *overflow)
+TSR_WIDE static size_t code_slice(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
+                                  const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+                                  uint8_t *bytes, size_t capacity, bool *overflow)
 {
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);
     struct slice_state state;
@@ -252,21 +269,13 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
         lengths[s] = (uint32_t)length;
         size += length;
     }
-    /* The lengths go in front: their own size is known only now, so the strings move up. */
-    const int parameter = tsr_rice_parameter(lengths, count);
-    const uint64_t lengths_bytes = (5 + tsr_rice_bits(lengths, count, parameter) + 7) / 8;
-    if (overflow || lengths_bytes > capacity - size) return 0;
-    memmove(payload + lengths_bytes, payload, size);
-    struct tsr_bit_writer writer = tsr_bit_writer(payload, (size_t)lengths_bytes);
-    tsr_put_slice_lengths(&writer, lengths, count);
-    const size_t written = tsr_flush_bits(&writer);
-    assert(written == lengths_bytes && !writer.overflow);
-    return written + size;
+    return overflow ? 0 : tsr_put_lengths_in_front(lengths, count, payload, size, capacity);
 }
 
-static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
-                         const struct tsr_coefficient_decoder *decoder, const struct tsr_coefficient_model *model,
-                         const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+TSR_WIDE static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
+                                  const struct tsr_coefficient_decoder *decoder,
+                                  const struct tsr_coefficient_model *model, const struct tsr_cavlc_reader *cavlc,
+                                  int32_t *levels)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_state state;
@@ -300,10 +309,8 @@ bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, slice_side);
     const int32_t count = grid.slice_columns * grid.slice_rows;
     if (count > MAX_SLICES) return false;
-    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
-    if (!tsr_get_slice_lengths(&reader, lengths, count)) return false;
-    size_t at = (tsr_bits_read(&reader) + 7) / 8;
-    if (tsr_get_bits(&reader, (int)(8 * at - tsr_bits_read(&reader))) != 0) return false;
+    size_t at = tsr_get_lengths_in_front(payload, size, lengths, count);
+    if (at == 0) return false;
     for (int32_t s = 0; s < count; s++) {
         if (lengths[s] > size - at) return false;
         if (!decode_slice(payload + at, lengths[s], grid, tsr_slice_at(grid, s), decoder, model, cavlc, levels))

@@ -36,6 +36,10 @@ size_t tsr_tile_levels(int32_t width, int32_t height);
 void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding, int32_t *levels);
 bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);
 
+/* DCs to their differences from their predictions, and back; false where a DC leaves TSR_LEVEL_LIMIT. */
+void tsr_difference_dcs(int32_t *levels, struct tsr_block_grid grid);
+bool tsr_restore_dcs(int32_t *levels, struct tsr_block_grid grid);
+
 /* Run-level Huffman: counts is added to. */
 void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice_side, struct tsr_block_counts *counts);
 

@@ -16,6 +16,13 @@
 #define TSR_HD static inline
 #endif
 
+/* Likewise, for what must become part of its caller (which may be compiled for another CPU). */
+#if defined(__CUDACC__) || !defined(__GNUC__)
+#define TSR_HD_INLINE TSR_HD
+#else
+#define TSR_HD_INLINE static inline __attribute__((always_inline))
+#endif
+
 /* A constant table that both sides can read: TSR_TABLE defines it, TSR_AT(name) is the array of the side
  * that the code is compiled for. The values are the variadic part, without braces. */
 #if defined(__CUDACC__)

@@ -21,9 +21,9 @@ enum {
     TSR_TAPS_LIMIT = TSR_NEIGHBOURS_LIMIT + TSR_REFERENCES_LIMIT * TSR_REFERENCE_TAPS,
     TSR_FEATURES_LIMIT = TSR_TAPS_LIMIT - 1 - TSR_REFERENCES_LIMIT, /* taps without those that follow from the others */
     TSR_CLASS_LIMIT = 24,
-    TSR_WEIGHT_SHIFT = 10,  /* 8 bits cost 0.05 %, 6 bits 0.35 % */
+    TSR_WEIGHT_SHIFT = 10,   /* 8 bits cost 0.05 %, 6 bits 0.35 % */
     TSR_WEIGHT_LIMIT = 8191, /* largest magnitude of a weight that the file holds */
-    TSR_GUARD = 8           /* columns beside a row that taps may reach: 6 to the left, 4 to the right */
+    TSR_GUARD = 8            /* columns beside a row that taps may reach: 6 to the left, 4 to the right */
 };
 
 /* Sets of neighbours by the number in the file; 0 is the median edge predictor alone. */
@@ -32,8 +32,8 @@ TSR_TABLE(uint8_t, tsr_neighbours, 4, 0, 10, 18, 30);
 /* Rows up and columns to the right of each neighbour; the first is W, whose weight follows from the others. */
 TSR_TABLE(int8_t, tsr_tap_up, TSR_NEIGHBOURS_LIMIT, 0, 1, 1, 1, 0, 2, 2, 1, 2, 1, 0, 3, 2, 2, 1, 1, 3, 3, 0, 4, 0, 2, 2,
           3, 3, 1, 1, 4, 4, 0);
-TSR_TABLE(int8_t, tsr_tap_right, TSR_NEIGHBOURS_LIMIT, -1, 0, -1, 1, -2, 0, 1, -2, -1, 2, -3, 0, 2, -2, 3, -3, 1, -1, -4,
-          0, -5, 3, -3, 2, -2, 4, -4, 1, -1, -6);
+TSR_TABLE(int8_t, tsr_tap_right, TSR_NEIGHBOURS_LIMIT, -1, 0, -1, 1, -2, 0, 1, -2, -1, 2, -3, 0, 2, -2, 3, -3, 1, -1,
+          -4, 0, -5, 3, -3, 2, -2, 4, -4, 1, -1, -6);
 
 /* The same of an earlier plane's taps: W, whose weight follows from the others, the place itself, N, E, S. */
 TSR_TABLE(int8_t, tsr_reference_up, TSR_REFERENCE_TAPS, 0, 0, 1, 0, -1);
@@ -157,10 +157,10 @@ TSR_HD int tsr_half_shift(int64_t value)
 /* sums: lower triangle row by row, of the features 0..n-1 and then the target: sums[i (i+1)/2 + j] = sum of w d_i d_j.
  * The weights of the features, in 1024ths; all 0 where nothing was summed up.
  *
- * Rows are scaled so that squares lie in 2^28 .. 2^30, and 2^14 is added to them: features that follow from others get no
- * weight to speak of. By Cauchy and Schwarz every entry of every remainder then stays within 2^30, and L and the solution
- * within 2^8, but for rounding, whose errors (2^8 a step) are small beside 2^14. The clamps keep the bounds where they add
- * up all the same. */
+ * Rows are scaled so that squares lie in 2^28 .. 2^30, and 2^14 is added to them: features that follow from others get
+ * no weight to speak of. By Cauchy and Schwarz every entry of every remainder then stays within 2^30, and L and the
+ * solution within 2^8, but for rounding, whose errors (2^8 a step) are small beside 2^14. The clamps keep the bounds
+ * where they add up all the same. */
 TSR_HD void tsr_solve_predictor(const int64_t *sums, int n, int16_t *of_feature, struct tsr_solver *s)
 {
     for (int i = 0; i <= n; i++) {

@@ -9,6 +9,7 @@
 #define TSR_TRANSFORM_QUANTISER_H
 
 #include "blocks.h"
+#include "lapping.h"
 
 enum {
     TSR_QP_OCTAVE = 48,
@@ -70,6 +71,52 @@ TSR_HD int64_t tsr_dequantise(int32_t level, int32_t q, int norm_class)
 {
     const int64_t factor = TSR_AT(tsr_quantiser_inverse)[3 * (q % TSR_QP_OCTAVE) + norm_class];
     return (int64_t)level * factor * ((int64_t)1 << (q / TSR_QP_OCTAVE));
+}
+
+/* Encoder: what is added to q for plane 0, 1, 2 of a colour transform, so that an error of each plane comes out as
+ * large in R, G and B together: 24 log2 of the plane's squared weight in them (3, 3/4 and so on), negative. Transforms
+ * by their numbers, FORMAT.md 6.3. */
+TSR_TABLE(int8_t, tsr_colour_qp_offset, 4 * 3, 0, 0, 0, -38, 0, 0, -38, 13, 13, -38, 24, 10);
+
+TSR_HD int32_t tsr_colour_qp(int colour, int plane)
+{
+    return TSR_AT(tsr_colour_qp_offset)[3 * colour + plane];
+}
+
+/* ---- With fractions: FORMAT.md 8.7 ------------------------------------------------------------------------- */
+
+/* Samples have TSR_LAP_BITS fraction bits, coefficients of the core transform are below 2^21 * 36 in magnitude; the
+ * inverse transform takes TSR_FINE_BITS fraction bits, in 32. */
+enum {
+    TSR_FINE_BITS = 7,
+    TSR_FINE_DROP = TSR_INVERSE_SHIFT - TSR_FINE_BITS,
+    TSR_FINE_LIMIT = 1 << 24,    /* magnitudes of scaled levels are clamped to this, */
+    TSR_FINE_DC_LIMIT = 1 << 26, /* of the DC to this: sums of the inverse stay below 60 * 2^24 + 2^26 < 2^31 */
+    TSR_UNIT_BITS = 8            /* encoder: coefficients in 1/256 of a step */
+};
+
+TSR_HD int32_t tsr_quantiser_step(int32_t q, int norm_class)
+{
+    return TSR_AT(tsr_quantiser_inverse)[3 * (q % TSR_QP_OCTAVE) + norm_class];
+}
+
+/* Coefficient of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the
+ * end. */
+TSR_HD int32_t tsr_quantiser_units(int32_t coefficient, int32_t q, int norm_class)
+{
+    const int shift = TSR_FORWARD_SHIFT + TSR_LAP_BITS - TSR_UNIT_BITS + q / TSR_QP_OCTAVE;
+    const int64_t factor = TSR_AT(tsr_quantiser_forward)[3 * (q % TSR_QP_OCTAVE) + norm_class];
+    return (int32_t)tsr_asr64(coefficient * factor + ((int64_t)1 << (shift - 1)), shift);
+}
+
+/* Level (within TSR_LEVEL_LIMIT) at a raster place to what the inverse takes. */
+TSR_HD int32_t tsr_dequantise_fine(int32_t level, int32_t q, int raster)
+{
+    const int64_t scaled = tsr_asr64(tsr_dequantise(level, q, tsr_norm_class(raster / 4, raster % 4)) +
+                                         ((int64_t)1 << (TSR_FINE_DROP - 1)),
+                                     TSR_FINE_DROP);
+    const int32_t limit = raster == 0 ? TSR_FINE_DC_LIMIT : TSR_FINE_LIMIT;
+    return (int32_t)(scaled < -limit ? -limit : scaled > limit ? limit : scaled);
 }
 
 #endif

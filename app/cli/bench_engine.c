@@ -242,8 +242,11 @@ static void measure_pictures(struct bench *bench, struct engine_input *input, co
     input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
     if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
     for (int coder = TSR_CODER_HUFFMAN; coder <= TSR_CODER_CAVLC; coder++) {
-        struct tsr_coding coding = {
-            .path = TSR_PATH_TRANSFORM, .coder = (enum tsr_coder)coder, .lossy = true, .qp_eighths = 20 * TSR_QP_UNIT};
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
+                                    .coder = (enum tsr_coder)coder,
+                                    .lossy = true,
+                                    .qp_eighths = 20 * TSR_QP_UNIT,
+                                    .level = 1};
         for (int q = 0; q < qps; q++) {
             if (o->qp_count) coding.qp_eighths = o->qp[q];
             measure(bench, input, coding);

@@ -9,7 +9,7 @@ cp "$DATA/dicom/ct/slice_01.dcm" in/b.dcm
 # The transform path runs on the GPU, by demand and by default, and its bytes are the CPU's.
 for coder in huffman cavlc; do
     for engine in cpu cuda auto; do
-        run 0 "$TESSERA" compress -r --json --engine $engine --path transform --coder $coder in -o $coder.$engine
+        run 0 "$TESSERA" compress -r --json --engine $engine -1 --path transform --coder $coder in -o $coder.$engine
         names=$(fields engine fallback | sort -u)
         case $engine in
         cpu) [ "$names" = "cpu${tab}null" ] || bad "$engine: $names" ;;

@@ -51,7 +51,7 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     memset(&coding, 0, sizeof coding);
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    if ((head[CODING] & 11) == 8) coding.coder = TSR_CODER_RANS;
+    if ((head[CODING] & 10) == 8) coding.coder = TSR_CODER_RANS;
     /* High levels train long. */
     static const int levels[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
     coding.level = levels[head[CODING] >> 4];

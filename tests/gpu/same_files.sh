@@ -33,8 +33,8 @@ encode()
 }
 
 for coder in huffman cavlc; do
-    encode "lossless $coder" --path transform --coder $coder
-    for qp in "$@"; do encode "QP $qp $coder" --qp "$qp" --coder $coder; done
+    encode "lossless $coder" -1 --path transform --coder $coder
+    for qp in "$@"; do encode "QP $qp $coder" -1 --qp "$qp" --coder $coder; done
 done
 [ $bad -eq 0 ] && echo "all files are the same from both engines"
 exit $bad

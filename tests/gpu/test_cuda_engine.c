@@ -183,7 +183,8 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
 
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
 {
-    struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN};
+    struct tsr_coding coding = {
+        .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
     coding.lossy = number & 2;
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     return coding;
@@ -426,7 +427,7 @@ TEST(colours_and_ranges)
     uint16_t *raster = must(malloc(raster_bytes(&image)));
     for (uint32_t i = 0; i < 130 * 140; i++)
         raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
-    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1};
     assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     check_stages(&image, &coding, (uint8_t *)raster, 1);
     free(raster);
@@ -437,7 +438,7 @@ TEST(colours_and_ranges)
 TEST(rows_that_choices_see)
 {
     struct rng r = {410};
-    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .level = 1};
     const struct tsr_image gray = plain_image(260, 260, 1, 16), colour = plain_image(260, 260, 3, 8);
     for (uint32_t seen = 0; seen < 2; seen++) {
         uint16_t *words = must(malloc(raster_bytes(&gray)));

@@ -142,17 +142,39 @@ bool ref_read_coefficient_model(struct ref_bits *b, struct ref_coefficient_model
 bool ref_huffman_slice(struct ref_bits *b, const struct ref_coefficient_model *model, int32_t (*blocks)[16],
                        size_t columns, size_t rows, size_t stride);
 
-/* ---- 10.6 rANS (ref_rans.c) ---- */
+/* ---- 10.5 to 10.7 (ref_levels.c) ---- */
 
-#define REF_RANS_SYMBOLS 95
-
-struct ref_frequencies {
-    uint32_t of[REF_RANS_SYMBOLS]; /* they add up to 4096 */
+struct ref_pair_model { /* 10.5; by group */
+    unsigned shift, tables[7];
+    uint8_t table[7][32];
+    struct ref_code code[7][32];
+};
+struct ref_frequencies { /* 10.6 */
+    uint32_t frequency[256];
+};
+struct ref_rans {
+    const uint8_t *data;
+    size_t size, at;
+    uint32_t state;
+};
+struct ref_level_model { /* 10.7; by group */
+    unsigned shift, tables[5];
+    uint8_t table[5][32];
+    struct ref_frequencies frequencies[5][32];
 };
 bool ref_read_frequencies(struct ref_bits *b, struct ref_frequencies *table, unsigned symbols);
-/* Both take words from b, and set b->bad where there is none left. */
-unsigned ref_rans_symbol(uint32_t *state, const struct ref_frequencies *table, struct ref_bytes *b);
-uint32_t ref_rans_raw(uint32_t *state, unsigned n, struct ref_bytes *b);
+struct ref_rans ref_rans_begin(const uint8_t *data, size_t size); /* a string with one state */
+unsigned ref_rans_symbol(struct ref_rans *r, const struct ref_frequencies *table);
+uint32_t ref_rans_raw(struct ref_rans *r, unsigned n);
+bool ref_read_pair_model(struct ref_bits *b, struct ref_pair_model *model);
+bool ref_read_level_model(struct ref_bits *b, struct ref_level_model *model);
+bool ref_pair_slice(struct ref_bits *b, const struct ref_pair_model *model, int32_t (*blocks)[16], size_t columns,
+                    size_t rows, size_t stride);
+bool ref_level_slice(const uint8_t *data, size_t size, const struct ref_level_model *model, int32_t (*blocks)[16],
+                     size_t columns, size_t rows, size_t stride);
+/* The same of a lane's state (7.7, ref_rans.c): both take words from b, and set b->bad where there is none left. */
+unsigned ref_lane_symbol(uint32_t *state, const struct ref_frequencies *table, struct ref_bytes *b);
+uint32_t ref_lane_raw(uint32_t *state, unsigned n, struct ref_bytes *b);
 
 /* ---- 9. CAVLC (ref_cavlc.c) ---- */
 
@@ -189,13 +211,15 @@ struct ref_plane_model { /* 6.4 */
     uint32_t minimum, range;
     uint16_t *offset; /* null if not packed */
     unsigned path, coder;
-    bool lossy;
+    bool lossy, lapping;
     unsigned q, coarser_by, slice_side;
     uint32_t coarser_from;
     struct ref_predictor_model *predictor;
     struct ref_residual_model *residual;
-    struct ref_coefficient_model *coefficients;
-    const struct ref_plane_model *earlier[3]; /* that predictors may refer to, the nearest first: 7.1 */
+    struct ref_coefficient_model *coefficients; /* Huffman without pairs */
+    struct ref_pair_model *pairs;               /* with */
+    struct ref_level_model *levels;             /* rANS */
+    const struct ref_plane_model *earlier[3];   /* that predictors may refer to, the nearest first: 7.1 */
     unsigned earlier_count;
     uint16_t *x; /* indices of the tile at work */
 };

@@ -56,7 +56,8 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (ref_u(b, 1) && !read_stretches(b, plane, (uint32_t)span)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
-    if (plane->coder > (plane->path == 0 ? 2u : 1u)) return ref_fail("a coder is unknown");
+    if (plane->coder > 2) return ref_fail("a coder is unknown");
+    bool pairs = false;
     if (plane->path == 0) {
         plane->predictor = ref_alloc(1, sizeof *plane->predictor);
         if (!ref_read_predictor_model(b, plane->predictor, plane->earlier_count)) return false;
@@ -67,6 +68,8 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
         if (plane->lossy) plane->coarser_by = ref_ue(b);
         if (plane->coarser_by > 0) plane->coarser_from = ref_ue(b);
         if (plane->q > 792 || plane->coarser_by > 792 - plane->q) return ref_fail("a step is out of range");
+        if (plane->lossy) plane->lapping = ref_u(b, 1);
+        if (plane->coder == 0) pairs = ref_u(b, 1);
     }
     if (plane->path == 0 && plane->coder != 1) {
         plane->residual = ref_alloc(1, sizeof *plane->residual);
@@ -75,6 +78,14 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     uint64_t side = (uint64_t)ref_ue(b) + 1;
     if (b->bad || side < 4 || side > 64) return ref_fail("the side of slices is out of range");
     plane->slice_side = (unsigned)side;
+    if (plane->coder == 2) {
+        plane->levels = ref_alloc(1, sizeof *plane->levels);
+        return ref_read_level_model(b, plane->levels);
+    }
+    if (pairs) {
+        plane->pairs = ref_alloc(1, sizeof *plane->pairs);
+        return ref_read_pair_model(b, plane->pairs);
+    }
     if (plane->coder == 0) {
         plane->coefficients = ref_alloc(1, sizeof *plane->coefficients);
         return ref_read_coefficient_model(b, plane->coefficients);

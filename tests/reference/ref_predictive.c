@@ -249,8 +249,8 @@ static bool read_symbol(const struct ref_residual_model *model, const struct ref
                         struct ref_bytes *piece, unsigned *symbol, uint32_t *raw)
 {
     if (model->rans) {
-        *symbol = ref_rans_symbol(&lane->state, &table->frequencies, piece);
-        *raw = ref_rans_raw(&lane->state, raw_bits(*symbol), piece);
+        *symbol = ref_lane_symbol(&lane->state, &table->frequencies, piece);
+        *raw = ref_lane_raw(&lane->state, raw_bits(*symbol), piece);
         return !piece->bad || ref_fail("a piece is too short");
     }
     if (!refill(lane, model->refill, piece)) return false;

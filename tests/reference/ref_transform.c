@@ -58,8 +58,13 @@ bool ref_read_slices(const struct ref_plane_model *plane, uint32_t width, uint32
         struct ref_bits slice = ref_string(piece + at, length[s]);
         at += length[s];
         int32_t(*blocks)[16] = *levels + top * columns + left;
-        bool good = plane->coder == 0 ? ref_huffman_slice(&slice, plane->coefficients, blocks, w, h, columns)
-                                      : ref_cavlc_slice(&slice, blocks, w, h, columns);
+        if (plane->levels) {
+            if (!ref_level_slice(piece + at - length[s], length[s], plane->levels, blocks, w, h, columns)) return false;
+            continue;
+        }
+        bool good = plane->pairs          ? ref_pair_slice(&slice, plane->pairs, blocks, w, h, columns)
+                    : plane->coefficients ? ref_huffman_slice(&slice, plane->coefficients, blocks, w, h, columns)
+                                          : ref_cavlc_slice(&slice, blocks, w, h, columns);
         if (!good) return false;
         if (!ref_ended(&slice)) return ref_fail("a slice does not end where it should");
     }
@@ -119,6 +124,62 @@ static void restore_lossy(const struct ref_plane_model *plane, unsigned q, const
         }
 }
 
+/* ---- 8.7 Lapping ---- */
+
+static int64_t clamp(int64_t v, int64_t low, int64_t high)
+{
+    return v < low ? low : v > high ? high : v;
+}
+
+/* Steps 1 and 2: a block's samples with 4 bits of fraction, into x[0..3][0..3], pitch apart. */
+static void restore_fine(unsigned q, const int32_t *block, int64_t *x, size_t pitch)
+{
+    static const int core[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
+    int64_t z[4][4];
+    for (unsigned p = 0; p < 16; p++) {
+        unsigned i = ref_zigzag[p] / 4, j = ref_zigzag[p] % 4;
+        int64_t v = block[p] * ((int64_t)scale[q % 48][i % 2 + j % 2] << q / 48),
+                limit = (int64_t)1 << (p == 0 ? 26 : 24);
+        z[i][j] = clamp((v + (1 << 8)) >> 9, -limit, limit);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned j = 0; j < 4; j++) {
+            int64_t sum = 4;
+            for (unsigned k = 0; k < 4; k++)
+                for (unsigned l = 0; l < 4; l++) sum += core[k][i] * z[k][l] * core[l][j];
+            x[i * pitch + j] = clamp(sum >> 3, -(1 << 24), 1 << 24);
+        }
+}
+
+/* Step 3, across the border before at, the samples step apart. */
+static void lap(int64_t *at, size_t step)
+{
+    int64_t *a = at - 2 * step, *b = at - step, *c = at, *d = at + step;
+    int64_t i = *c - *b, o = *d - *a, u = (-9 * i - 13 * o + 32) >> 6, v = (4 * i - 10 * o + 32) >> 6;
+    *a -= v;
+    *b -= u;
+    *c += u;
+    *d += v;
+}
+
+static void restore_lapped(const struct ref_plane_model *plane, bool lapped, int32_t (*levels)[16], uint32_t width,
+                           uint32_t height, uint16_t *x)
+{
+    size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4, pitch = 4 * columns;
+    int64_t *fine = ref_alloc(16 * columns * rows, sizeof *fine);
+    for (size_t n = 0; n < columns * rows; n++)
+        restore_fine(plane->q + (lapped ? 32 : 0), levels[n], fine + n / columns * 4 * pitch + n % columns * 4, pitch);
+    if (lapped) {
+        for (size_t r = 0; r < 4 * rows; r++)
+            for (size_t c = 4; c < pitch; c += 4) lap(fine + r * pitch + c, 1);
+        for (size_t r = 4; r < 4 * rows; r += 4)
+            for (size_t c = 0; c < pitch; c++) lap(fine + r * pitch + c, pitch);
+    }
+    for (size_t r = 0; r < height; r++)
+        for (size_t c = 0; c < width; c++)
+            x[r * width + c] = (uint16_t)clamp((fine[r * pitch + c] + 8) >> 4, 0, (int64_t)plane->range - 1);
+}
+
 /* ---- 8.3 Reversible transform, without loss ---- */
 
 static void invert_four(int64_t *v, size_t step)
@@ -152,9 +213,19 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
                         uint32_t first, const uint8_t *piece, size_t size, uint16_t *x)
 {
     int32_t(*levels)[16];
+    bool lapped = plane->lapping && piece[0] == 1;
+    if (plane->lapping) {
+        if (piece[0] > 1) return ref_fail("a piece does not say whether it is lapped");
+        piece++;
+        size--;
+    }
     if (!ref_read_slices(plane, width, height, piece, size, &levels)) return false;
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
     if (!add_predictions(levels, columns, rows)) return false;
+    if (plane->lapping) {
+        restore_lapped(plane, lapped, levels, width, height, x);
+        return true;
+    }
     for (size_t n = 0; n < columns * rows; n++) {
         int64_t sample[4][4];
         uint64_t place = first + (uint64_t)(n / columns * 4) * plane_columns + n % columns * 4;

@@ -124,6 +124,9 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         if (plane->lossy && rng_below(r, 2))
             plane->coarser_by = (uint32_t)rng_between(r, 0, TSR_QP_INDEX_LIMIT - plane->qp_index);
         if (plane->coarser_by > 0) plane->coarser_from = rng_below(r, 1 << 27);
+        plane->lapping = plane->lossy && rng_below(r, 2);
+        if (rng_below(r, 3) == 0) plane->coder = TSR_CODER_RANS;
+        plane->pairs = plane->coder == TSR_CODER_HUFFMAN && rng_below(r, 2);
     }
     if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN) {
         struct tsr_residual_model *model = &plane->residual;
@@ -139,7 +142,21 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         return;
     }
     plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
-    if (plane->coder == TSR_CODER_HUFFMAN) {
+    if (plane->coder == TSR_CODER_RANS) {
+        plane->level.magnitude_shift = (uint8_t)rng_below(r, 16);
+        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
+            if (rng_below(r, 3) == 0) continue;
+            plane->level.tables[g] = 1;
+            plane->level.weight[g * TSR_ENERGY_LEVELS][rng_below(r, TSR_LEVEL_SYMBOLS)] = 4096;
+        }
+    } else if (plane->pairs) {
+        plane->pair.magnitude_shift = (uint8_t)rng_below(r, 16);
+        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
+            if (rng_below(r, 3) == 0) continue;
+            plane->pair.tables[g] = 1;
+            set_symbols(plane->pair.lengths[g * TSR_ENERGY_LEVELS], TSR_PAIR_SYMBOLS, r);
+        }
+    } else if (plane->coder == TSR_CODER_HUFFMAN) {
         plane->coefficient.dc_tables = plane->coefficient.ac_tables = 1;
         set_symbols(plane->coefficient.dc_lengths[0], TSR_DC_SYMBOLS, r);
         set_symbols(plane->coefficient.ac_lengths[0], TSR_AC_SYMBOLS, r);
@@ -235,7 +252,13 @@ TEST(models_round_trip)
             assert_int_equal(a->coarser_by, b->coarser_by);
             assert_int_equal(a->coarser_from, b->coarser_from);
             assert_int_equal(a->slice_side, b->slice_side);
+            assert_int_equal(a->lapping, b->lapping);
+            assert_int_equal(a->pairs, b->pairs);
             if (a->coder == TSR_CODER_CAVLC) continue;
+            if (a->coder == TSR_CODER_RANS || a->pairs) {
+                assert_memory_equal(&a->level, &b->level, a->pairs ? sizeof a->pair : sizeof a->level);
+                continue;
+            }
             if (a->path == TSR_PATH_PREDICT) assert_memory_equal(&a->predictor, &b->predictor, sizeof a->predictor);
             if (a->path == TSR_PATH_PREDICT)
                 assert_memory_equal(&a->residual, &b->residual, sizeof a->residual);
@@ -332,24 +355,25 @@ TEST(planes_by_hand)
         {3, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, true},
         {1, "1 010 0 0 00 01 10 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false},
         {3, "1 010 0 0 00 01 11 1 0000 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 " LABELS HUFFMAN_MODEL, false}, /* 3 */
-        {0, "1 1", true},                                     /* minimum 0, span 1: constant */
-        {0, "1 010 0 1 01 0 00100", true},                    /* span 2, path T, CAVLC, no loss, slices of 4 */
-        {0, "1 010 0 1 01 0 011", false},                     /* slices of 3 */
-        {0, "1 010 0 1 01 0 0000001000000", true},            /* slices of 64 */
-        {0, "1 010 0 1 01 0 0000001000001", false},           /* slices of 65 */
-        {0, "1 010 0 1 10 0 00100", false},                   /* rANS is path P's */
-        {0, "1 010 0 0 01 00 00100", true},                   /* path P, CAVLC */
-        {0, "1 010 0 1 01 1 1100011000 1 00100", true},       /* q 792 */
-        {0, "1 010 0 1 01 1 1100011001 1 00100", false},      /* q 793 */
-        {0, "1 010 0 1 01 1 1100010111 010 011 00100", true}, /* q 791, then 792 */
-        {0, "1 010 0 1 01 1 1100011000 010 1 00100", false},  /* q 792, then 793 */
-        {0, "1 011 1 1 1 1 0 01 00 00100", true},             /* span 3: used, not, used */
-        {0, "1 011 1 011 0 01 00 00100", true},               /* packed, but all three in use */
-        {0, "1 011 1 00100 0 01 00 00100", false},            /* 4 of 3 in use */
-        {0, "1 011 1 1 010 1 0 01 00 00100", false},          /* the last one not in use */
-        {0, "00000000000000001 0000000000000000 1", true},    /* minimum 65535, span 1 */
-        {0, "00000000000000001 0000000000000001 1", false},   /* minimum 65536 */
-        {0, "00000000000000001 0000000000000000 010", false}, /* minimum 65535, span 2 */
+        {0, "1 1", true},                                       /* minimum 0, span 1: constant */
+        {0, "1 010 0 1 01 0 00100", true},                      /* span 2, path T, CAVLC, no loss, slices of 4 */
+        {0, "1 010 0 1 01 0 011", false},                       /* slices of 3 */
+        {0, "1 010 0 1 01 0 0000001000000", true},              /* slices of 64 */
+        {0, "1 010 0 1 01 0 0000001000001", false},             /* slices of 65 */
+        {0, "1 010 0 1 10 0 00100 0000 00000", true},           /* path T, rANS, no tables */
+        {0, "1 010 0 1 00 0 1 00100 0000 0000000", true},       /* path T, pairs, no tables */
+        {0, "1 010 0 0 01 00 00100", true},                     /* path P, CAVLC */
+        {0, "1 010 0 1 01 1 1100011000 1 0 00100", true},       /* q 792 */
+        {0, "1 010 0 1 01 1 1100011001 1 0 00100", false},      /* q 793 */
+        {0, "1 010 0 1 01 1 1100010111 010 011 0 00100", true}, /* q 791, then 792 */
+        {0, "1 010 0 1 01 1 1100011000 010 1 0 00100", false},  /* q 792, then 793 */
+        {0, "1 011 1 1 1 1 0 01 00 00100", true},               /* span 3: used, not, used */
+        {0, "1 011 1 011 0 01 00 00100", true},                 /* packed, but all three in use */
+        {0, "1 011 1 00100 0 01 00 00100", false},              /* 4 of 3 in use */
+        {0, "1 011 1 1 010 1 0 01 00 00100", false},            /* the last one not in use */
+        {0, "00000000000000001 0000000000000000 1", true},      /* minimum 65535, span 1 */
+        {0, "00000000000000001 0000000000000001 1", false},     /* minimum 65536 */
+        {0, "00000000000000001 0000000000000000 010", false},   /* minimum 65535, span 2 */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tsr_plane_model plane;
