@@ -177,7 +177,7 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height)
 size_t tsr_once_scratch_bytes(int32_t tile_width, int32_t tile_height)
 {
     const size_t rows = tsr_residual_rows_bytes(tile_width), lists = tsr_code_scratch_bytes(tile_width, tile_height);
-    return ((size_t)tile_width * (size_t)tile_height + 1) * 2 * sizeof(uint16_t) + (rows > lists ? rows : lists);
+    return (size_t)tile_width * (size_t)tile_height * 2 * sizeof(uint16_t) + (rows > lists ? rows : lists);
 }
 
 /* Codes one row from its first tick on. False if the tile takes more words than its limit. */
@@ -407,7 +407,7 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
     const size_t ticks = tick_count(w, tile.height, lanes), count = (size_t)w * (size_t)tile.height;
     uint16_t *folded = scratch;
     int16_t *activity = (int16_t *)(folded + count);
-    uint32_t *place = (uint32_t *)(void *)(activity + (count + 1) / 2 * 2);
+    uint32_t *place = (uint32_t *)(void *)(activity + count);
     struct word_list list;
     list.tick = place + ticks;
     list.word = (uint16_t *)(list.tick + most_words(w, tile.height));

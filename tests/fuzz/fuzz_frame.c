@@ -52,7 +52,9 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if ((head[CODING] & 10) == 8) coding.coder = TSR_CODER_RANS;
-    coding.level = (head[CODING] >> 4) % 10;
+    /* High levels train long. */
+    static const int levels[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
+    coding.level = levels[head[CODING] >> 4];
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
@@ -209,8 +211,20 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         model |= (size_t)(data[at] & 127) << shift;
         if (data[at++] < 128) break;
     }
-    const uint32_t choice = fuzz_below(&random, 4);
+    const uint32_t choice = fuzz_below(&random, 5);
     size_t room = choice == 0 ? 128 : choice == 1 ? size : 40;
+    if (choice == 4 && model < size - at) { /* one tile, cut off, with the right size */
+        const size_t first = at + model;
+        at = first;
+        while (at < size && data[at++] > 127) {
+        }
+        if (at < size) {
+            const size_t kept = fuzz_below(&random, size - at < 127 ? (uint32_t)(size - at) : 127u);
+            memmove(data + first + 1, data + at, kept);
+            data[first] = (uint8_t)kept;
+            return first + 1 + kept;
+        }
+    }
     if (choice == 2 && model < size - at) {
         at += model;
         while (at < size && data[at++] > 127) {

@@ -230,6 +230,23 @@ TEST(plans)
     }
 }
 
+/* First labels: blocks in the order of their costs, dealt to the classes in equal shares. */
+TEST(first_labels)
+{
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    for (int classes = 1; classes <= TSR_CLASS_LIMIT; classes++) {
+        memset(&sums, 0, sizeof sums);
+        for (int l = 0; l < 12 * classes; l++) sums.levels[l] = 5;
+        t.plan.classes = (uint8_t)classes;
+        tsr_take_first_labels(&t, &sums);
+        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], tsr_min(l / 12, classes - 1));
+        memset(&sums, 0, sizeof sums);
+        tsr_take_first_labels(&t, &sums); /* no blocks at all */
+        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], 0);
+    }
+}
+
 /* A tile made by one predictor is fitted by it: two halves, two sets of weights, and blocks but those on the seam are
  * never labelled by the other half (the median edge predictor may win some of the left one). */
 TEST(classes_are_found)
@@ -325,6 +342,7 @@ int main(void)
                                        cmocka_unit_test(padded_tiles),
                                        cmocka_unit_test(rows_of_taps),
                                        cmocka_unit_test(plans),
+                                       cmocka_unit_test(first_labels),
                                        cmocka_unit_test(classes_are_found),
                                        cmocka_unit_test(dropped_classes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
