@@ -56,7 +56,6 @@ one_word "'sideways'" compress --path sideways inputs/a.pgm
 one_word "'morse'" compress --coder morse inputs/a.pgm
 one_word "'maybe'" compress --verify maybe inputs/a.pgm
 one_word "'abacus'" compress --engine abacus inputs/a.pgm
-one_word 'no coder rans yet' compress --coder rans -9 --qp 20 inputs/a.pgm
 one_word 'reserved' compress --series s.tsr inputs/a.pgm
 usage compress -0 inputs/a.pgm
 usage decompress -5 a.tsr

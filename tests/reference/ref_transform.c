@@ -162,13 +162,22 @@ static void lap(int64_t *at, size_t step)
     *d += v;
 }
 
+/* The q of block number n of a tile with so many blocks in a row: 8.2. */
+static unsigned block_q(const struct ref_plane_model *plane, uint32_t plane_columns, uint32_t first, size_t columns,
+                        size_t n)
+{
+    uint64_t place = first + (uint64_t)(n / columns * 4) * plane_columns + n % columns * 4;
+    return place >= plane->coarser_from ? plane->q + plane->coarser_by : plane->q;
+}
+
 static void restore_lapped(const struct ref_plane_model *plane, bool lapped, int32_t (*levels)[16], uint32_t width,
-                           uint32_t height, uint16_t *x)
+                           uint32_t height, uint32_t plane_columns, uint32_t first, uint16_t *x)
 {
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4, pitch = 4 * columns;
     int64_t *fine = ref_alloc(16 * columns * rows, sizeof *fine);
     for (size_t n = 0; n < columns * rows; n++)
-        restore_fine(plane->q + (lapped ? 32 : 0), levels[n], fine + n / columns * 4 * pitch + n % columns * 4, pitch);
+        restore_fine(block_q(plane, plane_columns, first, columns, n) + (lapped ? 32 : 0), levels[n],
+                     fine + n / columns * 4 * pitch + n % columns * 4, pitch);
     if (lapped) {
         for (size_t r = 0; r < 4 * rows; r++)
             for (size_t c = 4; c < pitch; c += 4) lap(fine + r * pitch + c, 1);
@@ -223,15 +232,13 @@ bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uin
     size_t columns = ((size_t)width + 3) / 4, rows = ((size_t)height + 3) / 4;
     if (!add_predictions(levels, columns, rows)) return false;
     if (plane->lapping) {
-        restore_lapped(plane, lapped, levels, width, height, x);
+        restore_lapped(plane, lapped, levels, width, height, plane_columns, first, x);
         return true;
     }
     for (size_t n = 0; n < columns * rows; n++) {
         int64_t sample[4][4];
-        uint64_t place = first + (uint64_t)(n / columns * 4) * plane_columns + n % columns * 4;
-        unsigned q = place >= plane->coarser_from ? plane->q + plane->coarser_by : plane->q;
         if (plane->lossy)
-            restore_lossy(plane, q, levels[n], sample);
+            restore_lossy(plane, block_q(plane, plane_columns, first, columns, n), levels[n], sample);
         else if (!restore_lossless(levels[n], sample))
             return false;
         for (size_t i = 0; i < 4; i++)
