@@ -1,5 +1,5 @@
-# Targets: --psnr is never under, and hardly over (one file of the set may be, by 0.2 dB: what is chosen for whole tiles jumps); --size is never over, and hardly under; no error is above --max-error;
-# the bytes are the same on any number of threads and any level's decoder is the same. The whole set.
+# Targets: --psnr is never under, and hardly over (one file of the set may be, by 0.2 dB: what is chosen for whole tiles
+# jumps); --size is never over, and hardly under; no error is above --max-error; the bytes are the same on any number of threads and any level's decoder is the same. The whole set.
 . "${0%/*}/steps.sh"
 
 # Which images are steered: not those that are too small; nor those of 16 bits where even the coarsest step loses less,
