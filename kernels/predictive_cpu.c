@@ -254,7 +254,7 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
 
 /* ---- Code without counting all ------------------------------------------------------------------------------ */
 
-enum { SAMPLED_ROWS = 4, SAMPLED_PERIOD = 16 };
+enum { SAMPLED_ROWS = 4, SAMPLED_PERIOD = 32 };
 
 void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
                      struct tsr_sampled_counts *counts, void *scratch)

@@ -97,7 +97,7 @@ static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int3
     return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
 }
 
-/* Level 1 counts a quarter of the rows (or all, of small planes), and then goes over the tile once: contexts by
+/* Level 1 counts an eighth of the rows (or all, of small planes), and then goes over the tile once: contexts by
  * activity alone, the median edge predictor, Huffman. */
 struct tsr_sampled_counts {
     uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];

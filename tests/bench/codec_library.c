@@ -79,25 +79,6 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
     return status == TSR_OK ? seconds() - start : -1;
 }
 
-/* Path T with loss. */
-double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
-                          uint32_t bits, uint32_t coder, uint32_t level, int32_t qp_eighths, const uint8_t *raster,
-                          uint8_t *payload, size_t *size)
-{
-    const struct tsr_image image = describe(columns, rows, components, bits);
-    struct tsr_coding coding;
-    struct tsr_error error;
-    memset(&coding, 0, sizeof coding);
-    coding.path = TSR_PATH_TRANSFORM;
-    coding.coder = (enum tsr_coder)coder;
-    coding.lossy = true;
-    coding.qp_eighths = qp_eighths;
-    coding.level = (int)level;
-    const double start = seconds();
-    const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
-    return status == TSR_OK ? seconds() - start : -1;
-}
-
 double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     const uint8_t *payload, size_t size, uint8_t *raster)
 {
