@@ -41,6 +41,8 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     }
 }
 
+enum { SWAPPED_WORDS = 512 };
+
 /* Bits of a raster of single bits must be 0 before. */
 static void store_words(const struct tsr_image *image, const uint16_t *in, int component, size_t count, uint8_t *raster)
 {
@@ -53,9 +55,11 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
             uint8_t *out = raster + 2 * walk.first;
             const bool swaps = image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
             if (!swaps) memcpy(out, in, 2 * count);
-            for (size_t i = 0; i < count && swaps; i++) {
-                const uint16_t swapped = (uint16_t)(in[i] << 8 | in[i] >> 8);
-                memcpy(out + 2 * i, &swapped, sizeof swapped);
+            for (size_t i = 0; i < count && swaps; i += SWAPPED_WORDS) {
+                uint16_t swapped[SWAPPED_WORDS];
+                const size_t words = count - i < SWAPPED_WORDS ? count - i : SWAPPED_WORDS;
+                for (size_t k = 0; k < words; k++) swapped[k] = (uint16_t)(in[i + k] << 8 | in[i + k] >> 8);
+                memcpy(out + 2 * i, swapped, 2 * words);
             }
             return;
         }

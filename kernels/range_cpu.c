@@ -186,6 +186,6 @@ void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model 
     const uint32_t minimum = model->minimum;
     if (model->packed)
         for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + model->offset[plane[i]]);
-    else
+    else if (minimum > 0)
         for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + plane[i]);
 }
