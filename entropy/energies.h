@@ -18,6 +18,14 @@ enum {
     TSR_MAGNITUDE_SHIFT_LIMIT = 15
 };
 
+/* What coders make of a slice before they write it: entries, cell << 8 | symbol or these, at most 16 raw bits. */
+enum { TSR_RAW_ENTRY = 1 << 30 };
+
+TSR_HD uint32_t tsr_raw_entry(uint32_t value, int bits)
+{
+    return (uint32_t)TSR_RAW_ENTRY | (uint32_t)bits << 16 | value;
+}
+
 TSR_TABLE(uint16_t, tsr_weight_left, TSR_BLOCK_SAMPLES, 7, 2, 7, 7, 3, 3, 4, 3, 3, 12, 7, 4, 5, 5, 7, 10);
 TSR_TABLE(uint16_t, tsr_weight_above, TSR_BLOCK_SAMPLES, 6, 9, 2, 4, 3, 10, 14, 4, 3, 5, 4, 4, 6, 6, 7, 9);
 TSR_TABLE(uint16_t, tsr_weight_corner, TSR_BLOCK_SAMPLES, 3, 1, 1, 1, 1, 1, 2, 2, 1, 2, 3, 2, 4, 4, 5, 8);

@@ -7,7 +7,7 @@
 #ifndef TSR_ENTROPY_HUFFMAN_H
 #define TSR_ENTROPY_HUFFMAN_H
 
-#include "bits.h"
+#include "steps.h"
 
 enum {
     TSR_CODE_LIMIT = 12,      /* longest codeword in bits */
@@ -170,7 +170,7 @@ TSR_HD uint32_t tsr_huffman_decode(const struct tsr_huffman_decoder *d, uint32_t
  * neighbouring symbols are close, so a step costs about two bits. */
 TSR_HD void tsr_put_lengths(struct tsr_bit_writer *w, const uint8_t *lengths, int symbols)
 {
-    int highest = symbols - 1, previous = 4;
+    int highest = symbols - 1, previous = TSR_FIRST_STEP_FROM;
     while (highest > 0 && lengths[highest] == 0) highest--;
     tsr_put_ue(w, (uint32_t)highest);
     for (int s = 0; s <= highest; s++) {
@@ -178,20 +178,11 @@ TSR_HD void tsr_put_lengths(struct tsr_bit_writer *w, const uint8_t *lengths, in
         if (length == 0) {
             int absent = 1;
             while (lengths[s + absent] == 0) absent++;
-            tsr_put_bits(w, 1, 4); /* 0001, ue: so many symbols are absent */
-            tsr_put_ue(w, (uint32_t)absent - 1);
+            tsr_put_absent(w, absent);
             s += absent - 1;
             continue;
         }
-        if (length == previous)
-            tsr_put_bits(w, 1, 1); /* 1: the same length */
-        else if (length == previous + 1)
-            tsr_put_bits(w, 1, 2); /* 01: one longer */
-        else if (length == previous - 1)
-            tsr_put_bits(w, 1, 3); /* 001: one shorter */
-        else
-            tsr_put_bits(w, (uint32_t)length, 8); /* 0000, u(4): this length */
-        previous = length;
+        tsr_put_step(w, length, &previous);
     }
 }
 
@@ -199,22 +190,15 @@ TSR_HD void tsr_put_lengths(struct tsr_bit_writer *w, const uint8_t *lengths, in
 TSR_HD bool tsr_get_lengths(struct tsr_bit_reader *r, uint8_t *lengths, int symbols)
 {
     uint32_t highest = tsr_get_ue(r);
-    int previous = 4;
+    int previous = TSR_FIRST_STEP_FROM;
     if (highest >= (uint32_t)symbols) return false;
     for (int s = 0; s < symbols; s++) lengths[s] = 0;
     for (uint32_t s = 0; s <= highest && !r->overrun; s++) {
-        if (tsr_get_bits(r, 1)) {
-        } else if (tsr_get_bits(r, 1)) {
-            previous++;
-        } else if (tsr_get_bits(r, 1)) {
-            previous--;
-        } else if (tsr_get_bits(r, 1)) {
-            uint32_t absent = tsr_get_ue(r) + 1u;
-            if (absent > highest - s) return false;
-            s += absent - 1;
+        const uint64_t absent = tsr_get_step(r, &previous);
+        if (absent > highest - s) return false;
+        if (absent > 0) {
+            s += (uint32_t)absent - 1;
             continue;
-        } else {
-            previous = (int)tsr_get_bits(r, 4);
         }
         if (previous < 1 || previous > TSR_CODE_LIMIT) return false;
         lengths[s] = (uint8_t)previous;

@@ -53,9 +53,7 @@ TSR_HD void tsr_put_pair_model(struct tsr_bit_writer *w, const struct tsr_pair_m
 {
     tsr_put_bits(w, model->magnitude_shift, 4);
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-        tsr_put_bits(w, model->tables[g] > 0, 1);
-        if (model->tables[g] == 0) continue;
-        tsr_put_cell_tables(w, model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
+        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
         for (int t = 0; t < model->tables[g]; t++)
             tsr_put_lengths(w, model->lengths[g * TSR_ENERGY_LEVELS + t], TSR_PAIR_SYMBOLS);
     }
@@ -66,11 +64,7 @@ TSR_HD bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
         uint8_t *table_of = model->table_of + g * TSR_ENERGY_LEVELS;
-        for (int c = 0; c < TSR_ENERGY_LEVELS; c++) table_of[c] = 0;
-        model->tables[g] = 0;
-        if (!tsr_get_bits(r, 1)) continue;
-        model->tables[g] = (uint8_t)tsr_get_cell_tables(r, table_of, TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
-        if (model->tables[g] == 0) return false;
+        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_LEVELS)) return false;
         for (int t = 0; t < model->tables[g]; t++)
             if (!tsr_get_lengths(r, model->lengths[g * TSR_ENERGY_LEVELS + t], TSR_PAIR_SYMBOLS)) return false;
     }
@@ -79,37 +73,34 @@ TSR_HD bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *
 
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
-/* What a slice is coded as: cell << 8 | symbol, or raw bits, at most 16 in one entry. */
-enum { TSR_PAIR_RAW = 1 << 30 };
-
+/* Appends raw bits, to the entry before where it is of raw bits and has room. */
 TSR_HD_INLINE int tsr_add_raw(uint32_t *out, int count, uint32_t value, int bits)
 {
     if (bits == 0) return count;
     if (bits > 16) {
-        out[count++] = (uint32_t)TSR_PAIR_RAW | (uint32_t)(bits - 16) << 16 | value >> 16;
+        out[count++] = tsr_raw_entry(value >> 16, bits - 16);
         value &= 0xffffu;
         bits = 16;
     }
     const uint32_t last = count > 0 ? out[count - 1] : 0;
     const int held = (int)(last >> 16 & 31u);
-    if ((last & TSR_PAIR_RAW) && held + bits <= 16) {
-        out[count - 1] = (uint32_t)TSR_PAIR_RAW | (uint32_t)(held + bits) << 16 | (last & 0xffffu) << bits | value;
+    if ((last & TSR_RAW_ENTRY) && held + bits <= 16) {
+        out[count - 1] = tsr_raw_entry((last & 0xffffu) << bits | value, held + bits);
         return count;
     }
-    out[count] = (uint32_t)TSR_PAIR_RAW | (uint32_t)bits << 16 | value;
+    out[count] = tsr_raw_entry(value, bits);
     return count + 1;
 }
 
-/* A run of zero blocks, 0 .. 4096, behind a block or at a slice's start. */
+/* A run of zero blocks, 0 .. 4096, behind a block or at a slice's start: 0, or path P's run tokens from 1 on. */
 TSR_HD int tsr_zero_run_symbol(uint32_t run)
 {
-    const int exponent = tsr_floor_log2(run | 1u);
-    return run < 4 ? (int)run : 4 + 2 * (exponent - 2) + (int)(run >> (exponent - 1) & 1u);
+    return run == 0 ? 0 : tsr_run_token(run).symbol - TSR_RUN_SYMBOL + 1;
 }
 
 TSR_HD int tsr_zero_run_raw_bits(int symbol)
 {
-    return symbol < 4 ? 0 : ((symbol - 4) >> 1) + 1;
+    return symbol == 0 ? 0 : tsr_symbol_raw_bits(TSR_RUN_SYMBOL + symbol - 1);
 }
 
 TSR_HD int tsr_zero_run_entries(uint32_t run, uint32_t *out)
@@ -196,7 +187,7 @@ TSR_HD_INLINE void tsr_pair_put(struct tsr_bit_writer *w, const uint32_t *entrie
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t entry = entries[i];
-        if (entry & TSR_PAIR_RAW) {
+        if (entry & TSR_RAW_ENTRY) {
             tsr_put_bits(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
         } else {
             const struct tsr_codeword word = codes[tsr_pair_table(model, (int)(entry >> 8))][entry & 255u];

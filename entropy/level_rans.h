@@ -49,9 +49,7 @@ TSR_HD void tsr_put_level_model(struct tsr_bit_writer *w, const struct tsr_level
 {
     tsr_put_bits(w, model->magnitude_shift, 4);
     for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
-        tsr_put_bits(w, model->tables[g] > 0, 1);
-        if (model->tables[g] == 0) continue;
-        tsr_put_cell_tables(w, model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
+        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
         for (int t = 0; t < model->tables[g]; t++) {
             const int table = g * TSR_ENERGY_LEVELS + t;
             tsr_put_weights(w, model->weight[table], TSR_LEVEL_SYMBOLS, model->mantissa[table]);
@@ -64,11 +62,7 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
     for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
         uint8_t *table_of = model->table_of + g * TSR_ENERGY_LEVELS;
-        for (int c = 0; c < TSR_ENERGY_LEVELS; c++) table_of[c] = 0;
-        model->tables[g] = 0;
-        if (!tsr_get_bits(r, 1)) continue;
-        model->tables[g] = (uint8_t)tsr_get_cell_tables(r, table_of, TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
-        if (model->tables[g] == 0) return false;
+        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_LEVELS)) return false;
         for (int t = 0; t < model->tables[g]; t++)
             if (!tsr_get_weights(r, model->weight[g * TSR_ENERGY_LEVELS + t], TSR_LEVEL_SYMBOLS)) return false;
     }
@@ -77,16 +71,8 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
 
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
-/* What a block is coded as, in the decoder's order: cell << 8 | symbol, or raw bits. */
-enum { TSR_RAW_ENTRY = 1 << 30 };
-
-TSR_HD uint32_t tsr_raw_entry(uint32_t value, int bits)
-{
-    return (uint32_t)TSR_RAW_ENTRY | (uint32_t)bits << 16 | value;
-}
-
-/* levels (below TSR_LEVEL_LIMIT in magnitude), seen: their magnitudes; energy: from the neighbours, used up. Returns
- * the number of entries. */
+/* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
+ * magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
 TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
                                     uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
 {

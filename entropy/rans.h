@@ -8,7 +8,7 @@
 #ifndef TSR_ENTROPY_RANS_H
 #define TSR_ENTROPY_RANS_H
 
-#include "bits.h"
+#include "steps.h"
 #include "code_cost.h"
 
 enum {
@@ -94,7 +94,7 @@ TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weigh
     for (int mantissa = 0; mantissa <= TSR_RANS_MANTISSA_LIMIT; mantissa++) {
         uint16_t rounded[TSR_RANS_ALPHABET], frequency[TSR_RANS_ALPHABET];
         uint64_t cost = 0;
-        int previous = 4;
+        int previous = TSR_FIRST_STEP_FROM;
         for (int s = 0; s < symbols; s++) rounded[s] = (uint16_t)tsr_rans_round(exact[s], mantissa);
         tsr_rans_frequencies(rounded, symbols, frequency);
         for (int s = 0; s < symbols; s++) {
@@ -117,7 +117,7 @@ TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weigh
  * from the one before, and the bits behind its first, at most so many. At least one weight is not 0. */
 TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, const uint16_t *weight, int symbols, int mantissa)
 {
-    int highest = symbols - 1, previous = 4;
+    int highest = symbols - 1, previous = TSR_FIRST_STEP_FROM;
     while (highest > 0 && weight[highest] == 0) highest--;
     tsr_put_bits(w, (uint32_t)mantissa, 3);
     tsr_put_ue(w, (uint32_t)highest);
@@ -125,22 +125,13 @@ TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, const uint16_t *weight, in
         if (weight[s] == 0) {
             int absent = 1;
             while (weight[s + absent] == 0) absent++;
-            tsr_put_bits(w, 1, 4); /* 0001, ue: so many symbols are absent */
-            tsr_put_ue(w, (uint32_t)absent - 1);
+            tsr_put_absent(w, absent);
             s += absent - 1;
             continue;
         }
         const int width = tsr_bit_width(weight[s]), below = tsr_min(width - 1, mantissa);
-        if (width == previous)
-            tsr_put_bits(w, 1, 1); /* 1: the same width */
-        else if (width == previous + 1)
-            tsr_put_bits(w, 1, 2); /* 01: one more */
-        else if (width == previous - 1)
-            tsr_put_bits(w, 1, 3); /* 001: one less */
-        else
-            tsr_put_bits(w, (uint32_t)width, 8); /* 0000, u(4): this width */
+        tsr_put_step(w, width, &previous);
         tsr_put_bits(w, (uint32_t)weight[s] >> (width - 1 - below), below);
-        previous = width;
     }
 }
 
@@ -149,22 +140,15 @@ TSR_HD bool tsr_get_weights(struct tsr_bit_reader *r, uint16_t *weight, int symb
 {
     const int mantissa = (int)tsr_get_bits(r, 3);
     const uint32_t highest = tsr_get_ue(r);
-    int previous = 4;
+    int previous = TSR_FIRST_STEP_FROM;
     if (highest >= (uint32_t)symbols) return false;
     for (int s = 0; s < symbols; s++) weight[s] = 0;
     for (uint32_t s = 0; s <= highest && !r->overrun; s++) {
-        if (tsr_get_bits(r, 1)) {
-        } else if (tsr_get_bits(r, 1)) {
-            previous++;
-        } else if (tsr_get_bits(r, 1)) {
-            previous--;
-        } else if (tsr_get_bits(r, 1)) {
-            const uint32_t absent = tsr_get_ue(r) + 1u;
-            if (absent > highest - s) return false;
-            s += absent - 1;
+        const uint64_t absent = tsr_get_step(r, &previous);
+        if (absent > highest - s) return false;
+        if (absent > 0) {
+            s += (uint32_t)absent - 1;
             continue;
-        } else {
-            previous = (int)tsr_get_bits(r, 4);
         }
         if (previous < 1 || previous > TSR_RANS_BITS + 1) return false;
         const int below = tsr_min(previous - 1, mantissa);

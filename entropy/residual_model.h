@@ -158,6 +158,22 @@ TSR_HD int tsr_get_cell_tables(struct tsr_bit_reader *r, uint8_t *table_of, int 
     return r->overrun ? 0 : known;
 }
 
+/* Tables of a group of cells that may not occur: u(1) it does, and then which table each cell takes. */
+TSR_HD void tsr_put_group_tables(struct tsr_bit_writer *w, int tables, const uint8_t *table_of, int cells)
+{
+    tsr_put_bits(w, tables > 0, 1);
+    if (tables > 0) tsr_put_cell_tables(w, table_of, cells);
+}
+
+TSR_HD bool tsr_get_group_tables(struct tsr_bit_reader *r, uint8_t *tables, uint8_t *table_of, int cells)
+{
+    *tables = 0;
+    for (int c = 0; c < cells; c++) table_of[c] = 0;
+    if (!tsr_get_bits(r, 1)) return true;
+    *tables = (uint8_t)tsr_get_cell_tables(r, table_of, cells, cells);
+    return *tables > 0;
+}
+
 /* One table, of the coder's kind; a table that is absent has no description. */
 TSR_HD bool tsr_table_is_used(const struct tsr_residual_model *model, int table, bool rans)
 {

@@ -13,9 +13,6 @@
 
 #include "predictive_cpu.h"
 
-/* Into its callers, which are compiled for different machines. */
-#define TSR_INLINE static inline __attribute__((always_inline))
-
 enum { BIAS = 1 << 15 };
 
 /* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16
@@ -121,7 +118,7 @@ static inline const int16_t *clamped_tap(const struct decoding *t, const struct 
 #if defined(__SSE2__)
 typedef __m128i four_sums;
 
-TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
 {
     const __m128i samples =
         _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
@@ -132,7 +129,7 @@ typedef struct {
     int32_t of[TSR_LANE_STEP];
 } four_sums;
 
-TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
 {
     for (int j = 0; j < TSR_LANE_STEP; j++)
         sum->of[j] += (int16_t)(weights & 0xffff) * first[j] + (int16_t)(weights >> 16) * second[j];
@@ -140,7 +137,7 @@ TSR_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *se
 #endif
 
 /* The weights that the lane's columns take; NULL: the median edge predictor. */
-TSR_INLINE const struct class_weights *choose_weights(const struct decoding *t, struct decoding_lane *lane)
+TSR_HD_INLINE const struct class_weights *choose_weights(const struct decoding *t, struct decoding_lane *lane)
 {
     if (t->label && lane->column % TSR_PREDICTOR_BLOCK == 0) {
         const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
@@ -151,7 +148,7 @@ TSR_INLINE const struct class_weights *choose_weights(const struct decoding *t, 
 }
 
 /* What all taps but W, WW, WWW give to the lane's next four columns. */
-TSR_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
+TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
 {
     const struct class_weights *w = lane->weights;
     four_sums sum;
@@ -167,7 +164,7 @@ TSR_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_la
 }
 
 /* Before the lane's next four columns: all that does not wait for them. */
-TSR_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
+TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
     for (int j = 0; j < TSR_LANE_STEP; j++) lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);

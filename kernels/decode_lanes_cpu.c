@@ -122,18 +122,19 @@ static void sort_taps(struct decoding *t)
 }
 
 /* The next word where the state wants one; behind the last, zeros: the caller compares the number of words taken. */
-TSR_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
+TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
 {
     const uint32_t wants = tsr_rans_wants_word(state), word = tsr_lane_word(stream->words, stream->count, stream->next);
     stream->next += wants;
     return wants ? tsr_rans_with_word(state, word) : state;
 }
 
-/* Decodes sample number j of the step: the whole definition of path P's decoder. first: in the tile's first row. False
- * on a symbol that cannot stand here. */
-TSR_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
-                              struct word_stream *stream, int j, bool first, bool rans)
+/* Decodes sample number j of the step: the whole definition of path P's decoder. False on a symbol that cannot stand
+ * here. */
+TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
+                                 struct decoding_lane *lane, struct word_stream *stream, int j)
 {
+    const bool first = lane->y == 0;
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
     const int32_t range = t->range;
@@ -159,7 +160,7 @@ TSR_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_d
     lane->after_run = false;
     uint32_t value;
     bool run;
-    if (rans) {
+    if (d->rans) {
         uint32_t state = lane->state;
         const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
         state = refill_state(state, stream);
@@ -199,26 +200,17 @@ TSR_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_d
 }
 
 /* Four ticks of all lanes that are within their rows. */
-TSR_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count, bool rans)
+static bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count)
 {
     struct word_stream stream = t->stream;
     const struct tsr_plane_decoder *d = t->d;
     for (int i = 0; i < count; i++)
         if (active[i]->y > 0) prepare_step(t, active[i]);
     for (int j = 0; j < TSR_LANE_STEP; j++)
-        for (int i = 0; i < count; i++) {
-            if (active[i]->column + j >= t->width) continue;
-            if (active[i]->y == 0 ? !decode_sample(t, d, active[i], &stream, j, true, rans)
-                                  : !decode_sample(t, d, active[i], &stream, j, false, rans))
-                return false;
-        }
+        for (int i = 0; i < count; i++)
+            if (active[i]->column + j < t->width && !decode_sample(t, d, active[i], &stream, j)) return false;
     t->stream = stream;
     return true;
-}
-
-static bool decode_step_plain(struct decoding *t, struct decoding_lane *const *active, int count)
-{
-    return t->d->rans ? decode_step(t, active, count, true) : decode_step(t, active, count, false);
 }
 
 /* A lane enters its row: the guards on its left. */
@@ -303,7 +295,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
             if (me->column == 0) begin_row(t, me);
             active[count++] = me;
         }
-        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step_plain(t, active, count))) return false;
+        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step(t, active, count))) return false;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= tile.height) continue;

@@ -195,18 +195,18 @@ static void run_pass(struct plane_work *work, void (*pass)(struct plane_work *wo
     tsr_pool_run(work->pool, run_part, work, work->parts);
 }
 
-static void clear_counts(struct plane_work *work)
+/* Runs a pass that counts: the first bytes of each part's counts from 0 on, then added up, words of 32 bits, in part
+ * 0's. */
+static void run_counts(struct plane_work *work, void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile),
+                       size_t bytes)
 {
-    memset(work->space->counts, 0, work->parts * sizeof *work->space->counts);
-}
-
-/* Adds words 32-bit counts of all parts to those of part 0. */
-static void add_counts(struct plane_work *work, size_t words)
-{
-    uint32_t *sum = (uint32_t *)&work->space->counts[0];
+    struct encode_space *s = work->space;
+    uint32_t *sum = (uint32_t *)&s->counts[0];
+    for (uint32_t part = 0; part < work->parts; part++) memset(&s->counts[part], 0, bytes);
+    run_pass(work, pass);
     for (uint32_t part = 1; part < work->parts; part++) {
-        const uint32_t *counts = (const uint32_t *)&work->space->counts[part];
-        for (size_t i = 0; i < words; i++) sum[i] += counts[i];
+        const uint32_t *counts = (const uint32_t *)&s->counts[part];
+        for (size_t i = 0; i < bytes / sizeof *counts; i++) sum[i] += counts[i];
     }
 }
 
@@ -263,16 +263,19 @@ static void count_labels_pass(struct plane_work *work, uint32_t part, uint32_t n
                      tsr_tile_at(work->image, work->frame, number), s->counts[part].labels);
 }
 
-/* Runs a pass that sums up, and adds up the sums of all parts. */
+/* Runs a pass that sums up, and adds up the sums of all parts: those of the classes in use. */
 static const struct tsr_training_sums *run_sums(struct plane_work *work,
                                                 void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile))
 {
-    struct tsr_training_sums *sums = &work->space->counts[0].sums;
-    clear_counts(work);
+    struct encode_space *s = work->space;
+    struct tsr_training_sums *sums = &s->counts[0].sums;
+    const size_t bytes =
+        offsetof(struct tsr_training_sums, products) + s->training->plan.classes * sizeof sums->products[0];
+    for (uint32_t part = 0; part < work->parts; part++) memset(&s->counts[part], 0, bytes);
     run_pass(work, pass);
     for (uint32_t part = 1; part < work->parts; part++) {
-        const uint64_t *more = (const uint64_t *)&work->space->counts[part].sums;
-        for (size_t i = 0; i < sizeof *sums / sizeof *more; i++) ((uint64_t *)sums)[i] += more[i];
+        const uint64_t *more = (const uint64_t *)&s->counts[part].sums;
+        for (size_t i = 0; i < bytes / sizeof *more; i++) ((uint64_t *)sums)[i] += more[i];
     }
     return sums;
 }
@@ -282,9 +285,7 @@ static void train_label_codes(struct plane_work *work)
 {
     struct encode_space *s = work->space;
     struct tsr_predictor_model *model = &work->plane->predictor;
-    clear_counts(work);
-    run_pass(work, count_labels_pass);
-    add_counts(work, sizeof s->counts[0].labels / sizeof(uint32_t));
+    run_counts(work, count_labels_pass, sizeof s->counts[0].labels);
     const int symbols = model->classes + 1;
     uint32_t *counts = s->counts[0].labels;
     model->label_tables = (uint8_t)tsr_merge_contexts(counts, symbols + 1, symbols, model->label_table_of, s->merge);
@@ -535,9 +536,7 @@ static void train_sampled_model(struct plane_work *work)
     memset(&work->plane->predictor, 0, sizeof work->plane->predictor);
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    clear_counts(work);
-    run_pass(work, sample_pass);
-    add_counts(work, sizeof(struct tsr_sampled_counts) / sizeof(uint32_t));
+    run_counts(work, sample_pass, sizeof(struct tsr_sampled_counts));
     tsr_take_sampled_counts(model, &s->counts[0].sampled, counts_all(work), work->plane->range, work->frame->tile_width,
                             s->sampled_symbols);
     train_tables(work, s->sampled_symbols);
@@ -553,9 +552,7 @@ static void train_residual_model(struct plane_work *work)
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
 
-    clear_counts(work);
-    run_pass(work, predict_pass);
-    add_counts(work, sizeof(struct tsr_level_counts) / sizeof(uint32_t));
+    run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
     const struct tsr_level_counts *levels = &s->counts[0].levels;
     model->activity_cuts =
         (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS,
@@ -565,9 +562,7 @@ static void train_residual_model(struct plane_work *work)
                                    small ? SMALL_INTENSITY_GROUPS : TSR_INTENSITY_GROUPS, model->intensity_cut);
     tsr_map_contexts(&work->map, model);
 
-    clear_counts(work);
-    run_pass(work, count_pass);
-    add_counts(work, sizeof(struct tsr_symbol_counts) / sizeof(uint32_t));
+    run_counts(work, count_pass, sizeof(struct tsr_symbol_counts));
     train_tables(work, &s->counts[0].symbols);
 }
 
@@ -577,9 +572,7 @@ static void train_coefficient_model(struct plane_work *work)
     struct encode_space *s = work->space;
     struct tsr_coefficient_model *model = &work->plane->coefficient;
     memset(model, 0, sizeof *model);
-    clear_counts(work);
-    run_pass(work, count_blocks_pass);
-    add_counts(work, sizeof(struct tsr_block_counts) / sizeof(uint32_t));
+    run_counts(work, count_blocks_pass, sizeof(struct tsr_block_counts));
     struct tsr_block_counts *counts = &s->counts[0].blocks;
     model->dc_tables =
         (uint8_t)tsr_merge_contexts(&counts->dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, model->dc_table_of, s->merge);
@@ -615,9 +608,7 @@ static void train_entries(struct plane_work *work)
     struct encode_space *s = work->space;
     struct tsr_plane_model *plane = work->plane;
     work->levels.magnitude_shift = magnitude_shift_of(work);
-    clear_counts(work);
-    run_pass(work, count_entries_pass);
-    add_counts(work, sizeof(union tsr_entry_counts) / sizeof(uint32_t));
+    run_counts(work, count_entries_pass, sizeof(union tsr_entry_counts));
     union tsr_entry_counts *counts = &s->counts[0].entries;
     if (plane->pairs) {
         struct tsr_pair_model *model = &plane->pair;

@@ -5,9 +5,7 @@
 
 #include "../transform/median_edge.h"
 #include "../transform/residual.h"
-
-/* Into both of its callers, which are compiled for different machines. */
-#define TSR_INLINE static inline __attribute__((always_inline))
+#include "wide_cpu.h"
 
 /* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
  * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
@@ -52,8 +50,8 @@ void tsr_skip_to_row(struct tsr_residual_rows *r, int32_t y)
 }
 
 /* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
-TSR_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
-                            int16_t *restrict prediction)
+TSR_HD_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
+                               int16_t *restrict prediction)
 {
     for (int32_t c = 0; c < width; c++) {
         const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
@@ -65,8 +63,8 @@ TSR_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict
 
 /* tsr_residual. Ranges up to 2^15 need no more than 16 bits, and a range of 2^16 is that of 16-bit arithmetic itself.
  */
-TSR_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width,
-                             int32_t range, int16_t *restrict residual)
+TSR_HD_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width,
+                                int32_t range, int16_t *restrict residual)
 {
     if (range > BIAS && range < 2 * BIAS) {
         for (int32_t c = 0; c < width; c++) residual[c] = (int16_t)tsr_residual(row[c], prediction[c], range);
@@ -82,9 +80,9 @@ TSR_INLINE void residual_row(const int16_t *restrict row, const int16_t *restric
 }
 
 /* tsr_context_magnitude, tsr_fold and the intensity level. */
-TSR_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
-                             int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
-                             uint16_t *restrict intensity)
+TSR_HD_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
+                                int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
+                                uint16_t *restrict intensity)
 {
     for (int32_t c = 0; c < width; c++) {
         const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
@@ -95,8 +93,8 @@ TSR_INLINE void describe_row(const int16_t *restrict residual, const int16_t *re
     }
 }
 
-TSR_INLINE void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
-                             int32_t width, bool first, int16_t *restrict activity)
+TSR_HD_INLINE void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
+                                int32_t width, bool first, int16_t *restrict activity)
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT <= INT16_MAX, "an activity has 16 bits");
     if (first)
@@ -122,7 +120,7 @@ static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32
 
 /* ---- A row ------------------------------------------------------------------------------------------------- */
 
-TSR_INLINE void work_out_row(struct tsr_residual_rows *r)
+TSR_WIDE void tsr_next_row(struct tsr_residual_rows *r)
 {
     const int32_t y = r->y, w = r->tile.width;
     const uint16_t *from = r->samples + r->tile.first + (size_t)y * r->tile.stride;
@@ -139,27 +137,4 @@ TSR_INLINE void work_out_row(struct tsr_residual_rows *r)
     mag[w] = mag[w - 1];
     activity_row(mag, mag_up, mag_up2, w, y == 0, r->activity);
     r->y++;
-}
-
-static void work_out_row_plain(struct tsr_residual_rows *r)
-{
-    work_out_row(r);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void work_out_row_avx2(struct tsr_residual_rows *r)
-{
-    work_out_row(r);
-}
-#endif
-
-void tsr_next_row(struct tsr_residual_rows *rows)
-{
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        work_out_row_avx2(rows);
-        return;
-    }
-#endif
-    work_out_row_plain(rows);
 }

@@ -41,9 +41,9 @@ struct tsr_training {
 /* Sums of one part of the tiles, unsigned 64-bit numbers throughout (products modulo 2^64): those of all are added up.
  */
 struct tsr_training_sums {
-    uint64_t products[TSR_CLASS_LIMIT][TSR_SUMS_LIMIT];
     uint64_t cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
     uint64_t levels[TSR_COST_LEVELS];
+    uint64_t products[TSR_CLASS_LIMIT][TSR_SUMS_LIMIT]; /* last: of the classes in use alone */
 };
 
 /* Scratch of a part. */
