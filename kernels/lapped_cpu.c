@@ -4,6 +4,7 @@
  * beside each other and every step is a loop over them. */
 #include "lapped_cpu.h"
 
+#include "block_lines_cpu.h"
 #include "transform_cpu.h"
 #include "wide_cpu.h"
 
@@ -69,11 +70,17 @@ TSR_WIDE static void core_lines_inverse(int32_t *restrict v0, int32_t *restrict 
     }
 }
 
-/* Coefficients in 1/256 of the step. */
+/* Coefficients in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since AVX2
+ * has no arithmetic shift of 64 bits. */
 TSR_WIDE static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int norm_class,
                                    int32_t *restrict out)
 {
-    for (size_t k = 0; k < count; k++) out[k] = tsr_quantiser_units(in[k], q, norm_class);
+    const int shift = tsr_quantiser_units_shift(q);
+    const int32_t factor = tsr_quantiser_factor(q, norm_class);
+    const int64_t above = (int64_t)1 << 50, half = (int64_t)1 << (shift - 1);
+    const uint32_t less = (uint32_t)(above >> shift);
+    for (size_t k = 0; k < count; k++)
+        out[k] = (int32_t)((uint32_t)((uint64_t)((int64_t)in[k] * factor + (above + half)) >> shift) - less);
 }
 
 /* How many of a row's blocks come before those with coarser steps. */
@@ -105,8 +112,7 @@ static void load_row(const uint16_t *samples, struct tsr_tile tile, int32_t row,
     const int32_t whole = tile.width / 4;
     for (int i = 0; i < 4; i++) {
         const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
-        for (int32_t k = 0; k < whole; k++)
-            for (int j = 0; j < 4; j++) out.line[4 * i + j][k] = line[4 * k + j] << TSR_LAP_BITS;
+        tsr_samples_to_lines(line, (size_t)whole, TSR_LAP_BITS, out.line + 4 * i);
         if (whole == blocks) continue;
         for (int j = 0; j < 4; j++)
             out.line[4 * i + j][whole] = line[tsr_min(4 * whole + j, tile.width - 1)] << TSR_LAP_BITS;
@@ -142,9 +148,7 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
             units_of_line(now.line[i], finer, q, norm_class, done.line[i]);
             units_of_line(now.line[i] + finer, count - finer, q + steps.coarser_by, norm_class, done.line[i] + finer);
         }
-        int32_t *out = units + (size_t)row * count * TSR_BLOCK_SAMPLES;
-        for (size_t k = 0; k < count; k++, out += TSR_BLOCK_SAMPLES)
-            for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) out[p] = done.line[tsr_zigzag(p)][k];
+        tsr_lines_to_blocks(done.line, count, units + (size_t)row * count * TSR_BLOCK_SAMPLES);
         const struct block_row swap = now;
         now = next;
         next = swap;
@@ -260,6 +264,14 @@ TSR_WIDE static int32_t largest_magnitude(const int32_t *levels, size_t count)
     return (int32_t)all;
 }
 
+/* Lines 4 i .. 4 i + 3, used up, to samples. */
+TSR_WIDE static void samples_of_lines(int32_t *const line[4], size_t count, int32_t top, uint16_t *samples)
+{
+    for (int j = 0; j < 4; j++)
+        for (size_t k = 0; k < count; k++) line[j][k] = tsr_lap_sample(line[j][k], top);
+    tsr_lines_to_samples(line, count, samples);
+}
+
 static void store_row(struct block_row row, int from, int to, uint16_t *samples, struct tsr_tile tile, int32_t at,
                       uint32_t range)
 {
@@ -267,8 +279,7 @@ static void store_row(struct block_row row, int from, int to, uint16_t *samples,
     for (int i = from; i < to && 4 * at + i < tile.height; i++) {
         uint16_t *line = samples + tile.first + (size_t)(4 * at + i) * tile.stride;
         int32_t **v = row.line + 4 * i;
-        for (int32_t k = 0; k < whole; k++)
-            for (int j = 0; j < 4; j++) line[4 * k + j] = (uint16_t)tsr_lap_sample(v[j][k], top);
+        samples_of_lines(v, (size_t)whole, top, line);
         for (int32_t j = 0; 4 * whole + j < tile.width; j++)
             line[4 * whole + j] = (uint16_t)tsr_lap_sample(v[j][whole], top);
     }
@@ -292,10 +303,7 @@ static void invert_row(const int32_t *levels, size_t count, size_t finer, int32_
                        struct block_row row)
 {
     const int32_t most = largest_magnitude(levels, count * TSR_BLOCK_SAMPLES);
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
-        int32_t *line = row.line[tsr_zigzag(p)];
-        for (size_t k = 0; k < count; k++) line[k] = levels[k * TSR_BLOCK_SAMPLES + (size_t)p];
-    }
+    tsr_blocks_to_lines(levels, count, row.line);
     scale_blocks(row, 0, finer, most, q);
     scale_blocks(row, finer, count, most, q + coarser_by);
     for (int j = 0; j < 4; j++)

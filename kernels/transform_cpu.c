@@ -385,30 +385,39 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
     return overflow ? 0 : tsr_put_lengths_in_front(lengths, count, payload, size, capacity);
 }
 
-TSR_WIDE static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
-                                  const struct tsr_coefficient_decoder *decoder,
-                                  const struct tsr_coefficient_model *model, const struct tsr_cavlc_reader *cavlc,
-                                  int32_t *levels)
+TSR_WIDE static bool decode_run_level_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                            struct tsr_slice slice, const struct tsr_coefficient_decoder *decoder,
+                                            const struct tsr_coefficient_model *model, int32_t *levels)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_state state;
-    memset(state.total, -1, sizeof state.total);
     for (int32_t r = 0; r < slice.rows; r++) {
         for (int32_t c = 0; c < slice.columns; c++) {
             int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
-            if (decoder) {
-                int dc_class, ac_class;
-                classes_at(&state, c, r, &dc_class, &ac_class);
-                if (!tsr_run_level_get(&reader, block, decoder, model, dc_class, ac_class)) return false;
-                state.energy[c] = tsr_block_energy(block);
-            } else {
-                const int context = tsr_cavlc_context(c > 0 ? state.total[c - 1] : -1, state.total[c]);
-                const int total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, context);
-                if (total < 0) return false;
-                state.total[c] = (int8_t)total;
-            }
+            int dc_class, ac_class;
+            classes_at(&state, c, r, &dc_class, &ac_class);
+            if (!tsr_run_level_get(&reader, block, decoder, model, dc_class, ac_class)) return false;
+            state.energy[c] = tsr_block_energy(block);
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++)
                 if (tsr_abs(block[i]) >= TSR_LEVEL_LIMIT) return false;
+        }
+    }
+    return tsr_bits_ended(&reader);
+}
+
+TSR_WIDE static bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                        struct tsr_slice slice, const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
+    int8_t above[ENERGY_ROW]; /* total coefficients, -1 above the first row */
+    memset(above, -1, sizeof above);
+    for (int32_t r = 0; r < slice.rows; r++) {
+        int32_t *block = levels + (block_at(levels, grid, slice.column, slice.row + r) - levels);
+        int total = -1;
+        for (int32_t c = 0; c < slice.columns; c++, block += TSR_BLOCK_SAMPLES) {
+            total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, tsr_cavlc_context(total, above[c]));
+            if (total < 0) return false;
+            above[c] = (int8_t)total;
         }
     }
     return tsr_bits_ended(&reader);
@@ -426,8 +435,11 @@ bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile
     if (at == 0) return false;
     for (int32_t s = 0; s < count; s++) {
         if (lengths[s] > size - at) return false;
-        if (!decode_slice(payload + at, lengths[s], grid, tsr_slice_at(grid, s), decoder, model, cavlc, levels))
-            return false;
+        const struct tsr_slice slice = tsr_slice_at(grid, s);
+        const bool good = decoder
+                              ? decode_run_level_slice(payload + at, lengths[s], grid, slice, decoder, model, levels)
+                              : decode_cavlc_slice(payload + at, lengths[s], grid, slice, cavlc, levels);
+        if (!good) return false;
         at += lengths[s];
     }
     return at == size;
