@@ -85,17 +85,11 @@ TSR_HD struct tsr_bit_reader tsr_bit_reader(const uint8_t *bytes, size_t size)
     return r;
 }
 
-/* Eight bytes, the first of them the highest. */
+/* Eight bytes, the first of them the highest: written out, so that gcc makes one load of it. */
 TSR_HD_INLINE uint64_t tsr_load_word(const uint8_t *bytes)
 {
-    uint64_t word = 0;
-#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && !defined(__CUDA_ARCH__)
-    __builtin_memcpy(&word, bytes, sizeof word);
-    word = __builtin_bswap64(word);
-#else
-    for (int i = 0; i < 8; i++) word = word << 8 | bytes[i];
-#endif
-    return word;
+    return (uint64_t)bytes[0] << 56 | (uint64_t)bytes[1] << 48 | (uint64_t)bytes[2] << 40 | (uint64_t)bytes[3] << 32 |
+           (uint64_t)bytes[4] << 24 | (uint64_t)bytes[5] << 16 | (uint64_t)bytes[6] << 8 | (uint64_t)bytes[7];
 }
 
 /* Afterwards the window has 56 bits or more, or all that are left. Bits of a byte that is not counted yet may stand

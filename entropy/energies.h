@@ -122,11 +122,12 @@ TSR_HD_INLINE void tsr_add_energies(const struct tsr_magnitudes *seen, uint16_t 
 #endif
 }
 
-/* Levels of energy: two an octave. */
+/* Levels of energy: two an octave; 0 and 1 are levels of their own, found by a bit behind the last one. */
 TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
 {
-    const int exponent = tsr_floor_log2(energy | 1u);
-    return energy < 2 ? (int)energy : 2 * exponent + (int)(energy >> (exponent - 1) & 1u);
+    const uint32_t bits = energy << 1 | 1u;
+    const int exponent = tsr_floor_log2(bits);
+    return tsr_max(0, 2 * exponent - 4 + (int)(bits << (31 - exponent) >> 30));
 }
 
 /* Level of the whole block, from the neighbours alone. */

@@ -123,8 +123,8 @@ TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entr
 }
 
 struct tsr_level_decoder {
-    struct tsr_rans_decoder table[TSR_LEVEL_TABLES];
-    const struct tsr_rans_decoder *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
+    struct tsr_rans_buckets table[TSR_LEVEL_TABLES];
+    const struct tsr_rans_buckets *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
 };
 
 TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const struct tsr_level_model *model)
@@ -132,7 +132,7 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
     for (int g = 0; g < TSR_LEVEL_GROUPS; g++)
         for (int t = 0; t < model->tables[g]; t++) {
             const int table = g * TSR_ENERGY_LEVELS + t;
-            tsr_rans_decoder_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
+            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
         }
     for (int c = 0; c < TSR_LEVEL_CELLS; c++)
         decoder->of_cell[c] =
@@ -145,7 +145,7 @@ TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_B
                                  const struct tsr_level_model *model)
 {
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
-    const struct tsr_rans_decoder *table =
+    const struct tsr_rans_buckets *table =
         decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
     if (!table) return false;
     const int places = tsr_rans_read(r, table);

@@ -230,6 +230,48 @@ TSR_HD void tsr_rans_decoder_init(struct tsr_rans_decoder *d, const uint16_t *we
     for (int i = 0; i < TSR_RANS_TOTAL; i++) d->symbol[i] = 0;
 }
 
+/* Likewise by buckets of slots, in a tenth of the bytes: for decoders with many tables. A bucket that lies in one symbol
+ * tells all of it; in the others, which are few and of rare symbols, the symbol is looked for. */
+enum { TSR_RANS_BUCKET_BITS = 6, TSR_RANS_BUCKETS = TSR_RANS_TOTAL >> TSR_RANS_BUCKET_BITS };
+
+struct tsr_rans_buckets {
+    uint32_t bucket[TSR_RANS_BUCKETS]; /* start << 20 | (frequency - 1) << 8 | symbol; else the bucket's first symbol */
+    uint32_t place[TSR_RANS_ALPHABET]; /* by symbol: frequency << 16 | start */
+};
+
+TSR_HD void tsr_rans_buckets_init(struct tsr_rans_buckets *d, const uint16_t *weight, int symbols)
+{
+    uint16_t frequency[TSR_RANS_ALPHABET];
+    uint32_t start = 0;
+    int filled = 0;
+    tsr_rans_frequencies(weight, symbols, frequency);
+    for (int s = 0; s < symbols; s++) {
+        const uint32_t end = start + frequency[s];
+        d->place[s] = (uint32_t)frequency[s] << 16 | start;
+        for (; (uint32_t)filled << TSR_RANS_BUCKET_BITS < end; filled++) {
+            const uint32_t first = (uint32_t)filled << TSR_RANS_BUCKET_BITS;
+            const bool whole = first >= start && first + (1u << TSR_RANS_BUCKET_BITS) <= end;
+            d->bucket[filled] = (whole ? start << 20 | (frequency[s] - 1u) << 8 : 0u) | (uint32_t)s;
+        }
+        start = end;
+    }
+    if (start != 0) return;
+    for (int i = 0; i < TSR_RANS_BUCKETS; i++) d->bucket[i] = (TSR_RANS_TOTAL - 1u) << 8;
+}
+
+TSR_HD_INLINE int tsr_rans_get_bucket(uint32_t *state, const struct tsr_rans_buckets *d)
+{
+    const uint32_t x = *state, slot = x & (TSR_RANS_TOTAL - 1), entry = d->bucket[slot >> TSR_RANS_BUCKET_BITS];
+    uint32_t symbol = entry & 255u, less = entry >> 8 & 0xfffu, start = entry >> 20;
+    if (less == 0) {
+        while (slot >= (d->place[symbol] >> 16) + (d->place[symbol] & 0xffffu)) symbol++;
+        less = (d->place[symbol] >> 16) - 1u;
+        start = d->place[symbol] & 0xffffu;
+    }
+    *state = (less + 1u) * (x >> TSR_RANS_BITS) + slot - start;
+    return (int)symbol;
+}
+
 /* Takes a symbol from the state, which may then want a word. */
 TSR_HD_INLINE int tsr_rans_get(uint32_t *state, const struct tsr_rans_decoder *d)
 {
@@ -348,9 +390,9 @@ TSR_HD_INLINE void tsr_rans_refill(struct tsr_rans_reader *r)
     r->next += wants ? 2 : 0;
 }
 
-TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_decoder *d)
+TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_buckets *d)
 {
-    const int symbol = tsr_rans_get(&r->state, d);
+    const int symbol = tsr_rans_get_bucket(&r->state, d);
     tsr_rans_refill(r);
     return symbol;
 }
