@@ -198,6 +198,70 @@ static int total_of(const struct tsr_magnitudes *block)
     return total;
 }
 
+/* What tsr_optimise_block adds to errors, lambda times rates: of a magnitude (15: or more) at a level of energy, of one
+ * less there, and of both as the last place; of the number of places. */
+struct choice_rates {
+    int32_t of[TSR_ENERGY_LEVELS][TSR_RATE_MAGNITUDES][4];
+    int32_t places[TSR_ENERGY_LEVELS][TSR_BLOCK_SAMPLES + 1];
+};
+
+enum { NEVER = 1000000000 }; /* what cannot be; sums with it stay below 2^31 */
+
+static void fill_rates(struct choice_rates *rates, int32_t lambda)
+{
+    for (int l = 0; l < TSR_ENERGY_LEVELS; l++) {
+        const uint8_t *others = TSR_AT(tsr_rate_of_others) + l * TSR_RATE_MAGNITUDES;
+        const uint8_t *last = TSR_AT(tsr_rate_of_highest) + l * TSR_RATE_MAGNITUDES;
+        for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) {
+            int32_t *of = rates->of[l][m];
+            of[0] = lambda * (others[m] + (m > 0 ? TSR_RATE_BIT : 0));
+            of[1] = m > 0 ? lambda * (others[m - 1] + (m > 1 ? TSR_RATE_BIT : 0)) : NEVER;
+            of[2] = m > 0 ? lambda * (last[m - 1] + TSR_RATE_BIT) : NEVER;
+            of[3] = m > 1 ? lambda * (last[m - 2] + TSR_RATE_BIT) : NEVER;
+        }
+        for (int n = 0; n <= TSR_BLOCK_SAMPLES; n++)
+            rates->places[l][n] = lambda * TSR_AT(tsr_rate_of_places)[17 * l + n];
+    }
+}
+
+/* tsr_optimise_block, with what it needs of the block's energies: seen, and those around it. Without a branch on what
+ * a place holds, and nothing is done above the highest place that could be coded; costs are those less the errors of a
+ * block of zeros, so that those above a place need not be known. */
+TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                                const struct tsr_magnitudes *left, const struct tsr_magnitudes *above, bool lapped,
+                                const struct choice_rates *rates)
+{
+    struct tsr_rate_block b;
+    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES];
+    uint16_t energy[TSR_BLOCK_SAMPLES];
+    tsr_rate_places(block, TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0), &b);
+    const int top = tsr_coded_places(b.nearest) - 1;
+    if (top <= 0) {
+        memset(block + 1, 0, (TSR_BLOCK_SAMPLES - 1) * sizeof *block);
+        return;
+    }
+    tsr_energies_around(left, above, above - 1, above + 1, energy);
+    const int32_t *places = rates->places[tsr_block_energy_level(energy)];
+    for (int p = 1; p <= top; p++) tsr_add_energy(energy, p, seen->at[p]);
+    int32_t below = 0, best_top = 0, least = places[block[0] != 0];
+    for (int p = 1; p <= top; p++) {
+        const int32_t nearest = b.nearest[p];
+        const int32_t *rate = rates->of[tsr_energy_level(energy[p])][tsr_min(nearest, TSR_RATE_MAGNITUDES - 1)];
+        const int32_t here = b.error[p] + rate[0], less = b.error_less[p] + rate[1];
+        const int32_t last = b.error[p] + rate[2], last_less = b.error_less[p] + rate[3];
+        const int32_t without = below - b.error_zero[p];
+        const int32_t total = tsr_min(last, last_less) + without + places[p + 1];
+        chosen[p] = nearest - (less < here);
+        highest[p] = nearest - (last_less < last);
+        best_top = total < least ? p : best_top;
+        least = tsr_min(total, least);
+        below = without + tsr_min(here, less);
+    }
+    if (best_top > 0) chosen[best_top] = highest[best_top];
+    for (int p = 1; p <= best_top; p++) block[p] = block[p] < 0 ? -chosen[p] : chosen[p];
+    for (int p = best_top + 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = 0;
+}
+
 TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
                                 void *scratch)
 {
@@ -213,24 +277,21 @@ TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lappe
         round_dead_zone(units, columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES);
         return;
     }
+    struct choice_rates rates;
+    fill_rates(&rates, lambda);
     struct tsr_magnitudes *above = (struct tsr_magnitudes *)scratch + 1, *here = above + columns + 2;
     memset(scratch, 0, tsr_choose_scratch_bytes(tile.width));
     for (int32_t row = 0; row < grid.rows; row++) {
         int32_t *block = units + (size_t)row * pitch;
         round_row(block, columns, here->at);
         for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
-            uint16_t energy[TSR_BLOCK_SAMPLES];
-            const uint32_t dc = (uint32_t)tsr_abs(block[0]);
-            here[c].at[0] = (uint16_t)tsr_seen_magnitude(dc, 0);
+            here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[0]), 0);
             if (cavlc) {
                 const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
                 tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);
                 continue;
             }
-            tsr_energies_around(here + c - 1, above + c, above + c - 1, above + c + 1, energy);
-            const int block_level = tsr_block_energy_level(energy);
-            tsr_add_energies(&here[c], energy);
-            tsr_optimise_block(block, energy, block_level, lapped, lambda);
+            choose_block(block, &here[c], here + c - 1, above + c, lapped, &rates);
         }
         struct tsr_magnitudes *swap = above;
         above = here;
