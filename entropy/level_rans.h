@@ -71,6 +71,22 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
 
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
+/* A magnitude (less 1 where it cannot be 0) of this group at a place of this energy; returns how many entries. */
+TSR_HD_INLINE int tsr_magnitude_entries(int group, uint32_t energy, uint32_t value, uint32_t *out)
+{
+    const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy)) << 8;
+    if (value < 16) {
+        out[0] = cell | value;
+        return 1;
+    }
+    const struct tsr_token token = tsr_token(value);
+    int count = 0;
+    out[count++] = cell | token.symbol;
+    if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
+    out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
+    return count;
+}
+
 /* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
  * magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
 TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
@@ -81,25 +97,16 @@ TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], con
     uint32_t signs = 0;
     out[count++] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
     if (places == 0) return count;
-    tsr_add_energies(seen, energy);
-    int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST;
-    uint32_t less = 1;
-    for (int p = places - 1; p >= 0; p--) {
-        const uint32_t magnitude = (uint32_t)tsr_abs(levels[p]);
-        if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy[p])) << 8;
-        if (magnitude - less < 16) {
-            out[count++] = cell | (magnitude - less);
-        } else {
-            const struct tsr_token token = tsr_token(magnitude - less);
-            out[count++] = cell | token.symbol;
-            if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
-            out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
-        }
-        group = TSR_LEVEL_OTHERS;
-        less = 0;
-        signs = signs << (magnitude != 0) | (uint32_t)(levels[p] < 0);
-        sign_bits += magnitude != 0;
+    for (int p = places - 1; p > 0; p--) tsr_add_energy(energy, p, seen->at[p]);
+    int p = places - 1;
+    count += tsr_magnitude_entries(p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p],
+                                   (uint32_t)tsr_abs(levels[p]) - 1u, out + count);
+    while (--p > 0)
+        count += tsr_magnitude_entries(TSR_LEVEL_OTHERS, energy[p], (uint32_t)tsr_abs(levels[p]), out + count);
+    if (p == 0) count += tsr_magnitude_entries(TSR_LEVEL_DC, energy[0], (uint32_t)tsr_abs(levels[0]), out + count);
+    for (p = places - 1; p >= 0; p--) {
+        signs = signs << (levels[p] != 0) | (uint32_t)levels[p] >> 31;
+        sign_bits += levels[p] != 0;
     }
     out[count++] = tsr_raw_entry(signs, sign_bits);
     return count;

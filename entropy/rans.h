@@ -188,11 +188,10 @@ TSR_HD_INLINE bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *s
     const bool leaves = x >> (32 - TSR_RANS_BITS) >= f;
     *word = (uint16_t)x;
     x = leaves ? x >> 16 : x;
-    uint32_t quotient = (uint32_t)((uint64_t)x * symbol->inverse >> 32), rest = x - quotient * f;
-    const bool more = rest >= f;
-    quotient += more;
-    rest -= more ? f : 0;
-    *state = (quotient << TSR_RANS_BITS) + rest + symbol->start;
+    /* quotient * 2^12 + rest + start, with the quotient one more where the rest says so. */
+    const uint32_t others = TSR_RANS_TOTAL - f, quotient = (uint32_t)((uint64_t)x * symbol->inverse >> 32);
+    const uint32_t next = x + symbol->start + quotient * others;
+    *state = x - quotient * f >= f ? next + others : next;
     return leaves;
 }
 

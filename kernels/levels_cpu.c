@@ -121,18 +121,20 @@ void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_l
                        union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    const uint32_t *entries = scratch;
+    uint32_t *entries = scratch;
     size_t used = 1;
     kept[0] = 1;
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
-        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
-        count_slice(entries, count, coding.pairs, counts);
+        const bool fits = kept[0] != 0 && room - used > entries_limit(coding.slice_side); /* in any case */
+        uint32_t *out = fits ? kept + used + 1 : entries;
+        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, out);
+        count_slice(out, count, coding.pairs, counts);
         if (kept[0] == 0 || count >= room - used) {
             kept[0] = 0;
             continue;
         }
         kept[used] = (uint32_t)count;
-        memcpy(kept + used + 1, entries, count * sizeof *entries);
+        if (!fits) memcpy(kept + used + 1, entries, count * sizeof *entries);
         used += 1 + count;
     }
 }
