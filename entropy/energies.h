@@ -126,6 +126,31 @@ TSR_HD_INLINE void tsr_add_energies(const struct tsr_magnitudes *seen, uint16_t 
 #endif
 }
 
+/* Magnitudes that a decoder finds one by one: in a register, since a block that is written place by place and then read
+ * as a whole waits for its last write. */
+#if TSR_PLACE_VECTORS
+typedef tsr_place_vector tsr_seen_places;
+static const uint16_t tsr_one_place[2 * TSR_BLOCK_SAMPLES] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xffff};
+#else
+typedef struct tsr_magnitudes tsr_seen_places;
+#endif
+
+TSR_HD_INLINE void tsr_see_none(tsr_seen_places *seen)
+{
+    memset(seen, 0, sizeof *seen);
+}
+
+TSR_HD_INLINE void tsr_see_place(tsr_seen_places *seen, int place, uint32_t magnitude)
+{
+#if TSR_PLACE_VECTORS
+    tsr_place_vector lane;
+    memcpy(&lane, tsr_one_place + (TSR_BLOCK_SAMPLES - 1 - place), sizeof lane);
+    *seen |= lane & (uint16_t)magnitude;
+#else
+    seen->at[place] = (uint16_t)magnitude;
+#endif
+}
+
 /* Levels of energy: two an octave; 0 and 1 are levels of their own, found by a bit behind the last one. */
 TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
 {

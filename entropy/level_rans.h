@@ -71,20 +71,28 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
 
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
-/* A magnitude (less 1 where it cannot be 0) of this group at a place of this energy; returns how many entries. */
-TSR_HD_INLINE int tsr_magnitude_entries(int group, uint32_t energy, uint32_t value, uint32_t *out)
+/* What a block's magnitudes become on the way. */
+struct tsr_level_list {
+    uint32_t *out;
+    int count, sign_bits;
+    uint32_t signs;
+};
+
+/* A level of this group at a place of this energy; less: 1 where it cannot be 0. */
+TSR_HD_INLINE void tsr_add_level(struct tsr_level_list *list, int group, uint32_t energy, int32_t level, uint32_t less)
 {
+    const uint32_t value = (uint32_t)tsr_abs(level) - less;
     const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy)) << 8;
+    list->signs = list->signs << (level != 0) | (uint32_t)level >> 31;
+    list->sign_bits += level != 0;
     if (value < 16) {
-        out[0] = cell | value;
-        return 1;
+        list->out[list->count++] = cell | value;
+        return;
     }
     const struct tsr_token token = tsr_token(value);
-    int count = 0;
-    out[count++] = cell | token.symbol;
-    if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
-    out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
-    return count;
+    list->out[list->count++] = cell | token.symbol;
+    if (token.raw_bits > 16) list->out[list->count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
+    list->out[list->count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
 }
 
 /* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
@@ -93,23 +101,16 @@ TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], con
                                     uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
 {
     const int places = tsr_coded_places(levels);
-    int count = 0, sign_bits = 0;
-    uint32_t signs = 0;
-    out[count++] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
-    if (places == 0) return count;
-    for (int p = places - 1; p > 0; p--) tsr_add_energy(energy, p, seen->at[p]);
+    struct tsr_level_list list = {out, 1, 0, 0};
+    out[0] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
+    if (places == 0) return 1;
+    tsr_add_energies(seen, energy);
     int p = places - 1;
-    count += tsr_magnitude_entries(p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p],
-                                   (uint32_t)tsr_abs(levels[p]) - 1u, out + count);
-    while (--p > 0)
-        count += tsr_magnitude_entries(TSR_LEVEL_OTHERS, energy[p], (uint32_t)tsr_abs(levels[p]), out + count);
-    if (p == 0) count += tsr_magnitude_entries(TSR_LEVEL_DC, energy[0], (uint32_t)tsr_abs(levels[0]), out + count);
-    for (p = places - 1; p >= 0; p--) {
-        signs = signs << (levels[p] != 0) | (uint32_t)levels[p] >> 31;
-        sign_bits += levels[p] != 0;
-    }
-    out[count++] = tsr_raw_entry(signs, sign_bits);
-    return count;
+    tsr_add_level(&list, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p], levels[p], 1);
+    while (--p > 0) tsr_add_level(&list, TSR_LEVEL_OTHERS, energy[p], levels[p], 0);
+    if (p == 0) tsr_add_level(&list, TSR_LEVEL_DC, energy[0], levels[0], 0);
+    out[list.count++] = tsr_raw_entry(list.signs, list.sign_bits);
+    return list.count;
 }
 
 /* ---- Put and get ------------------------------------------------------------------------------------------ */
@@ -120,12 +121,14 @@ typedef struct tsr_rans_symbol tsr_level_codes[TSR_LEVEL_SYMBOLS]; /* of one tab
 TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
                                  const struct tsr_level_model *model, const tsr_level_codes *codes)
 {
+    const struct tsr_rans_symbol *of_cell[TSR_LEVEL_CELLS];
+    for (int c = 0; c < TSR_LEVEL_CELLS; c++) of_cell[c] = codes[tsr_level_table(model, c)];
     for (size_t i = count; i > 0; i--) {
         const uint32_t entry = entries[i - 1];
         if (entry & TSR_RAW_ENTRY)
             tsr_rans_write_raw(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
         else
-            tsr_rans_write(w, &codes[tsr_level_table(model, (int)(entry >> 8))][entry & 255u]);
+            tsr_rans_write(w, &of_cell[entry >> 8][entry & 255u]);
     }
 }
 
@@ -146,11 +149,14 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
             model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
 }
 
-/* Reads a block; energy as above. False where the bits are no block. */
+/* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
 TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
                                  uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
-                                 const struct tsr_level_model *model)
+                                 const struct tsr_level_model *model, struct tsr_magnitudes *magnitudes)
 {
+    tsr_seen_places all;
+    tsr_see_none(&all);
+    memcpy(magnitudes, &all, sizeof *magnitudes);
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
     const struct tsr_rans_buckets *table =
         decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
@@ -178,11 +184,13 @@ TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_B
         less = 0;
         levels[p] = (int32_t)magnitude;
         sign_bits += magnitude != 0;
-        if (p == 0) break;
         const uint32_t seen = tsr_seen_magnitude(magnitude, model->magnitude_shift);
+        tsr_see_place(&all, p, seen);
+        if (p == 0) break;
         here = energy[p - 1] + seen * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
         tsr_add_energy(energy, p, seen);
     }
+    memcpy(magnitudes, &all, sizeof *magnitudes);
     uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
     for (int p = places - 1; p >= 0; p--) { /* a 0 takes none */
         const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));

@@ -89,7 +89,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
                                                 tsr_lanes_for_tile(cut->tile_width, cut->tile_height));
     if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
-    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width) + s->tile_levels * sizeof(int32_t);
+    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width);
     const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
     if (units > s->scratch_bytes) s->scratch_bytes = units;
     if (entries > s->scratch_bytes) s->scratch_bytes = entries;
@@ -379,22 +379,24 @@ static void blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
                        s->levels + tile * s->tile_levels);
 }
 
-/* With loss and lapping: the tile both ways, the one that seems to cost less. */
+/* With loss and lapping: lapped or not, what seems to cost less. */
 static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_number)
 {
     struct encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, tile_number);
     const uint16_t *samples = s->planes[work->number];
     int32_t *levels = s->levels + tile_number * s->tile_levels;
-    int32_t *other = (int32_t *)(s->scratch + part * s->scratch_bytes);
-    void *scratch = other + s->tile_levels;
+    void *scratch = s->scratch + part * s->scratch_bytes;
     const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
                                           work->plane->coarser_from};
-    tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
-    tsr_lapped_forward(samples, tile, steps, false, other, scratch);
-    s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
-    if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
-    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->cavlc_bits, scratch);
+    bool lapped = !work->fine;
+    if (lapped) {
+        tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
+        lapped = tsr_rough_tile_cost(levels, tile) <= tsr_rough_plain_cost(samples, tile, steps);
+    }
+    if (!lapped) tsr_lapped_forward(samples, tile, steps, false, levels, scratch);
+    s->lapped[tile_number] = lapped;
+    tsr_choose_levels(levels, tile, lapped, work->lambda, work->cavlc_bits, scratch);
 }
 
 static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t tile)

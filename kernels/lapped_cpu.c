@@ -157,14 +157,83 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
 
 /* ---- Units to levels -------------------------------------------------------------------------------------- */
 
+enum {
+    ROUGH_STEP = 8,   /* every 8th block counts */
+    ROUGH_BLOCKS = 8, /* so many of them at once */
+    ROUGH_COSTS = 128 /* of magnitudes below 8 steps, which are looked up */
+};
+
+struct rough_costs {
+    uint32_t of[ROUGH_COSTS]; /* by 1/16 of a step */
+};
+
+static struct rough_costs rough_costs(void)
+{
+    struct rough_costs costs;
+    for (uint32_t t = 0; t < ROUGH_COSTS; t++) costs.of[t] = tsr_rough_cost(t << 4);
+    return costs;
+}
+
+TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units)
+{
+    const uint32_t magnitude = (uint32_t)tsr_abs(units);
+    return magnitude >> 4 < ROUGH_COSTS ? costs->of[magnitude >> 4] : tsr_rough_cost(magnitude);
+}
+
 TSR_WIDE uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile)
 {
+    const struct rough_costs costs = rough_costs();
     const size_t count = tsr_tile_levels(tile.width, tile.height);
     uint64_t cost = 0;
     /* The DC's cost is that of its difference, which both have alike. */
-    for (size_t i = 0; i < count; i += 8 * TSR_BLOCK_SAMPLES)
-        for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[i + p]));
+    for (size_t i = 0; i < count; i += ROUGH_STEP * TSR_BLOCK_SAMPLES)
+        for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += rough_cost(&costs, units[i + p]);
     return cost;
+}
+
+/* Of count blocks, their samples with the fraction as lines and each one's q. */
+TSR_WIDE static uint64_t rough_blocks_cost(int32_t at[16][ROUGH_BLOCKS], const int32_t q[ROUGH_BLOCKS], int count,
+                                           const struct rough_costs *costs)
+{
+    uint64_t cost = 0;
+    for (int i = 0; i < 4; i++)
+        core_lines_forward(at[4 * i], at[4 * i + 1], at[4 * i + 2], at[4 * i + 3], ROUGH_BLOCKS);
+    for (int j = 0; j < 4; j++) core_lines_forward(at[j], at[4 + j], at[8 + j], at[12 + j], ROUGH_BLOCKS);
+    const bool equal = q[0] == q[count - 1];
+    for (int i = 1; i < 16; i++) {
+        int32_t units[ROUGH_BLOCKS];
+        const int norm_class = tsr_norm_class(i / 4, i % 4);
+        if (equal)
+            units_of_line(at[i], ROUGH_BLOCKS, q[0], norm_class, units);
+        else
+            for (int k = 0; k < count; k++) units[k] = tsr_quantiser_units(at[i][k], q[k], norm_class);
+        for (int k = 0; k < count; k++) cost += rough_cost(costs, units[k]);
+    }
+    return cost;
+}
+
+uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps)
+{
+    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+    const struct rough_costs costs = rough_costs();
+    int32_t at[16][ROUGH_BLOCKS] = {{0}}, q[ROUGH_BLOCKS];
+    uint64_t cost = 0;
+    int held = 0;
+    for (int32_t b = 0; b < grid.columns * grid.rows; b += ROUGH_STEP) {
+        const int32_t row = b / grid.columns, column = b % grid.columns;
+        const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
+        q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
+        for (int i = 0; i < 4; i++) {
+            const uint16_t *line =
+                samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+            for (int j = 0; j < 4; j++)
+                at[4 * i + j][held] = line[tsr_min(4 * column + j, tile.width - 1)] << TSR_LAP_BITS;
+        }
+        if (++held < ROUGH_BLOCKS) continue;
+        cost += rough_blocks_cost(at, q, held, &costs);
+        held = 0;
+    }
+    return held > 0 ? cost + rough_blocks_cost(at, q, held, &costs) : cost;
 }
 
 /* Two rows of magnitudes as plain rounding gives them, with a block of zeros before and behind. */
@@ -242,7 +311,7 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
     }
     tsr_energies_around(left, above, above - 1, above + 1, energy);
     const int32_t *places = rates->places[tsr_block_energy_level(energy)];
-    for (int p = 1; p <= top; p++) tsr_add_energy(energy, p, seen->at[p]);
+    tsr_add_energies(seen, energy);
     int32_t below = 0, best_top = 0, least = places[block[0] != 0];
     for (int p = 1; p <= top; p++) {
         const int32_t nearest = b.nearest[p];
@@ -284,8 +353,9 @@ TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lappe
     for (int32_t row = 0; row < grid.rows; row++) {
         int32_t *block = units + (size_t)row * pitch;
         round_row(block, columns, here->at);
+        for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just behind it would wait */
+            here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[c * TSR_BLOCK_SAMPLES]), 0);
         for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
-            here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[0]), 0);
             if (cavlc) {
                 const int left = c > 0 ? total_of(&here[c - 1]) : -1, up = row > 0 ? total_of(&above[c]) : -1;
                 tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, lambda);

@@ -192,8 +192,7 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
 }
 
 TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                       struct tsr_slice slice, struct tsr_level_coding coding,
-                                       const struct tsr_level_tables *tables, int32_t *levels)
+                                       struct tsr_slice slice, const struct tsr_level_tables *tables, int32_t *levels)
 {
     struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
     struct slice_rows rows;
@@ -203,8 +202,8 @@ TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct
             int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
             uint16_t energy[TSR_BLOCK_SAMPLES];
             energies_at(&rows, c, energy);
-            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level)) return false;
-            tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
+            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level, seen_at(&rows, c)))
+                return false;
         }
     }
     return tsr_rans_ended(&reader);
@@ -262,7 +261,7 @@ bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile
         const struct tsr_slice slice = tsr_slice_at(grid, s);
         const bool good = coding.pairs
                               ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, levels)
-                              : decode_rans_slice(payload + at, lengths[s], grid, slice, coding, tables, levels);
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, levels);
         if (!good) return false;
         at += lengths[s];
     }
