@@ -149,50 +149,56 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
             model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
 }
 
+/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_LEVEL_LIMIT where the group has
+ * no tables or the bits are none. */
+TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_level_decoder *decoder, int group,
+                                         uint32_t energy)
+{
+    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(energy))];
+    if (!table) return TSR_LEVEL_LIMIT;
+    const int symbol = tsr_rans_read(r, table);
+    if (symbol < 16) return (uint32_t)symbol;
+    const int raw_bits = tsr_token_raw_bits(symbol);
+    uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
+    raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
+    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_LEVEL_LIMIT);
+}
+
 /* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
 TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
                                  uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
                                  const struct tsr_level_model *model, struct tsr_magnitudes *magnitudes)
 {
-    tsr_seen_places all;
-    tsr_see_none(&all);
-    memcpy(magnitudes, &all, sizeof *magnitudes);
+    const int shift = model->magnitude_shift;
+    tsr_seen_places seen;
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
+    tsr_see_none(&seen);
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
     const struct tsr_rans_buckets *table =
         decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
     if (!table) return false;
     const int places = tsr_rans_read(r, table);
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
-    int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
-    uint32_t less = 1,
-             here = energy[places - 1]; /* energy of the place at work: what comes next waits for nothing else */
-    for (int p = places - 1; p >= 0; p--) {
-        if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(here))];
-        if (!table) return false;
-        const int symbol = tsr_rans_read(r, table);
-        uint32_t magnitude = (uint32_t)symbol;
-        if (symbol >= 16) {
-            const int raw_bits = tsr_token_raw_bits(symbol);
-            uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
-            raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
-            magnitude = tsr_token_value(symbol, raw);
-        }
-        magnitude += less;
-        group = TSR_LEVEL_OTHERS;
-        less = 0;
+    int p = places - 1, sign_bits = 1;
+    uint32_t magnitude =
+        tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
+    for (;;) {
+        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        const uint32_t here = tsr_seen_magnitude(magnitude, shift);
         levels[p] = (int32_t)magnitude;
-        sign_bits += magnitude != 0;
-        const uint32_t seen = tsr_seen_magnitude(magnitude, model->magnitude_shift);
-        tsr_see_place(&all, p, seen);
+        tsr_see_place(&seen, p, here);
         if (p == 0) break;
-        here = energy[p - 1] + seen * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
-        tsr_add_energy(energy, p, seen);
+        /* What comes next waits for nothing but this sum. */
+        const uint32_t below = energy[p - 1] + here * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+        tsr_add_energy(energy, p, here);
+        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_LEVEL_OTHERS, below)
+                            : tsr_magnitude_get(r, decoder, TSR_LEVEL_DC, below);
+        sign_bits += magnitude != 0;
     }
-    memcpy(magnitudes, &all, sizeof *magnitudes);
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
     uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
-    for (int p = places - 1; p >= 0; p--) { /* a 0 takes none */
+    for (p = places - 1; p >= 0; p--) { /* a 0 takes none */
         const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));
         signs <<= levels[p] != 0;
         levels[p] = (levels[p] ^ negative) - negative;
