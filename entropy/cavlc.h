@@ -182,6 +182,10 @@ TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
     }
 }
 
+/* run_before of up to 6 where more zeros are left, like a row of tsr_cavlc_reader's run. */
+TSR_TABLE(uint8_t, tsr_run_of_many, 8, 0, 3 << 4 | 6, 3 << 4 | 5, 3 << 4 | 4, 3 << 4 | 3, 3 << 4 | 2, 3 << 4 | 1,
+          3 << 4);
+
 /* One level; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are none. */
 TSR_HD_INLINE uint32_t tsr_cavlc_get_level(struct tsr_bit_reader *r, int *suffix_length, uint32_t excluded,
                                            int32_t *level)
@@ -216,7 +220,6 @@ TSR_HD_INLINE uint32_t tsr_cavlc_get_level(struct tsr_bit_reader *r, int *suffix
 TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels,
                                 int count, int context)
 {
-    int32_t level[16];
     int total, ones;
     for (int i = 0; i < count; i++) levels[i] = 0;
     tsr_fill_window(r);
@@ -240,42 +243,42 @@ TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc
     if (total > count) return -1;
     if (total == 0) return tsr_dropped_too_much(r) ? -1 : 0;
 
+    /* Levels go to the places that they would have without zeros before them. */
+    int32_t *last = levels + total - 1;
     const uint32_t signs = (uint32_t)(r->window >> 32);
-    for (int i = 0; i < 3; i++) level[i] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
+    for (int i = 2; i >= 0; i--) /* all three, since ones cannot be foreseen: what is none is written over */
+        last[-tsr_min(i, total - 1)] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
     tsr_drop_bits(r, ones);
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     uint32_t excluded = ones < 3 ? 2u : 0u;
     for (int i = ones; i < total; i++, excluded = 0)
-        if (tsr_cavlc_get_level(r, &suffix_length, excluded, &level[i]) - 1u >= TSR_LEVEL_LIMIT - 1u) return -1;
+        if (tsr_cavlc_get_level(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_LEVEL_LIMIT - 1u) return -1;
+    if (total == count) return tsr_dropped_too_much(r) ? -1 : total;
 
-    int zeros = 0;
     tsr_fill_window(r); /* for all zeros: at most 9 bits, and 3 for each level but for one of 11 */
-    if (total < count) {
-        const uint32_t entry = tables->zeros[total - 1][r->window >> 55];
-        if (entry == 0) return -1;
-        tsr_drop_bits(r, (int)(entry >> 4));
-        zeros = (int)(entry & 15u);
-        if (zeros > count - total) return -1;
-    }
-    int place = total + zeros - 1;
-    levels[place] = level[0];
-    for (int i = 1; i < total; i++) {
-        int run = 0;
-        if (zeros > 6) {
+    uint32_t entry = tables->zeros[total - 1][r->window >> 55];
+    if (entry == 0) return -1;
+    tsr_drop_bits(r, (int)(entry >> 4));
+    int zeros = (int)(entry & 15u);
+    if (zeros > count - total) return -1;
+    /* From the highest on each goes up by the zeros that are left, until none are. */
+    for (int i = 0; zeros > 0; i++) {
+        const int32_t level = last[-i];
+        last[-i] = 0;
+        last[zeros - i] = level;
+        if (i + 1 == total) break;
+        const uint8_t *runs = zeros > 6 ? TSR_AT(tsr_run_of_many) : tables->run[zeros - 1];
+        entry = runs[r->window >> 61];
+        int run = (int)(entry & 15u), length = (int)(entry >> 4);
+        if (entry == 0) {
             const uint32_t bits = (uint32_t)(r->window >> 53); /* 11 */
-            if (bits == 0) return -1;
-            run = bits >> 8 != 0 ? 7 - (int)(bits >> 8) : 14 - tsr_floor_log2(bits);
-            tsr_drop_bits(r, tsr_max(3, run - 3));
-        } else if (zeros > 0) {
-            const uint32_t entry = tables->run[zeros - 1][r->window >> 61];
-            if (entry == 0) return -1;
-            run = (int)(entry & 15u);
-            tsr_drop_bits(r, (int)(entry >> 4));
+            if (zeros <= 6 || bits == 0) return -1;
+            run = 14 - tsr_floor_log2(bits);
+            length = run - 3;
+            if (run > zeros) return -1;
         }
-        if (run > zeros) return -1;
+        tsr_drop_bits(r, length);
         zeros -= run;
-        place -= run + 1;
-        levels[place] = level[i];
     }
     return tsr_dropped_too_much(r) ? -1 : total;
 }
