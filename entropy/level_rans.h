@@ -181,8 +181,7 @@ TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_B
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
     int p = places - 1, sign_bits = 1;
-    uint32_t magnitude =
-        tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
+    uint32_t magnitude = tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
     for (;;) {
         if (magnitude >= TSR_LEVEL_LIMIT) return false;
         const uint32_t here = tsr_seen_magnitude(magnitude, shift);

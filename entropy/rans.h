@@ -229,8 +229,8 @@ TSR_HD void tsr_rans_decoder_init(struct tsr_rans_decoder *d, const uint16_t *we
     for (int i = 0; i < TSR_RANS_TOTAL; i++) d->symbol[i] = 0;
 }
 
-/* Likewise by buckets of slots, in a tenth of the bytes: for decoders with many tables. A bucket that lies in one symbol
- * tells all of it; in the others, which are few and of rare symbols, the symbol is looked for. */
+/* Likewise by buckets of slots, in a tenth of the bytes: for decoders with many tables. A bucket that lies in one
+ * symbol tells all of it; in the others, which are few and of rare symbols, the symbol is looked for. */
 enum { TSR_RANS_BUCKET_BITS = 6, TSR_RANS_BUCKETS = TSR_RANS_TOTAL >> TSR_RANS_BUCKET_BITS };
 
 struct tsr_rans_buckets {

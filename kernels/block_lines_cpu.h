@@ -55,8 +55,7 @@ TSR_HD_INLINE void tsr_blocks_to_lines(const int32_t *blocks, size_t count, int3
         }
 #endif
     for (; k < count; k++)
-        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++)
-            line[tsr_zigzag(p)][k] = blocks[k * TSR_BLOCK_SAMPLES + (size_t)p];
+        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) line[tsr_zigzag(p)][k] = blocks[k * TSR_BLOCK_SAMPLES + (size_t)p];
 }
 
 TSR_HD_INLINE void tsr_lines_to_blocks(int32_t *const line[TSR_BLOCK_SAMPLES], size_t count, int32_t *blocks)
@@ -72,8 +71,7 @@ TSR_HD_INLINE void tsr_lines_to_blocks(int32_t *const line[TSR_BLOCK_SAMPLES], s
         }
 #endif
     for (; k < count; k++)
-        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++)
-            blocks[k * TSR_BLOCK_SAMPLES + (size_t)p] = line[tsr_zigzag(p)][k];
+        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) blocks[k * TSR_BLOCK_SAMPLES + (size_t)p] = line[tsr_zigzag(p)][k];
 }
 
 /* Four samples of each of count blocks, beside each other, to four lines, shifted; and samples, below 2^16, back. */

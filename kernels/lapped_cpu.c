@@ -70,8 +70,8 @@ TSR_WIDE static void core_lines_inverse(int32_t *restrict v0, int32_t *restrict 
     }
 }
 
-/* Coefficients in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since AVX2
- * has no arithmetic shift of 64 bits. */
+/* Coefficients in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since
+ * AVX2 has no arithmetic shift of 64 bits. */
 TSR_WIDE static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int norm_class,
                                    int32_t *restrict out)
 {
@@ -224,8 +224,7 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
         const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
         q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
         for (int i = 0; i < 4; i++) {
-            const uint16_t *line =
-                samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
+            const uint16_t *line = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride;
             for (int j = 0; j < 4; j++)
                 at[4 * i + j][held] = line[tsr_min(4 * column + j, tile.width - 1)] << TSR_LAP_BITS;
         }

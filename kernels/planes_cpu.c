@@ -205,8 +205,7 @@ void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model
             continue;
         }
         const bool has_outside = second < model->planes && model->plane[second].present;
-        const bool as_they_stand =
-            !has_outside && !layout.is_signed && !layout.extends_sign && layout.low_bit == 0;
+        const bool as_they_stand = !has_outside && !layout.is_signed && !layout.extends_sign && layout.low_bit == 0;
         for (size_t i = 0; i < count && !as_they_stand; i++)
             planes[c][i] = (uint16_t)tsr_join_word(planes[c][i], has_outside ? planes[second][i] : 0u, layout);
         store_words(image, planes[c], c, count, raster);

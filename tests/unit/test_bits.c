@@ -206,8 +206,12 @@ TEST(drops)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(drops), cmocka_unit_test(every_width), cmocka_unit_test(capacity),
-                                       cmocka_unit_test(overrun),     cmocka_unit_test(ends),
-                                       cmocka_unit_test(exp_golomb),  cmocka_unit_test(exp_golomb_of_32_zeros)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drops),
+                                       cmocka_unit_test(every_width),
+                                       cmocka_unit_test(capacity),
+                                       cmocka_unit_test(overrun),
+                                       cmocka_unit_test(ends),
+                                       cmocka_unit_test(exp_golomb),
+                                       cmocka_unit_test(exp_golomb_of_32_zeros)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,7 +109,6 @@ TEST(places)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(weights), cmocka_unit_test(levels),
-                                       cmocka_unit_test(seen),
-                                       cmocka_unit_test(places)};
+                                       cmocka_unit_test(seen), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,7 +170,8 @@ TEST(buckets)
         tsr_rans_buckets_init(&buckets, weight, SYMBOLS);
         for (uint32_t slot = 0; slot < TSR_RANS_TOTAL; slot++) {
             uint32_t by_slot = rng_below(&rng, 1 << 20) << TSR_RANS_BITS | slot, by_bucket = by_slot;
-            expect(tsr_rans_get(&by_slot, &decoder) == tsr_rans_get_bucket(&by_bucket, &buckets), "try %d slot %u", i, slot);
+            expect(tsr_rans_get(&by_slot, &decoder) == tsr_rans_get_bucket(&by_bucket, &buckets), "try %d slot %u", i,
+                   slot);
             assert_int_equal(by_slot, by_bucket);
         }
     }
@@ -245,10 +246,11 @@ TEST(a_full_writer_says_so)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frequencies_add_up),       cmocka_unit_test(frequencies_are_the_best),
-        cmocka_unit_test(descriptions_come_back),   cmocka_unit_test(bad_descriptions_are_refused),
-        cmocka_unit_test(lanes_share_words),        cmocka_unit_test(buckets), cmocka_unit_test(strings_come_back),
-        cmocka_unit_test(one_symbol_costs_nothing), cmocka_unit_test(a_full_writer_says_so),
+        cmocka_unit_test(frequencies_add_up),     cmocka_unit_test(frequencies_are_the_best),
+        cmocka_unit_test(descriptions_come_back), cmocka_unit_test(bad_descriptions_are_refused),
+        cmocka_unit_test(lanes_share_words),      cmocka_unit_test(buckets),
+        cmocka_unit_test(strings_come_back),      cmocka_unit_test(one_symbol_costs_nothing),
+        cmocka_unit_test(a_full_writer_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
