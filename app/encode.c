@@ -188,17 +188,18 @@ static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_h
     return copy_blob(e, TSR_BLOB_PREFIX, error);
 }
 
-enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
-                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error)
+enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source *source,
+                                    struct tsr_container_writer *writer, struct tsr_proof *proof,
+                                    struct tsr_encoded *encoded, struct tsr_error *error)
 {
     struct encoding e = {0};
     e.engine = engine;
     e.source = source;
+    e.writer = writer;
     e.encoded.profile = encoded->profile;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
-    if (status == TSR_OK) status = tsr_container_begin(output, &source->header, &e.writer, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
@@ -214,14 +215,23 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
         proof->samples = tsr_hasher_result128(&e.frames);
         proof->max_error = e.difference.max_error;
         proof->squared_error = e.difference.squared_error;
-        status = tsr_container_end(e.writer, proof, error);
     }
-    e.encoded.payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(e.writer) : 0;
     *encoded = e.encoded;
-    tsr_container_writer_free(e.writer);
     free(e.jobs);
     free(e.rasters);
     free(e.decoded);
     engine->ops->give_workspace(engine, e.workspace);
+    return status;
+}
+
+enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    struct tsr_container_writer *writer;
+    enum tsr_status status = tsr_container_begin(output, &source->header, &writer, error);
+    if (status == TSR_OK) status = tsr_encode_contents(engine, source, writer, proof, encoded, error);
+    if (status == TSR_OK) status = tsr_container_end(writer, proof, error);
+    encoded->payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(writer) : 0;
+    tsr_container_writer_free(writer);
     return status;
 }
