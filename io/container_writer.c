@@ -108,7 +108,7 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
 }
 
 /* Metadata of a few kilobytes is worth the best level; large verbatim files are not worth its time. */
-enum { SMALL_BLOB = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6 };
+enum { SMALL_BLOB = 1 << 16, WAITING_BLOB = 1 << 20, SMALL_LEVEL = 19, LARGE_LEVEL = 6 };
 
 #if TSR_WITH_ZSTD
 static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
@@ -141,7 +141,8 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
     TSR_TRY(make_room(w, size, error));
     ZSTD_CCtx *context = ZSTD_createCCtx();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, SMALL_LEVEL);
+    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel,
+                                           size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
     if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
     if (!ZSTD_isError(result))
         result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
@@ -182,7 +183,7 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_
 {
     if (!w->is_member || size == 0) return put_alone(w, blob, bytes, size, error);
     struct waiting *waiting = &w->waiting[blob];
-    if (!waiting->started && size <= SMALL_BLOB) {
+    if (!waiting->started && size <= WAITING_BLOB) {
         waiting->bytes = malloc(size);
         if (!waiting->bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", size);
         memcpy(waiting->bytes, bytes, size);
