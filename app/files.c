@@ -142,8 +142,8 @@ static enum tsr_status check_size(const struct tsr_compress_options *options, st
 
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
                                     const struct tsr_compress_options *options, struct tsr_container_writer **member,
-                                    struct tsr_proof *proof, struct tsr_header *header,
-                                    struct tsr_file_report *report, struct tsr_error *error)
+                                    struct tsr_proof *proof, struct tsr_header *header, struct tsr_file_report *report,
+                                    struct tsr_error *error)
 {
     struct tsr_source_options source_options = {false, NULL, options->recode};
     const struct tsr_output_mark start = tsr_output_mark(output);
@@ -358,9 +358,9 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
 
 /* ---- Decompress, test, info ------------------------------------------------------------------------------ */
 
-enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input, struct tsr_container_reader *reader,
-                                 const char *output, bool overwrite, bool whole, struct tsr_file_report *report,
-                                 struct tsr_error *error)
+enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
+                                 struct tsr_container_reader *reader, const char *output, bool overwrite, bool whole,
+                                 struct tsr_file_report *report, struct tsr_error *error)
 {
     struct tsr_output *out = NULL;
     struct tsr_proof proof;
@@ -471,7 +471,7 @@ static enum tsr_status describe_series(struct tsr_container_reader *reader, uint
         struct tsr_info one;
         enum tsr_status status = tsr_container_choose(reader, k, error);
         if (status == TSR_OK) status = tsr_describe(reader, &one, error);
-        if (status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ) return status;
+        if (status == TSR_ERROR_READ) return status;
         if (status != TSR_OK) continue;
         info->original_bytes += one.original_bytes;
         info->payload_bytes += one.payload_bytes;

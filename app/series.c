@@ -327,7 +327,7 @@ static enum tsr_status read_names(struct tsr_series *s, struct tsr_error *error)
     if (!s->names) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
     for (uint32_t k = 0; k < s->count; k++) {
         const enum tsr_status status = tsr_container_choose(s->reader, k, error);
-        if (status == TSR_ERROR_LIMIT || status == TSR_ERROR_READ) return status;
+        if (status == TSR_ERROR_READ) return status;
         if (status != TSR_OK) continue; /* restoring it will say why */
         s->names[k] = strdup(tsr_container_name(s->reader));
         if (!s->names[k]) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
@@ -388,8 +388,7 @@ enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_s
     tsr_clear_report(report);
     enum tsr_status status = open_member(series, k, &input, &reader, error);
     /* Damage to the index is said once, not of each file. */
-    if (status == TSR_OK)
-        status = tsr_restore_file(engine, input, reader, output, overwrite, k == 0, report, error);
+    if (status == TSR_OK) status = tsr_restore_file(engine, input, reader, output, overwrite, k == 0, report, error);
     tsr_container_close(reader);
     tsr_input_close(input);
     return status;

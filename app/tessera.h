@@ -229,8 +229,8 @@ enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct t
 
 /* ---- Series: several files in one ------------------------------------------------------------------------- */
 
-/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".." and
- * control characters, of at most 4096 bytes. */
+/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".."
+ * and control characters, of at most 4096 bytes. */
 struct tsr_series_file {
     const char *path, *name;
 };
@@ -241,7 +241,8 @@ struct tsr_series_file {
  *   progress  NULL, or called, from one thread at a time, behind each step: steps of all files are 2 * count
  *   *bytes    the output's
  *   *failed   the number of the file that the error is about; count: of none in particular
- * Errors: as tsr_compress_file; TSR_ERROR_USAGE also for a name that is none or stands twice, and for a size as target. */
+ * Errors: as tsr_compress_file; TSR_ERROR_USAGE also for a name that is none or stands twice, and for a size as target.
+ */
 struct tsr_series_progress {
     void (*step)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
     void *context;
@@ -254,8 +255,8 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
 /* A series that is open for reading, from several threads at once if need be. */
 struct tsr_series;
 
-/* Opens a .tsr; *series is NULL if it is one and no series. A file of it that is damaged is no error here. Errors: those of
- * tsr_decompress_file. */
+/* Opens a .tsr; *series is NULL if it is one and no series. A file of it that is damaged is no error here. Errors:
+ * those of tsr_decompress_file. */
 enum tsr_status tsr_series_open(const char *input, struct tsr_series **series, struct tsr_error *error);
 void tsr_series_close(struct tsr_series *series);
 uint32_t tsr_series_files(const struct tsr_series *series);
@@ -263,8 +264,8 @@ uint32_t tsr_series_files(const struct tsr_series *series);
 /* What file number k, from 0, is called; NULL if that is damaged, or another file's name. The series' own. */
 const char *tsr_series_name(const struct tsr_series *series, uint32_t k);
 
-/* As tsr_decompress_file and tsr_read_info, of one file of a series; it needs nothing of the others but, of some, one whose
- * header its own is compressed with. */
+/* As tsr_decompress_file and tsr_read_info, of one file of a series; it needs nothing of the others but, of some, one
+ * whose header its own is compressed with. */
 enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
                                    const char *output, bool overwrite, struct tsr_file_report *report,
                                    struct tsr_error *error);

@@ -13,10 +13,10 @@ enum { TSR_FORMAT_VERSION = 2 };
 
 /* How the original file comes back from blobs and frames. FORMAT.md section 4. */
 enum tsr_restore {
-    TSR_RESTORE_VERBATIM = 0,    /* the blob is the file */
-    TSR_RESTORE_SPLICE = 1,      /* prefix, rasters, suffix */
-    TSR_RESTORE_PNG = 2,         /* prefix, IDAT chunks made anew from the raster, suffix */
-    TSR_RESTORE_DEFLATED = 3,    /* as splice, but deflated from a certain byte on */
+    TSR_RESTORE_VERBATIM = 0,     /* the blob is the file */
+    TSR_RESTORE_SPLICE = 1,       /* prefix, rasters, suffix */
+    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks made anew from the raster, suffix */
+    TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
     TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's raster encoded anew between its residues, suffix */
     TSR_RESTORE_SERIES = 5        /* several files, each by a way of its own: 3.7 */
 };
@@ -80,9 +80,9 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const str
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
 /* A series is a container of members, which are made one by one, several at once if need be, and added in their order.
- * A member's writer takes blobs, frames and tiles like any other. It writes to an output of its own, in memory; or to the
- * series' output, while no other member is added. Small blobs wait until it is added, since they are compressed with
- * those of members before. */
+ * A member's writer takes blobs, frames and tiles like any other. It writes to an output of its own, in memory; or to
+ * the series' output, while no other member is added. Small blobs wait until it is added, since they are compressed
+ * with those of members before. */
 enum tsr_status tsr_container_begin_member(struct tsr_output *output, const struct tsr_header *header,
                                            struct tsr_container_writer **writer, struct tsr_error *error);
 

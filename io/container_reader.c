@@ -270,7 +270,8 @@ static enum tsr_status find_places(struct tsr_container_reader *r, const struct 
     return walk_sections(r, first, error);
 }
 
-/* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin. */
+/* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
+ */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const uint32_t frames = r->header.restore == TSR_RESTORE_VERBATIM ? 0 : r->header.image.frames;
@@ -418,8 +419,7 @@ static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t memb
 enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (!r->member_place) return TSR_OK;
-    if (member >= r->members)
-        return tsr_fail(error, TSR_ERROR_USAGE, "file %u of a series of %u", member, r->members);
+    if (member >= r->members) return tsr_fail(error, TSR_ERROR_USAGE, "file %u of a series of %u", member, r->members);
     r->first = r->end = 0;
     r->name[0] = '\0';
     TSR_TRY(read_member(r, member, error));
@@ -509,7 +509,7 @@ static enum tsr_status read_blob(struct tsr_container_reader *r, const struct pl
     if (c.bad || b->blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK || raw == 0)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", b->blob,
                            (unsigned long long)raw);
-    const bool good = b->method == TSR_BLOB_RAW         ? b->stored == raw
+    const bool good = b->method == TSR_BLOB_RAW          ? b->stored == raw
                       : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
                                                          : b->method == TSR_BLOB_ZSTD;
     if (!good)
@@ -547,7 +547,8 @@ static enum tsr_status find_base(struct tsr_container_reader *r, const struct pl
 {
     struct base *base = &r->base[blob];
     if (!r->member_place || distance > r->member)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob that follows one %u files before", distance);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob that follows one %u files before",
+                           distance);
     const uint32_t member = r->member - distance;
     if (base->size > 0 && base->member == member) return TSR_OK;
     base->size = 0;

@@ -141,11 +141,10 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
     TSR_TRY(make_room(w, size, error));
     ZSTD_CCtx *context = ZSTD_createCCtx();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel,
-                                           size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    size_t result =
+        ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
     if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
-    if (!ZSTD_isError(result))
-        result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
+    if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
     ZSTD_freeCCtx(context);
     if (ZSTD_isError(result))
         return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
@@ -287,9 +286,9 @@ enum tsr_status tsr_container_begin_member(struct tsr_output *output, const stru
     return TSR_OK;
 }
 
-/* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one of
- * them, the base, where that is smaller by a quarter at least; else the blob is the next base. A base serves few, so that
- * damage to it does not reach far. */
+/* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one
+ * of them, the base, where that is smaller by a quarter at least; else the blob is the next base. A base serves few, so
+ * that damage to it does not reach far. */
 static enum tsr_status put_with_base(struct tsr_container_writer *series, enum tsr_blob blob,
                                      const struct waiting *waiting, struct tsr_error *error)
 {
@@ -327,7 +326,8 @@ enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, st
 {
     const uint64_t blob_bytes = series->blob_bytes;
     if (!tsr_is_member_name(name, strlen(name)) || series->members == series->header.members)
-        return tsr_fail(error, TSR_ERROR_INTERNAL, "no file %u called '%s' can be in the series", series->members, name);
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "no file %u called '%s' can be in the series", series->members,
+                        name);
     *bytes = 0;
     if (member->output != series->output)
         TSR_TRY(tsr_output_write(series->output, tsr_output_bytes(member->output),

@@ -57,7 +57,7 @@ struct task {
 struct task_list {
     struct task *tasks;
     size_t count, capacity;
-    size_t skipped; /* files that the verb does not look at */
+    size_t skipped;             /* files that the verb does not look at */
     struct tsr_series **series; /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */

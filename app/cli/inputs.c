@@ -125,8 +125,8 @@ static bool keep_series(struct task_list *list, struct tsr_series *series)
     return true;
 }
 
-/* The files of an input that is a series, to be restored below folder; or the one that is wanted, to output (NULL: below
- * folder, too). False if it is none, also where it cannot be read: whoever takes it for a file will say so. */
+/* The files of an input that is a series, to be restored below folder; or the one that is wanted, to output (NULL:
+ * below folder, too). False if it is none, also where it cannot be read: whoever takes it for a file will say so. */
 static bool add_series(struct walk *walk, const char *path, const char *folder, const char *output)
 {
     const char *wanted = walk->options->member;
@@ -237,10 +237,10 @@ static void walk_folder(struct walk *walk, const char *path, const char *output)
         char *below = join(path, names[i]), *below_output = output ? join(output, names[i]) : NULL;
         const bool tsr = has_suffix(names[i]);
         /* Beside their inputs, the outputs of an earlier run are no inputs of this one. */
-        const bool wanted = walk->options->series                 ? !is_same_file(below, walk->options->series)
+        const bool wanted = walk->options->series                  ? !is_same_file(below, walk->options->series)
                             : walk->options->verb == VERB_COMPRESS ? !tsr || walk->options->output
-                            : walk->options->verb == VERB_COMPARE ? !tsr
-                                                                  : tsr;
+                            : walk->options->verb == VERB_COMPARE  ? !tsr
+                                                                   : tsr;
         if (!below || (output && !below_output))
             walk->no_memory = true;
         else if (lstat(below, &status) != 0)
@@ -346,11 +346,14 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
     struct walk walk = {options, list, false};
     memset(list, 0, sizeof *list);
     const bool many = options->input_count > 1 || options->recursive;
-    if (options->output && !many && !is_folder(options->output)) {
+    if (options->output && !many &&
+        add_series(&walk, options->inputs[0], options->output, is_folder(options->output) ? NULL : options->output)) {
+        /* One input, which is a series: OUT is the folder of its files, or the one that is wanted. */
+    } else if (options->output && !many && !is_folder(options->output)) {
         /* One input, and OUT names a file. */
         if (is_folder(options->inputs[0]))
             add_task(&walk, strdup(options->inputs[0]), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
-        else if (!add_series(&walk, options->inputs[0], options->output, options->output))
+        else
             add_task(&walk, strdup(options->inputs[0]), strdup(options->output), TSR_OK, NULL);
     } else if (options->output && many && !is_folder(options->output)) {
         struct stat status;
