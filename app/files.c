@@ -186,7 +186,7 @@ void tsr_report_written(const struct tsr_compress_options *options, const struct
     report->bytes_in = proof->original_size;
 }
 
-static bool same_image(const struct tsr_image *a, const struct tsr_image *b)
+bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
     return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
            a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
@@ -198,7 +198,7 @@ static bool same_image(const struct tsr_image *a, const struct tsr_image *b)
 static enum tsr_status compare_sources(struct tsr_source *a, struct tsr_source *b, struct tsr_error *error)
 {
     const struct tsr_image *image = &a->header.image;
-    bool same = same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
+    bool same = tsr_same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
                 memcmp(a->header.parameters, b->header.parameters, sizeof a->header.parameters) == 0;
     const size_t raster_bytes = same ? tsr_raster_bytes(image) : 0;
     const size_t room = raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK;

@@ -4,6 +4,7 @@
 
 #include "flow.h"
 
+bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
 double tsr_seconds(void);
 
 /* A report of which nothing is known yet. */

@@ -26,6 +26,22 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_container_writer *writer, struct tsr_proof *proof,
                                     struct tsr_encoded *encoded, struct tsr_error *error);
 
+/* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they share.
+ * How many frames of this image and coding a stack may have; 0: none. */
+uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding);
+struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count);
+
+/* Gives count frames, coded by themselves, the stack's model and tiles if those are smaller; all but the first one are
+ * then without a model. False: they stay as they are. */
+bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count);
+
+/* Frame number i of a stack of count, without a model but for the first. */
+struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
+
+/* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
+enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
+                              uint32_t distance, struct tsr_error *error);
+
 /* Gives a source, whose header was pristine when it was opened, the coding that tsr_encode follows: one with loss also
  * changes how the file comes back. */
 void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);

@@ -3,20 +3,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "../kernels/thread_pool.h"
 #include "files.h"
 
 /* ---- Compress -------------------------------------------------------------------------------------------- */
 
-/* Files are coded several at once, each into memory, and added in their order. Large ones wait for their turn and are
- * written at once; the others wait where too much is ready before its turn. */
+/* Files are coded in groups, several groups at once, each file into memory, and added in their order. Large ones are
+ * groups of their own, wait for their turn and are written at once; the others wait where too much is ready before its
+ * turn. Small ones that follow each other are a group, and may share a model. */
 #define DIRECT_BYTES ((uint64_t)32 << 20)
 #define READY_BYTES ((uint64_t)256 << 20)
+#define SMALL_BYTES ((uint64_t)2 << 20)
+enum { GROUP_FILES = 32 };
 
 struct member {
     struct tsr_output *output; /* its own, or the series' */
     struct tsr_container_writer *writer;
+    struct tsr_header header;
     struct tsr_proof proof;
     bool ready;
 };
@@ -32,6 +37,8 @@ struct making {
     struct tsr_container_writer *writer;
     struct tsr_container_reader *reader; /* of what was written */
     struct member *members;
+    uint32_t *groups; /* the first file of each, and behind the last one count */
+    uint32_t group_count;
     pthread_mutex_t lock;
     pthread_cond_t turned; /* next has grown, or all is over */
     uint32_t next;         /* to be added */
@@ -105,28 +112,27 @@ static bool await_turn(struct making *m, uint32_t k)
     return goes_on;
 }
 
+/* Codes a file into its member. */
 static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_input *input, struct tsr_error *error)
 {
     struct member *member = &m->members[k];
-    struct tsr_header header;
     const double start = tsr_seconds();
-    TSR_TRY(tsr_write_container(m->engine, input, member->output, m->options, &member->writer, &member->proof, &header,
-                                &m->report[k], error));
-    tsr_report_written(m->options, &header, &member->proof, &m->report[k]);
+    TSR_TRY(tsr_write_container(m->engine, input, member->output, m->options, &member->writer, &member->proof,
+                                &member->header, &m->report[k], error));
+    tsr_report_written(m->options, &member->header, &member->proof, &m->report[k]);
     m->report[k].encode_s = tsr_seconds() - start;
     return TSR_OK;
 }
 
-static void make_member(void *context, unsigned k)
+static void make_member(struct making *m, uint32_t k)
 {
-    struct making *m = context;
     struct member *member = &m->members[k];
     struct tsr_input *input = NULL;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
     pthread_mutex_lock(&m->lock);
-    const bool goes_on = m->status == TSR_OK;
+    const bool in_vain = m->status != TSR_OK && k > m->failed; /* those before may be the first that fails */
     pthread_mutex_unlock(&m->lock);
-    if (!goes_on) return;
+    if (in_vain) return;
     enum tsr_status status = tsr_input_open(m->files[k].path, &input, &error);
     const bool direct = status == TSR_OK && tsr_input_size(input) > DIRECT_BYTES;
     if (direct && !await_turn(m, k)) {
@@ -141,18 +147,165 @@ static void make_member(void *context, unsigned k)
         if (!member->output) status = tsr_fail(&error, TSR_ERROR_LIMIT, "no memory to write a series");
     }
     if (status == TSR_OK) status = encode_member(m, k, input, &error);
-    pthread_mutex_lock(&m->lock);
-    if (status == TSR_OK) {
-        if (!direct) m->ready_bytes += tsr_output_size(member->output);
-        member->ready = true;
-        add_ready(m);
-        while (m->status == TSR_OK && m->next <= k && m->ready_bytes > READY_BYTES)
-            pthread_cond_wait(&m->turned, &m->lock);
-    } else {
-        note_failure(m, k, status, &error);
-    }
-    pthread_mutex_unlock(&m->lock);
     tsr_input_close(input);
+    if (status == TSR_OK) return;
+    pthread_mutex_lock(&m->lock);
+    note_failure(m, k, status, &error);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- Models that members share: FORMAT.md 5.4 */
+
+/* The raster of a member's only frame, read again. */
+static enum tsr_status read_raster(const struct making *m, uint32_t k, uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_source_options options = {false, NULL, m->options->recode};
+    struct tsr_input *input = NULL;
+    struct tsr_source *source = NULL;
+    enum tsr_status status = tsr_input_open(m->files[k].path, &input, error);
+    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
+    if (status == TSR_OK && (source->header.restore == TSR_RESTORE_VERBATIM ||
+                             !tsr_same_image(&source->header.image, &m->members[k].header.image)))
+        status = tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", m->files[k].path);
+    if (status == TSR_OK) status = source->ops->read_frame(source, 0, raster, error);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    return status;
+}
+
+/* Puts the frames of count members with the stack's model; the members change where that is smaller. */
+static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coded_frame *stack,
+                                 struct tsr_error *error)
+{
+    struct member again[GROUP_FILES] = {0};
+    uint64_t alone = 0, together = 0;
+    enum tsr_status status = TSR_OK;
+    bool possible = true;
+    for (uint32_t i = 0; i < count && possible && status == TSR_OK; i++) {
+        const struct member *member = &m->members[first + i];
+        const struct tsr_coded_frame frame = tsr_frame_of_stack(stack, i, count);
+        again[i] = *member;
+        again[i].writer = NULL;
+        again[i].output = tsr_output_to_memory();
+        if (!again[i].output) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write a series");
+        if (status == TSR_OK) status = tsr_container_begin_again(member->writer, again[i].output, &again[i].writer, error);
+        possible = again[i].writer != NULL;
+        if (status == TSR_OK && possible) status = tsr_put_coded(again[i].writer, &frame, i, error);
+        alone += tsr_output_size(member->output);
+        together += again[i].output ? tsr_output_size(again[i].output) : 0;
+    }
+    const bool taken = status == TSR_OK && possible && together < alone;
+    for (uint32_t i = 0; i < count; i++) {
+        struct member *member = &m->members[first + i];
+        struct member left = again[i];
+        if (taken) {
+            left = *member;
+            *member = again[i];
+        }
+        tsr_container_writer_free(left.writer);
+        tsr_output_close(left.output);
+    }
+    return status;
+}
+
+/* Codes the frames of count members, one each, below each other. */
+static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &m->members[first].header.image, stack = tsr_stack(image, count);
+    const struct tsr_engine_ops *ops = m->engine->ops;
+    const size_t raster_bytes = tsr_raster_bytes(image), space = ops->encode_workspace(m->engine, &stack, 1);
+    uint8_t *rasters = malloc(count * raster_bytes);
+    void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
+    struct tsr_encode_job job = {.raster = rasters};
+    enum tsr_status status =
+        rasters && workspace ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    for (uint32_t i = 0; i < count && status == TSR_OK; i++)
+        status = read_raster(m, first + i, rasters + i * raster_bytes, error);
+    if (status == TSR_OK && ops->encode(m->engine, &stack, &m->members[first].header.coding, &job, 1, workspace) != TSR_OK)
+        status = tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
+    if (status == TSR_OK) status = put_stack(m, first, count, &job.coded, error);
+    free(rasters);
+    ops->give_workspace(m->engine, workspace);
+    return status;
+}
+
+/* Whether a member's frame may be in a stack with the first one's. */
+static bool stacks_with(const struct member *first, const struct member *member)
+{
+    const struct tsr_coding *a = &first->header.coding, *b = &member->header.coding;
+    return member->header.restore != TSR_RESTORE_VERBATIM && member->header.image.frames == 1 &&
+           tsr_same_image(&first->header.image, &member->header.image) && a->path == b->path && a->coder == b->coder &&
+           a->level == b->level && a->lossy == b->lossy && tsr_stack_limit(&member->header.image, b) > 0;
+}
+
+/* Looks for members of a group that follow each other and are alike. */
+static void share_models(struct making *m, uint32_t first, uint32_t end)
+{
+    for (uint32_t k = first; k < end;) {
+        const struct member *member = &m->members[k];
+        uint32_t count = 0;
+        while (k + count < end && stacks_with(member, &member[count])) count++;
+        const uint32_t limit = count > 1 ? tsr_stack_limit(&member->header.image, &member->header.coding) : 1;
+        if (count > limit) count = limit;
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        const enum tsr_status status = count > 1 ? stack_members(m, k, count, &error) : TSR_OK;
+        if (status != TSR_OK) {
+            pthread_mutex_lock(&m->lock);
+            note_failure(m, k, status, &error);
+            pthread_mutex_unlock(&m->lock);
+            return;
+        }
+        k += count > 1 ? count : 1;
+    }
+}
+
+struct group {
+    struct making *making;
+    uint32_t first;
+};
+
+static void make_one(void *context, unsigned i)
+{
+    const struct group *group = context;
+    make_member(group->making, group->first + i);
+}
+
+static void make_group(void *context, unsigned g)
+{
+    struct making *m = context;
+    struct group group = {m, m->groups[g]};
+    const uint32_t end = m->groups[g + 1];
+    tsr_pool_run(m->engine->pool, make_one, &group, end - group.first);
+    pthread_mutex_lock(&m->lock);
+    const bool goes_on = m->status == TSR_OK;
+    pthread_mutex_unlock(&m->lock);
+    if (goes_on && end - group.first > 1) share_models(m, group.first, end);
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t k = group.first; k < end && m->status == TSR_OK; k++) {
+        const struct member *member = &m->members[k];
+        if (member->output != m->output) m->ready_bytes += tsr_output_size(member->output);
+        m->members[k].ready = true;
+    }
+    add_ready(m);
+    while (m->status == TSR_OK && m->next < end && m->ready_bytes > READY_BYTES)
+        pthread_cond_wait(&m->turned, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Files that follow each other and are small: by their sizes alone, so that the groups depend on nothing else. */
+static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
+{
+    m->groups = malloc(((size_t)m->count + 1) * sizeof *m->groups);
+    if (!m->groups) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
+    bool open = false; /* to more files: the last group */
+    for (uint32_t k = 0; k < m->count; k++) {
+        struct stat status;
+        const bool small = stat(m->files[k].path, &status) == 0 && (uint64_t)status.st_size <= SMALL_BYTES;
+        if (!open || !small || k - m->groups[m->group_count - 1] == GROUP_FILES) m->groups[m->group_count++] = k;
+        open = small;
+    }
+    m->groups[m->group_count] = m->count;
+    return TSR_OK;
 }
 
 static void prove_member(void *context, unsigned k)
@@ -256,7 +409,8 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     header.members = count;
     m.status = tsr_output_create(output, options->overwrite, &m.output, &m.error);
     if (m.status == TSR_OK) m.status = tsr_container_begin(m.output, &header, &m.writer, &m.error);
-    if (m.status == TSR_OK) tsr_pool_run(engine->pool, make_member, &m, count);
+    if (m.status == TSR_OK) m.status = form_groups(&m, &m.error);
+    if (m.status == TSR_OK) tsr_pool_run(engine->pool, make_group, &m, m.group_count);
     if (m.status == TSR_OK) m.status = tsr_container_end(m.writer, NULL, &m.error);
     if (m.status == TSR_OK) m.status = tsr_output_finish(m.output, &m.error);
     if (m.status == TSR_OK && options->verify == TSR_VERIFY_CPU) prove(&m);
@@ -270,6 +424,7 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     pthread_cond_destroy(&m.turned);
     pthread_mutex_destroy(&m.lock);
     free(m.members);
+    free(m.groups);
     return m.status;
 }
 

@@ -69,6 +69,11 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum
 /* Frames in their order; the tiles of a frame, in theirs, follow it. */
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, const void *model, size_t size,
                                         struct tsr_error *error);
+/* A frame with the model of the one that stands so many frames before it, 1 .. TSR_LIKE_LIMIT, also in other members of a
+ * series, and that was put with its model. */
+enum { TSR_LIKE_LIMIT = 255 };
+enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer, uint32_t distance,
+                                             struct tsr_error *error);
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 
@@ -91,6 +96,11 @@ enum tsr_status tsr_container_begin_member(struct tsr_output *output, const stru
 enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, struct tsr_container_writer *member,
                                          const char *name, const struct tsr_proof *proof, uint64_t *bytes,
                                          uint64_t *payload_bytes, struct tsr_error *error);
+
+/* A member's writer to another output, with the same header and the blobs that wait, to put its frames anew. *again is
+ * NULL where blobs are written already. */
+enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
+                                          struct tsr_container_writer **again, struct tsr_error *error);
 
 /* Whether a member may be called that: a path of names between single slashes, none of them "." or "..", of bytes that
  * are no control characters, so it stays below the folder that it is put into. */
@@ -143,7 +153,7 @@ enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, str
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error);
 
-/* A frame's sections: tiles and bytes of its buffer. */
+/* A frame's sections: tiles and bytes of its buffer, the model's too where it is another frame's. */
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 

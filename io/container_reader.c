@@ -15,6 +15,8 @@ struct place {
     uint8_t type;
 };
 
+#define NOWHERE SIZE_MAX
+
 struct tsr_container_reader {
     struct tsr_input *input;
     struct tsr_header header;
@@ -31,6 +33,7 @@ struct tsr_container_reader {
     char name[TSR_NAME_LIMIT + 1];
     struct tsr_proof proof;
     size_t *frame_place;    /* by frame: its section */
+    size_t *model_place;    /* by frame: where its model is, NOWHERE if that is damaged */
     uint8_t *buffer, *blob; /* a section as it is, a blob decompressed */
     size_t buffer_capacity, blob_capacity;
     struct base { /* of each blob: what others are compressed with, of which member */
@@ -270,6 +273,33 @@ static enum tsr_status find_places(struct tsr_container_reader *r, const struct 
     return walk_sections(r, first, error);
 }
 
+/* Where the model of a frame is that has another's: so many frames before, whichever member they are in. */
+static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, size_t *found, struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t size;
+    struct tsr_error ignored;
+    *found = NOWHERE;
+    const enum tsr_status status = read_section(r, r->places[from].offset, TSR_SECTION_LIKE, &body, &size, &ignored);
+    if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) {
+        if (error) *error = ignored;
+        return status;
+    }
+    if (status != TSR_OK) return TSR_OK; /* who asks for the frame will be told */
+    struct tsr_cursor c = {body, size, 0, false};
+    tsr_get_varint(&c);
+    uint64_t distance = tsr_get_varint(&c);
+    if (c.bad || c.at != size || distance < 1 || distance > TSR_LIKE_LIMIT) return TSR_OK;
+    while (from-- > 0) {
+        const uint8_t type = r->places[from].type;
+        if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) continue;
+        if (--distance > 0) continue;
+        if (type == TSR_SECTION_FRAME) *found = from; /* one link at most */
+        return TSR_OK;
+    }
+    return TSR_OK;
+}
+
 /* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
  */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
@@ -279,8 +309,11 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     if (frames > r->end - r->first)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->end - r->first);
     free(r->frame_place);
+    free(r->model_place);
+    r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
-    if (!r->frame_place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    if (!r->frame_place || !r->model_place)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
     bool in_frame = false;
@@ -289,7 +322,12 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         in_frame &= place->type == TSR_SECTION_TILE;
         switch (place->type) {
         case TSR_SECTION_FRAME:
+        case TSR_SECTION_LIKE:
             if (frame < frames) {
+                if (place->type == TSR_SECTION_FRAME)
+                    r->model_place[frame] = i;
+                else
+                    TSR_TRY(find_model(r, i, &r->model_place[frame], error));
                 r->frame_place[frame++] = i;
                 in_frame = true;
                 continue;
@@ -372,6 +410,7 @@ void tsr_container_close(struct tsr_container_reader *reader)
     }
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) free(reader->base[blob].bytes);
     free(reader->frame_place);
+    free(reader->model_place);
     free(reader->buffer);
     free(reader->blob);
     free(reader);
@@ -623,11 +662,44 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
     return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
 }
 
+/* Of its own sections. */
+static size_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
+{
+    const struct place *first = &r->places[r->frame_place[frame]];
+    const struct place *last = first + frame_sections(r, frame) - 1;
+    return (size_t)(last->offset + last->length - first->offset);
+}
+
+/* The section of another frame whose model this one has, or NULL. */
+static const struct place *other_model(const struct tsr_container_reader *r, uint32_t frame)
+{
+    const size_t model = r->model_place[frame];
+    return model == NOWHERE || model == r->frame_place[frame] ? NULL : &r->places[model];
+}
+
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
 {
-    const struct place *first = &reader->places[reader->frame_place[frame]];
-    const struct place *last = first + frame_sections(reader, frame) - 1;
-    return (size_t)(last->offset + last->length - first->offset);
+    const struct place *other = other_model(reader, frame);
+    return own_bytes(reader, frame) + (other ? (size_t)other->length : 0);
+}
+
+/* The model of a frame that has another's, behind its own sections in the buffer. */
+static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                       struct tsr_piece *model, struct tsr_error *error)
+{
+    const struct place *other = other_model(r, frame);
+    if (!other) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has the model of none", frame);
+    buffer += own_bytes(r, frame);
+    size_t size = 0;
+    TSR_TRY(tsr_input_read(r->input, other->offset, buffer, (size_t)other->length, error));
+    const uint8_t *body = open_section(buffer, (size_t)other->length, TSR_SECTION_FRAME, &size);
+    struct tsr_cursor c = {body, body ? size : 0, 0, false};
+    tsr_get_varint(&c);
+    if (c.bad)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, other->offset, "the model of frame %u at byte %llu is damaged",
+                           frame, (unsigned long long)other->offset);
+    *model = (struct tsr_piece){body + c.at, size - c.at};
+    return TSR_OK;
 }
 
 enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
@@ -635,13 +707,14 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
 {
     const struct place *first = &r->places[r->frame_place[frame]];
     const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
-    TSR_TRY(tsr_input_read(r->input, first->offset, buffer, tsr_container_frame_bytes(r, frame), error));
+    const bool like = first->type == TSR_SECTION_LIKE;
+    TSR_TRY(tsr_input_read(r->input, first->offset, buffer, own_bytes(r, frame), error));
     for (uint32_t i = 0; i <= tile_count; i++) {
         const struct place *place = first + i;
         const uint8_t *section = buffer + (place->offset - first->offset);
         size_t size = 0;
         const uint8_t *body =
-            open_section(section, (size_t)place->length, i == 0 ? TSR_SECTION_FRAME : TSR_SECTION_TILE, &size);
+            open_section(section, (size_t)place->length, (enum tsr_section_type)place->type, &size);
         struct tsr_cursor c = {body, body ? size : 0, 0, false};
         const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
         if (!body || c.bad || !numbered) {
@@ -655,5 +728,5 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
         piece->bytes = body + c.at;
         piece->size = size - c.at;
     }
-    return TSR_OK;
+    return like ? get_other_model(r, frame, buffer, model, error) : TSR_OK;
 }

@@ -207,6 +207,17 @@ enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const vo
     return put_section(w, TSR_SECTION_FRAME, pieces, 2, error);
 }
 
+enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uint32_t distance, struct tsr_error *error)
+{
+    uint8_t numbers[2 * TSR_VARINT_LIMIT];
+    size_t used = tsr_put_varint(numbers, w->frames);
+    used += tsr_put_varint(numbers + used, distance);
+    const struct tsr_piece piece = {numbers, used};
+    w->frames++;
+    w->tiles = 0;
+    return put_section(w, TSR_SECTION_LIKE, &piece, 1, error);
+}
+
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const struct tsr_piece *payload, int count,
                                        struct tsr_error *error)
 {
@@ -283,6 +294,20 @@ enum tsr_status tsr_container_begin_member(struct tsr_output *output, const stru
     w->header = *header;
     w->is_member = true;
     w->start = tsr_output_size(output);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
+                                          struct tsr_container_writer **again, struct tsr_error *error)
+{
+    *again = NULL;
+    if (member->blob_bytes > 0) return TSR_OK;
+    TSR_TRY(tsr_container_begin_member(output, &member->header, again, error));
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) {
+        const struct waiting *waiting = &member->waiting[blob];
+        if (waiting->size > 0)
+            TSR_TRY(tsr_container_put_blob(*again, (enum tsr_blob)blob, waiting->bytes, waiting->size, error));
+    }
     return TSR_OK;
 }
 

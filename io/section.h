@@ -23,6 +23,7 @@ enum tsr_section_type {
     TSR_SECTION_HEADER = 'H',
     TSR_SECTION_BLOB = 'B',
     TSR_SECTION_FRAME = 'F',
+    TSR_SECTION_LIKE = 'G',
     TSR_SECTION_TILE = 'T',
     TSR_SECTION_PROOF = 'P',
     TSR_SECTION_MEMBER = 'M',

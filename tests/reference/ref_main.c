@@ -30,6 +30,23 @@ static bool output_blobs(const struct ref_part *part, struct ref_output *out, un
     return true;
 }
 
+/* 5.4: b, which stands behind the frame's number in section i, becomes the model of another frame. */
+static bool find_model(const struct ref_file *file, size_t i, struct ref_bytes *b)
+{
+    uint64_t distance = ref_varint(b);
+    if (b->bad || ref_left(b) != 0 || distance < 1 || distance > 255) return ref_fail("a frame's model is that of none");
+    while (distance > 0) {
+        if (i-- == 0) return ref_fail("a frame's model is that of one before the first");
+        if (file->sections[i].type == 'F' || file->sections[i].type == 'G') distance--;
+    }
+    const struct ref_section *section = &file->sections[i];
+    if (section->type != 'F') return ref_fail("a frame's model is that of one that has none");
+    if (!section->good) return ref_fail("section %zu ('F') is damaged", i);
+    *b = (struct ref_bytes){.data = section->body, .size = section->size};
+    (void)ref_varint(b);
+    return !b->bad || ref_fail("a frame's model is corrupt");
+}
+
 /* 3: goes through all sections in order. The order itself is checked, too. */
 static bool decode_sections(const struct ref_part *part, struct ref_output *out, struct ref_proof *proof)
 {
@@ -38,7 +55,7 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
     bool has_image = h->restore != REF_VERBATIM;
     uint32_t frames = 0, frame_sections = 0, tiles = 0;
     for (size_t i = part->first; i < part->end; i++)
-        if (file->sections[i].type == 'F') frame_sections++;
+        if (file->sections[i].type == 'F' || file->sections[i].type == 'G') frame_sections++;
     if (frame_sections != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
     uint8_t *hash = ref_alloc(frame_sections, 16);
     uint8_t *raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
@@ -59,11 +76,12 @@ static bool decode_sections(const struct ref_part *part, struct ref_output *out,
         }
         if (section->type == 'B') {
             if (frames > 0 && frames < frame_sections) return ref_fail("a blob stands between frames");
-        } else if (section->type == 'F') {
+        } else if (section->type == 'F' || section->type == 'G') {
             if (ref_varint(&b) != frames || b.bad) return ref_fail("a frame is out of order");
             frames++;
             tiles = 0;
             in_frame = true;
+            if (section->type == 'G' && !find_model(file, i, &b)) return false;
             if (!ref_frame_begin(&frame, h, b.data + b.at, ref_left(&b))) return false;
         } else if (section->type == 'T') {
             if (!in_frame || ref_varint(&b) != frames - 1 || ref_varint(&b) != tiles || b.bad)
