@@ -138,8 +138,8 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
 
 /* ---- Models that several frames share: FORMAT.md 5.4 */
 
-/* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's model.
- * Models of larger frames are less than 1 % of them. */
+/* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's
+ * model. Models of larger frames are less than 1 % of them. */
 enum { STACK_LIMIT = 32, STACK_SAMPLES = 1 << 21, STACKED_SAMPLES = 1 << 17 };
 
 uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)

@@ -26,8 +26,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                                     struct tsr_container_writer *writer, struct tsr_proof *proof,
                                     struct tsr_encoded *encoded, struct tsr_error *error);
 
-/* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they share.
- * How many frames of this image and coding a stack may have; 0: none. */
+/* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
+ * share. How many frames of this image and coding a stack may have; 0: none. */
 uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding);
 struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count);
 

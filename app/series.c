@@ -188,7 +188,8 @@ static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t coun
         again[i].writer = NULL;
         again[i].output = tsr_output_to_memory();
         if (!again[i].output) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write a series");
-        if (status == TSR_OK) status = tsr_container_begin_again(member->writer, again[i].output, &again[i].writer, error);
+        if (status == TSR_OK)
+            status = tsr_container_begin_again(member->writer, again[i].output, &again[i].writer, error);
         possible = again[i].writer != NULL;
         if (status == TSR_OK && possible) status = tsr_put_coded(again[i].writer, &frame, i, error);
         alone += tsr_output_size(member->output);
@@ -217,11 +218,13 @@ static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t 
     uint8_t *rasters = malloc(count * raster_bytes);
     void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
     struct tsr_encode_job job = {.raster = rasters};
-    enum tsr_status status =
-        rasters && workspace ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    enum tsr_status status = rasters && workspace
+                                 ? TSR_OK
+                                 : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     for (uint32_t i = 0; i < count && status == TSR_OK; i++)
         status = read_raster(m, first + i, rasters + i * raster_bytes, error);
-    if (status == TSR_OK && ops->encode(m->engine, &stack, &m->members[first].header.coding, &job, 1, workspace) != TSR_OK)
+    if (status == TSR_OK &&
+        ops->encode(m->engine, &stack, &m->members[first].header.coding, &job, 1, workspace) != TSR_OK)
         status = tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
     if (status == TSR_OK) status = put_stack(m, first, count, &job.coded, error);
     free(rasters);

@@ -74,7 +74,8 @@ struct tsr_image {
     bool big_endian;        /* of 16 and 32 bits */
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
-    uint32_t stacked_rows;  /* 0; or the frame is several images of so many rows below each other, cut like one of them */
+    uint32_t
+        stacked_rows; /* 0; or the frame is several images of so many rows below each other, cut like one of them */
 };
 
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */

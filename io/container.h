@@ -69,8 +69,8 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum
 /* Frames in their order; the tiles of a frame, in theirs, follow it. */
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, const void *model, size_t size,
                                         struct tsr_error *error);
-/* A frame with the model of the one that stands so many frames before it, 1 .. TSR_LIKE_LIMIT, also in other members of a
- * series, and that was put with its model. */
+/* A frame with the model of the one that stands so many frames before it, 1 .. TSR_LIKE_LIMIT, also in other members of
+ * a series, and that was put with its model. */
 enum { TSR_LIKE_LIMIT = 255 };
 enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer, uint32_t distance,
                                              struct tsr_error *error);

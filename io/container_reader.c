@@ -713,8 +713,7 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
         const struct place *place = first + i;
         const uint8_t *section = buffer + (place->offset - first->offset);
         size_t size = 0;
-        const uint8_t *body =
-            open_section(section, (size_t)place->length, (enum tsr_section_type)place->type, &size);
+        const uint8_t *body = open_section(section, (size_t)place->length, (enum tsr_section_type)place->type, &size);
         struct tsr_cursor c = {body, body ? size : 0, 0, false};
         const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
         if (!body || c.bad || !numbered) {

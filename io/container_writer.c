@@ -37,6 +37,7 @@ struct tsr_container_writer {
     struct base {
         uint8_t *bytes;
         size_t size;
+        uint64_t alone; /* bytes of its section */
         uint32_t member;
     } base[TSR_BLOB_COUNT];
 };
@@ -312,8 +313,8 @@ enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *mem
 }
 
 /* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one
- * of them, the base, where that is smaller by a quarter at least; else the blob is the next base. A base serves few, so
- * that damage to it does not reach far. */
+ * of them, the base, where that is smaller by a quarter at least than as the base was alone; else the blob is the next
+ * base. A base serves few, so that damage to it does not reach far. */
 static enum tsr_status put_with_base(struct tsr_container_writer *series, enum tsr_blob blob,
                                      const struct waiting *waiting, struct tsr_error *error)
 {
@@ -322,11 +323,9 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
 #if TSR_WITH_ZSTD
     const uint32_t distance = series->members - base->member;
     if (base->size >= BASE_LEAST && distance <= BASE_REACH) {
-        size_t alone = 0, after = 0;
-        TSR_TRY(compress_chunk(series, waiting->bytes, waiting->size, &alone, error));
-        if (alone > waiting->size) alone = waiting->size;
+        size_t after = 0;
         TSR_TRY(compress_after(series, base, waiting->bytes, waiting->size, &after, error));
-        if (after < alone - alone / 4) {
+        if (4 * (uint64_t)after * base->size < 3 * base->alone * waiting->size) { /* all below 2^21 */
             uint8_t head[3 + TSR_VARINT_LIMIT] = {(uint8_t)blob, TSR_BLOB_ZSTD_AFTER};
             size_t used = 2 + tsr_put_varint(head + 2, waiting->size);
             head[used++] = (uint8_t)distance;
@@ -335,14 +334,18 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
         }
     }
 #endif
-    if (waiting->size >= BASE_LEAST) {
+    const bool is_base = waiting->size >= BASE_LEAST;
+    if (is_base) {
         uint8_t *bytes = malloc(waiting->size);
         if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", waiting->size);
         memcpy(bytes, waiting->bytes, waiting->size);
         free(base->bytes);
-        *base = (struct base){bytes, waiting->size, series->members};
+        *base = (struct base){bytes, waiting->size, 0, series->members};
     }
-    return put_alone(series, blob, waiting->bytes, waiting->size, error);
+    const uint64_t before = series->blob_bytes;
+    const enum tsr_status status = put_alone(series, blob, waiting->bytes, waiting->size, error);
+    if (is_base) base->alone = series->blob_bytes - before;
+    return status;
 }
 
 enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, struct tsr_container_writer *member,

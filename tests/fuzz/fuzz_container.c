@@ -166,7 +166,7 @@ static void renumber(struct file *file)
             frame = 0;
             members++;
         }
-        if (s->type == TSR_SECTION_FRAME) {
+        if (s->type == TSR_SECTION_FRAME || s->type == TSR_SECTION_LIKE) {
             tsr_get_varint(&c);
             used = tsr_put_varint(out, frame++);
             tile = 0;
@@ -295,7 +295,7 @@ static void mutate_file(struct file *file, struct fuzz_random *random)
         s[b] = swapped;
         return;
     case 3:
-        s[a].type = (uint8_t) "HBFTPICM"[fuzz_below(random, 8)];
+        s[a].type = (uint8_t) "HBFGTPICM"[fuzz_below(random, 9)];
         return;
     case 4: /* body of another */
         if (a != b) replace(&s[a], s[b].body, s[b].size);

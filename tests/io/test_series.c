@@ -5,7 +5,8 @@
 
 enum { FILES = 5 };
 
-/* Files with small heads that are alike, one that is no image, one that is empty. */
+/* Files with small heads that are alike, two of them with a model that they share; one that is no image, one that is
+ * empty. */
 static struct bytes originals[FILES];
 static const char *const names[FILES] = {"a.pgm", "below/b.pgm", "below/deeper/c", "d", "e.pgm"};
 static struct bytes series;
@@ -13,7 +14,7 @@ static struct bytes series;
 static struct bytes make_original(struct rng *r, int i)
 {
     char comment[1200];
-    struct bytes b = make_pgm(r, 40 + i, 30, 255);
+    struct bytes b = make_pgm(r, 40, 30, 255);
     if (i == 2) {
         free(b.data);
         return copy_bytes("this is no image at all", 23);
@@ -201,6 +202,122 @@ TEST(blobs_behind_others)
     assert_int_equal(behind, 0);
 #endif
     free_sections(&s);
+}
+
+/* Which images share a model, and that a stack is cut like each of them. */
+TEST(stacks)
+{
+    static const struct {
+        uint32_t columns, rows;
+        uint8_t components, bits;
+        bool planar;
+        struct tsr_coding coding;
+        uint32_t limit;
+    } cases[] = {
+        {64, 64, 1, 16, false, {.level = 5}, 32},
+        {64, 64, 3, 8, false, {.level = 5}, 32},
+        {64, 64, 3, 8, true, {.level = 5}, 0},
+        {64, 64, 1, 16, false, {.level = 5, .coder = TSR_CODER_CAVLC}, 0},
+        {64, 64, 1, 16, false, {.level = 9, .coder = TSR_CODER_RANS}, 32},
+        {64, 64, 1, 16, false, {.path = TSR_PATH_TRANSFORM}, 0},
+        {64, 64, 1, 16, false, {.lossy = true, .max_error = 1}, 0},
+        {384, 274, 1, 16, false, {.level = 5}, 19}, /* two tiles of 137 rows */
+        {300, 433, 1, 16, false, {.level = 5}, 0},  /* of 217 and 216 */
+        {512, 512, 1, 16, false, {.level = 5}, 0},
+        {2, 65535, 1, 16, false, {.level = 5}, 0},
+        {5, 3, 1, 8, false, {.level = 5}, 0}, /* of an odd number of bytes */
+        {2, 3, 1, 8, false, {.level = 5}, 32},
+        {4, 4, 1, 8, false, {.level = 5}, 32},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct tsr_image image = {.columns = cases[i].columns, .rows = cases[i].rows, .frames = 1};
+        image.components = cases[i].components;
+        image.bits_allocated = image.bits_stored = cases[i].bits;
+        image.high_bit = (uint8_t)(cases[i].bits - 1);
+        image.planar = cases[i].planar;
+        const uint32_t limit = tsr_stack_limit(&image, &cases[i].coding);
+        expect(limit == cases[i].limit, "case %zu: %u", i, limit);
+        if (limit == 0) continue;
+        const struct tsr_image stack = tsr_stack(&image, limit);
+        int32_t width, height, stack_width, stack_height;
+        assert_int_equal(tsr_check_image(&stack, NULL), TSR_OK);
+        tsr_cut_tiles(&image, 1, &width, &height);
+        tsr_cut_tiles(&stack, 1, &stack_width, &stack_height);
+        expect(width == stack_width && height == stack_height, "case %zu: cut otherwise", i);
+    }
+}
+
+/* Frames with the model of another, within a file: which models come back, and which are refused. */
+TEST(models_of_others)
+{
+    enum { FRAMES = 6 };
+    static const uint32_t distances[FRAMES] = {0, 1, 0, 1, 3, 5}; /* 0: a model of its own */
+    static const int model_of[FRAMES] = {0, 0, 2, 2, -1, 0};      /* the fifth one's stands at one that has none */
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_container_writer *writer;
+    struct tsr_container_reader *reader;
+    struct tsr_header header;
+    struct tsr_proof proof = {0};
+    memset(&header, 0, sizeof header);
+    header.restore = TSR_RESTORE_SPLICE;
+    header.image = (struct tsr_image){.columns = 1, .rows = 1, .frames = FRAMES, .components = 1};
+    header.image.bits_allocated = header.image.bits_stored = 8;
+    header.image.high_bit = 7;
+    assert_int_equal(tsr_container_begin(output, &header, &writer, NULL), TSR_OK);
+    for (int f = 0; f < FRAMES; f++) {
+        const char model[2] = {'a', (char)('0' + f)};
+        const struct tsr_piece piece = {model, 2};
+        assert_int_equal(distances[f] ? tsr_container_put_frame_like(writer, distances[f], NULL)
+                                      : tsr_container_put_frame(writer, model, 2, NULL),
+                         TSR_OK);
+        assert_int_equal(tsr_container_put_tile(writer, &piece, 1, NULL), TSR_OK);
+    }
+    assert_int_equal(tsr_container_end(writer, &proof, NULL), TSR_OK);
+    tsr_container_writer_free(writer);
+    struct tsr_input *input =
+        must(tsr_input_from_memory(tsr_output_bytes(output), (size_t)tsr_output_size(output), "s"));
+    assert_int_equal(tsr_container_open(input, &reader, NULL), TSR_OK);
+    for (uint32_t f = FRAMES; f-- > 0;) {
+        struct tsr_piece model, tile;
+        uint8_t *buffer = must(malloc(tsr_container_frame_bytes(reader, f)));
+        const enum tsr_status status = tsr_container_get_frame(reader, f, buffer, &model, &tile, NULL);
+        expect(status == (model_of[f] < 0 ? TSR_ERROR_CORRUPT : TSR_OK), "frame %u: %s", f, tsr_status_name(status));
+        if (status == TSR_OK) {
+            const char wanted[2] = {'a', (char)('0' + model_of[f])}, own[2] = {'a', (char)('0' + f)};
+            expect(model.size == 2 && memcmp(model.bytes, wanted, 2) == 0, "frame %u: another's model", f);
+            expect(tile.size == 2 && memcmp(tile.bytes, own, 2) == 0, "frame %u: another's tile", f);
+        }
+        free(buffer);
+    }
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    tsr_output_close(output);
+}
+
+TEST(wrong_distances)
+{
+    static const uint8_t bodies[][4] = {{0, 0}, {0, 2}, {0, 0xff, 1}, {0, 0x80, 2}, {1, 1}, {0, 1, 0}, {0}};
+    static const size_t sizes[] = {2, 2, 3, 3, 2, 3, 1};
+    struct sections s = split(series);
+    assert_true(find_section(&s, TSR_SECTION_LIKE, 0) > 0); /* the second picture's, behind the first one's */
+    assert_int_equal(find_section(&s, TSR_SECTION_LIKE, 1), -1);
+    free_sections(&s);
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        s = split(series);
+        const int at = find_section(&s, TSR_SECTION_LIKE, 0);
+        free(s.section[at].body.data);
+        s.section[at].body = copy_bytes(bodies[i], sizes[i]);
+        const struct outcomes o = try_sections(&s);
+        expect(o.opened == TSR_OK && o.file[1] == TSR_ERROR_CORRUPT && good_files(&o) == FILES - 1, "case %zu", i);
+    }
+    /* The first frame of all, with another's model. */
+    s = split(series);
+    const int at = find_section(&s, TSR_SECTION_FRAME, 0);
+    s.section[at].type = TSR_SECTION_LIKE;
+    free(s.section[at].body.data);
+    s.section[at].body = copy_bytes("\0\1", 2);
+    const struct outcomes o = try_sections(&s);
+    assert_true(o.file[0] == TSR_ERROR_CORRUPT && o.file[1] == TSR_ERROR_CORRUPT && good_files(&o) == FILES - 2);
 }
 
 /* A member that writes to the series' own output, and one that begins again amid it. */
@@ -545,6 +662,9 @@ int main(void)
         cmocka_unit_test(all_come_back),
         cmocka_unit_test(same_bytes),
         cmocka_unit_test(blobs_behind_others),
+        cmocka_unit_test(stacks),
+        cmocka_unit_test(models_of_others),
+        cmocka_unit_test(wrong_distances),
         cmocka_unit_test(direct_members),
         cmocka_unit_test(refused_inputs),
         cmocka_unit_test(each_section_removed),

@@ -34,7 +34,8 @@ static bool output_blobs(const struct ref_part *part, struct ref_output *out, un
 static bool find_model(const struct ref_file *file, size_t i, struct ref_bytes *b)
 {
     uint64_t distance = ref_varint(b);
-    if (b->bad || ref_left(b) != 0 || distance < 1 || distance > 255) return ref_fail("a frame's model is that of none");
+    if (b->bad || ref_left(b) != 0 || distance < 1 || distance > 255)
+        return ref_fail("a frame's model is that of none");
     while (distance > 0) {
         if (i-- == 0) return ref_fail("a frame's model is that of one before the first");
         if (file->sections[i].type == 'F' || file->sections[i].type == 'G') distance--;
