@@ -118,7 +118,9 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             assert_int_equal(plane->packed, state[p].packed);
             assert_int_equal(plane->range, state[p].range);
             struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
-                                              .qp_index = b.qp_index,
+                                              .qp_index = b.plan.qp_index,
+                                              .coarser_by = (int32_t)b.plan.coarser_by,
+                                              .coarser_from = b.plan.coarser_from,
                                               .range = plane->range,
                                               .slice_side = TSR_SLICE_BLOCKS};
             if (models && plane->span > 1)
@@ -181,12 +183,38 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
     return image;
 }
 
-static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
+/* Some QP, and sometimes a second one from some sample on. */
+static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding *coding)
+{
+    coding->lossy = true;
+    coding->qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    if (rng_below(r, 3)) return;
+    coding->coarser_by = 1 + rng_below(r, 90);
+    coding->coarser_from = rng_below(r, image->columns * image->rows);
+}
+
+/* Of level 1. */
+static struct tsr_coding first_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     struct tsr_coding coding = {
         .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
-    coding.lossy = number & 2;
-    if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    if (number & 2) lose(r, image, &coding);
+    return coding;
+}
+
+/* Of any level: each coder with and without loss, and CAVLC of path P. */
+enum { CODINGS = 7 };
+
+static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
+{
+    static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
+    struct tsr_coding coding = {
+        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .level = (int)rng_below(r, 10)};
+    if (number % CODINGS == CODINGS - 1) {
+        coding.path = TSR_PATH_PREDICT;
+        coding.coder = TSR_CODER_CAVLC;
+    } else if (number % CODINGS >= 3)
+        lose(r, image, &coding);
     return coding;
 }
 
@@ -200,7 +228,7 @@ TEST(stages)
         const uint32_t frames = (uint32_t)n % 3 + 1;
         uint8_t *rasters = must(malloc(frames * raster_bytes(&image)));
         for (uint32_t f = 0; f < frames; f++) fill_raster(&r, &image, n % CONTENTS, rasters + f * raster_bytes(&image));
-        const struct tsr_coding coding = any_coding(&r, &image, n / 2);
+        const struct tsr_coding coding = first_coding(&r, &image, n / 2);
         check_stages(&image, &coding, rasters, frames);
         free(rasters);
     }
@@ -345,14 +373,14 @@ static uint32_t check_frames(const struct tsr_image *image, const struct tsr_cod
     return done;
 }
 
-/* One content in all four codings, and by path P. */
+/* One content in all codings. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
     if (skip_case()) return;
     const size_t bytes = raster_bytes(image);
     uint8_t *rasters = must(malloc(frames * bytes));
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
-    for (int number = 0; number < 4; number++) {
+    for (int number = 0; number < CODINGS; number++) {
         const struct tsr_coding coding = any_coding(r, image, number);
         if (coding.lossy && image->bits_allocated % 32 == 1) continue;
         if (coding.lossy && image->bits_allocated == 32) continue;
@@ -466,7 +494,7 @@ TEST(resident)
     uint8_t *rasters = must(malloc(FRAMES * bytes));
     for (int f = 0; f < FRAMES; f++) fill_raster(&r, &image, f ? 5 : 0, rasters + (size_t)f * bytes);
     struct device_buffer d_rasters = device_copy(rasters, FRAMES * bytes, FRAMES * bytes);
-    for (int number = 0; number < 4; number++) {
+    for (int number = 0; number < CODINGS; number++) {
         const struct tsr_coding coding = any_coding(&r, &image, number);
         struct tsr_encode_job jobs[FRAMES];
         void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, FRAMES)));
@@ -500,7 +528,7 @@ static void *encode_some(void *argument)
         const struct tsr_image image = plain_image((uint32_t)rng_between(&r, 20, 90), 50, 1, n ? 8 : 16);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_raster(&r, &image, 5, raster);
-        const struct tsr_coding coding = any_coding(&r, &image, n);
+        const struct tsr_coding coding = any_coding(&r, &image, 4 * n);
         if (check_frames(&image, &coding, raster, 1) != 1) own->failed = true;
         free(raster);
     }
