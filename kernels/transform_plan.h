@@ -36,8 +36,9 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     const int level = coding->level ? coding->level : TSR_LEVEL_DEFAULT;
     const bool transforms = coding->path == TSR_PATH_TRANSFORM;
     struct tsr_transform_plan plan;
+    /* q counts from QP 0 of 8 bits. */
     plan.lossy = transforms && coding->lossy && p < image->components;
-    plan.qp_index = plan.lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
+    plan.qp_index = plan.lossy ? coding->qp_eighths + TSR_QP_OCTAVE * (image->bits_stored - 8) : 0;
     if (plan.lossy && level >= TSR_LEVEL_TOOLS && p < 3)
         plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index + tsr_colour_qp(colour, p)));
     plan.coarser_by =

@@ -461,6 +461,62 @@ TEST(colours_and_ranges)
     free(raster);
 }
 
+/* A picture with something for every tool: flat parts, edges, slopes, texture, noise. top: the largest value. */
+static void draw_picture(struct rng *r, const struct tsr_image *image, uint32_t top, uint8_t *raster)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    memset(raster, 0, raster_bytes(image));
+    for (int c = 0; c < image->components; c++)
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t x = (uint32_t)(i % image->columns), y = (uint32_t)(i / image->columns);
+            uint32_t level = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
+            if (x > image->columns / 2)
+                level = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
+            if (x % 50 > 30 && y > image->rows / 2) level += rng_below(r, top / 16 + 1);
+            if (y % 64 > 40 && x > 60) level += top / 20 * ((x / 2 + y / 3) % 3);
+            if (x < 20 && y < 30) level = rng_below(r, top);
+            const int32_t value = (int32_t)(level < top ? level : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
+            put_word(image, raster, word_place(image, c, i), (uint32_t)value);
+        }
+}
+
+/* Every level at which something begins, each coder, fine and coarse steps; tiles, slices and large slices that are
+ * not whole. */
+TEST(levels)
+{
+    static const struct {
+        uint32_t columns, rows;
+        int components, allocated, stored;
+        bool is_signed;
+    } kinds[] = {
+        {150, 140, 1, 8, 8, false}, {200, 70, 1, 16, 12, true}, {90, 150, 1, 16, 16, false}, {140, 70, 3, 8, 8, false}};
+    static const int first_levels[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
+    static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
+    struct rng r = {411};
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        struct tsr_image image = plain_image(kinds[k].columns, kinds[k].rows, kinds[k].components, kinds[k].allocated);
+        image.bits_stored = (uint8_t)kinds[k].stored;
+        image.high_bit = (uint8_t)(kinds[k].stored - 1);
+        image.is_signed = kinds[k].is_signed;
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        draw_picture(&r, &image, (1u << kinds[k].stored) - 1u, raster);
+        for (size_t l = 0; l < COUNT_OF(first_levels); l++)
+            for (size_t c = 0; c < COUNT_OF(coders); c++)
+                for (size_t q = 0; q <= COUNT_OF(steps); q++) {
+                    if (skip_case()) continue;
+                    struct tsr_coding coding = {
+                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .level = first_levels[l]};
+                    coding.lossy = q < COUNT_OF(steps);
+                    if (coding.lossy) coding.qp_eighths = tsr_lowest_qp(image.bits_stored) + steps[q] + (int)(l + c);
+                    if (coding.lossy && (l + c + q) % 3 == 0) coding.coarser_by = 10;
+                    coding.coarser_from = image.columns * image.rows / 3;
+                    const uint32_t done = check_frames(&image, &coding, raster, 1);
+                    expect(done == 1, "level %d, coder %d: not on the GPU", coding.level, (int)coding.coder);
+                }
+        free(raster);
+    }
+}
+
 /* The rows that a choice looks at, every fourth from the second on and the one above each, say the opposite of the
  * rest. */
 TEST(rows_that_choices_see)
@@ -569,10 +625,12 @@ int main(void)
                                        cmocka_unit_test(smallest_frames),
                                        cmocka_unit_test(shapes_of_frames),
                                        cmocka_unit_test(colours_and_ranges),
+                                       cmocka_unit_test(levels),
                                        cmocka_unit_test(rows_that_choices_see),
                                        cmocka_unit_test(resident),
                                        cmocka_unit_test(threads),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
     if (!has_device()) return SKIPPED;
+    if (getenv("TSR_TEST_ONLY")) cmocka_set_test_filter(getenv("TSR_TEST_ONLY"));
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
