@@ -326,6 +326,113 @@ TEST(training)
     device_free(&d_counts, "counts");
 }
 
+/* Counts of groups of cells by energy, one cell after the other. */
+static void fill_cells(struct rng *r, int kind, uint32_t *counts, int cells, int symbols)
+{
+    memset(counts, 0, (size_t)(cells * symbols) * sizeof *counts);
+    for (int c = 0; c < cells; c++) {
+        if (kind % 4 == 1 && rng_below(r, 3)) continue;
+        if (kind % 4 == 2 && c / TSR_ENERGY_LEVELS == 2) continue; /* a group that does not occur */
+        const uint32_t used = kind % 3 == 0 ? (uint32_t)symbols : 1 + rng_below(r, kind % 3 == 1 ? 12 : 60);
+        for (uint32_t i = 0; i < used; i++) {
+            const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)symbols);
+            counts[c * symbols + (int)symbol] = kind % 5 == 0   ? 1
+                                                : kind % 5 == 1 ? rng_below(r, 4)
+                                                : kind % 5 == 2 ? rng_width(r, 17)
+                                                                : rng_width(r, 9) >> rng_below(r, 9);
+        }
+    }
+}
+
+/* Pairs and rANS: tables, codes and frequencies of random counts. */
+TEST(training_by_energy)
+{
+    enum { PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
+    enum { LEVEL_COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
+    struct rng r = {412};
+    uint32_t *counts = must(malloc((size_t)PLANES * PAIR_COUNTS * sizeof *counts));
+    struct tsr_plane_state states[PLANES];
+    uint64_t magnitudes[PLANES];
+    for (int p = 0; p < PLANES; p++) {
+        states[p] = (struct tsr_plane_state){65535, p == CONSTANT ? 0 : 9, p == CONSTANT ? 1 : 10, 0};
+        magnitudes[p] = rng_width(&r, 30);
+    }
+    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
+    struct tsr_huffman_work *work = must(malloc(sizeof *work));
+    struct tsr_cuda_batch b = {.planes = PLANES, .components = 1, .magnitude_count = 1000};
+    struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
+    struct device_buffer d_magnitudes = device_copy(magnitudes, sizeof magnitudes, sizeof magnitudes);
+    b.plane = (struct tsr_plane_state *)d_states.bytes;
+    b.magnitudes = (uint64_t *)d_magnitudes.bytes;
+    for (int rans = 0; rans < 2; rans++) {
+        const int symbols = rans ? TSR_LEVEL_SYMBOLS : TSR_PAIR_SYMBOLS,
+                  cells = rans ? TSR_LEVEL_CELLS : TSR_PAIR_CELLS;
+        const size_t model_bytes = rans ? sizeof(struct tsr_level_model) : sizeof(struct tsr_pair_model);
+        b.plane_counts = rans ? LEVEL_COUNTS : PAIR_COUNTS;
+        for (int p = 0; p < PLANES; p++) fill_cells(&r, p, counts + (size_t)p * b.plane_counts, cells, symbols);
+        const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
+        struct device_buffer d_counts = device_copy(counts, count_bytes, count_bytes);
+        struct device_buffer d_models = device_buffer(PLANES * model_bytes);
+        struct device_buffer d_codes =
+            device_buffer(PLANES * (rans ? TSR_LEVEL_TABLES * sizeof(tsr_level_codes) : sizeof(struct tsr_cell_codes)));
+        b.counts = (uint32_t *)d_counts.bytes;
+        b.pair_model = (struct tsr_pair_model *)d_models.bytes;
+        b.level_model = (struct tsr_level_model *)d_models.bytes;
+        b.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
+        b.level_codes = (tsr_level_codes *)d_codes.bytes;
+        must_cuda(rans ? tsr_cuda_train_levels(&b, 0) : tsr_cuda_train_pairs(&b, 0));
+        must_cuda(cudaDeviceSynchronize());
+        uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
+        for (int p = 0; p < PLANES; p++) {
+            const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
+            const struct tsr_level_model *levels = (const struct tsr_level_model *)models + p;
+            if (p == CONSTANT) {
+                for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
+                continue;
+            }
+            assert_int_equal(rans ? levels->magnitude_shift : pairs->magnitude_shift,
+                             tsr_magnitude_shift(magnitudes[p], 1000));
+            for (int g = 0; g < cells / TSR_ENERGY_LEVELS; g++) {
+                uint8_t table_of[TSR_ENERGY_LEVELS];
+                const int first = g * TSR_ENERGY_LEVELS;
+                uint32_t *group = counts + (size_t)p * b.plane_counts + first * symbols;
+                const int tables = tsr_merge_contexts(group, TSR_ENERGY_LEVELS, symbols, table_of, merge);
+                expect((rans ? levels->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p,
+                       g, tables);
+                assert_memory_equal((rans ? levels->table_of : pairs->table_of) + first, table_of, sizeof table_of);
+                for (int t = 0; t < tables; t++) {
+                    const uint32_t *own = group + t * symbols;
+                    if (rans) {
+                        const tsr_level_codes *found =
+                            (const tsr_level_codes *)codes + (size_t)p * TSR_LEVEL_TABLES + first + t;
+                        uint16_t weight[TSR_LEVEL_SYMBOLS];
+                        tsr_level_codes expected;
+                        assert_int_equal(levels->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
+                        assert_memory_equal(levels->weight[first + t], weight, sizeof weight);
+                        tsr_rans_symbols(weight, symbols, expected);
+                        assert_memory_equal(*found, expected, sizeof expected);
+                        continue;
+                    }
+                    const struct tsr_cell_codes *all = (const struct tsr_cell_codes *)codes + p;
+                    for (int c = 0; c < TSR_ENERGY_LEVELS; c++)
+                        if (table_of[c] == t)
+                            check_table(own, symbols, pairs->lengths[first + t], all->cell[first + c], work, "pairs");
+                }
+            }
+        }
+        free(codes);
+        free(models);
+        device_free(&d_codes, "codes");
+        device_free(&d_models, "models");
+        device_free(&d_counts, "counts");
+    }
+    device_free(&d_magnitudes, "magnitudes");
+    device_free(&d_states, "states");
+    free(work);
+    free(merge);
+    free(counts);
+}
+
 /* ---- Whole frames --------------------------------------------------------------------------------------------- */
 
 static void same_segment(struct tsr_segment found, struct tsr_segment expected, const char *what, uint32_t number)
@@ -620,6 +727,7 @@ TEST(what_the_gpu_does_not_do)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(training),
+                                       cmocka_unit_test(training_by_energy),
                                        cmocka_unit_test(stages),
                                        cmocka_unit_test(random_frames),
                                        cmocka_unit_test(smallest_frames),
