@@ -136,6 +136,7 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
             used += total;
         }
         if (thread == 0) b.entry_count[room] = used;
+        if (used + thread < (used + 3) / 4 * 4) out[used + thread] = 0; /* they are read by fours */
     }
     __syncthreads();
     uint32_t *sums = b.counts + (size_t)number * COUNTS;
@@ -202,6 +203,7 @@ __global__ void __launch_bounds__(CODE_THREADS) k_code_entries(const tsr_cuda_ba
     const uint32_t state_bytes = width > 24 ? 4u : width > 16 ? 3u : width > 8 ? 2u : width > 1 ? 1u : 0u;
     uint8_t *begin = reinterpret_cast<uint8_t *>(at) - state_bytes;
     for (uint32_t i = 0; i < state_bytes; i++) begin[i] = (uint8_t)(state >> 8 * i);
+    for (uint8_t *pad = begin; reinterpret_cast<uintptr_t>(pad) % 4 != 0;) *--pad = 0; /* strings are read by words */
     b.slice_string[room].bytes = (uint32_t)(end - begin);
     b.slice_string[room].state_bytes = state_bytes;
 }

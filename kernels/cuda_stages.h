@@ -203,10 +203,11 @@ TSR_HD uint32_t tsr_slice_room(const struct tsr_tile_place *place, int32_t side,
     return y * place->slice_columns + down * x;
 }
 
-/* Where the string of a slice of so many entries ends: each leaves at most a word, and 4 bytes are the state. */
+/* Where the string of a slice of so many entries ends, at a multiple of 4: each leaves at most a word, and 4 bytes are
+ * the state. */
 TSR_HD size_t tsr_string_end(const struct tsr_cuda_batch *b, size_t room, uint32_t entries)
 {
-    return room * TSR_SLICE_PLACE_COUNT * (2 * b->block_entries + 4) + 2 * (size_t)entries + 4;
+    return room * TSR_SLICE_PLACE_COUNT * (2 * b->block_entries + 4) + (2 * (size_t)entries + 7) / 4 * 4;
 }
 
 TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)

@@ -620,6 +620,8 @@ TEST(levels)
                     const uint32_t done = check_frames(&image, &coding, raster, 1);
                     expect(done == 1, "level %d, coder %d: not on the GPU", coding.level, (int)coding.coder);
                 }
+        const struct tsr_coding residuals = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC};
+        assert_int_equal(check_frames(&image, &residuals, raster, 1), 1);
         free(raster);
     }
 }
