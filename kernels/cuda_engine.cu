@@ -149,9 +149,11 @@ size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
     return used;
 }
 
-void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, const tsr_plane_state &state, const uint32_t *used,
-               const tsr_coefficient_model *model, uint16_t *offsets)
+void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number, uint16_t *offsets)
 {
+    const tsr_plane_state &state = b.plane[number];
+    const uint32_t *used = b.used ? b.used + (size_t)number * (b.values / 32) : NULL;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
     plane->minimum = 65535u - state.not_minimum;
     plane->span = tsr_state_span(state);
     plane->range = state.range;
@@ -159,15 +161,22 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, const tsr_plane_
     plane->offset = offsets;
     plane->path = b.coding.path;
     plane->coder = b.coding.coder;
-    plane->lossy = b.coding.lossy;
-    plane->qp_index = b.qp_index;
-    plane->slice_side = TSR_SLICE_BLOCKS;
+    plane->lossy = plan.lossy;
+    plane->qp_index = plan.qp_index;
+    plane->coarser_by = plan.coarser_by;
+    plane->coarser_from = plan.coarser_from;
+    plane->lapping = plan.lapping;
+    plane->pairs = plan.pairs;
+    plane->slice_side = plan.slice_side;
     if (plane->packed)
         for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
             const uint32_t value = plane->minimum + offset;
             if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
         }
-    if (model && plane->span > 1) plane->coefficient = *model;
+    if (plane->span == 1) return;
+    if (b.model) plane->coefficient = b.model[number];
+    if (b.pair_model) plane->pair = b.pair_model[number];
+    if (b.level_model) plane->level = b.level_model[number];
 }
 
 void finish_frame(void *context, unsigned index)
@@ -200,8 +209,7 @@ void finish_frame(void *context, unsigned index)
     for (uint32_t c = 0; c < b.components; c++) {
         const uint32_t p = first_plane + c;
         model->plane[c].present = true;
-        put_plane(&model->plane[c], b, b.plane[p], b.used ? b.used + (size_t)p * (b.values / 32) : NULL,
-                  b.model ? &b.model[p] : NULL, s.offsets + (size_t)c * 65536);
+        put_plane(&model->plane[c], b, p, s.offsets + (size_t)c * 65536);
         for (uint32_t t = 0; t < b.tiles; t++) {
             tsr_segment *segment = &s.tiles[t].segment[1 + c];
             segment->bytes = s.payloads + (b.payload_offset[p * b.tiles + t] - start);
@@ -234,6 +242,8 @@ tsr_cuda_batch results_at(const tsr_cuda_batch &b, uint8_t *host)
     move(r.plane);
     move(r.used);
     move(r.model);
+    move(r.pair_model);
+    move(r.level_model);
     move(r.payload_offset);
     move(r.payload_size);
     move(r.frame);
@@ -354,12 +364,9 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     cuda_engine *engine = of(base);
     if (!tsr_cuda_can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
-                      coding->path == TSR_PATH_PREDICT  ? "the GPU does not code by prediction"
-                      : coding->coarser_by > 0          ? "the GPU does not code two QPs in a frame"
-                      : coding->coder == TSR_CODER_RANS ? "the GPU does not code by rANS"
-                      : image->bits_allocated % 32 == 0 || image->bits_allocated == 1
+                      image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                           ? "the GPU does not code samples of 1 or 32 bits"
-                          : "the GPU codes by transform at level 1 alone");
+                          : "the GPU does not code by prediction");
         return TSR_OK;
     }
     tsr_cuda_batch one;

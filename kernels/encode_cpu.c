@@ -9,6 +9,7 @@
 #include "predictive_cpu.h"
 #include "range_cpu.h"
 #include "transform_cpu.h"
+#include "transform_plan.h"
 #include "../entropy/rate_distortion.h"
 
 enum {
@@ -16,18 +17,6 @@ enum {
     SMALL_PLANE_SAMPLES = 40000,
     SMALL_ACTIVITY_GROUPS = 8,
     SMALL_INTENSITY_GROUPS = 3
-};
-
-/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
- */
-enum { FINE_QP = 16 };
-
-/* What path T does from which level on; level 1 is what the CUDA engine can do. */
-enum {
-    LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
-    LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
-    LEVEL_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
-    LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
 
 union part_counts {
@@ -167,10 +156,10 @@ struct plane_work {
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
-    int32_t lambda;    /* of lossy planes with lapping; 0: levels are rounded */
-    bool cavlc_bits;   /* they are chosen by the bits of CAVLC */
-    bool large_slices; /* path T with rANS */
-    bool fine;         /* with loss: see FINE_QP */
+    int32_t lambda;  /* of lossy planes with lapping; 0: levels are rounded */
+    bool cavlc_bits; /* they are chosen by the bits of CAVLC */
+    int32_t slice_side;
+    bool fine; /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -577,10 +566,10 @@ static int magnitude_shift_of(const struct plane_work *work)
     for (uint32_t t = 0; t < work->tiles; t++) {
         const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, t);
         const int32_t *levels = s->levels + t * s->tile_levels;
-        for (size_t i = 0; i < tsr_tile_levels(tile.width, tile.height); i += 16 * TSR_BLOCK_SAMPLES)
+        for (size_t i = 0; i < tsr_tile_levels(tile.width, tile.height); i += TSR_MAGNITUDE_STEP * TSR_BLOCK_SAMPLES)
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++, count++) sum += (uint32_t)tsr_abs(levels[i + (size_t)p]);
     }
-    return tsr_max(0, tsr_bit_width((uint32_t)(sum / count)) - 6);
+    return tsr_magnitude_shift(sum, count);
 }
 
 /* rANS, and Huffman of pairs: tables. */
@@ -636,7 +625,7 @@ static void encode_plane(struct plane_work *work)
         work->blocks.coarser_by = (int32_t)plane->coarser_by;
         work->blocks.coarser_from = plane->coarser_from;
         work->blocks.range = plane->range;
-        work->blocks.slice_side = plane->slice_side = work->large_slices ? TSR_LARGE_SLICE_BLOCKS : TSR_SLICE_BLOCKS;
+        work->blocks.slice_side = plane->slice_side = work->slice_side;
         work->levels.slice_side = plane->slice_side;
         work->levels.pairs = plane->pairs;
         run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
@@ -673,7 +662,6 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     struct encode_space space;
     struct tsr_frame_model cut;
     const size_t count = (size_t)image->columns * image->rows;
-    const int level = coding->level ? coding->level : TSR_LEVEL_DEFAULT;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     lay_out(&space, pool, image, &cut, workspace);
     struct tsr_frame_model *model = space.model;
@@ -699,16 +687,13 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->offset = space.offsets[p];
         plane->path = coding->path;
         plane->coder = coding->coder;
-        plane->lossy = transforms && p < image->components;
-        plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
-        if (plane->lossy && level >= LEVEL_TOOLS && p < 3)
-            plane->qp_index =
-                tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plane->qp_index + tsr_colour_qp(model->colour, p)));
-        plane->lapping = plane->lossy && level >= LEVEL_TOOLS;
-        plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level >= LEVEL_TOOLS;
-        plane->coarser_by =
-            plane->lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plane->qp_index) : 0;
-        plane->coarser_from = plane->lossy ? coding->coarser_from : 0;
+        const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+        plane->lossy = plan.lossy;
+        plane->qp_index = plan.qp_index;
+        plane->lapping = plan.lapping;
+        plane->pairs = plan.pairs;
+        plane->coarser_by = plan.coarser_by;
+        plane->coarser_from = plan.coarser_from;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
         struct plane_work work = {0};
@@ -722,10 +707,10 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.references = tsr_reference_planes(image, model, p, work.reference);
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
-        work.fine = plane->qp_index < FINE_QP;
-        work.lambda = level >= LEVEL_CHOICE && !work.fine ? TSR_RATE_LAMBDA : 0;
-        work.cavlc_bits = plane->coder == TSR_CODER_CAVLC && level >= LEVEL_CAVLC_BITS;
-        work.large_slices = plane->coder == TSR_CODER_RANS && level >= LEVEL_LARGE_SLICES;
+        work.fine = plan.fine;
+        work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
+        work.cavlc_bits = plan.cavlc_bits;
+        work.slice_side = plan.slice_side;
         encode_plane(&work);
     }
     for (uint32_t t = 0; t < tiles; t++)

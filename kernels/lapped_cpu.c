@@ -6,6 +6,7 @@
 
 #include "block_lines_cpu.h"
 #include "transform_cpu.h"
+#include "transform_plan.h"
 #include "wide_cpu.h"
 
 #include <string.h>
@@ -158,7 +159,6 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
 /* ---- Units to levels -------------------------------------------------------------------------------------- */
 
 enum {
-    ROUGH_STEP = 8,   /* every 8th block counts */
     ROUGH_BLOCKS = 8, /* so many of them at once */
     ROUGH_COSTS = 128 /* of magnitudes below 8 steps, which are looked up */
 };
@@ -186,7 +186,7 @@ TSR_WIDE uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile
     const size_t count = tsr_tile_levels(tile.width, tile.height);
     uint64_t cost = 0;
     /* The DC's cost is that of its difference, which both have alike. */
-    for (size_t i = 0; i < count; i += ROUGH_STEP * TSR_BLOCK_SAMPLES)
+    for (size_t i = 0; i < count; i += TSR_ROUGH_STEP * TSR_BLOCK_SAMPLES)
         for (size_t p = 1; p < TSR_BLOCK_SAMPLES; p++) cost += rough_cost(&costs, units[i + p]);
     return cost;
 }
@@ -219,7 +219,7 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
     int32_t at[16][ROUGH_BLOCKS] = {{0}}, q[ROUGH_BLOCKS];
     uint64_t cost = 0;
     int held = 0;
-    for (int32_t b = 0; b < grid.columns * grid.rows; b += ROUGH_STEP) {
+    for (int32_t b = 0; b < grid.columns * grid.rows; b += TSR_ROUGH_STEP) {
         const int32_t row = b / grid.columns, column = b % grid.columns;
         const size_t first = tile.first + 4 * (size_t)row * tile.stride + 4 * (size_t)column;
         q[held] = steps.q + (first >= steps.coarser_from ? steps.coarser_by : 0);
@@ -245,7 +245,7 @@ size_t tsr_choose_scratch_bytes(int32_t tile_width)
 TSR_WIDE static void round_row(const int32_t *restrict block, size_t count, uint16_t *restrict out)
 {
     for (size_t i = 0; i < count * TSR_BLOCK_SAMPLES; i++) {
-        const uint32_t magnitude = (uint32_t)(tsr_abs(block[i]) + TSR_ROUND_AC / 256) >> TSR_UNIT_BITS;
+        const uint32_t magnitude = (uint32_t)tsr_round_units(block[i], TSR_ROUND_AC);
         out[i] = (uint16_t)(magnitude < TSR_MAGNITUDE_CAP ? magnitude : TSR_MAGNITUDE_CAP);
     }
 }
@@ -254,7 +254,7 @@ static void round_dead_zone(int32_t *units, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (i % TSR_BLOCK_SAMPLES == 0) continue;
-        const int32_t level = (tsr_abs(units[i]) + TSR_ROUND_AC / 256) >> TSR_UNIT_BITS;
+        const int32_t level = tsr_round_units(units[i], TSR_ROUND_AC);
         units[i] = units[i] < 0 ? -level : level;
     }
 }
@@ -337,7 +337,7 @@ TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lappe
     const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
     for (size_t b = 0; b < columns * (size_t)grid.rows; b++) {
         int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
-        const int32_t level = (tsr_abs(*dc) + TSR_ROUND_DC / 256) >> TSR_UNIT_BITS;
+        const int32_t level = tsr_round_units(*dc, TSR_ROUND_DC);
         *dc = *dc < 0 ? -level : level;
     }
     tsr_difference_dcs(units, grid);

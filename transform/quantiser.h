@@ -119,6 +119,12 @@ TSR_HD int32_t tsr_quantiser_units(int32_t coefficient, int32_t q, int norm_clas
     return (int32_t)tsr_asr64(coefficient * factor + ((int64_t)1 << (shift - 1)), shift);
 }
 
+/* Magnitude of units as a level, with a dead zone: a share of the step as tsr_quantise takes it. */
+TSR_HD int32_t tsr_round_units(int32_t units, int32_t rounding)
+{
+    return (tsr_abs(units) + rounding / (65536 >> TSR_UNIT_BITS)) >> TSR_UNIT_BITS;
+}
+
 /* Level (within TSR_LEVEL_LIMIT) at a raster place to what the inverse takes. */
 TSR_HD int32_t tsr_dequantise_fine(int32_t level, int32_t q, int raster)
 {

@@ -1,8 +1,8 @@
-/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss,
- * both coders. The CUDA row is device-resident: samples in device memory to finished payloads and code tables in device
- * memory, with ranges, histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine
- * on all threads, timed on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame
- * by frame; tests/gpu/same_files.sh compares every byte. */
+/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss, at
+ * level 1 by its two coders and at level 5 by all three. The CUDA row is device-resident: samples in device memory to
+ * finished payloads and code tables in device memory, with ranges, histograms, training, table building, scans and
+ * assembly inside. The CPU row is the CPU engine on all threads, timed on fewer frames. Here only the payloads' total
+ * length is compared with the CPU engine's, frame by frame; tests/gpu/same_files.sh compares every byte. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,8 +190,8 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
-    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s", pictures->name, input->frames,
-             pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder));
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
+             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
     if (input->cuda && !has_room(bench, &workload, &device_job)) return;
     job.frames = input->distinct;
     job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
@@ -204,7 +204,7 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     snprintf(workload.notes, sizeof workload.notes, "GB/s are GPix/s; payloads take %.3f bits a sample\n",
              8 * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
-    snprintf(panel, sizeof panel, "with %s, %s", tsr_coder_name(coding.coder), what);
+    snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
     snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
     workload.panel = panel;
     workload.group = size;
@@ -241,12 +241,20 @@ static void measure_pictures(struct bench *bench, struct engine_input *input, co
     tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
     input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
     if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
-    for (int coder = TSR_CODER_HUFFMAN; coder <= TSR_CODER_CAVLC; coder++) {
+    static const struct {
+        enum tsr_coder coder;
+        int level;
+    } ways[] = {{TSR_CODER_HUFFMAN, 1},
+                {TSR_CODER_CAVLC, 1},
+                {TSR_CODER_HUFFMAN, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_CAVLC, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_RANS, TSR_LEVEL_DEFAULT}};
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
-                                    .coder = (enum tsr_coder)coder,
+                                    .coder = ways[w].coder,
                                     .lossy = true,
                                     .qp_eighths = 20 * TSR_QP_UNIT,
-                                    .level = 1};
+                                    .level = ways[w].level};
         for (int q = 0; q < qps; q++) {
             if (o->qp_count) coding.qp_eighths = o->qp[q];
             measure(bench, input, coding);
