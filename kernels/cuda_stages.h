@@ -186,6 +186,8 @@ int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, ui
                    struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
 /* Levels to slices' bit strings. */
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Payloads' sizes to their places. */
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Bit strings to payloads. */
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 
