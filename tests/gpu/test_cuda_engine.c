@@ -577,7 +577,7 @@ TEST(predicted_levels)
 {
     for (int level = 1; level <= 9; level++)
         for (int coder = 0; coder < 2; coder++) {
-            const struct tsr_image image = plain_image(90 + (uint32_t)level, 70, 1, level % 3 ? 16 : 8);
+            const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)level, small_only() ? 50 : 160, 1, level % 3 ? 16 : 8);
             check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
         }
 }
@@ -614,11 +614,23 @@ TEST(predicted_contents)
         }
 }
 
+/* Level 1 looks at a part of the rows of these. */
+TEST(predicted_sampled_rows)
+{
+    static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 8 : 16);
+        check_prediction(&image, i == 2 ? 0 : CONTENTS, 1, 1, TSR_CODER_HUFFMAN);
+    }
+    const struct tsr_image image = plain_image(260, 260, 1, 16);
+    check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
+}
+
 /* Planes that refer to earlier ones, some of them constant. */
 TEST(predicted_colours)
 {
-    for (int n = 0; n < 8; n++) {
-        struct tsr_image image = plain_image(70, 50, 2 + n % 3, n % 2 ? 16 : 8);
+    for (int n = 0; n < (small_only() ? 5 : 8); n++) {
+        struct tsr_image image = plain_image(small_only() ? 36 : 70, 34, 2 + n % 3, n % 2 ? 16 : 8);
         image.planar = n % 2;
         check_prediction(&image, n < 5 ? CONTENTS : n == 7 ? 5 : 3, 2, n == 4 ? 8 : 4, either_coder(n / 2));
     }
@@ -666,6 +678,7 @@ int main(void)
                                        cmocka_unit_test(predicted_depths),
                                        cmocka_unit_test(predicted_shapes),
                                        cmocka_unit_test(predicted_contents),
+                                       cmocka_unit_test(predicted_sampled_rows),
                                        cmocka_unit_test(predicted_colours),
                                        cmocka_unit_test(predicted_packed),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
