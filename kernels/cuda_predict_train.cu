@@ -101,7 +101,9 @@ enum {
     SUM_CHUNK = 4 * TSR_PREDICTOR_BLOCK, /* samples whose differences are kept at once */
     SUM_WORDS = SUM_CHUNK / 4,
     SUM_PITCH = SUM_WORDS + 4, /* of a feature's bytes: eight features lie in different banks */
-    SUM_ROWS = 16              /* features of a product's rows */
+    SUM_ROWS = 16,             /* features of a product's rows */
+    BLOCK_SAMPLES = TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK,
+    FIT_WEIGHTS = 64 /* weights of small residuals, which take a division each */
 };
 
 /* Shared memory of the sums. Behind it, by warp: region, weights, differences; then the halves of products. */
@@ -113,7 +115,7 @@ struct sum_memory {
 /* rows: of features, in SUM_ROWS; of each four planes of bytes: differences and weighted ones, low and high. */
 __host__ __device__ __forceinline__ size_t sum_warp_bytes(int rows)
 {
-    return TSR_REGION_ROOM * sizeof(int16_t) + SUM_CHUNK + (size_t)rows * SUM_ROWS * 4 * SUM_PITCH * sizeof(uint32_t);
+    return TSR_REGION_ROOM * sizeof(int16_t) + BLOCK_SAMPLES + FIT_WEIGHTS + (size_t)rows * SUM_ROWS * 4 * SUM_PITCH * sizeof(uint32_t);
 }
 
 /* A warp a block: sums of products of its differences, by tensor cores: rows are weighted differences, columns
@@ -140,10 +142,11 @@ __global__ void __launch_bounds__(THREADS) k_sums(const tsr_predict_batch p, int
     uint8_t *rooms = memory + (sizeof(sum_memory) + 15) / 16 * 16;
     int16_t *region = reinterpret_cast<int16_t *>(rooms + warp * sum_warp_bytes(ROWS));
     uint8_t *weights = reinterpret_cast<uint8_t *>(region + TSR_REGION_ROOM);
+    uint8_t *fit_weights = weights + BLOCK_SAMPLES;
     uint32_t *planes[4]; /* differences: low, high; weighted: low, high */
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        planes[i] = reinterpret_cast<uint32_t *>(weights + SUM_CHUNK) + i * ROWS * SUM_ROWS * SUM_PITCH;
+        planes[i] = reinterpret_cast<uint32_t *>(fit_weights + FIT_WEIGHTS) + i * ROWS * SUM_ROWS * SUM_PITCH;
     uint32_t *low = reinterpret_cast<uint32_t *>(rooms + WARPS * sum_warp_bytes(ROWS));
     int32_t *high = reinterpret_cast<int32_t *>(low + plan.classes * pairs);
     for (int i = (int)threadIdx.x; i <= n; i += THREADS) {
@@ -177,31 +180,45 @@ __global__ void __launch_bounds__(THREADS) k_sums(const tsr_predict_batch p, int
         for (int i = 0; i < TILES; i++)
 #pragma unroll
             for (int k = 0; k < 4; k++) high_sum[i][k] = cross_sum[i][k] = low_sum[i][k] = 0;
+        for (int i = (int)lane; i < FIT_WEIGHTS; i += TSR_WARP) fit_weights[i] = (uint8_t)tsr_fit_weight(i, mean);
+        __syncwarp();
+        const int16_t *own = region + TSR_REGION_FIRST + lane_row(0, lane) * TSR_REGION_PITCH + lane_column(lane);
+        int32_t prediction[ROUNDS];
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++) prediction[i] = 0;
+        for (int k = 0; k < taps && round > 0; k++) {
+            const int32_t weight = model.weight[label][k];
+            const int16_t *at = own - TSR_REGION_FIRST + m.tap[k];
+#pragma unroll
+            for (int i = 0; i < ROUNDS; i++) prediction[i] += weight * at[2 * i * TSR_REGION_PITCH];
+        }
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++) {
+            const int16_t *at = own + 2 * i * TSR_REGION_PITCH;
+            prediction[i] = round > 0 ? tsr_linear_prediction(prediction[i], (int32_t)view.range) - TSR_SAMPLE_BIAS
+                                      : tsr_region_median(at);
+            const int32_t magnitude = tsr_abs(*at - prediction[i]);
+            int weight = 0;
+            if (counts(block, i, lane))
+                weight = magnitude < FIT_WEIGHTS ? fit_weights[magnitude] : tsr_fit_weight(magnitude, mean);
+            weights[i * TSR_WARP + (int)lane] = (uint8_t)weight;
+        }
         for (int chunk = 0; chunk < ROUNDS; chunk += 2) {
-            __syncwarp();
-            for (int half = 0; half < 2; half++) {
-                const int place = lane_row(chunk + half, lane) * TSR_REGION_PITCH + lane_column(lane);
-                const int16_t *at = region + TSR_REGION_FIRST + place;
-                int32_t prediction, weight = 0;
-                if (round > 0) {
-                    int32_t sum = 0;
-                    for (int k = 0; k < taps; k++)
-                        sum += (int32_t)model.weight[label][k] * region[m.tap[k] + place];
-                    prediction = tsr_linear_prediction(sum, (int32_t)view.range) - TSR_SAMPLE_BIAS;
-                } else {
-                    prediction = tsr_region_median(at);
-                }
-                if (counts(block, chunk + half, lane)) weight = tsr_fit_weight(tsr_abs(*at - prediction), mean);
-                weights[half * TSR_WARP + (int)lane] = (uint8_t)weight;
-            }
             __syncwarp();
             { /* four samples of every second feature */
                 const int word = (int)(lane % SUM_WORDS);
                 const int place = (2 * chunk + word / 4) * TSR_REGION_PITCH + word % 4 * 4;
-                const uint32_t four = reinterpret_cast<const uint32_t *>(weights)[word];
+                const uint32_t four = reinterpret_cast<const uint32_t *>(weights)[chunk * (TSR_WARP / 4) + word];
+                int32_t base[4];
+                int from = -1; /* base[] is of the tap there: one for all features of a plane */
                 for (int f = (int)(lane / SUM_WORDS); f <= n; f += 2) {
-                    const int16_t *first = region + m.first[f] + place, *base = region + m.base[f] + place;
+                    const int16_t *first = region + m.first[f] + place;
                     int32_t d[4], w[4];
+                    if (from != m.base[f]) {
+                        from = m.base[f];
+#pragma unroll
+                        for (int i = 0; i < 4; i++) base[i] = region[from + place + i];
+                    }
 #pragma unroll
                     for (int i = 0; i < 4; i++) {
                         d[i] = tsr_difference(first[i] - base[i], shift);
