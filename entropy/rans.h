@@ -81,34 +81,50 @@ TSR_HD int tsr_rans_width_bits(int width, int previous)
     return width == previous ? 1 : width == previous + 1 ? 2 : width == previous - 1 ? 3 : 8;
 }
 
-/* Weights for these counts, with the number of mantissa bits that costs least, description and symbols together;
- * returns that number. All weights are 0 if the counts are. */
+/* What frequencies cost that are described with so many mantissa bits, in bits x 4096: description and symbols.
+ * weight[symbols]: the description. */
+TSR_HD uint64_t tsr_rans_rounded_cost(const uint32_t *counts, const uint16_t *exact, int symbols, int mantissa,
+                                      uint16_t *weight)
+{
+    uint16_t frequency[TSR_RANS_ALPHABET];
+    uint64_t cost = 0;
+    int previous = TSR_FIRST_STEP_FROM;
+    for (int s = 0; s < symbols; s++) weight[s] = (uint16_t)tsr_rans_round(exact[s], mantissa);
+    tsr_rans_frequencies(weight, symbols, frequency);
+    for (int s = 0; s < symbols; s++) {
+        if (exact[s] == 0) continue;
+        const int width = tsr_bit_width(weight[s]);
+        const int bits = tsr_rans_width_bits(width, previous) + tsr_min(width - 1, mantissa);
+        cost += (uint64_t)counts[s] * ((TSR_RANS_BITS << TSR_COST_SHIFT) - tsr_log2_cost(frequency[s]));
+        cost += (uint64_t)bits << TSR_COST_SHIFT;
+        previous = width;
+    }
+    return cost;
+}
+
+/* Symbols up to the last that occurs. */
+TSR_HD int tsr_rans_used(const uint32_t *counts, int symbols)
+{
+    while (symbols > 0 && counts[symbols - 1] == 0) symbols--;
+    return symbols;
+}
+
+/* Weights for these counts, with the number of mantissa bits that costs least, description and symbols together, the
+ * first of equals; returns that number. All weights are 0 if the counts are. */
 TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weight)
 {
-    uint16_t exact[TSR_RANS_ALPHABET];
+    uint16_t exact[TSR_RANS_ALPHABET], rounded[TSR_RANS_ALPHABET];
     uint64_t least = UINT64_MAX;
-    int best = 0, all = symbols;
-    while (symbols > 0 && counts[symbols - 1] == 0) symbols--;
-    for (int s = 0; s < all; s++) weight[s] = 0;
-    tsr_rans_normalise(counts, symbols, exact);
+    int best = 0;
+    const int used = tsr_rans_used(counts, symbols);
+    for (int s = 0; s < symbols; s++) weight[s] = 0;
+    tsr_rans_normalise(counts, used, exact);
     for (int mantissa = 0; mantissa <= TSR_RANS_MANTISSA_LIMIT; mantissa++) {
-        uint16_t rounded[TSR_RANS_ALPHABET], frequency[TSR_RANS_ALPHABET];
-        uint64_t cost = 0;
-        int previous = TSR_FIRST_STEP_FROM;
-        for (int s = 0; s < symbols; s++) rounded[s] = (uint16_t)tsr_rans_round(exact[s], mantissa);
-        tsr_rans_frequencies(rounded, symbols, frequency);
-        for (int s = 0; s < symbols; s++) {
-            if (exact[s] == 0) continue;
-            const int width = tsr_bit_width(rounded[s]);
-            const int bits = tsr_rans_width_bits(width, previous) + tsr_min(width - 1, mantissa);
-            cost += (uint64_t)counts[s] * ((TSR_RANS_BITS << TSR_COST_SHIFT) - tsr_log2_cost(frequency[s]));
-            cost += (uint64_t)bits << TSR_COST_SHIFT;
-            previous = width;
-        }
+        const uint64_t cost = tsr_rans_rounded_cost(counts, exact, used, mantissa, rounded);
         if (cost >= least) continue;
         least = cost;
         best = mantissa;
-        for (int s = 0; s < symbols; s++) weight[s] = rounded[s];
+        for (int s = 0; s < used; s++) weight[s] = rounded[s];
     }
     return best;
 }

@@ -3,25 +3,12 @@
 
 #include <string.h>
 
+#include "arena.cuh"
 #include "block_coder.cuh"
 #include "cuda_stages.h"
 
 namespace
 {
-
-enum { ARRAY_ALIGN = 256, SPARE_BYTES = 64 /* behind strings and payloads: whole words are read and written */ };
-
-template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t count)
-{
-    const size_t bytes = count * sizeof(T);
-    size_t room = (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
-    array = base ? reinterpret_cast<T *>(base + used) : NULL;
-#if defined(TSR_CUDA_EMULATED)
-    if (count) room += ARRAY_ALIGN; /* there is always something behind an array that must not be touched */
-    if (base) tsr_emulated_array(array, bytes, room - bytes);
-#endif
-    used += room;
-}
 
 /* Most bytes of a plane's bit strings; see the WORDS of the coders in cuda_slices.cu and cuda_pairs.cu. */
 size_t plane_string_bytes(const tsr_cuda_batch &b)
@@ -104,45 +91,45 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     size_t used = 0;
     uint8_t *rasters;
     if (!d_rasters) {
-        take(rasters, base, used, frames * b.frame_bytes);
+        tsr_take_array(rasters, base, used, frames * b.frame_bytes);
         d_rasters = rasters;
     }
     b.rasters = d_rasters;
-    take(b.samples, base, used, planes * b.plane_samples);
-    if (!coding->lossy) take(b.index, base, used, planes * b.values);
+    tsr_take_array(b.samples, base, used, planes * b.plane_samples);
+    if (!coding->lossy) tsr_take_array(b.index, base, used, planes * b.values);
     uint8_t *levels;
-    take(levels, base, used,
+    tsr_take_array(levels, base, used,
          slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     b.levels = levels;
-    if (b.chooses) take(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
-    if (b.plan.lapping) take(b.lapped, base, used, tiles);
-    if (pairs) take(b.runs, base, used, slices * TSR_SLICE_PLACE_COUNT);
-    if (rans) take(b.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.block_entries);
-    if (rans) take(b.entry_count, base, used, slices);
-    if (rans) take(b.slice_string, base, used, slices);
-    take(b.strings, base, used, planes * plane_string_bytes(b) + SPARE_BYTES);
-    take(b.slice_offsets, base, used, slices + 1);
-    take(b.coder, base, used, tsr_code_blocks_workspace(slices));
-    b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + SPARE_BYTES;
-    take(b.payloads, base, used, b.payload_bytes);
+    if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
+    if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);
+    if (pairs) tsr_take_array(b.runs, base, used, slices * TSR_SLICE_PLACE_COUNT);
+    if (rans) tsr_take_array(b.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.block_entries);
+    if (rans) tsr_take_array(b.entry_count, base, used, slices);
+    if (rans) tsr_take_array(b.slice_string, base, used, slices);
+    tsr_take_array(b.strings, base, used, planes * plane_string_bytes(b) + TSR_SPARE_BYTES);
+    tsr_take_array(b.slice_offsets, base, used, slices + 1);
+    tsr_take_array(b.coder, base, used, tsr_code_blocks_workspace(slices));
+    b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
+    tsr_take_array(b.payloads, base, used, b.payload_bytes);
     const size_t cleared = used;
-    take(b.cleared, base, used, 0);
-    if (b.plane_counts) take(b.counts, base, used, planes * b.plane_counts);
-    if (pairs || rans) take(b.magnitudes, base, used, planes);
+    tsr_take_array(b.cleared, base, used, 0);
+    if (b.plane_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
+    if (pairs || rans) tsr_take_array(b.magnitudes, base, used, planes);
     const size_t results = used;
-    take(b.frame, base, used, frames);
-    take(b.plane, base, used, planes);
-    if (!coding->lossy) take(b.used, base, used, planes * (b.values / 32));
-    if (run_level) take(b.model, base, used, planes);
-    if (pairs) take(b.pair_model, base, used, planes);
-    if (rans) take(b.level_model, base, used, planes);
-    take(b.payload_offset, base, used, tiles + 1);
-    take(b.payload_size, base, used, tiles);
+    tsr_take_array(b.frame, base, used, frames);
+    tsr_take_array(b.plane, base, used, planes);
+    if (!coding->lossy) tsr_take_array(b.used, base, used, planes * (b.values / 32));
+    if (run_level) tsr_take_array(b.model, base, used, planes);
+    if (pairs) tsr_take_array(b.pair_model, base, used, planes);
+    if (rans) tsr_take_array(b.level_model, base, used, planes);
+    tsr_take_array(b.payload_offset, base, used, tiles + 1);
+    tsr_take_array(b.payload_size, base, used, tiles);
     b.result_bytes = used - results;
     b.cleared_bytes = used - cleared;
-    if (run_level) take(b.codes, base, used, planes);
-    if (pairs) take(b.pair_codes, base, used, planes);
-    if (rans) take(b.level_codes, base, used, planes * TSR_LEVEL_TABLES);
+    if (run_level) tsr_take_array(b.codes, base, used, planes);
+    if (pairs) tsr_take_array(b.pair_codes, base, used, planes);
+    if (rans) tsr_take_array(b.level_codes, base, used, planes * TSR_LEVEL_TABLES);
     return used;
 }
 

@@ -10,6 +10,8 @@
 #include "cavlc_blocks.cuh"
 #include "cuda_levels.cuh"
 #include "cuda_run_level.cuh"
+#include "cuda_stages.h"
+#include "raw_tiles.cuh"
 
 namespace
 {
@@ -272,18 +274,11 @@ __device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t p
 {
     const uint16_t *samples = b.samples + plane * b.plane_samples + tile.first;
     const uint16_t *index = b.index + (size_t)plane * b.values;
-    const uint32_t bits = (uint32_t)tsr_bit_width(state.range - 1), count = (uint32_t)(tile.width * tile.height);
-    uint64_t held = 0; /* the last 64 bits up to the sample at work */
-    for (uint32_t i = word * 32u / bits;; i++) {
-        uint32_t x = 0;
-        if (i < count) {
-            const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
-            x = (uint32_t)tsr_sample_index(state, index, samples[row * tile.stride + column]);
-        }
-        held = held << bits | x;
-        const uint32_t end = (i + 1) * bits;
-        if (end >= word * 32u + 32u) return (uint32_t)(held >> (end - (word * 32u + 32u)));
-    }
+    return tsr_raw_word((uint32_t)tsr_bit_width(state.range - 1), (uint32_t)(tile.width * tile.height), word,
+                        [&](uint32_t i) {
+                            const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
+                            return (uint32_t)tsr_sample_index(state, index, samples[row * tile.stride + column]);
+                        });
 }
 
 /* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
@@ -365,10 +360,15 @@ int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream
                          : code_slices<cavlc_coder<int32_t>, 4>(*batch, stream);
 }
 
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    return tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch);
+}
+
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const unsigned tiles = batch->planes * batch->tiles, warps = SIZE_THREADS / TSR_WARP;
     TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch));
-    TSR_CUDA_TRY(tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(batch, stream));
     return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);
 }

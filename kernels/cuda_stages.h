@@ -258,6 +258,8 @@ int tsr_cuda_train_levels(const struct tsr_cuda_batch *batch, cudaStream_t strea
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_code_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_code_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Payloads' sizes to their places. */
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Bit strings to payloads. */
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 

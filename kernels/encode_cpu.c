@@ -12,13 +12,6 @@
 #include "transform_plan.h"
 #include "../entropy/rate_distortion.h"
 
-enum {
-    /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
-    SMALL_PLANE_SAMPLES = 40000,
-    SMALL_ACTIVITY_GROUPS = 8,
-    SMALL_INTENSITY_GROUPS = 3
-};
-
 union part_counts {
     struct tsr_level_counts levels;
     struct tsr_symbol_counts symbols;
@@ -152,7 +145,7 @@ struct plane_work {
     int level;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
-    int32_t period; /* level 1: rows of which it looks at some; 0: at all */
+    struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
@@ -349,14 +342,14 @@ static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
         predictors.tile = training_tile(work, tile);
     }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors.model->set ? &predictors : NULL, work->period, s->symbols, &s->counts[part].levels,
-                     s->scratch + part * s->scratch_bytes);
+                     predictors.model->set ? &predictors : NULL, work->contexts.period, s->symbols,
+                     &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->period,
+    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->contexts.period,
                    &s->counts[part].symbols);
 }
 
@@ -430,7 +423,7 @@ static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32
     }
     void *scratch = s->scratch + part * s->scratch_bytes;
     const size_t words =
-        work->period > 0
+        work->contexts.period > 0
             ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
                                  (const tsr_code_table *)s->codes, payload, capacity, scratch)
         : plane->coder == TSR_CODER_RANS
@@ -507,20 +500,17 @@ static void train_residual_model(struct plane_work *work)
 {
     struct encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    const bool small = (uint64_t)work->image->columns * work->image->rows < SMALL_PLANE_SAMPLES;
+    const struct tsr_context_plan plan = work->contexts;
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
 
     run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
     struct tsr_level_counts *levels = &s->counts[0].levels;
-    if (work->period > 0) levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
+    if (work->contexts.period > 0)
+        levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
-        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS,
-                                   small ? SMALL_ACTIVITY_GROUPS : TSR_ACTIVITY_GROUPS, model->activity_cut);
-    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
-                                                       work->period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS
-                                                       : small          ? SMALL_INTENSITY_GROUPS
-                                                                        : TSR_INTENSITY_GROUPS,
+        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS, plan.activity_groups, model->activity_cut);
+    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS, plan.intensity_groups,
                                                        model->intensity_cut);
     tsr_map_contexts(&work->map, model);
 
@@ -528,12 +518,12 @@ static void train_residual_model(struct plane_work *work)
                offsetof(struct tsr_symbol_counts, cell) +
                    (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    if (work->period > 0) symbols->cell[0][0]++; /* one table at least */
+    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
-    if (work->period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
+    if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
-    if (work->period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
+    if (work->contexts.period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
 /* Run-level Huffman: tables. */
@@ -612,8 +602,9 @@ static void train_entries(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once)
-        work->period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
+    if (plane->path == TSR_PATH_PREDICT)
+        work->contexts = tsr_context_plan(tsr_level_plan(work->level), plane->coder,
+                                          (uint64_t)work->image->columns * work->image->rows);
     if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         train_residual_model(work);

@@ -98,7 +98,6 @@ static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int3
 
 /* Level 1: contexts and tables from a part of the rows, the median edge predictor, and then one pass over the tile.
  * counts, of what was seen: at least 1 for every symbol that tiles of this width can have. */
-enum { TSR_SAMPLED_INTENSITY_GROUPS = 8 };
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
                       struct tsr_symbol_counts *counts);
 

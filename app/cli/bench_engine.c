@@ -1,8 +1,9 @@
-/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss, at
- * level 1 by its two coders and at level 5 by all three. The CUDA row is device-resident: samples in device memory to
- * finished payloads and code tables in device memory, with ranges, histograms, training, table building, scans and
- * assembly inside. The CPU row is the CPU engine on all threads, timed on fewer frames. Here only the payloads' total
- * length is compared with the CPU engine's, frame by frame; tests/gpu/same_files.sh compares every byte. */
+/* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
+ * level 1 by its two coders and at level 5 by all three; deeper gray by path P at several levels. The CUDA row is
+ * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
+ * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed on
+ * fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
+ * tests/gpu/same_files.sh compares every byte. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct engine_input {
     struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
     const struct bench_pictures *pictures;
     uint32_t frames, distinct; /* the distinct ones over and over */
+    bool is_deep;              /* 16 bits a sample, else 8 */
     uint8_t *rasters, *d_rasters;
 };
 
@@ -105,7 +107,7 @@ static const struct tsr_kernel_row cuda_row = {"Tessera", "the CUDA engine, devi
 
 static size_t frame_bytes_of(const struct engine_input *input)
 {
-    return (size_t)input->pictures->columns * input->pictures->rows;
+    return (size_t)input->pictures->columns * input->pictures->rows * (input->is_deep ? 2 : 1);
 }
 
 /* The GPU's row; nothing where there is none. */
@@ -179,9 +181,9 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
                                    .rows = pictures->rows,
                                    .frames = input->frames,
                                    .components = 1,
-                                   .bits_allocated = 8,
-                                   .bits_stored = 8,
-                                   .high_bit = 7};
+                                   .bits_allocated = input->is_deep ? 16 : 8,
+                                   .bits_stored = (uint8_t)(input->is_deep ? pictures->deep_bits : 8)};
+    job.image.high_bit = (uint8_t)(job.image.bits_stored - 1);
     struct engine_job device_job = job;
     device_job.engine = input->cuda;
     device_job.rasters = input->d_rasters;
@@ -189,6 +191,7 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     device_job.stream = bench_stream();
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
+    if (coding.path == TSR_PATH_PREDICT) snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
     snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
              input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
@@ -201,8 +204,8 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     job.frames = input->frames;
     const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
     workload.out_bytes = (double)payload_bytes;
-    snprintf(workload.notes, sizeof workload.notes, "GB/s are GPix/s; payloads take %.3f bits a sample\n",
-             8 * workload.out_bytes / workload.in_bytes);
+    snprintf(workload.notes, sizeof workload.notes, "%spayloads take %.3f bits a sample\n",
+             input->is_deep ? "" : "GB/s are GPix/s; ", (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
     snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
     snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
@@ -219,28 +222,15 @@ static void repeat_frame(void *context, unsigned index)
 {
     const struct engine_input *input = context;
     const size_t bytes = frame_bytes_of(input);
-    memcpy(input->rasters + index * bytes, input->pictures->luma + index % input->distinct * bytes, bytes);
+    const uint8_t *from = input->is_deep ? (const uint8_t *)input->pictures->deep : input->pictures->luma;
+    memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
 }
 
-/* The picture's frames over and over until they are so many bytes. */
-static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
-                             size_t bytes)
+/* By the transform, both coders. */
+static void measure_transform(struct bench *bench, const struct engine_input *input)
 {
     const struct options *o = bench->options;
     const int qps = o->qp_count ? o->qp_count : 1;
-    input->pictures = pictures;
-    const size_t frame_bytes = frame_bytes_of(input);
-    input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
-    input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
-    const size_t all_bytes = frame_bytes * input->frames;
-    if (input->cuda && 3.0 * (double)all_bytes > (double)bench->device.free_bytes) {
-        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", pictures->name, input->frames);
-        return;
-    }
-    input->rasters = bench_take(ON_HOST, all_bytes + 16);
-    tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
-    input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
-    if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
     static const struct {
         enum tsr_coder coder;
         int level;
@@ -263,6 +253,42 @@ static void measure_pictures(struct bench *bench, struct engine_input *input, co
         coding.qp_eighths = 0;
         measure(bench, input, coding);
     }
+}
+
+/* By prediction. */
+static void measure_prediction(struct bench *bench, const struct engine_input *input)
+{
+    static const struct {
+        int level;
+        enum tsr_coder coder;
+    } codings[] = {{1, TSR_CODER_HUFFMAN}, {2, TSR_CODER_HUFFMAN}, {3, TSR_CODER_HUFFMAN}, {5, TSR_CODER_HUFFMAN},
+                   {7, TSR_CODER_HUFFMAN}, {5, TSR_CODER_RANS},    {9, TSR_CODER_RANS}};
+    for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++) {
+        const struct tsr_coding coding = {
+            .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level};
+        measure(bench, input, coding);
+    }
+}
+
+/* The picture's frames over and over until they are so many bytes. */
+static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
+                             bool is_deep, size_t bytes)
+{
+    input->pictures = pictures;
+    input->is_deep = is_deep;
+    const size_t frame_bytes = frame_bytes_of(input);
+    input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
+    input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
+    const size_t all_bytes = frame_bytes * input->frames;
+    if (input->cuda && 3.0 * (double)all_bytes > (double)bench->device.free_bytes) {
+        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", pictures->name, input->frames);
+        return;
+    }
+    input->rasters = bench_take(ON_HOST, all_bytes + 16);
+    tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
+    input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
+    if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
+    (is_deep ? measure_prediction : measure_transform)(bench, input);
     if (input->cuda) bench_give(ON_DEVICE, input->d_rasters);
     bench_give(ON_HOST, input->rasters);
 }
@@ -300,8 +326,9 @@ void bench_engine(struct bench *bench)
     if (bench->device.is_there) input.cuda = take_engine(bench, TSR_ENGINE_CUDA);
     struct bench_pictures *pictures = o->bench.files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
     for (int i = 0; i < count; i++) {
-        measure_pictures(bench, &input, &pictures[i], (size_t)(mib * (1 << 20)));
-        free(pictures[i].luma);
+        measure_pictures(bench, &input, &pictures[i], false, (size_t)(mib * (1 << 20)));
+        if (pictures[i].deep) measure_pictures(bench, &input, &pictures[i], true, (size_t)(mib * (1 << 20)));
+        bench_free_pictures(&pictures[i]);
     }
     free(pictures);
     tsr_engine_destroy(input.cpu);

@@ -714,12 +714,142 @@ TEST(threads)
     }
 }
 
-/* Path P and decoding are the CPU engine's. */
+/* ---- Path P --------------------------------------------------------------------------------------------------- */
+
+static struct tsr_coding predictive(int level, enum tsr_coder coder)
+{
+    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+}
+
+/* A smooth picture with edges, noise that grows to the right, and a flat border: all kinds of contexts and runs. */
+static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t number, uint8_t *raster)
+{
+    const uint32_t values = (1u << image->bits_stored) - 1u, columns = image->columns, rows = image->rows;
+    const uint32_t step = image->bits_stored > 10 ? 9u : 1u;
+    for (uint32_t i = 0; i < columns * rows; i++)
+        for (uint32_t c = 0; c < image->components; c++) {
+            const uint32_t x = i % columns, y = i / columns;
+            uint32_t v = 3 + c;
+            if (x > columns / 8 && y > rows / 9 && x + y < columns + rows * 3 / 4) {
+                v = step * (x * (3 + c) / 4 + (y + number) / 3) + rng_below(r, 1 + step * x / 16);
+                if ((x / 24 + y / 20) % 3 == 1) v += 40 * step;
+                if (v > values) v = values;
+            }
+            if (image->is_signed) v = (v - (values + 1) / 2) & values;
+            put_word(image, raster, word_place(image, (int)c, i), v);
+        }
+}
+
+/* One content at a level and with a coder: as the CPU engine does it, on the GPU. */
+static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int level,
+                             enum tsr_coder coder)
+{
+    if (skip_case()) return;
+    struct rng r = {(uint64_t)(420 + content)};
+    const struct tsr_coding coding = predictive(level, coder);
+    uint8_t *rasters = must(calloc(frames, raster_bytes(image)));
+    for (uint32_t f = 0; f < frames; f++) {
+        uint8_t *raster = rasters + f * raster_bytes(image);
+        if (content < CONTENTS)
+            fill_raster(&r, image, content, raster);
+        else
+            fill_scene(&r, image, f, raster);
+    }
+    const uint32_t done = check_frames(image, &coding, rasters, frames);
+    if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
+        expect(done == frames, "level %d: %u of %u frames on the GPU", level, done, frames);
+    free(rasters);
+}
+
+static enum tsr_coder either_coder(int number)
+{
+    return number % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+}
+
+TEST(predicted_levels)
+{
+    for (int level = 1; level <= 9; level++)
+        for (int coder = 0; coder < 2; coder++) {
+            const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)level, small_only() ? 50 : 160, 1, level % 3 ? 16 : 8);
+            check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
+        }
+}
+
+TEST(predicted_depths)
+{
+    static const int bits[] = {8, 10, 12, 16, 1, 5};
+    for (size_t i = 0; i < COUNT_OF(bits); i++)
+        for (int is_signed = 0; is_signed < 2; is_signed++) {
+            struct tsr_image image = plain_image(70, 50, 1, bits[i] > 8 ? 16 : 8);
+            image.bits_stored = (uint8_t)bits[i];
+            image.high_bit = (uint8_t)(bits[i] - 1);
+            image.is_signed = is_signed;
+            check_prediction(&image, i % 2 ? 5 : CONTENTS, 1, is_signed ? 5 : 3, either_coder((int)i / 2));
+        }
+}
+
+TEST(predicted_shapes)
+{
+    static const uint32_t shapes[][2] = {{1, 1},     {2, 1},   {1, 3},  {5, 4},    {17, 33},  {1100, 70},
+                                         {1, 1500}, {1500, 1}, {64, 64}, {257, 300}, {40, 1700}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 8);
+        check_prediction(&image, CONTENTS, 1, (int)(1 + i % 5), either_coder((int)i / 2));
+    }
+}
+
+TEST(predicted_contents)
+{
+    for (int content = 0; content < CONTENTS; content++)
+        for (int i = 0; i < 3; i++) {
+            const struct tsr_image image = plain_image(130, 60, 1, i ? 16 : 8);
+            check_prediction(&image, content, 1 + (uint32_t)i, i == 2 ? 6 : i + 1, either_coder(content + i));
+        }
+}
+
+/* Level 1 looks at a part of the rows of these. */
+TEST(predicted_sampled_rows)
+{
+    static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 8 : 16);
+        check_prediction(&image, i == 2 ? 0 : CONTENTS, 1, 1, TSR_CODER_HUFFMAN);
+    }
+    const struct tsr_image image = plain_image(260, 260, 1, 16);
+    check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
+}
+
+/* Planes that refer to earlier ones, some of them constant. */
+TEST(predicted_colours)
+{
+    for (int n = 0; n < (small_only() ? 5 : 8); n++) {
+        struct tsr_image image = plain_image(small_only() ? 36 : 70, 34, 2 + n % 3, n % 2 ? 16 : 8);
+        image.planar = n % 2;
+        check_prediction(&image, n < 5 ? CONTENTS : n == 7 ? 5 : 3, 2, n == 4 ? 8 : 4, either_coder(n / 2));
+    }
+}
+
+/* A packed histogram. */
+TEST(predicted_packed)
+{
+    struct rng r = {431};
+    const struct tsr_image image = plain_image(130, 140, 1, 16);
+    uint16_t *raster = must(malloc(raster_bytes(&image)));
+    for (uint32_t i = 0; i < 130 * 140; i++)
+        raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
+    for (int level = 1; level <= 4; level++) {
+        const struct tsr_coding coding = predictive(level, either_coder(level));
+        assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
+    }
+    free(raster);
+}
+
+/* Decoding is the CPU engine's, and what path P's stages do not know. */
 TEST(what_the_gpu_does_not_do)
 {
     struct rng r = {407};
     const struct tsr_image image = plain_image(60, 50, 1, 8);
-    const struct tsr_coding predict = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
+    const struct tsr_coding predict = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC};
     uint8_t *raster = must(malloc(raster_bytes(&image)));
     fill_raster(&r, &image, 5, raster);
     assert_int_equal(check_frames(&image, &predict, raster, 1), 0);
@@ -739,7 +869,15 @@ int main(void)
                                        cmocka_unit_test(rows_that_choices_see),
                                        cmocka_unit_test(resident),
                                        cmocka_unit_test(threads),
+                                       cmocka_unit_test(predicted_levels),
+                                       cmocka_unit_test(predicted_depths),
+                                       cmocka_unit_test(predicted_shapes),
+                                       cmocka_unit_test(predicted_contents),
+                                       cmocka_unit_test(predicted_sampled_rows),
+                                       cmocka_unit_test(predicted_colours),
+                                       cmocka_unit_test(predicted_packed),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
+    if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     if (!has_device()) return SKIPPED;
     if (getenv("TSR_TEST_ONLY")) cmocka_set_test_filter(getenv("TSR_TEST_ONLY"));
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
