@@ -25,12 +25,12 @@ struct tsr_decode_frame {
     uint32_t bad_tile; /* least number of a tile that is corrupt, TSR_NO_BAD_TILE if none is */
 };
 
-/* Bytes of the batch's payloads: of a whole tile, or of one plane's piece of it. */
+/* Bytes of the batch's payloads: of a model, of a whole tile, or of one plane's piece of it. */
 struct tsr_piece {
     uint64_t offset;
-    uint32_t size; /* pieces are never empty: 0 if there is nothing to decode (the plane is constant or absent, the
-                      frame or the tile corrupt) */
-    uint32_t spare;
+    uint32_t size;
+    uint32_t is_there; /* of pieces: 0 if there is nothing to decode: the plane is constant or absent, the frame's model
+                          or the tile's payload corrupt */
 };
 
 /* The tables of a plane of path P, of cuda_lanes.cu. */
@@ -60,7 +60,7 @@ struct tsr_cuda_decode_batch {
     struct tsr_decode_frame *frame;      /* by frame */
     struct tsr_piece *piece;             /* by plane and tile, as cut by tsr_cuda_decode_pieces */
     uint16_t *samples;                   /* planes behind each other: indices x, till tsr_cuda_decode_rasters */
-    struct tsr_lane_tables *lane_tables; /* by plane; if has_lanes */
+    struct tsr_lane_tables *lane_tables; /* by plane, TSR_LANE_TABLES_BYTES each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */
     uint8_t *transform;                  /* and of tsr_cuda_decode_transform_tiles */
     uint8_t *rasters;
