@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
     for (uint32_t p = 0; p < b.frame_planes; p++)
         model->plane[p].offset = b.offsets + ((size_t)frame * b.frame_planes + p) * b.values;
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, piece.size);
-    tsr_decode_frame state = {TSR_DECODE_OK, TSR_NO_BAD_TILE};
+    tsr_cuda_decode_frame state = {TSR_DECODE_OK, TSR_NO_BAD_TILE};
     if (!tsr_get_frame_model(&reader, &b.image, model) || model->tile_width != b.tile_width ||
         model->tile_height != b.tile_height)
         state.state = TSR_DECODE_BAD;
@@ -185,13 +185,13 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
     const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
     const uint32_t across = b.pitch / GROUP;
     if (group >= b.plane_samples / GROUP) return;
-    const tsr_decode_frame state = b.frame[frame];
+    const tsr_cuda_decode_frame state = b.frame[frame];
     if (state.state != TSR_DECODE_OK || state.bad_tile != TSR_NO_BAD_TILE) return;
     const tsr_frame_model *model = tsr_decode_model(&b, frame);
     const uint32_t row = group / across, column = (group - row * across) * GROUP;
     const uint32_t count = min((uint32_t)GROUP, image.columns - column);
     const uint32_t first_plane = frame * b.frame_planes, components = COMPONENTS == 1 ? 1 : image.components;
-    const tsr_word_layout layout =
+    const struct tsr_word_layout layout =
         tsr_word_layout(image.bits_allocated, image.bits_stored, image.high_bit, image.is_signed, model->extends_sign);
     int32_t value[COMPONENTS][GROUP];
 #pragma unroll
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
     for (uint32_t c = 0; c < COMPONENTS; c++) {
         if (c >= components) continue;
         if (model->max_error > 0) {
-            const tsr_near_lossless near = tsr_frame_near_lossless(&image, model->max_error);
+            const struct tsr_near_lossless near = tsr_frame_near_lossless(&image, model->max_error);
 #pragma unroll
             for (int i = 0; i < GROUP; i++)
                 value[c][i] = (int32_t)tsr_near_lossless_sample((uint32_t)value[c][i], near);
@@ -310,7 +310,7 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
     return used;
 }
 
-int tsr_cuda_decode_batch(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
+int tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_models(batch, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_pieces(batch, stream));
