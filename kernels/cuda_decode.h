@@ -20,17 +20,17 @@ enum tsr_decode_state {
     TSR_DECODE_ELSEWHERE /* it needs what the batch has no room or the stages no code for: the CPU engine's */
 };
 #define TSR_NO_BAD_TILE UINT32_MAX
-struct tsr_decode_frame {
+struct tsr_cuda_decode_frame {
     uint32_t state;
     uint32_t bad_tile; /* least number of a tile that is corrupt, TSR_NO_BAD_TILE if none is */
 };
 
-/* Bytes of the batch's payloads: of a whole tile, or of one plane's piece of it. */
+/* Bytes of the batch's payloads: of a model, of a whole tile, or of one plane's piece of it. */
 struct tsr_piece {
     uint64_t offset;
-    uint32_t size; /* pieces are never empty: 0 if there is nothing to decode (the plane is constant or absent, the
-                      frame or the tile corrupt) */
-    uint32_t spare;
+    uint32_t size;
+    uint32_t is_there; /* of pieces: 0 if there is nothing to decode: the plane is constant or absent, the frame's model
+                          or the tile's payload corrupt */
 };
 
 /* The tables of a plane of path P, of cuda_lanes.cu. */
@@ -57,10 +57,10 @@ struct tsr_cuda_decode_batch {
     const uint8_t *payloads;       /* models and tiles; TSR_DECODE_SPARE bytes behind the last may be read */
     uint8_t *models;
     uint16_t *offsets;                   /* by plane, values each */
-    struct tsr_decode_frame *frame;      /* by frame */
+    struct tsr_cuda_decode_frame *frame; /* by frame */
     struct tsr_piece *piece;             /* by plane and tile, as cut by tsr_cuda_decode_pieces */
     uint16_t *samples;                   /* planes behind each other: indices x, till tsr_cuda_decode_rasters */
-    struct tsr_lane_tables *lane_tables; /* by plane; if has_lanes */
+    struct tsr_lane_tables *lane_tables; /* by plane, TSR_LANE_TABLES_BYTES each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */
     uint8_t *transform;                  /* and of tsr_cuda_decode_transform_tiles */
     uint8_t *rasters;
@@ -108,7 +108,7 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
                                const struct tsr_frame_model *cut, uint32_t frames, bool has_lanes, bool has_transform,
                                size_t payload_bytes, const uint8_t *d_payloads, uint8_t *d_rasters, void *d_base);
 /* All stages, in the order in which they follow here. */
-int tsr_cuda_decode_batch(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
+int tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 
 /* Reads the models; sets the frames' states. */
 int tsr_cuda_decode_models(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
