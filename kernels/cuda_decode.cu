@@ -174,7 +174,7 @@ __device__ __forceinline__ void load_values(const tsr_cuda_decode_batch &b, uint
             value[i] = i < count ? model->offset[min((uint32_t)value[i], model->range - 1)] : 0;
     }
 #pragma unroll
-    for (int i = 0; i < GROUP; i++) value[i] = (int32_t)((uint32_t)value[i] + minimum & 0xffffu);
+    for (int i = 0; i < GROUP; i++) value[i] = (int32_t)(((uint32_t)value[i] + minimum) & 0xffffu);
 }
 
 /* A thread a group of samples of a frame, of all components. COMPONENTS: 1, or up to 4. */
@@ -229,14 +229,14 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
         for (int i = 0; i < GROUP; i++)
             value[c][i] = (int32_t)tsr_join_word((uint32_t)value[c][i] & 0xffffu, (uint32_t)outside[i], layout);
         const size_t samples = (size_t)image.columns * image.rows, at = (size_t)row * image.columns + column;
-        const bool together =
-            (image.planar || components == 1) && count == GROUP && !image.swapped && !image.big_endian;
+        const bool together = (image.planar || components == 1) && count == GROUP && !image.swapped;
         uint8_t *const out = raster + (image.planar ? c * samples + at : at) * (image.bits_allocated / 8);
         if (together && image.bits_allocated == 16 && reinterpret_cast<uintptr_t>(out) % 16 == 0) {
             uint32_t pair[4];
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                pair[i] = ((uint32_t)value[c][2 * i] & 0xffffu) | (uint32_t)value[c][2 * i + 1] << 16;
+                pair[i] = __byte_perm((uint32_t)value[c][2 * i], (uint32_t)value[c][2 * i + 1],
+                                      image.big_endian ? 0x4501 : 0x5410);
             *reinterpret_cast<uint4 *>(out) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
         } else if (together && image.bits_allocated == 8 && reinterpret_cast<uintptr_t>(out) % 8 == 0) {
             uint32_t four[2] = {0, 0};

@@ -296,6 +296,7 @@ void bench_engine(struct bench *bench)
         free(pictures[i].luma);
     }
     free(pictures);
+    bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);
 }
