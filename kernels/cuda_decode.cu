@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 {
     __shared__ uint8_t copy[MODEL_BYTES];
     const uint32_t frame = blockIdx.x;
-    const tsr_piece piece = b.model[frame];
+    const tsr_cuda_piece piece = b.model[frame];
     const uint8_t *bytes = b.payloads + piece.offset;
     if (piece.size <= MODEL_BYTES) {
         for (uint32_t i = threadIdx.x; i < piece.size; i += TSR_WARP) copy[i] = bytes[i];
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 
 /* A tile's payload to its planes' pieces; false where it is none. */
 __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
-                                           tsr_piece payload, tsr_piece *piece)
+                                           tsr_cuda_piece payload, tsr_cuda_piece *piece)
 {
     const uint8_t *bytes = b.payloads + payload.offset;
     uint32_t at = 0, left = 0; /* coded planes */
@@ -71,7 +71,7 @@ __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const
     if (left == 0) return payload.size == 0;
     for (uint32_t p = 0; p < b.frame_planes; p++) {
         if (!model->plane[p].present || model->plane[p].range == 1) continue;
-        tsr_piece *here = &piece[(size_t)p * b.tiles];
+        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
         here->is_there = 1;
         if (--left == 0) { /* the last takes the rest */
             if (sum > payload.size - at) return false;
@@ -90,7 +90,7 @@ __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const
     }
     uint64_t offset = payload.offset + at;
     for (uint32_t p = 0; p < b.frame_planes; p++) {
-        tsr_piece *here = &piece[(size_t)p * b.tiles];
+        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
         if (!here->is_there) continue;
         here->offset = offset;
         offset += here->size;
@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(THREADS) k_pieces(const tsr_cuda_decode_batch 
     const uint32_t number = blockIdx.x * THREADS + threadIdx.x;
     if (number >= b.frames * b.tiles) return;
     const uint32_t frame = number / b.tiles, tile = number - frame * b.tiles;
-    const tsr_piece nothing = {0, 0, 0};
-    tsr_piece *piece = b.piece + (size_t)frame * b.frame_planes * b.tiles + tile;
+    const tsr_cuda_piece nothing = {0, 0, 0};
+    tsr_cuda_piece *piece = b.piece + (size_t)frame * b.frame_planes * b.tiles + tile;
     for (uint32_t p = 0; p < b.frame_planes; p++) piece[(size_t)p * b.tiles] = nothing;
     if (b.frame[frame].state != TSR_DECODE_OK) return;
     if (cut_pieces(b, tsr_decode_model(&b, frame), b.tile[number], piece)) return;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(THREADS) k_raw(const tsr_cuda_decode_batch b)
 {
     const uint32_t plane = blockIdx.x / b.tiles, number = blockIdx.x - plane * b.tiles;
     const uint32_t frame = plane / b.frame_planes;
-    const tsr_piece piece = b.piece[blockIdx.x];
+    const tsr_cuda_piece piece = b.piece[blockIdx.x];
     if (!piece.is_there) return;
     const uint32_t range = tsr_decode_model(&b, frame)->plane[plane - frame * b.frame_planes].range;
     const tsr_tile tile = tsr_decode_tile_at(&b, number);

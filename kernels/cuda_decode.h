@@ -26,15 +26,12 @@ struct tsr_cuda_decode_frame {
 };
 
 /* Bytes of the batch's payloads: of a model, of a whole tile, or of one plane's piece of it. */
-struct tsr_piece {
+struct tsr_cuda_piece {
     uint64_t offset;
     uint32_t size;
     uint32_t is_there; /* of pieces: 0 if there is nothing to decode: the plane is constant or absent, the frame's model
                           or the tile's payload corrupt */
 };
-
-/* The tables of a plane of path P, of cuda_lanes.cu. */
-struct tsr_lane_tables;
 
 /* Frames' models as they lie on the device: struct tsr_frame_model, of whose planes there are only as many as images
  * have; offset[] of packed planes lies behind the models. */
@@ -52,15 +49,15 @@ struct tsr_cuda_decode_batch {
     size_t frame_bytes;            /* from raster to raster */
     bool has_lanes, has_transform; /* there is room for pieces of path P's lanes, and for all others */
 
-    const struct tsr_piece *model; /* by frame, in payloads: the model's bytes */
-    const struct tsr_piece *tile;  /* by frame and tile */
-    const uint8_t *payloads;       /* models and tiles; TSR_DECODE_SPARE bytes behind the last may be read */
+    const struct tsr_cuda_piece *model; /* by frame, in payloads: the model's bytes */
+    const struct tsr_cuda_piece *tile;  /* by frame and tile */
+    const uint8_t *payloads;            /* models and tiles; TSR_DECODE_SPARE bytes behind the last may be read */
     uint8_t *models;
     uint16_t *offsets;                   /* by plane, values each */
     struct tsr_cuda_decode_frame *frame; /* by frame */
-    struct tsr_piece *piece;             /* by plane and tile, as cut by tsr_cuda_decode_pieces */
+    struct tsr_cuda_piece *piece;        /* by plane and tile, as cut by tsr_cuda_decode_pieces */
     uint16_t *samples;                   /* planes behind each other: indices x, till tsr_cuda_decode_rasters */
-    struct tsr_lane_tables *lane_tables; /* by plane, TSR_LANE_TABLES_BYTES each; if has_lanes */
+    uint8_t *lane_tables;                /* by plane, tsr_cuda_lane_table_bytes() each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */
     uint8_t *transform;                  /* and of tsr_cuda_decode_transform_tiles */
     uint8_t *rasters;
