@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cut_slices(const struct tsr_cud
     const uint32_t plane = number / b.tiles, tile_number = number - plane * b.tiles;
     tsr_sliced_piece own = {0, 0, 0, 0};
     uint32_t count = 0;
-    const tsr_piece piece = b.piece[number];
+    const tsr_cuda_piece piece = b.piece[number];
     if (piece.is_there && is_sliced(b, plane)) {
         const tsr_plane_model &model = model_of(b, plane);
         const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);

@@ -114,13 +114,13 @@ static void check_decoding(const struct tsr_image *image, const struct tsr_frame
         tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, NULL));
     tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, arena.bytes);
     assert_int_equal(b.tiles, coded->tiles);
-    struct tsr_piece *models = must(calloc(frames, sizeof *models));
-    struct tsr_piece *tiles = must(calloc(segments, sizeof *tiles));
+    struct tsr_cuda_piece *models = must(calloc(frames, sizeof *models));
+    struct tsr_cuda_piece *tiles = must(calloc(segments, sizeof *tiles));
     size_t at = 0;
     for (uint32_t i = 0; i < segments; i++) {
         const struct tsr_segment segment = coded->segments[i];
         const uint32_t frame = i / (coded->tiles + 1), number = i % (coded->tiles + 1);
-        struct tsr_piece *piece = number == 0 ? &models[frame] : &tiles[frame * coded->tiles + number - 1];
+        struct tsr_cuda_piece *piece = number == 0 ? &models[frame] : &tiles[frame * coded->tiles + number - 1];
         piece->offset = at;
         piece->size = (uint32_t)segment.size;
         if (segment.size)
