@@ -249,7 +249,7 @@ static enum tsr_status verify_lossy_png(const struct tsr_output *restored, const
     return status;
 }
 
-/* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
+/* Reads the finished file back from the disk, restores it by the CPU engine, and compares with what was read. */
 static enum tsr_status verify(struct tsr_engine *engine, const char *original, const char *written,
                               const struct tsr_proof *expected, struct tsr_error *error)
 {
@@ -257,7 +257,7 @@ static enum tsr_status verify(struct tsr_engine *engine, const char *original, c
     struct tsr_container_reader *reader = NULL;
     struct tsr_output *restored = NULL;
     struct tsr_proof proof;
-    struct tsr_hash128 samples;
+    struct tsr_decoded decoded;
     bool identical = false;
     enum tsr_status status = tsr_input_open(written, &input, error);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
@@ -268,10 +268,11 @@ static enum tsr_status verify(struct tsr_engine *engine, const char *original, c
         const bool rebuilt = tsr_container_header(reader)->restore == TSR_RESTORE_PNG;
         restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
         if (!restored) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-        if (status == TSR_OK) status = tsr_decode(engine, reader, restored, &samples, error);
+        if (status == TSR_OK) status = tsr_decode(engine->cpu, reader, restored, &decoded, error);
         /* Against what this process has read and decoded, not against what the file says of it. */
         if (status == TSR_OK)
-            status = tsr_check_proof(tsr_container_header(reader), expected, restored, &samples, &identical, error);
+            status =
+                tsr_check_proof(tsr_container_header(reader), expected, restored, &decoded.samples, &identical, error);
         if (status == TSR_OK && rebuilt)
             status = tsr_container_header(reader)->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
                                                                 : verify_pixels(original, restored, error);
@@ -334,7 +335,7 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
     struct tsr_container_reader *reader = NULL;
     struct tsr_output *out = NULL;
     struct tsr_proof proof;
-    struct tsr_hash128 samples;
+    struct tsr_decoded decoded;
     struct tsr_error ignored;
     if (!error) error = &ignored;
     memset(report, 0, sizeof *report);
@@ -350,11 +351,12 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
         out = tsr_output_to_null();
         if (!out) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
     }
-    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &samples, error);
+    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &decoded, error);
     if (status == TSR_OK) {
         report_header(tsr_container_header(reader), report);
         report_loss(tsr_container_header(reader), &proof, report);
-        status = tsr_check_proof(tsr_container_header(reader), &proof, out, &samples, &report->identical, error);
+        status =
+            tsr_check_proof(tsr_container_header(reader), &proof, out, &decoded.samples, &report->identical, error);
     }
     if (status == TSR_OK && !output && tsr_container_damage(reader))
         status =
@@ -367,9 +369,8 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
         report->bytes_in = tsr_input_size(in);
         report->bytes_out = tsr_output_size(out);
         report->payload_bytes = tsr_container_pixel_bytes(reader);
-        report->engine = report->verbatim ? NULL : "cpu"; /* every engine leaves decoding to the CPU's */
-        if (report->engine && strcmp(tsr_engine_name(engine), report->engine) != 0)
-            snprintf(report->fallback, sizeof report->fallback, "only encoding runs on the GPU");
+        report->engine = decoded.engine;
+        snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback ? decoded.fallback : "");
         report->verify_s = seconds() - start;
         report->verified = true;
     }
