@@ -16,12 +16,17 @@ template <unsigned THREADS> struct decoder_shared {
     tsr_cavlc_reader tables;
     int16_t levels[16][THREADS]; /* of the block at hand, the last one first */
     tsr_raster_blocks<THREADS, int16_t> block;
+    tsr_word_ring<THREADS> ring;
 };
 
 /* A reader of a unit, and the bit of the whole string that it began at. */
-struct unit_reader {
-    tsr_word_reader reader;
+template <unsigned THREADS> struct unit_reader {
+    tsr_word_reader<THREADS> reader;
     uint64_t first;
+
+    __device__ __forceinline__ explicit unit_reader(tsr_word_ring<THREADS> &ring) : reader(ring)
+    {
+    }
 
     __device__ __forceinline__ uint64_t position() const
     {
@@ -32,7 +37,7 @@ struct unit_reader {
 /* Decodes a block to global memory; false where the string holds none. */
 template <unsigned THREADS>
 __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, decoder_shared<THREADS> &s,
-                                             unit_reader &r, uint32_t block, int count, int context)
+                                             unit_reader<THREADS> &r, uint32_t block, int count, int context)
 {
     uint32_t seen = 0;
     const int total = tsr_cavlc_read_block(r.reader, s.tables, s.levels, s.block, count, context,
@@ -44,7 +49,8 @@ __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, de
 }
 
 /* A reader at a unit's first bit; false where that lies outside the string. */
-__device__ __forceinline__ bool begin_unit(const tsr_cavlc_decode_job &job, uint32_t unit, unit_reader *r)
+template <unsigned THREADS>
+__device__ __forceinline__ bool begin_unit(const tsr_cavlc_decode_job &job, uint32_t unit, unit_reader<THREADS> *r)
 {
     const uint64_t offset = job.unit_offsets[unit], rest = (job.bits + 7u) / 8u - offset / 8u;
     if (offset > job.bits || (unit == 0 && offset != 0)) return false;
@@ -70,7 +76,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_slices(tsr_cavlc_decode_job 
     if (slice >= slices) return;
     const tsr_slice_size size = job.shape.slice_sizes[slice];
     const uint8_t *totals = static_cast<const uint8_t *>(job.shape.workspace);
-    unit_reader r;
+    unit_reader<THREADS> r(s.ring);
     bool good = begin_unit(job, slice, &r);
     for (uint32_t place = 0; place < TSR_SLICE_PLACES && good; place++) {
         const uint32_t block = slice * TSR_SLICE_PLACES + place;
@@ -92,7 +98,7 @@ template <unsigned THREADS> __global__ void __launch_bounds__(THREADS) k_decode_
     for (uint32_t first = 0; first < rows; first += THREADS) {
         const uint32_t row = first + threadIdx.x, lines = rows - first < THREADS ? rows - first : THREADS;
         const uint32_t line = blockIdx.x * rows + row;
-        unit_reader r = {};
+        unit_reader<THREADS> r(s.ring);
         for (uint32_t step = 0; step < columns + lines - 1u; step++) {
             const uint32_t column = step - threadIdx.x; /* wraps before the row's turn */
             if (row < rows && column < columns) {

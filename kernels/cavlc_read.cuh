@@ -18,7 +18,8 @@ static __device__ void tsr_cavlc_fill_reader(tsr_cavlc_reader &tables, unsigned 
 }
 
 /* coeff_token: total coefficients, trailing ones in *ones; -1 for none. */
-static __device__ __forceinline__ int tsr_cavlc_read_token(tsr_word_reader &r, const tsr_cavlc_reader &tables,
+template <typename Reader>
+static __device__ __forceinline__ int tsr_cavlc_read_token(Reader &r, const tsr_cavlc_reader &tables,
                                                            int context, uint32_t *ones)
 {
     const int table = tsr_coeff_token_table(context);
@@ -38,7 +39,8 @@ static __device__ __forceinline__ int tsr_cavlc_read_token(tsr_word_reader &r, c
 }
 
 /* One level; its magnitude, 0 for none. excluded: 2 where a magnitude of 1 cannot be. */
-static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(tsr_word_reader &r, uint32_t *suffix, uint32_t excluded,
+template <typename Reader>
+static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(Reader &r, uint32_t *suffix, uint32_t excluded,
                                                                 int32_t *level)
 {
     const uint32_t prefix = (uint32_t)__clz((int)r.top());
@@ -62,7 +64,8 @@ static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(tsr_word_reader 
 }
 
 /* run_before; -1 for none. */
-static __device__ __forceinline__ int tsr_cavlc_read_run(tsr_word_reader &r, const tsr_cavlc_reader &tables, int zeros)
+template <typename Reader>
+static __device__ __forceinline__ int tsr_cavlc_read_run(Reader &r, const tsr_cavlc_reader &tables, int zeros)
 {
     if (zeros > 6) {
         const uint32_t leading = (uint32_t)__clz((int)r.top());
@@ -79,13 +82,14 @@ static __device__ __forceinline__ int tsr_cavlc_read_run(tsr_word_reader &r, con
 /* Reads a block of count places into s; its total coefficients, -1 where the string holds none, or a level beyond most.
  * s.block is written unless the total is 0. *seen: bits of all magnitudes are added. */
 template <unsigned THREADS, typename Level>
-static __device__ __forceinline__ int tsr_cavlc_read_block(tsr_word_reader &r, const tsr_cavlc_reader &tables,
+static __device__ __forceinline__ int tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables,
                                                            Level (&levels)[16][THREADS],
                                                            tsr_raster_blocks<THREADS, Level> &block, int count,
                                                            int context, uint32_t most, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
     uint32_t ones = 0;
+    r.prepare();
     const int total = tsr_cavlc_read_token(r, tables, context, &ones);
     if (total < 0 || total > count) return -1;
     if (total == 0) return r.overrun() ? -1 : 0;

@@ -20,12 +20,41 @@ enum {
     SCAN_THREADS = 1024,
     TABLE_THREADS = 256,
     ROW_BLOCKS = TSR_LARGE_SLICE_BLOCKS, /* most of a slice, where its last row is in shared memory */
-    TABLE_UNIT = 16,
-    PLANE_TABLE_BYTES = 96 * 1024 /* of a batch, on average: all that run-level symbols need; see LEVELS.md */
+    TABLE_UNIT = 16
 };
 
-static_assert((TSR_DC_CELLS + TSR_TABLE_LIMIT) * (sizeof(tsr_huffman_decoder) + TABLE_UNIT) <= PLANE_TABLE_BYTES,
-              "tables of run-level symbols always have room");
+/* A rANS table: tsr_rans_decoder by buckets of slots, a tenth of its bytes. */
+struct rans_table {
+    enum { BUCKET_BITS = 4 };
+    uint8_t first[TSR_RANS_TOTAL >> BUCKET_BITS]; /* symbol of a bucket's first slot */
+    uint32_t place[TSR_LEVEL_SYMBOLS];            /* by symbol: its first slot, and the next one's << 16 */
+};
+
+/* Bytes of a table. A Huffman decoder ends with its alphabet. */
+__host__ __device__ constexpr uint32_t huffman_bytes(uint32_t symbols)
+{
+    return (uint32_t)(offsetof(tsr_huffman_decoder, symbol) + symbols * sizeof(uint16_t) + TABLE_UNIT - 1) /
+           TABLE_UNIT * TABLE_UNIT;
+}
+
+__host__ __device__ constexpr uint32_t table_bytes(tsr_slice_kind kind)
+{
+    return kind == TSR_SLICES_RANS    ? (uint32_t)sizeof(rans_table)
+           : kind == TSR_SLICES_PAIRS ? huffman_bytes(TSR_PAIR_SYMBOLS)
+                                      : huffman_bytes(TSR_AC_SYMBOLS);
+}
+static_assert(sizeof(rans_table) % TABLE_UNIT == 0, "tables are aligned");
+
+/* Room for a plane's tables: all that run-level symbols and rANS may need. Pairs may need a third of it more, but small
+ * planes have few tables, and large ones have more room. */
+enum {
+    PLANE_TABLE_BYTES = 104 * 1024,
+    SAMPLES_A_TABLE_BYTE = 2,
+    PLANE_TABLE_LIMIT = TSR_PAIR_TABLES * huffman_bytes(TSR_PAIR_SYMBOLS)
+};
+static_assert(TSR_LEVEL_TABLES * table_bytes(TSR_SLICES_RANS) <= PLANE_TABLE_BYTES &&
+                  (TSR_DC_CELLS + TSR_TABLE_LIMIT) * table_bytes(TSR_SLICES_RUN_LEVEL) <= PLANE_TABLE_BYTES,
+              "tables of run-level symbols and of rANS always have room");
 
 /* ---- The work space --------------------------------------------------------------------------------------- */
 
@@ -51,7 +80,8 @@ size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_levels &w, uint
     w.pieces = b.planes * b.tiles;
     w.most_slices = (uint32_t)(most.slice_columns * most.slice_rows);
     w.tile_blocks = (uint32_t)(most.columns * most.rows);
-    w.table_room = (size_t)b.planes * (PLANE_TABLE_BYTES / TABLE_UNIT);
+    const size_t table_room = PLANE_TABLE_BYTES + b.plane_samples / SAMPLES_A_TABLE_BYTE;
+    w.table_room = (table_room < PLANE_TABLE_LIMIT ? table_room : PLANE_TABLE_LIMIT) / TABLE_UNIT * b.planes;
     take(w.piece, base, used, w.pieces);
     take(w.start, base, used, (size_t)w.pieces * (w.most_slices + 1));
     take(w.first_slice, base, used, (size_t)TSR_SLICE_KINDS * (w.pieces + 1));
@@ -103,19 +133,19 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cut_slices(const struct tsr_cud
     tsr_sliced_piece own = {0, 0, 0, 0};
     uint32_t count = 0;
     const tsr_cuda_piece piece = b.piece[number];
-    if (piece.size > 0 && is_sliced(b, plane)) {
+    if (piece.is_there && is_sliced(b, plane)) {
         const tsr_plane_model &model = model_of(b, plane);
         const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
         if (piece.size != tsr_raw_tile_bytes(model.range, tile.width, tile.height)) {
             const uint8_t *bytes = b.payloads + piece.offset;
-            const uint32_t flag = model.lapping ? 1u : 0u;
+            const uint32_t flag = model.lapping && piece.size > 0 ? 1u : 0u;
             const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
             uint32_t *start = w.start + (size_t)number * (w.most_slices + 1);
             count = (uint32_t)(grid.slice_columns * grid.slice_rows);
             own.is_sliced = 1;
             own.kind = (uint8_t)kind_of(model);
             own.lapped = flag ? bytes[0] : 0;
-            own.is_bad = own.lapped > 1;
+            own.is_bad = own.lapped > 1 || piece.size == 0;
             uint64_t at = tsr_get_lengths_in_front(bytes + flag, piece.size - flag, start, (int32_t)count);
             own.is_bad |= at == 0;
             at += flag;
@@ -155,12 +185,6 @@ __global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode
 
 /* ---- Tables ----------------------------------------------------------------------------------------------- */
 
-__device__ __forceinline__ uint32_t table_units(tsr_slice_kind kind)
-{
-    const uint32_t bytes = kind == TSR_SLICES_RANS ? sizeof(tsr_rans_decoder) : sizeof(tsr_huffman_decoder);
-    return (bytes + TABLE_UNIT - 1) / TABLE_UNIT;
-}
-
 __device__ uint32_t tables_of(const tsr_plane_model &model)
 {
     uint32_t count = 0;
@@ -190,7 +214,7 @@ __global__ void __launch_bounds__(SCAN_THREADS) k_place_tables(const struct tsr_
         uint32_t count = 0, units = 0, total;
         if (here) {
             count = tables_of(model_of(b, plane));
-            units = count * table_units(kind_of(model_of(b, plane)));
+            units = count * (table_bytes(kind_of(model_of(b, plane))) / TABLE_UNIT);
         }
         const uint64_t at = start + tsr_block_scan<SCAN_THREADS>(units, sums, &total);
         start += total;
@@ -255,10 +279,25 @@ __device__ void build_huffman(tsr_huffman_decoder *d, const uint8_t *lengths, in
     for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = (uint16_t)(only << 4);
 }
 
-/* Likewise tsr_rans_decoder_init: one lane normalises, all enter slots. */
-__device__ void build_rans(tsr_rans_decoder *d, const uint16_t *weight, unsigned lane)
+/* Likewise of weights, tsr_rans_decoder_init's: one lane normalises, all enter buckets. */
+__device__ void build_rans(rans_table *table, const uint16_t *weight, unsigned lane)
 {
-    if (lane == 0) tsr_rans_decoder_init(d, weight, TSR_LEVEL_SYMBOLS);
+    if (lane == 0) {
+        uint16_t frequency[TSR_RANS_ALPHABET];
+        uint32_t start = 0;
+        tsr_rans_frequencies(weight, TSR_LEVEL_SYMBOLS, frequency);
+        for (int s = 0; s < TSR_LEVEL_SYMBOLS; s++) {
+            table->place[s] = start | (start + frequency[s]) << 16;
+            start += frequency[s];
+        }
+        if (start == 0) table->place[0] = (uint32_t)TSR_RANS_TOTAL << 16;
+    }
+    __syncwarp();
+    for (uint32_t bucket = lane; bucket < TSR_RANS_TOTAL >> rans_table::BUCKET_BITS; bucket += TSR_WARP) {
+        uint32_t symbol = 0;
+        while (table->place[symbol] >> 16 <= bucket << rans_table::BUCKET_BITS) symbol++;
+        table->first[bucket] = (uint8_t)symbol;
+    }
 }
 
 /* Number of the table of a cell, where groups have tables each. */
@@ -302,11 +341,11 @@ __global__ void __launch_bounds__(TABLE_THREADS) k_build_tables(const struct tsr
     }
     const unsigned lane = threadIdx.x % TSR_WARP;
     for (uint32_t t = threadIdx.x / TSR_WARP; t < own.count; t += TABLE_THREADS / TSR_WARP) {
-        uint8_t *at = w.tables + ((size_t)own.first + (size_t)t * table_units(kind)) * TABLE_UNIT;
+        uint8_t *at = w.tables + ((size_t)own.first + (size_t)t * (table_bytes(kind) / TABLE_UNIT)) * TABLE_UNIT;
         tsr_huffman_decoder *huffman = reinterpret_cast<tsr_huffman_decoder *>(at);
         const uint32_t dc_tables = model.coefficient.dc_tables;
         if (kind == TSR_SLICES_RANS)
-            build_rans(reinterpret_cast<tsr_rans_decoder *>(at), model.level.weight[grouped_place(model.level.tables, t)],
+            build_rans(reinterpret_cast<rans_table *>(at), model.level.weight[grouped_place(model.level.tables, t)],
                        lane);
         else if (kind == TSR_SLICES_PAIRS)
             build_huffman(huffman, model.pair.lengths[grouped_place(model.pair.tables, t)], TSR_PAIR_SYMBOLS, lane);
@@ -316,6 +355,8 @@ __global__ void __launch_bounds__(TABLE_THREADS) k_build_tables(const struct tsr
             build_huffman(huffman, model.coefficient.ac_lengths[t - dc_tables], TSR_AC_SYMBOLS, lane);
     }
 }
+
+typedef tsr_word_reader<THREADS> word_reader;
 
 /* ---- A slice ---------------------------------------------------------------------------------------------- */
 
@@ -406,6 +447,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_cavlc(const struct tsr_cuda_
 {
     __shared__ tsr_cavlc_reader tables;
     __shared__ Level levels[16][THREADS]; /* of the block at work, the last one first */
+    __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
     __shared__ int8_t totals[ROW_BLOCKS][THREADS]; /* of the last block of each column */
     if (is_idle(w, TSR_SLICES_CAVLC)) return;
@@ -413,7 +455,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_cavlc(const struct tsr_cuda_
     __syncthreads();
     const unsigned thread = threadIdx.x;
     decode_slices<Level>(b, w, TSR_SLICES_CAVLC, [&](const slice_work &work, uint32_t *seen) {
-        tsr_word_reader reader;
+        word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
             int left = -1;
@@ -439,7 +481,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_cavlc(const struct tsr_cuda_
 /* ---- Run-level symbols ------------------------------------------------------------------------------------ */
 
 /* A symbol of a table; its codeword is skipped. */
-__device__ __forceinline__ uint32_t read_symbol(tsr_word_reader &r, const tsr_huffman_decoder *table)
+__device__ __forceinline__ uint32_t read_symbol(word_reader &r, const tsr_huffman_decoder *table)
 {
     const uint32_t entry = tsr_huffman_decode(table, r.top() >> (32 - TSR_CODE_LIMIT));
     r.skip(entry & 15u);
@@ -450,6 +492,7 @@ template <typename Level>
 __global__ void __launch_bounds__(THREADS) k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     enum { ENOUGH = 1 << (TSR_NEIGHBOUR_CLASSES - 2) }; /* from here on, energies give the same class */
+    __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
     __shared__ uint32_t energies[ROW_BLOCKS][THREADS]; /* of the last block of each column: dc, and ac << 16 */
     if (is_idle(w, TSR_SLICES_RUN_LEVEL)) return;
@@ -457,15 +500,15 @@ __global__ void __launch_bounds__(THREADS) k_decode_run_level(const struct tsr_c
     decode_slices<Level>(b, w, TSR_SLICES_RUN_LEVEL, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
         const uint8_t *tables = w.tables + (size_t)of_plane.first * TABLE_UNIT;
-        const uint32_t table_bytes = table_units(TSR_SLICES_RUN_LEVEL) * TABLE_UNIT;
         const auto table_at = [&](uint32_t number) {
-            return reinterpret_cast<const tsr_huffman_decoder *>(tables + number * table_bytes);
+            return reinterpret_cast<const tsr_huffman_decoder *>(tables + number * table_bytes(TSR_SLICES_RUN_LEVEL));
         };
-        tsr_word_reader reader;
+        word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
             uint32_t left = 0;
             for (uint32_t c = 0; c < work.columns; c++) {
+                reader.prepare();
                 const uint32_t up = r > 0 ? energies[c][thread] : 0u;
                 const int dc_class = tsr_neighbour_class(left & 0xffffu, c > 0, up & 0xffffu, r > 0);
                 const int ac_class = tsr_neighbour_class(left >> 16, c > 0, up >> 16, r > 0);
@@ -594,28 +637,28 @@ __device__ __forceinline__ void add_energy(block_energies &energy, int place, ui
 }
 
 /* The table of a cell; null in a group without tables. */
-template <typename Table>
+template <tsr_slice_kind KIND, typename Table>
 __device__ __forceinline__ const Table *cell_table(const tsr_decode_levels &w, const tsr_slice_tables &of_plane,
-                                                   uint32_t cell, uint32_t units)
+                                                   int cell)
 {
     const uint32_t number = of_plane.of_cell[cell];
     if (number == TSR_NO_TABLE) return NULL;
-    return reinterpret_cast<const Table *>(w.tables + ((size_t)of_plane.first + (size_t)number * units) * TABLE_UNIT);
+    return reinterpret_cast<const Table *>(w.tables + (size_t)of_plane.first * TABLE_UNIT + number * table_bytes(KIND));
 }
 
 /* ---- Pairs ------------------------------------------------------------------------------------------------ */
 
 /* A symbol of this cell; TSR_NO_CODE where the group has no tables. */
-__device__ __forceinline__ uint32_t read_pair_symbol(tsr_word_reader &r, const tsr_decode_levels &w,
+__device__ __forceinline__ uint32_t read_pair_symbol(word_reader &r, const tsr_decode_levels &w,
                                                      const tsr_slice_tables &of_plane, int group, int energy_level)
 {
-    const tsr_huffman_decoder *table = cell_table<tsr_huffman_decoder>(
-        w, of_plane, (uint32_t)tsr_pair_cell(group, energy_level), table_units(TSR_SLICES_PAIRS));
+    const tsr_huffman_decoder *table =
+        cell_table<TSR_SLICES_PAIRS, tsr_huffman_decoder>(w, of_plane, tsr_pair_cell(group, energy_level));
     return table ? read_symbol(r, table) : (uint32_t)TSR_NO_CODE;
 }
 
 /* The length of a run of zero blocks; UINT32_MAX where the bits are none. */
-__device__ __forceinline__ uint32_t read_zero_run(tsr_word_reader &r, const tsr_decode_levels &w,
+__device__ __forceinline__ uint32_t read_zero_run(word_reader &r, const tsr_decode_levels &w,
                                                   const tsr_slice_tables &of_plane)
 {
     const uint32_t symbol = read_pair_symbol(r, w, of_plane, TSR_PAIR_RUN, 0);
@@ -625,7 +668,7 @@ __device__ __forceinline__ uint32_t read_zero_run(tsr_word_reader &r, const tsr_
     return (2u + (symbol & 1u)) << raw_bits | r.get(raw_bits);
 }
 
-__device__ __forceinline__ uint32_t read_pair_value(tsr_word_reader &r, uint32_t digit, uint32_t low_bits)
+__device__ __forceinline__ uint32_t read_pair_value(word_reader &r, uint32_t digit, uint32_t low_bits)
 {
     if (digit == TSR_PAIR_DIGITS - 1u) digit += r.get(r.get(5));
     return digit << low_bits | r.get(low_bits);
@@ -633,7 +676,7 @@ __device__ __forceinline__ uint32_t read_pair_value(tsr_word_reader &r, uint32_t
 
 /* Reads a block as tsr_pair_get does; false where the bits are no block. */
 template <typename Level>
-__device__ __forceinline__ bool read_pairs(tsr_word_reader &r, const tsr_decode_levels &w,
+__device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_levels &w,
                                            const tsr_slice_tables &of_plane, int level, int shift,
                                            tsr_raster_blocks<THREADS, Level> &block, block_energies &energy, int32_t *dc,
                                            uint32_t *seen)
@@ -688,6 +731,7 @@ __device__ __forceinline__ bool read_pairs(tsr_word_reader &r, const tsr_decode_
 template <typename Level>
 __global__ void __launch_bounds__(THREADS) k_decode_pairs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
+    __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
     __shared__ block_energies energy;
     if (is_idle(w, TSR_SLICES_PAIRS)) return;
@@ -695,7 +739,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_pairs(const struct tsr_cuda_
     decode_slices<Level>(b, w, TSR_SLICES_PAIRS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
         const int shift = model_of(b, work.plane).pair.magnitude_shift;
-        tsr_word_reader reader;
+        word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         bool in_run = false;
         uint32_t run = 0;
@@ -706,6 +750,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_pairs(const struct tsr_cuda_
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 int level = 0;
                 if (run == 0) {
+                    reader.prepare();
                     const int own = energies_around<Level>(w, work, r, c, shift, left, energy);
                     level = in_run ? 0 : own;
                     if (level == 0 && !in_run) {
@@ -735,35 +780,77 @@ __global__ void __launch_bounds__(THREADS) k_decode_pairs(const struct tsr_cuda_
 
 /* ---- rANS ------------------------------------------------------------------------------------------------- */
 
+/* struct tsr_rans_reader (entropy/rans.h), which takes its words from a reader of words. */
+struct rans_reader {
+    word_reader words;
+    uint32_t state;
+
+    __device__ __forceinline__ explicit rans_reader(tsr_word_ring<THREADS> &ring) : words(ring)
+    {
+    }
+    __device__ __forceinline__ void begin(const uint8_t *bytes, uint32_t size)
+    {
+        const uint32_t first = size < 4u ? size : 4u - (size & 1u); /* bytes of the state */
+        words.begin(bytes, size);
+        state = size == 0 ? 1u : 0u;
+        for (uint32_t i = 0; i < first; i++) state |= words.get(8) << 8u * i;
+    }
+    __device__ __forceinline__ void refill()
+    {
+        if (!tsr_rans_wants_word(state) || words.unread() == 0) return;
+        const uint32_t swapped = words.get(16);
+        state = tsr_rans_with_word(state, swapped >> 8 | (swapped & 255u) << 8);
+    }
+    __device__ __forceinline__ int symbol(const rans_table *table)
+    {
+        const uint32_t slot = state & (TSR_RANS_TOTAL - 1u);
+        uint32_t s = table->first[slot >> rans_table::BUCKET_BITS], place = table->place[s];
+        while (place >> 16 <= slot) place = table->place[++s];
+        const uint32_t start = place & 0xffffu;
+        state = ((place >> 16) - start) * (state >> TSR_RANS_BITS) + slot - start;
+        refill();
+        return (int)s;
+    }
+    __device__ __forceinline__ uint32_t raw(int bits)
+    {
+        const uint32_t value = tsr_rans_get_raw(&state, bits);
+        refill();
+        return value;
+    }
+    __device__ __forceinline__ bool ended() const
+    {
+        return words.unread() == 0 && state == 1u;
+    }
+};
+
 /* Reads a block as tsr_level_get does; false where the string holds none. */
 template <typename Level>
-__device__ __forceinline__ bool read_levels(struct tsr_rans_reader &r, const tsr_decode_levels &w,
+__device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_levels &w,
                                             const tsr_slice_tables &of_plane, int level, int shift,
                                             tsr_raster_blocks<THREADS, Level> &block, block_energies &energy,
                                             int32_t (&levels)[TSR_BLOCK_SAMPLES][THREADS], int32_t *dc, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
-    const uint32_t units = table_units(TSR_SLICES_RANS);
     *dc = 0;
     block.clear(thread);
-    const tsr_rans_decoder *table =
-        cell_table<tsr_rans_decoder>(w, of_plane, (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, level), units);
+    const rans_table *table =
+        cell_table<TSR_SLICES_RANS, rans_table>(w, of_plane, tsr_level_cell(TSR_LEVEL_PLACES, level));
     if (!table) return false;
-    const int places = tsr_rans_read(&r, table);
+    const int places = r.symbol(table);
     if (places > TSR_BLOCK_SAMPLES) return false;
     int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
     uint32_t less = 1;
     for (int p = places - 1; p >= 0; p--) {
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        table = cell_table<tsr_rans_decoder>(
-            w, of_plane, (uint32_t)tsr_level_cell(group, tsr_energy_level(energy[p][thread])), units);
+        table = cell_table<TSR_SLICES_RANS, rans_table>(
+            w, of_plane, tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
         if (!table) return false;
-        const int symbol = tsr_rans_read(&r, table);
+        const int symbol = r.symbol(table);
         uint32_t magnitude = (uint32_t)symbol;
         if (symbol >= 16) {
             const int raw_bits = tsr_token_raw_bits(symbol);
-            uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(&r, raw_bits - 16) << 16 : 0;
-            raw |= tsr_rans_read_raw(&r, tsr_min(raw_bits, 16));
+            uint32_t raw = raw_bits > 16 ? r.raw(raw_bits - 16) << 16 : 0;
+            raw |= r.raw(tsr_min(raw_bits, 16));
             magnitude = tsr_token_value(symbol, raw);
         }
         magnitude += less;
@@ -776,7 +863,7 @@ __device__ __forceinline__ bool read_levels(struct tsr_rans_reader &r, const tsr
         add_energy(energy, p, tsr_seen_magnitude(magnitude, shift));
     }
     if (places == 0) return true;
-    const uint32_t signs = tsr_rans_read_raw(&r, sign_bits);
+    const uint32_t signs = r.raw(sign_bits);
     for (int p = places - 1; p >= 0; p--) {
         int32_t value = levels[p][thread];
         if (value == 0) continue;
@@ -790,6 +877,7 @@ __device__ __forceinline__ bool read_levels(struct tsr_rans_reader &r, const tsr
 template <typename Level>
 __global__ void __launch_bounds__(THREADS) k_decode_rans(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
+    __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
     __shared__ block_energies energy;
     __shared__ int32_t levels[TSR_BLOCK_SAMPLES][THREADS];
@@ -798,12 +886,14 @@ __global__ void __launch_bounds__(THREADS) k_decode_rans(const struct tsr_cuda_d
     decode_slices<Level>(b, w, TSR_SLICES_RANS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
         const int shift = model_of(b, work.plane).level.magnitude_shift;
-        struct tsr_rans_reader reader = tsr_rans_reader(work.bytes, work.size);
+        rans_reader reader(ring);
+        reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
             seen_block left;
             left.clear();
             for (uint32_t c = 0; c < work.columns; c++) {
                 const size_t at = work.first + (size_t)r * work.pitch + c;
+                reader.words.prepare();
                 const int level = energies_around<Level>(w, work, r, c, shift, left, energy);
                 int32_t dc;
                 if (!read_levels(reader, w, of_plane, level, shift, block, energy, levels, &dc, seen)) return false;
@@ -812,7 +902,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_rans(const struct tsr_cuda_d
                 left.see(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift);
             }
         }
-        return tsr_rans_ended(&reader);
+        return reader.ended();
     });
 }
 

@@ -17,7 +17,8 @@ namespace
 
 enum {
     WARP_THREADS = 128,           /* where a warp has a tile */
-    BLOCK_THREADS = 256,          /* where a thread has a block */
+    BLOCK_THREADS = 256,          /* where a thread has a block, and then the next: */
+    PART_BLOCKS = 4 * BLOCK_THREADS,
     STRIP_THREADS = 128,          /* where a warp has a strip */
     STRIP_BORDERS = TSR_WARP - 1, /* between the 32 blocks across a strip */
     UNROLLED = 16
@@ -64,46 +65,55 @@ __device__ __forceinline__ bool is_to_do(const tsr_decode_levels &w, uint32_t nu
 
 /* ---- Wavefronts ------------------------------------------------------------------------------------------- */
 
-/* Calls value(x, y, w, n, nw) for all places of a grid, by a warp: with the values left, above and left above, of which
- * those outside the grid are FORMAT.md 7.1's, and returns the value at x, y. above(x, y): a value that was found before,
- * of a row whose number is one below a multiple of 32. */
-template <typename Value, typename Above>
-__device__ __forceinline__ void walk_wavefront(int32_t columns, int32_t rows, Value value, Above above)
+/* A warp a piece: differences of DCs to DCs. The wavefront's next 32 steps of each row are in shared memory: of single
+ * loads along the rows nearly each step would wait for one. */
+__global__ void __launch_bounds__(WARP_THREADS) k_restore_dcs(const struct tsr_cuda_decode_batch b,
+                                                              const tsr_decode_levels w)
 {
+    __shared__ int32_t rows_of_steps[WARP_THREADS / TSR_WARP][TSR_WARP][TSR_WARP + 1];
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP);
-    for (int32_t first = 0; first < rows; first += TSR_WARP) {
-        const int32_t y = first + lane, steps = columns + tsr_min(TSR_WARP, rows - first) - 1;
-        int32_t own = 0, up = 0;
-        for (int32_t step = 0; step < steps; step++) {
-            const int32_t x = step - lane, before = up;
-            up = __shfl_up_sync(TSR_FULL_WARP, own, 1);
-            if (x < 0 || x >= columns || y >= rows) continue;
-            if (lane == 0) up = y > 0 ? above(x, y - 1) : 0;
-            const int32_t n = y > 0 ? up : 0;
-            own = value(x, y, x > 0 ? own : n, n, x > 0 ? before : n);
-        }
-        __syncwarp(); /* the last row has been written */
-    }
-}
-
-/* A warp a piece: differences of DCs to DCs. */
-__global__ void __launch_bounds__(WARP_THREADS) k_restore_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
-{
     const uint32_t number = blockIdx.x * (WARP_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (!is_to_do(w, number) || plane_of(b, number).path == TSR_PATH_PREDICT) return;
     const inverse_work work = piece_at(b, w, number);
-    int32_t *dcs = w.dcs + work.first_block;
+    int32_t(*held)[TSR_WARP + 1] = rows_of_steps[threadIdx.x / TSR_WARP];
     bool is_bad = false;
-    walk_wavefront(
-        work.columns, work.rows,
-        [&](int32_t x, int32_t y, int32_t left, int32_t up, int32_t up_left) {
-            int32_t *dc = dcs + (size_t)y * (size_t)work.columns + (size_t)x;
-            const int32_t own = *dc + (y == 0 ? left : x == 0 ? up : tsr_median_edge(left, up, up_left));
-            const bool is_far = tsr_abs(own) >= TSR_LEVEL_LIMIT;
-            is_bad |= is_far;
-            return *dc = is_far ? 0 : own;
-        },
-        [&](int32_t x, int32_t y) { return dcs[(size_t)y * (size_t)work.columns + (size_t)x]; });
+    for (int32_t first = 0; first < work.rows; first += TSR_WARP) {
+        const int32_t rows = tsr_min(TSR_WARP, work.rows - first), steps = work.columns + rows - 1;
+        int32_t *dcs = w.dcs + work.first_block + (size_t)first * (size_t)work.columns;
+        int32_t own = 0, up = 0;
+        for (int32_t base = 0; base < steps; base += TSR_WARP) {
+            const bool has_above = first > 0 && base + lane < work.columns;
+            const int32_t above = has_above ? *(dcs - work.columns + base + lane) : 0;
+#pragma unroll 8
+            for (int32_t i = 0; i < rows; i++) {
+                const int32_t x = base - i + lane;
+                if (x >= 0 && x < work.columns) held[i][lane] = dcs[(size_t)i * (size_t)work.columns + (size_t)x];
+            }
+            __syncwarp();
+#pragma unroll 4
+            for (int32_t step = 0; step < TSR_WARP; step++) {
+                const int32_t x = base + step - lane, y = first + lane, up_left = up;
+                const int32_t from_band = __shfl_sync(TSR_FULL_WARP, above, step);
+                up = __shfl_up_sync(TSR_FULL_WARP, own, 1);
+                if (lane == 0) up = from_band;
+                if (x < 0 || x >= work.columns || lane >= rows) continue;
+                const int32_t prediction = y == 0 ? (x > 0 ? own : 0) : x == 0 ? up : tsr_median_edge(own, up, up_left);
+                own = held[lane][step] + prediction;
+                if (tsr_abs(own) >= TSR_LEVEL_LIMIT) {
+                    is_bad = true;
+                    own = 0;
+                }
+                held[lane][step] = own;
+            }
+            __syncwarp();
+#pragma unroll 8
+            for (int32_t i = 0; i < rows; i++) {
+                const int32_t x = base - i + lane;
+                if (x >= 0 && x < work.columns) dcs[(size_t)i * (size_t)work.columns + (size_t)x] = held[i][lane];
+            }
+            __syncwarp(); /* also for what the next rows see of these */
+        }
+    }
     if (!is_bad) return;
     w.piece[number].is_bad = 1;
     tsr_note_bad_tile(b, work.frame, work.tile_number);
@@ -119,22 +129,29 @@ __global__ void __launch_bounds__(WARP_THREADS) k_restore_residuals(const struct
     const inverse_work work = piece_at(b, w, number);
     const Level *levels = static_cast<const Level *>(w.levels) + work.first_block * TSR_BLOCK_SAMPLES;
     const int32_t range = (int32_t)plane_of(b, number).range;
+    const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP), width = work.tile.width, height = work.tile.height;
     bool is_bad = false;
-    walk_wavefront(
-        work.tile.width, work.tile.height,
-        [&](int32_t x, int32_t y, int32_t left, int32_t up, int32_t up_left) {
+    for (int32_t first = 0; first < height; first += TSR_WARP) {
+        const int32_t y = first + lane, steps = width + tsr_min(TSR_WARP, height - first) - 1;
+        uint16_t *row = work.samples + (size_t)y * work.tile.stride;
+        int32_t own = 0, up = 0;
+        for (int32_t step = 0; step < steps; step++) {
+            const int32_t x = step - lane, up_left = up;
+            up = __shfl_up_sync(TSR_FULL_WARP, own, 1);
+            if (x < 0 || x >= width || y >= height) continue;
+            if (lane == 0) up = y > 0 ? *(row - work.tile.stride + x) : 0;
             const size_t block = (size_t)(y / 4) * (size_t)work.columns + (size_t)(x / 4);
             const int32_t residual = levels[block * TSR_BLOCK_SAMPLES + (size_t)(4 * (y % 4) + x % 4)];
-            const int32_t prediction = y == 0 ? left : tsr_median_edge(left, up, up_left);
-            int32_t sample = tsr_abs(residual) > range ? -1 : tsr_residual_inverse(residual, prediction, range);
-            if (sample < 0 || sample >= range) {
+            const int32_t prediction = y == 0 ? (x > 0 ? own : 0) : x == 0 ? up : tsr_median_edge(own, up, up_left);
+            own = tsr_abs(residual) > range ? -1 : tsr_residual_inverse(residual, prediction, range);
+            if (own < 0 || own >= range) {
                 is_bad = true;
-                sample = 0;
+                own = 0;
             }
-            work.samples[(size_t)y * work.tile.stride + (size_t)x] = (uint16_t)sample;
-            return sample;
-        },
-        [&](int32_t x, int32_t y) { return (int32_t)work.samples[(size_t)y * work.tile.stride + (size_t)x]; });
+            row[x] = (uint16_t)own;
+        }
+        __syncwarp(); /* the last row has been written */
+    }
     if (is_bad) tsr_note_bad_tile(b, work.frame, work.tile_number);
 }
 
@@ -245,28 +262,23 @@ __device__ __forceinline__ void store_four(uint16_t *to, const int32_t x[4], int
         if (j < count) to[j] = (uint16_t)x[j];
 }
 
-/* A thread a block: planes without lapping, with loss or without. */
+/* Restores the block at a place of its tile; false where that leaves the range. */
 template <typename Level>
-__global__ void __launch_bounds__(BLOCK_THREADS) k_inverse_blocks(const struct tsr_cuda_decode_batch b,
-                                                                  const tsr_decode_levels w, uint32_t parts)
+__device__ __forceinline__ bool invert_block(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
+                                             const tsr_plane_model &plane, const inverse_work &work, uint32_t place)
 {
-    const uint32_t number = blockIdx.x / parts, place = (blockIdx.x - number * parts) * BLOCK_THREADS + threadIdx.x;
-    if (!is_to_do(w, number)) return;
-    const tsr_plane_model &plane = plane_of(b, number);
-    if (plane.lapping || plane.path == TSR_PATH_PREDICT) return;
-    const inverse_work work = piece_at(b, w, number);
     const int32_t row = (int32_t)(place / (uint32_t)work.columns), column = (int32_t)place - row * work.columns;
-    if (row >= work.rows) return;
     const int32_t range = (int32_t)plane.range;
     int32_t x[16];
     load_block<Level>(w, work.first_block + place, x);
-    bool is_bad = false;
+    bool is_good = true;
     if (plane.lossy) {
         inverse_quantised(x, block_q(plane, b.image, work, column, row), range - 1);
     } else {
 #pragma unroll
-        for (int i = 0; i < UNROLLED; i++) is_bad |= tsr_abs(x[i]) >= TSR_REVERSIBLE_LIMIT;
-        if (!is_bad) tsr_reversible_inverse(x);
+        for (int i = 0; i < UNROLLED; i++) is_good &= tsr_abs(x[i]) < TSR_REVERSIBLE_LIMIT;
+        if (!is_good) return false;
+        tsr_reversible_inverse(x);
     }
     const bool aligned = work.tile.first % 4 == 0;
     const int32_t across = work.tile.width - 4 * column;
@@ -275,9 +287,26 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_inverse_blocks(const struct t
     for (int i = 0; i < 4; i++) {
         if (4 * row + i >= work.tile.height) break;
 #pragma unroll
-        for (int j = 0; j < 4; j++) is_bad |= j < across && (uint32_t)x[4 * i + j] >= (uint32_t)range;
-        if (!is_bad) store_four(to + (size_t)i * work.tile.stride, x + 4 * i, across, aligned);
+        for (int j = 0; j < 4; j++) is_good &= j >= across || (uint32_t)x[4 * i + j] < (uint32_t)range;
+        if (is_good) store_four(to + (size_t)i * work.tile.stride, x + 4 * i, across, aligned);
     }
+    return is_good;
+}
+
+/* A thread a block, and then the next: planes without lapping, with loss or without. */
+template <typename Level>
+__global__ void __launch_bounds__(BLOCK_THREADS) k_inverse_blocks(const struct tsr_cuda_decode_batch b,
+                                                                  const tsr_decode_levels w, uint32_t parts)
+{
+    const uint32_t number = blockIdx.x / parts, part = blockIdx.x - number * parts;
+    if (!is_to_do(w, number)) return;
+    const tsr_plane_model &plane = plane_of(b, number);
+    if (plane.lapping || plane.path == TSR_PATH_PREDICT) return;
+    const inverse_work work = piece_at(b, w, number);
+    const uint32_t blocks = (uint32_t)(work.columns * work.rows), first = part * PART_BLOCKS;
+    bool is_bad = false;
+    for (uint32_t place = first + threadIdx.x; place < blocks && place - first < PART_BLOCKS; place += BLOCK_THREADS)
+        is_bad |= !invert_block<Level>(b, w, plane, work, place);
     if (is_bad) tsr_note_bad_tile(b, work.frame, work.tile_number);
 }
 
@@ -388,7 +417,7 @@ int inverse(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w, c
     const unsigned warps = WARP_THREADS / TSR_WARP, strip_warps = STRIP_THREADS / TSR_WARP;
     const uint32_t columns = (uint32_t)tsr_full_tile_blocks(&b).columns;
     const uint32_t strips = (columns + STRIP_BORDERS) / STRIP_BORDERS; /* of columns + 1 borders */
-    const uint32_t block_parts = (w.tile_blocks + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    const uint32_t block_parts = (w.tile_blocks + PART_BLOCKS - 1) / PART_BLOCKS;
     const uint32_t strip_parts = (strips + strip_warps - 1) / strip_warps;
     TSR_CUDA_TRY(tsr_launch(k_restore_dcs, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(tsr_launch(k_restore_residuals<Level>, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));

@@ -1,55 +1,95 @@
-/* What readers of blocks on the device share: a string of bits taken by words, and the levels of a block at work. */
+/* What readers of blocks on the device share: a string of bits, taken by words, and the levels of the block at work. */
 #ifndef TSR_KERNELS_WORD_READER_CUH
 #define TSR_KERNELS_WORD_READER_CUH
 
 #include "device.cuh"
 
+#include <string.h>
+
 #include "../transform/blocks.h"
 
-/* Reads a string of bytes as tsr_bit_reader does (entropy/bits.h): zeros behind its end, and the position tells. Whole
- * words are read, up to the one that holds the last byte. One word is asked for ahead, so that a thread waits for
- * memory only if that takes longer than it takes to decode 32 bits. */
-struct tsr_word_reader {
-    const uint32_t *words; /* the next to be asked for */
-    uint32_t left;         /* words to be asked for */
-    uint32_t last_mask;    /* of the last word */
-    uint32_t ahead;        /* the word behind the window */
-    uint64_t window;       /* the next bits, left-aligned */
-    uint32_t held;         /* how many of them, with those behind the end; more than 32 between calls */
-    uint32_t loads;        /* words that have entered the window */
-    uint32_t start, end;   /* of the string, in bits from its first word on */
+/* Words of each thread's string, in shared memory: free of bank conflicts. */
+enum { TSR_RING_WORDS = 8 };
+template <unsigned THREADS> struct tsr_word_ring {
+    uint32_t word[TSR_RING_WORDS][THREADS];
+};
 
-    __device__ __forceinline__ uint32_t fetch()
+/* Reads a string of bytes as tsr_bit_reader does (entropy/bits.h): zeros behind its end, and the position tells. Four
+ * words are asked for at a time, 16 bytes at a multiple of 16, up to those that hold the last byte; they come while a
+ * block is decoded, and wait in the ring. (With a word held ahead in a register a warp waits for memory at almost every
+ * symbol: some lane always asks for one, and the register is the warp's.) */
+template <unsigned THREADS> struct tsr_word_reader {
+    tsr_word_ring<THREADS> &ring;
+    const uint4 *from;      /* the next to be asked for */
+    uint4 coming;           /* the last that were asked for */
+    uint32_t asked, stored; /* words asked for, of which all or all but four are in the ring, or were */
+    uint32_t taken;         /* words that have entered the window */
+    uint32_t last;          /* word that holds the last byte; words count from the first that is asked for */
+    uint32_t last_mask;     /* its bytes */
+    uint64_t window;        /* the next bits, left-aligned */
+    uint32_t held;          /* how many of them, with those behind the end; more than 32 between calls */
+    uint32_t start, end;    /* of the string, in bits from the first word on */
+
+    __device__ __forceinline__ explicit tsr_word_reader(tsr_word_ring<THREADS> &own_ring) : ring(own_ring)
     {
-        if (left == 0) return 0;
-        uint32_t word = tsr_big_endian(__ldg(words++));
-        if (--left == 0) word &= last_mask;
-        return word;
+    }
+    __device__ __forceinline__ void ask()
+    {
+        coming = asked <= last ? __ldcg(from++) : make_uint4(0, 0, 0, 0);
+        asked += 4;
+    }
+    __device__ __forceinline__ void store()
+    {
+        const uint32_t at = stored % TSR_RING_WORDS;
+        ring.word[at][threadIdx.x] = coming.x;
+        ring.word[at + 1][threadIdx.x] = coming.y;
+        ring.word[at + 2][threadIdx.x] = coming.z;
+        ring.word[at + 3][threadIdx.x] = coming.w;
+        stored += 4;
+    }
+    /* To be called before each block. */
+    __device__ __forceinline__ void prepare()
+    {
+        if (asked != stored) store(); /* they were asked for where there was room */
+        if (stored - taken <= TSR_RING_WORDS - 4) ask();
     }
     __device__ __forceinline__ void refill()
     {
         if (held > 32u) return;
-        window |= (uint64_t)ahead << (32u - held);
+        if (taken == stored) {
+            if (asked == stored) ask();
+            store();
+        }
+        uint32_t word = tsr_big_endian(ring.word[taken % TSR_RING_WORDS][threadIdx.x]);
+        if (taken >= last) word = taken == last ? word & last_mask : 0u;
+        taken++;
+        window |= (uint64_t)word << (32u - held);
         held += 32u;
-        loads++;
-        ahead = fetch();
     }
-    /* size: below 2^29 - 4 */
+    /* size: below 2^29 - 16 */
     __device__ __forceinline__ void begin(const uint8_t *bytes, uint32_t size)
     {
-        const uint32_t skipped = (uint32_t)(reinterpret_cast<uintptr_t>(bytes) & 3u), behind = (skipped + size) & 3u;
-        words = reinterpret_cast<const uint32_t *>(bytes - skipped);
-        left = size == 0 ? 0u : (skipped + size + 3u) / 4u;
-        last_mask = behind ? ~0u << (32u - 8u * behind) : ~0u;
+        const uint32_t skipped = (uint32_t)(reinterpret_cast<uintptr_t>(bytes) & 15u), behind = skipped + size;
+        from = reinterpret_cast<const uint4 *>(bytes - skipped);
+        last = (behind - 1u) / 4u;
+        last_mask = behind % 4u ? ~0u << (32u - 8u * (behind % 4u)) : ~0u;
         start = 8u * skipped;
         end = start + 8u * size;
         window = 0;
         held = 0;
-        loads = 0;
-        ahead = fetch();
+        asked = stored = 0;
+        taken = skipped / 4u;
+        if (size == 0) { /* nothing may be asked for */
+            last = 0;
+            last_mask = 0;
+            asked = stored = 4;
+        } else {
+            ask();
+            store();
+        }
         refill();
         refill();
-        skip(start);
+        skip(start % 32u);
     }
     __device__ __forceinline__ uint32_t top() const /* the next 32 bits */
     {
@@ -69,17 +109,20 @@ struct tsr_word_reader {
     }
     __device__ __forceinline__ uint32_t position() const /* bits read */
     {
-        return 32u * loads - held - start;
+        return 32u * taken - held - start;
+    }
+    __device__ __forceinline__ uint32_t unread() const /* bits of the string; wraps behind its end */
+    {
+        return end - (32u * taken - held);
     }
     __device__ __forceinline__ bool overrun() const
     {
-        return 32u * loads - held > end;
+        return 32u * taken - held > end;
     }
-    /* Likewise as tsr_bits_ended. */
+    /* As tsr_bits_ended: all but the padding is read, and that is zero, as is what lies behind the end. */
     __device__ __forceinline__ bool ended() const
     {
-        const uint32_t unread = end - (32u * loads - held);
-        return unread < 8u && top() >> 24 == 0; /* behind the end are zeros */
+        return unread() < 8u && top() >> 24 == 0;
     }
 };
 
@@ -98,11 +141,13 @@ template <unsigned THREADS, typename Level> struct tsr_raster_blocks {
     __device__ __forceinline__ void set(unsigned thread, int place, int32_t level)
     {
         const uint32_t raster = (uint32_t)(0xfeb7adc963258410u >> (4 * place)) & 15u;
-        reinterpret_cast<Level *>(&word[raster / PER_WORD][thread])[raster % PER_WORD] = (Level)level;
+        const Level own = (Level)level;
+        memcpy(reinterpret_cast<char *>(&word[raster / PER_WORD][thread]) + raster % PER_WORD * sizeof own, &own,
+               sizeof own);
     }
     __device__ __forceinline__ int32_t dc(unsigned thread) const
     {
-        return *reinterpret_cast<const Level *>(&word[0][thread]);
+        return sizeof(Level) == 2 ? (int32_t)(int16_t)(word[0][thread] & 0xffffu) : (int32_t)word[0][thread];
     }
     __device__ __forceinline__ void store(unsigned thread, uint32_t *to) const
     {
