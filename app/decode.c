@@ -13,6 +13,7 @@ struct decoding {
     struct tsr_restorer *restorer;
     uint32_t batch;
     struct tsr_decode_job *jobs;
+    const char *engine_name, *fallback; /* as in struct tsr_decoded */
     uint8_t *rasters;
     /* Of the batch's frames: their sections, and their tiles. Grown as needed. */
     uint8_t *sections;
@@ -119,6 +120,9 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
         return blame(d->jobs, first, count, error);
     for (uint32_t i = 0; i < count; i++) {
+        const struct tsr_decode_job *job = &d->jobs[i];
+        d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
+        if (job->fallback) d->fallback = job->fallback;
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
         tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
         TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
@@ -154,7 +158,7 @@ static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_
 }
 
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                           struct tsr_hash128 *samples, struct tsr_error *error)
+                           struct tsr_decoded *decoded, struct tsr_error *error)
 {
     struct decoding d = {0};
     d.engine = engine;
@@ -169,7 +173,7 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);
-    *samples = tsr_hasher_result128(&d.frames);
+    *decoded = (struct tsr_decoded){tsr_hasher_result128(&d.frames), d.engine_name, d.fallback};
     tsr_restorer_free(d.restorer);
     free(d.jobs);
     free(d.rasters);

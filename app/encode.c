@@ -66,6 +66,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
                                     struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
+    struct tsr_engine *const cpu = e->engine->cpu; /* one frame is too little for a GPU */
     size_t total = 0;
     for (uint32_t t = 0; t < coded->tiles; t++)
         for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
@@ -76,8 +77,8 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
-    const size_t space = e->engine->ops->decode_workspace(e->engine, image, &job, 1);
-    void *workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
+    const size_t space = cpu->ops->decode_workspace(cpu, image, &job, 1);
+    void *workspace = space ? cpu->ops->take_workspace(cpu, space) : NULL;
     enum tsr_status status = TSR_OK;
     if (!payload || !tiles || !workspace) {
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
@@ -92,12 +93,12 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
             }
             tiles[t].size = (size_t)(at - tiles[t].bytes);
         }
-        status = e->engine->ops->decode(e->engine, image, &job, 1, workspace);
+        status = cpu->ops->decode(cpu, image, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
     }
     free(payload);
     free(tiles);
-    e->engine->ops->give_workspace(e->engine, workspace);
+    cpu->ops->give_workspace(cpu, workspace);
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
 

@@ -280,15 +280,15 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, struct tsr_contain
 {
     const struct tsr_header *header = tsr_container_header(reader);
     struct tsr_proof proof;
-    struct tsr_hash128 samples;
+    struct tsr_decoded decoded;
     bool identical = false;
     const bool rebuilt = header->restore == TSR_RESTORE_PNG;
     struct tsr_output *restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
     enum tsr_status status = restored ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
-    if (status == TSR_OK) status = tsr_decode(engine, reader, restored, &samples, error);
+    if (status == TSR_OK) status = tsr_decode(engine->cpu, reader, restored, &decoded, error);
     /* Against what this process has read and decoded, not against what the file says of it. */
-    if (status == TSR_OK) status = tsr_check_proof(header, expected, restored, &samples, &identical, error);
+    if (status == TSR_OK) status = tsr_check_proof(header, expected, restored, &decoded.samples, &identical, error);
     if (status == TSR_OK && rebuilt)
         status = header->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
                                       : verify_pixels(original, restored, error);
@@ -364,7 +364,7 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
 {
     struct tsr_output *out = NULL;
     struct tsr_proof proof;
-    struct tsr_hash128 samples;
+    struct tsr_decoded decoded;
     const double start = tsr_seconds();
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK && output) status = tsr_output_create(output, overwrite, &out, error);
@@ -373,11 +373,12 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
         out = tsr_output_to_null();
         if (!out) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
     }
-    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &samples, error);
+    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &decoded, error);
     if (status == TSR_OK) {
         report_header(tsr_container_header(reader), report);
         report_loss(tsr_container_header(reader), &proof, report);
-        status = tsr_check_proof(tsr_container_header(reader), &proof, out, &samples, &report->identical, error);
+        status =
+            tsr_check_proof(tsr_container_header(reader), &proof, out, &decoded.samples, &report->identical, error);
     }
     if (status == TSR_OK && !output && whole && tsr_container_damage(reader))
         status =
@@ -390,9 +391,8 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
         report->bytes_in = tsr_container_bytes(reader);
         report->bytes_out = tsr_output_size(out);
         report->payload_bytes = tsr_container_pixel_bytes(reader);
-        report->engine = report->verbatim ? NULL : "cpu"; /* every engine leaves decoding to the CPU's */
-        if (report->engine && strcmp(tsr_engine_name(engine), report->engine) != 0)
-            snprintf(report->fallback, sizeof report->fallback, "only encoding runs on the GPU");
+        report->engine = decoded.engine;
+        snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback ? decoded.fallback : "");
         report->verify_s = tsr_seconds() - start;
         report->verified = true;
     }

@@ -59,10 +59,16 @@ uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hu
 /* Most bytes of a whole .tsr under the options, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in);
 
-/* .tsr, or the chosen member of a series, to the restored file. *samples: the hash of what was decoded, as in a proof.
- */
+/* How a .tsr, or the chosen member of a series, was restored. */
+struct tsr_decoded {
+    struct tsr_hash128 samples; /* of what was decoded, as in a proof */
+    const char *engine;         /* as in struct tsr_encoded */
+    const char *fallback;
+};
+
+/* .tsr, or the chosen member of a series, to the restored file. */
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
-                           struct tsr_hash128 *samples, struct tsr_error *error);
+                           struct tsr_decoded *decoded, struct tsr_error *error);
 
 /* Checks what a .tsr decodes to against its proof. *identical: the restored file is the original. */
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,

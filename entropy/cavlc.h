@@ -8,6 +8,8 @@
 #ifndef TSR_ENTROPY_CAVLC_H
 #define TSR_ENTROPY_CAVLC_H
 
+#include <string.h>
+
 #include "bits.h"
 #include "cavlc_tables.h"
 #include "../transform/blocks.h"
@@ -146,40 +148,41 @@ struct tsr_cavlc_reader {
     uint8_t run[6][8];        /* by the next 3 bits: length << 4 | run */
 };
 
+/* Enters one codeword: of table t and so many coefficients, zeros or zeros before a level. */
+TSR_HD void tsr_cavlc_enter_token(struct tsr_cavlc_reader *tables, int t, int place)
+{
+    const uint32_t entry = TSR_AT(tsr_coeff_token_codewords)[t * 68 + place];
+    if (entry == 0) return;
+    const int value = (int)(entry & 15u), length = (int)(entry >> 4);
+    const int significant = tsr_bit_width((uint32_t)value); /* at least 1 */
+    const int free_bits = 4 - significant;                  /* of the 3 behind the first one */
+    const int first = (value << free_bits) & 7;
+    for (int i = 0; i < 1 << free_bits; i++)
+        tables->token[t][length - significant][first + i] = (uint16_t)(length << 8 | place);
+}
+
+TSR_HD void tsr_cavlc_enter_zeros(struct tsr_cavlc_reader *tables, int t, int zeros)
+{
+    const uint32_t entry = TSR_AT(tsr_total_zeros_codewords)[t * 16 + zeros];
+    const int length = (int)(entry >> 4), free_bits = 9 - length;
+    for (int i = 0; length > 0 && i < 1 << free_bits; i++)
+        tables->zeros[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | zeros);
+}
+
+TSR_HD void tsr_cavlc_enter_run(struct tsr_cavlc_reader *tables, int t, int run)
+{
+    const uint32_t entry = TSR_AT(tsr_run_before_codewords)[t * 15 + run];
+    const int length = (int)(entry >> 4), free_bits = 3 - length;
+    for (int i = 0; length > 0 && i < 1 << free_bits; i++)
+        tables->run[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | run);
+}
+
 TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
 {
-    for (int t = 0; t < 3; t++) {
-        for (int z = 0; z < 16; z++)
-            for (int i = 0; i < 8; i++) tables->token[t][z][i] = 0;
-        for (int place = 0; place < 68; place++) {
-            const uint32_t entry = TSR_AT(tsr_coeff_token_codewords)[t * 68 + place];
-            if (entry == 0) continue;
-            const int value = (int)(entry & 15u), length = (int)(entry >> 4);
-            const int significant = tsr_bit_width((uint32_t)value); /* at least 1 */
-            const int free_bits = 4 - significant;                  /* of the 3 behind the first one */
-            const int first = (value << free_bits) & 7;
-            for (int i = 0; i < 1 << free_bits; i++)
-                tables->token[t][length - significant][first + i] = (uint16_t)(length << 8 | place);
-        }
-    }
-    for (int t = 0; t < 15; t++) {
-        for (int i = 0; i < 512; i++) tables->zeros[t][i] = 0;
-        for (int z = 0; z < 16; z++) {
-            const uint32_t entry = TSR_AT(tsr_total_zeros_codewords)[t * 16 + z];
-            const int length = (int)(entry >> 4), free_bits = 9 - length;
-            for (int i = 0; length > 0 && i < 1 << free_bits; i++)
-                tables->zeros[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | z);
-        }
-    }
-    for (int t = 0; t < 6; t++) {
-        for (int i = 0; i < 8; i++) tables->run[t][i] = 0;
-        for (int r = 0; r < 15; r++) {
-            const uint32_t entry = TSR_AT(tsr_run_before_codewords)[t * 15 + r];
-            const int length = (int)(entry >> 4), free_bits = 3 - length;
-            for (int i = 0; length > 0 && i < 1 << free_bits; i++)
-                tables->run[t][((entry & 15u) << free_bits) + (uint32_t)i] = (uint8_t)(length << 4 | r);
-        }
-    }
+    memset(tables, 0, sizeof *tables);
+    for (int i = 0; i < 3 * 68; i++) tsr_cavlc_enter_token(tables, i / 68, i % 68);
+    for (int i = 0; i < 15 * 16; i++) tsr_cavlc_enter_zeros(tables, i / 16, i % 16);
+    for (int i = 0; i < 6 * 15; i++) tsr_cavlc_enter_run(tables, i / 15, i % 15);
 }
 
 /* run_before of up to 6 where more zeros are left, like a row of tsr_cavlc_reader's run. */

@@ -142,6 +142,10 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
 {
     struct batch b = {engine, image, NULL, NULL, jobs, workspace, largest_decode_space(engine, image, jobs, frames)};
     tsr_pool_run(engine->pool, decode_one, &b, frames);
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].engine = engine->ops->name;
+        jobs[i].fallback = NULL;
+    }
     for (uint32_t i = 0; i < frames; i++)
         if (jobs[i].status != TSR_OK) return jobs[i].status;
     return TSR_OK;
@@ -170,5 +174,6 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
     }
     cpu->base.ops = &cpu_engine_ops;
     cpu->base.pool = pool;
+    cpu->base.cpu = &cpu->base;
     return &cpu->base;
 }

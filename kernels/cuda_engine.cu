@@ -10,6 +10,7 @@
 
 #include "block_coder.cuh"
 #include "cuda_predictive.h"
+#include "cuda_decode.h"
 #include "cuda_stages.h"
 
 extern "C" {
@@ -35,7 +36,6 @@ struct lane {
 
 struct cuda_engine {
     tsr_engine base;
-    tsr_engine *cpu;
     int device;
     size_t batch_bytes;   /* device memory that a batch of more than one frame may take */
     pthread_mutex_t lock; /* of what follows */
@@ -213,7 +213,7 @@ void finish_frame(void *context, unsigned index)
     bool extends_sign;
     if (!is_whole(b, b.frame[index], &extends_sign)) {
         tsr_cpu_encode_frame(f.engine->base.pool, &b.image, &b.coding, job, workspace);
-        job->engine = f.engine->cpu->ops->name;
+        job->engine = f.engine->base.cpu->ops->name;
         job->fallback = outside_bits;
         return;
     }
@@ -363,17 +363,17 @@ size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, uint32
 
 size_t decode_workspace(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames)
 {
-    return of(engine)->cpu->ops->decode_workspace(of(engine)->cpu, image, jobs, frames);
+    return engine->cpu->ops->decode_workspace(engine->cpu, image, jobs, frames);
 }
 
 void *take_workspace(tsr_engine *engine, size_t bytes)
 {
-    return of(engine)->cpu->ops->take_workspace(of(engine)->cpu, bytes);
+    return engine->cpu->ops->take_workspace(engine->cpu, bytes);
 }
 
 void give_workspace(tsr_engine *engine, void *workspace)
 {
-    of(engine)->cpu->ops->give_workspace(of(engine)->cpu, workspace);
+    engine->cpu->ops->give_workspace(engine->cpu, workspace);
 }
 
 /* Counts a failed batch and remembers the first one's sentence. */
@@ -389,7 +389,7 @@ const char *note_failure(cuda_engine *engine, cudaError_t error)
 void encode_on_cpu(cuda_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                    uint32_t frames, void *workspace, const char *reason)
 {
-    engine->cpu->ops->encode(engine->cpu, image, coding, jobs, frames, workspace);
+    engine->base.cpu->ops->encode(engine->base.cpu, image, coding, jobs, frames, workspace);
     for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
 }
 
@@ -425,9 +425,196 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     return TSR_OK;
 }
 
-tsr_status decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace)
+/* ---- Decoding ------------------------------------------------------------------------------------------- */
+
+/* What stands in the lane's host memory, on the way there and back. */
+struct decode_staging {
+    tsr_decode_job *jobs;
+    uint8_t *payloads;      /* each frame's model, then its tiles */
+    tsr_cuda_piece *pieces; /* models of all frames, then tiles of all frames */
+    uint32_t frames, tiles;
+    const tsr_cuda_decode_frame *states; /* the results */
+    const uint8_t *rasters;
+    size_t frame_bytes;
+};
+
+size_t job_bytes(const tsr_decode_job &job)
 {
-    return of(engine)->cpu->ops->decode(of(engine)->cpu, image, jobs, frames, workspace);
+    size_t bytes = job.model.size;
+    for (uint32_t t = 0; t < job.tiles; t++) bytes += job.tile[t].size;
+    return bytes;
+}
+
+void stage_frame(void *context, unsigned index)
+{
+    const decode_staging &s = *static_cast<decode_staging *>(context);
+    const tsr_decode_job &job = s.jobs[index];
+    const auto put = [&](tsr_cuda_piece *piece, tsr_segment segment, uint64_t at) {
+        *piece = {at, (uint32_t)segment.size, 1};
+        if (segment.size) memcpy(s.payloads + at, segment.bytes, segment.size);
+        return at + segment.size;
+    };
+    uint64_t at = put(&s.pieces[index], job.model, s.pieces[index].offset); /* which the caller has set */
+    for (uint32_t t = 0; t < s.tiles; t++) at = put(&s.pieces[s.frames + (size_t)index * s.tiles + t], job.tile[t], at);
+}
+
+void take_raster(void *context, unsigned index)
+{
+    const decode_staging &s = *static_cast<decode_staging *>(context);
+    if (s.jobs[index].status == TSR_OK && !s.jobs[index].fallback)
+        memcpy(s.jobs[index].raster, s.rasters + index * s.frame_bytes, s.frame_bytes);
+}
+
+/* What the first frame with coded planes has; model and offsets: room for one. */
+void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
+                uint16_t *offsets, bool *has_lanes, bool *has_transform)
+{
+    *has_lanes = *has_transform = false;
+    for (uint32_t i = 0; i < frames && !*has_lanes && !*has_transform; i++) {
+        for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
+        struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
+        if (!tsr_get_frame_model(&reader, image, model)) continue;
+        for (int p = 0; p < model->planes; p++)
+            if (model->plane[p].present && model->plane[p].range > 1)
+                (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
+    }
+}
+
+const char *const other_model = "a frame has lanes, paths or slices that the GPU is not prepared for";
+
+/* Frames of one cut, from payloads to rasters. Waits once. */
+cudaError_t decode_batch(cuda_engine *engine, lane *l, const tsr_image *image, const tsr_frame_model &cut,
+                         tsr_decode_job *jobs, uint32_t frames, bool has_lanes, bool has_transform)
+{
+    tsr_cuda_decode_batch b;
+    size_t payload_bytes = 0;
+    for (uint32_t i = 0; i < frames; i++) payload_bytes += job_bytes(jobs[i]);
+    const size_t device_bytes =
+        tsr_cuda_decode_lay_out(&b, image, &cut, frames, has_lanes, has_transform, payload_bytes, NULL, NULL, NULL);
+    const size_t pieces = frames + (size_t)frames * b.tiles, aligned = (payload_bytes + 15) / 16 * 16;
+    const size_t there = aligned + pieces * sizeof(tsr_cuda_piece);
+    const size_t state_bytes = (frames * sizeof(tsr_cuda_decode_frame) + 15) / 16 * 16;
+    const size_t back = state_bytes + frames * b.frame_bytes;
+    TSR_CUDA_TRY(grow_lane(l, device_bytes, there > back ? there : back));
+    tsr_cuda_decode_lay_out(&b, image, &cut, frames, has_lanes, has_transform, payload_bytes, NULL, NULL, l->device);
+
+    decode_staging s = {jobs,
+                        l->host,
+                        reinterpret_cast<tsr_cuda_piece *>(l->host + aligned),
+                        frames,
+                        b.tiles,
+                        reinterpret_cast<const tsr_cuda_decode_frame *>(l->host),
+                        l->host + state_bytes,
+                        b.frame_bytes};
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < frames; i++) {
+        s.pieces[i].offset = at;
+        at += job_bytes(jobs[i]);
+    }
+    tsr_pool_run(engine->base.pool, stage_frame, &s, frames);
+    const auto copy = [&](const void *to, const void *from, size_t bytes) {
+        return cudaMemcpyAsync(const_cast<void *>(to), from, bytes, cudaMemcpyHostToDevice, l->stream);
+    };
+    TSR_CUDA_TRY(copy(b.payloads, s.payloads, payload_bytes));
+    TSR_CUDA_TRY(copy(b.model, s.pieces, frames * sizeof *s.pieces));
+    TSR_CUDA_TRY(copy(b.tile, s.pieces + frames, (pieces - frames) * sizeof *s.pieces));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, l->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(l->host, b.frame, frames * sizeof *b.frame, cudaMemcpyDeviceToHost, l->stream));
+    TSR_CUDA_TRY(
+        cudaMemcpyAsync(l->host + state_bytes, b.rasters, frames * b.frame_bytes, cudaMemcpyDeviceToHost, l->stream));
+    TSR_CUDA_TRY(cudaStreamSynchronize(l->stream));
+    for (uint32_t i = 0; i < frames; i++) {
+        const tsr_cuda_decode_frame state = s.states[i];
+        const bool is_good = state.state == TSR_DECODE_OK && state.bad_tile == TSR_NO_BAD_TILE;
+        jobs[i].status = is_good ? TSR_OK : TSR_ERROR_CORRUPT;
+        jobs[i].bad_tile = state.state == TSR_DECODE_OK ? state.bad_tile : TSR_BAD_MODEL;
+        jobs[i].engine = engine->base.ops->name;
+        jobs[i].fallback = state.state == TSR_DECODE_ELSEWHERE ? other_model : NULL;
+    }
+    tsr_pool_run(engine->base.pool, take_raster, &s, frames);
+    return cudaSuccess;
+}
+
+void decode_on_cpu(cuda_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace,
+                   const char *reason)
+{
+    engine->base.cpu->ops->decode(engine->base.cpu, image, jobs, frames, workspace);
+    for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
+}
+
+/* How a frame is cut; false where that shows that its model is none, or another number of tiles'. */
+bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_frame_model *cut)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(job.model.bytes, job.model.size);
+    return tsr_get_tile_sides(&reader, image, cut) && tsr_tile_count(image, cut) == job.tiles;
+}
+
+/* Frames from this one on that are cut alike and fit the memory; 0 if this one has no model. */
+uint32_t frames_alike(const cuda_engine *engine, const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames,
+                      tsr_frame_model *cut, tsr_frame_model *other)
+{
+    tsr_cuda_decode_batch b;
+    size_t payload_bytes = 0;
+    uint32_t count = 0;
+    if (!peek_cut(image, jobs[0], cut)) return 0;
+    const size_t each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
+    for (; count < frames; count++) {
+        payload_bytes += job_bytes(jobs[count]);
+        if (count > 0 && (count + 1) * each + payload_bytes > engine->batch_bytes) break;
+        if (count > 0 && (!peek_cut(image, jobs[count], other) || other->tile_width != cut->tile_width ||
+                          other->tile_height != cut->tile_height))
+            break;
+    }
+    return count;
+}
+
+/* Room for what the host reads of models. */
+struct peeked_models {
+    tsr_frame_model model, other;
+    uint16_t offsets[TSR_PLANES_LIMIT * 65536];
+};
+
+tsr_status decode(tsr_engine *base, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace)
+{
+    cuda_engine *engine = of(base);
+    peeked_models *peeked = tsr_cuda_can_decode(image) ? static_cast<peeked_models *>(malloc(sizeof *peeked)) : NULL;
+    if (!peeked) {
+        decode_on_cpu(engine, image, jobs, frames, workspace,
+                      tsr_cuda_can_decode(image) ? "there is no memory"
+                                                 : "the GPU does not decode samples of 1 or 32 bits");
+    } else {
+        lane *l = take_lane(engine);
+        cudaSetDevice(engine->device);
+        for (uint32_t first = 0, count; first < frames; first += count) {
+            tsr_frame_model &cut = peeked->model;
+            count = frames_alike(engine, image, jobs + first, frames - first, &cut, &peeked->other);
+            if (count == 0) {
+                count = 1;
+                jobs[first].status = TSR_ERROR_CORRUPT;
+                jobs[first].bad_tile = TSR_BAD_MODEL;
+                jobs[first].engine = base->ops->name;
+                jobs[first].fallback = NULL;
+                continue;
+            }
+            bool has_lanes, has_transform;
+            look_ahead(image, jobs + first, count, &peeked->other, peeked->offsets, &has_lanes, &has_transform);
+            const cudaError_t error =
+                decode_batch(engine, l, image, cut, jobs + first, count, has_lanes, has_transform);
+            if (error != cudaSuccess) {
+                empty_lane(l);
+                cudaGetLastError(); /* it has been told */
+                decode_on_cpu(engine, image, jobs + first, count, workspace, note_failure(engine, error));
+                continue;
+            }
+            for (uint32_t i = first; i < first + count; i++)
+                if (jobs[i].fallback) decode_on_cpu(engine, image, &jobs[i], 1, workspace, jobs[i].fallback);
+        }
+        give_lane(engine, l);
+        free(peeked);
+    }
+    for (uint32_t i = 0; i < frames; i++)
+        if (jobs[i].status != TSR_OK) return jobs[i].status;
+    return TSR_OK;
 }
 
 void destroy(tsr_engine *base)
@@ -435,7 +622,7 @@ void destroy(tsr_engine *base)
     cuda_engine *engine = of(base);
     for (int i = 0; i < LANES; i++) empty_lane(&engine->lanes[i]);
     empty_lane(&engine->resident);
-    engine->cpu->ops->destroy(engine->cpu); /* with the pool */
+    engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
     pthread_cond_destroy(&engine->given);
     pthread_mutex_destroy(&engine->lock);
     free(engine);
@@ -488,8 +675,8 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const char **re
         tsr_pool_destroy(pool);
         return NULL;
     }
-    engine->cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
-    if (!engine->cpu) {
+    engine->base.cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
+    if (!engine->base.cpu) {
         *reason = "there is no memory";
         free(engine);
         return NULL;
@@ -501,7 +688,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const char **re
     pthread_mutex_init(&engine->lock, NULL);
     pthread_cond_init(&engine->given, NULL);
     engine->base.ops = &cuda_engine_ops;
-    engine->base.pool = engine->cpu->pool;
+    engine->base.pool = engine->base.cpu->pool;
     return &engine->base;
 }
 

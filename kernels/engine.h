@@ -39,6 +39,8 @@ struct tsr_decode_job {
     uint8_t *raster;        /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
     uint32_t bad_tile;      /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
     enum tsr_status status; /* out */
+    const char *engine;     /* out: as of an encode job */
+    const char *fallback;
 };
 #define TSR_BAD_MODEL UINT32_MAX
 
@@ -73,6 +75,7 @@ struct tsr_engine_ops {
 struct tsr_engine {
     const struct tsr_engine_ops *ops;
     struct tsr_pool *pool; /* threads of the process's that work for it */
+    struct tsr_engine *cpu; /* the CPU engine: this one, or the one inside */
 };
 
 /* The CPU engine; it takes the pool over, also where it fails and returns NULL. */

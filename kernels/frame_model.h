@@ -238,9 +238,9 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_coefficient_model(w, &plane->coefficient);
 }
 
-/* False where the bits describe no plane that this version knows. plane->offset must have room. earlier: how many
- * planes before it predictors may refer to. */
-TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier)
+/* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
+ * have room for them. earlier: how many planes before it predictors may refer to. */
+TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier, uint32_t values)
 {
     plane->minimum = tsr_get_ue(r);
     plane->span = tsr_get_ue(r) + 1u;
@@ -254,7 +254,7 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
-    if (r->overrun || plane->minimum > 65535 || plane->span == 0 || plane->span > 65536 - plane->minimum) return false;
+    if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum) return false;
     if (plane->span == 1) return true;
     plane->packed = tsr_get_bits(r, 1) != 0;
     if (plane->packed) {
@@ -352,9 +352,8 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
         const bool optional = p >= image->components && !tsr_has_halves(image);
         model->plane[p].present = !optional || tsr_get_bits(r, 1);
         if (!model->plane[p].present) continue;
-        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL))) return false;
         const uint32_t values = 1u << tsr_plane_bits(image, model, p);
-        if (model->plane[p].minimum + model->plane[p].span > values) return false;
+        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values)) return false;
     }
     return tsr_bits_ended(r);
 }

@@ -232,12 +232,25 @@ uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_
 struct bench_pictures *bench_read_files(const struct options *options, int *count);
 void bench_free_pictures(struct bench_pictures *pictures);
 
+/* Frames of one layout as they are stored, behind each other, and room for what a decoder makes of them. */
+struct bench_frames {
+    char name[160];
+    struct tsr_image image; /* of one frame */
+    uint32_t frames;
+    bool is_lossy;
+    uint8_t *rasters, *decoded; /* freed with free() */
+};
+/* Those of the files that the command line names, the first few of each file, 64 of a layout; or drawn ones, of 12 bits
+ * in 16 and of 8. *count receives how many sets; freed with free(). */
+struct bench_frames *bench_find_frames(struct bench *bench, int *count);
+
 /* ---- Families -------------------------------------------------------------------------------------------------- */
 
 void bench_vle(struct bench *bench);
 void bench_rle(struct bench *bench);
 void bench_cavlc(struct bench *bench);
 void bench_engine(struct bench *bench);
+void bench_decode(struct bench *bench, struct tsr_engine *cpu); /* the engine's other half */
 void bench_limits_alone(struct bench *bench);
 
 #endif

@@ -331,6 +331,7 @@ void bench_engine(struct bench *bench)
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
+    bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);
 }

@@ -337,3 +337,85 @@ uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_
     }
     return all;
 }
+
+/* ---- Frames as they are stored ----------------------------------------------------------------------------------- */
+
+enum { FRAMES_OF_FILE = 8, FRAMES_OF_SET = 64 };
+
+static bool same_layout(const struct tsr_image *a, const struct tsr_image *b)
+{
+    return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
+           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
+           a->swapped == b->swapped;
+}
+
+static struct bench_frames frames_of(const struct tsr_image *image)
+{
+    struct bench_frames f = {.image = *image};
+    f.image.frames = 1;
+    f.rasters = allocate(FRAMES_OF_SET * tsr_raster_bytes(image));
+    f.decoded = allocate(FRAMES_OF_SET * tsr_raster_bytes(image));
+    return f;
+}
+
+static struct bench_frames *read_sets(const struct options *options, int *count)
+{
+    struct bench_frames *all = allocate((size_t)options->input_count * sizeof *all);
+    *count = 0;
+    for (int i = 1; i < options->input_count; i++) {
+        struct image_file file = open_image(options->inputs[i]);
+        const char *slash = strrchr(options->inputs[i], '/');
+        int at = 0;
+        while (at < *count && !same_layout(&all[at].image, file.image)) at++;
+        if (at == *count) {
+            all[(*count)++] = frames_of(file.image);
+            snprintf(all[at].name, sizeof all[at].name, "%s", slash ? slash + 1 : options->inputs[i]);
+            for (char *c = all[at].name; *c; c++)
+                if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
+        }
+        struct bench_frames *set = &all[at];
+        for (uint32_t f = 0; f < file.image->frames && f < FRAMES_OF_FILE && set->frames < FRAMES_OF_SET; f++) {
+            struct tsr_error error;
+            uint8_t *raster = set->rasters + set->frames++ * tsr_raster_bytes(file.image);
+            if (f == 0)
+                memcpy(raster, file.raster, tsr_raster_bytes(file.image)); /* it has been read */
+            else if (file.source->ops->read_frame(file.source, f, raster, &error) != TSR_OK)
+                bench_stop(error.status, "%s", error.text);
+        }
+        close_image(&file);
+    }
+    return all;
+}
+
+struct bench_frames *bench_find_frames(struct bench *bench, int *count)
+{
+    enum { DRAWN = 8 };
+    const bool quick = bench->options->bench.quick;
+    const uint32_t side = quick ? 96 : 512, frames = quick ? 2 : DRAWN;
+    if (bench->options->bench.files) return read_sets(bench->options, count);
+    struct bench_frames *all = allocate(2 * sizeof *all);
+    struct bench_pictures drawn = bench_draw(bench, "drawn", side, side, frames);
+    *count = 2;
+    for (int i = 0; i < 2; i++) {
+        const uint8_t bits = i ? 8 : 12;
+        const struct tsr_image image = {.columns = side,
+                                        .rows = side,
+                                        .frames = 1,
+                                        .components = 1,
+                                        .bits_allocated = i ? 8 : 16,
+                                        .bits_stored = bits,
+                                        .high_bit = (uint8_t)(bits - 1)};
+        all[i] = frames_of(&image);
+        all[i].frames = frames;
+        snprintf(all[i].name, sizeof all[i].name, "drawn");
+        for (size_t k = 0; k < (size_t)frames * side * side; k++) {
+            const uint32_t value = (uint32_t)drawn.luma[k] << 4 | (uint32_t)(bench_random(SEED + 3, k) & 15u);
+            if (i) all[i].rasters[k] = drawn.luma[k];
+            if (!i) all[i].rasters[2 * k] = (uint8_t)value;
+            if (!i) all[i].rasters[2 * k + 1] = (uint8_t)(value >> 8);
+        }
+    }
+    free(drawn.luma);
+    return all;
+}

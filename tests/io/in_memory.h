@@ -101,14 +101,14 @@ static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uin
     struct tsr_container_reader *reader = NULL;
     struct tsr_error error = {0};
     struct tsr_proof proof;
-    struct tsr_hash128 samples;
+    struct tsr_decoded decoded;
     bool identical = false;
     *restored = (struct bytes){NULL, 0};
     enum tsr_status status = tsr_container_open(input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, &error);
-    if (status == TSR_OK) status = tsr_decode(engine, reader, output, &samples, &error);
+    if (status == TSR_OK) status = tsr_decode(engine, reader, output, &decoded, &error);
     if (status == TSR_OK)
-        status = tsr_check_proof(tsr_container_header(reader), &proof, output, &samples, &identical, &error);
+        status = tsr_check_proof(tsr_container_header(reader), &proof, output, &decoded.samples, &identical, &error);
     if (status == TSR_OK) *restored = bytes_of(output);
     if (status != TSR_OK) {
         expect(error.status == status, "the error says %d, returned was %d", (int)error.status, (int)status);

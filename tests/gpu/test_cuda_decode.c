@@ -1,0 +1,390 @@
+/* The CUDA engine's decoder against the CPU engine's: whole frames that the CPU engine has coded, and what is left of
+ * them after damage. */
+#include "device.h"
+
+#include "tests/unit/images.h"
+
+#include "kernels/cuda_engine.h"
+#include "kernels/thread_pool.h"
+
+enum { GUARD_BYTES = 16 };
+
+static struct tsr_engine *cuda, *cpu;
+
+static int create_engines(void **state)
+{
+    const char *reason = NULL;
+    (void)state;
+    cuda = tsr_cuda_engine_create(tsr_pool_create(2), &reason);
+    cpu = tsr_cpu_engine_create(tsr_pool_create(2));
+    if (!cuda) print_error("no CUDA engine: %s\n", reason);
+    return cuda && cpu ? 0 : -1;
+}
+
+static int destroy_engines(void **state)
+{
+    (void)state;
+    cuda->ops->destroy(cuda);
+    cpu->ops->destroy(cpu);
+    return 0;
+}
+
+/* Frames as they come from a file: models and payloads in memory of their own. */
+struct coded_frames {
+    struct tsr_image image;
+    uint32_t frames, tiles;
+    uint8_t *bytes;
+    struct tsr_segment *model, *tile; /* by frame; by frame and tile */
+};
+
+static uint8_t *put_segment(uint8_t *at, struct tsr_segment *to, struct tsr_segment from)
+{
+    if (from.size) memcpy(at, from.bytes, from.size);
+    to->bytes = at - to->size;
+    to->size += from.size;
+    return at + from.size;
+}
+
+static struct coded_frames code_frames(const struct tsr_image *image, const struct tsr_coding *coding,
+                                       const uint8_t *rasters, uint32_t frames)
+{
+    struct coded_frames c = {.image = *image, .frames = frames};
+    struct tsr_encode_job *jobs = must(calloc(frames, sizeof *jobs));
+    void *space = must(malloc(cpu->ops->encode_workspace(cpu, image, frames)));
+    size_t bytes = 0;
+    for (uint32_t f = 0; f < frames; f++) jobs[f].raster = rasters + f * raster_bytes(image);
+    assert_int_equal(cpu->ops->encode(cpu, image, coding, jobs, frames, space), TSR_OK);
+    for (uint32_t f = 0; f < frames; f++) {
+        bytes += jobs[f].coded.model.size;
+        for (uint32_t t = 0; t < jobs[f].coded.tiles; t++)
+            for (int s = 0; s < jobs[f].coded.tile[t].segments; s++) bytes += jobs[f].coded.tile[t].segment[s].size;
+    }
+    c.tiles = jobs[0].coded.tiles;
+    c.bytes = must(malloc(bytes + 1));
+    c.model = must(calloc(frames, sizeof *c.model));
+    c.tile = must(calloc((size_t)frames * c.tiles, sizeof *c.tile));
+    uint8_t *at = c.bytes;
+    for (uint32_t f = 0; f < frames; f++) {
+        at = put_segment(at, &c.model[f], jobs[f].coded.model);
+        for (uint32_t t = 0; t < c.tiles; t++)
+            for (int s = 0; s < jobs[f].coded.tile[t].segments; s++)
+                at = put_segment(at, &c.tile[f * c.tiles + t], jobs[f].coded.tile[t].segment[s]);
+    }
+    free(space);
+    free(jobs);
+    return c;
+}
+
+static void free_frames(struct coded_frames *c)
+{
+    free(c->bytes);
+    free(c->model);
+    free(c->tile);
+}
+
+/* Decodes by both engines, which must agree; returns how many frames the CUDA engine did itself. */
+static uint32_t check_frames(const struct coded_frames *c)
+{
+    const size_t bytes = raster_bytes(&c->image);
+    struct tsr_engine *engines[2] = {cuda, cpu};
+    struct tsr_decode_job *jobs[2];
+    uint8_t *rasters[2];
+    enum tsr_status status[2];
+    uint32_t done = 0;
+    for (int e = 0; e < 2; e++) {
+        jobs[e] = must(calloc(c->frames, sizeof *jobs[e]));
+        rasters[e] = must(malloc(c->frames * bytes + GUARD_BYTES));
+        memset(rasters[e], 0xa5, c->frames * bytes + GUARD_BYTES);
+        for (uint32_t f = 0; f < c->frames; f++) {
+            jobs[e][f].model = c->model[f];
+            jobs[e][f].tile = c->tile + (size_t)f * c->tiles;
+            jobs[e][f].tiles = c->tiles;
+            jobs[e][f].raster = rasters[e] + f * bytes;
+        }
+        const size_t space_bytes = engines[e]->ops->decode_workspace(engines[e], &c->image, jobs[e], c->frames);
+        void *space = must(malloc(space_bytes + 1));
+        status[e] =
+            space_bytes ? engines[e]->ops->decode(engines[e], &c->image, jobs[e], c->frames, space) : TSR_ERROR_CORRUPT;
+        free(space);
+        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(rasters[e][c->frames * bytes + (size_t)i], 0xa5);
+        if (!space_bytes) done = c->frames; /* there is no frame at all */
+    }
+    assert_int_equal(status[0], status[1]);
+    for (uint32_t f = 0; f < c->frames && done == 0; f++) {
+        const struct tsr_decode_job *a = &jobs[0][f], *b = &jobs[1][f];
+        expect(a->status == b->status, "frame %u: status %d, not %d", f, a->status, b->status);
+        assert_string_equal(b->engine, "cpu");
+        if (b->status == TSR_OK) {
+            for (size_t i = 0; i < bytes; i++)
+                expect(a->raster[i] == b->raster[i], "frame %u, %u x %u: byte %zu is %02x, not %02x", f,
+                       c->image.columns, c->image.rows, i, a->raster[i], b->raster[i]);
+        } else {
+            expect(a->bad_tile == b->bad_tile, "frame %u: tile %u, not %u", f, a->bad_tile, b->bad_tile);
+        }
+    }
+    for (uint32_t f = 0; f < c->frames && done < c->frames; f++) {
+        const bool is_own = strcmp(jobs[0][f].engine, cuda->ops->name) == 0;
+        expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
+        done += is_own;
+    }
+    for (int e = 0; e < 2; e++) {
+        free(rasters[e]);
+        free(jobs[e]);
+    }
+    return done;
+}
+
+/* Frames of this content, coded so: the GPU must decode them all, where it can at all. */
+static void check_coding(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, int content,
+                         uint32_t frames)
+{
+    if (skip_case()) return;
+    const size_t bytes = raster_bytes(image);
+    uint8_t *rasters = must(malloc(frames * bytes));
+    for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, (content + (int)f) % CONTENTS, rasters + f * bytes);
+    struct coded_frames c = code_frames(image, coding, rasters, frames);
+    const uint32_t done = check_frames(&c);
+    if (image->bits_allocated == 8 || image->bits_allocated == 16)
+        expect(done == frames, "%u of %u frames on the GPU", done, frames);
+    free_frames(&c);
+    free(rasters);
+}
+
+static struct tsr_image gray_image(uint32_t columns, uint32_t rows, int bits)
+{
+    struct tsr_image image = {0};
+    image.columns = columns;
+    image.rows = rows;
+    image.frames = 1;
+    image.components = 1;
+    image.bits_allocated = bits > 8 ? 16 : 8;
+    image.bits_stored = (uint8_t)bits;
+    image.high_bit = (uint8_t)(bits - 1);
+    return image;
+}
+
+static struct tsr_coding predictive(int level, enum tsr_coder coder)
+{
+    struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+    return coding;
+}
+
+/* All levels, depths and both coders. */
+TEST(levels)
+{
+    static const int bits[] = {8, 10, 12, 16};
+    struct rng r = {501};
+    for (int level = 1; level <= 9; level++)
+        for (int n = 0; n < 4; n++)
+            for (int rans = level == 1 ? 0 : n & 1; rans < (small_only() ? (n & 1) + 1 : 2); rans++) {
+                struct tsr_image image = gray_image(48 + (uint32_t)(9 * n + level), 44 - (uint32_t)(5 * n), bits[n]);
+                image.is_signed = (level + n) & 1;
+                const struct tsr_coding coding = predictive(level, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+                check_coding(&r, &image, &coding, 5, 1);
+                check_coding(&r, &image, &coding, level + n, 2);
+            }
+}
+
+/* The smallest tiles, and those whose sides are no multiples of anything. */
+TEST(shapes)
+{
+    static const uint32_t shapes[][2] = {{1, 1},  {1, 2},  {2, 1},   {3, 3},   {4, 5},     {5, 4},    {7, 9},
+                                         {16, 3}, {17, 2}, {1, 300}, {300, 1}, {33, 31},   {64, 64},  {65, 20},
+                                         {8, 70}, {12, 9}, {31, 8},  {130, 3}, {1030, 66}, {300, 260}};
+    struct rng r = {502};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = gray_image(shapes[i][0], shapes[i][1], i % 2 ? 16 : 12);
+        for (int level = 2; level < 9; level += 3) {
+            const struct tsr_coding coding =
+                predictive(level, (i + (size_t)level) % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+            check_coding(&r, &image, &coding, 5, shapes[i][0] < 100 ? 3 : 1);
+        }
+    }
+}
+
+/* Tiles of 16 lanes, two to a warp. */
+TEST(many_lanes)
+{
+    struct rng r = {503};
+    const struct tsr_image image = gray_image(256, 256, 12);
+    for (int level = 5; level < 9; level += 3) {
+        const struct tsr_coding coding = predictive(level, level == 5 ? TSR_CODER_HUFFMAN : TSR_CODER_RANS);
+        check_coding(&r, &image, &coding, 5, 2);
+    }
+}
+
+/* Small frames, several to a warp, each with its own model. */
+TEST(many_frames)
+{
+    struct rng r = {504};
+    const struct tsr_image image = gray_image(40, 36, 16);
+    for (int level = 1; level < 9; level += 4) {
+        const struct tsr_coding coding = predictive(level, TSR_CODER_HUFFMAN);
+        check_coding(&r, &image, &coding, level, 13);
+    }
+}
+
+/* Any layout of words: colours, earlier planes as references, second planes, planar, swapped, big endian. */
+TEST(random_frames)
+{
+    struct rng r = {505};
+    for (int n = 0; n < (small_only() ? 40 : 200); n++) {
+        const struct tsr_image image = random_image(&r, n % 4 ? 30 : 70);
+        struct tsr_coding coding =
+            predictive(1 + n % 9, n % 9 && rng_below(&r, 2) ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+        if (n % 5 == 0 && (image.bits_allocated == 8 || image.bits_allocated == 16) && image.bits_stored > 3) {
+            coding.lossy = true;
+            coding.max_error = 1 + rng_below(&r, 3);
+        }
+        check_coding(&r, &image, &coding, n % CONTENTS, 1 + (uint32_t)n % 3);
+    }
+}
+
+/* Path T and CAVLC, by the stage that does them. */
+TEST(transform)
+{
+    struct rng r = {506};
+    for (int n = 0; n < (small_only() ? 16 : 60); n++) {
+        struct tsr_image image = random_image(&r, 70);
+        while (image.bits_allocated != 8 && image.bits_allocated != 16) image = random_image(&r, 70);
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = (enum tsr_coder)(n % 3), .level = 1 + n % 9};
+        if (coding.coder == TSR_CODER_RANS && coding.level < 2) coding.level = 2;
+        coding.lossy = n % 2;
+        if (coding.lossy) coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
+        check_coding(&r, &image, &coding, n % CONTENTS, 1 + (uint32_t)n % 2);
+    }
+}
+
+/* Frames that are not what the first one is: other tiles, and other paths than the batch has room for. */
+TEST(mixed)
+{
+    struct rng r = {508};
+    const struct tsr_image image = gray_image(128, 64, 12);
+    const struct tsr_coding codings[] = {
+        predictive(5, TSR_CODER_HUFFMAN), {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1},
+        predictive(2, TSR_CODER_RANS),    predictive(9, TSR_CODER_RANS),
+        predictive(3, TSR_CODER_HUFFMAN),
+    };
+    enum { FRAMES = COUNT_OF(codings) };
+    struct coded_frames each[FRAMES], all = {.image = image, .frames = FRAMES, .tiles = 1};
+    struct tsr_segment model[FRAMES], tile[FRAMES];
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    for (int i = 0; i < FRAMES; i++) {
+        fill_raster(&r, &image, 5, raster);
+        each[i] = code_frames(&image, &codings[i], raster, 1);
+        assert_int_equal(each[i].tiles, 1);
+        model[i] = each[i].model[0];
+        tile[i] = each[i].tile[0];
+    }
+    all.model = model;
+    all.tile = tile;
+    assert_int_equal(check_frames(&all), FRAMES - 1);
+    model[1] = model[0]; /* what is no tile of path P */
+    assert_int_equal(check_frames(&all), FRAMES);
+    all.frames = 3;
+    model[0].size = 3; /* no model, and one with one byte too few */
+    model[2].size--;
+    check_frames(&all);
+    for (int i = 0; i < FRAMES; i++) free_frames(&each[i]);
+    free(raster);
+}
+
+/* The last bits of tiles with long runs: a run that leaves its row, and nothing else that is wrong. */
+TEST(runs_beyond_rows)
+{
+    struct rng r = {509};
+    for (int n = 0; n < (small_only() ? 6 : 40); n++) {
+        struct tsr_image image = gray_image(20 + (uint32_t)n, 9, 12);
+        uint8_t *raster = must(calloc(1, raster_bytes(&image)));
+        raster[2 * rng_below(&r, image.columns * 9)] = 1;
+        raster[2 * rng_below(&r, image.columns * 9)] = 2;
+        const struct tsr_coding coding = predictive(2, TSR_CODER_HUFFMAN);
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        const struct tsr_segment tile = c.tile[0];
+        uint8_t *copy = must(malloc(tile.size + 1));
+        const uint32_t bits = 8 * (uint32_t)tile.size;
+        for (uint32_t bit = bits > 48 ? bits - 48 : 0; bit < bits; bit++) {
+            memcpy(copy, tile.bytes, tile.size);
+            copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            c.tile[0].bytes = copy;
+            check_frames(&c);
+        }
+        free(copy);
+        free_frames(&c);
+        free(raster);
+    }
+}
+
+/* Of several tiles the first that is corrupt is told. */
+TEST(damaged_tiles)
+{
+    struct rng r = {510};
+    const struct tsr_image image = gray_image(2060, 18, 12); /* three tiles */
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    fill_raster(&r, &image, 5, raster);
+    for (int rans = 0; rans < 2; rans++) {
+        const struct tsr_coding coding = predictive(5, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        assert_int_equal(c.tiles, 3);
+        for (int bad = 1; bad < 8; bad++) { /* these tiles lose their last two bytes */
+            struct tsr_segment tile[3];
+            memcpy(tile, c.tile, sizeof tile);
+            for (int t = 0; t < 3; t++) c.tile[t].size -= bad >> t & 1 ? 2 : 0;
+            check_frames(&c);
+            memcpy(c.tile, tile, sizeof tile);
+        }
+        free_frames(&c);
+    }
+    free(raster);
+}
+
+/* Bits turned over, pieces cut off and bytes added: both engines see the same, and nothing else happens. */
+TEST(damage)
+{
+    struct rng r = {507};
+    uint32_t corrupt = 0;
+    for (int n = 0; n < (small_only() ? 30 : 120); n++) {
+        struct tsr_image image = gray_image(24 + (uint32_t)n % 40, 20 + (uint32_t)n % 17, n % 3 ? 16 : 12);
+        if (n % 6 == 5) image.components = 3;
+        const struct tsr_coding coding = predictive(2 + n % 7, n % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_raster(&r, &image, n % 2 ? 5 : 2, raster);
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        const struct tsr_segment model = c.model[0], tile = c.tile[0];
+        for (int damage = 0; damage < 6; damage++) {
+            struct tsr_segment *const victim = damage == 5 ? &c.model[0] : &c.tile[0];
+            if (victim->size == 0) continue;
+            uint8_t *copy = must(malloc(victim->size + 4));
+            memcpy(copy, victim->bytes, victim->size);
+            memset(copy + victim->size, n, 4);
+            if (damage == 3)
+                victim->size = rng_below(&r, (uint32_t)victim->size);
+            else if (damage == 4)
+                victim->size += 1 + rng_below(&r, 4);
+            else
+                for (uint32_t flips = 1 + rng_below(&r, 3); flips > 0; flips--)
+                    copy[rng_below(&r, (uint32_t)victim->size)] ^= (uint8_t)(1u << rng_below(&r, 8));
+            victim->bytes = copy;
+            check_frames(&c);
+            c.model[0] = model;
+            c.tile[0] = tile;
+            free(copy);
+            corrupt++;
+        }
+        free_frames(&c);
+        free(raster);
+    }
+    assert_true(corrupt > 100);
+}
+
+int main(void)
+{
+    if (!has_device()) return SKIPPED;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels),        cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
+        cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
+        cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
+        cmocka_unit_test(damaged_tiles),
+    };
+    return cmocka_run_group_tests(tests, create_engines, destroy_engines);
+}
