@@ -475,17 +475,21 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
     return good;
 }
 
-/* Decodes a payload of exactly size bytes into plane, with vectors and without; nothing beside the tile may be touched.
- */
+/* Decodes a payload of exactly size bytes into plane, in every form that this machine has; nothing beside the tile may
+ * be touched. */
 static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
                    uint16_t *plane)
 {
     static uint16_t other[SAMPLES];
-    const bool vectors = c->decoder.vectors, good = decode_as_set(c, payload, size, tile, range, plane);
-    c->decoder.vectors = false;
-    assert_int_equal(decode_as_set(c, payload, size, tile, range, other), good);
-    if (good) assert_memory_equal(other, plane, sizeof other);
-    c->decoder.vectors = vectors;
+    const enum tsr_decoder_form best = c->decoder.form;
+    c->decoder.form = TSR_DECODER_PLAIN;
+    const bool good = decode_as_set(c, payload, size, tile, range, plane);
+    while (c->decoder.form < best) {
+        c->decoder.form++;
+        expect(decode_as_set(c, payload, size, tile, range, other) == good, "form %d, %d lanes: %s", c->decoder.form,
+               c->model.lanes, good ? "refused" : "accepted");
+        if (good) assert_memory_equal(other, plane, sizeof other);
+    }
     return good;
 }
 
