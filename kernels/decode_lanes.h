@@ -85,8 +85,8 @@ struct lane_vectors {
 };
 
 /* What the lanes gave in the last ticks, and their state, of the form for AVX-512. Ticks are rows of lanes (ABOVE + 16,
- * or ABOVE + 32), in rings; the first ticks of a ring are repeated behind its last, so that a few ticks from anywhere on
- * are one piece. */
+ * or ABOVE + 32), in rings; the first ticks of a ring are repeated behind its last, so that a few ticks from anywhere
+ * on are one piece. */
 enum {
     ABOVE = 4, /* rows above lane 0's stand in front of it */
     HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
@@ -99,8 +99,8 @@ enum {
 struct lane_history {
     int32_t pair[(PAIR_TICKS + PAIRS_AGAIN) * HISTORY_PITCH]; /* a tick's sample in the high half, the one before it */
     int32_t magnitude[(MAGNITUDE_TICKS + MAGNITUDES_AGAIN) * HISTORY_PITCH];
-    int32_t near[2][TSR_LANE_LIMIT];                 /* weights of WW and W; of WWW */
-    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT];          /* of the other neighbours */
+    int32_t near[2][TSR_LANE_LIMIT];        /* weights of WW and W; of WWW */
+    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours */
     int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
     int far_pairs;
     int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];

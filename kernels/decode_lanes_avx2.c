@@ -154,8 +154,9 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
     const __m256i bits = _mm256_and_si256(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_BITS)), coding);
     const __m256i raw_bits = raw_bits_of(entry);
     const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(64), bits); /* a shift by 64 gives 0 */
-    *raw_out = _mm256_andnot_si256(_mm256_sllv_epi32(_mm256_set1_epi32(-1), raw_bits),
-                                   narrow(_mm256_srlv_epi64(low, low_half(rest)), _mm256_srlv_epi64(high, high_half(rest))));
+    *raw_out =
+        _mm256_andnot_si256(_mm256_sllv_epi32(_mm256_set1_epi32(-1), raw_bits),
+                            narrow(_mm256_srlv_epi64(low, low_half(rest)), _mm256_srlv_epi64(high, high_half(rest))));
     low = _mm256_sllv_epi64(low, low_half(bits));
     high = _mm256_sllv_epi64(high, high_half(bits));
     store(v->bits + first, low);
@@ -303,10 +304,10 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     /* Runs: those that begin, and those that go on. */
     const __m256i begins =
         _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
-    const __m256i unused = _mm256_and_si256(
-        _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)d->unused), table), one), coding);
-    __m256i bad = _mm256_or_si256(_mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero)),
-                                  _mm256_cmpgt_epi32(unused, zero));
+    const __m256i unused =
+        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)d->unused), table), one), coding);
+    __m256i bad =
+        _mm256_or_si256(_mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero)), _mm256_cmpgt_epi32(unused, zero));
     const __m256i of_run = _mm256_or_si256(begins, in_run);
     const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
     const __m256i after = _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one);

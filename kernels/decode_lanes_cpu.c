@@ -48,13 +48,23 @@ static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint3
     return next;
 }
 
-/* Tables by activity and by cell as AVX-512 looks them up. */
-static void spread_cells(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
+/* What AVX-512 looks up in registers. */
+static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
 {
     const struct tsr_residual_model *model = decoder->model;
-    for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++)
-        decoder->below_cut[i] =
-            i < model->intensity_cuts ? (int16_t)(model->intensity_cut[i] - 1) : (int16_t)TSR_INTENSITY_LEVELS;
+    struct tsr_intensity_steps *steps = &decoder->intensity_steps;
+    for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++) {
+        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_LEVELS;
+        for (int k = 0; k < 16 && i % 6 == 5 && i < 18; k++) steps->coarse[i / 6][k] = (int16_t)below;
+        steps->fine[i % 6][i / 6] = steps->fine[i % 6][8 + i / 6] = (int16_t)below;
+    }
+    memset(decoder->raw_bits, 0, sizeof decoder->raw_bits);
+    memset(decoder->mantissa, 0, sizeof decoder->mantissa);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t entry = decoder->of_symbol[symbol];
+        decoder->raw_bits[symbol] = (uint8_t)(entry & ENTRY_BITS);
+        decoder->mantissa[symbol] = (uint8_t)(entry >> ENTRY_VALUE >> (entry & ENTRY_BITS));
+    }
     memset(decoder->of_cell, 0, sizeof decoder->of_cell);
     for (int cell = 0; cell < TSR_CELL_LIMIT; cell++)
         decoder->of_cell[cell] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + cell);
@@ -86,8 +96,8 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     uint8_t identity[TSR_ACTIVITY_LEVELS];
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
     tsr_spread_levels(&decoder->levels, identity);
-    spread_cells(decoder, &map);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
+    spread_look_ups(decoder, &map);
     /* Without residual tables the first of them is empty. */
     uint32_t next = TSR_DIRECT_ENTRIES;
     decoder->unused = 0;
