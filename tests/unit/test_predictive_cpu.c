@@ -748,6 +748,15 @@ TEST(states_of_lanes)
     assert_false(decode(&c, bad, 8, tile, 16, back));
     const struct tsr_tile fitting = {0, 4, 1, 4};
     assert_true(decode(&c, bad, 4, fitting, 16, back));
+    /* and the same in as many lanes as vectors want: each row is a run of 4 and an interruption */
+    const struct tsr_tile tall = {0, 5, 4, 5};
+    uint8_t states[16];
+    c.model.lanes = 4;
+    prepare_decoder(&c);
+    for (int l = 0; l < 4; l++) memcpy(states + 4 * l, l == 2 ? bad : good, 4);
+    assert_false(decode(&c, states, 16, tall, 16, back));
+    memcpy(states + 8, good, 4);
+    assert_true(decode(&c, states, 16, tall, 16, back));
 }
 
 int main(void)
