@@ -717,6 +717,27 @@ TEST(impossible_symbols)
     c.model.lengths[TSR_RUN_TABLE][62] = 1;
     prepare_decoder(&c);
     assert_false(decode(&c, zeros, 2, single, 16, back));
+    /* and in the first row of four, as many as vectors want; residuals of the others are 0 */
+    const struct tsr_tile column = {0, 1, 4, 1};
+    c.model.lanes = 4;
+    c.model.tables = 1;
+    c.model.lengths[TSR_FIRST_RESIDUAL_TABLE][0] = 1;
+    prepare_decoder(&c);
+    assert_false(decode(&c, zeros, 8, column, 16, back));
+    assert_true(decode(&c, zeros, 8, column, 65536, back));
+    /* an interruption that would be a run */
+    memset(c.model.lengths, 0, sizeof c.model.lengths);
+    c.model.lengths[TSR_RUN_TABLE][tsr_run_token(4).symbol] = 1;
+    c.model.lengths[TSR_INTERRUPTION_TABLE][tsr_run_token(1).symbol] = 1;
+    c.model.refill_bits = 8;
+    for (int lanes = 1; lanes <= 4; lanes += 3) {
+        c.model.lanes = (uint8_t)lanes;
+        prepare_decoder(&c);
+        for (int32_t width = 4; width <= 5; width++) {
+            const struct tsr_tile rows = {0, width, lanes, (size_t)width};
+            assert_int_equal(decode(&c, zeros, 2 * (size_t)lanes, rows, 16, back), width == 4);
+        }
+    }
 }
 
 /* FORMAT.md 7.7: first states of rANS are at least 2^16, last ones 2^16; and tables that do not exist. */
