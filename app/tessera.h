@@ -126,8 +126,9 @@ int32_t tsr_coarsest_qp(int bits_stored);
 
 struct tsr_engine;
 
-/* Which engine computes. All write the same bytes. CUDA does what it can (the transform path's encoder) and leaves the
- * rest to the CPU engine that it holds; AUTO is CUDA where there is a GPU that it can use, else CPU. */
+/* Which engine computes. All write the same bytes. CUDA does what it can (the transform path's encoder, and
+ * decoding) and leaves the rest to the CPU engine that it holds; AUTO is CUDA where there is a GPU that it can use,
+ * else CPU. */
 enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUDA = 2 };
 
 /* An engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL with
@@ -186,7 +187,7 @@ struct tsr_file_report {
     struct tsr_image image;
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
-    char fallback[160];        /* why not all frames were coded by the engine that was called; empty: they were */
+    char fallback[160];        /* why not all frames were done by the engine that was called; empty: they were */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double psnr_db;            /* of lossy files; negative: lossless */
     int64_t max_error;

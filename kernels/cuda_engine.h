@@ -1,5 +1,5 @@
-/* The CUDA engine: path T's encoder on a GPU, byte for byte what the CPU engine writes; all else it hands to a CPU
- * engine of its own. See engine.h. */
+/* The CUDA engine: path T's encoder on a GPU, byte for byte what the CPU engine writes, and the decoder of both paths; all
+ * else it hands to a CPU engine of its own. See engine.h. */
 #ifndef TSR_KERNELS_CUDA_ENGINE_H
 #define TSR_KERNELS_CUDA_ENGINE_H
 

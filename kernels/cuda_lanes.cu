@@ -33,6 +33,7 @@ enum {
     BUCKETS = TSR_INTENSITY_LEVELS >> BUCKET_BITS
 };
 constexpr uint32_t NO_CODE = 1u << 31;
+enum { DEEP_SET = 3 /* of neighbours: in four rows above */ };
 static_assert((int)TSR_RUN_ALPHABET <= 96, "three symbols a thread, and 96 words");
 
 /* Entries of Huffman tables, and of symbols: length, raw bits << 4, the value's bits above the raw ones << 8. */
@@ -467,7 +468,9 @@ struct lane_job {
 __device__ __forceinline__ void add_references(int32_t sum[CHUNK], const lane_job &job, const int32_t *weight,
                                                int32_t y, int32_t column)
 {
-    for (int r = 0; r < job.tables->references; r++, weight += TSR_REFERENCE_TAPS) {
+#pragma unroll
+    for (int r = 0; r < TSR_REFERENCES_LIMIT; r++, weight += TSR_REFERENCE_TAPS) {
+        if (r >= job.tables->references) break;
         const uint16_t *const here = job.earlier[r] + (size_t)y * job.pitch, *const up = here - job.pitch;
         const uint16_t *const down = y + 1 < job.height ? here + job.pitch : here;
 #pragma unroll
@@ -860,6 +863,9 @@ struct lane_policy {
     uint32_t room;            /* bytes of shared memory for a plane's tables */
 };
 
+/* Planes whose predictors look at four rows above (DEEP) or those of all others: the former's registers would cost the
+ * latter. */
+template <bool DEEP, bool RANS>
 __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_LIMIT)
     k_lanes(const tsr_cuda_decode_batch b, uint32_t number, const lane_space s, const lane_policy policy)
 {
@@ -884,8 +890,9 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
     for (uint32_t i = 0; i < policy.frames_of_block; i++) {
         const uint32_t f = policy.frames_of_block == 1 ? frame : blockIdx.x * policy.frames_of_block + i;
         if (f >= b.frames || !lane_model(b, f, number)) continue;
-        any = true;
         const lane_tables *const t = tables_of(b, f * b.frame_planes + number);
+        if ((t->set == DEEP_SET) != DEEP || t->rans != RANS) continue;
+        any = true;
         if (t->bytes > policy.room) continue;
         const uint4 *const from = reinterpret_cast<const uint4 *>(t);
         uint4 *const to = reinterpret_cast<uint4 *>(rooms + i * policy.room);
@@ -896,9 +903,10 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
 
     lane_job job = {};
     const uint32_t tile_index = frame * b.tiles + tile_number;
-    if (is_dealt && s.stream[tile_index].is_there && lane_model(b, frame, number)) {
+    const uint32_t plane = frame * b.frame_planes + number;
+    if (is_dealt && s.stream[tile_index].is_there && lane_model(b, frame, number) &&
+        (tables_of(b, plane)->set == DEEP_SET) == DEEP && tables_of(b, plane)->rans == RANS) {
         const lane_stream stream = s.stream[tile_index];
-        const uint32_t plane = frame * b.frame_planes + number;
         const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
         const tsr_frame_model *const model = tsr_decode_model(&b, frame);
         job.is_there = true;
@@ -912,45 +920,32 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
         job.label = s.label + (size_t)tile_index * s.labels;
         job.words = b.payloads + stream.at;
         job.word_count = stream.words;
-        if (job.tables->rans) {
+        if (RANS) {
             const int32_t states = tsr_min(job.lanes, tile.height), me = (int32_t)(lane % group);
             for (int i = 3; i >= 0 && me < states; i--) job.state = job.state << 8 | job.words[4 * me + i];
             job.words += 4 * states;
         }
         job.delayed = s.delayed + (size_t)tile_index * s.slots * 3;
-        if (job.tables->references > 0) {
-            int reference[TSR_PLANES_LIMIT];
-            tsr_reference_planes(&b.image, model, (int)number, reference);
-            for (int r = 0; r < job.tables->references; r++)
-                job.earlier[r] = b.samples +
-                                 (size_t)(frame * b.frame_planes + (uint32_t)reference[r]) * b.plane_samples +
-                                 tile.first;
+        /* As tsr_reference_planes() has them. */
+        int wanted = job.tables->references;
+        for (int q = (int)number - 1; q >= 0 && wanted > 0; q--) {
+            if (model->plane[q].range < 2) continue;
+            const uint16_t *const earlier = b.samples + (plane - number + (uint32_t)q) * b.plane_samples + tile.first;
+            if (wanted == job.tables->references)
+                job.earlier[0] = earlier;
+            else
+                job.earlier[1] = earlier;
+            wanted--;
         }
     } else {
         job.lanes = 1;
         job.tables = tables_of(b, 0);
     }
     job.ring = rings + (warp * TSR_WARP + in_warp * group) * RING_WORDS;
-    const bool was_there = job.is_there;
-    bool good = true;
-#pragma unroll
-    for (int rans = 0; rans < 2; rans++) {
-        job.is_there = was_there && job.tables->rans == (rans != 0);
-        if (!__any_sync(TSR_FULL_WARP, job.is_there)) continue;
-        const uint32_t set = tsr_warp_max(job.is_there ? job.tables->set : 0u);
-        if (!rans && set == 0)
-            good = decode_tiles<1, false>(job, group) && good;
-        else if (!rans && set < 3)
-            good = decode_tiles<3, false>(job, group) && good;
-        else if (!rans)
-            good = decode_tiles<4, false>(job, group) && good;
-        else if (set == 0)
-            good = decode_tiles<1, true>(job, group) && good;
-        else if (set < 3)
-            good = decode_tiles<3, true>(job, group) && good;
-        else
-            good = decode_tiles<4, true>(job, group) && good;
-    }
+    const bool good = DEEP ? decode_tiles<4, RANS>(job, group)
+                      : __any_sync(TSR_FULL_WARP, job.is_there && job.tables->set > 0)
+                          ? decode_tiles<3, RANS>(job, group)
+                          : decode_tiles<1, RANS>(job, group);
     if (!good) tsr_note_bad_tile(b, frame, tile_number);
 }
 
@@ -986,8 +981,14 @@ cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const 
     const size_t shared = threads * RING_WORDS * sizeof(uint16_t) + (size_t)p.frames_of_block * p.room;
     const uint32_t blocks =
         p.frames_of_block == 1 ? b.frames * p.blocks_of_frame : (b.frames + p.frames_of_block - 1) / p.frames_of_block;
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-    return tsr_launch(k_lanes, blocks, threads, shared, stream, b, number, s, p);
+    const auto launch = [&](auto kernel) -> cudaError_t {
+        TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+        return tsr_launch(kernel, blocks, threads, shared, stream, b, number, s, p);
+    };
+    TSR_CUDA_TRY(launch(k_lanes<false, false>));
+    TSR_CUDA_TRY(launch(k_lanes<true, false>));
+    TSR_CUDA_TRY(launch(k_lanes<false, true>));
+    return launch(k_lanes<true, true>);
 }
 
 } // namespace

@@ -274,7 +274,7 @@ static enum tsr_status parse_verify(const char *text, struct options *o)
     else if (!strcmp(text, "none"))
         o->compress.verify = TSR_VERIFY_NONE;
     else if (!strcmp(text, "cuda")) {
-        usage("--verify %s: no CUDA engine decodes yet", text);
+        usage("--verify %s: files are verified by the CPU engine", text);
         return TSR_ERROR_ENGINE;
     } else
         return usage("--verify wants cpu or none, not '%s'", text);

@@ -40,11 +40,16 @@ run 0 "$TESSERA" compress -r --json in -o predict_auto
 run 0 "$TESSERA" compress -r -f --engine cuda in -o predict
 grep -q '^  2 files by the CPU engine: ' "$out" || bad "not counted: $(cat "$out")"
 
-# Decoding is the CPU's.
-run 0 "$TESSERA" test -r --engine cuda huffman.cuda
-grep -q '^  2 files by the CPU engine: only encoding' "$out" || bad "test: $(cat "$out")"
-run 0 "$TESSERA" decompress -r --engine cuda huffman.cuda -o back
-diff -r in back || bad "what comes back differs"
+# Decoding runs there by demand, on both paths; by default nobody waits for a GPU.
+for set in huffman.cuda cavlc.cuda predict; do
+    run 0 "$TESSERA" test -r --json --engine cuda $set
+    names=$(fields engine fallback | sort -u)
+    [ "$names" = "cuda${tab}null" ] || [ "$names" = "emulated${tab}null" ] || bad "test $set: $names"
+    run 0 "$TESSERA" decompress -r --engine cuda $set -o back.$set
+    diff -r in back.$set || bad "what comes back of $set differs"
+done
+run 0 "$TESSERA" test -r --json huffman.cuda
+[ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "test, auto: $(fields engine fallback)"
 
 # Without a GPU auto is the CPU engine, and -v says why.
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1

@@ -255,6 +255,89 @@ TEST(transform)
     }
 }
 
+/* Frames that are not what the first one is: other tiles, and other paths than the batch has room for. */
+TEST(mixed)
+{
+    struct rng r = {508};
+    const struct tsr_image image = gray_image(128, 64, 12);
+    const struct tsr_coding codings[] = {
+        predictive(5, TSR_CODER_HUFFMAN), {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1},
+        predictive(2, TSR_CODER_RANS),    predictive(9, TSR_CODER_RANS),
+        predictive(3, TSR_CODER_HUFFMAN),
+    };
+    enum { FRAMES = COUNT_OF(codings) };
+    struct coded_frames each[FRAMES], all = {.image = image, .frames = FRAMES, .tiles = 1};
+    struct tsr_segment model[FRAMES], tile[FRAMES];
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    for (int i = 0; i < FRAMES; i++) {
+        fill_raster(&r, &image, 5, raster);
+        each[i] = code_frames(&image, &codings[i], raster, 1);
+        assert_int_equal(each[i].tiles, 1);
+        model[i] = each[i].model[0];
+        tile[i] = each[i].tile[0];
+    }
+    all.model = model;
+    all.tile = tile;
+    assert_int_equal(check_frames(&all), FRAMES - 1);
+    model[1] = model[0]; /* what is no tile of path P */
+    assert_int_equal(check_frames(&all), FRAMES);
+    all.frames = 3;
+    model[0].size = 3; /* no model, and one with one byte too few */
+    model[2].size--;
+    check_frames(&all);
+    for (int i = 0; i < FRAMES; i++) free_frames(&each[i]);
+    free(raster);
+}
+
+/* The last bits of tiles with long runs: a run that leaves its row, and nothing else that is wrong. */
+TEST(runs_beyond_rows)
+{
+    struct rng r = {509};
+    for (int n = 0; n < (small_only() ? 6 : 40); n++) {
+        struct tsr_image image = gray_image(20 + (uint32_t)n, 9, 12);
+        uint8_t *raster = must(calloc(1, raster_bytes(&image)));
+        raster[2 * rng_below(&r, image.columns * 9)] = 1;
+        raster[2 * rng_below(&r, image.columns * 9)] = 2;
+        const struct tsr_coding coding = predictive(2, TSR_CODER_HUFFMAN);
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        const struct tsr_segment tile = c.tile[0];
+        uint8_t *copy = must(malloc(tile.size + 1));
+        const uint32_t bits = 8 * (uint32_t)tile.size;
+        for (uint32_t bit = bits > 48 ? bits - 48 : 0; bit < bits; bit++) {
+            memcpy(copy, tile.bytes, tile.size);
+            copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
+            c.tile[0].bytes = copy;
+            check_frames(&c);
+        }
+        free(copy);
+        free_frames(&c);
+        free(raster);
+    }
+}
+
+/* Of several tiles the first that is corrupt is told. */
+TEST(damaged_tiles)
+{
+    struct rng r = {510};
+    const struct tsr_image image = gray_image(2060, 18, 12); /* three tiles */
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    fill_raster(&r, &image, 5, raster);
+    for (int rans = 0; rans < 2; rans++) {
+        const struct tsr_coding coding = predictive(5, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        assert_int_equal(c.tiles, 3);
+        for (int bad = 1; bad < 8; bad++) { /* these tiles lose their last two bytes */
+            struct tsr_segment tile[3];
+            memcpy(tile, c.tile, sizeof tile);
+            for (int t = 0; t < 3; t++) c.tile[t].size -= bad >> t & 1 ? 2 : 0;
+            check_frames(&c);
+            memcpy(c.tile, tile, sizeof tile);
+        }
+        free_frames(&c);
+    }
+    free(raster);
+}
+
 /* Bits turned over, pieces cut off and bytes added: both engines see the same, and nothing else happens. */
 TEST(damage)
 {
@@ -298,9 +381,10 @@ int main(void)
 {
     if (!has_device()) return SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),      cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
-        cmocka_unit_test(many_frames), cmocka_unit_test(random_frames), cmocka_unit_test(transform),
-        cmocka_unit_test(damage),
+        cmocka_unit_test(levels),        cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
+        cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
+        cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
+        cmocka_unit_test(damaged_tiles),
     };
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }
