@@ -82,29 +82,38 @@ TSR_HD void tsr_group_levels(const uint16_t *cuts, int cut_count, int levels, ui
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
+enum { TSR_COUNT_COSTS = 1024 };
 struct tsr_merge_work {
     uint64_t cost[TSR_CELL_LIMIT];
     int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
+    int64_t best[TSR_CELL_LIMIT];                           /* the least of them */
+    int16_t partner[TSR_CELL_LIMIT];                        /* with which cell */
     int16_t next[TSR_CELL_LIMIT], previous[TSR_CELL_LIMIT]; /* living cells, -1 at the ends */
+    int used;                                               /* symbols from here on do not occur */
+    uint32_t count_cost[TSR_COUNT_COSTS];
 };
 
-/* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols and its own
- * description, which costs about two bits a used symbol and six a gap between them. 0 if both are empty. */
-TSR_HD uint64_t tsr_table_cost(const uint32_t *a, const uint32_t *b, int symbols)
+/* What merging asks for over and over: count x its logarithm, of small counts. */
+TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
+{
+    work->count_cost[0] = 0;
+    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = c * tsr_log2_cost(c);
+}
+
+/* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols, of which those from
+ * symbols on do not occur, and its own description, which costs about two bits a used symbol and six a gap between
+ * them. 0 if both are empty. */
+TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b, int symbols)
 {
     uint64_t total = 0, inside = 0;
     uint32_t used = 0, gaps = 0, gap = 0;
     for (int s = 0; s < symbols; s++) {
-        uint32_t c = a[s] + (b ? b[s] : 0u);
-        if (c == 0) {
-            gap = 1;
-            continue;
-        }
+        const uint32_t c = a[s] + (b ? b[s] : 0u);
         total += c;
-        inside += (uint64_t)c * tsr_log2_cost(c);
-        used++;
-        gaps += gap;
-        gap = 0;
+        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : (uint64_t)c * tsr_log2_cost(c);
+        used += c != 0;
+        gaps += gap & (c != 0);
+        gap = c == 0;
     }
     if (total == 0) return 0;
     assert(total <= UINT32_MAX);
@@ -114,8 +123,21 @@ TSR_HD uint64_t tsr_table_cost(const uint32_t *a, const uint32_t *b, int symbols
 
 TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
 {
-    uint64_t both = tsr_table_cost(counts + a * symbols, counts + b * symbols, symbols);
+    uint64_t both = tsr_table_cost(work, counts + a * symbols, counts + b * symbols, work->used);
     return (int64_t)(both - work->cost[a] - work->cost[b]);
+}
+
+/* A cell's best partner, the first of equals. */
+TSR_HD void tsr_find_partner(struct tsr_merge_work *work, int cell)
+{
+    int64_t best = INT64_MAX;
+    int j = work->next[cell];
+    for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
+        if (work->gain[cell][k] >= best) continue;
+        best = work->gain[cell][k];
+        work->partner[cell] = (int16_t)j;
+    }
+    work->best[cell] = best;
 }
 
 /* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
@@ -124,8 +146,13 @@ TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct 
 TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
 {
     int alive = 0, head = -1, tail = -1;
+    work->used = 0;
+    tsr_fill_count_costs(work);
+    for (int i = 0; i < cells; i++)
+        for (int s = work->used; s < symbols; s++)
+            if (counts[i * symbols + s] != 0) work->used = s + 1;
     for (int i = 0; i < cells; i++) {
-        work->cost[i] = tsr_table_cost(counts + i * symbols, NULL, symbols);
+        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->used);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
             table_of[i] = 255;
@@ -144,26 +171,23 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
         int j = work->next[i];
         for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j])
             work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
+        tsr_find_partner(work, i);
     }
     while (alive > 1) {
         int64_t best = INT64_MAX;
-        int a = -1, b = -1;
+        int a = -1;
         for (int i = head; i >= 0; i = work->next[i]) {
-            int j = work->next[i];
-            for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
-                if (work->gain[i][k] < best) {
-                    best = work->gain[i][k];
-                    a = i;
-                    b = j;
-                }
-            }
+            if (work->best[i] >= best) continue;
+            best = work->best[i];
+            a = i;
         }
+        const int b = work->partner[a];
         if (best >= 0 && alive <= TSR_TABLE_LIMIT) break;
         for (int s = 0; s < symbols; s++) {
             counts[a * symbols + s] += counts[b * symbols + s];
             counts[b * symbols + s] = 0;
         }
-        work->cost[a] = tsr_table_cost(counts + a * symbols, NULL, symbols);
+        work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
         for (int i = 0; i < cells; i++)
             if (table_of[i] == b) table_of[i] = (uint8_t)a;
         if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
@@ -187,6 +211,7 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
                 if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
                     work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
             }
+            tsr_find_partner(work, i);
         }
     }
     /* Number the tables by their first cells. */

@@ -84,49 +84,12 @@ TSR_HD uint32_t tsr_lane_take(struct tsr_lane_reader *lane, int count)
     return value;
 }
 
-/* A lane of the encoder. Its words are known later than their places: the decoder takes a word before the encoder has
- * filled it. So the encoder notes in which tick each word is taken, and the words go to their places once all
+/* How many words a lane has taken once it has refilled in front of a symbol, where its string so far is that long. The
+ * words are known later than that: the encoder notes in which tick each is taken, and they go to their places once all
  * lanes' ticks are known. */
-struct tsr_lane_writer {
-    uint64_t bits; /* the low held bits wait for a whole word; held < 48 */
-    int32_t held;
-    int32_t ahead; /* bits that the decoder holds at this point */
-};
-
-/* How many words (0..2) tsr_lane_refill takes at this point. */
-TSR_HD int tsr_lane_request(struct tsr_lane_writer *lane, int refill_bits)
+TSR_HD uint32_t tsr_lane_words(uint32_t bits, int refill_bits)
 {
-    int words = (lane->ahead < refill_bits) + (lane->ahead + TSR_LANE_WORD_BITS < refill_bits);
-    lane->ahead += words * TSR_LANE_WORD_BITS;
-    return words;
-}
-
-/* Appends count (0..32, at most refill_bits since the last request) bits of value. */
-TSR_HD void tsr_lane_put(struct tsr_lane_writer *lane, uint32_t value, int count)
-{
-    lane->bits = lane->bits << count | value;
-    lane->held += count;
-    lane->ahead -= count;
-}
-
-/* Moves the whole words (0..2) that wait to word[], of which both places are written. Returns how many. */
-TSR_HD int tsr_lane_get_words(struct tsr_lane_writer *lane, uint16_t word[2])
-{
-    uint32_t front = (uint32_t)(lane->bits << 1 << (63 - lane->held) >> 32);
-    int words = lane->held / TSR_LANE_WORD_BITS;
-    word[0] = (uint16_t)(front >> TSR_LANE_WORD_BITS);
-    word[1] = (uint16_t)front;
-    lane->held %= TSR_LANE_WORD_BITS;
-    return words;
-}
-
-/* The word that ends the lane's string: what waits, and zeros. */
-TSR_HD uint16_t tsr_lane_last_word(struct tsr_lane_writer *lane)
-{
-    uint32_t word = (uint32_t)(lane->bits << (TSR_LANE_WORD_BITS - lane->held));
-    lane->bits = 0;
-    lane->held = 0;
-    return (uint16_t)word;
+    return (bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1) / TSR_LANE_WORD_BITS;
 }
 
 #endif

@@ -15,8 +15,7 @@ enum {
     /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
     SMALL_PLANE_SAMPLES = 40000,
     SMALL_ACTIVITY_GROUPS = 8,
-    SMALL_INTENSITY_GROUPS = 3,
-    SAMPLED_PLANE_SAMPLES = 1 << 16 /* level 1 counts all of smaller planes */
+    SMALL_INTENSITY_GROUPS = 3
 };
 
 /* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
@@ -37,7 +36,6 @@ union part_counts {
     struct tsr_block_counts blocks;
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
     struct tsr_training_sums sums;
-    struct tsr_sampled_counts sampled;
     union tsr_entry_counts entries;
 };
 
@@ -63,7 +61,6 @@ struct encode_space {
     tsr_code_table *codes;
     tsr_rans_table *rans_codes;
     struct tsr_value_codes *value_codes;
-    struct tsr_symbol_counts *sampled_symbols;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
     uint32_t *median_costs;            /* likewise */
@@ -88,10 +85,9 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->tile_levels = tsr_tile_levels(cut->tile_width, cut->tile_height);
     s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
     s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
-    if (tsr_code_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
-        s->scratch_bytes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height);
-    if (tsr_once_scratch_bytes(cut->tile_width, cut->tile_height) > s->scratch_bytes)
-        s->scratch_bytes = tsr_once_scratch_bytes(cut->tile_width, cut->tile_height);
+    const size_t lanes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height,
+                                                tsr_lanes_for_tile(cut->tile_width, cut->tile_height));
+    if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
     const size_t units = tsr_lapped_scratch_bytes(cut->tile_width) + s->tile_levels * sizeof(int32_t);
     const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
@@ -131,7 +127,6 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
-    s->sampled_symbols = tsr_take(base, &used, sizeof *s->sampled_symbols);
     s->lapped = tsr_take(base, &used, tiles);
     size_t codes_bytes = sizeof *s->coefficient_codes;
     if (TSR_PAIR_TABLES * sizeof *s->pair_codes > codes_bytes) codes_bytes = TSR_PAIR_TABLES * sizeof *s->pair_codes;
@@ -168,7 +163,7 @@ struct plane_work {
     int level;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
-    bool once; /* level 1 */
+    int32_t period; /* level 1: rows of which it looks at some; 0: at all */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
@@ -365,14 +360,15 @@ static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
         predictors.tile = training_tile(work, tile);
     }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors.model->set ? &predictors : NULL, s->symbols, &s->counts[part].levels,
+                     predictors.model->set ? &predictors : NULL, work->period, s->symbols, &s->counts[part].levels,
                      s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, &s->counts[part].symbols);
+    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->period,
+                   &s->counts[part].symbols);
 }
 
 static void blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -443,8 +439,9 @@ static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32
     }
     void *scratch = s->scratch + part * s->scratch_bytes;
     const size_t words =
-        work->once ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
-                                        (const tsr_code_table *)s->codes, payload, capacity, scratch)
+        work->period > 0
+            ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
+                                 (const tsr_code_table *)s->codes, payload, capacity, scratch)
         : plane->coder == TSR_CODER_RANS
             ? tsr_rans_code_tile(s->symbols, tile, &plane->residual, (const tsr_rans_table *)s->rans_codes,
                                  payload + labels, capacity - labels, scratch)
@@ -490,13 +487,11 @@ static void code_pass(struct plane_work *work, uint32_t part, uint32_t number)
     s->tiles[number].segment[1 + work->number].size = size;
 }
 
-/* Merged tables and their codes, from the counts of all cells. */
-static void train_tables(struct plane_work *work, struct tsr_symbol_counts *symbols)
+/* Tables' codes, from their counts. */
+static void train_codes(struct plane_work *work, const struct tsr_symbol_counts *symbols)
 {
     struct encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
-                                                model->table_of, s->merge);
     if (work->plane->coder == TSR_CODER_RANS) {
         for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
             model->mantissa[t] = (uint8_t)tsr_rans_weights(symbols->special[t], TSR_RUN_ALPHABET, model->weights[t]);
@@ -516,34 +511,7 @@ static void train_tables(struct plane_work *work, struct tsr_symbol_counts *symb
     tsr_build_codes(s->codes, model);
 }
 
-static bool counts_all(const struct plane_work *work)
-{
-    return (uint64_t)work->image->columns * work->image->rows < SAMPLED_PLANE_SAMPLES;
-}
-
-static void sample_pass(struct plane_work *work, uint32_t part, uint32_t tile)
-{
-    struct encode_space *s = work->space;
-    tsr_sample_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                    counts_all(work), &s->counts[part].sampled, s->scratch + part * s->scratch_bytes);
-}
-
-/* Level 1: tables from a part of the rows. */
-static void train_sampled_model(struct plane_work *work)
-{
-    struct encode_space *s = work->space;
-    struct tsr_residual_model *model = &work->plane->residual;
-    memset(&work->plane->predictor, 0, sizeof work->plane->predictor);
-    memset(model, 0, sizeof *model);
-    model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
-    run_counts(work, sample_pass, sizeof(struct tsr_sampled_counts));
-    tsr_take_sampled_counts(model, &s->counts[0].sampled, counts_all(work), work->plane->range, work->frame->tile_width,
-                            s->sampled_symbols);
-    train_tables(work, s->sampled_symbols);
-    tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
-}
-
-/* Path P with Huffman: symbols, contexts, tables. */
+/* Path P with Huffman or rANS: symbols, contexts, tables. */
 static void train_residual_model(struct plane_work *work)
 {
     struct encode_space *s = work->space;
@@ -553,17 +521,28 @@ static void train_residual_model(struct plane_work *work)
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
 
     run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
-    const struct tsr_level_counts *levels = &s->counts[0].levels;
+    struct tsr_level_counts *levels = &s->counts[0].levels;
+    if (work->period > 0) levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
         (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS,
                                    small ? SMALL_ACTIVITY_GROUPS : TSR_ACTIVITY_GROUPS, model->activity_cut);
-    model->intensity_cuts =
-        (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
-                                   small ? SMALL_INTENSITY_GROUPS : TSR_INTENSITY_GROUPS, model->intensity_cut);
+    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
+                                                       work->period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS
+                                                       : small          ? SMALL_INTENSITY_GROUPS
+                                                                        : TSR_INTENSITY_GROUPS,
+                                                       model->intensity_cut);
     tsr_map_contexts(&work->map, model);
 
-    run_counts(work, count_pass, sizeof(struct tsr_symbol_counts));
-    train_tables(work, &s->counts[0].symbols);
+    run_counts(work, count_pass,
+               offsetof(struct tsr_symbol_counts, cell) +
+                   (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
+    struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
+    if (work->period > 0) symbols->cell[0][0]++; /* one table at least */
+    model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
+                                                model->table_of, s->merge);
+    if (work->period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
+    train_codes(work, symbols);
+    if (work->period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
 /* Run-level Huffman: tables. */
@@ -642,13 +621,8 @@ static void train_entries(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
-    work->once =
-        plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once;
-    if (work->once) {
-        train_sampled_model(work);
-        run_pass(work, code_pass);
-        return;
-    }
+    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once)
+        work->period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
     if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         train_residual_model(work);

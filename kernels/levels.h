@@ -32,4 +32,11 @@ static inline struct tsr_level_plan tsr_level_plan(int level)
     return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
 }
 
+/* Rows of which level 1 looks at four, of planes of so many samples; 0: it looks at all. Tables from fewer samples cost
+ * more than they save: 0.6 % on 256 x 256 samples with 32. */
+static inline int32_t tsr_sampled_period(uint64_t samples)
+{
+    return samples < 1 << 16 ? 0 : samples < 1 << 17 ? 8 : samples <= 1 << 20 ? 16 : 32;
+}
+
 #endif

@@ -40,16 +40,15 @@ struct tsr_symbol_counts {
     uint32_t cell[TSR_CELL_LIMIT][TSR_RESIDUAL_SYMBOLS];
 };
 
-/* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs; coding, with the lanes that
- * tsr_lanes_for_tile gives this size, and a capacity up to 16 bits a sample. */
+/* Bytes of scratch that each pass over one tile of this size, or of a smaller one, needs. */
 size_t tsr_predict_scratch_bytes(int32_t tile_width);
-size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height);
+size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes);
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
 /* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is
- * added to. */
+ * added to. period: 0, or of so many rows the first four alone, without predictors. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
-                      const struct tsr_tile_predictors *predictors, struct tsr_symbol_planes out,
+                      const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch);
 
 /* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits.
@@ -69,9 +68,9 @@ void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_mod
 /* The code table of a context. */
 int tsr_table_of_context(const struct tsr_residual_model *model, int context);
 
-/* Pass 2, with the model's cuts known. counts is added to. */
+/* Pass 2, with the model's cuts known. counts is added to. period: as in pass 1. */
 void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
-                    struct tsr_symbol_counts *counts);
+                    int32_t period, struct tsr_symbol_counts *counts);
 
 /* A codeword ready to be put: its bits, its length, and how many raw bits follow. */
 struct tsr_symbol_code {
@@ -97,30 +96,22 @@ static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int3
     return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
 }
 
-/* Level 1 counts an eighth of the rows (or all, of small planes), and then goes over the tile once: contexts by
- * activity alone, the median edge predictor, Huffman. */
-struct tsr_sampled_counts {
-    uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];
-    uint32_t level[TSR_ACTIVITY_LEVELS][TSR_RESIDUAL_SYMBOLS];
-};
-void tsr_sample_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, bool all,
-                     struct tsr_sampled_counts *counts, void *scratch);
+/* Level 1: contexts and tables from a part of the rows, the median edge predictor, and then one pass over the tile.
+ * counts, of what was seen: at least 1 for every symbol that tiles of this width can have. */
+enum { TSR_SAMPLED_INTENSITY_GROUPS = 8 };
+void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
+                      struct tsr_symbol_counts *counts);
 
-/* Sets the model's cuts, and the counts of its cells: if not all rows were counted, at least 1 for every symbol that
- * tiles of this width can have. */
-void tsr_take_sampled_counts(struct tsr_residual_model *model, const struct tsr_sampled_counts *counts, bool all,
-                             uint32_t range, int32_t width, struct tsr_symbol_counts *symbols);
-
-/* Codewords and raw bits of small residuals together, bits << 5 | length; tables by activity. */
-enum { TSR_CODED_VALUES = 256 };
+/* Codewords and raw bits of small residuals together, bits << 5 | length. */
+enum { TSR_CODED_VALUES = 256, TSR_CELL_PLACES = 128 };
 struct tsr_value_codes {
     uint32_t code[TSR_MODEL_TABLES][TSR_CODED_VALUES];
-    struct tsr_activity_levels tables;
+    uint8_t table_of_cell[TSR_CELL_PLACES];
 };
+static_assert(TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS <= TSR_CELL_PLACES, "every cell has its place");
 void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
                            const struct tsr_residual_model *model);
 
-size_t tsr_once_scratch_bytes(int32_t tile_width, int32_t tile_height);
 size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                           const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
                           const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch);

@@ -5,6 +5,7 @@
 
 #include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
+#include "wide_cpu.h"
 
 /* Samples that a choice looks at: every step-th row from the second on, without its first column. */
 static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
@@ -141,17 +142,24 @@ static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows,
     return saved_bits > description_bits(work, span);
 }
 
-void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
-                      struct tsr_range_work *work)
+TSR_WIDE static void find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
 {
-    const size_t count = (size_t)columns * rows;
     int16_t lowest = INT16_MAX, highest = INT16_MIN; /* less 2^15: vectors compare signed numbers */
     for (size_t i = 0; i < count; i++) {
         const int16_t v = (int16_t)(plane[i] ^ 0x8000u);
         lowest = v < lowest ? v : lowest;
         highest = v > highest ? v : highest;
     }
-    const uint16_t low = (uint16_t)(lowest ^ -0x8000), high = (uint16_t)(highest ^ -0x8000);
+    *low = (uint16_t)(lowest ^ -0x8000);
+    *high = (uint16_t)(highest ^ -0x8000);
+}
+
+void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
+                      struct tsr_range_work *work)
+{
+    const size_t count = (size_t)columns * rows;
+    uint16_t low, high;
+    find_extremes(plane, count, &low, &high);
     model->minimum = low;
     model->span = (uint32_t)(high - low) + 1;
     model->range = model->span;
@@ -178,7 +186,7 @@ void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may
             return;
         }
     }
-    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(plane[i] - low);
+    for (size_t i = 0; i < count && low > 0; i++) plane[i] = (uint16_t)(plane[i] - low);
 }
 
 void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model)

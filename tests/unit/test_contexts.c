@@ -85,17 +85,20 @@ TEST(groups)
     for (int i = 0; i < 15; i++) assert_int_equal(cuts[i], 10 * (i + 1));
 }
 
+static struct tsr_merge_work costs;
+
 TEST(costs_of_tables)
 {
+    tsr_fill_count_costs(&costs);
     static const uint32_t none[8], one[8] = {0, 0, 0, 1000}, even[8] = {64, 64, 64, 64},
                                    gaps[8] = {64, 0, 64, 0, 0, 64, 64};
     static const uint32_t left[8] = {64, 64}, right[8] = {0, 0, 64, 64};
-    assert_int_equal(tsr_table_cost(none, NULL, 8), 0);
-    assert_int_equal(tsr_table_cost(none, none, 8), 0);
-    assert_int_equal(tsr_table_cost(one, NULL, 8), (8 + 2 + 6) * TSR_COST_BIT);
-    assert_int_equal(tsr_table_cost(even, NULL, 8), (256 * 2 + 8 + 2 * 4) * TSR_COST_BIT);
-    assert_int_equal(tsr_table_cost(gaps, NULL, 8), (256 * 2 + 8 + 2 * 4 + 6 * 2) * TSR_COST_BIT);
-    assert_int_equal(tsr_table_cost(left, right, 8), tsr_table_cost(even, NULL, 8));
+    assert_int_equal(tsr_table_cost(&costs, none, NULL, 8), 0);
+    assert_int_equal(tsr_table_cost(&costs, none, none, 8), 0);
+    assert_int_equal(tsr_table_cost(&costs, one, NULL, 8), (8 + 2 + 6) * TSR_COST_BIT);
+    assert_int_equal(tsr_table_cost(&costs, even, NULL, 8), (256 * 2 + 8 + 2 * 4) * TSR_COST_BIT);
+    assert_int_equal(tsr_table_cost(&costs, gaps, NULL, 8), (256 * 2 + 8 + 2 * 4 + 6 * 2) * TSR_COST_BIT);
+    assert_int_equal(tsr_table_cost(&costs, left, right, 8), tsr_table_cost(&costs, even, NULL, 8));
 }
 
 enum { SYMBOLS = 12 };
@@ -104,9 +107,10 @@ enum { SYMBOLS = 12 };
 static int merge_plainly(uint32_t counts[][SYMBOLS], int cells, uint8_t *table_of)
 {
     int living[TSR_CELL_LIMIT], alive = 0, owner[TSR_CELL_LIMIT];
+    tsr_fill_count_costs(&costs);
     for (int c = 0; c < cells; c++) {
         owner[c] = c;
-        if (tsr_table_cost(counts[c], NULL, SYMBOLS) > 0)
+        if (tsr_table_cost(&costs, counts[c], NULL, SYMBOLS) > 0)
             living[alive++] = c;
         else
             owner[c] = -1;
@@ -117,8 +121,9 @@ static int merge_plainly(uint32_t counts[][SYMBOLS], int cells, uint8_t *table_o
         for (int i = 0; i < alive; i++)
             for (int j = i + 1; j < alive && j <= i + TSR_MERGE_WINDOW; j++) {
                 const uint32_t *a = counts[living[i]], *b = counts[living[j]];
-                const int64_t gain = (int64_t)(tsr_table_cost(a, b, SYMBOLS) - tsr_table_cost(a, NULL, SYMBOLS) -
-                                               tsr_table_cost(b, NULL, SYMBOLS));
+                const int64_t gain =
+                    (int64_t)(tsr_table_cost(&costs, a, b, SYMBOLS) - tsr_table_cost(&costs, a, NULL, SYMBOLS) -
+                              tsr_table_cost(&costs, b, NULL, SYMBOLS));
                 if (gain < best) {
                     best = gain;
                     at = i;

@@ -131,7 +131,7 @@ static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t rang
     memset(contexts, NO_VALUE, sizeof contexts);
     memset(intensities, NO_VALUE, sizeof intensities);
     memset(counts, 0, sizeof *counts);
-    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, out, counts, scratch);
+    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, 0, out, counts, scratch);
     free(scratch);
 }
 
@@ -407,7 +407,7 @@ static void train(struct coded *c, struct tsr_tile tile, const struct tsr_level_
                                                        TSR_INTENSITY_GROUPS, model->intensity_cut);
     tsr_map_contexts(&map, model);
     memset(&counts, 0, sizeof counts);
-    tsr_count_tile(out, tile, &map, &counts);
+    tsr_count_tile(out, tile, &map, 0, &counts);
     model->tables = (uint8_t)tsr_merge_contexts(&counts.cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, &merge);
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++) {
@@ -434,12 +434,7 @@ static size_t most_bytes(struct tsr_tile tile)
 /* Without the labels. */
 static size_t code_words(const struct coded *c, struct tsr_tile tile, uint8_t *payload, size_t capacity)
 {
-    /* Scratch is promised for the encoder's own lanes and fewer; others take more ticks. */
-    const size_t lanes = c->model.lanes;
-    size_t scratch_bytes = tsr_code_scratch_bytes(tile.width, tile.height);
-    if (c->model.lanes != tsr_lanes_for_tile(tile.width, tile.height))
-        scratch_bytes += ((size_t)tile.width + 4 + 8 * lanes) * (size_t)tile.height * 4 + 64 * lanes;
-    void *scratch = must(malloc(scratch_bytes));
+    void *scratch = must(malloc(tsr_code_scratch_bytes(tile.width, tile.height, c->model.lanes)));
     const size_t size =
         c->rans ? tsr_rans_code_tile(out, tile, &c->model, (const tsr_rans_table *)c->rans_codes, payload, capacity,
                                      scratch)
