@@ -9,7 +9,7 @@
 /* Fills the tables, which are shared, by all threads of the block; a barrier follows. */
 static __device__ void tsr_cavlc_fill_reader(tsr_cavlc_reader &tables, unsigned thread, unsigned threads)
 {
-    static_assert(sizeof tables % 4 == 0 && alignof(tsr_cavlc_reader) == 2, "cleared by words");
+    static_assert(sizeof tables % 2 == 0 && alignof(tsr_cavlc_reader) == 2, "cleared by halves of words");
     for (unsigned i = thread; i < sizeof tables / 2; i += threads) reinterpret_cast<uint16_t *>(&tables)[i] = 0;
     __syncthreads();
     for (unsigned i = thread; i < 3 * 68; i += threads) tsr_cavlc_enter_token(&tables, (int)(i / 68), (int)(i % 68));
