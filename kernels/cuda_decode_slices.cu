@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(SCAN_THREADS)
         const uint64_t at = start + tsr_block_scan<SCAN_THREADS>(units, sums, &total);
         start += total;
         __syncthreads(); /* all have read the frames' states */
-        if (here && (at + units > w.table_room || is_large(model_of(b, plane)))) {
+        if (here && ((units > 0 && at + units > w.table_room) || is_large(model_of(b, plane)))) {
             b.frame[plane / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
             count = 0;
         }
