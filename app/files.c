@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "flow.h"
+#include "files.h"
 #include "measure.h"
 
-static double seconds(void)
+double tsr_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -17,6 +17,13 @@ static double seconds(void)
 void tsr_remove_temporary_files(void)
 {
     tsr_output_remove_temporaries();
+}
+
+void tsr_clear_report(struct tsr_file_report *report)
+{
+    memset(report, 0, sizeof *report);
+    report->psnr_db = report->encode_s = report->verify_s = -1;
+    report->max_error = -1;
 }
 
 /* What a header says, for a report. */
@@ -133,20 +140,26 @@ static enum tsr_status check_size(const struct tsr_compress_options *options, st
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-/* Opens the source and writes the container; a source that turns out to be unreadable is begun again, verbatim. */
-static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
-                                       const struct tsr_compress_options *options, struct tsr_proof *proof,
-                                       struct tsr_header *header, struct tsr_file_report *report,
-                                       struct tsr_error *error)
+enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                    const struct tsr_compress_options *options, struct tsr_container_writer **member,
+                                    struct tsr_proof *proof, struct tsr_header *header, struct tsr_file_report *report,
+                                    struct tsr_error *error)
 {
     struct tsr_source_options source_options = {false, NULL, options->recode};
+    const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
+    if (member) *member = NULL;
     for (;;) {
         struct tsr_source *source = NULL;
         struct tsr_encoded encoded = {0};
         enum tsr_status status = open_coded(engine, input, &source_options, options, &source, report, error);
-        if (status == TSR_OK) status = tsr_encode(engine, source, output, proof, &encoded, error);
-        if (status == TSR_OK) status = check_size(options, input, output, error);
+        if (status == TSR_OK && member) {
+            status = tsr_container_begin_member(output, &source->header, member, error);
+            if (status == TSR_OK) status = tsr_encode_contents(engine, source, *member, proof, &encoded, error);
+        } else if (status == TSR_OK) {
+            status = tsr_encode(engine, source, output, proof, &encoded, error);
+            if (status == TSR_OK) status = check_size(options, input, output, error);
+        }
         if (source) *header = source->header;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
@@ -156,11 +169,24 @@ static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_inp
         snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
         source_options.verbatim = true;
         source_options.reason = reason;
-        TSR_TRY(tsr_output_restart(output, error));
+        if (member) {
+            tsr_container_writer_free(*member);
+            *member = NULL;
+        }
+        TSR_TRY(tsr_output_return(output, &start, error));
     }
 }
 
-static bool same_image(const struct tsr_image *a, const struct tsr_image *b)
+void tsr_report_written(const struct tsr_compress_options *options, const struct tsr_header *header,
+                        const struct tsr_proof *proof, struct tsr_file_report *report)
+{
+    report_header(header, report);
+    report_loss(header, proof, report);
+    report_overshoot(options, report);
+    report->bytes_in = proof->original_size;
+}
+
+bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
     return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
            a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
@@ -172,7 +198,7 @@ static bool same_image(const struct tsr_image *a, const struct tsr_image *b)
 static enum tsr_status compare_sources(struct tsr_source *a, struct tsr_source *b, struct tsr_error *error)
 {
     const struct tsr_image *image = &a->header.image;
-    bool same = same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
+    bool same = tsr_same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
                 memcmp(a->header.parameters, b->header.parameters, sizeof a->header.parameters) == 0;
     const size_t raster_bytes = same ? tsr_raster_bytes(image) : 0;
     const size_t room = raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK;
@@ -249,41 +275,50 @@ static enum tsr_status verify_lossy_png(const struct tsr_output *restored, const
     return status;
 }
 
-/* Reads the finished file back from the disk, restores it by the CPU engine, and compares with what was read. */
+enum tsr_status tsr_verify_written(struct tsr_engine *engine, struct tsr_container_reader *reader, const char *original,
+                                   const struct tsr_proof *expected, struct tsr_error *error)
+{
+    const struct tsr_header *header = tsr_container_header(reader);
+    struct tsr_proof proof;
+    struct tsr_decoded decoded;
+    bool identical = false;
+    const bool rebuilt = header->restore == TSR_RESTORE_PNG;
+    struct tsr_output *restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
+    enum tsr_status status = restored ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
+    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK) status = tsr_decode(engine->cpu, reader, restored, &decoded, error);
+    /* Against what this process has read and decoded, not against what the file says of it. */
+    if (status == TSR_OK) status = tsr_check_proof(header, expected, restored, &decoded.samples, &identical, error);
+    if (status == TSR_OK && rebuilt)
+        status = header->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
+                                      : verify_pixels(original, restored, error);
+    tsr_output_close(restored);
+    return tsr_fail_verify(status, error);
+}
+
+enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
+{
+    char reason[400];
+    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
+    snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
+    return tsr_fail(error, TSR_ERROR_VERIFY, "what was written does not decode to what was read: %s", reason);
+}
+
+/* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
 static enum tsr_status verify(struct tsr_engine *engine, const char *original, const char *written,
                               const struct tsr_proof *expected, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
-    struct tsr_output *restored = NULL;
-    struct tsr_proof proof;
-    struct tsr_decoded decoded;
-    bool identical = false;
     enum tsr_status status = tsr_input_open(written, &input, error);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
-    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
-    if (status == TSR_OK) {
-        const bool rebuilt = tsr_container_header(reader)->restore == TSR_RESTORE_PNG;
-        restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
-        if (!restored) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-        if (status == TSR_OK) status = tsr_decode(engine->cpu, reader, restored, &decoded, error);
-        /* Against what this process has read and decoded, not against what the file says of it. */
-        if (status == TSR_OK)
-            status =
-                tsr_check_proof(tsr_container_header(reader), expected, restored, &decoded.samples, &identical, error);
-        if (status == TSR_OK && rebuilt)
-            status = tsr_container_header(reader)->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
-                                                                : verify_pixels(original, restored, error);
-    }
-    tsr_output_close(restored);
+    status = status == TSR_OK ? tsr_verify_written(engine, reader, original, expected, error)
+                              : tsr_fail_verify(status, error);
     tsr_container_close(reader);
     tsr_input_close(input);
-    if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
-    char reason[400];
-    snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
-    return tsr_fail(error, TSR_ERROR_VERIFY, "what was written does not decode to what was read: %s", reason);
+    return status;
 }
 
 enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, const char *output,
@@ -296,28 +331,23 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
     struct tsr_header header;
     struct tsr_error ignored;
     if (!error) error = &ignored;
-    memset(report, 0, sizeof *report);
-    report->psnr_db = report->verify_s = -1;
-    report->max_error = -1;
+    tsr_clear_report(report);
     memset(&proof, 0, sizeof proof);
-    const double start = seconds();
+    const double start = tsr_seconds();
     enum tsr_status status = tsr_input_open(input, &in, error);
     if (status == TSR_OK) status = tsr_output_create(output, options->overwrite, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
-    if (status == TSR_OK) status = write_container(engine, in, out, options, &proof, &header, report, error);
+    if (status == TSR_OK) status = tsr_write_container(engine, in, out, options, NULL, &proof, &header, report, error);
     if (status == TSR_OK) status = tsr_output_finish(out, error);
-    const double written = seconds();
+    const double written = tsr_seconds();
     if (status == TSR_OK && options->verify == TSR_VERIFY_CPU) {
         status = verify(engine, input, tsr_output_temporary(out), &proof, error);
-        report->verify_s = seconds() - written;
+        report->verify_s = tsr_seconds() - written;
         report->verified = status == TSR_OK;
     }
     if (status == TSR_OK) status = tsr_output_publish(out, error);
     if (status == TSR_OK) {
-        report_header(&header, report);
-        report_loss(&header, &proof, report);
-        report_overshoot(options, report);
-        report->bytes_in = proof.original_size;
+        tsr_report_written(options, &header, &proof, report);
         report->bytes_out = tsr_output_size(out);
         report->encode_s = written - start;
     }
@@ -328,25 +358,17 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
 
 /* ---- Decompress, test, info ------------------------------------------------------------------------------ */
 
-enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
-                                    struct tsr_file_report *report, struct tsr_error *error)
+enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
+                                 struct tsr_container_reader *reader, const char *output, bool overwrite, bool whole,
+                                 struct tsr_file_report *report, struct tsr_error *error)
 {
-    struct tsr_input *in = NULL;
-    struct tsr_container_reader *reader = NULL;
     struct tsr_output *out = NULL;
     struct tsr_proof proof;
     struct tsr_decoded decoded;
-    struct tsr_error ignored;
-    if (!error) error = &ignored;
-    memset(report, 0, sizeof *report);
-    report->psnr_db = report->encode_s = -1;
-    report->max_error = -1;
-    const double start = seconds();
-    enum tsr_status status = tsr_input_open(input, &in, error);
-    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
-    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    const double start = tsr_seconds();
+    enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK && output) status = tsr_output_create(output, overwrite, &out, error);
-    if (status == TSR_OK && output) tsr_output_inherit(out, in);
+    if (status == TSR_OK && output) tsr_output_inherit(out, input);
     if (status == TSR_OK && !output) {
         out = tsr_output_to_null();
         if (!out) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
@@ -358,7 +380,7 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
         status =
             tsr_check_proof(tsr_container_header(reader), &proof, out, &decoded.samples, &report->identical, error);
     }
-    if (status == TSR_OK && !output && tsr_container_damage(reader))
+    if (status == TSR_OK && !output && whole && tsr_container_damage(reader))
         status =
             tsr_fail(error, TSR_ERROR_CORRUPT,
                      "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file",
@@ -366,15 +388,31 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
     if (status == TSR_OK) status = tsr_output_finish(out, error);
     if (status == TSR_OK) status = tsr_output_publish(out, error);
     if (status == TSR_OK) {
-        report->bytes_in = tsr_input_size(in);
+        report->bytes_in = tsr_container_bytes(reader);
         report->bytes_out = tsr_output_size(out);
         report->payload_bytes = tsr_container_pixel_bytes(reader);
         report->engine = decoded.engine;
         snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback ? decoded.fallback : "");
-        report->verify_s = seconds() - start;
+        report->verify_s = tsr_seconds() - start;
         report->verified = true;
     }
     tsr_output_close(out);
+    return status;
+}
+
+enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
+                                    struct tsr_file_report *report, struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    tsr_clear_report(report);
+    enum tsr_status status = tsr_input_open(input, &in, error);
+    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
+    if (status == TSR_OK && tsr_container_is_series(reader))
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", input, tsr_container_members(reader));
+    if (status == TSR_OK) status = tsr_restore_file(engine, in, reader, output, overwrite, true, report, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     return status;
@@ -382,44 +420,77 @@ enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input
 
 static const char *restore_name(enum tsr_restore restore)
 {
-    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated"};
+    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated", "series"};
     return names[restore];
+}
+
+enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
+{
+    const struct tsr_header *header = tsr_container_header(reader);
+    const struct tsr_image *image = &header->image;
+    struct tsr_proof proof;
+    memset(info, 0, sizeof *info);
+    TSR_TRY(tsr_container_get_proof(reader, &proof, error));
+    info->kind = header->kind;
+    info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    memcpy(info->reason, header->reason, sizeof info->reason);
+    info->restore = restore_name(header->restore);
+    info->identical = header->exact;
+    info->image = *image;
+    info->coding = header->coding;
+    info->file_bytes = tsr_container_bytes(reader);
+    info->original_bytes = proof.original_size;
+    info->payload_bytes = tsr_container_pixel_bytes(reader);
+    info->sections = tsr_container_sections(reader);
+    memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
+    memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
+    info->max_error = -1;
+    info->psnr_db = -1;
+    if (header->coding.lossy) {
+        const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+        info->max_error = proof.max_error;
+        info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
+    }
+    info->damage = tsr_container_damage(reader);
+    return TSR_OK;
+}
+
+/* Adds up the files of a series, but for those that are damaged. */
+static enum tsr_status describe_series(struct tsr_container_reader *reader, uint64_t file_bytes, struct tsr_info *info,
+                                       struct tsr_error *error)
+{
+    info->members = tsr_container_members(reader);
+    info->restore = restore_name(TSR_RESTORE_SERIES);
+    info->identical = true;
+    info->file_bytes = file_bytes;
+    info->sections = tsr_container_sections(reader);
+    info->max_error = -1;
+    info->psnr_db = -1;
+    info->damage = tsr_container_damage(reader);
+    for (uint32_t k = 0; k < info->members; k++) {
+        struct tsr_info one;
+        enum tsr_status status = tsr_container_choose(reader, k, error);
+        if (status == TSR_OK) status = tsr_describe(reader, &one, error);
+        if (status == TSR_ERROR_READ) return status;
+        if (status != TSR_OK) continue;
+        info->original_bytes += one.original_bytes;
+        info->payload_bytes += one.payload_bytes;
+        info->identical &= one.identical;
+        info->coding.lossy |= one.coding.lossy;
+    }
+    return TSR_OK;
 }
 
 enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct tsr_error *error)
 {
     struct tsr_input *in = NULL;
     struct tsr_container_reader *reader = NULL;
-    struct tsr_proof proof;
     memset(info, 0, sizeof *info);
     enum tsr_status status = tsr_input_open(input, &in, error);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
-    if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
-    if (status == TSR_OK) {
-        const struct tsr_header *header = tsr_container_header(reader);
-        const struct tsr_image *image = &header->image;
-        info->kind = header->kind;
-        info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
-        memcpy(info->reason, header->reason, sizeof info->reason);
-        info->restore = restore_name(header->restore);
-        info->identical = header->exact;
-        info->image = *image;
-        info->coding = header->coding;
-        info->file_bytes = tsr_input_size(in);
-        info->original_bytes = proof.original_size;
-        info->payload_bytes = tsr_container_pixel_bytes(reader);
-        info->sections = tsr_container_sections(reader);
-        memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
-        memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
-        info->max_error = -1;
-        info->psnr_db = -1;
-        if (header->coding.lossy) {
-            const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
-            info->max_error = proof.max_error;
-            info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
-        }
-        info->damage = tsr_container_damage(reader);
-    }
+    if (status == TSR_OK)
+        status = tsr_container_is_series(reader) ? describe_series(reader, tsr_input_size(in), info, error)
+                                                 : tsr_describe(reader, info, error);
     tsr_container_close(reader);
     tsr_input_close(in);
     return status;

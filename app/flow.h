@@ -21,6 +21,27 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
                            struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);
 
+/* The same to a writer that has begun: all but header, proof and index. encoded->payload_bytes is not known yet. */
+enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source *source,
+                                    struct tsr_container_writer *writer, struct tsr_proof *proof,
+                                    struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
+ * share. How many frames of this image and coding a stack may have; 0: none. */
+uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding);
+struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count);
+
+/* Gives count frames, coded by themselves, the stack's model and tiles if those are smaller; all but the first one are
+ * then without a model. False: they stay as they are. */
+bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count);
+
+/* Frame number i of a stack of count, without a model but for the first. */
+struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
+
+/* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
+enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
+                              uint32_t distance, struct tsr_error *error);
+
 /* Gives a source, whose header was pristine when it was opened, the coding that tsr_encode follows: one with loss also
  * changes how the file comes back. */
 void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);
@@ -38,14 +59,14 @@ uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hu
 /* Most bytes of a whole .tsr under the options, UINT64_MAX without such a target. */
 uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in);
 
-/* How a .tsr was restored. */
+/* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {
     struct tsr_hash128 samples; /* of what was decoded, as in a proof */
     const char *engine;         /* as in struct tsr_encoded */
     const char *fallback;
 };
 
-/* .tsr to the restored file. */
+/* .tsr, or the chosen member of a series, to the restored file. */
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
                            struct tsr_decoded *decoded, struct tsr_error *error);
 

@@ -26,6 +26,9 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
     if (samples > TSR_FRAME_SAMPLES_LIMIT)
         return tsr_fail(error, TSR_ERROR_LIMIT, "a frame of %llu samples is over the limit of %llu",
                         (unsigned long long)samples, (unsigned long long)TSR_FRAME_SAMPLES_LIMIT);
+    if (image->stacked_rows && image->rows % image->stacked_rows != 0)
+        return tsr_fail(error, TSR_ERROR_USAGE, "an image of %u x %u samples is no stack of images of %u rows",
+                        image->columns, image->rows, image->stacked_rows);
     if (image->swapped && (bits > 8 || tsr_frame_bits(image) % 16 != 0))
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame of %llu bits cannot be swapped in pairs of bytes",
                         (unsigned long long)tsr_frame_bits(image));

@@ -74,6 +74,8 @@ struct tsr_image {
     bool big_endian;        /* of 16 and 32 bits */
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
+    uint32_t
+        stacked_rows; /* 0; or the frame is several images of so many rows below each other, cut like one of them */
 };
 
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
@@ -205,8 +207,8 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
 
 /* Restores the original of the .tsr named input, or its lossy counterpart, to the file named output; with output NULL
  * it only tests. The result is checked against the hashes in the file. Errors: TSR_ERROR_READ, TSR_ERROR_NOT_TSR,
- * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS. Damage to parts that the
- * file holds twice is repaired; a test reports it as TSR_ERROR_CORRUPT. */
+ * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_USAGE (it is a
+ * series). Damage to parts that the file holds twice is repaired; a test reports it as TSR_ERROR_CORRUPT. */
 enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
                                     struct tsr_file_report *report, struct tsr_error *error);
 
@@ -215,7 +217,8 @@ struct tsr_info {
     enum tsr_kind kind;
     bool verbatim;
     char reason[256];
-    const char *restore; /* how the original comes back: "verbatim", "splice", "png", ... */
+    const char *restore; /* how the original comes back: "verbatim", "splice", "png", ..., "series" */
+    uint32_t members;    /* files in a series, whose bytes are added up here; 0: it is none */
     bool identical;      /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
@@ -226,6 +229,51 @@ struct tsr_info {
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
 };
 enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct tsr_error *error);
+
+/* ---- Series: several files in one ------------------------------------------------------------------------- */
+
+/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".."
+ * and control characters, of at most 4096 bytes. */
+struct tsr_series_file {
+    const char *path, *name;
+};
+
+/* Compresses count files, each by itself as tsr_compress_file does, to the one file named output, in their order; their
+ * headers are compressed with each other. All of them are proven, or there is no output.
+ *   report    of count files; bytes_out is what a file takes, without the header and the index of the series
+ *   progress  NULL, or called, from one thread at a time, behind each step: steps of all files are 2 * count
+ *   *bytes    the output's
+ *   *failed   the number of the file that the error is about; count: of none in particular
+ * Errors: as tsr_compress_file; TSR_ERROR_USAGE also for a name that is none or stands twice, and for a size as target.
+ */
+struct tsr_series_progress {
+    void (*step)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
+    void *context;
+};
+enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files, uint32_t count,
+                                    const char *output, const struct tsr_compress_options *options,
+                                    struct tsr_file_report *report, const struct tsr_series_progress *progress,
+                                    uint64_t *bytes, uint32_t *failed, struct tsr_error *error);
+
+/* A series that is open for reading, from several threads at once if need be. */
+struct tsr_series;
+
+/* Opens a .tsr; *series is NULL if it is one and no series. A file of it that is damaged is no error here. Errors:
+ * those of tsr_decompress_file. */
+enum tsr_status tsr_series_open(const char *input, struct tsr_series **series, struct tsr_error *error);
+void tsr_series_close(struct tsr_series *series);
+uint32_t tsr_series_files(const struct tsr_series *series);
+
+/* What file number k, from 0, is called; NULL if that is damaged, or another file's name. The series' own. */
+const char *tsr_series_name(const struct tsr_series *series, uint32_t k);
+
+/* As tsr_decompress_file and tsr_read_info, of one file of a series; it needs nothing of the others but, of some, one
+ * whose header its own is compressed with. */
+enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
+                                   const char *output, bool overwrite, struct tsr_file_report *report,
+                                   struct tsr_error *error);
+enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
+                                struct tsr_error *error);
 
 /* Removes the temporary files of all running calls; for a signal handler that ends the process. */
 void tsr_remove_temporary_files(void);

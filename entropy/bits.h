@@ -85,17 +85,22 @@ TSR_HD struct tsr_bit_reader tsr_bit_reader(const uint8_t *bytes, size_t size)
     return r;
 }
 
+/* Eight bytes, the first of them the highest: written out, so that gcc makes one load of it. */
+TSR_HD_INLINE uint64_t tsr_load_word(const uint8_t *bytes)
+{
+    return (uint64_t)bytes[0] << 56 | (uint64_t)bytes[1] << 48 | (uint64_t)bytes[2] << 40 | (uint64_t)bytes[3] << 32 |
+           (uint64_t)bytes[4] << 24 | (uint64_t)bytes[5] << 16 | (uint64_t)bytes[6] << 8 | (uint64_t)bytes[7];
+}
+
+/* Afterwards the window has 56 bits or more, or all that are left. Bits of a byte that is not counted yet may stand
+ * behind the real ones: they are that byte's, so to add it again changes nothing. */
 TSR_HD_INLINE void tsr_fill_window(struct tsr_bit_reader *r)
 {
 #if !defined(__CUDA_ARCH__)
-    if (r->size - r->next >= 8) { /* eight bytes at once, of which as many stay as there is room for */
-        uint64_t next = 0;
-        for (int i = 0; i < 8; i++) next = next << 8 | r->bytes[r->next + (size_t)i];
-        const int taken = (64 - r->window_bits) >> 3;
-        if (taken == 0) return;
-        r->window |= next >> (64 - 8 * taken) << (64 - 8 * taken - r->window_bits);
-        r->next += (size_t)taken;
-        r->window_bits += 8 * taken;
+    if (r->size - r->next >= 8) { /* eight bytes at once, of which as many count as there is room for */
+        r->window |= tsr_load_word(r->bytes + r->next) >> (r->window_bits & 63);
+        r->next += (size_t)((63 - r->window_bits) >> 3);
+        r->window_bits |= 56;
         return;
     }
 #endif
@@ -103,6 +108,20 @@ TSR_HD_INLINE void tsr_fill_window(struct tsr_bit_reader *r)
         r->window |= (uint64_t)r->bytes[r->next++] << (56 - r->window_bits);
         r->window_bits += 8;
     }
+}
+
+/* For readers of many short codes: between two calls of tsr_fill_window at most 56 bits may be dropped unchecked; then
+ * window_bits below 0 tells that the string had ended before. */
+TSR_HD_INLINE void tsr_drop_bits(struct tsr_bit_reader *r, int count)
+{
+    r->window <<= count;
+    r->window_bits -= count;
+}
+
+TSR_HD_INLINE bool tsr_dropped_too_much(struct tsr_bit_reader *r)
+{
+    r->overrun |= r->window_bits < 0;
+    return r->overrun;
 }
 
 /* The next count (1..32) bits, not consumed. */

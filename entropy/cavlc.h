@@ -185,91 +185,105 @@ TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
     for (int i = 0; i < 6 * 15; i++) tsr_cavlc_enter_run(tables, i / 15, i % 15);
 }
 
-/* Reads a block into levels[count]; returns its total coefficients, -1 where the bits are no block of this size. */
+/* run_before of up to 6 where more zeros are left, like a row of tsr_cavlc_reader's run. */
+TSR_TABLE(uint8_t, tsr_run_of_many, 8, 0, 3 << 4 | 6, 3 << 4 | 5, 3 << 4 | 4, 3 << 4 | 3, 3 << 4 | 2, 3 << 4 | 1,
+          3 << 4);
+
+/* One level; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are none. */
+TSR_HD_INLINE uint32_t tsr_cavlc_get_level(struct tsr_bit_reader *r, int *suffix_length, uint32_t excluded,
+                                           int32_t *level)
+{
+    tsr_fill_window(r);
+    const uint32_t next = (uint32_t)(r->window >> 32);
+    const int length = *suffix_length;
+    if (next >> (31 - TSR_CAVLC_PREFIX_LIMIT) == 0) return 0;
+    const int prefix = 31 - tsr_floor_log2(next);
+    uint32_t code = (uint32_t)tsr_min(15, prefix) << length;
+    if (prefix < 14) { /* it is in next as a whole */
+        code += next << (prefix + 1) >> 1 >> (31 - length);
+        tsr_drop_bits(r, prefix + 1 + length);
+    } else {
+        const int suffix_bits = prefix >= 15 ? prefix - 3 : length == 0 ? 4 : length;
+        tsr_drop_bits(r, prefix + 1);
+        code += suffix_bits ? (uint32_t)(r->window >> (64 - suffix_bits)) : 0u; /* both in 50 bits */
+        tsr_drop_bits(r, suffix_bits);
+        if (prefix >= 15 && length == 0) code += 15;
+        if (prefix >= 16) code += (1u << (prefix - 3)) - 4096u;
+    }
+    code += excluded;
+    const uint32_t magnitude = (code >> 1) + 1u;
+    const int32_t negative = -(int32_t)(code & 1u);
+    *level = ((int32_t)magnitude ^ negative) - negative;
+    *suffix_length = tsr_cavlc_next_suffix(length, magnitude);
+    return magnitude;
+}
+
+/* Reads a block into levels[count], magnitudes below TSR_LEVEL_LIMIT; returns its total coefficients, -1 where the bits
+ * are no block of this size. */
 TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels,
                                 int count, int context)
 {
-    int32_t level[16];
     int total, ones;
     for (int i = 0; i < count; i++) levels[i] = 0;
+    tsr_fill_window(r);
     const int table = tsr_coeff_token_table(context);
+    const uint32_t next = (uint32_t)(r->window >> 32);
     if (table == 3) {
-        const uint32_t fixed = tsr_get_bits(r, 6);
+        const uint32_t fixed = next >> 26;
+        tsr_drop_bits(r, 6);
         total = fixed == 3 ? 0 : (int)(fixed >> 2) + 1;
         ones = fixed == 3 ? 0 : (int)(fixed & 3u);
         if (ones > total) return -1;
     } else {
-        const uint32_t next = tsr_peek_bits(r, 19);
-        if (next >> 3 == 0) return -1;
-        const int leading = 18 - tsr_floor_log2(next);
-        const uint32_t entry = tables->token[table][leading][(next >> (15 - leading)) & 7u];
+        if (next >> 16 == 0) return -1;
+        const int leading = 31 - tsr_floor_log2(next);
+        const uint32_t entry = tables->token[table][leading][next >> (28 - leading) & 7u];
         if (entry == 0) return -1;
-        tsr_skip_bits(r, (int)(entry >> 8));
+        tsr_drop_bits(r, (int)(entry >> 8));
         total = (int)(entry >> 2) & 31;
         ones = (int)entry & 3;
     }
     if (total > count) return -1;
-    if (total == 0) return r->overrun ? -1 : 0;
+    if (total == 0) return tsr_dropped_too_much(r) ? -1 : 0;
 
-    const uint32_t signs = tsr_peek_bits(r, 3);
-    for (int i = 0; i < ones; i++) level[i] = 1 - 2 * (int32_t)(signs >> (2 - i) & 1u);
-    if (ones > 0) tsr_skip_bits(r, ones);
+    /* Levels go to the places that they would have without zeros before them. */
+    int32_t *last = levels + total - 1;
+    const uint32_t signs = (uint32_t)(r->window >> 32);
+    for (int i = 2; i >= 0; i--) /* all three, since ones cannot be foreseen: what is none is written over */
+        last[-tsr_min(i, total - 1)] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
+    tsr_drop_bits(r, ones);
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
-    for (int i = ones; i < total; i++) {
-        const uint32_t next = tsr_peek_bits(r, 32);
-        if (next >> (31 - TSR_CAVLC_PREFIX_LIMIT) == 0) return -1;
-        const int prefix = 31 - tsr_floor_log2(next);
-        const int suffix_bits = prefix >= 15 ? prefix - 3 : prefix == 14 && suffix_length == 0 ? 4 : suffix_length;
-        uint32_t code = (uint32_t)tsr_min(15, prefix) << suffix_length;
-        if (prefix < 15) { /* it is in next as a whole */
-            code += (uint32_t)((uint64_t)(next << (prefix + 1)) >> (32 - suffix_bits));
-            tsr_skip_bits(r, prefix + 1 + suffix_bits);
-        } else {
-            tsr_skip_bits(r, prefix + 1);
-            code += tsr_get_bits(r, suffix_bits);
-        }
-        if (prefix >= 15 && suffix_length == 0) code += 15;
-        if (prefix >= 16) code += (1u << (prefix - 3)) - 4096u;
-        if (i == ones && ones < 3) code += 2;
-        const uint32_t magnitude = (code >> 1) + 1u;
-        level[i] = code & 1u ? -(int32_t)magnitude : (int32_t)magnitude;
-        suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
-    }
+    uint32_t excluded = ones < 3 ? 2u : 0u;
+    for (int i = ones; i < total; i++, excluded = 0)
+        if (tsr_cavlc_get_level(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_LEVEL_LIMIT - 1u) return -1;
+    if (total == count) return tsr_dropped_too_much(r) ? -1 : total;
 
-    int zeros = 0;
-    if (total < count) {
-        const uint32_t entry = tables->zeros[total - 1][tsr_peek_bits(r, 9)];
-        if (entry == 0) return -1;
-        tsr_skip_bits(r, (int)(entry >> 4));
-        zeros = (int)(entry & 15u);
-        if (zeros > count - total) return -1;
-    }
-    int place = total + zeros - 1;
-    for (int i = 0; i < total; i++) {
-        levels[place] = level[i];
-        int run = 0;
+    tsr_fill_window(r); /* for all zeros: at most 9 bits, and 3 for each level but for one of 11 */
+    uint32_t entry = tables->zeros[total - 1][r->window >> 55];
+    if (entry == 0) return -1;
+    tsr_drop_bits(r, (int)(entry >> 4));
+    int zeros = (int)(entry & 15u);
+    if (zeros > count - total) return -1;
+    /* From the highest on each goes up by the zeros that are left, until none are. */
+    for (int i = 0; zeros > 0; i++) {
+        const int32_t level = last[-i];
+        last[-i] = 0;
+        last[zeros - i] = level;
         if (i + 1 == total) break;
-        if (zeros > 6) {
-            const uint32_t next = tsr_peek_bits(r, 11);
-            if (next >> 8 != 0) {
-                run = 7 - (int)(next >> 8);
-                tsr_skip_bits(r, 3);
-            } else {
-                if (next == 0) return -1;
-                run = 14 - tsr_floor_log2(next);
-                tsr_skip_bits(r, run - 3);
-            }
-        } else if (zeros > 0) {
-            const uint32_t entry = tables->run[zeros - 1][tsr_peek_bits(r, 3)];
-            if (entry == 0) return -1;
-            run = (int)(entry & 15u);
-            tsr_skip_bits(r, (int)(entry >> 4));
+        const uint8_t *runs = zeros > 6 ? TSR_AT(tsr_run_of_many) : tables->run[zeros - 1];
+        entry = runs[r->window >> 61];
+        int run = (int)(entry & 15u), length = (int)(entry >> 4);
+        if (entry == 0) {
+            const uint32_t bits = (uint32_t)(r->window >> 53); /* 11 */
+            if (zeros <= 6 || bits == 0) return -1;
+            run = 14 - tsr_floor_log2(bits);
+            length = run - 3;
+            if (run > zeros) return -1;
         }
-        if (run > zeros) return -1;
+        tsr_drop_bits(r, length);
         zeros -= run;
-        place -= run + 1;
     }
-    return r->overrun ? -1 : total;
+    return tsr_dropped_too_much(r) ? -1 : total;
 }
 
 #endif

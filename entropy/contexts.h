@@ -15,6 +15,8 @@ enum {
     TSR_ACTIVITY_GROUPS = 10,    /* most groups, each of equally many samples */
     TSR_INTENSITY_LEVELS = 4096, /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
     TSR_INTENSITY_GROUPS = 25,   /* 8 cost 0.2 %, 16 gained 0.1 % */
+    TSR_SAMPLED_ROWS = 2,             /* level 1 looks at so many rows of a period */
+    TSR_SAMPLED_INTENSITY_GROUPS = 8, /* and then has so many groups */
     TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,
     TSR_TABLE_LIMIT = 24, /* code tables of a plane; 12 cost 0.2 %, 32 gained 0.02 % */
     TSR_MERGE_WINDOW = 8  /* cells merge with one of the next 8; no limit gained 0.01 % */
@@ -50,6 +52,18 @@ TSR_HD int tsr_intensity_shift(uint32_t range)
     return tsr_max(0, tsr_bit_width(range - 1) - 12);
 }
 
+/* The group of a level with count of all total samples, behind before of lower levels: where their middle falls. */
+TSR_HD int tsr_quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
+{
+    return (int)((2 * before + count) * (uint64_t)groups / (2 * total));
+}
+
+/* Does training look at row y of a tile? period: 0, or that of level 1. */
+TSR_HD bool tsr_row_is_sampled(int32_t y, int32_t period)
+{
+    return period == 0 || y % period < TSR_SAMPLED_ROWS;
+}
+
 /* Cuts levels into at most groups runs of about equal counts. cuts[i] is the first level of group i + 1; returns
  * the number of cuts, at most groups - 1. A level belongs where the middle of its samples falls. */
 TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts)
@@ -60,13 +74,21 @@ TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int levels, int groups, uin
     for (int level = 0; level < levels; level++) total += counts[level];
     for (int level = 0; level < levels; level++) {
         if (counts[level] == 0) continue;
-        int here = (int)((2 * before + counts[level]) * (uint64_t)groups / (2 * total));
+        const int here = tsr_quantile_group(before, counts[level], total, groups);
         if (!first && here != group) cuts[cut_count++] = (uint16_t)level;
         group = here;
         first = false;
         before += counts[level];
     }
     return cut_count;
+}
+
+/* A level's group. */
+TSR_HD uint8_t tsr_group_of(const uint16_t *cuts, int cut_count, int level)
+{
+    int group = 0;
+    while (group < cut_count && level >= cuts[group]) group++;
+    return (uint8_t)group;
 }
 
 /* group_of[level] from cuts. */

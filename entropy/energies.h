@@ -12,6 +12,10 @@
 
 #include "../transform/blocks.h"
 
+#if defined(__SSE2__) && !defined(__CUDACC__)
+#include <emmintrin.h>
+#endif
+
 enum {
     TSR_MAGNITUDE_CAP = 511, /* no energy exceeds 511 * 71 < 2^16: 71 is the largest sum of a place's weights */
     TSR_ENERGY_LEVELS = 32,
@@ -122,11 +126,37 @@ TSR_HD_INLINE void tsr_add_energies(const struct tsr_magnitudes *seen, uint16_t 
 #endif
 }
 
-/* Levels of energy: two an octave. */
+/* Magnitudes that a decoder finds one by one: in a register, since a block that is written place by place and then read
+ * as a whole waits for its last write. */
+#if TSR_PLACE_VECTORS
+typedef tsr_place_vector tsr_seen_places;
+static const uint16_t tsr_one_place[2 * TSR_BLOCK_SAMPLES] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xffff};
+#else
+typedef struct tsr_magnitudes tsr_seen_places;
+#endif
+
+TSR_HD_INLINE void tsr_see_none(tsr_seen_places *seen)
+{
+    memset(seen, 0, sizeof *seen);
+}
+
+TSR_HD_INLINE void tsr_see_place(tsr_seen_places *seen, int place, uint32_t magnitude)
+{
+#if TSR_PLACE_VECTORS
+    tsr_place_vector lane;
+    memcpy(&lane, tsr_one_place + (TSR_BLOCK_SAMPLES - 1 - place), sizeof lane);
+    *seen |= lane & (uint16_t)magnitude;
+#else
+    seen->at[place] = (uint16_t)magnitude;
+#endif
+}
+
+/* Levels of energy: two an octave; 0 and 1 are levels of their own, found by a bit behind the last one. */
 TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
 {
-    const int exponent = tsr_floor_log2(energy | 1u);
-    return energy < 2 ? (int)energy : 2 * exponent + (int)(energy >> (exponent - 1) & 1u);
+    const uint32_t bits = energy << 1 | 1u;
+    const int exponent = tsr_floor_log2(bits);
+    return tsr_max(0, 2 * exponent - 4 + (int)(bits << (31 - exponent) >> 30));
 }
 
 /* Level of the whole block, from the neighbours alone. */
@@ -147,12 +177,25 @@ TSR_HD_INLINE int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES
     return tsr_energy_level(sum < 65535 ? sum : 65535);
 }
 
+/* Which of 16 levels are not 0: bit p is place p's. */
+TSR_HD_INLINE uint32_t tsr_places_not_zero(const int32_t levels[TSR_BLOCK_SAMPLES])
+{
+#if defined(__SSE2__) && !defined(__CUDACC__)
+    __m128i v[4];
+    for (int i = 0; i < 4; i++) v[i] = _mm_loadu_si128((const __m128i *)levels + i);
+    const __m128i all = _mm_packs_epi16(_mm_packs_epi32(v[0], v[1]), _mm_packs_epi32(v[2], v[3]));
+    return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_setzero_si128())) ^ 0xffffu;
+#else
+    uint32_t places = 0;
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) places |= (uint32_t)(levels[p] != 0) << p;
+    return places;
+#endif
+}
+
 /* Places up to the last level that is not 0: 0 .. 16. */
 TSR_HD_INLINE int tsr_coded_places(const int32_t levels[TSR_BLOCK_SAMPLES])
 {
-    int count = TSR_BLOCK_SAMPLES;
-    while (count > 0 && levels[count - 1] == 0) count--;
-    return count;
+    return tsr_bit_width(tsr_places_not_zero(levels));
 }
 
 #endif

@@ -299,6 +299,7 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
         if (symbol >= TSR_TOKENS_24_BITS) return false;
         const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits(symbol));
         const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
+        if (dc >= TSR_LEVEL_LIMIT) return false;
         levels[0] = dc && tsr_get_bits(r, 1) ? -(int32_t)dc : (int32_t)dc;
     }
     return !r->overrun;

@@ -71,38 +71,46 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
 
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
+/* What a block's magnitudes become on the way. */
+struct tsr_level_list {
+    uint32_t *out;
+    int count, sign_bits;
+    uint32_t signs;
+};
+
+/* A level of this group at a place of this energy; less: 1 where it cannot be 0. */
+TSR_HD_INLINE void tsr_add_level(struct tsr_level_list *list, int group, uint32_t energy, int32_t level, uint32_t less)
+{
+    const uint32_t value = (uint32_t)tsr_abs(level) - less;
+    const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy)) << 8;
+    list->signs = list->signs << (level != 0) | (uint32_t)level >> 31;
+    list->sign_bits += level != 0;
+    if (value < 16) {
+        list->out[list->count++] = cell | value;
+        return;
+    }
+    const struct tsr_token token = tsr_token(value);
+    list->out[list->count++] = cell | token.symbol;
+    if (token.raw_bits > 16) list->out[list->count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
+    list->out[list->count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
+}
+
 /* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
  * magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
 TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
                                     uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
 {
     const int places = tsr_coded_places(levels);
-    int count = 0, sign_bits = 0;
-    uint32_t signs = 0;
-    out[count++] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
-    if (places == 0) return count;
+    struct tsr_level_list list = {out, 1, 0, 0};
+    out[0] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
+    if (places == 0) return 1;
     tsr_add_energies(seen, energy);
-    int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST;
-    uint32_t less = 1;
-    for (int p = places - 1; p >= 0; p--) {
-        const uint32_t magnitude = (uint32_t)tsr_abs(levels[p]);
-        if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy[p])) << 8;
-        if (magnitude - less < 16) {
-            out[count++] = cell | (magnitude - less);
-        } else {
-            const struct tsr_token token = tsr_token(magnitude - less);
-            out[count++] = cell | token.symbol;
-            if (token.raw_bits > 16) out[count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
-            out[count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
-        }
-        group = TSR_LEVEL_OTHERS;
-        less = 0;
-        signs = signs << (magnitude != 0) | (uint32_t)(levels[p] < 0);
-        sign_bits += magnitude != 0;
-    }
-    out[count++] = tsr_raw_entry(signs, sign_bits);
-    return count;
+    int p = places - 1;
+    tsr_add_level(&list, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p], levels[p], 1);
+    while (--p > 0) tsr_add_level(&list, TSR_LEVEL_OTHERS, energy[p], levels[p], 0);
+    if (p == 0) tsr_add_level(&list, TSR_LEVEL_DC, energy[0], levels[0], 0);
+    out[list.count++] = tsr_raw_entry(list.signs, list.sign_bits);
+    return list.count;
 }
 
 /* ---- Put and get ------------------------------------------------------------------------------------------ */
@@ -113,18 +121,20 @@ typedef struct tsr_rans_symbol tsr_level_codes[TSR_LEVEL_SYMBOLS]; /* of one tab
 TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
                                  const struct tsr_level_model *model, const tsr_level_codes *codes)
 {
+    const struct tsr_rans_symbol *of_cell[TSR_LEVEL_CELLS];
+    for (int c = 0; c < TSR_LEVEL_CELLS; c++) of_cell[c] = codes[tsr_level_table(model, c)];
     for (size_t i = count; i > 0; i--) {
         const uint32_t entry = entries[i - 1];
         if (entry & TSR_RAW_ENTRY)
             tsr_rans_write_raw(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
         else
-            tsr_rans_write(w, &codes[tsr_level_table(model, (int)(entry >> 8))][entry & 255u]);
+            tsr_rans_write(w, &of_cell[entry >> 8][entry & 255u]);
     }
 }
 
 struct tsr_level_decoder {
-    struct tsr_rans_decoder table[TSR_LEVEL_TABLES];
-    const struct tsr_rans_decoder *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
+    struct tsr_rans_buckets table[TSR_LEVEL_TABLES];
+    const struct tsr_rans_buckets *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
 };
 
 TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const struct tsr_level_model *model)
@@ -132,52 +142,62 @@ TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const stru
     for (int g = 0; g < TSR_LEVEL_GROUPS; g++)
         for (int t = 0; t < model->tables[g]; t++) {
             const int table = g * TSR_ENERGY_LEVELS + t;
-            tsr_rans_decoder_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
+            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
         }
     for (int c = 0; c < TSR_LEVEL_CELLS; c++)
         decoder->of_cell[c] =
             model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
 }
 
-/* Reads a block; energy as above. False where the bits are no block. */
+/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_LEVEL_LIMIT where the group has
+ * no tables or the bits are none. */
+TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_level_decoder *decoder, int group,
+                                         uint32_t energy)
+{
+    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(energy))];
+    if (!table) return TSR_LEVEL_LIMIT;
+    const int symbol = tsr_rans_read(r, table);
+    if (symbol < 16) return (uint32_t)symbol;
+    const int raw_bits = tsr_token_raw_bits(symbol);
+    uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
+    raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
+    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_LEVEL_LIMIT);
+}
+
+/* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
 TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
                                  uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
-                                 const struct tsr_level_model *model)
+                                 const struct tsr_level_model *model, struct tsr_magnitudes *magnitudes)
 {
+    const int shift = model->magnitude_shift;
+    tsr_seen_places seen;
     for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
-    const struct tsr_rans_decoder *table =
+    tsr_see_none(&seen);
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
+    const struct tsr_rans_buckets *table =
         decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
     if (!table) return false;
     const int places = tsr_rans_read(r, table);
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
-    int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
-    uint32_t less = 1,
-             here = energy[places - 1]; /* energy of the place at work: what comes next waits for nothing else */
-    for (int p = places - 1; p >= 0; p--) {
-        if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(here))];
-        if (!table) return false;
-        const int symbol = tsr_rans_read(r, table);
-        uint32_t magnitude = (uint32_t)symbol;
-        if (symbol >= 16) {
-            const int raw_bits = tsr_token_raw_bits(symbol);
-            uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
-            raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
-            magnitude = tsr_token_value(symbol, raw);
-        }
-        magnitude += less;
-        group = TSR_LEVEL_OTHERS;
-        less = 0;
+    int p = places - 1, sign_bits = 1;
+    uint32_t magnitude = tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
+    for (;;) {
+        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        const uint32_t here = tsr_seen_magnitude(magnitude, shift);
         levels[p] = (int32_t)magnitude;
-        sign_bits += magnitude != 0;
+        tsr_see_place(&seen, p, here);
         if (p == 0) break;
-        const uint32_t seen = tsr_seen_magnitude(magnitude, model->magnitude_shift);
-        here = energy[p - 1] + seen * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
-        tsr_add_energy(energy, p, seen);
+        /* What comes next waits for nothing but this sum. */
+        const uint32_t below = energy[p - 1] + here * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+        tsr_add_energy(energy, p, here);
+        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_LEVEL_OTHERS, below)
+                            : tsr_magnitude_get(r, decoder, TSR_LEVEL_DC, below);
+        sign_bits += magnitude != 0;
     }
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
     uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
-    for (int p = places - 1; p >= 0; p--) { /* a 0 takes none */
+    for (p = places - 1; p >= 0; p--) { /* a 0 takes none */
         const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));
         signs <<= levels[p] != 0;
         levels[p] = (levels[p] ^ negative) - negative;

@@ -31,6 +31,29 @@ TSR_HD int tsr_label_cell(int left)
     return left + 1;
 }
 
+/* Puts the labels of across x down blocks, row by row. word[]: the codewords of the label tables. */
+TSR_HD void tsr_put_labels(struct tsr_bit_writer *w, const struct tsr_predictor_model *model,
+                           const struct tsr_codeword (*word)[TSR_LABELS_LIMIT], const uint8_t *label, int32_t across,
+                           int32_t down)
+{
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++, label++) {
+            const struct tsr_codeword of_label = word[model->label_table_of[tsr_label_cell(left)]][*label];
+            tsr_put_bits(w, of_label.bits, of_label.length);
+            left = *label;
+        }
+}
+
+/* Ends a string of labels: fills it up to whole words of 16 bits. Returns the bytes, SIZE_MAX if they would exceed the
+ * writer's capacity. */
+TSR_HD size_t tsr_end_labels(struct tsr_bit_writer *w)
+{
+    size_t size = tsr_flush_bits(w);
+    if (w->overflow || size + 1 > w->capacity) return SIZE_MAX;
+    if (size % 2 != 0) w->bytes[size++] = 0;
+    return size;
+}
+
 TSR_HD int tsr_weights_parameter(const int16_t *of_feature, int n)
 {
     int best = 0;

@@ -81,34 +81,50 @@ TSR_HD int tsr_rans_width_bits(int width, int previous)
     return width == previous ? 1 : width == previous + 1 ? 2 : width == previous - 1 ? 3 : 8;
 }
 
-/* Weights for these counts, with the number of mantissa bits that costs least, description and symbols together;
- * returns that number. All weights are 0 if the counts are. */
+/* What frequencies cost that are described with so many mantissa bits, in bits x 4096: description and symbols.
+ * weight[symbols]: the description. */
+TSR_HD uint64_t tsr_rans_rounded_cost(const uint32_t *counts, const uint16_t *exact, int symbols, int mantissa,
+                                      uint16_t *weight)
+{
+    uint16_t frequency[TSR_RANS_ALPHABET];
+    uint64_t cost = 0;
+    int previous = TSR_FIRST_STEP_FROM;
+    for (int s = 0; s < symbols; s++) weight[s] = (uint16_t)tsr_rans_round(exact[s], mantissa);
+    tsr_rans_frequencies(weight, symbols, frequency);
+    for (int s = 0; s < symbols; s++) {
+        if (exact[s] == 0) continue;
+        const int width = tsr_bit_width(weight[s]);
+        const int bits = tsr_rans_width_bits(width, previous) + tsr_min(width - 1, mantissa);
+        cost += (uint64_t)counts[s] * ((TSR_RANS_BITS << TSR_COST_SHIFT) - tsr_log2_cost(frequency[s]));
+        cost += (uint64_t)bits << TSR_COST_SHIFT;
+        previous = width;
+    }
+    return cost;
+}
+
+/* Symbols up to the last that occurs. */
+TSR_HD int tsr_rans_used(const uint32_t *counts, int symbols)
+{
+    while (symbols > 0 && counts[symbols - 1] == 0) symbols--;
+    return symbols;
+}
+
+/* Weights for these counts, with the number of mantissa bits that costs least, description and symbols together, the
+ * first of equals; returns that number. All weights are 0 if the counts are. */
 TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weight)
 {
-    uint16_t exact[TSR_RANS_ALPHABET];
+    uint16_t exact[TSR_RANS_ALPHABET], rounded[TSR_RANS_ALPHABET];
     uint64_t least = UINT64_MAX;
-    int best = 0, all = symbols;
-    while (symbols > 0 && counts[symbols - 1] == 0) symbols--;
-    for (int s = 0; s < all; s++) weight[s] = 0;
-    tsr_rans_normalise(counts, symbols, exact);
+    int best = 0;
+    const int used = tsr_rans_used(counts, symbols);
+    for (int s = 0; s < symbols; s++) weight[s] = 0;
+    tsr_rans_normalise(counts, used, exact);
     for (int mantissa = 0; mantissa <= TSR_RANS_MANTISSA_LIMIT; mantissa++) {
-        uint16_t rounded[TSR_RANS_ALPHABET], frequency[TSR_RANS_ALPHABET];
-        uint64_t cost = 0;
-        int previous = TSR_FIRST_STEP_FROM;
-        for (int s = 0; s < symbols; s++) rounded[s] = (uint16_t)tsr_rans_round(exact[s], mantissa);
-        tsr_rans_frequencies(rounded, symbols, frequency);
-        for (int s = 0; s < symbols; s++) {
-            if (exact[s] == 0) continue;
-            const int width = tsr_bit_width(rounded[s]);
-            const int bits = tsr_rans_width_bits(width, previous) + tsr_min(width - 1, mantissa);
-            cost += (uint64_t)counts[s] * ((TSR_RANS_BITS << TSR_COST_SHIFT) - tsr_log2_cost(frequency[s]));
-            cost += (uint64_t)bits << TSR_COST_SHIFT;
-            previous = width;
-        }
+        const uint64_t cost = tsr_rans_rounded_cost(counts, exact, used, mantissa, rounded);
         if (cost >= least) continue;
         least = cost;
         best = mantissa;
-        for (int s = 0; s < symbols; s++) weight[s] = rounded[s];
+        for (int s = 0; s < used; s++) weight[s] = rounded[s];
     }
     return best;
 }
@@ -188,11 +204,10 @@ TSR_HD_INLINE bool tsr_rans_put(uint32_t *state, const struct tsr_rans_symbol *s
     const bool leaves = x >> (32 - TSR_RANS_BITS) >= f;
     *word = (uint16_t)x;
     x = leaves ? x >> 16 : x;
-    uint32_t quotient = (uint32_t)((uint64_t)x * symbol->inverse >> 32), rest = x - quotient * f;
-    const bool more = rest >= f;
-    quotient += more;
-    rest -= more ? f : 0;
-    *state = (quotient << TSR_RANS_BITS) + rest + symbol->start;
+    /* quotient * 2^12 + rest + start, with the quotient one more where the rest says so. */
+    const uint32_t others = TSR_RANS_TOTAL - f, quotient = (uint32_t)((uint64_t)x * symbol->inverse >> 32);
+    const uint32_t next = x + symbol->start + quotient * others;
+    *state = x - quotient * f >= f ? next + others : next;
     return leaves;
 }
 
@@ -228,6 +243,48 @@ TSR_HD void tsr_rans_decoder_init(struct tsr_rans_decoder *d, const uint16_t *we
     if (start != 0) return;
     d->place[0] = (uint32_t)TSR_RANS_TOTAL << 16;
     for (int i = 0; i < TSR_RANS_TOTAL; i++) d->symbol[i] = 0;
+}
+
+/* Likewise by buckets of slots, in a tenth of the bytes: for decoders with many tables. A bucket that lies in one
+ * symbol tells all of it; in the others, which are few and of rare symbols, the symbol is looked for. */
+enum { TSR_RANS_BUCKET_BITS = 6, TSR_RANS_BUCKETS = TSR_RANS_TOTAL >> TSR_RANS_BUCKET_BITS };
+
+struct tsr_rans_buckets {
+    uint32_t bucket[TSR_RANS_BUCKETS]; /* start << 20 | (frequency - 1) << 8 | symbol; else the bucket's first symbol */
+    uint32_t place[TSR_RANS_ALPHABET]; /* by symbol: frequency << 16 | start */
+};
+
+TSR_HD void tsr_rans_buckets_init(struct tsr_rans_buckets *d, const uint16_t *weight, int symbols)
+{
+    uint16_t frequency[TSR_RANS_ALPHABET];
+    uint32_t start = 0;
+    int filled = 0;
+    tsr_rans_frequencies(weight, symbols, frequency);
+    for (int s = 0; s < symbols; s++) {
+        const uint32_t end = start + frequency[s];
+        d->place[s] = (uint32_t)frequency[s] << 16 | start;
+        for (; (uint32_t)filled << TSR_RANS_BUCKET_BITS < end; filled++) {
+            const uint32_t first = (uint32_t)filled << TSR_RANS_BUCKET_BITS;
+            const bool whole = first >= start && first + (1u << TSR_RANS_BUCKET_BITS) <= end;
+            d->bucket[filled] = (whole ? start << 20 | (frequency[s] - 1u) << 8 : 0u) | (uint32_t)s;
+        }
+        start = end;
+    }
+    if (start != 0) return;
+    for (int i = 0; i < TSR_RANS_BUCKETS; i++) d->bucket[i] = (TSR_RANS_TOTAL - 1u) << 8;
+}
+
+TSR_HD_INLINE int tsr_rans_get_bucket(uint32_t *state, const struct tsr_rans_buckets *d)
+{
+    const uint32_t x = *state, slot = x & (TSR_RANS_TOTAL - 1), entry = d->bucket[slot >> TSR_RANS_BUCKET_BITS];
+    uint32_t symbol = entry & 255u, less = entry >> 8 & 0xfffu, start = entry >> 20;
+    if (less == 0) {
+        while (slot >= (d->place[symbol] >> 16) + (d->place[symbol] & 0xffffu)) symbol++;
+        less = (d->place[symbol] >> 16) - 1u;
+        start = d->place[symbol] & 0xffffu;
+    }
+    *state = (less + 1u) * (x >> TSR_RANS_BITS) + slot - start;
+    return (int)symbol;
 }
 
 /* Takes a symbol from the state, which may then want a word. */
@@ -348,9 +405,9 @@ TSR_HD_INLINE void tsr_rans_refill(struct tsr_rans_reader *r)
     r->next += wants ? 2 : 0;
 }
 
-TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_decoder *d)
+TSR_HD_INLINE int tsr_rans_read(struct tsr_rans_reader *r, const struct tsr_rans_buckets *d)
 {
-    const int symbol = tsr_rans_get(&r->state, d);
+    const int symbol = tsr_rans_get_bucket(&r->state, d);
     tsr_rans_refill(r);
     return symbol;
 }

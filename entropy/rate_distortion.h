@@ -122,11 +122,12 @@ TSR_HD_INLINE void tsr_rate_places(const int32_t block[TSR_BLOCK_SAMPLES], const
         tsr_unit_vector units, by;
         memcpy(&units, block + p, sizeof units);
         memcpy(&by, weight + p, sizeof by);
+        const int32_t bits = TSR_UNIT_BITS, unit = TSR_UNIT; /* C++ has no vectors with enumerators */
         const tsr_unit_vector sign = units >> 31;
         units = (units ^ sign) - sign;
-        const tsr_unit_vector nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
-        const tsr_unit_vector error = units - (nearest << TSR_UNIT_BITS), less = error + TSR_UNIT;
-        const tsr_unit_vector over = units > 4 * TSR_UNIT, capped = (units & ~over) | (over & (4 * TSR_UNIT));
+        const tsr_unit_vector nearest = (units + unit / 2) >> bits;
+        const tsr_unit_vector error = units - (nearest << bits), less = error + unit;
+        const tsr_unit_vector over = units > 4 * unit, capped = (units & ~over) | (over & (4 * unit));
         const tsr_unit_vector errors = error * error * by, errors_less = less * less * by, zeros = capped * capped * by;
         memcpy(out->nearest + p, &nearest, sizeof nearest);
         memcpy(out->error + p, &errors, sizeof errors);
@@ -163,6 +164,7 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
     int32_t cost[TSR_BLOCK_SAMPLES]; /* weighted squared errors of the places above, as zeros */
     int32_t above = 0, top = 0;
     tsr_rate_places(block, weight, &b);
+    TSR_UNROLL
     for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
         cost[p] = above;
         above += b.error_zero[p];
@@ -170,11 +172,13 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
     }
     int32_t below = 0, best_top = 0; /* cost of the places below; with no place but the DC */
     int32_t least = above + lambda * places[block[0] != 0];
-    for (int p = 1; p <= top; p++) {
+    TSR_UNROLL
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        if (p > top) break;
         const int level = TSR_RATE_MAGNITUDES * tsr_energy_level(energy[p]);
         const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
         const int32_t nearest = b.nearest[p];
-        chosen[p] = nearest;
+        chosen[p] = highest[p] = nearest;
         if (nearest == 0) {
             below += b.error_zero[p] + lambda * others[0];
             continue;
@@ -183,7 +187,6 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
         const int32_t here = b.error[p] + lambda * (others[rate] + TSR_RATE_BIT);
         const int32_t less = b.error_less[p] + lambda * (others[rate - 1] + (rate > 1 ? TSR_RATE_BIT : 0));
         int32_t as_last = b.error[p] + lambda * (last[rate - 1] + TSR_RATE_BIT);
-        highest[p] = nearest;
         if (rate > 1) {
             const int32_t last_less = b.error_less[p] + lambda * (last[rate - 2] + TSR_RATE_BIT);
             highest[p] -= last_less < as_last;
@@ -195,9 +198,9 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
         chosen[p] -= less < here;
         below += tsr_min(here, less);
     }
-    if (best_top > 0) chosen[best_top] = highest[best_top];
+    TSR_UNROLL
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        const int32_t level = p <= best_top ? chosen[p] : 0;
+        const int32_t level = p > best_top ? 0 : p == best_top ? highest[p] : chosen[p];
         block[p] = block[p] < 0 ? -level : level;
     }
 }

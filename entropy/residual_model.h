@@ -80,6 +80,13 @@ TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
     return (model->activity_cuts + 1) * (model->intensity_cuts + 1);
 }
 
+/* Can tiles of this width, of a plane of this range, have the symbol in a table? What level 1 has not seen may come. */
+TSR_HD bool tsr_symbol_may_come(int table, int symbol, uint32_t range, int32_t width)
+{
+    if (symbol < TSR_RUN_SYMBOL) return symbol <= tsr_token_symbol(range - 1);
+    return table == TSR_RUN_TABLE && symbol <= tsr_run_token((uint32_t)width).symbol;
+}
+
 /* The most bits that one symbol of these tables takes: its codeword and its raw bits. */
 TSR_HD int tsr_model_refill_bits(const struct tsr_residual_model *model)
 {

@@ -15,15 +15,32 @@ struct place {
     uint8_t type;
 };
 
+#define NOWHERE SIZE_MAX
+
 struct tsr_container_reader {
     struct tsr_input *input;
     struct tsr_header header;
     const char *damage;
     struct place *places;
     size_t place_count, place_capacity;
+    /* Of a series: by member, its last section, which says what it is. Else NULL. */
+    size_t *member_place;
+    uint32_t members;
+    bool shares; /* places and member_place are another reader's */
+    /* The chosen member, or the file: its sections, its name and its proof; the header is its own. */
+    uint32_t member;
+    size_t first, end;
+    char name[TSR_NAME_LIMIT + 1];
+    struct tsr_proof proof;
     size_t *frame_place;    /* by frame: its section */
+    size_t *model_place;    /* by frame: where its model is, NOWHERE if that is damaged */
     uint8_t *buffer, *blob; /* a section as it is, a blob decompressed */
     size_t buffer_capacity, blob_capacity;
+    struct base { /* of each blob: what others are compressed with, of which member */
+        uint8_t *bytes;
+        size_t size, capacity;
+        uint32_t member;
+    } base[TSR_BLOB_COUNT];
 };
 
 static void note_damage(struct tsr_container_reader *r, const char *what)
@@ -80,6 +97,8 @@ static uint64_t section_limit(const struct tsr_container_reader *r, enum tsr_sec
     case TSR_SECTION_HEADER:
     case TSR_SECTION_PROOF:
         return TSR_HEADER_LIMIT + TSR_SECTION_HEAD_LIMIT + TSR_CHECK_BYTES;
+    case TSR_SECTION_MEMBER:
+        return TSR_MEMBER_LIMIT + TSR_SECTION_HEAD_LIMIT + TSR_CHECK_BYTES;
     case TSR_SECTION_BLOB:
         return 2 * TSR_BLOB_CHUNK;
     default:
@@ -254,23 +273,61 @@ static enum tsr_status find_places(struct tsr_container_reader *r, const struct 
     return walk_sections(r, first, error);
 }
 
-/* Checks that the sections are those of such a file, in an order that such a file has, and notes where frames begin. */
+/* Where the model of a frame is that has another's: so many frames before, whichever member they are in. */
+static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, size_t *found, struct tsr_error *error)
+{
+    const uint8_t *body;
+    size_t size;
+    struct tsr_error ignored;
+    *found = NOWHERE;
+    const enum tsr_status status = read_section(r, r->places[from].offset, TSR_SECTION_LIKE, &body, &size, &ignored);
+    if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) {
+        if (error) *error = ignored;
+        return status;
+    }
+    if (status != TSR_OK) return TSR_OK; /* who asks for the frame will be told */
+    struct tsr_cursor c = {body, size, 0, false};
+    tsr_get_varint(&c);
+    uint64_t distance = tsr_get_varint(&c);
+    if (c.bad || c.at != size || distance < 1 || distance > TSR_LIKE_LIMIT) return TSR_OK;
+    while (from-- > 0) {
+        const uint8_t type = r->places[from].type;
+        if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) continue;
+        if (--distance > 0) continue;
+        if (type == TSR_SECTION_FRAME) *found = from; /* one link at most */
+        return TSR_OK;
+    }
+    return TSR_OK;
+}
+
+/* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
+ */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const uint32_t frames = r->header.restore == TSR_RESTORE_VERBATIM ? 0 : r->header.image.frames;
-    if (frames > r->place_count)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->place_count);
+    const uint8_t last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
+    if (frames > r->end - r->first)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->end - r->first);
+    free(r->frame_place);
+    free(r->model_place);
+    r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
-    if (!r->frame_place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    if (!r->frame_place || !r->model_place)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
     bool in_frame = false;
-    for (size_t i = 0; i < r->place_count; i++) {
+    for (size_t i = r->first; i < r->end; i++) {
         const struct place *place = &r->places[i];
         in_frame &= place->type == TSR_SECTION_TILE;
         switch (place->type) {
         case TSR_SECTION_FRAME:
+        case TSR_SECTION_LIKE:
             if (frame < frames) {
+                if (place->type == TSR_SECTION_FRAME)
+                    r->model_place[frame] = i;
+                else
+                    TSR_TRY(find_model(r, i, &r->model_place[frame], error));
                 r->frame_place[frame++] = i;
                 in_frame = true;
                 continue;
@@ -282,10 +339,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         case TSR_SECTION_BLOB:
             if (frame == 0 || frame == frames) continue; /* not between frames */
             break;
-        case TSR_SECTION_PROOF:
-            if (proofs++ == 0 && i + 1 == r->place_count) continue;
-            break;
         default:
+            if (place->type == last && proofs++ == 0 && i + 1 == r->end) continue;
             break;
         }
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
@@ -294,6 +349,35 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     if (frame != frames || proofs != 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
     return TSR_OK;
+}
+
+/* Where the members of a series end; their sections are looked at when they are chosen. */
+static enum tsr_status find_members(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    if (r->header.members > r->place_count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u files in %zu sections", r->header.members, r->place_count);
+    r->member_place = malloc(r->header.members * sizeof *r->member_place);
+    if (!r->member_place)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u files", r->header.members);
+    size_t behind = 0;
+    for (size_t i = 0; i < r->place_count; i++) {
+        if (r->places[i].type != TSR_SECTION_MEMBER) continue;
+        if (r->members < r->header.members) r->member_place[r->members] = i;
+        r->members++;
+        behind = i + 1;
+    }
+    if (r->members != r->header.members || behind != r->place_count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u files, and %zu sections behind them", r->members,
+                        r->header.members, r->place_count - behind);
+    return TSR_OK;
+}
+
+static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    if (r->header.restore == TSR_RESTORE_SERIES) return find_members(r, error);
+    r->members = 1;
+    r->end = r->place_count;
+    return find_frames(r, error);
 }
 
 enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
@@ -308,7 +392,7 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
     enum tsr_status status = read_footer(r, &footer, error);
     if (status == TSR_OK) status = find_header(r, &footer, &first, error);
     if (status == TSR_OK) status = find_places(r, &footer, first, error);
-    if (status == TSR_OK) status = find_frames(r, error);
+    if (status == TSR_OK) status = find_contents(r, error);
     if (status != TSR_OK) {
         tsr_container_close(r);
         return status;
@@ -320,11 +404,81 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
 void tsr_container_close(struct tsr_container_reader *reader)
 {
     if (!reader) return;
-    free(reader->places);
+    if (!reader->shares) {
+        free(reader->places);
+        free(reader->member_place);
+    }
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) free(reader->base[blob].bytes);
     free(reader->frame_place);
+    free(reader->model_place);
     free(reader->buffer);
     free(reader->blob);
     free(reader);
+}
+
+enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, struct tsr_input *input,
+                                    struct tsr_container_reader **shared, struct tsr_error *error)
+{
+    struct tsr_container_reader *r = calloc(1, sizeof *r);
+    *shared = r;
+    if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
+    r->input = input;
+    r->damage = reader->damage;
+    r->places = reader->places;
+    r->place_count = reader->place_count;
+    r->member_place = reader->member_place;
+    r->members = reader->members;
+    r->shares = true;
+    return TSR_OK;
+}
+
+uint32_t tsr_container_members(const struct tsr_container_reader *reader)
+{
+    return reader->members;
+}
+
+bool tsr_container_is_series(const struct tsr_container_reader *reader)
+{
+    return reader->member_place != NULL;
+}
+
+/* The body of a member's last section: name, header, proof. */
+static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
+{
+    const struct place *place = &r->places[r->member_place[member]];
+    struct tsr_error why;
+    const uint8_t *body;
+    size_t size;
+    TSR_TRY(read_section(r, place->offset, TSR_SECTION_MEMBER, &body, &size, error));
+    const enum tsr_status status = tsr_get_member(body, size, r->name, &r->header, &r->proof, &why);
+    if (status == TSR_OK) return TSR_OK;
+    return tsr_fail_at(error, status, place->offset, "file %u of the series: %.400s", member + 1, why.text);
+}
+
+enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
+{
+    if (!r->member_place) return TSR_OK;
+    if (member >= r->members) return tsr_fail(error, TSR_ERROR_USAGE, "file %u of a series of %u", member, r->members);
+    r->first = r->end = 0;
+    r->name[0] = '\0';
+    TSR_TRY(read_member(r, member, error));
+    r->member = member;
+    r->first = member == 0 ? 0 : r->member_place[member - 1] + 1;
+    r->end = r->member_place[member] + 1;
+    return find_frames(r, error);
+}
+
+const char *tsr_container_name(const struct tsr_container_reader *reader)
+{
+    return reader->name;
+}
+
+uint64_t tsr_container_bytes(const struct tsr_container_reader *reader)
+{
+    if (!reader->member_place) return tsr_input_size(reader->input);
+    if (reader->first == reader->end) return 0;
+    const struct place *last = &reader->places[reader->end - 1];
+    return last->offset + last->length - reader->places[reader->first].offset;
 }
 
 const struct tsr_header *tsr_container_header(const struct tsr_container_reader *reader)
@@ -339,13 +493,13 @@ const char *tsr_container_damage(const struct tsr_container_reader *reader)
 
 uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
 {
-    return reader->place_count;
+    return reader->end > reader->first ? reader->end - reader->first : reader->place_count;
 }
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
 {
-    uint64_t bytes = tsr_input_size(reader->input);
-    for (size_t i = 0; i < reader->place_count; i++)
+    uint64_t bytes = tsr_container_bytes(reader);
+    for (size_t i = reader->first; i < reader->end; i++)
         if (reader->places[i].type == TSR_SECTION_BLOB) bytes -= reader->places[i].length;
     return bytes;
 }
@@ -355,6 +509,10 @@ uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct tsr_proof *proof,
                                         struct tsr_error *error)
 {
+    if (r->member_place) {
+        *proof = r->proof;
+        return TSR_OK;
+    }
     const struct place *place = &r->places[r->place_count - 1];
     const uint8_t *body;
     size_t size;
@@ -364,47 +522,121 @@ enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct t
     return TSR_OK;
 }
 
-/* A blob section's content. */
-static enum tsr_status open_blob(struct tsr_container_reader *r, const struct place *place, uint8_t *blob,
-                                 const uint8_t **bytes, size_t *size, struct tsr_error *error)
+/* A blob section: what it says, and its content as it is stored. */
+struct stored_blob {
+    uint8_t blob, method;
+    uint8_t distance; /* how many members before the one stands whose blob it is compressed with */
+    size_t size;      /* of the content */
+    const uint8_t *bytes;
+    size_t stored;
+};
+
+static enum tsr_status read_blob(struct tsr_container_reader *r, const struct place *place, struct stored_blob *b,
+                                 struct tsr_error *error)
 {
     const uint8_t *body;
     size_t body_size;
     TSR_TRY(read_section(r, place->offset, TSR_SECTION_BLOB, &body, &body_size, error));
     struct tsr_cursor c = {body, body_size, 0, false};
-    *blob = tsr_get_u8(&c);
-    const uint8_t method = tsr_get_u8(&c);
+    b->blob = tsr_get_u8(&c);
+    b->method = tsr_get_u8(&c);
     const uint64_t raw = tsr_get_varint(&c);
-    const size_t stored = body_size - c.at;
-    if (c.bad || *blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK || raw == 0)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", *blob,
+    b->distance = b->method == TSR_BLOB_ZSTD_AFTER ? tsr_get_u8(&c) : 0;
+    b->bytes = body + c.at;
+    b->stored = body_size - c.at;
+    b->size = (size_t)raw;
+    if (c.bad || b->blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK || raw == 0)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", b->blob,
                            (unsigned long long)raw);
-    *size = (size_t)raw;
-    *bytes = body + c.at;
-    if (method == TSR_BLOB_RAW && stored == raw) return TSR_OK;
-    if (method != TSR_BLOB_ZSTD)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes", method,
-                           stored);
+    const bool good = b->method == TSR_BLOB_RAW          ? b->stored == raw
+                      : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
+                                                         : b->method == TSR_BLOB_ZSTD;
+    if (!good)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes", b->method,
+                           b->stored);
+    return TSR_OK;
+}
+
+/* Its content, decompressed to out where it is compressed; base: what it follows, or NULL. */
+static enum tsr_status unpack_blob(const struct place *place, const struct stored_blob *b, const struct base *base,
+                                   uint8_t *out, struct tsr_error *error)
+{
 #if TSR_WITH_ZSTD
-    TSR_TRY(grow(&r->blob, &r->blob_capacity, *size, error));
-    const size_t result = ZSTD_decompress(r->blob, *size, body + c.at, stored);
-    if (ZSTD_isError(result) || result != *size)
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decompress %zu bytes", b->size);
+    size_t result = base ? ZSTD_DCtx_refPrefix(context, base->bytes, base->size) : 0;
+    if (!ZSTD_isError(result)) result = ZSTD_decompressDCtx(context, out, b->size, b->bytes, b->stored);
+    ZSTD_freeDCtx(context);
+    if (ZSTD_isError(result) || result != b->size)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob at byte %llu does not decompress",
                            (unsigned long long)place->offset);
-    *bytes = r->blob;
     return TSR_OK;
 #else
+    (void)b;
+    (void)base;
+    (void)out;
     return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
                        "the metadata is compressed with zstd, and this build has none");
 #endif
+}
+
+/* The first section of a blob of the member that stands so many before the chosen one; it is kept for the next. */
+static enum tsr_status find_base(struct tsr_container_reader *r, const struct place *place, uint8_t blob,
+                                 uint8_t distance, struct tsr_error *error)
+{
+    struct base *base = &r->base[blob];
+    if (!r->member_place || distance > r->member)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob that follows one %u files before",
+                           distance);
+    const uint32_t member = r->member - distance;
+    if (base->size > 0 && base->member == member) return TSR_OK;
+    base->size = 0;
+    for (size_t i = member == 0 ? 0 : r->member_place[member - 1] + 1; i < r->member_place[member]; i++) {
+        struct stored_blob b;
+        if (r->places[i].type != TSR_SECTION_BLOB) continue;
+        TSR_TRY(read_blob(r, &r->places[i], &b, error));
+        if (b.blob != blob) continue;
+        if (b.method == TSR_BLOB_ZSTD_AFTER) break; /* one link at most */
+        TSR_TRY(grow(&base->bytes, &base->capacity, b.size, error));
+        if (b.method == TSR_BLOB_RAW)
+            memcpy(base->bytes, b.bytes, b.size);
+        else
+            TSR_TRY(unpack_blob(&r->places[i], &b, NULL, base->bytes, error));
+        base->size = b.size;
+        base->member = member;
+        return TSR_OK;
+    }
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob that the one at byte %llu follows is none",
+                       (unsigned long long)place->offset);
+}
+
+/* A blob section's content. */
+static enum tsr_status open_blob(struct tsr_container_reader *r, const struct place *place, uint8_t *blob,
+                                 const uint8_t **bytes, size_t *size, struct tsr_error *error)
+{
+    struct stored_blob b;
+    TSR_TRY(read_blob(r, place, &b, error));
+    *blob = b.blob;
+    *size = b.size;
+    *bytes = b.bytes;
+    if (b.method == TSR_BLOB_RAW) return TSR_OK;
+    const struct base *base = NULL;
+    if (b.method == TSR_BLOB_ZSTD_AFTER) {
+        TSR_TRY(find_base(r, place, b.blob, b.distance, error));
+        base = &r->base[b.blob];
+        TSR_TRY(read_blob(r, place, &b, error)); /* the buffer held another */
+    }
+    TSR_TRY(grow(&r->blob, &r->blob_capacity, *size, error));
+    *bytes = r->blob;
+    return unpack_blob(place, &b, base, r->blob, error);
 }
 
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
     *size = 0;
-    while (*cursor < r->place_count) {
-        const struct place *place = &r->places[(*cursor)++];
+    while (*cursor < r->end - r->first) {
+        const struct place *place = &r->places[r->first + (*cursor)++];
         uint8_t found;
         if (place->type != TSR_SECTION_BLOB) continue;
         TSR_TRY(open_blob(r, place, &found, bytes, size, error));
@@ -420,7 +652,7 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_
 static size_t frame_sections(const struct tsr_container_reader *r, uint32_t frame)
 {
     size_t i = r->frame_place[frame] + 1;
-    while (i < r->place_count && r->places[i].type == TSR_SECTION_TILE) i++;
+    while (i < r->end && r->places[i].type == TSR_SECTION_TILE) i++;
     return i - r->frame_place[frame];
 }
 
@@ -430,11 +662,44 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
     return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
 }
 
+/* Of its own sections. */
+static size_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
+{
+    const struct place *first = &r->places[r->frame_place[frame]];
+    const struct place *last = first + frame_sections(r, frame) - 1;
+    return (size_t)(last->offset + last->length - first->offset);
+}
+
+/* The section of another frame whose model this one has, or NULL. */
+static const struct place *other_model(const struct tsr_container_reader *r, uint32_t frame)
+{
+    const size_t model = r->model_place[frame];
+    return model == NOWHERE || model == r->frame_place[frame] ? NULL : &r->places[model];
+}
+
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
 {
-    const struct place *first = &reader->places[reader->frame_place[frame]];
-    const struct place *last = first + frame_sections(reader, frame) - 1;
-    return (size_t)(last->offset + last->length - first->offset);
+    const struct place *other = other_model(reader, frame);
+    return own_bytes(reader, frame) + (other ? (size_t)other->length : 0);
+}
+
+/* The model of a frame that has another's, behind its own sections in the buffer. */
+static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                       struct tsr_piece *model, struct tsr_error *error)
+{
+    const struct place *other = other_model(r, frame);
+    if (!other) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has the model of none", frame);
+    buffer += own_bytes(r, frame);
+    size_t size = 0;
+    TSR_TRY(tsr_input_read(r->input, other->offset, buffer, (size_t)other->length, error));
+    const uint8_t *body = open_section(buffer, (size_t)other->length, TSR_SECTION_FRAME, &size);
+    struct tsr_cursor c = {body, body ? size : 0, 0, false};
+    tsr_get_varint(&c);
+    if (c.bad)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, other->offset, "the model of frame %u at byte %llu is damaged",
+                           frame, (unsigned long long)other->offset);
+    *model = (struct tsr_piece){body + c.at, size - c.at};
+    return TSR_OK;
 }
 
 enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
@@ -442,13 +707,13 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
 {
     const struct place *first = &r->places[r->frame_place[frame]];
     const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
-    TSR_TRY(tsr_input_read(r->input, first->offset, buffer, tsr_container_frame_bytes(r, frame), error));
+    const bool like = first->type == TSR_SECTION_LIKE;
+    TSR_TRY(tsr_input_read(r->input, first->offset, buffer, own_bytes(r, frame), error));
     for (uint32_t i = 0; i <= tile_count; i++) {
         const struct place *place = first + i;
         const uint8_t *section = buffer + (place->offset - first->offset);
         size_t size = 0;
-        const uint8_t *body =
-            open_section(section, (size_t)place->length, i == 0 ? TSR_SECTION_FRAME : TSR_SECTION_TILE, &size);
+        const uint8_t *body = open_section(section, (size_t)place->length, (enum tsr_section_type)place->type, &size);
         struct tsr_cursor c = {body, body ? size : 0, 0, false};
         const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
         if (!body || c.bad || !numbered) {
@@ -462,5 +727,5 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
         piece->bytes = body + c.at;
         piece->size = size - c.at;
     }
-    return TSR_OK;
+    return like ? get_other_model(r, frame, buffer, model, error) : TSR_OK;
 }

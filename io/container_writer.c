@@ -24,7 +24,36 @@ struct tsr_container_writer {
     uint32_t tiles;      /* of the last frame, put so far */
     uint8_t *compressed; /* a blob's chunk */
     size_t compressed_capacity;
+    /* A member's: where its output was, and blobs that wait for what they are compressed with. */
+    bool is_member;
+    uint64_t start;
+    struct waiting {
+        uint8_t *bytes;
+        size_t size;
+        bool started; /* it has sections already, or waits */
+    } waiting[TSR_BLOB_COUNT];
+    /* A series': members so far, and of each blob the last one that was compressed alone. */
+    uint32_t members;
+    struct base {
+        uint8_t *bytes;
+        size_t size;
+        uint64_t alone; /* bytes of its section */
+        uint32_t member;
+    } base[TSR_BLOB_COUNT];
 };
+
+static enum tsr_status add_entry(struct tsr_container_writer *w, uint64_t length, uint8_t type, struct tsr_error *error)
+{
+    if (w->entry_count == w->entry_capacity) {
+        const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
+        struct entry *grown = realloc(w->entries, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", capacity);
+        w->entries = grown;
+        w->entry_capacity = capacity;
+    }
+    w->entries[w->entry_count++] = (struct entry){length, type};
+    return TSR_OK;
+}
 
 /* Writes a section of pieces. */
 static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_section_type type,
@@ -48,15 +77,7 @@ static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_sect
 
     const uint64_t length = head_size + body + sizeof check;
     if (type == TSR_SECTION_BLOB) w->blob_bytes += length;
-    if (w->entry_count == w->entry_capacity) {
-        const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
-        struct entry *grown = realloc(w->entries, capacity * sizeof *grown);
-        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", capacity);
-        w->entries = grown;
-        w->entry_capacity = capacity;
-    }
-    w->entries[w->entry_count++] = (struct entry){length, (uint8_t)type};
-    return TSR_OK;
+    return add_entry(w, length, (uint8_t)type, error);
 }
 
 enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_header *header,
@@ -78,28 +99,54 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
 void tsr_container_writer_free(struct tsr_container_writer *writer)
 {
     if (!writer) return;
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) {
+        free(writer->waiting[blob].bytes);
+        free(writer->base[blob].bytes);
+    }
     free(writer->entries);
     free(writer->compressed);
     free(writer);
 }
 
 /* Metadata of a few kilobytes is worth the best level; large verbatim files are not worth its time. */
+enum { SMALL_BLOB = 1 << 16, WAITING_BLOB = 1 << 20, SMALL_LEVEL = 19, LARGE_LEVEL = 6 };
+
 #if TSR_WITH_ZSTD
-enum { SMALL_BLOB = 1 << 16, SMALL_LEVEL = 19, LARGE_LEVEL = 6 };
+static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
+{
+    if (ZSTD_compressBound(size) <= w->compressed_capacity) return TSR_OK;
+    free(w->compressed);
+    w->compressed_capacity = 0;
+    w->compressed = malloc(ZSTD_compressBound(size));
+    if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
+    w->compressed_capacity = ZSTD_compressBound(size);
+    return TSR_OK;
+}
 
 static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void *bytes, size_t size,
                                       size_t *compressed, struct tsr_error *error)
 {
-    const size_t bound = ZSTD_compressBound(size);
-    if (bound > w->compressed_capacity) {
-        free(w->compressed);
-        w->compressed_capacity = 0;
-        w->compressed = malloc(bound);
-        if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-        w->compressed_capacity = bound;
-    }
-    const size_t result =
-        ZSTD_compress(w->compressed, bound, bytes, size, size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    TSR_TRY(make_room(w, size, error));
+    const size_t result = ZSTD_compress(w->compressed, w->compressed_capacity, bytes, size,
+                                        size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    if (ZSTD_isError(result))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
+    *compressed = result;
+    return TSR_OK;
+}
+
+/* Compressed as what follows the base. */
+static enum tsr_status compress_after(struct tsr_container_writer *w, const struct base *base, const void *bytes,
+                                      size_t size, size_t *compressed, struct tsr_error *error)
+{
+    TSR_TRY(make_room(w, size, error));
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
+    size_t result =
+        ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
+    if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
+    ZSTD_freeCCtx(context);
     if (ZSTD_isError(result))
         return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
     *compressed = result;
@@ -107,8 +154,9 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void
 }
 #endif
 
-enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes,
-                                       size_t size, struct tsr_error *error)
+/* Blobs as they come, compressed alone where that is smaller. */
+static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
+                                 struct tsr_error *error)
 {
     const uint8_t *at = bytes;
     while (size > 0) {
@@ -130,6 +178,26 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_
     return TSR_OK;
 }
 
+enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes,
+                                       size_t size, struct tsr_error *error)
+{
+    if (!w->is_member || size == 0) return put_alone(w, blob, bytes, size, error);
+    struct waiting *waiting = &w->waiting[blob];
+    if (!waiting->started && size <= WAITING_BLOB) {
+        waiting->bytes = malloc(size);
+        if (!waiting->bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", size);
+        memcpy(waiting->bytes, bytes, size);
+        waiting->size = size;
+        waiting->started = true;
+        return TSR_OK;
+    }
+    /* It is longer than that: what waits goes first. */
+    waiting->started = true;
+    TSR_TRY(put_alone(w, blob, waiting->bytes, waiting->size, error));
+    waiting->size = 0;
+    return put_alone(w, blob, bytes, size, error);
+}
+
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const void *model, size_t size,
                                         struct tsr_error *error)
 {
@@ -138,6 +206,17 @@ enum tsr_status tsr_container_put_frame(struct tsr_container_writer *w, const vo
     w->frames++;
     w->tiles = 0;
     return put_section(w, TSR_SECTION_FRAME, pieces, 2, error);
+}
+
+enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uint32_t distance, struct tsr_error *error)
+{
+    uint8_t numbers[2 * TSR_VARINT_LIMIT];
+    size_t used = tsr_put_varint(numbers, w->frames);
+    used += tsr_put_varint(numbers + used, distance);
+    const struct tsr_piece piece = {numbers, used};
+    w->frames++;
+    w->tiles = 0;
+    return put_section(w, TSR_SECTION_LIKE, &piece, 1, error);
 }
 
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const struct tsr_piece *payload, int count,
@@ -168,9 +247,14 @@ static size_t put_index(const struct tsr_container_writer *w, size_t entries, ui
 enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct tsr_proof *proof,
                                   struct tsr_error *error)
 {
-    uint8_t proof_body[128], header_body[TSR_HEADER_LIMIT], header_size[TSR_VARINT_LIMIT], footer[TSR_FOOTER_BYTES];
-    const struct tsr_piece proof_piece = {proof_body, tsr_put_proof(proof_body, proof, &w->header)};
-    TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
+    uint8_t proof_body[TSR_PROOF_LIMIT], header_body[TSR_HEADER_LIMIT], header_size[TSR_VARINT_LIMIT];
+    uint8_t footer[TSR_FOOTER_BYTES];
+    if (w->header.restore != TSR_RESTORE_SERIES) {
+        const struct tsr_piece proof_piece = {proof_body, tsr_put_proof(proof_body, proof, &w->header)};
+        TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
+    } else if (w->members != w->header.members) {
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "%u of %u files are in the series", w->members, w->header.members);
+    }
 
     const size_t entries = w->entry_count;
     uint8_t *index = malloc(TSR_VARINT_LIMIT + entries * (1 + TSR_VARINT_LIMIT));
@@ -196,5 +280,102 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
 
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer)
 {
-    return tsr_output_size(writer->output) - writer->blob_bytes;
+    return tsr_output_size(writer->output) - writer->start - writer->blob_bytes;
+}
+
+/* ---- Members of a series ---------------------------------------------------------------------------------- */
+
+enum tsr_status tsr_container_begin_member(struct tsr_output *output, const struct tsr_header *header,
+                                           struct tsr_container_writer **writer, struct tsr_error *error)
+{
+    struct tsr_container_writer *w = calloc(1, sizeof *w);
+    *writer = w;
+    if (!w) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
+    w->output = output;
+    w->header = *header;
+    w->is_member = true;
+    w->start = tsr_output_size(output);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
+                                          struct tsr_container_writer **again, struct tsr_error *error)
+{
+    *again = NULL;
+    if (member->blob_bytes > 0) return TSR_OK;
+    TSR_TRY(tsr_container_begin_member(output, &member->header, again, error));
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) {
+        const struct waiting *waiting = &member->waiting[blob];
+        if (waiting->size > 0)
+            TSR_TRY(tsr_container_put_blob(*again, (enum tsr_blob)blob, waiting->bytes, waiting->size, error));
+    }
+    return TSR_OK;
+}
+
+/* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one
+ * of them, the base, where that is smaller by a quarter at least than as the base was alone; else the blob is the next
+ * base. A base serves few, so that damage to it does not reach far. */
+static enum tsr_status put_with_base(struct tsr_container_writer *series, enum tsr_blob blob,
+                                     const struct waiting *waiting, struct tsr_error *error)
+{
+    enum { BASE_LEAST = 64, BASE_REACH = 255 };
+    struct base *base = &series->base[blob];
+#if TSR_WITH_ZSTD
+    const uint32_t distance = series->members - base->member;
+    if (base->size >= BASE_LEAST && distance <= BASE_REACH) {
+        size_t after = 0;
+        TSR_TRY(compress_after(series, base, waiting->bytes, waiting->size, &after, error));
+        if (4 * (uint64_t)after * base->size < 3 * base->alone * waiting->size) { /* all below 2^21 */
+            uint8_t head[3 + TSR_VARINT_LIMIT] = {(uint8_t)blob, TSR_BLOB_ZSTD_AFTER};
+            size_t used = 2 + tsr_put_varint(head + 2, waiting->size);
+            head[used++] = (uint8_t)distance;
+            const struct tsr_piece pieces[2] = {{head, used}, {series->compressed, after}};
+            return put_section(series, TSR_SECTION_BLOB, pieces, 2, error);
+        }
+    }
+#endif
+    const bool is_base = waiting->size >= BASE_LEAST;
+    if (is_base) {
+        uint8_t *bytes = malloc(waiting->size);
+        if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", waiting->size);
+        memcpy(bytes, waiting->bytes, waiting->size);
+        free(base->bytes);
+        *base = (struct base){bytes, waiting->size, 0, series->members};
+    }
+    const uint64_t before = series->blob_bytes;
+    const enum tsr_status status = put_alone(series, blob, waiting->bytes, waiting->size, error);
+    if (is_base) base->alone = series->blob_bytes - before;
+    return status;
+}
+
+enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, struct tsr_container_writer *member,
+                                         const char *name, const struct tsr_proof *proof, uint64_t *bytes,
+                                         uint64_t *payload_bytes, struct tsr_error *error)
+{
+    const uint64_t blob_bytes = series->blob_bytes;
+    if (!tsr_is_member_name(name, strlen(name)) || series->members == series->header.members)
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "no file %u called '%s' can be in the series", series->members,
+                        name);
+    *bytes = 0;
+    if (member->output != series->output)
+        TSR_TRY(tsr_output_write(series->output, tsr_output_bytes(member->output),
+                                 (size_t)tsr_output_size(member->output), error));
+    for (size_t i = 0; i < member->entry_count; i++) {
+        TSR_TRY(add_entry(series, member->entries[i].length, member->entries[i].type, error));
+        *bytes += member->entries[i].length;
+    }
+    series->blob_bytes += member->blob_bytes;
+    const uint64_t before = tsr_output_size(series->output);
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
+        if (member->waiting[blob].size > 0)
+            TSR_TRY(put_with_base(series, (enum tsr_blob)blob, &member->waiting[blob], error));
+    uint8_t *body = malloc(TSR_MEMBER_LIMIT);
+    if (!body) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a file of the series");
+    const struct tsr_piece piece = {body, tsr_put_member(body, name, &member->header, proof)};
+    const enum tsr_status status = put_section(series, TSR_SECTION_MEMBER, &piece, 1, error);
+    free(body);
+    series->members++;
+    *bytes += tsr_output_size(series->output) - before;
+    *payload_bytes = *bytes - (series->blob_bytes - blob_bytes);
+    return status;
 }

@@ -166,6 +166,14 @@ void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input
     output->time = status.st_mtim;
 }
 
+void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *input)
+{
+    struct stat in, out;
+    if (output->file < 0 || tsr_input_descriptor(input) < 0) return;
+    if (fstat(tsr_input_descriptor(input), &in) != 0 || fstat(output->file, &out) != 0) return;
+    (void)!fchmod(output->file, out.st_mode & in.st_mode & 0777);
+}
+
 static enum tsr_status write_file(struct tsr_output *output, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
     while (size > 0) {
@@ -227,10 +235,30 @@ uint64_t tsr_output_size(const struct tsr_output *output)
 
 enum tsr_status tsr_output_restart(struct tsr_output *output, struct tsr_error *error)
 {
-    output->held = 0;
-    output->size = 0;
-    tsr_hasher_init(&output->hasher);
-    if (output->kind == TO_FILE && (ftruncate(output->file, 0) != 0 || lseek(output->file, 0, SEEK_SET) != 0))
+    struct tsr_output_mark start = {0};
+    tsr_hasher_init(&start.hasher);
+    return tsr_output_return(output, &start, error);
+}
+
+struct tsr_output_mark tsr_output_mark(const struct tsr_output *output)
+{
+    return (struct tsr_output_mark){output->size, output->hasher};
+}
+
+enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_output_mark *mark,
+                                  struct tsr_error *error)
+{
+    const off_t size = (off_t)mark->size;
+    const uint64_t in_file = output->size - output->held; /* a file's; what is held of it may go */
+    const bool kept = mark->size >= in_file;
+    if (output->kind == TO_FILE)
+        output->held = kept ? (size_t)(mark->size - in_file) : 0;
+    else if (output->kind == TO_MEMORY)
+        output->held = (size_t)mark->size;
+    output->size = mark->size;
+    output->hasher = mark->hasher;
+    if (output->kind == TO_FILE && !kept &&
+        (ftruncate(output->file, size) != 0 || lseek(output->file, size, SEEK_SET) != size))
         return tsr_fail(error, TSR_ERROR_WRITE, "cannot rewrite %s: %s", output->path, strerror(errno));
     return TSR_OK;
 }

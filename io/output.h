@@ -16,6 +16,9 @@ enum tsr_status tsr_output_create(const char *path, bool overwrite, struct tsr_o
  * the file system lets it: who could not read a scan cannot read its copy. */
 void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input);
 
+/* Of one that is made from several inputs: nobody may do with a file output what he may not do with this input, too. */
+void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *input);
+
 /* NULL if there is no memory. */
 struct tsr_output *tsr_output_to_memory(void);
 struct tsr_output *tsr_output_to_null(void);
@@ -28,8 +31,15 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
 /* Bytes written so far. */
 uint64_t tsr_output_size(const struct tsr_output *output);
 
-/* Goes back to the empty output. */
+/* Goes back to the empty output; or to what it was at a mark, of which it has written more since. */
+struct tsr_output_mark {
+    uint64_t size;
+    struct tsr_hasher hasher;
+};
 enum tsr_status tsr_output_restart(struct tsr_output *output, struct tsr_error *error);
+struct tsr_output_mark tsr_output_mark(const struct tsr_output *output);
+enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_output_mark *mark,
+                                  struct tsr_error *error);
 
 /* Everything is written: it reaches the disk now (files), errors included. */
 enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *error);

@@ -71,6 +71,12 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     const bool lossy = header->restore != TSR_RESTORE_VERBATIM && header->coding.lossy;
     size_t used = 0;
     out[used++] = TSR_FORMAT_VERSION;
+    if (header->restore == TSR_RESTORE_SERIES) {
+        out[used++] = TSR_KIND_OTHER;
+        out[used++] = TSR_RESTORE_SERIES;
+        out[used++] = 0;
+        return used + tsr_put_varint(out + used, header->members);
+    }
     out[used++] = (uint8_t)header->kind;
     out[used++] = (uint8_t)header->restore;
     out[used++] = (uint8_t)((header->exact ? EXACT : 0) | (lossy ? LOSSY : 0));
@@ -110,14 +116,23 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
         return tsr_fail(error, TSR_ERROR_VERSION, "format version %d is unknown to this program (it knows %d)", version,
                         TSR_FORMAT_VERSION);
     const uint8_t kind = tsr_get_u8(&c), restore = tsr_get_u8(&c), flags = tsr_get_u8(&c);
-    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_ENCAPSULATED || flags > (EXACT | LOSSY) ||
-        (restore == TSR_RESTORE_VERBATIM && (flags & LOSSY)))
+    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY) ||
+        (restore == TSR_RESTORE_VERBATIM && (flags & LOSSY)) ||
+        (restore == TSR_RESTORE_SERIES && (flags || kind != TSR_KIND_OTHER)))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u, flags %u: not all are known to this program",
                         kind, restore, flags);
     header->kind = (enum tsr_kind)kind;
     header->restore = (enum tsr_restore)restore;
     header->exact = flags & EXACT;
     header->coding.lossy = flags & LOSSY;
+    if (header->restore == TSR_RESTORE_SERIES) {
+        const uint64_t members = tsr_get_varint(&c);
+        if (c.bad || c.at != size || members < 1 || members > INT32_MAX)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of a series of %llu files is %zu bytes long",
+                            (unsigned long long)members, size);
+        header->members = (uint32_t)members;
+        return TSR_OK;
+    }
     if (header->restore == TSR_RESTORE_VERBATIM) {
         const uint8_t length = tsr_get_u8(&c);
         const uint8_t *reason = tsr_get_bytes(&c, length);
@@ -200,4 +215,56 @@ bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *he
         }
     }
     return !c.bad && c.at == size;
+}
+
+/* ---- Members (FORMAT.md 3.7) ----------------------------------------------------------------------------- */
+
+bool tsr_is_member_name(const char *name, size_t length)
+{
+    if (length < 1 || length > TSR_NAME_LIMIT) return false;
+    for (size_t start = 0; start <= length;) {
+        size_t end = start;
+        for (; end < length && name[end] != '/'; end++) {
+            const unsigned char byte = (unsigned char)name[end];
+            if (byte < 32 || byte == 127) return false;
+        }
+        if (end == start) return false;
+        if (end - start <= 2 && name[start] == '.' && name[end - 1] == '.') return false;
+        start = end + 1;
+    }
+    return true;
+}
+
+size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *header, const struct tsr_proof *proof)
+{
+    const size_t length = strlen(name);
+    uint8_t header_body[TSR_HEADER_LIMIT];
+    const size_t header_size = tsr_put_header(header_body, header);
+    size_t used = tsr_put_varint(out, length);
+    memcpy(out + used, name, length);
+    used += length;
+    used += tsr_put_varint(out + used, header_size);
+    memcpy(out + used, header_body, header_size);
+    used += header_size;
+    return used + tsr_put_proof(out + used, proof, header);
+}
+
+enum tsr_status tsr_get_member(const uint8_t *body, size_t size, char *name, struct tsr_header *header,
+                               struct tsr_proof *proof, struct tsr_error *error)
+{
+    struct tsr_cursor c = {body, size, 0, false};
+    const uint64_t length = tsr_get_varint(&c);
+    const uint8_t *bytes = length <= TSR_NAME_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
+    if (!bytes || !tsr_is_member_name((const char *)bytes, (size_t)length))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is none that a file of a series can have");
+    memcpy(name, bytes, (size_t)length);
+    name[length] = '\0';
+    const uint64_t header_size = tsr_get_varint(&c);
+    const uint8_t *header_body = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
+    if (!header_body) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not fit");
+    TSR_TRY(tsr_get_header(header_body, (size_t)header_size, header, error));
+    if (header->restore == TSR_RESTORE_SERIES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
+    if (!tsr_get_proof(body + c.at, size - c.at, header, proof))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof is %zu bytes long", size - c.at);
+    return TSR_OK;
 }

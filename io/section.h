@@ -10,6 +10,8 @@ enum {
     TSR_VARINT_LIMIT = 10,
     TSR_FOOTER_BYTES = 24,
     TSR_HEADER_LIMIT = 1024, /* bytes of a header's body */
+    TSR_PROOF_LIMIT = 128,
+    TSR_MEMBER_LIMIT = 2 * TSR_VARINT_LIMIT + TSR_NAME_LIMIT + TSR_HEADER_LIMIT + TSR_PROOF_LIMIT,
     TSR_SECTION_HEAD_LIMIT = 1 + TSR_VARINT_LIMIT,
     TSR_SECTION_LEAST = 1 + 1 + TSR_CHECK_BYTES
 };
@@ -21,13 +23,15 @@ enum tsr_section_type {
     TSR_SECTION_HEADER = 'H',
     TSR_SECTION_BLOB = 'B',
     TSR_SECTION_FRAME = 'F',
+    TSR_SECTION_LIKE = 'G',
     TSR_SECTION_TILE = 'T',
     TSR_SECTION_PROOF = 'P',
+    TSR_SECTION_MEMBER = 'M',
     TSR_SECTION_INDEX = 'I',
     TSR_SECTION_COPY = 'C'
 };
 
-enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1 };
+enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2 };
 
 /* Appends to a body of fixed size; the callers' bodies are large enough by construction. */
 size_t tsr_put_varint(uint8_t *out, uint64_t value);
@@ -51,8 +55,14 @@ uint64_t tsr_read_u64(const uint8_t *bytes);
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header);
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error);
 
-/* A proof's body, at most 128 bytes. */
+/* A proof's body, at most TSR_PROOF_LIMIT bytes. */
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header);
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof);
+
+/* A member's body, at most TSR_MEMBER_LIMIT bytes: name, header, proof. get wants room for TSR_NAME_LIMIT + 1 bytes of
+ * name and ends it with a zero. Errors: those of tsr_get_header, TSR_ERROR_CORRUPT. */
+size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *header, const struct tsr_proof *proof);
+enum tsr_status tsr_get_member(const uint8_t *body, size_t size, char *name, struct tsr_header *header,
+                               struct tsr_proof *proof, struct tsr_error *error);
 
 #endif

@@ -33,8 +33,8 @@
  *   load(shared &, unsigned tile, unsigned thread, block &)
  *       by all threads, between barriers: may read global memory, write shared, use shuffles. May also exchange
  *       tables (say of another plane): nobody reads them then
- *   put(const shared &, unsigned thread, const block &, tsr_code_writer<THREADS> &)
- *       by all threads: writes the code, nothing where the place holds no block
+ *   put(shared &, unsigned thread, const block &, tsr_code_writer<THREADS> &)
+ *       by all threads: writes the code, nothing where the place holds no block; of shared only what is the thread's own
  *   int64_t unit(unsigned tile, unsigned thread, const block &)
  *       index among unit_offsets where this block begins a unit of the decoder's index, or -1
  *

@@ -3,31 +3,26 @@
 
 #include <string.h>
 
+#include "arena.cuh"
 #include "block_coder.cuh"
 #include "cuda_stages.h"
 
 namespace
 {
 
-enum { ARRAY_ALIGN = 256, SPARE_BYTES = 64 /* behind strings and payloads: whole words are read and written */ };
-
-template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t count)
-{
-    const size_t bytes = count * sizeof(T);
-    size_t room = (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
-    array = base ? reinterpret_cast<T *>(base + used) : NULL;
-#if defined(TSR_CUDA_EMULATED)
-    if (count) room += ARRAY_ALIGN; /* there is always something behind an array that must not be touched */
-    if (base) tsr_emulated_array(array, bytes, room - bytes);
-#endif
-    used += room;
-}
-
-/* Most bytes of a plane's bit strings; see the WORDS of the coders in cuda_slices.cu. */
+/* Most bytes of a plane's bit strings; see the WORDS of the coders in cuda_slices.cu and cuda_pairs.cu. */
 size_t plane_string_bytes(const tsr_cuda_batch &b)
 {
     const size_t blocks = (size_t)((b.image.columns + 3) / 4) * ((b.image.rows + 3) / 4);
-    return blocks * 4 * (b.coding.coder == TSR_CODER_HUFFMAN ? 18 : 27) + b.slices;
+    if (b.by == TSR_BY_RANS) return (size_t)b.slices * TSR_SLICE_PLACE_COUNT * (2 * b.block_entries + 4);
+    return blocks * 4 * (b.by == TSR_BY_PAIRS ? 20 : b.by == TSR_BY_RUN_LEVEL ? 18 : 27) + b.slices;
+}
+
+tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_plan &plan)
+{
+    if (coding.coder == TSR_CODER_CAVLC) return TSR_BY_CAVLC;
+    if (coding.coder == TSR_CODER_RANS) return TSR_BY_RANS;
+    return plan.pairs ? TSR_BY_PAIRS : TSR_BY_RUN_LEVEL;
 }
 
 } // namespace
@@ -41,7 +36,15 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->frames = frames;
     b->components = image->components;
     b->planes = frames * image->components;
-    b->qp_index = coding->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
+    b->plan = tsr_transform_plan(image, coding, TSR_COLOUR_NONE, 0);
+    for (int colour = 0; colour < (image->components >= 3 ? TSR_COLOUR_COUNT : 1); colour++)
+        for (int p = 0; p < image->components; p++)
+            b->chooses |= tsr_transform_plan(image, coding, (tsr_colour)colour, p).chooses;
+    b->by = coder_of(*coding, b->plan);
+    b->plane_counts = b->by == TSR_BY_PAIRS       ? (uint32_t)TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS
+                      : b->by == TSR_BY_RANS      ? (uint32_t)TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS
+                      : b->by == TSR_BY_RUN_LEVEL ? (uint32_t)TSR_PLANE_COUNTS
+                                                  : 0;
     b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     b->pitch = (image->columns + 7u) / 8u * 8u;
     b->plane_samples = (size_t)b->pitch * image->rows;
@@ -49,6 +52,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     const int bits = image->components >= 3 ? tsr_chroma_bits(sample_bits) : sample_bits;
     b->values = 1u << tsr_max(5, bits);
     b->narrow = bits <= TSR_NARROW_BITS;
+    b->block_entries = 1 + 16 * (b->narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
     tsr_frame_model cut;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
@@ -62,6 +66,12 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->tile_slice_columns = ((uint32_t)cut.tile_width + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     b->tile_slice_rows = ((uint32_t)cut.tile_height + TSR_SLICE_SAMPLES - 1) / TSR_SLICE_SAMPLES;
     assert(b->tile_slice_columns * b->tile_slice_rows <= TSR_TILE_SLICES);
+    for (uint32_t t = 0; t < b->tiles; t++) {
+        const tsr_tile tile = tsr_tile_place(b, t).tile;
+        const uint32_t blocks = (uint32_t)((tile.width + 3) / 4) * (uint32_t)((tile.height + 3) / 4);
+        b->magnitude_count +=
+            (blocks + TSR_MAGNITUDE_STEP - 1) / TSR_MAGNITUDE_STEP * (uint64_t)(TSR_BLOCK_SAMPLES - 1);
+    }
 }
 
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *b)
@@ -76,39 +86,50 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     tsr_cuda_batch &b = *batch;
     uint8_t *base = static_cast<uint8_t *>(d_base);
     tsr_cuda_shape(&b, image, coding, frames);
-    const bool huffman = coding->coder == TSR_CODER_HUFFMAN;
+    const bool run_level = b.by == TSR_BY_RUN_LEVEL, pairs = b.by == TSR_BY_PAIRS, rans = b.by == TSR_BY_RANS;
     const size_t planes = b.planes, slices = planes * b.slices, tiles = planes * b.tiles;
     size_t used = 0;
     uint8_t *rasters;
     if (!d_rasters) {
-        take(rasters, base, used, frames * b.frame_bytes);
+        tsr_take_array(rasters, base, used, frames * b.frame_bytes);
         d_rasters = rasters;
     }
     b.rasters = d_rasters;
-    take(b.samples, base, used, planes * b.plane_samples);
-    if (!coding->lossy) take(b.index, base, used, planes * b.values);
+    tsr_take_array(b.samples, base, used, planes * b.plane_samples);
+    if (!coding->lossy) tsr_take_array(b.index, base, used, planes * b.values);
     uint8_t *levels;
-    take(levels, base, used,
+    tsr_take_array(levels, base, used,
          slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     b.levels = levels;
-    take(b.strings, base, used, planes * plane_string_bytes(b) + SPARE_BYTES);
-    take(b.slice_offsets, base, used, slices + 1);
-    take(b.coder, base, used, tsr_code_blocks_workspace(slices));
-    b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + SPARE_BYTES;
-    take(b.payloads, base, used, b.payload_bytes);
+    if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
+    if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);
+    if (pairs) tsr_take_array(b.runs, base, used, slices * TSR_SLICE_PLACE_COUNT);
+    if (rans) tsr_take_array(b.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.block_entries);
+    if (rans) tsr_take_array(b.entry_count, base, used, slices);
+    if (rans) tsr_take_array(b.slice_string, base, used, slices);
+    tsr_take_array(b.strings, base, used, planes * plane_string_bytes(b) + TSR_SPARE_BYTES);
+    tsr_take_array(b.slice_offsets, base, used, slices + 1);
+    tsr_take_array(b.coder, base, used, tsr_code_blocks_workspace(slices));
+    b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
+    tsr_take_array(b.payloads, base, used, b.payload_bytes);
     const size_t cleared = used;
-    take(b.cleared, base, used, 0);
-    if (huffman) take(b.counts, base, used, planes * TSR_PLANE_COUNTS);
+    tsr_take_array(b.cleared, base, used, 0);
+    if (b.plane_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
+    if (pairs || rans) tsr_take_array(b.magnitudes, base, used, planes);
     const size_t results = used;
-    take(b.frame, base, used, frames);
-    take(b.plane, base, used, planes);
-    if (!coding->lossy) take(b.used, base, used, planes * (b.values / 32));
-    if (huffman) take(b.model, base, used, planes);
-    take(b.payload_offset, base, used, tiles + 1);
-    take(b.payload_size, base, used, tiles);
+    tsr_take_array(b.frame, base, used, frames);
+    tsr_take_array(b.plane, base, used, planes);
+    if (!coding->lossy) tsr_take_array(b.used, base, used, planes * (b.values / 32));
+    if (run_level) tsr_take_array(b.model, base, used, planes);
+    if (pairs) tsr_take_array(b.pair_model, base, used, planes);
+    if (rans) tsr_take_array(b.level_model, base, used, planes);
+    tsr_take_array(b.payload_offset, base, used, tiles + 1);
+    tsr_take_array(b.payload_size, base, used, tiles);
     b.result_bytes = used - results;
     b.cleared_bytes = used - cleared;
-    if (huffman) take(b.codes, base, used, planes);
+    if (run_level) tsr_take_array(b.codes, base, used, planes);
+    if (pairs) tsr_take_array(b.pair_codes, base, used, planes);
+    if (rans) tsr_take_array(b.level_codes, base, used, planes * TSR_LEVEL_TABLES);
     return used;
 }
 
@@ -118,9 +139,26 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_blocks(b, stream));
-    if (b->counts)
+    TSR_CUDA_TRY((cudaError_t)(b->plan.lapping ? tsr_cuda_lapped(b, stream) : tsr_cuda_blocks(b, stream)));
+    if (b->magnitudes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
+    switch (b->by) {
+    case TSR_BY_RUN_LEVEL:
         TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_slices(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_slices(b, stream));
+        break;
+    case TSR_BY_PAIRS:
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_count_pairs(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train_pairs(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_pairs(b, stream));
+        break;
+    case TSR_BY_RANS:
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_count_entries(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train_levels(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_entries(b, stream));
+        break;
+    case TSR_BY_CAVLC:
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_slices(b, stream));
+        break;
+    }
     return tsr_cuda_assemble(b, stream);
 }

@@ -6,10 +6,11 @@
  * levels. */
 #include "device.cuh"
 
+#include "cuda_levels.cuh"
 #include "cuda_run_level.cuh"
-#include "cuda_stages.h"
 
 #include "../transform/core4x4.h"
+#include "../transform/residual.h"
 #include "../transform/reversible4x4.h"
 
 namespace
@@ -21,17 +22,20 @@ enum { THREADS = TSR_SLICE_PLACE_COUNT, DC_PITCH = TSR_SLICE_BLOCKS + 1, COUNT_W
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 15 symbols of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 15 < 65536, "a tile's counts must fit 16 bits");
 
+/* What blocks are made of samples: transformed without loss, transformed and quantised, path P's residuals. */
+enum block_kind { REVERSIBLE, QUANTISED, RESIDUAL };
+
 /* A tile of a plane as its blocks see it. */
 struct tile_view {
     const uint16_t *samples; /* the tile's first */
     const uint16_t *index;   /* x by value, or null */
-    uint32_t minimum;
+    uint32_t minimum, range;
     int32_t width, height, stride;
 };
 
 /* The block's samples; columns and rows beyond the tile repeat its last ones. Planes that are coded with loss are not
  * packed. */
-template <bool LOSSY>
+template <block_kind KIND>
 __device__ __forceinline__ void load_block(const tile_view &tile, int32_t column, int32_t row, int32_t block[16])
 {
     const bool is_whole = column + 4 <= tile.width;
@@ -51,13 +55,48 @@ __device__ __forceinline__ void load_block(const tile_view &tile, int32_t column
     }
 #pragma unroll
     for (int i = 0; i < 16; i++)
-        block[i] = !LOSSY && tile.index ? tile.index[block[i]] : (int32_t)((uint32_t)block[i] - tile.minimum);
+        block[i] =
+            KIND != QUANTISED && tile.index ? tile.index[block[i]] : (int32_t)((uint32_t)block[i] - tile.minimum);
+}
+
+/* x of a sample of the tile. */
+__device__ __forceinline__ int32_t index_at(const tile_view &tile, int32_t column, int32_t row)
+{
+    const uint32_t value = tile.samples[row * tile.stride + column];
+    return tile.index ? tile.index[value] : (int32_t)(value - tile.minimum);
+}
+
+/* Indices to residuals of the median edge predictor; 0 beyond the tile. */
+__device__ __forceinline__ void predict_block(const tile_view &tile, int32_t column, int32_t row, int32_t block[16])
+{
+    int32_t above[5]; /* the samples above the line at work, from the corner on */
+#pragma unroll
+    for (int j = 0; j < 5; j++) {
+        const int32_t x = tsr_min(column + j - 1, tile.width - 1);
+        above[j] = row > 0 && x >= 0 ? index_at(tile, x, row - 1) : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int32_t y = row + i;
+        int32_t w = column > 0 && y < tile.height ? index_at(tile, column - 1, y) : 0, corner = above[0];
+        above[0] = w;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int32_t x = block[4 * i + j], n = above[j + 1];
+            const bool is_first = column + j == 0;
+            const int32_t prediction = y == 0 ? w : is_first ? n : tsr_median_edge(w, n, corner);
+            const bool is_sample = y < tile.height && column + j < tile.width;
+            block[4 * i + j] = is_sample ? tsr_residual(x, prediction, (int32_t)tile.range) : 0;
+            corner = n;
+            above[j + 1] = w = x;
+        }
+    }
 }
 
 /* Samples to levels, raster order. */
-template <bool LOSSY> __device__ __forceinline__ void forward_block(int32_t qp_index, int32_t block[16])
+template <block_kind KIND> __device__ __forceinline__ void forward_block(int32_t qp_index, int32_t block[16])
 {
-    if (!LOSSY) {
+    if (KIND == REVERSIBLE) {
         tsr_reversible_forward(block);
         return;
     }
@@ -139,17 +178,7 @@ __device__ __forceinline__ void count_slice(count_memory &counting, const int32_
     }
 }
 
-__device__ __forceinline__ void store_four(int32_t *at, int32_t x, int32_t y, int32_t z, int32_t w)
-{
-    *reinterpret_cast<int4 *>(at) = make_int4(x, y, z, w);
-}
-
-__device__ __forceinline__ void store_four(int16_t *at, int32_t x, int32_t y, int32_t z, int32_t w)
-{
-    *reinterpret_cast<short4 *>(at) = make_short4((short)x, (short)y, (short)z, (short)w);
-}
-
-template <typename Level, bool LOSSY, bool COUNTS>
+template <typename Level, block_kind KIND, bool COUNTS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_batch b)
 {
     __shared__ dc_memory<Level> memory;
@@ -163,6 +192,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     const tile_view tile = {b.samples + number * b.plane_samples + place.tile.first,
                             state.packed ? b.index + (size_t)number * b.values : NULL,
                             65535u - state.not_minimum,
+                            state.range,
                             place.tile.width,
                             place.tile.height,
                             (int32_t)b.pitch};
@@ -179,8 +209,14 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
         int32_t block[16];
         __syncthreads(); /* the slice before is done with the memory */
         if (is_block) {
-            load_block<LOSSY>(tile, 4 * (column + c), 4 * (row + r), block);
-            forward_block<LOSSY>(b.qp_index, block);
+            load_block<KIND>(tile, 4 * (column + c), 4 * (row + r), block);
+            if (KIND == RESIDUAL)
+                predict_block(tile, 4 * (column + c), 4 * (row + r), block);
+            else if (KIND == QUANTISED && b.plan.coarser_by > 0)
+                forward_block<KIND>(tsr_block_qp(&b.plan, tsr_sample_number(&b, place.tile, column + c, row + r)),
+                                    block);
+            else
+                forward_block<KIND>(b.plan.qp_index, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         Level *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
@@ -189,13 +225,14 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
         if (is_block) {
             if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
             if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];
-            block[0] -=
-                tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
+            if (KIND != RESIDUAL)
+                block[0] -=
+                    tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
 #pragma unroll
             for (int quarter = 0; quarter < 4; quarter++)
-                store_four(levels + tsr_level_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
-                           block[tsr_zigzag(4 * quarter + 1)], block[tsr_zigzag(4 * quarter + 2)],
-                           block[tsr_zigzag(4 * quarter + 3)]);
+                tsr_store_four(levels + tsr_level_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
+                               block[tsr_zigzag(4 * quarter + 1)], block[tsr_zigzag(4 * quarter + 2)],
+                               block[tsr_zigzag(4 * quarter + 3)]);
         }
         if (COUNTS) count_slice(counting, block, is_block, thread);
         column += TSR_SLICE_BLOCKS;
@@ -214,10 +251,10 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     }
 }
 
-template <typename Level, bool LOSSY, bool COUNTS>
+template <typename Level, block_kind KIND, bool COUNTS>
 cudaError_t launch_blocks(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    void (*const kernel)(tsr_cuda_batch) = k_blocks<Level, LOSSY, COUNTS>;
+    void (*const kernel)(tsr_cuda_batch) = k_blocks<Level, KIND, COUNTS>;
     const size_t shared_bytes = COUNTS ? sizeof(count_memory) : 0;
     TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
     return tsr_launch(kernel, batch->planes * batch->tiles, THREADS, shared_bytes, stream, *batch);
@@ -225,12 +262,13 @@ cudaError_t launch_blocks(const tsr_cuda_batch *batch, cudaStream_t stream)
 
 template <typename Level> cudaError_t launch_kind(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const bool counts = batch->coding.coder == TSR_CODER_HUFFMAN;
+    const bool counts = batch->by == TSR_BY_RUN_LEVEL;
+    if (batch->coding.path == TSR_PATH_PREDICT) return launch_blocks<Level, RESIDUAL, false>(batch, stream);
     if (batch->coding.lossy)
-        return counts ? launch_blocks<Level, true, true>(batch, stream)
-                      : launch_blocks<Level, true, false>(batch, stream);
-    return counts ? launch_blocks<Level, false, true>(batch, stream)
-                  : launch_blocks<Level, false, false>(batch, stream);
+        return counts ? launch_blocks<Level, QUANTISED, true>(batch, stream)
+                      : launch_blocks<Level, QUANTISED, false>(batch, stream);
+    return counts ? launch_blocks<Level, REVERSIBLE, true>(batch, stream)
+                  : launch_blocks<Level, REVERSIBLE, false>(batch, stream);
 }
 
 } // namespace

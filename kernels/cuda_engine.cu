@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "block_coder.cuh"
+#include "cuda_predictive.h"
 #include "cuda_decode.h"
 #include "cuda_stages.h"
 
@@ -100,13 +101,37 @@ cudaError_t grow_lane(lane *l, size_t device_bytes, size_t host_bytes)
     return cudaSuccess;
 }
 
+/* ---- Both paths ----------------------------------------------------------------------------------------- */
+
+bool can_encode(const tsr_image *image, const tsr_coding *coding)
+{
+    return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
+}
+
+/* Of path T only p->b is filled in. */
+size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
+                     const uint8_t *d_rasters, void *d_base)
+{
+    if (coding->path == TSR_PATH_PREDICT) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    p->predictor = NULL;
+    p->residual = NULL;
+    return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
+}
+
+int run_batch(const tsr_predict_batch *p, cudaStream_t stream)
+{
+    return p->b.coding.path == TSR_PATH_PREDICT ? tsr_predict_encode_batch(p, stream)
+                                                : tsr_cuda_encode_batch(&p->b, stream);
+}
+
 /* ---- Coded frames --------------------------------------------------------------------------------------- */
 
 /* A batch that came back from the device, as the pool's threads see it. */
 struct finished_batch {
     cuda_engine *engine;
-    const tsr_cuda_batch *b; /* as on the device */
-    tsr_cuda_batch host;     /* the results, in the lane's memory */
+    tsr_cuda_batch host; /* the results, in the lane's memory */
+    const tsr_predictor_model *predictor; /* likewise; path P */
+    const tsr_residual_model *residual;
     const uint8_t *payloads;
     tsr_encode_job *jobs;
     uint8_t *workspace;
@@ -149,9 +174,11 @@ size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
     return used;
 }
 
-void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, const tsr_plane_state &state, const uint32_t *used,
-               const tsr_coefficient_model *model, uint16_t *offsets)
+void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number, uint16_t *offsets)
 {
+    const tsr_plane_state &state = b.plane[number];
+    const uint32_t *used = b.used ? b.used + (size_t)number * (b.values / 32) : NULL;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
     plane->minimum = 65535u - state.not_minimum;
     plane->span = tsr_state_span(state);
     plane->range = state.range;
@@ -159,15 +186,22 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, const tsr_plane_
     plane->offset = offsets;
     plane->path = b.coding.path;
     plane->coder = b.coding.coder;
-    plane->lossy = b.coding.lossy;
-    plane->qp_index = b.qp_index;
-    plane->slice_side = TSR_SLICE_BLOCKS;
+    plane->lossy = plan.lossy;
+    plane->qp_index = plan.qp_index;
+    plane->coarser_by = plan.coarser_by;
+    plane->coarser_from = plan.coarser_from;
+    plane->lapping = plan.lapping;
+    plane->pairs = plan.pairs;
+    plane->slice_side = plan.slice_side;
     if (plane->packed)
         for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
             const uint32_t value = plane->minimum + offset;
             if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
         }
-    if (model && plane->span > 1) plane->coefficient = *model;
+    if (plane->span == 1) return;
+    if (b.model) plane->coefficient = b.model[number];
+    if (b.pair_model) plane->pair = b.pair_model[number];
+    if (b.level_model) plane->level = b.level_model[number];
 }
 
 void finish_frame(void *context, unsigned index)
@@ -200,8 +234,11 @@ void finish_frame(void *context, unsigned index)
     for (uint32_t c = 0; c < b.components; c++) {
         const uint32_t p = first_plane + c;
         model->plane[c].present = true;
-        put_plane(&model->plane[c], b, b.plane[p], b.used ? b.used + (size_t)p * (b.values / 32) : NULL,
-                  b.model ? &b.model[p] : NULL, s.offsets + (size_t)c * 65536);
+        put_plane(&model->plane[c], b, p, s.offsets + (size_t)c * 65536);
+        if (f.predictor && model->plane[c].span > 1) {
+            model->plane[c].predictor = f.predictor[p];
+            model->plane[c].residual = f.residual[p];
+        }
         for (uint32_t t = 0; t < b.tiles; t++) {
             tsr_segment *segment = &s.tiles[t].segment[1 + c];
             segment->bytes = s.payloads + (b.payload_offset[p * b.tiles + t] - start);
@@ -222,22 +259,27 @@ void finish_frame(void *context, unsigned index)
 }
 
 /* The results as they lie behind host. */
-tsr_cuda_batch results_at(const tsr_cuda_batch &b, uint8_t *host)
+tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 {
-    const uint8_t *device = reinterpret_cast<const uint8_t *>(b.frame);
+    const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.frame);
     const auto move = [&](auto *&array) {
         if (!array) return;
         array = reinterpret_cast<typename std::remove_reference<decltype(array)>::type>(
             host + (reinterpret_cast<const uint8_t *>(array) - device));
     };
-    tsr_cuda_batch r = b;
+    tsr_predict_batch results = p;
+    tsr_cuda_batch &r = results.b;
+    move(results.predictor);
+    move(results.residual);
     move(r.plane);
     move(r.used);
     move(r.model);
+    move(r.pair_model);
+    move(r.level_model);
     move(r.payload_offset);
     move(r.payload_size);
     move(r.frame);
-    return r;
+    return results;
 }
 
 struct raster_copy {
@@ -256,21 +298,24 @@ void copy_raster(void *context, unsigned index)
 cudaError_t encode_batch(cuda_engine *engine, lane *l, const tsr_image *image, const tsr_coding *coding,
                          tsr_encode_job *jobs, uint32_t frames, uint8_t *workspace, size_t space)
 {
-    tsr_cuda_batch b;
-    const size_t device_bytes = tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL);
+    tsr_predict_batch p;
+    const tsr_cuda_batch &b = p.b;
+    const size_t device_bytes = lay_batch_out(&p, image, coding, frames, NULL, NULL);
     const size_t raster_bytes = frames * b.frame_bytes, back = b.result_bytes + b.payload_bytes;
     TSR_CUDA_TRY(grow_lane(l, device_bytes, raster_bytes > back ? raster_bytes : back));
-    tsr_cuda_lay_out(&b, image, coding, frames, NULL, l->device);
+    lay_batch_out(&p, image, coding, frames, NULL, l->device);
 
     raster_copy copy = {jobs, l->host, b.frame_bytes};
     tsr_pool_run(engine->base.pool, copy_raster, &copy, frames);
     TSR_CUDA_TRY(
         cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), l->host, raster_bytes, cudaMemcpyHostToDevice, l->stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_encode_batch(&b, l->stream));
+    TSR_CUDA_TRY((cudaError_t)run_batch(&p, l->stream));
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, l->stream));
     TSR_CUDA_TRY(cudaStreamSynchronize(l->stream));
 
-    finished_batch f = {engine, &b, results_at(b, l->host), l->host + b.result_bytes, jobs, workspace, space};
+    const tsr_predict_batch results = results_at(p, l->host);
+    finished_batch f = {engine, results.b,  results.predictor, results.residual, l->host + b.result_bytes,
+                        jobs,   workspace, space};
     const uint64_t payload_bytes = f.host.payload_offset[b.planes * b.tiles];
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host + b.result_bytes, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost,
@@ -296,15 +341,15 @@ const cuda_engine *of(const tsr_engine *engine)
 size_t frame_space_bytes(const tsr_engine *engine, const tsr_image *image)
 {
     size_t most = tsr_cpu_encode_space(engine->pool, image);
-    for (int coder = 0; coder < 2; coder++) {
+    for (int number = 0; number < 3; number++) {
         tsr_coding coding = {};
-        coding.path = TSR_PATH_TRANSFORM;
-        coding.coder = coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-        if (!tsr_cuda_can_encode(image, &coding)) continue;
-        tsr_cuda_batch b;
+        coding.path = number ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+        coding.coder = number == 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+        if (!can_encode(image, &coding)) continue;
+        tsr_predict_batch p;
         frame_space s;
-        tsr_cuda_shape(&b, image, &coding, 1);
-        const size_t bytes = lay_frame_out(&s, b, NULL);
+        lay_batch_out(&p, image, &coding, 1, NULL, NULL);
+        const size_t bytes = lay_frame_out(&s, p.b, NULL);
         if (bytes > most) most = bytes;
     }
     return most;
@@ -352,18 +397,16 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
                   uint32_t frames, void *workspace)
 {
     cuda_engine *engine = of(base);
-    if (!tsr_cuda_can_encode(image, coding)) {
+    if (!can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
-                      coding->path == TSR_PATH_PREDICT  ? "the GPU does not code by prediction"
-                      : coding->coarser_by > 0          ? "the GPU does not code two QPs in a frame"
-                      : coding->coder == TSR_CODER_RANS ? "the GPU does not code by rANS"
+                      coding->path == TSR_PATH_PREDICT ? "the GPU does not code this by prediction"
                       : image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                           ? "the GPU does not code samples of 1 or 32 bits"
-                          : "the GPU codes by transform at level 1 alone");
+                          : "the GPU does not code by prediction");
         return TSR_OK;
     }
-    tsr_cuda_batch one;
-    const size_t space = frame_space_bytes(base, image), each = tsr_cuda_lay_out(&one, image, coding, 1, NULL, NULL);
+    tsr_predict_batch one;
+    const size_t space = frame_space_bytes(base, image), each = lay_batch_out(&one, image, coding, 1, NULL, NULL);
     const uint32_t most = each < engine->batch_bytes ? (uint32_t)(engine->batch_bytes / each) : 1;
     lane *l = take_lane(engine);
     cudaSetDevice(engine->device); /* a thread of the caller's may have another; if it fails, what follows does */
@@ -654,12 +697,13 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
                              const uint8_t *d_rasters, uint32_t frames, uint64_t *payload_bytes, void *stream)
 {
     lane *l = &of(base)->resident;
-    tsr_cuda_batch b;
-    if (!tsr_cuda_can_encode(image, coding)) return cudaErrorInvalidValue;
-    const size_t device_bytes = tsr_cuda_lay_out(&b, image, coding, frames, d_rasters, NULL);
+    tsr_predict_batch p;
+    const tsr_cuda_batch &b = p.b;
+    if (!can_encode(image, coding)) return cudaErrorInvalidValue;
+    const size_t device_bytes = lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
     TSR_CUDA_TRY(grow_lane(l, device_bytes, sizeof(uint64_t)));
-    tsr_cuda_lay_out(&b, image, coding, frames, d_rasters, l->device);
-    TSR_CUDA_TRY((cudaError_t)tsr_cuda_encode_batch(&b, static_cast<cudaStream_t>(stream)));
+    lay_batch_out(&p, image, coding, frames, d_rasters, l->device);
+    TSR_CUDA_TRY((cudaError_t)run_batch(&p, static_cast<cudaStream_t>(stream)));
     if (!payload_bytes) return cudaSuccess;
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),
                                  cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)));

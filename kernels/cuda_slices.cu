@@ -8,8 +8,10 @@
 
 #include "block_coder.cuh"
 #include "cavlc_blocks.cuh"
+#include "cuda_levels.cuh"
 #include "cuda_run_level.cuh"
 #include "cuda_stages.h"
+#include "raw_tiles.cuh"
 
 namespace
 {
@@ -27,17 +29,6 @@ struct level_block {
     bool is_block; /* the place holds one */
 };
 
-__device__ __forceinline__ int4 load_four(const int32_t *at)
-{
-    return __ldcs(reinterpret_cast<const int4 *>(at));
-}
-
-__device__ __forceinline__ int4 load_four(const int16_t *at)
-{
-    const short4 four = __ldcs(reinterpret_cast<const short4 *>(at));
-    return make_int4(four.x, four.y, four.z, four.w);
-}
-
 /* Brings the levels of thread's block into shared memory. *energy: sum of their magnitudes but the first one's. */
 template <typename Level>
 __device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned tile, unsigned thread,
@@ -52,7 +43,7 @@ __device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned ti
     if (!block.is_block) return;
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++) {
-        const int4 four = load_four(static_cast<const Level *>(b.levels) + tsr_level_place(tile, quarter, thread));
+        const int4 four = tsr_load_four(static_cast<const Level *>(b.levels) + tsr_level_place(tile, quarter, thread));
         const int32_t level[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -187,15 +178,46 @@ template <typename Coder, unsigned RESIDENT> int code_slices(const tsr_cuda_batc
 
 /* ---- Payloads ------------------------------------------------------------------------------------------- */
 
-enum { SIZE_THREADS = 256, SCAN_THREADS = 1024, ASSEMBLE_THREADS = 256, LENGTHS_BYTES = 64, PAYLOAD_ALIGN = 16 };
+enum {
+    SIZE_THREADS = 256,
+    SCAN_THREADS = 1024,
+    ASSEMBLE_THREADS = 256,
+    LENGTHS_BYTES = 64,
+    PAYLOAD_ALIGN = 16,
+    STATE_BYTES = 4
+};
 
 /* All that a parameter of 23 makes of the lengths of a tile's slices, which are below 2^23. */
-static_assert(5 + TSR_TILE_SLICES * (1 + TSR_RICE_LIMIT) <= 8 * LENGTHS_BYTES, "lengths must fit");
+static_assert(8 + 5 + TSR_TILE_SLICES * (1 + TSR_RICE_LIMIT) <= 8 * LENGTHS_BYTES, "lengths must fit");
 
-/* Bytes of a slice's string. */
-__device__ __forceinline__ uint32_t slice_bytes(const tsr_cuda_batch &b, size_t slice)
+/* Slices of a tile, as they are coded. */
+__device__ __forceinline__ uint32_t slices_of(const tsr_cuda_batch &b, const struct tsr_tile_place &place)
 {
-    return (uint32_t)((b.slice_offsets[slice + 1] - b.slice_offsets[slice]) / 8);
+    const uint32_t each = (uint32_t)(b.plan.slice_side / TSR_SLICE_BLOCKS);
+    return (place.slice_columns + each - 1) / each * ((place.slice_rows + each - 1) / each);
+}
+
+/* The string of a slice of a tile. first: the tile's first slice in the batch. */
+struct string_place {
+    size_t start;
+    uint32_t bytes, state_bytes;
+};
+
+__device__ __forceinline__ string_place string_of(const tsr_cuda_batch &b, const struct tsr_tile_place &place,
+                                                  size_t first, uint32_t slice)
+{
+    string_place string = {0, 0, 0};
+    if (b.by == TSR_BY_RANS) {
+        const size_t room = first + tsr_slice_room(&place, b.plan.slice_side, (int32_t)slice);
+        string.bytes = b.slice_string[room].bytes;
+        string.state_bytes = b.slice_string[room].state_bytes;
+        string.start = tsr_string_end(&b, room, b.entry_count[room]) - string.bytes;
+    } else {
+        const uint64_t start = b.slice_offsets[first + slice];
+        string.bytes = (uint32_t)((b.slice_offsets[first + slice + 1] - start) / 8);
+        string.start = start / 8;
+    }
+    return string;
 }
 
 /* A warp a tile of a plane: its payload's size. Lane k tries Rice parameter k. */
@@ -207,16 +229,24 @@ __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_b
     const uint32_t plane = number / b.tiles;
     const tsr_plane_state state = b.plane[plane];
     const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
-    const int count = (int)(place.slice_columns * place.slice_rows);
+    const int count = (int)slices_of(b, place);
     const size_t first = (size_t)plane * b.slices + place.first_slice;
-    const uint32_t length = (int)lane < count ? slice_bytes(b, first + lane) : 0u;
+    const bool is_constant = tsr_state_span(state) == 1, is_slice = !is_constant && (int)lane < count;
+    string_place string = {0, 0, 0};
+    if (is_slice) string = string_of(b, place, first, lane);
+    const uint32_t length = string.bytes;
     uint32_t bits = 0;
     for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
     if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
     for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
-    const size_t coded = (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
+    const uint32_t flag = b.lapped ? 1u : 0u; /* FORMAT.md 8.7 */
+    const size_t coded = flag + (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
     const size_t raw = tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height);
-    if (lane == 0) b.payload_size[number] = tsr_state_span(state) == 1 ? 0u : (uint32_t)(coded < raw ? coded : raw);
+    /* The definition's writer of rANS wants room for a whole state. */
+    const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
+    const bool has_room = b.by != TSR_BY_RANS || !is_slice || behind + flag < raw;
+    const bool all_have = __all_sync(TSR_FULL_WARP, has_room);
+    if (lane == 0) b.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
 }
 
 /* One block: where each payload goes. */
@@ -244,24 +274,18 @@ __device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t p
 {
     const uint16_t *samples = b.samples + plane * b.plane_samples + tile.first;
     const uint16_t *index = b.index + (size_t)plane * b.values;
-    const uint32_t bits = (uint32_t)tsr_bit_width(state.range - 1), count = (uint32_t)(tile.width * tile.height);
-    uint64_t held = 0; /* the last 64 bits up to the sample at work */
-    for (uint32_t i = word * 32u / bits;; i++) {
-        uint32_t x = 0;
-        if (i < count) {
-            const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
-            x = (uint32_t)tsr_sample_index(state, index, samples[row * tile.stride + column]);
-        }
-        held = held << bits | x;
-        const uint32_t end = (i + 1) * bits;
-        if (end >= word * 32u + 32u) return (uint32_t)(held >> (end - (word * 32u + 32u)));
-    }
+    return tsr_raw_word((uint32_t)tsr_bit_width(state.range - 1), (uint32_t)(tile.width * tile.height), word,
+                        [&](uint32_t i) {
+                            const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
+                            return (uint32_t)tsr_sample_index(state, index, samples[row * tile.stride + column]);
+                        });
 }
 
 /* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
 __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b)
 {
     __shared__ uint32_t lengths[TSR_TILE_SLICES];
+    __shared__ size_t starts[TSR_TILE_SLICES];
     __shared__ uint8_t front[LENGTHS_BYTES];
     __shared__ uint32_t front_bytes;
     const uint32_t number = blockIdx.x, plane = number / b.tiles, size = b.payload_size[number];
@@ -276,30 +300,50 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
             out[w] = tsr_big_endian(raw_word(b, plane, state, place.tile, w));
         return;
     }
-    const uint32_t count = place.slice_columns * place.slice_rows;
+    const uint32_t count = slices_of(b, place), flag = b.lapped ? 1u : 0u;
     const size_t first = (size_t)plane * b.slices + place.first_slice;
-    if (threadIdx.x < count) lengths[threadIdx.x] = slice_bytes(b, first + threadIdx.x);
+    if (threadIdx.x < count) {
+        const string_place string = string_of(b, place, first, threadIdx.x);
+        lengths[threadIdx.x] = string.bytes;
+        starts[threadIdx.x] = string.start;
+    }
     __syncthreads();
     if (threadIdx.x == 0) {
-        struct tsr_bit_writer writer = tsr_bit_writer(front, LENGTHS_BYTES);
+        struct tsr_bit_writer writer = tsr_bit_writer(front + flag, LENGTHS_BYTES - flag);
+        if (flag) front[0] = b.lapped[number];
         tsr_put_slice_lengths(&writer, lengths, (int32_t)count);
-        front_bytes = (uint32_t)tsr_flush_bits(&writer);
+        front_bytes = flag + (uint32_t)tsr_flush_bits(&writer);
     }
     __syncthreads();
     const uint32_t behind = front_bytes;
-    const uint8_t *strings = b.strings + b.slice_offsets[first] / 8;
+    /* The strings lie behind each other but for those of rANS. */
+    const bool is_one = b.by != TSR_BY_RANS;
+    const uint8_t *strings = b.strings + starts[0];
+    uint32_t slice = 0, begin = behind, end = is_one ? size : behind + lengths[0]; /* of the string at work */
     for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS) {
-        if (4 * w >= behind) { /* four bytes of the strings, from the two words that hold them */
-            const uintptr_t from = reinterpret_cast<uintptr_t>(strings + (4 * w - behind));
+        while (4 * w >= end) {
+            begin = end;
+            strings = b.strings + starts[++slice];
+            end += lengths[slice];
+        }
+        if (4 * w >= begin && (4 * w + 4 <= end || end == size)) { /* four bytes of a string, from the words that hold
+                                                                      them */
+            const uintptr_t from = reinterpret_cast<uintptr_t>(strings + (4 * w - begin));
             const uint32_t *pair = reinterpret_cast<const uint32_t *>(from & ~(uintptr_t)3);
-            const bool in_one = size - 4 * w <= 4u - (uint32_t)(from & 3u); /* nothing may lie behind the last string */
+            const bool in_one = end - 4 * w <= 4u - (uint32_t)(from & 3u); /* nothing may lie behind the last string */
             out[w] = __funnelshift_r(pair[0], in_one ? 0u : pair[1], (uint32_t)(from & 3u) * 8u);
             continue;
         }
         uint32_t four = 0;
-        for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
             const uint32_t at = 4 * w + i;
-            four |= (uint32_t)(at < behind ? front[at] : strings[at - behind]) << (8 * i);
+            uint32_t byte = at < behind ? front[at] : 0u, other = slice, from = begin, to = end;
+            while (at >= to) {
+                from = to;
+                to += lengths[++other];
+            }
+            if (at >= behind) byte = b.strings[starts[other] + (at - from)];
+            four |= byte << (8 * i);
         }
         out[w] = four;
     }
@@ -309,17 +353,22 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
 
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    if (batch->coding.coder == TSR_CODER_HUFFMAN)
+    if (batch->by == TSR_BY_RUN_LEVEL)
         return batch->narrow ? code_slices<run_level_coder<int16_t>, 5>(*batch, stream)
                              : code_slices<run_level_coder<int32_t>, 4>(*batch, stream);
     return batch->narrow ? code_slices<cavlc_coder<int16_t>, 5>(*batch, stream)
                          : code_slices<cavlc_coder<int32_t>, 4>(*batch, stream);
 }
 
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    return tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch);
+}
+
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const unsigned tiles = batch->planes * batch->tiles, warps = SIZE_THREADS / TSR_WARP;
     TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch));
-    TSR_CUDA_TRY(tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(batch, stream));
     return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);
 }

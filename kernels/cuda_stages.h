@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "frame_model.h"
+#include "transform_plan.h"
 
 enum {
     TSR_SLICE_SAMPLES = TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE,       /* side of a slice */
@@ -46,10 +46,24 @@ struct tsr_plane_state {
     uint32_t packed;
 };
 
+/* What levels are coded by. */
+enum tsr_cuda_coder { TSR_BY_CAVLC, TSR_BY_RUN_LEVEL, TSR_BY_PAIRS, TSR_BY_RANS };
+
+/* Codewords of a plane's cells of pairs: length << 12 | bits. */
+struct tsr_cell_codes {
+    uint16_t cell[TSR_PAIR_CELLS][TSR_PAIR_SYMBOLS];
+};
+
 /* Codewords of a plane: length << 12 | bits. */
 struct tsr_packed_codes {
     uint16_t dc[TSR_DC_CELLS][TSR_DC_SYMBOLS];
     uint16_t ac[TSR_TABLE_LIMIT][TSR_AC_SYMBOLS + 1];
+};
+
+/* The string of a slice by rANS. */
+struct tsr_slice_string {
+    uint32_t bytes;
+    uint32_t state_bytes; /* its first ones, which are the state */
 };
 
 /* A batch. Strides in elements; pointers are the device's. */
@@ -66,11 +80,16 @@ struct tsr_cuda_batch {
     size_t plane_samples;                         /* pitch * rows */
     uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
     bool narrow;                                  /* levels are int16_t, else int32_t */
-    int32_t qp_index;
-    size_t frame_bytes;   /* from raster to raster */
-    size_t cleared_bytes; /* from cleared on, all that has to be zero before the first stage */
-    size_t result_bytes;  /* from frame on, what the host wants to know: up to codes */
-    size_t payload_bytes; /* room for all payloads */
+    struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
+    bool chooses;                   /* levels of some plane are chosen by rate and distortion */
+    enum tsr_cuda_coder by;
+    uint32_t plane_counts;    /* of symbols, of a plane */
+    uint64_t magnitude_count; /* magnitudes of a plane that its shift goes by */
+    size_t block_entries;     /* rANS: most entries of a block; each is at most a word of the string */
+    size_t frame_bytes;       /* from raster to raster */
+    size_t cleared_bytes;     /* from cleared on, all that has to be zero before the first stage */
+    size_t result_bytes;      /* from frame on, what the host wants to know: up to codes */
+    size_t payload_bytes;     /* room for all payloads */
 
     const uint8_t *rasters;
     uint16_t *samples;       /* planes behind each other */
@@ -79,25 +98,41 @@ struct tsr_cuda_batch {
     uint8_t *strings;        /* of all slices, each filled up to whole bytes, behind each other */
     uint64_t *slice_offsets; /* first bit of each slice's string, and of what would follow the last */
     uint8_t *coder;          /* work space of the block coder */
+    int32_t *units;          /* as levels lie, DCs are levels already; where levels are chosen */
+    uint8_t *lapped;         /* by plane and tile; with lapping */
+    uint16_t *runs;          /* by slice of the batch and place: see cuda_pairs.cu; pairs */
+    uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
+    uint32_t *entry_count;   /* by room; rANS */
+    struct tsr_slice_string *slice_string; /* by room; rANS */
     uint8_t *payloads;
     uint8_t *cleared;
-    uint32_t *counts;                    /* by plane, TSR_PLANE_COUNTS each; Huffman */
+    uint32_t *counts;                    /* by plane, plane_counts each; Huffman, rANS */
+    uint64_t *magnitudes;                /* by plane: see tsr_magnitude_shift; pairs, rANS */
     struct tsr_frame_state *frame;       /* by frame */
     struct tsr_plane_state *plane;       /* by plane */
     uint32_t *used;                      /* by plane: a bit for each value; lossless */
-    struct tsr_coefficient_model *model; /* by plane; Huffman */
+    struct tsr_coefficient_model *model; /* by plane; Huffman of run-level symbols */
+    struct tsr_pair_model *pair_model;   /* by plane; pairs */
+    struct tsr_level_model *level_model; /* by plane; rANS */
     uint64_t *payload_offset;            /* by plane and tile, first byte: a multiple of 16; then the end of the last */
     uint32_t *payload_size;              /* in bytes; 0: the plane is constant */
-    struct tsr_packed_codes *codes;      /* by plane; Huffman */
+    struct tsr_packed_codes *codes;      /* by plane; Huffman of run-level symbols */
+    struct tsr_cell_codes *pair_codes;   /* by plane; pairs */
+    tsr_level_codes *level_codes;        /* by plane and table, TSR_LEVEL_TABLES a plane; rANS */
 };
 
-/* True for what the stages can do: path T as level 1 has it, which CAVLC without loss is at every level. */
+/* True for what the stages can do: path T, and path P by CAVLC without loss. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    if (coding->coder == TSR_CODER_RANS) return false;
-    if (coding->level != 1 && (coding->coder != TSR_CODER_CAVLC || coding->lossy)) return false;
-    return coding->path == TSR_PATH_TRANSFORM && coding->coarser_by == 0 &&
-           (image->bits_allocated == 8 || image->bits_allocated == 16);
+    if (coding->path == TSR_PATH_PREDICT && (coding->coder != TSR_CODER_CAVLC || coding->lossy)) return false;
+    return image->bits_allocated == 8 || image->bits_allocated == 16;
+}
+
+/* Plan of a plane whose frame's colour transform is known. */
+TSR_HD struct tsr_transform_plan tsr_plane_plan(const struct tsr_cuda_batch *b, uint32_t plane)
+{
+    return tsr_transform_plan(&b->image, &b->coding, (enum tsr_colour)b->frame[plane / b->components].colour,
+                              (int)(plane % b->components));
 }
 
 /* A tile of a plane in the flat lists. */
@@ -150,6 +185,31 @@ TSR_HD size_t tsr_level_place(size_t slice, uint32_t quarter, uint32_t place)
     return ((slice * 4 + quarter) * TSR_SLICE_PLACE_COUNT + place) * 4;
 }
 
+/* Number of a block's first sample in its plane, counted along rows without gaps, as coarser_from is; tile: as it lies
+ * on the device. */
+TSR_HD size_t tsr_sample_number(const struct tsr_cuda_batch *b, struct tsr_tile tile, int32_t column, int32_t row)
+{
+    const size_t y = tile.first / b->pitch + 4 * (size_t)row, x = tile.first % b->pitch + 4 * (size_t)column;
+    return y * b->image.columns + x;
+}
+
+/* Slices of rANS may be larger: such a one has the room of as many slices of the tile as it covers, in its own order.
+ * The room of slice number slice of a tile begins with this one of the tile's. side: of the slices, in blocks. */
+TSR_HD uint32_t tsr_slice_room(const struct tsr_tile_place *place, int32_t side, int32_t slice)
+{
+    const uint32_t each = (uint32_t)(side / TSR_SLICE_BLOCKS), across = (place->slice_columns + each - 1) / each;
+    const uint32_t x = (uint32_t)slice % across * each, y = (uint32_t)slice / across * each;
+    const uint32_t down = place->slice_rows - y < each ? place->slice_rows - y : each;
+    return y * place->slice_columns + down * x;
+}
+
+/* Where the string of a slice of so many entries ends, at a multiple of 4: each leaves at most a word, and 4 bytes are
+ * the state. */
+TSR_HD size_t tsr_string_end(const struct tsr_cuda_batch *b, size_t room, uint32_t entries)
+{
+    return room * TSR_SLICE_PLACE_COUNT * (2 * b->block_entries + 4) + (2 * (size_t)entries + 7) / 4 * 4;
+}
+
 TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 {
     return state.maximum - (65535u - state.not_minimum) + 1u;
@@ -179,13 +239,27 @@ int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Chooses the planes' ranges; the samples stay values, tsr_sample_index below makes x of them. */
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Values to levels; Huffman: counts symbols. */
+/* Values to levels, without lapping; Huffman of run-level symbols: counts them. */
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Values to levels with lapping, the tiles that seem to cost less so. */
+int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Sums of magnitudes, as contexts want to know them. */
+int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Levels to counts of pairs' symbols; to rANS entries and their counts. */
+int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_count_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Counts to tables, their codes, and their choice by cells, for so many planes; counts are used up. */
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
                    struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
+/* Likewise for pairs and rANS, into the batch's models and codes. */
+int tsr_cuda_train_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_train_levels(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Levels to slices' bit strings. */
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_code_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+int tsr_cuda_code_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Payloads' sizes to their places. */
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Bit strings to payloads. */
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
-/* Decoding a tile's lanes: what the plain form and the one for AVX2 share. Private to decode_lanes_*.c; the stage is
- * tsr_decode_tile of predictive_cpu.h. FORMAT.md sections 7.1 to 7.7.
+/* Decoding a tile's lanes: what the plain form and those for AVX2 and AVX-512 share. Private to decode_lanes_*.c; the
+ * stage is tsr_decode_tile of predictive_cpu.h. FORMAT.md sections 7.1 to 7.7.
  *
  * Lanes go four columns at a step. What the rows above give to a step's four predictions and activities is summed up
  * first; then come four ticks, in each of which every lane decodes a sample. */
@@ -15,18 +15,19 @@
 
 enum { BIAS = 1 << 15 };
 
-/* An entry of a decoding table: bits 0..3 the codeword's length, 4..8 raw bits behind it, then flags, and from bit 16
- * on the value that the raw bits are added to. */
-enum { ENTRY_RAW = 4, ENTRY_RUN = 1 << 9, ENTRY_LONGER = 1 << 10, ENTRY_NONE = 1 << 11, ENTRY_VALUE = 16 };
-
-static inline uint32_t entry_of(int symbol, int length)
-{
-    if (symbol == TSR_NO_CODE) return ENTRY_NONE;
-    const bool run = symbol >= TSR_RUN_SYMBOL;
-    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
-    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) |
-           (uint32_t)tsr_symbol_raw_bits(symbol) << ENTRY_RAW | (uint32_t)length;
-}
+/* An entry of a decoding table: bits 0..4 all bits that it takes, the codeword's and the raw ones behind it, 5..8 the
+ * latter alone, then flags, and from bit 16 on the value that the raw bits are added to. An entry of longer codewords
+ * has there the place of the entries by the bits that follow. */
+enum {
+    ENTRY_BITS = 31,
+    ENTRY_RAW = 5,
+    ENTRY_RAW_LIMIT = 15,
+    ENTRY_RUN = 1 << 9,
+    ENTRY_LONGER = 1 << 10,
+    ENTRY_NONE = 1 << 11,
+    ENTRY_VALUE = 16
+};
+static_assert(TSR_DECODER_ENTRIES <= 1 << (32 - ENTRY_VALUE), "every entry's place fits an entry");
 
 /* What the samples of a step share. */
 struct word_stream {
@@ -83,9 +84,37 @@ struct lane_vectors {
     uint32_t state[TSR_LANE_LIMIT]; /* rANS */
 };
 
+/* What the lanes gave in the last ticks, and their state, of the form for AVX-512. Ticks are rows of lanes (ABOVE + 16,
+ * or ABOVE + 32), in rings; the first ticks of a ring are repeated behind its last, so that a few ticks from anywhere
+ * on are one piece. */
+enum {
+    ABOVE = 4, /* rows above lane 0's stand in front of it */
+    HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
+    PAIR_TICKS = 64,
+    PAIRS_AGAIN = 16,
+    MAGNITUDE_TICKS = 32,
+    MAGNITUDES_AGAIN = 8,
+    FAR_PAIRS = 16
+};
+struct lane_history {
+    int32_t pair[(PAIR_TICKS + PAIRS_AGAIN) * HISTORY_PITCH]; /* a tick's sample in the high half, the one before it */
+    int32_t magnitude[(MAGNITUDE_TICKS + MAGNITUDES_AGAIN) * HISTORY_PITCH];
+    int32_t near[2][TSR_LANE_LIMIT];        /* weights of WW and W; of WWW */
+    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours */
+    int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
+    int far_pairs;
+    int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];
+    uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: of even lanes, of odd ones */
+    int32_t count[TSR_LANE_LIMIT];
+    uint32_t state[TSR_LANE_LIMIT];        /* rANS */
+    uint32_t linear, first_row, after_run; /* a bit a lane */
+};
+
 /* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
 struct decoding {
     const struct tsr_plane_decoder *d;
+    uint16_t *out; /* the tile's first sample in its plane */
+    size_t out_stride;
     int16_t *samples;
     uint16_t *magnitudes;
     ptrdiff_t pitch;
@@ -99,8 +128,39 @@ struct decoding {
     uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
     ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample, where all rows that they are in exist */
     struct class_weights weights[TSR_CLASS_LIMIT];
-    struct lane_vectors v;
+    union {
+        struct lane_vectors v;
+        struct lane_history h;
+    };
 };
+
+/* A lane enters its row: the guards on its left. */
+static inline void begin_row(const struct decoding *t, struct decoding_lane *lane)
+{
+    lane->row = t->samples + lane->y * t->pitch;
+    lane->mag = t->magnitudes + lane->y * t->pitch;
+    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
+    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
+    lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
+    lane->run = 0;
+    lane->after_run = false;
+}
+
+/* The first row's guards on its left, for the rows below, once its first sample is known. */
+static inline void spread_first_sample(const struct decoding *t)
+{
+    for (int k = 1; k <= TSR_GUARD; k++) t->samples[-k] = t->samples[0];
+}
+
+/* The lane leaves its row: the guards on its right, and the samples to their plane. */
+static inline void end_row(const struct decoding *t, const struct decoding_lane *lane)
+{
+    int16_t *row = t->samples + lane->y * t->pitch;
+    uint16_t *mag = t->magnitudes + lane->y * t->pitch, *out = t->out + (size_t)lane->y * t->out_stride;
+    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
+    mag[t->width] = mag[t->width - 1];
+    for (int32_t c = 0; c < t->width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
+}
 
 /* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
 static inline const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
@@ -177,5 +237,9 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
  * the lanes' strings and runs are in t->v. */
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_has_avx2(void);
+
+/* All rows of a tile; false where a symbol cannot stand. Leaves the lanes' strings in them. */
+bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
+bool tsr_has_avx512(void);
 
 #endif

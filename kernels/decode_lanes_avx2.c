@@ -94,6 +94,11 @@ AVX2_INLINE __m256i narrow(__m256i low, __m256i high)
     return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(low, even), _mm256_permutevar8x32_epi32(high, even), 0xf0);
 }
 
+AVX2_INLINE __m256i raw_bits_of(__m256i entry)
+{
+    return _mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), _mm256_set1_epi32(ENTRY_RAW_LIMIT));
+}
+
 /* ---- Huffman ---------------------------------------------------------------------------------------------- */
 
 /* Words for the lanes of mask that hold too few bits, one lane after the other. */
@@ -107,19 +112,6 @@ static void refill_lanes(struct decoding *t, struct word_stream *stream, int fir
         v->bits[l] = reader.bits;
         v->count[l] = reader.count;
     }
-}
-
-/* Entries of codewords that are too long for the table. False if a table has no codes. */
-static bool look_up_long(const struct decoding *t, int first, uint32_t mask, const int32_t *table, uint32_t *entry)
-{
-    for (; mask; mask &= mask - 1) {
-        const int i = __builtin_ctz(mask);
-        if (entry[i] & ENTRY_NONE) return false;
-        const uint32_t longer =
-            tsr_huffman_decode(&t->d->codes[table[i]], (uint32_t)(t->v.bits[first + i] >> (64 - TSR_CODE_LIMIT)));
-        entry[i] = entry_of((int)(longer >> 4), (int)(longer & 15u));
-    }
-    return true;
 }
 
 /* The symbols of the lanes of coding from their tables: entries and raw bits. */
@@ -150,33 +142,26 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
         narrow(_mm256_srli_epi64(low, 64 - TSR_DIRECT_BITS), _mm256_srli_epi64(high, 64 - TSR_DIRECT_BITS));
     __m256i entry = _mm256_i32gather_epi32((const int *)(const void *)t->d->entry,
                                            _mm256_add_epi32(_mm256_slli_epi32(table, TSR_DIRECT_BITS), top), 4);
-    const __m256i special =
-        _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_LONGER | ENTRY_NONE)),
-                                            _mm256_setzero_si256()),
-                         coding);
-    const uint32_t longer = mask_of(special);
-    if (longer) {
-        uint32_t entries[VECTOR];
-        int32_t tables[VECTOR];
-        store(entries, entry);
-        store(tables, table);
-        store(v->bits + first, low);
-        store(v->bits + first + 4, high);
-        if (!look_up_long(t, first, longer, tables, entries)) return false;
-        entry = load(entries);
+    const __m256i longer = _mm256_cmpgt_epi32(
+        _mm256_and_si256(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_LONGER)), coding), _mm256_setzero_si256());
+    if (mask_of(longer)) {
+        const __m256i whole =
+            narrow(_mm256_srli_epi64(low, 64 - TSR_CODE_LIMIT), _mm256_srli_epi64(high, 64 - TSR_CODE_LIMIT));
+        const __m256i place = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE),
+                                               _mm256_and_si256(whole, _mm256_set1_epi32(TSR_REST_ENTRIES - 1)));
+        entry = _mm256_mask_i32gather_epi32(entry, (const int *)(const void *)t->d->entry, place, longer, 4);
     }
-    const __m256i five = _mm256_set1_epi32(31);
-    const __m256i length = _mm256_and_si256(_mm256_and_si256(entry, _mm256_set1_epi32(15)), coding);
-    const __m256i raw = _mm256_and_si256(_mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), five), coding);
-    low = _mm256_sllv_epi64(low, low_half(length));
-    high = _mm256_sllv_epi64(high, high_half(length));
-    const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(64), raw); /* a shift by 64 gives 0 */
-    *raw_out = narrow(_mm256_srlv_epi64(low, low_half(rest)), _mm256_srlv_epi64(high, high_half(rest)));
-    low = _mm256_sllv_epi64(low, low_half(raw));
-    high = _mm256_sllv_epi64(high, high_half(raw));
+    const __m256i bits = _mm256_and_si256(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_BITS)), coding);
+    const __m256i raw_bits = raw_bits_of(entry);
+    const __m256i rest = _mm256_sub_epi32(_mm256_set1_epi32(64), bits); /* a shift by 64 gives 0 */
+    *raw_out =
+        _mm256_andnot_si256(_mm256_sllv_epi32(_mm256_set1_epi32(-1), raw_bits),
+                            narrow(_mm256_srlv_epi64(low, low_half(rest)), _mm256_srlv_epi64(high, high_half(rest))));
+    low = _mm256_sllv_epi64(low, low_half(bits));
+    high = _mm256_sllv_epi64(high, high_half(bits));
     store(v->bits + first, low);
     store(v->bits + first + 4, high);
-    store(v->count + first, _mm256_sub_epi32(count, _mm256_add_epi32(length, raw)));
+    store(v->count + first, _mm256_sub_epi32(count, bits));
     *entry_out = entry;
     return true;
 }
@@ -204,7 +189,7 @@ AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int f
     const __m256i entry = _mm256_i32gather_epi32((const int *)(const void *)t->d->of_symbol, symbol, 4);
     __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(place, 16), _mm256_srli_epi32(state, TSR_RANS_BITS));
     x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(place, _mm256_set1_epi32(0xffff))));
-    const __m256i raw = _mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), _mm256_set1_epi32(31));
+    const __m256i raw = raw_bits_of(entry);
     /* Whether a word is wanted behind the raw bits is known before the first one has come. */
     const __m256i needs = _mm256_and_si256(below_power(x, sixteen), coding);
     const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
@@ -319,7 +304,10 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
     /* Runs: those that begin, and those that go on. */
     const __m256i begins =
         _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
-    __m256i bad = _mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero));
+    const __m256i unused =
+        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)d->unused), table), one), coding);
+    __m256i bad =
+        _mm256_or_si256(_mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero)), _mm256_cmpgt_epi32(unused, zero));
     const __m256i of_run = _mm256_or_si256(begins, in_run);
     const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
     const __m256i after = _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one);

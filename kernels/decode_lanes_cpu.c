@@ -15,13 +15,76 @@ void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_leve
     }
 }
 
+/* What symbols decode to, without their codewords. */
+static uint32_t entry_of(int symbol)
+{
+    const bool run = symbol >= TSR_RUN_SYMBOL;
+    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
+    const uint32_t raw_bits = (uint32_t)tsr_symbol_raw_bits(symbol);
+    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | raw_bits << ENTRY_RAW | raw_bits;
+}
+
+/* Entries of a table of codewords; next: the first place behind those of all tables so far. Returns it likewise. */
+static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
+{
+    struct tsr_huffman_decoder code;
+    uint32_t *direct = decoder->entry + ((size_t)table << TSR_DIRECT_BITS);
+    tsr_huffman_decoder_init(&code, decoder->model->lengths[table], TSR_RUN_ALPHABET);
+    for (uint32_t i = 0; i < 1u << TSR_DIRECT_BITS; i++) {
+        const uint32_t found = code.direct[i];
+        if (decoder->unused >> table & 1u) {
+            direct[i] = ENTRY_NONE;
+        } else if (found != TSR_LONGER_CODEWORD) {
+            direct[i] = decoder->of_symbol[found >> 4] + (found & 15u);
+        } else {
+            assert(next + TSR_REST_ENTRIES <= TSR_DECODER_ENTRIES);
+            direct[i] = next << ENTRY_VALUE | ENTRY_LONGER;
+            for (uint32_t rest = 0; rest < TSR_REST_ENTRIES; rest++) {
+                const uint32_t longer = tsr_huffman_decode(&code, i * TSR_REST_ENTRIES + rest);
+                decoder->entry[next++] = decoder->of_symbol[longer >> 4] + (longer & 15u);
+            }
+        }
+    }
+    return next;
+}
+
+/* What AVX-512 looks up in registers. */
+static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
+{
+    const struct tsr_residual_model *model = decoder->model;
+    struct tsr_intensity_steps *steps = &decoder->intensity_steps;
+    for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++) {
+        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_LEVELS;
+        for (int k = 0; k < 16 && i % 6 == 5 && i < 18; k++) steps->coarse[i / 6][k] = (int16_t)below;
+        steps->fine[i % 6][i / 6] = steps->fine[i % 6][8 + i / 6] = (int16_t)below;
+    }
+    memset(decoder->raw_bits, 0, sizeof decoder->raw_bits);
+    memset(decoder->mantissa, 0, sizeof decoder->mantissa);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t entry = decoder->of_symbol[symbol];
+        decoder->raw_bits[symbol] = (uint8_t)(entry & ENTRY_BITS);
+        decoder->mantissa[symbol] = (uint8_t)(entry >> ENTRY_VALUE >> (entry & ENTRY_BITS));
+    }
+    memset(decoder->of_cell, 0, sizeof decoder->of_cell);
+    for (int cell = 0; cell < TSR_CELL_LIMIT; cell++)
+        decoder->of_cell[cell] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + cell);
+    for (int exponent = 0; exponent < 16; exponent++)
+        for (int m = 0; m < 8; m++) {
+            const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
+            const int level = tsr_min(tsr_activity_level(activity), TSR_ACTIVITY_LEVELS - 1);
+            const int cell = map->context[level][0] - TSR_FIRST_CELL_CONTEXT;
+            decoder->of_activity[((127 + exponent) * 8 + m) % 128] =
+                model->intensity_cuts ? (uint8_t)cell : decoder->table_of_level[level];
+        }
+}
+
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
                             const struct tsr_residual_model *model, bool rans)
 {
     struct tsr_context_map map;
     decoder->model = model;
     decoder->rans = rans;
-    decoder->vectors = tsr_has_avx2();
+    decoder->form = tsr_has_avx512() ? TSR_DECODER_AVX512 : tsr_has_avx2() ? TSR_DECODER_AVX2 : TSR_DECODER_PLAIN;
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
@@ -33,22 +96,17 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     uint8_t identity[TSR_ACTIVITY_LEVELS];
     for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
     tsr_spread_levels(&decoder->levels, identity);
-    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
-        decoder->of_symbol[symbol] = entry_of(symbol, 0);
-    }
-    /* Without residual tables the first of them is empty, and a payload that asks for it is corrupt. */
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
+    spread_look_ups(decoder, &map);
+    /* Without residual tables the first of them is empty. */
+    uint32_t next = TSR_DIRECT_ENTRIES;
+    decoder->unused = 0;
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
-        decoder->used[t] = tsr_table_is_used(model, t, rans);
-        if (rans) {
+        decoder->unused |= (uint32_t)!tsr_table_is_used(model, t, rans) << t;
+        if (rans)
             tsr_rans_decoder_init(&decoder->rans_codes[t], model->weights[t], TSR_RUN_ALPHABET);
-            continue;
-        }
-        tsr_huffman_decoder_init(&decoder->codes[t], model->lengths[t], TSR_RUN_ALPHABET);
-        for (int i = 0; i < 1 << TSR_DIRECT_BITS; i++) {
-            const uint32_t entry = decoder->codes[t].direct[i];
-            decoder->entry[t][i] =
-                entry == TSR_LONGER_CODEWORD ? ENTRY_LONGER : entry_of((int)(entry >> 4), (int)(entry & 15u));
-        }
+        else
+            next = fill_entries(decoder, t, next);
     }
     for (int t = 0; t < predictor->label_tables && predictor->set; t++)
         tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
@@ -166,21 +224,18 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
         state = refill_state(state, stream);
         const uint32_t entry = d->of_symbol[symbol];
         run = (entry & ENTRY_RUN) != 0;
-        value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & 31u));
+        value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & ENTRY_RAW_LIMIT));
         lane->state = refill_state(state, stream);
-        if (!d->used[table]) return false;
+        if (d->unused >> table & 1u) return false;
     } else {
         struct tsr_lane_reader reader = lane->reader;
         tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
         const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
-        uint32_t entry = d->entry[table][next >> (TSR_CODE_LIMIT - TSR_DIRECT_BITS)];
-        if (entry & (ENTRY_LONGER | ENTRY_NONE)) {
-            if (entry & ENTRY_NONE) return false;
-            const uint32_t longer = tsr_huffman_decode(&d->codes[table], next);
-            entry = entry_of((int)(longer >> 4), (int)(longer & 15u));
-        }
-        tsr_lane_skip(&reader, (int)(entry & 15u));
-        value = (entry >> ENTRY_VALUE) + tsr_lane_take(&reader, (int)(entry >> ENTRY_RAW & 31u));
+        uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
+        if (entry & ENTRY_NONE) return false;
+        if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+        const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
+        value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
         lane->reader = reader;
         run = (entry & ENTRY_RUN) != 0;
     }
@@ -213,25 +268,54 @@ static bool decode_step(struct decoding *t, struct decoding_lane *const *active,
     return true;
 }
 
-/* A lane enters its row: the guards on its left. */
-static void begin_row(const struct decoding *t, struct decoding_lane *lane)
+/* All rows of a tile, four ticks at a step. */
+static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, bool vectors)
 {
-    lane->row = t->samples + lane->y * t->pitch;
-    lane->mag = t->magnitudes + lane->y * t->pitch;
-    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
-    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
-    lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
-    lane->run = 0;
-    lane->after_run = false;
-}
-
-/* And leaves it: those on its right. */
-static void end_row(const struct decoding *t, const struct decoding_lane *lane)
-{
-    int16_t *row = t->samples + lane->y * t->pitch;
-    uint16_t *mag = t->magnitudes + lane->y * t->pitch;
-    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
-    mag[t->width] = mag[t->width - 1];
+    const int32_t period = tsr_lane_period(t->width, t->d->model->lanes);
+    if (vectors) {
+        memset(&t->v, 0, sizeof t->v);
+        for (int l = 0; l < lanes; l++) t->v.state[l] = lane[l].state;
+    }
+    for (int l = 0; l < lanes; l++) {
+        lane[l].column = -TSR_LANE_DELAY * l;
+        lane[l].y = l;
+    }
+    for (int working = lanes; working > 0;) {
+        struct decoding_lane *active[TSR_LANE_LIMIT];
+        int count = 0;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= t->height || me->column < 0 || me->column >= t->width) continue;
+            if (me->column == 0) begin_row(t, me);
+            active[count++] = me;
+        }
+        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step(t, active, count))) return false;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= t->height) continue;
+            const bool was_active = me->column >= 0 && me->column < t->width;
+            me->column += TSR_LANE_STEP;
+            if (was_active) {
+                if (me->y == 0 && me->column == TSR_LANE_STEP) spread_first_sample(t);
+                me->row += TSR_LANE_STEP;
+                me->mag += TSR_LANE_STEP;
+                if (me->column >= t->width) {
+                    if ((vectors ? t->v.run[l] : me->run) != 0) return false;
+                    end_row(t, me);
+                }
+            }
+            if (me->column == period) {
+                me->column = 0;
+                me->y += t->d->model->lanes;
+                working -= me->y >= t->height;
+            }
+        }
+    }
+    for (int l = 0; l < lanes && vectors; l++) {
+        lane[l].reader = (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]};
+        lane[l].state = t->v.state[l];
+    }
+    return true;
 }
 
 bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
@@ -241,12 +325,13 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     struct decoding_lane lane[TSR_LANE_LIMIT];
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
-    const int32_t period = tsr_lane_period(tile.width, model->lanes);
-    const bool vectors = decoder->vectors && lanes >= VECTOR_LANES;
+    const enum tsr_decoder_form form = lanes >= VECTOR_LANES ? decoder->form : TSR_DECODER_PLAIN;
     struct decoding *t = scratch;
     int16_t *room = (int16_t *)(t + 1);
     uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
     t->d = decoder;
+    t->out = samples + tile.first;
+    t->out_stride = tile.stride;
     t->own = tsr_padded_tile(room, tile.width, tile.height);
     t->pitch = t->own.pitch;
     t->samples = room + TSR_GUARD;
@@ -277,56 +362,13 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
         size -= 4 * (size_t)lanes;
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
-    if (vectors) {
-        memset(&t->v, 0, sizeof t->v);
-        for (int l = 0; l < lanes; l++) t->v.state[l] = lane[l].state;
-    }
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    for (int l = 0; l < lanes; l++) {
-        lane[l].column = -TSR_LANE_DELAY * l;
-        lane[l].y = l;
-    }
-    for (int working = lanes; working > 0;) {
-        struct decoding_lane *active[TSR_LANE_LIMIT];
-        int count = 0;
-        for (int l = 0; l < lanes; l++) {
-            struct decoding_lane *me = &lane[l];
-            if (me->y >= tile.height || me->column < 0 || me->column >= tile.width) continue;
-            if (me->column == 0) begin_row(t, me);
-            active[count++] = me;
-        }
-        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step(t, active, count))) return false;
-        for (int l = 0; l < lanes; l++) {
-            struct decoding_lane *me = &lane[l];
-            if (me->y >= tile.height) continue;
-            const bool was_active = me->column >= 0 && me->column < tile.width;
-            me->column += TSR_LANE_STEP;
-            if (was_active) {
-                if (me->y == 0 && me->column == TSR_LANE_STEP) /* for the rows below */
-                    for (int k = 1; k <= TSR_GUARD; k++) me->row[-k] = me->row[0];
-                me->row += TSR_LANE_STEP;
-                me->mag += TSR_LANE_STEP;
-                if (me->column >= tile.width) {
-                    if ((vectors ? t->v.run[l] : me->run) != 0) return false;
-                    end_row(t, me);
-                    uint16_t *out = samples + tile.first + (size_t)me->y * tile.stride;
-                    const int16_t *row = t->samples + me->y * t->pitch;
-                    for (int32_t c = 0; c < tile.width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
-                }
-            }
-            if (me->column == period) {
-                me->column = 0;
-                me->y += model->lanes;
-                working -= me->y >= tile.height;
-            }
-        }
-    }
+    if (!(form == TSR_DECODER_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
+                                     : decode_rows(t, lane, lanes, form == TSR_DECODER_AVX2)))
+        return false;
     if (t->stream.next != t->stream.count) return false;
-    for (int l = 0; l < lanes; l++) {
-        const struct tsr_lane_reader reader =
-            vectors ? (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]} : lane[l].reader;
-        const uint32_t state = vectors ? t->v.state[l] : lane[l].state;
-        if (decoder->rans ? state != TSR_RANS_LOW : reader.bits != 0 || reader.count > 47) return false;
-    }
+    for (int l = 0; l < lanes; l++)
+        if (decoder->rans ? lane[l].state != TSR_RANS_LOW : lane[l].reader.bits != 0 || lane[l].reader.count > 47)
+            return false;
     return true;
 }

@@ -9,26 +9,8 @@
 #include "predictive_cpu.h"
 #include "range_cpu.h"
 #include "transform_cpu.h"
+#include "transform_plan.h"
 #include "../entropy/rate_distortion.h"
-
-enum {
-    /* Planes of fewer samples cannot pay for many contexts; measured on 64x64 to 192x192 MR, PT and NM. */
-    SMALL_PLANE_SAMPLES = 40000,
-    SMALL_ACTIVITY_GROUPS = 8,
-    SMALL_INTENSITY_GROUPS = 3
-};
-
-/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
- */
-enum { FINE_QP = 16 };
-
-/* What path T does from which level on; level 1 is what the CUDA engine can do. */
-enum {
-    LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
-    LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
-    LEVEL_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
-    LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
-};
 
 union part_counts {
     struct tsr_level_counts levels;
@@ -89,7 +71,7 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
                                                 tsr_lanes_for_tile(cut->tile_width, cut->tile_height));
     if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
-    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width) + s->tile_levels * sizeof(int32_t);
+    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width);
     const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
     if (units > s->scratch_bytes) s->scratch_bytes = units;
     if (entries > s->scratch_bytes) s->scratch_bytes = entries;
@@ -163,14 +145,14 @@ struct plane_work {
     int level;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
-    int32_t period; /* level 1: rows of which it looks at some; 0: at all */
+    struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
     struct tsr_level_coding levels;
-    int32_t lambda;    /* of lossy planes with lapping; 0: levels are rounded */
-    bool cavlc_bits;   /* they are chosen by the bits of CAVLC */
-    bool large_slices; /* path T with rANS */
-    bool fine;         /* with loss: see FINE_QP */
+    int32_t lambda;  /* of lossy planes with lapping; 0: levels are rounded */
+    bool cavlc_bits; /* they are chosen by the bits of CAVLC */
+    int32_t slice_side;
+    bool fine; /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -360,14 +342,14 @@ static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
         predictors.tile = training_tile(work, tile);
     }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors.model->set ? &predictors : NULL, work->period, s->symbols, &s->counts[part].levels,
-                     s->scratch + part * s->scratch_bytes);
+                     predictors.model->set ? &predictors : NULL, work->contexts.period, s->symbols,
+                     &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
 {
     struct encode_space *s = work->space;
-    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->period,
+    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->contexts.period,
                    &s->counts[part].symbols);
 }
 
@@ -379,22 +361,24 @@ static void blocks_pass(struct plane_work *work, uint32_t part, uint32_t tile)
                        s->levels + tile * s->tile_levels);
 }
 
-/* With loss and lapping: the tile both ways, the one that seems to cost less. */
+/* With loss and lapping: lapped or not, what seems to cost less. */
 static void lapped_pass(struct plane_work *work, uint32_t part, uint32_t tile_number)
 {
     struct encode_space *s = work->space;
     const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, tile_number);
     const uint16_t *samples = s->planes[work->number];
     int32_t *levels = s->levels + tile_number * s->tile_levels;
-    int32_t *other = (int32_t *)(s->scratch + part * s->scratch_bytes);
-    void *scratch = other + s->tile_levels;
+    void *scratch = s->scratch + part * s->scratch_bytes;
     const struct tsr_block_steps steps = {work->plane->qp_index, (int32_t)work->plane->coarser_by,
                                           work->plane->coarser_from};
-    tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
-    tsr_lapped_forward(samples, tile, steps, false, other, scratch);
-    s->lapped[tile_number] = !work->fine && tsr_rough_tile_cost(levels, tile) <= tsr_rough_tile_cost(other, tile);
-    if (!s->lapped[tile_number]) memcpy(levels, other, tsr_tile_levels(tile.width, tile.height) * sizeof *levels);
-    tsr_choose_levels(levels, tile, s->lapped[tile_number], work->lambda, work->cavlc_bits, scratch);
+    bool lapped = !work->fine;
+    if (lapped) {
+        tsr_lapped_forward(samples, tile, steps, true, levels, scratch);
+        lapped = tsr_rough_tile_cost(levels, tile) <= tsr_rough_plain_cost(samples, tile, steps);
+    }
+    if (!lapped) tsr_lapped_forward(samples, tile, steps, false, levels, scratch);
+    s->lapped[tile_number] = lapped;
+    tsr_choose_levels(levels, tile, lapped, work->lambda, work->cavlc_bits, scratch);
 }
 
 static void count_entries_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -439,7 +423,7 @@ static size_t code_predicted_tile(struct plane_work *work, uint32_t part, uint32
     }
     void *scratch = s->scratch + part * s->scratch_bytes;
     const size_t words =
-        work->period > 0
+        work->contexts.period > 0
             ? tsr_code_tile_once(s->planes[work->number], tile, plane->range, &plane->residual, s->value_codes,
                                  (const tsr_code_table *)s->codes, payload, capacity, scratch)
         : plane->coder == TSR_CODER_RANS
@@ -516,20 +500,17 @@ static void train_residual_model(struct plane_work *work)
 {
     struct encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    const bool small = (uint64_t)work->image->columns * work->image->rows < SMALL_PLANE_SAMPLES;
+    const struct tsr_context_plan plan = work->contexts;
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
 
     run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
     struct tsr_level_counts *levels = &s->counts[0].levels;
-    if (work->period > 0) levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
+    if (work->contexts.period > 0)
+        levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
-        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS,
-                                   small ? SMALL_ACTIVITY_GROUPS : TSR_ACTIVITY_GROUPS, model->activity_cut);
-    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS,
-                                                       work->period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS
-                                                       : small          ? SMALL_INTENSITY_GROUPS
-                                                                        : TSR_INTENSITY_GROUPS,
+        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS, plan.activity_groups, model->activity_cut);
+    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS, plan.intensity_groups,
                                                        model->intensity_cut);
     tsr_map_contexts(&work->map, model);
 
@@ -537,12 +518,12 @@ static void train_residual_model(struct plane_work *work)
                offsetof(struct tsr_symbol_counts, cell) +
                    (size_t)tsr_model_cells(model) * sizeof s->counts[0].symbols.cell[0]);
     struct tsr_symbol_counts *symbols = &s->counts[0].symbols;
-    if (work->period > 0) symbols->cell[0][0]++; /* one table at least */
+    if (work->contexts.period > 0) symbols->cell[0][0]++; /* one table at least */
     model->tables = (uint8_t)tsr_merge_contexts(&symbols->cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, s->merge);
-    if (work->period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
+    if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
-    if (work->period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
+    if (work->contexts.period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
 /* Run-level Huffman: tables. */
@@ -575,10 +556,10 @@ static int magnitude_shift_of(const struct plane_work *work)
     for (uint32_t t = 0; t < work->tiles; t++) {
         const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, t);
         const int32_t *levels = s->levels + t * s->tile_levels;
-        for (size_t i = 0; i < tsr_tile_levels(tile.width, tile.height); i += 16 * TSR_BLOCK_SAMPLES)
+        for (size_t i = 0; i < tsr_tile_levels(tile.width, tile.height); i += TSR_MAGNITUDE_STEP * TSR_BLOCK_SAMPLES)
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++, count++) sum += (uint32_t)tsr_abs(levels[i + (size_t)p]);
     }
-    return tsr_max(0, tsr_bit_width((uint32_t)(sum / count)) - 6);
+    return tsr_magnitude_shift(sum, count);
 }
 
 /* rANS, and Huffman of pairs: tables. */
@@ -621,8 +602,9 @@ static void train_entries(struct plane_work *work)
 static void encode_plane(struct plane_work *work)
 {
     struct tsr_plane_model *plane = work->plane;
-    if (plane->path == TSR_PATH_PREDICT && plane->coder == TSR_CODER_HUFFMAN && tsr_level_plan(work->level).once)
-        work->period = tsr_sampled_period((uint64_t)work->image->columns * work->image->rows);
+    if (plane->path == TSR_PATH_PREDICT)
+        work->contexts = tsr_context_plan(tsr_level_plan(work->level), plane->coder,
+                                          (uint64_t)work->image->columns * work->image->rows);
     if (plane->path == TSR_PATH_PREDICT) train_predictors(work);
     if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
         train_residual_model(work);
@@ -634,7 +616,7 @@ static void encode_plane(struct plane_work *work)
         work->blocks.coarser_by = (int32_t)plane->coarser_by;
         work->blocks.coarser_from = plane->coarser_from;
         work->blocks.range = plane->range;
-        work->blocks.slice_side = plane->slice_side = work->large_slices ? TSR_LARGE_SLICE_BLOCKS : TSR_SLICE_BLOCKS;
+        work->blocks.slice_side = plane->slice_side = work->slice_side;
         work->levels.slice_side = plane->slice_side;
         work->levels.pairs = plane->pairs;
         run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
@@ -671,7 +653,6 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     struct encode_space space;
     struct tsr_frame_model cut;
     const size_t count = (size_t)image->columns * image->rows;
-    const int level = coding->level ? coding->level : TSR_LEVEL_DEFAULT;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     lay_out(&space, pool, image, &cut, workspace);
     struct tsr_frame_model *model = space.model;
@@ -697,16 +678,13 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->offset = space.offsets[p];
         plane->path = coding->path;
         plane->coder = coding->coder;
-        plane->lossy = transforms && p < image->components;
-        plane->qp_index = plane->lossy ? coding->qp_eighths - tsr_lowest_qp(image->bits_stored) : 0;
-        if (plane->lossy && level >= LEVEL_TOOLS && p < 3)
-            plane->qp_index =
-                tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plane->qp_index + tsr_colour_qp(model->colour, p)));
-        plane->lapping = plane->lossy && level >= LEVEL_TOOLS;
-        plane->pairs = plane->path == TSR_PATH_TRANSFORM && plane->coder == TSR_CODER_HUFFMAN && level >= LEVEL_TOOLS;
-        plane->coarser_by =
-            plane->lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plane->qp_index) : 0;
-        plane->coarser_from = plane->lossy ? coding->coarser_from : 0;
+        const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+        plane->lossy = plan.lossy;
+        plane->qp_index = plan.qp_index;
+        plane->lapping = plan.lapping;
+        plane->pairs = plan.pairs;
+        plane->coarser_by = plan.coarser_by;
+        plane->coarser_from = plan.coarser_from;
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
         struct plane_work work = {0};
@@ -720,10 +698,10 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.references = tsr_reference_planes(image, model, p, work.reference);
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);
-        work.fine = plane->qp_index < FINE_QP;
-        work.lambda = level >= LEVEL_CHOICE && !work.fine ? TSR_RATE_LAMBDA : 0;
-        work.cavlc_bits = plane->coder == TSR_CODER_CAVLC && level >= LEVEL_CAVLC_BITS;
-        work.large_slices = plane->coder == TSR_CODER_RANS && level >= LEVEL_LARGE_SLICES;
+        work.fine = plan.fine;
+        work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
+        work.cavlc_bits = plan.cavlc_bits;
+        work.slice_side = plan.slice_side;
         encode_plane(&work);
     }
     for (uint32_t t = 0; t < tiles; t++)

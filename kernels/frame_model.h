@@ -124,7 +124,8 @@ TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t sample
  * TSR_TILE_SAMPLES samples, sides a multiple of align. */
 TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)
 {
-    const int32_t columns = (int32_t)image->columns, rows = (int32_t)image->rows;
+    const int32_t columns = (int32_t)image->columns;
+    const int32_t rows = (int32_t)(image->stacked_rows ? image->stacked_rows : image->rows);
     const int32_t across = (columns + TSR_TILE_WIDTH - 1) / TSR_TILE_WIDTH;
     int32_t w = (columns + across - 1) / across;
     w = (w + align - 1) / align * align;

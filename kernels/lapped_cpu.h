@@ -23,8 +23,10 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
 size_t tsr_choose_scratch_bytes(int32_t tile_width);
 void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
 
-/* About what the tile would cost, for a choice between lapped and not. */
+/* About what the tile would cost, for a choice between lapped and not; and what it would not lapped, from the samples
+ * alone, since only some blocks count. */
 uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
+uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
 
 /* Levels (not DC differences; used up) to samples 0 .. range-1. */
 void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,

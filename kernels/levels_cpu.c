@@ -121,18 +121,20 @@ void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_l
                        union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    const uint32_t *entries = scratch;
+    uint32_t *entries = scratch;
     size_t used = 1;
     kept[0] = 1;
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
-        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
-        count_slice(entries, count, coding.pairs, counts);
+        const bool fits = kept[0] != 0 && room - used > entries_limit(coding.slice_side); /* in any case */
+        uint32_t *out = fits ? kept + used + 1 : entries;
+        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, out);
+        count_slice(out, count, coding.pairs, counts);
         if (kept[0] == 0 || count >= room - used) {
             kept[0] = 0;
             continue;
         }
         kept[used] = (uint32_t)count;
-        memcpy(kept + used + 1, entries, count * sizeof *entries);
+        if (!fits) memcpy(kept + used + 1, entries, count * sizeof *entries);
         used += 1 + count;
     }
 }
@@ -190,8 +192,7 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
 }
 
 TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                       struct tsr_slice slice, struct tsr_level_coding coding,
-                                       const struct tsr_level_tables *tables, int32_t *levels)
+                                       struct tsr_slice slice, const struct tsr_level_tables *tables, int32_t *levels)
 {
     struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
     struct slice_rows rows;
@@ -201,8 +202,8 @@ TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct
             int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
             uint16_t energy[TSR_BLOCK_SAMPLES];
             energies_at(&rows, c, energy);
-            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level)) return false;
-            tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
+            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level, seen_at(&rows, c)))
+                return false;
         }
     }
     return tsr_rans_ended(&reader);
@@ -260,12 +261,9 @@ bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile
         const struct tsr_slice slice = tsr_slice_at(grid, s);
         const bool good = coding.pairs
                               ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, levels)
-                              : decode_rans_slice(payload + at, lengths[s], grid, slice, coding, tables, levels);
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, levels);
         if (!good) return false;
         at += lengths[s];
     }
-    int32_t most = 0;
-    for (size_t i = 0; i < (size_t)grid.columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES; i++)
-        most = tsr_max(most, tsr_abs(levels[i]));
-    return at == size && most < TSR_LEVEL_LIMIT;
+    return at == size;
 }

@@ -17,7 +17,8 @@ static struct word_walk walk_component(const struct tsr_image *image, int compon
     return walk;
 }
 
-static void load_words(const struct tsr_image *image, const uint8_t *raster, int component, size_t count, uint16_t *out)
+static void load_words(const struct tsr_image *image, const uint8_t *raster, int component, size_t count,
+                       uint16_t *restrict out)
 {
     const struct word_walk walk = walk_component(image, component, count);
     if (image->bits_allocated == 16) {
@@ -31,6 +32,11 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[2 * i + 1] << 8 | in[2 * i]);
         else
             for (size_t i = 0; i < count; i++) out[i] = (uint16_t)(in[i * step + 1] << 8 | in[i * step]);
+        return;
+    }
+    if (image->bits_allocated == 8 && walk.step == 1 && !image->swapped) { /* the usual case */
+        const uint8_t *in = raster + walk.first;
+        for (size_t i = 0; i < count; i++) out[i] = in[i];
         return;
     }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
@@ -67,6 +73,11 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
             high[i * step] = (uint8_t)(in[i] >> 8);
             low[i * step] = (uint8_t)in[i];
         }
+        return;
+    }
+    if (image->bits_allocated == 8 && walk.step == 1 && !image->swapped) {
+        uint8_t *restrict out = raster + walk.first;
+        for (size_t i = 0; i < count; i++) out[i] = (uint8_t)in[i];
         return;
     }
     for (size_t i = 0, at = walk.first; i < count; i++, at += walk.step) {
@@ -194,7 +205,8 @@ void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model
             continue;
         }
         const bool has_outside = second < model->planes && model->plane[second].present;
-        for (size_t i = 0; i < count; i++)
+        const bool as_they_stand = !has_outside && !layout.is_signed && !layout.extends_sign && layout.low_bit == 0;
+        for (size_t i = 0; i < count && !as_they_stand; i++)
             planes[c][i] = (uint16_t)tsr_join_word(planes[c][i], has_outside ? planes[second][i] : 0u, layout);
         store_words(image, planes[c], c, count, raster);
     }

@@ -43,27 +43,20 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
     }
 }
 
-enum { SAMPLED_ROWS = 2 };
-
-static bool row_is_looked_at(int32_t y, int32_t period)
-{
-    return period == 0 || y % period < SAMPLED_ROWS;
-}
-
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
                       struct tsr_level_counts *counts, void *scratch)
 {
     struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
     for (int32_t y = 0; y < tile.height; y++) {
-        if (period && y % period == SAMPLED_ROWS) {
-            y += period - SAMPLED_ROWS - 2; /* two rows before those that count */
+        if (period && y % period == TSR_SAMPLED_ROWS) {
+            y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
             if (y >= tile.height) return;
             tsr_skip_to_row(&rows, y);
         }
         const size_t at = tile.first + (size_t)y * tile.stride;
         tsr_next_row(&rows);
-        if (!row_is_looked_at(y, period)) continue;
+        if (!tsr_row_is_sampled(y, period)) continue;
         memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
         symbol_row(rows.folded, rows.activity, rows.intensity, tile.width, out.value + at, out.symbol + at,
                    out.context + at, counts);
@@ -97,7 +90,7 @@ void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const
                     int32_t period, struct tsr_symbol_counts *counts)
 {
     for (int32_t y = 0; y < tile.height; y++) {
-        if (!row_is_looked_at(y, period)) continue;
+        if (!tsr_row_is_sampled(y, period)) continue;
         const size_t row = tile.first + (size_t)y * tile.stride;
         for (int32_t c = 0; c < tile.width; c++) {
             const size_t at = row + (size_t)c;
@@ -117,14 +110,13 @@ void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
                       struct tsr_symbol_counts *counts)
 {
-    const int tokens = tsr_token_symbol(range - 1) + 1, runs = tsr_run_token((uint32_t)width).symbol + 1;
-    for (int s = 0; s < tokens; s++) {
-        counts->special[TSR_RUN_TABLE][s]++;
-        counts->special[TSR_INTERRUPTION_TABLE][s]++;
+    for (int s = 0; s < TSR_RUN_ALPHABET; s++) {
+        counts->special[TSR_RUN_TABLE][s] += tsr_symbol_may_come(TSR_RUN_TABLE, s, range, width);
+        counts->special[TSR_INTERRUPTION_TABLE][s] += tsr_symbol_may_come(TSR_INTERRUPTION_TABLE, s, range, width);
     }
-    for (int s = TSR_RUN_SYMBOL; s < runs; s++) counts->special[TSR_RUN_TABLE][s]++;
     for (int i = 0; i < model->tables; i++)
-        for (int s = 0; s < tokens; s++) counts->cell[i][s]++;
+        for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++)
+            counts->cell[i][s] += tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, s, range, width);
 }
 
 /* ---- Labels ------------------------------------------------------------------------------------------------ */
@@ -148,14 +140,6 @@ size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *l
     for (int t = 0; t < model->label_tables; t++)
         tsr_huffman_codewords(model->label_lengths[t], model->classes + 1, words[t]);
     struct tsr_bit_writer writer = tsr_bit_writer(payload, capacity);
-    for (int32_t y = 0; y < down; y++)
-        for (int32_t x = 0, left = -1; x < across; x++, label++) {
-            const struct tsr_codeword word = words[model->label_table_of[tsr_label_cell(left)]][*label];
-            tsr_put_bits(&writer, word.bits, word.length);
-            left = *label;
-        }
-    size_t size = tsr_flush_bits(&writer);
-    if (writer.overflow || size + 1 > capacity) return SIZE_MAX;
-    if (size % 2 != 0) payload[size++] = 0;
-    return size;
+    tsr_put_labels(&writer, model, (const struct tsr_codeword(*)[TSR_LABELS_LIMIT])words, label, across, down);
+    return tsr_end_labels(&writer);
 }

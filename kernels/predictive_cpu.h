@@ -98,7 +98,6 @@ static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int3
 
 /* Level 1: contexts and tables from a part of the rows, the median edge predictor, and then one pass over the tile.
  * counts, of what was seen: at least 1 for every symbol that tiles of this width can have. */
-enum { TSR_SAMPLED_INTENSITY_GROUPS = 8 };
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
                       struct tsr_symbol_counts *counts);
 
@@ -125,6 +124,25 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
 #define TSR_TABLE_PITCH 32
 static_assert(TSR_INTENSITY_GROUPS <= TSR_TABLE_PITCH, "every intensity group has its place");
 
+/* Forms of the decoder, each faster than the one before. */
+enum tsr_decoder_form { TSR_DECODER_PLAIN, TSR_DECODER_AVX2, TSR_DECODER_AVX512 };
+
+/* Entries of a decoder's tables: by the next TSR_DIRECT_BITS bits, and behind those, for each number of them that
+ * begins longer codewords, by the bits that follow. A complete code has two longer codewords or more for each such
+ * number. */
+enum {
+    TSR_REST_ENTRIES = 1 << (TSR_CODE_LIMIT - TSR_DIRECT_BITS),
+    TSR_DIRECT_ENTRIES = TSR_MODEL_TABLES << TSR_DIRECT_BITS,
+    TSR_DECODER_ENTRIES = TSR_DIRECT_ENTRIES + TSR_MODEL_TABLES * (TSR_RUN_ALPHABET / 2) * TSR_REST_ENTRIES
+};
+
+/* The levels before the intensity cuts, so that a level's group is found by two looks: numbers 5, 11 and 17, each 16
+ * times; and numbers i, i + 6, i + 12, i + 18 for i = 0..5, each four twice with four unused words behind. */
+struct tsr_intensity_steps {
+    int16_t coarse[3][16], fine[6][16];
+};
+static_assert(TSR_INTENSITY_GROUPS == 25, "24 cuts in four parts of six");
+
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
     const struct tsr_predictor_model *predictor;
@@ -133,15 +151,22 @@ struct tsr_plane_decoder {
     uint8_t table[TSR_ACTIVITY_LEVELS][TSR_TABLE_PITCH]; /* of levels above 0, by intensity group */
     uint8_t table_of_level[64];                          /* of the first intensity group */
     struct tsr_activity_levels levels;
-    uint32_t entry[TSR_MODEL_TABLES][1 << TSR_DIRECT_BITS]; /* Huffman: of codewords up to TSR_DIRECT_BITS */
-    struct tsr_huffman_decoder codes[TSR_MODEL_TABLES];
+    /* For AVX-512: of activities above 0, by exponent and three more bits, the table if there are no intensity cuts,
+     * else the first cell; tables of cells; and for rANS raw bits and what stands before them, by symbol. */
+    uint8_t of_activity[128];
+    uint8_t of_cell[256];
+    uint8_t raw_bits[128], mantissa[128];
+    struct tsr_intensity_steps intensity_steps;
+    uint32_t entry[TSR_DECODER_ENTRIES]; /* Huffman */
     struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];
-    uint32_t of_symbol[TSR_RUN_ALPHABET]; /* rANS: the entries of symbols */
-    bool used[TSR_MODEL_TABLES];
+    uint32_t of_symbol[TSR_RUN_ALPHABET]; /* the entries of symbols without their codewords */
+    uint32_t unused; /* tables without symbols, a bit each: a payload that asks for one is corrupt */
     bool rans;
-    bool vectors; /* this machine has AVX2; a test may clear it */
+    enum tsr_decoder_form form; /* the best that this machine has; a test may choose another */
     struct tsr_huffman_decoder labels[TSR_LABEL_TABLES_LIMIT];
 };
+static_assert(TSR_MODEL_TABLES <= 32, "a bit for every table");
+static_assert(TSR_CELL_LIMIT <= 256, "a cell's number is a byte");
 void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
                             const struct tsr_residual_model *model, bool rans);
 

@@ -6,7 +6,7 @@
 #include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
 
-enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64, WEIGHT_BITS = 9 };
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
 
 /* Weights must pay: a plane has a class for so many blocks at most. */
 static int least_blocks(int set)
@@ -36,34 +36,12 @@ int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
 
 uint64_t tsr_training_cost(const struct tsr_training *t, const struct tsr_training_sums *sums)
 {
-    uint64_t bits = 0, blocks = 0;
-    for (int c = 0; c <= t->plan.classes; c++) {
-        const uint64_t n = sums->samples[c];
-        if (n == 0) continue;
-        blocks += n;
-        bits += n * tsr_log2_cost((uint32_t)((2 * sums->cost[c] + n) * 256 / n)); /* log2(1 + 2 mean), and 8 */
-        if (c < t->plan.classes) bits += (uint64_t)tsr_features(t->model->shape) * WEIGHT_BITS * TSR_COST_BIT;
-    }
-    for (int c = 0; c <= t->plan.classes; c++) {
-        const uint64_t n = sums->samples[c] / (SIDE * SIDE), all = blocks / (SIDE * SIDE);
-        if (n > 0) bits += n * (tsr_log2_cost((uint32_t)all) - tsr_log2_cost((uint32_t)n));
-    }
-    return bits;
+    return tsr_cost_of_training(sums->cost, sums->samples, t->plan.classes, tsr_features(t->model->shape));
 }
 
-/* A block's place in its tile. Row 0 of a tile is predicted by W whatever the label, so it does not count. */
-struct block_span {
-    int32_t column, columns, row, end;
-};
-
-static struct block_span block_at(const struct tsr_padded_tile *tile, int32_t across, int32_t number)
+static struct tsr_block_span block_at(const struct tsr_padded_tile *tile, int32_t across, int32_t number)
 {
-    struct block_span b;
-    b.column = number % across * SIDE;
-    b.columns = tsr_min(SIDE, tile->width - b.column);
-    b.row = tsr_max(1, number / across * SIDE);
-    b.end = tsr_min(tile->height, number / across * SIDE + SIDE);
-    return b;
+    return tsr_block_span(tile->width, tile->height, number % across, number / across);
 }
 
 static int32_t blocks_of(const struct tsr_padded_tile *tile)
@@ -71,18 +49,9 @@ static int32_t blocks_of(const struct tsr_padded_tile *tile)
     return tsr_blocks_across(tile->width) * tsr_blocks_across(tile->height);
 }
 
-/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. */
 static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t across, int32_t number)
 {
-    return ((uint32_t)(number % across) + 3u * (uint32_t)(number / across) + tile) % t->plan.block_stride == 0;
-}
-
-static int cost_level(uint32_t cost, int32_t samples)
-{
-    const uint32_t v = samples > 0 ? (uint32_t)((uint64_t)cost * 16 / (uint64_t)samples) : 0;
-    if (v < 64) return (int)v;
-    const int exponent = tsr_floor_log2(v);
-    return tsr_min(TSR_COST_LEVELS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
+    return tsr_block_takes_part(t->plan.block_stride, tile, number % across, number / across);
 }
 
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
@@ -90,16 +59,16 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
 {
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     for (int32_t i = 0; i < blocks; i++) {
-        const struct block_span b = block_at(&tile->own, across, i);
+        const struct tsr_block_span b = block_at(&tile->own, across, i);
         uint32_t cost = 0;
         for (int32_t y = b.row; y < b.end; y++) {
             const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
             for (int32_t c = b.column; c < b.column + b.columns; c++)
-                cost += (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), BIAS - 1);
+                cost += (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), TSR_COST_MOST);
         }
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost;
         if (takes_part(t, tile->number, across, i) && b.end > b.row)
-            sums->levels[cost_level(cost, b.columns * (b.end - b.row))]++;
+            sums->levels[tsr_block_cost_level(cost, b.columns * (b.end - b.row))]++;
     }
 }
 
@@ -108,9 +77,7 @@ void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sum
     uint64_t total = 0, before = 0;
     for (int l = 0; l < TSR_COST_LEVELS; l++) total += sums->levels[l];
     for (int l = 0; l < TSR_COST_LEVELS; l++) {
-        const uint64_t middle = 2 * before + sums->levels[l];
-        t->first_label[l] =
-            (uint8_t)(total == 0 ? 0 : tsr_min(t->plan.classes - 1, (int32_t)(middle * t->plan.classes / (2 * total))));
+        t->first_label[l] = tsr_first_label(before, sums->levels[l], total, t->plan.classes);
         before += sums->levels[l];
     }
     for (int c = 0; c < t->plan.classes; c++) t->mean[c] = 0;
@@ -128,11 +95,11 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         feature_tap[f] = tsr_feature_tap(shape, f), feature_base[f] = tsr_feature_base(shape, f);
     for (int32_t i = 0; i < blocks; i++) {
         if (!takes_part(t, tile->number, across, i)) continue;
-        const struct block_span b = block_at(&tile->own, across, i);
+        const struct tsr_block_span b = block_at(&tile->own, across, i);
         uint8_t *label = &t->label[tile->number * t->tile_blocks + (uint32_t)i];
         if (b.end == b.row) continue;
         if (round == 0)
-            *label = t->first_label[cost_level(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i],
+            *label = t->first_label[tsr_block_cost_level(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i],
                                                b.columns * (b.end - b.row))];
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
@@ -181,9 +148,7 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
     for (int c = 0; c < t->plan.classes; c++) {
         int16_t of_feature[TSR_FEATURES_LIMIT];
         tsr_solve_predictor((const int64_t *)sums->products[c], n, of_feature, solver);
-        if (tsr_complete_weights(t->model->shape, of_feature, t->model->weight[c])) continue;
-        memset(of_feature, 0, sizeof of_feature); /* W alone: weights out of all bounds are no predictor */
-        (void)tsr_complete_weights(t->model->shape, of_feature, t->model->weight[c]);
+        tsr_take_weights(t->model->shape, of_feature, t->model->weight[c]);
     }
 }
 
@@ -198,7 +163,7 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
     for (int c = 0; c < classes; c++) tsr_pair_weights(t->model->weight[c], taps, &pairs[c]);
     for (int32_t i = 0; i < blocks; i++) {
         if (!last && !takes_part(t, tile->number, across, i)) continue;
-        const struct block_span b = block_at(&tile->own, across, i);
+        const struct tsr_block_span b = block_at(&tile->own, across, i);
         uint32_t sums_of[TSR_CLASS_LIMIT][8] = {{0}}, cost[TSR_CLASS_LIMIT] = {0};
         for (int32_t y = b.row; y < b.end; y++) {
             const int16_t *tap[TSR_TAPS_LIMIT];
@@ -225,19 +190,11 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
 void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums)
 {
     for (int c = 0; c < t->plan.classes; c++)
-        t->mean[c] = sums->samples[c] ? (int32_t)(sums->cost[c] / sums->samples[c]) : 0;
+        t->mean[c] = tsr_class_mean(sums->cost[c], sums->samples[c]);
 }
 
 void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums,
                       uint8_t renumbered[TSR_LABELS_LIMIT])
 {
-    int kept = 0;
-    for (int c = 0; c < t->plan.classes; c++) {
-        renumbered[c] = (uint8_t)kept;
-        if (sums->samples[c] == 0) continue;
-        if (kept != c) memcpy(t->model->weight[kept], t->model->weight[c], sizeof t->model->weight[c]);
-        kept++;
-    }
-    renumbered[t->plan.classes] = (uint8_t)kept;
-    t->model->classes = (uint8_t)kept;
+    tsr_drop_empty_classes(t->model, sums->samples, t->plan.classes, renumbered);
 }

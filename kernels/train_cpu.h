@@ -7,23 +7,14 @@
 #ifndef TSR_KERNELS_TRAIN_CPU_H
 #define TSR_KERNELS_TRAIN_CPU_H
 
+#include "../entropy/predictor_training.h"
 #include "levels.h"
 #include "linear_cpu.h"
-
-/* What training is told, by level and size of the plane. */
-struct tsr_training_plan {
-    uint8_t set;           /* of neighbours, 1..3 */
-    uint8_t classes;       /* 1..TSR_CLASS_LIMIT */
-    uint8_t rounds;        /* 1.. */
-    uint32_t block_stride; /* one block of so many is looked at */
-};
 
 /* The plans to compare for a plane of so many samples; returns how many, 0 where the level has no linear predictors. */
 enum { TSR_TRAINING_PLANS = 3 };
 int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
                        struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
-
-enum { TSR_COST_LEVELS = 320 }; /* of a block's mean magnitude, for the first labels */
 
 /* A plane in training. Arrays by block: tile_blocks for each tile. */
 struct tsr_training {
@@ -57,11 +48,6 @@ struct tsr_training_tile {
     struct tsr_padded_tile own, earlier[TSR_REFERENCES_LIMIT];
     uint32_t number;
 };
-
-TSR_HD int32_t tsr_blocks_across(int32_t width)
-{
-    return (width + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK;
-}
 
 /* Passes over tiles (they add to sums) and what is done with the sums of all, in this order: */
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,

@@ -1,5 +1,7 @@
 /* Path T on the CPU. FORMAT.md sections 8 to 10; see the header. */
 #include "transform_cpu.h"
+
+#include "block_lines_cpu.h"
 #include "wide_cpu.h"
 
 #include <string.h>
@@ -11,7 +13,8 @@
 
 enum {
     MAX_SLICES = 1 << 14, /* of a tile: 2^20 samples in the thinnest shape, see FORMAT.md 5.2 */
-    ENERGY_ROW = TSR_SLICE_BLOCKS_LIMIT
+    ENERGY_ROW = TSR_SLICE_BLOCKS_LIMIT,
+    LINE_BLOCKS = 16 /* quantised blocks beside each other that are transformed at once */
 };
 
 size_t tsr_tile_levels(int32_t width, int32_t height)
@@ -68,6 +71,51 @@ static int32_t block_q(struct tsr_block_coding coding, struct tsr_tile tile, int
     return coding.qp_index + (first >= coding.coarser_from ? coding.coarser_by : 0);
 }
 
+/* How many whole blocks from this one on, at most LINE_BLOCKS, have one q and no column beyond the tile. */
+static size_t equal_blocks(struct tsr_block_coding coding, struct tsr_tile tile, int32_t column, int32_t row)
+{
+    const int32_t whole = tile.width / 4 - column;
+    if (coding.kind != TSR_BLOCKS_QUANTISED || whole <= 0) return 0;
+    const int32_t count = tsr_min(whole, LINE_BLOCKS);
+    return block_q(coding, tile, column, row) == block_q(coding, tile, column + count - 1, row) ? (size_t)count : 0;
+}
+
+/* Blocks as lines, see block_lines_cpu.h; places behind those in use hold anything. */
+struct lined_blocks {
+    int32_t at[16][LINE_BLOCKS];
+};
+
+static inline void point_at_lines(struct lined_blocks *blocks, int32_t *line[16])
+{
+    for (int i = 0; i < 16; i++) line[i] = blocks->at[i];
+}
+
+/* quantise_block for count blocks; samples: their four lines; levels: in the order of the scan. */
+TSR_WIDE static void quantise_lines(const uint16_t *const samples[4], size_t count, int32_t q, int32_t *levels)
+{
+    struct lined_blocks b = {{{0}}};
+    int32_t *line[16];
+    point_at_lines(&b, line);
+    for (int i = 0; i < 4; i++) tsr_samples_to_lines(samples[i], count, 0, line + 4 * i);
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < LINE_BLOCKS; k++) {
+            int32_t v[4] = {b.at[4 * i][k], b.at[4 * i + 1][k], b.at[4 * i + 2][k], b.at[4 * i + 3][k]};
+            tsr_core_forward_1d(v, 1);
+            for (int j = 0; j < 4; j++) b.at[4 * i + j][k] = v[j];
+        }
+    for (int j = 0; j < 4; j++)
+        for (int k = 0; k < LINE_BLOCKS; k++) {
+            int32_t v[4] = {b.at[j][k], b.at[4 + j][k], b.at[8 + j][k], b.at[12 + j][k]};
+            tsr_core_forward_1d(v, 1);
+            for (int i = 0; i < 4; i++) b.at[4 * i + j][k] = v[i];
+        }
+    for (int i = 0; i < 16; i++)
+        for (int k = 0; k < LINE_BLOCKS; k++)
+            b.at[i][k] =
+                tsr_quantise(b.at[i][k], q, tsr_norm_class(i / 4, i % 4), i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+    tsr_lines_to_blocks(line, count, levels);
+}
+
 void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding, int32_t *levels)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -75,6 +123,17 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, out += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
+            const size_t equal = equal_blocks(coding, tile, column, row);
+            if (equal > 0) {
+                const uint16_t *line[4];
+                for (int i = 0; i < 4; i++)
+                    line[i] = samples + tile.first + (size_t)tsr_min(4 * row + i, tile.height - 1) * tile.stride +
+                              4 * (size_t)column;
+                quantise_lines(line, equal, block_q(coding, tile, column, row), out);
+                column += (int32_t)equal - 1;
+                out += (equal - 1) * TSR_BLOCK_SAMPLES;
+                continue;
+            }
             if (coding.kind == TSR_BLOCKS_RESIDUAL) {
                 load_residuals(samples, tile, (int32_t)coding.range, column, row, block);
             } else {
@@ -135,6 +194,48 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
     return true;
 }
 
+/* Likewise for count quantised blocks, to so many lines of samples; false, and nothing done, where the sums could leave
+ * 32 bits. Each sum is the DC's level and at most 35 times the largest other one, in steps. */
+TSR_WIDE static bool invert_lines(const int32_t *levels, size_t count, int32_t q, uint32_t range,
+                                  uint16_t *const samples[4], int lines)
+{
+    struct lined_blocks b = {{{0}}};
+    int32_t *line[16];
+    uint32_t dc = 0, ac = 0; /* at least the largest magnitudes */
+    point_at_lines(&b, line);
+    tsr_blocks_to_lines(levels, count, line);
+    for (int i = 0; i < 16; i++) {
+        uint32_t any = 0;
+        for (int k = 0; k < LINE_BLOCKS; k++) any |= (uint32_t)tsr_abs(b.at[i][k]);
+        *(i == 0 ? &dc : &ac) |= any;
+    }
+    const int octave = q / TSR_QP_OCTAVE;
+    const int64_t half = (int64_t)1 << (TSR_INVERSE_SHIFT - 1), most = (int64_t)dc + 35 * (int64_t)ac;
+    if ((most * tsr_quantiser_step(q, 0) + (half >> octave)) >> (31 - octave) != 0) return false;
+    for (int i = 0; i < 16; i++) {
+        const int32_t step = tsr_quantiser_step(q, tsr_norm_class(i / 4, i % 4)) << octave;
+        for (int k = 0; k < LINE_BLOCKS; k++) b.at[i][k] *= step;
+    }
+    for (int j = 0; j < 4; j++)
+        for (int k = 0; k < LINE_BLOCKS; k++) {
+            int32_t v[4] = {b.at[j][k], b.at[4 + j][k], b.at[8 + j][k], b.at[12 + j][k]};
+            tsr_core_inverse_32_1d(v);
+            for (int i = 0; i < 4; i++) b.at[4 * i + j][k] = v[i];
+        }
+    for (int i = 0; i < lines; i++) {
+        for (int k = 0; k < LINE_BLOCKS; k++) {
+            int32_t v[4] = {b.at[4 * i][k], b.at[4 * i + 1][k], b.at[4 * i + 2][k], b.at[4 * i + 3][k]};
+            tsr_core_inverse_32_1d(v);
+            for (int j = 0; j < 4; j++) {
+                const int32_t sample = tsr_asr(v[j] + (int32_t)half, TSR_INVERSE_SHIFT);
+                b.at[4 * i + j][k] = tsr_max(0, tsr_min((int32_t)range - 1, sample));
+            }
+        }
+        tsr_lines_to_samples(line + 4 * i, count, samples[i]);
+    }
+    return true;
+}
+
 static bool invert_residuals(const int32_t *levels, struct tsr_block_coding coding, uint16_t *samples,
                              struct tsr_tile tile)
 {
@@ -168,6 +269,18 @@ bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, in += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
+            const size_t equal = column % LINE_BLOCKS == 0 ? equal_blocks(coding, tile, column, row) : 0;
+            if (equal > 0) {
+                uint16_t *line[4];
+                const int32_t lines = tsr_min(4, tile.height - 4 * row);
+                for (int32_t i = 0; i < lines; i++)
+                    line[i] = samples + tile.first + (size_t)(4 * row + i) * tile.stride + 4 * (size_t)column;
+                if (invert_lines(in, equal, block_q(coding, tile, column, row), coding.range, line, lines)) {
+                    column += (int32_t)equal - 1;
+                    in += (equal - 1) * TSR_BLOCK_SAMPLES;
+                    continue;
+                }
+            }
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) block[tsr_zigzag(i)] = in[i];
             if (!invert_block(block, coding, block_q(coding, tile, column, row))) return false;
             for (int i = 0; i < 4 && 4 * row + i < tile.height; i++) {
@@ -272,30 +385,39 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
     return overflow ? 0 : tsr_put_lengths_in_front(lengths, count, payload, size, capacity);
 }
 
-TSR_WIDE static bool decode_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid, struct tsr_slice slice,
-                                  const struct tsr_coefficient_decoder *decoder,
-                                  const struct tsr_coefficient_model *model, const struct tsr_cavlc_reader *cavlc,
-                                  int32_t *levels)
+TSR_WIDE static bool decode_run_level_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                            struct tsr_slice slice, const struct tsr_coefficient_decoder *decoder,
+                                            const struct tsr_coefficient_model *model, int32_t *levels)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_state state;
-    memset(state.total, -1, sizeof state.total);
     for (int32_t r = 0; r < slice.rows; r++) {
         for (int32_t c = 0; c < slice.columns; c++) {
             int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
-            if (decoder) {
-                int dc_class, ac_class;
-                classes_at(&state, c, r, &dc_class, &ac_class);
-                if (!tsr_run_level_get(&reader, block, decoder, model, dc_class, ac_class)) return false;
-                state.energy[c] = tsr_block_energy(block);
-            } else {
-                const int context = tsr_cavlc_context(c > 0 ? state.total[c - 1] : -1, state.total[c]);
-                const int total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, context);
-                if (total < 0) return false;
-                state.total[c] = (int8_t)total;
-            }
+            int dc_class, ac_class;
+            classes_at(&state, c, r, &dc_class, &ac_class);
+            if (!tsr_run_level_get(&reader, block, decoder, model, dc_class, ac_class)) return false;
+            state.energy[c] = tsr_block_energy(block);
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++)
                 if (tsr_abs(block[i]) >= TSR_LEVEL_LIMIT) return false;
+        }
+    }
+    return tsr_bits_ended(&reader);
+}
+
+TSR_WIDE static bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
+                                        struct tsr_slice slice, const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
+    int8_t above[ENERGY_ROW]; /* total coefficients, -1 above the first row */
+    memset(above, -1, sizeof above);
+    for (int32_t r = 0; r < slice.rows; r++) {
+        int32_t *block = levels + (block_at(levels, grid, slice.column, slice.row + r) - levels);
+        int total = -1;
+        for (int32_t c = 0; c < slice.columns; c++, block += TSR_BLOCK_SAMPLES) {
+            total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, tsr_cavlc_context(total, above[c]));
+            if (total < 0) return false;
+            above[c] = (int8_t)total;
         }
     }
     return tsr_bits_ended(&reader);
@@ -313,8 +435,11 @@ bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile
     if (at == 0) return false;
     for (int32_t s = 0; s < count; s++) {
         if (lengths[s] > size - at) return false;
-        if (!decode_slice(payload + at, lengths[s], grid, tsr_slice_at(grid, s), decoder, model, cavlc, levels))
-            return false;
+        const struct tsr_slice slice = tsr_slice_at(grid, s);
+        const bool good = decoder
+                              ? decode_run_level_slice(payload + at, lengths[s], grid, slice, decoder, model, levels)
+                              : decode_cavlc_slice(payload + at, lengths[s], grid, slice, cavlc, levels);
+        if (!good) return false;
         at += lengths[s];
     }
     return at == size;

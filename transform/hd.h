@@ -23,6 +23,13 @@
 #define TSR_HD_INLINE static inline __attribute__((always_inline))
 #endif
 
+/* In front of a loop over a block's places: a GPU has arrays in registers where their places are known. */
+#if defined(__CUDA_ARCH__)
+#define TSR_UNROLL _Pragma("unroll")
+#else
+#define TSR_UNROLL
+#endif
+
 /* A constant table that both sides can read: TSR_TABLE defines it, TSR_AT(name) is the array of the side
  * that the code is compiled for. The values are the variadic part, without braces. */
 #if defined(__CUDACC__)

@@ -154,6 +154,36 @@ TSR_HD int tsr_half_shift(int64_t value)
     return tsr_asr(30 - width, 1);
 }
 
+/* The steps of the solution, one number each; tsr_solve_predictor has their order. Steps of rows are independent. */
+TSR_HD int64_t tsr_solver_entry(int64_t sum, int shift, bool is_diagonal)
+{
+    return tsr_clamp_30(tsr_shift_sum(sum, shift)) + (is_diagonal ? 1 << 14 : 0);
+}
+
+TSR_HD int64_t tsr_solver_pivot(int64_t c)
+{
+    return c < 1 << 14 ? 1 << 14 : c;
+}
+
+TSR_HD int64_t tsr_solver_quotient(int64_t c, int64_t pivot)
+{
+    return tsr_clamp_30(c * (1 << TSR_SOLVER_SHIFT) / pivot);
+}
+
+TSR_HD int64_t tsr_solver_step(int64_t c_ij, int64_t c_ik, int64_t l_jk)
+{
+    return tsr_clamp_30(c_ij - tsr_asr64(c_ik * l_jk, TSR_SOLVER_SHIFT));
+}
+
+/* From 2^22ths of scaled units to 1024ths; shift: the feature's less the target's. */
+TSR_HD int16_t tsr_solver_weight(int64_t solution, int shift)
+{
+    const int right = TSR_SOLVER_SHIFT - TSR_WEIGHT_SHIFT - shift;
+    const int64_t w = right > 0 ? tsr_asr64(tsr_asr64(solution, tsr_min(right, 40) - 1) + 1, 1)
+                                : tsr_shift_sum(solution, tsr_min(-right, 20));
+    return (int16_t)(w < -TSR_WEIGHT_LIMIT ? -TSR_WEIGHT_LIMIT : w > TSR_WEIGHT_LIMIT ? TSR_WEIGHT_LIMIT : w);
+}
+
 /* sums: lower triangle row by row, of the features 0..n-1 and then the target: sums[i (i+1)/2 + j] = sum of w d_i d_j.
  * The weights of the features, in 1024ths; all 0 where nothing was summed up.
  *
@@ -169,27 +199,20 @@ TSR_HD void tsr_solve_predictor(const int64_t *sums, int n, int16_t *of_feature,
     }
     for (int i = 0; i <= n; i++) {
         for (int j = 0; j <= i; j++)
-            s->c[i][j] = tsr_clamp_30(tsr_shift_sum(sums[i * (i + 1) / 2 + j], s->shift[i] + s->shift[j]));
-        s->c[i][i] += 1 << 14;
+            s->c[i][j] = tsr_solver_entry(sums[i * (i + 1) / 2 + j], s->shift[i] + s->shift[j], i == j);
     }
     for (int k = 0; k < n; k++) {
-        const int64_t pivot = s->c[k][k] < 1 << 14 ? 1 << 14 : s->c[k][k];
-        for (int i = k + 1; i <= n; i++) s->l[i][k] = tsr_clamp_30(s->c[i][k] * (1 << TSR_SOLVER_SHIFT) / pivot);
+        const int64_t pivot = tsr_solver_pivot(s->c[k][k]);
+        for (int i = k + 1; i <= n; i++) s->l[i][k] = tsr_solver_quotient(s->c[i][k], pivot);
         for (int i = k + 1; i <= n; i++)
-            for (int j = k + 1; j <= i; j++)
-                s->c[i][j] = tsr_clamp_30(s->c[i][j] - tsr_asr64(s->c[i][k] * s->l[j][k], TSR_SOLVER_SHIFT));
+            for (int j = k + 1; j <= i; j++) s->c[i][j] = tsr_solver_step(s->c[i][j], s->c[i][k], s->l[j][k]);
     }
     int64_t solution[TSR_FEATURES_LIMIT];
     for (int i = n - 1; i >= 0; i--) {
         int64_t v = s->l[n][i];
         for (int k = i + 1; k < n; k++) v -= tsr_asr64(s->l[k][i] * solution[k], TSR_SOLVER_SHIFT);
         solution[i] = tsr_clamp_30(v);
-        /* From 2^22ths of scaled units to 1024ths. */
-        const int right = TSR_SOLVER_SHIFT - TSR_WEIGHT_SHIFT - (s->shift[i] - s->shift[n]);
-        int64_t w = right > 0 ? tsr_asr64(tsr_asr64(solution[i], tsr_min(right, 40) - 1) + 1, 1)
-                              : tsr_shift_sum(solution[i], tsr_min(-right, 20));
-        w = w < -TSR_WEIGHT_LIMIT ? -TSR_WEIGHT_LIMIT : w > TSR_WEIGHT_LIMIT ? TSR_WEIGHT_LIMIT : w;
-        of_feature[i] = (int16_t)w;
+        of_feature[i] = tsr_solver_weight(solution[i], s->shift[i] - s->shift[n]);
     }
 }
 

@@ -61,7 +61,7 @@ TSR_HD int32_t tsr_quantise(int32_t coefficient, int32_t q, int norm_class, int3
     const int shift = TSR_FORWARD_SHIFT + q / TSR_QP_OCTAVE;
     const int64_t factor = TSR_AT(tsr_quantiser_forward)[3 * (q % TSR_QP_OCTAVE) + norm_class];
     const int64_t magnitude = (int64_t)tsr_abs(coefficient) * factor + ((int64_t)rounding << (shift - 16));
-    const int32_t level = (int32_t)(magnitude >> shift);
+    const int32_t level = (int32_t)((uint64_t)magnitude >> shift);
     return coefficient < 0 ? -level : level;
 }
 
@@ -100,13 +100,29 @@ TSR_HD int32_t tsr_quantiser_step(int32_t q, int norm_class)
     return TSR_AT(tsr_quantiser_inverse)[3 * (q % TSR_QP_OCTAVE) + norm_class];
 }
 
+TSR_HD int32_t tsr_quantiser_factor(int32_t q, int norm_class)
+{
+    return TSR_AT(tsr_quantiser_forward)[3 * (q % TSR_QP_OCTAVE) + norm_class];
+}
+
+TSR_HD int tsr_quantiser_units_shift(int32_t q)
+{
+    return TSR_FORWARD_SHIFT + TSR_LAP_BITS - TSR_UNIT_BITS + q / TSR_QP_OCTAVE;
+}
+
 /* Coefficient of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the
  * end. */
 TSR_HD int32_t tsr_quantiser_units(int32_t coefficient, int32_t q, int norm_class)
 {
-    const int shift = TSR_FORWARD_SHIFT + TSR_LAP_BITS - TSR_UNIT_BITS + q / TSR_QP_OCTAVE;
-    const int64_t factor = TSR_AT(tsr_quantiser_forward)[3 * (q % TSR_QP_OCTAVE) + norm_class];
+    const int shift = tsr_quantiser_units_shift(q);
+    const int64_t factor = tsr_quantiser_factor(q, norm_class);
     return (int32_t)tsr_asr64(coefficient * factor + ((int64_t)1 << (shift - 1)), shift);
+}
+
+/* Magnitude of units as a level, with a dead zone: a share of the step as tsr_quantise takes it. */
+TSR_HD int32_t tsr_round_units(int32_t units, int32_t rounding)
+{
+    return (tsr_abs(units) + rounding / (65536 >> TSR_UNIT_BITS)) >> TSR_UNIT_BITS;
 }
 
 /* Level (within TSR_LEVEL_LIMIT) at a raster place to what the inverse takes. */

@@ -205,7 +205,9 @@ struct bench_pictures {
     char name[160];
     uint32_t columns, rows, frames;
     bool moves;    /* frames follow each other as in a film */
-    uint8_t *luma; /* freed with free() */
+    uint8_t *luma; /* freed with bench_free_pictures() */
+    uint16_t *deep; /* the same in deep_bits bits, as stored; NULL: there is no more */
+    int deep_bits;
 };
 
 /* Numbers that are random enough: splitmix64 of a place (Steele, Lea and Flood 2014). */
@@ -226,8 +228,9 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
 uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_t *count);
 /* The pictures of the files that the command line names: Y4M (8 bits), or what Tessera reads as an image; deeper
  * samples keep their highest 8 bits. Stills of one size are one, since each alone is too small for a GPU. *count
- * receives how many; freed with free(), and so is each one's luma. */
+ * receives how many; freed with free(), and each one's arrays with the next. */
 struct bench_pictures *bench_read_files(const struct options *options, int *count);
+void bench_free_pictures(struct bench_pictures *pictures);
 
 /* Frames of one layout as they are stored, behind each other, and room for what a decoder makes of them. */
 struct bench_frames {

@@ -284,7 +284,7 @@ static void run_format(struct bench *bench, const struct format *format, const i
     const uint32_t frames = bench->options->bench.quick ? 2 : format->frames;
     struct bench_pictures pictures = bench_draw(bench, format->name, format->columns, format->rows, frames);
     for (int i = 0; i < count; i++) run_pictures(bench, &pictures, qps[i], over_formats);
-    free(pictures.luma);
+    bench_free_pictures(&pictures);
 }
 
 static const struct format *format_named(const char *name, size_t length)
@@ -300,7 +300,7 @@ static void run_files(struct bench *bench, const int *qps, int count)
     struct bench_pictures *pictures = bench_read_files(bench->options, &files);
     for (int i = 0; i < files; i++) {
         for (int q = 0; q < count; q++) run_pictures(bench, &pictures[i], qps[q], false);
-        free(pictures[i].luma);
+        bench_free_pictures(&pictures[i]);
     }
     free(pictures);
 }

@@ -1,8 +1,9 @@
-/* tessera bench engine: whole frames of 8-bit gray through the engines, path T at QP 20 (or --qp) and without loss,
- * both coders. The CUDA row is device-resident: samples in device memory to finished payloads and code tables in device
- * memory, with ranges, histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine
- * on all threads, timed on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame
- * by frame; tests/gpu/same_files.sh compares every byte. */
+/* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
+ * level 1 by its two coders and at level 5 by all three; deeper gray by path P at several levels. The CUDA row is
+ * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
+ * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed on
+ * fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
+ * tests/gpu/same_files.sh compares every byte. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ struct engine_input {
     struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
     const struct bench_pictures *pictures;
     uint32_t frames, distinct; /* the distinct ones over and over */
+    bool is_deep;              /* 16 bits a sample, else 8 */
     uint8_t *rasters, *d_rasters;
 };
 
@@ -105,7 +107,7 @@ static const struct tsr_kernel_row cuda_row = {"Tessera", "the CUDA engine, devi
 
 static size_t frame_bytes_of(const struct engine_input *input)
 {
-    return (size_t)input->pictures->columns * input->pictures->rows;
+    return (size_t)input->pictures->columns * input->pictures->rows * (input->is_deep ? 2 : 1);
 }
 
 /* The GPU's row; nothing where there is none. */
@@ -179,9 +181,9 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
                                    .rows = pictures->rows,
                                    .frames = input->frames,
                                    .components = 1,
-                                   .bits_allocated = 8,
-                                   .bits_stored = 8,
-                                   .high_bit = 7};
+                                   .bits_allocated = input->is_deep ? 16 : 8,
+                                   .bits_stored = (uint8_t)(input->is_deep ? pictures->deep_bits : 8)};
+    job.image.high_bit = (uint8_t)(job.image.bits_stored - 1);
     struct engine_job device_job = job;
     device_job.engine = input->cuda;
     device_job.rasters = input->d_rasters;
@@ -189,9 +191,10 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     device_job.stream = bench_stream();
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
+    if (coding.path == TSR_PATH_PREDICT) snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
-    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s", pictures->name, input->frames,
-             pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder));
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
+             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
     if (input->cuda && !has_room(bench, &workload, &device_job)) return;
     job.frames = input->distinct;
     job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
@@ -201,10 +204,10 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     job.frames = input->frames;
     const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
     workload.out_bytes = (double)payload_bytes;
-    snprintf(workload.notes, sizeof workload.notes, "GB/s are GPix/s; payloads take %.3f bits a sample\n",
-             8 * workload.out_bytes / workload.in_bytes);
+    snprintf(workload.notes, sizeof workload.notes, "%spayloads take %.3f bits a sample\n",
+             input->is_deep ? "" : "GB/s are GPix/s; ", (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
-    snprintf(panel, sizeof panel, "with %s, %s", tsr_coder_name(coding.coder), what);
+    snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
     snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
     workload.panel = panel;
     workload.group = size;
@@ -219,16 +222,60 @@ static void repeat_frame(void *context, unsigned index)
 {
     const struct engine_input *input = context;
     const size_t bytes = frame_bytes_of(input);
-    memcpy(input->rasters + index * bytes, input->pictures->luma + index % input->distinct * bytes, bytes);
+    const uint8_t *from = input->is_deep ? (const uint8_t *)input->pictures->deep : input->pictures->luma;
+    memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
+}
+
+/* By the transform, both coders. */
+static void measure_transform(struct bench *bench, const struct engine_input *input)
+{
+    const struct options *o = bench->options;
+    const int qps = o->qp_count ? o->qp_count : 1;
+    static const struct {
+        enum tsr_coder coder;
+        int level;
+    } ways[] = {{TSR_CODER_HUFFMAN, 1},
+                {TSR_CODER_CAVLC, 1},
+                {TSR_CODER_HUFFMAN, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_CAVLC, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_RANS, TSR_LEVEL_DEFAULT}};
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
+                                    .coder = ways[w].coder,
+                                    .lossy = true,
+                                    .qp_eighths = 20 * TSR_QP_UNIT,
+                                    .level = ways[w].level};
+        for (int q = 0; q < qps; q++) {
+            if (o->qp_count) coding.qp_eighths = o->qp[q];
+            measure(bench, input, coding);
+        }
+        coding.lossy = false;
+        coding.qp_eighths = 0;
+        measure(bench, input, coding);
+    }
+}
+
+/* By prediction. */
+static void measure_prediction(struct bench *bench, const struct engine_input *input)
+{
+    static const struct {
+        int level;
+        enum tsr_coder coder;
+    } codings[] = {{1, TSR_CODER_HUFFMAN}, {2, TSR_CODER_HUFFMAN}, {3, TSR_CODER_HUFFMAN}, {5, TSR_CODER_HUFFMAN},
+                   {7, TSR_CODER_HUFFMAN}, {5, TSR_CODER_RANS},    {9, TSR_CODER_RANS}};
+    for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++) {
+        const struct tsr_coding coding = {
+            .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level};
+        measure(bench, input, coding);
+    }
 }
 
 /* The picture's frames over and over until they are so many bytes. */
 static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
-                             size_t bytes)
+                             bool is_deep, size_t bytes)
 {
-    const struct options *o = bench->options;
-    const int qps = o->qp_count ? o->qp_count : 1;
     input->pictures = pictures;
+    input->is_deep = is_deep;
     const size_t frame_bytes = frame_bytes_of(input);
     input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
     input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
@@ -241,20 +288,7 @@ static void measure_pictures(struct bench *bench, struct engine_input *input, co
     tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
     input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
     if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
-    for (int coder = TSR_CODER_HUFFMAN; coder <= TSR_CODER_CAVLC; coder++) {
-        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
-                                    .coder = (enum tsr_coder)coder,
-                                    .lossy = true,
-                                    .qp_eighths = 20 * TSR_QP_UNIT,
-                                    .level = 1};
-        for (int q = 0; q < qps; q++) {
-            if (o->qp_count) coding.qp_eighths = o->qp[q];
-            measure(bench, input, coding);
-        }
-        coding.lossy = false;
-        coding.qp_eighths = 0;
-        measure(bench, input, coding);
-    }
+    (is_deep ? measure_prediction : measure_transform)(bench, input);
     if (input->cuda) bench_give(ON_DEVICE, input->d_rasters);
     bench_give(ON_HOST, input->rasters);
 }
@@ -292,8 +326,9 @@ void bench_engine(struct bench *bench)
     if (bench->device.is_there) input.cuda = take_engine(bench, TSR_ENGINE_CUDA);
     struct bench_pictures *pictures = o->bench.files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
     for (int i = 0; i < count; i++) {
-        measure_pictures(bench, &input, &pictures[i], (size_t)(mib * (1 << 20)));
-        free(pictures[i].luma);
+        measure_pictures(bench, &input, &pictures[i], false, (size_t)(mib * (1 << 20)));
+        if (pictures[i].deep) measure_pictures(bench, &input, &pictures[i], true, (size_t)(mib * (1 << 20)));
+        bench_free_pictures(&pictures[i]);
     }
     free(pictures);
     bench_decode(bench, input.cpu);

@@ -119,6 +119,10 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
     tsr_pool_run(bench->pool, draw_row, &d, rows + MARGIN);
     tsr_pool_run(bench->pool, take_row, &d, rows * frames);
     free(d.world);
+    pictures.deep_bits = 12;
+    pictures.deep = allocate((size_t)columns * rows * frames * sizeof *pictures.deep);
+    for (size_t i = 0; i < (size_t)columns * rows * frames; i++) /* noise that grows with the level */
+        pictures.deep[i] = (uint16_t)(16u * pictures.luma[i] + (bench_random(SEED + 3, i) & 15u) * pictures.luma[i] / 64u);
     return pictures;
 }
 
@@ -209,7 +213,12 @@ static struct bench_pictures read_image(const char *path)
         const uint32_t value = components >= 3 ? (77u * s[0] + 150u * s[1] + 29u * s[2]) >> 8 : s[0]; /* BT.601 */
         p.luma[i] = (uint8_t)(bits > 8 ? value >> (bits - 8) : bits < 8 ? value << (8 - bits) : value);
     }
-    free(samples);
+    if (components == 1 && bits > 8) {
+        p.deep = samples;
+        p.deep_bits = bits;
+    } else {
+        free(samples);
+    }
     close_image(&file);
     return p;
 }
@@ -236,10 +245,18 @@ static bool join(struct bench_pictures *all, const struct bench_pictures *more)
     const size_t bytes = (size_t)all->columns * all->rows * all->frames;
     const size_t added = (size_t)more->columns * more->rows * more->frames;
     if (all->moves || more->moves || all->columns != more->columns || all->rows != more->rows) return false;
+    if (!all->deep != !more->deep) return false;
     uint8_t *luma = realloc(all->luma, bytes + added);
     if (!luma) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
     memcpy(luma + bytes, more->luma, added);
     all->luma = luma;
+    if (all->deep) {
+        uint16_t *deep = realloc(all->deep, (bytes + added) * sizeof *deep);
+        if (!deep) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
+        memcpy(deep + bytes, more->deep, added * sizeof *deep);
+        all->deep = deep;
+        all->deep_bits = all->deep_bits > more->deep_bits ? all->deep_bits : more->deep_bits;
+    }
     all->frames += more->frames;
     snprintf(all->name, sizeof all->name, "%u stills of %u x %u", all->frames, all->columns, all->rows);
     return true;
@@ -250,15 +267,21 @@ struct bench_pictures *bench_read_files(const struct options *options, int *coun
     struct bench_pictures *all = allocate((size_t)options->input_count * sizeof *all);
     *count = 0;
     for (int i = 1; i < options->input_count; i++) {
-        const struct bench_pictures more = read_pictures(options->inputs[i]);
+        struct bench_pictures more = read_pictures(options->inputs[i]);
         int at = 0;
         while (at < *count && !join(&all[at], &more)) at++;
         if (at == *count)
             all[(*count)++] = more;
         else
-            free(more.luma);
+            bench_free_pictures(&more);
     }
     return all;
+}
+
+void bench_free_pictures(struct bench_pictures *pictures)
+{
+    free(pictures->luma);
+    free(pictures->deep);
 }
 
 static uint8_t *read_raster(const char *path, size_t *bytes)

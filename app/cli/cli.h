@@ -30,6 +30,8 @@ struct options {
     const char *const *inputs;
     int input_count;
     const char *output; /* -o, or NULL */
+    const char *series; /* compress: the one output of all inputs, or NULL */
+    const char *member; /* of series: the file that is wanted, NULL: all */
     bool recursive, force, json;
     int verbosity; /* -1 quiet, 0, 1 verbose */
     int threads;   /* 0: as many as there are */
@@ -47,12 +49,18 @@ struct task {
     char *output;           /* NULL: none */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
+    char *member;                    /* what it is called in a series, NULL: it is in none */
+    const struct tsr_series *series; /* to be restored from, and the file's number there */
+    uint32_t number;
 };
 
 struct task_list {
     struct task *tasks;
     size_t count, capacity;
-    size_t skipped; /* files that the verb does not look at */
+    size_t skipped;             /* files that the verb does not look at */
+    struct tsr_series **series; /* that inputs are */
+    size_t series_count;
+    uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
 };
 
 /* What came of a task. */
@@ -83,6 +91,13 @@ struct task_work {
                     double wall_s);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
+
+/* The engine that the options ask for; signals remove temporary files from now on. NULL: error says why. */
+struct tsr_engine *start_engine(const struct options *options, struct tsr_error *error);
+double wall_seconds(void);
+
+/* compress_series.c: compress --series. Returns the exit status. */
+int compress_to_series(const struct options *options);
 
 /* report.c */
 struct cJSON;

@@ -10,5 +10,6 @@ static enum tsr_status compress_task(struct tsr_engine *engine, const struct opt
 int compress_verb(const struct options *options)
 {
     static const struct task_work work = {compress_task, report_file, report_summary};
+    if (options->series) return compress_to_series(options);
     return run_tasks(options, &work);
 }

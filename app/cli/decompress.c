@@ -1,10 +1,23 @@
 /* tessera decompress, and tessera test, which is the same without outputs. */
+#include <stdio.h>
+
 #include "cli.h"
 
 static enum tsr_status restore_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
-    return tsr_decompress_file(engine, task->input, task->output, options->force, &outcome->report, &outcome->error);
+    if (!task->series)
+        return tsr_decompress_file(engine, task->input, task->output, options->force, &outcome->report,
+                                   &outcome->error);
+    const enum tsr_status status = tsr_series_restore(engine, task->series, task->number, task->output, options->force,
+                                                      &outcome->report, &outcome->error);
+    if (status != TSR_OK) { /* which of them */
+        char text[sizeof outcome->error.text];
+        snprintf(text, sizeof text, "%s", outcome->error.text);
+        snprintf(outcome->error.text, sizeof outcome->error.text, "%.100s in %.100s: %.300s", task->member, task->input,
+                 text);
+    }
+    return status;
 }
 
 int decompress_verb(const struct options *options)

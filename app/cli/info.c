@@ -2,7 +2,9 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "../../io/status.h"
 #include "cli.h"
 
 static void hex(const uint8_t hash[16], char out[33])
@@ -47,12 +49,14 @@ static void print_text(const char *name, const struct tsr_info *info)
     if (info->damage) printf("  DAMAGED    %s; what it says stands elsewhere too\n", info->damage);
 }
 
-static void print_json(const char *name, const struct tsr_info *info)
+/* member: the file's name in a series, or NULL. */
+static void print_json(const char *name, const char *member, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
     char hash[33];
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "file", name);
+    if (member) cJSON_AddStringToObject(o, "member", member);
     cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
     cJSON_AddStringToObject(o, "kind", kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
@@ -94,6 +98,105 @@ static void print_json(const char *name, const struct tsr_info *info)
     print_json_line(o);
 }
 
+/* ---- Series ------------------------------------------------------------------------------------------------ */
+
+static void print_series_text(const char *name, const struct tsr_info *info)
+{
+    printf("%s\n", name);
+    printf("  series     %u file%s, %llu bytes\n", info->members, plural(info->members),
+           (unsigned long long)info->original_bytes);
+    printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
+           (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
+    if (info->damage) printf("  DAMAGED    %s; what it says stands elsewhere too\n", info->damage);
+}
+
+static void print_series_json(const char *name, const struct tsr_info *info)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "file", name);
+    cJSON_AddStringToObject(o, "status", "ok");
+    cJSON_AddStringToObject(o, "restore", info->restore);
+    cJSON_AddNumberToObject(o, "members", info->members);
+    cJSON_AddBoolToObject(o, "identical", info->identical);
+    cJSON_AddBoolToObject(o, "lossless", !info->coding.lossy);
+    cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
+    cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
+    cJSON_AddNumberToObject(o, "payload_bytes", (double)info->payload_bytes);
+    cJSON_AddNumberToObject(o, "sections", (double)info->sections);
+    if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);
+    print_json_line(o);
+}
+
+/* A line for each file of a series, or all that is known of it with -v and where it is the one that is wanted. */
+static void print_member_text(const char *name, const char *member, const struct tsr_info *info, bool in_full)
+{
+    char title[512];
+    if (in_full) {
+        snprintf(title, sizeof title, "%.250s: %.250s", name, member);
+        print_text(title, info);
+        return;
+    }
+    printf("  %s  %s, %llu -> %llu bytes", member, kind_name(info->kind), (unsigned long long)info->original_bytes,
+           (unsigned long long)info->file_bytes);
+    if (info->verbatim)
+        printf(", as it is\n");
+    else
+        printf(", %u x %u, %u frame%s%s\n", info->image.columns, info->image.rows, info->image.frames,
+               plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
+}
+
+static enum tsr_status print_series(const struct options *options, const char *path, const struct tsr_info *whole,
+                                    struct tsr_error *error)
+{
+    struct tsr_series *series = NULL;
+    enum tsr_status status = tsr_series_open(path, &series, error);
+    bool found = false;
+    if (status == TSR_OK && !options->member) {
+        if (options->json)
+            print_series_json(path, whole);
+        else
+            print_series_text(path, whole);
+    }
+    for (uint32_t k = 0; series && k < tsr_series_files(series); k++) {
+        const char *name = tsr_series_name(series, k);
+        struct tsr_info info;
+        if (options->member && (!name || strcmp(name, options->member) != 0)) continue;
+        found = true;
+        const enum tsr_status one = tsr_series_info(series, k, &info, error);
+        if (one != TSR_OK) {
+            say_error(error);
+            status = TSR_ERROR_PARTIAL;
+        } else if (options->json) {
+            print_json(path, name, &info);
+        } else {
+            print_member_text(path, name, &info, options->member || options->verbosity > 0);
+        }
+        error->offset = TSR_NO_OFFSET;
+    }
+    if (series && !found) {
+        status = tsr_fail(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
+        say_error(error);
+    }
+    tsr_series_close(series);
+    return status;
+}
+
+static enum tsr_status print_info(const struct options *options, const char *path, struct tsr_error *error)
+{
+    struct tsr_info info;
+    enum tsr_status status = tsr_read_info(path, &info, error);
+    if (status == TSR_OK && info.members > 0) return print_series(options, path, &info, error);
+    if (status == TSR_OK && options->member)
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
+    if (status != TSR_OK)
+        say_error(error);
+    else if (options->json)
+        print_json(path, NULL, &info);
+    else
+        print_text(path, &info);
+    return status;
+}
+
 int info_verb(const struct options *options)
 {
     struct task_list list;
@@ -102,22 +205,16 @@ int info_verb(const struct options *options)
     int status = (int)list_tasks(options, &list, &error);
     if (status != TSR_OK) say_error(&error);
     for (size_t i = 0; status == TSR_OK && i < list.count; i++) {
-        struct tsr_info info;
         enum tsr_status one = list.tasks[i].status;
         error.offset = TSR_NO_OFFSET;
-        if (one != TSR_OK)
-            snprintf(error.text, sizeof error.text, "%s: %s", list.tasks[i].input, list.tasks[i].reason);
-        else
-            one = tsr_read_info(list.tasks[i].input, &info, &error);
         if (one != TSR_OK) {
-            failed++;
+            snprintf(error.text, sizeof error.text, "%s: %s", list.tasks[i].input, list.tasks[i].reason);
             say_error(&error);
-            if (list.count == 1) status = (int)one;
-        } else if (options->json) {
-            print_json(list.tasks[i].input, &info);
         } else {
-            print_text(list.tasks[i].input, &info);
+            one = print_info(options, list.tasks[i].input, &error);
         }
+        failed += one != TSR_OK;
+        if (list.count == 1) status = (int)one;
     }
     free_tasks(&list);
     return status == TSR_OK && failed > 0 ? TSR_ERROR_PARTIAL : status;

@@ -22,7 +22,7 @@ static char *join(const char *folder, const char *name)
 {
     char *path = NULL;
     const size_t length = strlen(folder);
-    const bool slash = length > 0 && folder[length - 1] == '/';
+    const bool slash = length == 0 || folder[length - 1] == '/';
     return asprintf(&path, "%s%s%s", folder, slash ? "" : "/", name) < 0 ? NULL : path;
 }
 
@@ -39,10 +39,12 @@ static char *base_name(const char *path)
     return name;
 }
 
-/* The output's name for an input's name: with .tsr, or without it. */
-static char *output_name(enum verb verb, const char *name)
+/* The output's name for an input's name: with .tsr, or without it; in a series, the same. */
+static char *output_name(const struct options *options, const char *name)
 {
+    const enum verb verb = options->verb;
     char *result = NULL;
+    if (options->series) return strdup(name);
     if (verb == VERB_COMPRESS) return asprintf(&result, "%s%s", name, suffix) < 0 ? NULL : result;
     if (verb != VERB_DECOMPRESS) return NULL;
     if (has_suffix(name)) return strndup(name, strlen(name) - (sizeof suffix - 1));
@@ -80,15 +82,90 @@ static struct task *add_task(struct walk *walk, char *input, char *output, enum 
         return NULL;
     }
     struct task *task = &list->tasks[list->count++];
-    *task = (struct task){input, output, status, reason ? strdup(reason) : NULL};
+    *task = (struct task){.input = input, .output = output, .status = status};
+    if (reason) task->reason = strdup(reason);
     return task;
 }
+
+/* ---- Series that are inputs ------------------------------------------------------------------------------- */
+
+static bool reads_tsr(const struct options *options)
+{
+    return options->verb == VERB_DECOMPRESS || options->verb == VERB_TEST;
+}
+
+/* A file of a series, below the folder where those of the series go; output: where this one goes instead, or NULL. */
+static void add_member(struct walk *walk, const char *path, const struct tsr_series *series, uint32_t k,
+                       const char *folder, const char *output)
+{
+    const char *name = tsr_series_name(series, k);
+    if (!name) {
+        struct tsr_info info;
+        struct tsr_error error = {TSR_ERROR_CORRUPT, TSR_NO_OFFSET, ""};
+        const enum tsr_status status = tsr_series_info(series, k, &info, &error);
+        add_task(walk, strdup(path), NULL, status == TSR_OK ? TSR_ERROR_CORRUPT : status, error.text);
+        return;
+    }
+    char *below = writes(walk->options) ? output ? strdup(output) : join(folder, name) : NULL;
+    if (writes(walk->options) && !below) walk->no_memory = true;
+    struct task *task = add_task(walk, strdup(path), below, TSR_OK, NULL);
+    if (!task) return;
+    task->series = series;
+    task->number = k;
+    task->member = strdup(name);
+    if (!task->member) walk->no_memory = true;
+}
+
+static bool keep_series(struct task_list *list, struct tsr_series *series)
+{
+    struct tsr_series **grown = realloc(list->series, (list->series_count + 1) * sizeof *grown);
+    if (!grown) return false;
+    list->series = grown;
+    list->series[list->series_count++] = series;
+    return true;
+}
+
+/* The files of an input that is a series, to be restored below folder; or the one that is wanted, to output (NULL:
+ * below folder, too). False if it is none, also where it cannot be read: whoever takes it for a file will say so. */
+static bool add_series(struct walk *walk, const char *path, const char *folder, const char *output)
+{
+    const char *wanted = walk->options->member;
+    struct tsr_series *series = NULL;
+    size_t found = 0;
+    if (!reads_tsr(walk->options)) return false;
+    const enum tsr_status status = tsr_series_open(path, &series, NULL);
+    if (!series && status == TSR_OK && wanted) {
+        add_task(walk, strdup(path), NULL, TSR_ERROR_USAGE, "it is no series, and --member names a file of one");
+        return true;
+    }
+    if (!series) return false;
+    if (!keep_series(walk->list, series)) {
+        tsr_series_close(series);
+        walk->no_memory = true;
+        return true;
+    }
+    for (uint32_t k = 0; k < tsr_series_files(series); k++) {
+        const char *name = tsr_series_name(series, k);
+        if (wanted && (!name || strcmp(name, wanted) != 0)) continue;
+        add_member(walk, path, series, k, folder, wanted ? output : NULL);
+        found++;
+    }
+    if (found == 0) {
+        char *reason = NULL;
+        if (asprintf(&reason, "it has no file that is called %s", wanted) < 0) reason = NULL;
+        add_task(walk, strdup(path), NULL, TSR_ERROR_NO_INPUT, reason);
+        free(reason);
+    }
+    return true;
+}
+
+/* ---- Files and folders ------------------------------------------------------------------------------------ */
 
 /* A file; folder is where its output goes, NULL: beside it. */
 static void add_file(struct walk *walk, const char *path, const char *folder)
 {
     char *name = base_name(path), *output = NULL;
-    char *output_base = name && writes(walk->options) ? output_name(walk->options->verb, name) : NULL;
+    char *output_base = name && writes(walk->options) ? output_name(walk->options, name) : NULL;
     if (output_base) {
         if (folder) {
             output = join(folder, output_base);
@@ -101,7 +178,16 @@ static void add_file(struct walk *walk, const char *path, const char *folder)
     }
     free(output_base);
     free(name);
-    add_task(walk, strdup(path), output, TSR_OK, NULL);
+    if (add_series(walk, path, output, NULL)) {
+        free(output);
+        return;
+    }
+    const bool in_series = walk->options->series;
+    struct task *task = add_task(walk, strdup(path), in_series ? NULL : output, TSR_OK, NULL);
+    if (in_series && task)
+        task->member = output;
+    else if (in_series)
+        free(output);
 }
 
 static int by_name(const void *a, const void *b)
@@ -133,6 +219,13 @@ static long read_folder(const char *path, char ***names)
     return (long)count;
 }
 
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+    return path && stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
 /* Folders below are walked; links are not followed, other things are skipped. */
 static void walk_folder(struct walk *walk, const char *path, const char *output)
 {
@@ -144,9 +237,10 @@ static void walk_folder(struct walk *walk, const char *path, const char *output)
         char *below = join(path, names[i]), *below_output = output ? join(output, names[i]) : NULL;
         const bool tsr = has_suffix(names[i]);
         /* Beside their inputs, the outputs of an earlier run are no inputs of this one. */
-        const bool wanted = walk->options->verb == VERB_COMPRESS  ? !tsr || walk->options->output
-                            : walk->options->verb == VERB_COMPARE ? !tsr
-                                                                  : tsr;
+        const bool wanted = walk->options->series                  ? !is_same_file(below, walk->options->series)
+                            : walk->options->verb == VERB_COMPRESS ? !tsr || walk->options->output
+                            : walk->options->verb == VERB_COMPARE  ? !tsr
+                                                                   : tsr;
         if (!below || (output && !below_output))
             walk->no_memory = true;
         else if (lstat(below, &status) != 0)
@@ -174,14 +268,15 @@ static bool is_folder(const char *path)
 static void walk_inputs(struct walk *walk)
 {
     const struct options *o = walk->options;
+    const char *output = o->series ? "" : o->output;
     for (int i = 0; i < o->input_count; i++) {
         const char *input = o->inputs[i];
         if (!is_folder(input)) {
-            add_file(walk, input, o->output);
+            add_file(walk, input, output);
         } else if (!o->recursive) {
             add_task(walk, strdup(input), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
-        } else if (o->output && o->input_count > 1) {
-            char *name = base_name(input), *folder = name ? join(o->output, name) : NULL;
+        } else if (output && o->input_count > 1) {
+            char *name = base_name(input), *folder = name ? join(output, name) : NULL;
             if (folder)
                 walk_folder(walk, input, folder);
             else
@@ -189,7 +284,7 @@ static void walk_inputs(struct walk *walk)
             free(name);
             free(folder);
         } else {
-            walk_folder(walk, input, o->output);
+            walk_folder(walk, input, output);
         }
     }
 }
@@ -220,14 +315,12 @@ static void refuse_collisions(struct task_list *list)
 }
 
 /* Outputs that are their own inputs. */
-static void refuse_same_files(struct task_list *list)
+static void refuse_same_files(struct task_list *list, const char *series)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct task *task = &list->tasks[i];
-        struct stat in, out;
-        if (!task->output || task->status != TSR_OK) continue;
-        if (stat(task->input, &in) != 0 || stat(task->output, &out) != 0) continue;
-        if (in.st_dev != out.st_dev || in.st_ino != out.st_ino) continue;
+        const char *output = series ? series : task->output;
+        if (!output || task->status != TSR_OK || !is_same_file(task->input, output)) continue;
         task->status = TSR_ERROR_SAME_FILE;
         task->reason = strdup("the output is the input");
     }
@@ -253,7 +346,10 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
     struct walk walk = {options, list, false};
     memset(list, 0, sizeof *list);
     const bool many = options->input_count > 1 || options->recursive;
-    if (options->output && !many && !is_folder(options->output)) {
+    if (options->output && !many &&
+        add_series(&walk, options->inputs[0], options->output, is_folder(options->output) ? NULL : options->output)) {
+        /* One input, which is a series: OUT is the folder of its files, or the one that is wanted. */
+    } else if (options->output && !many && !is_folder(options->output)) {
         /* One input, and OUT names a file. */
         if (is_folder(options->inputs[0]))
             add_task(&walk, strdup(options->inputs[0]), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
@@ -271,7 +367,7 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
     if (list->count == 0)
         return tsr_fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
     refuse_collisions(list);
-    refuse_same_files(list);
+    refuse_same_files(list, options->series);
     return TSR_OK;
 }
 
@@ -281,6 +377,9 @@ void free_tasks(struct task_list *list)
         free(list->tasks[i].input);
         free(list->tasks[i].output);
         free(list->tasks[i].reason);
+        free(list->tasks[i].member);
     }
     free(list->tasks);
+    for (size_t i = 0; i < list->series_count; i++) tsr_series_close(list->series[i]);
+    free(list->series);
 }

@@ -45,6 +45,7 @@ enum {
     LONG_RECODE,
     LONG_ENGINE,
     LONG_SERIES,
+    LONG_MEMBER,
     LONG_FILES,
     LONG_SIZES,
     LONG_ENTROPIES,
@@ -62,11 +63,14 @@ static const struct row {
     const char *name;     /* long name, or NULL */
     const char *argument; /* what it is called in the help, or NULL */
     int verbs;
-    const char *help; /* NULL: reserved, not shown */
+    const char *help;
 } table[] = {
     {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS,
      "output: a file, or a folder for several inputs; default: beside each input"},
     {'r', "recursive", NULL, ON_ALL, "look into folders, and mirror their tree"},
+    {LONG_SERIES, "series", "OUT", ON_COMPRESS,
+     "one output for all inputs, which share what is alike in their headers"},
+    {LONG_MEMBER, "member", "NAME", ON_DECOMPRESS | ON_TEST | ON_INFO, "of series, only the file of this name"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
@@ -102,7 +106,6 @@ static const struct row {
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
     {'h', "help", NULL, ON_ALL | ON_BENCH, "this text"},
-    {LONG_SERIES, "series", "OUT", ON_COMPRESS, NULL},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -119,7 +122,7 @@ static void print_help(enum verb verb)
     for (int i = 0; i < ROWS; i++) {
         const struct row *row = &table[i];
         char flags[64];
-        if (!(row->verbs & 1 << verb) || !row->help) continue;
+        if (!(row->verbs & 1 << verb)) continue;
         if (!row->name) {
             printf("  -%c .. %-26s %s\n", row->code, row->argument, row->help);
             continue;
@@ -374,7 +377,11 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         o->bench.plot = optarg;
         return TSR_OK;
     case LONG_SERIES:
-        return usage("--series %s: series in one file are reserved for a later version", optarg);
+        o->series = optarg;
+        return TSR_OK;
+    case LONG_MEMBER:
+        o->member = optarg;
+        return TSR_OK;
     default:
         if (code >= '1' && code <= '9') {
             o->compress.coding.level = code - '0';
@@ -394,6 +401,9 @@ static enum tsr_status settle_options(struct options *o, bool path_given)
         return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
     if ((has_qp || has_target) && path_given && coding->path == TSR_PATH_PREDICT)
         return usage("%s", "--qp, --psnr and --size need the transform path, not --path predict");
+    if (o->series && o->output) return usage("%s", "--series names the output; -o would name another");
+    if (o->series && has_target && o->compress.target != TSR_TARGET_PSNR)
+        return usage("%s", "--size is for a single file, not for a --series");
     if (o->max_error_given && coding->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (has_qp || has_target) coding->path = TSR_PATH_TRANSFORM;

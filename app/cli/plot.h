@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { PLOT_PANELS_LIMIT = 8, PLOT_SERIES_LIMIT = 16, PLOT_POINTS_LIMIT = 48, PLOT_TEXT = 96 };
+enum { PLOT_PANELS_LIMIT = 16, PLOT_SERIES_LIMIT = 16, PLOT_POINTS_LIMIT = 48, PLOT_TEXT = 96 };
 
 struct plot_series {
     char name[PLOT_TEXT];

@@ -79,13 +79,14 @@ bool has_qp(const struct tsr_coding *coding)
     return coding->lossy && coding->path == TSR_PATH_TRANSFORM;
 }
 
-static void print_file_json(const struct task *task, const struct outcome *outcome)
+static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_file_report *r = &outcome->report;
     const bool ok = outcome->status == TSR_OK, coded = ok && !r->verbatim;
     cJSON *o = cJSON_CreateObject();
     add_text(o, "file", task->input);
-    add_text(o, "output", ok ? task->output : NULL);
+    if (task->member) add_text(o, "member", task->member);
+    add_text(o, "output", ok ? options->series ? options->series : task->output : NULL);
     add_text(o, "status", status_word(outcome));
     add_text(o, "kind", ok ? kind_name(r->kind) : NULL);
     add_number(o, "bytes_in", ok, (double)r->bytes_in);
@@ -118,11 +119,14 @@ static void print_file_line(const struct options *options, const struct task *ta
 {
     const struct tsr_file_report *r = &outcome->report;
     if (options->verb == VERB_TEST) {
-        printf("ok %s\n", task->input);
+        printf("ok %s%s%s\n", task->input, task->member ? ": " : "", task->member ? task->member : "");
         return;
     }
-    printf("%s -> %s  %llu -> %llu bytes", task->input, task->output, (unsigned long long)r->bytes_in,
-           (unsigned long long)r->bytes_out);
+    if (options->series)
+        printf("%s -> %s: %s", task->input, options->series, task->member);
+    else
+        printf("%s%s%s -> %s", task->input, task->member ? ": " : "", task->member ? task->member : "", task->output);
+    printf("  %llu -> %llu bytes", (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
     if (r->bytes_out > 0 && options->verb == VERB_COMPRESS)
         printf("  %.3f", (double)r->bytes_in / (double)r->bytes_out);
     if (!r->verbatim && options->verb == VERB_COMPRESS)
@@ -142,7 +146,7 @@ static void print_file_line(const struct options *options, const struct task *ta
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     if (options->json)
-        print_file_json(task, outcome);
+        print_file_json(options, task, outcome);
     else if (outcome->status == TSR_OK && options->verbosity > 0)
         print_file_line(options, task, outcome);
     if (outcome->status != TSR_OK) say_error(&outcome->error);
@@ -185,6 +189,7 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
         if (r->verify_s > 0) t.verify_s += r->verify_s;
         if (r->max_error > t.max_error) t.max_error = r->max_error;
     }
+    t.bytes_out += list->shared_bytes;
     return t;
 }
 

@@ -26,7 +26,7 @@ struct running {
     pthread_mutex_t lock;
 };
 
-static double seconds(void)
+double wall_seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -48,7 +48,7 @@ static void clear_progress(const struct running *r)
 /* "files, MB/s, ratio, ETA"; at most ten times a second. */
 static void show_progress(struct running *r)
 {
-    const double now = seconds(), elapsed = now - r->start;
+    const double now = wall_seconds(), elapsed = now - r->start;
     if (!r->shows_progress || now - r->last_progress < 0.1 || elapsed <= 0) return;
     r->last_progress = now;
     const double share = (double)r->finished / (double)r->list->count;
@@ -105,6 +105,18 @@ static enum tsr_engine_choice engine_choice(const struct options *options)
     return options->engine == TSR_ENGINE_AUTO && !helps ? TSR_ENGINE_CPU : options->engine;
 }
 
+struct tsr_engine *start_engine(const struct options *options, struct tsr_error *error)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct tsr_engine *engine = tsr_engine_create(engine_choice(options), options->threads, error);
+    if (!engine) return NULL;
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
+    signal(SIGPIPE, SIG_IGN);
+    if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)
+        fprintf(stderr, "tessera: the CPU engine works: %s\n", error->text);
+    return engine;
+}
+
 static int run_list(const struct options *options, const struct task_list *list, const struct task_work *work)
 {
     struct running r = {0};
@@ -112,22 +124,17 @@ static int run_list(const struct options *options, const struct task_list *list,
     r.list = list;
     r.work = work;
     struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
-    r.engine = tsr_engine_create(engine_choice(options), options->threads, &error);
+    r.engine = start_engine(options, &error);
     r.outcomes = calloc(list->count, sizeof *r.outcomes);
     r.done = calloc(list->count + 1, sizeof *r.done);
     r.shows_progress = options->verbosity >= 0 && isatty(STDERR_FILENO);
     pthread_mutex_init(&r.lock, NULL);
     int status = TSR_ERROR_LIMIT;
     if (r.engine && r.outcomes && r.done && list->count <= UINT32_MAX) {
-        static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-        for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
-        signal(SIGPIPE, SIG_IGN);
-        if (options->verbosity > 0 && error.text[0] && TSR_WITH_CUDA)
-            fprintf(stderr, "tessera: the CPU engine works: %s\n", error.text);
-        r.start = seconds();
+        r.start = wall_seconds();
         tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
         clear_progress(&r);
-        work->summary(options, list, r.outcomes, seconds() - r.start);
+        work->summary(options, list, r.outcomes, wall_seconds() - r.start);
         status = exit_status(&r);
     } else {
         say_error(&error);

@@ -2,7 +2,7 @@
 """Lossy coding beside JPEG: BD-rate in percent (less is better), and speed beside OpenJPH, in one run.
 
 usage: bd_rate.py BUILD FRAMES [--all] [--groups luma,window,rgb,native] [--coders rans,huffman,cavlc] [--levels 1,5]
-                  [--speed] [--files]
+                  [--kinds cavlc-1,rans-5] [--speed] [--no-rates] [--repeats N] [--files]
 
 BUILD   a build folder with bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files, as for lossless.py
@@ -14,17 +14,19 @@ each. Frames above 1 million samples are cut to their middle.
 
 BD-rate: the mean difference of log rate between two curves of PSNR and rate over the PSNRs that both have, within 30 to 55
 dB; curves are monotone cubics (PCHIP) through the points; the mean over frames. Sizes are a frame's payload (model and
-tiles, without a file's header and hashes) and JPEG's whole stream. --speed: at about 40 dB on the group's
-frames, one thread, the least time of interleaved repeats, beside OpenJPH 9/7. Needs numpy and imagecodecs."""
+tiles, without a file's header and hashes) and JPEG's whole stream. --speed: on the group's
+frames at 40 dB, both by search, one thread, samples in memory to payload in memory and back, beside OpenJPH 9/7 with its
+defaults; all take turns, of each frame the least CPU time of the thread counts (neither has more than one). Needs numpy and imagecodecs."""
 import argparse
 import ctypes
 import os
 import sys
+import time
 
 import imagecodecs
 import numpy
 
-from lossless import Tessera, read_frame, timed
+from lossless import Tessera, read_frame
 
 CODERS = {"huffman": 0, "cavlc": 1, "rans": 2}
 QPS = range(0, 46, 3)
@@ -168,27 +170,78 @@ class Lossy(Tessera):
         return points
 
 
-def speeds(tessera, frames, coder, level, repeats=9):
-    """MB/s of encode, decode and OpenJPH's, each at about 40 dB."""
-    total, raw = [0.0] * 4, 0
-    for samples, bits, points in frames:
-        qp = min(points, key=lambda p: abs(p[1] - 40))[2]
-        steps = (0.15, 0.07, 0.03, 0.015, 0.007, 0.0035)
+def cpu_timed(function, *arguments):
+    """Time of this thread on the CPU: other jobs on the machine count less than by the clock."""
+    start = time.thread_time_ns()
+    result = function(*arguments)
+    return result, 1e-9 * (time.thread_time_ns() - start)
 
-        def theirs(step):
-            return imagecodecs.htj2k_encode(samples, level=step * 2.0 ** (bits - 8 * samples.itemsize), reversible=False)
 
-        step = min(steps, key=lambda s: abs(psnr(samples, imagecodecs.htj2k_decode(theirs(s)), bits) - 40))
-        room, decoded, runs = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples), []
+def bisect(low, high, quality_at, steps=12):
+    """Where quality_at, which falls, is 40 dB."""
+    for _ in range(steps):
+        middle = (low + high) / 2
+        if quality_at(middle) > 40:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def rival_encode(samples, step):
+    return imagecodecs.htj2k_encode(samples, level=step, reversible=False)
+
+
+def rival_psnr(samples, bits, step):
+    """imagecodecs lets values beyond the samples' type wrap around, OpenJPH's own tools clip them: so they count as clipped
+    here. (Counted as they come, 40 dB need up to 5 times the bits, and time.)"""
+    whole = 1 << 8 * samples.itemsize
+    error = imagecodecs.htj2k_decode(rival_encode(samples, step)).astype(numpy.int64) - samples
+    error = (error + whole // 2) % whole - whole // 2
+    return psnr(samples, numpy.clip(samples + error, 0, (1 << bits) - 1), bits)
+
+
+def rival_step(samples, bits):
+    """OpenJPH's base step at 40 dB, as imagecodecs takes it: 1 is the range of the samples' type."""
+    scale = 2.0 ** (bits - 8 * samples.itemsize)
+    return scale * 2.0 ** bisect(-9, -1, lambda e: rival_psnr(samples, bits, scale * 2.0**e))
+
+
+def speeds(tessera, frames, kinds, repeats):
+    """For each kind of ours, MB/s of encode, decode and OpenJPH's, all at 40 dB; mean PSNRs, ours and theirs. All kinds and
+    the rival take turns; of each frame the least time of all repeats counts."""
+    total, quality, raw = {kind: [0.0] * 4 for kind in kinds}, {kind: [0.0] * 2 for kind in kinds}, 0
+    for samples, bits, step in frames:
+        room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)
+        qps, least, shown = {}, {kind: [1e9] * 4 for kind in kinds}, numpy.empty_like(samples)
+        for kind in kinds:
+
+            def ours(qp):
+                payload, _ = tessera.encode_lossy(samples, bits, *kind, qp, room)
+                tessera.decode_lossy(payload, samples, bits, decoded)
+                return psnr(samples, decoded, bits)
+
+            qps[kind] = bisect(0, 51, ours, 9)
+            quality[kind][0] += ours(qps[kind])
+            quality[kind][1] += rival_psnr(samples, bits, step)
         for _ in range(repeats):
-            payload, encode = tessera.encode_lossy(samples, bits, coder, level, qp, room)
-            stream, their_encode = timed(theirs, step)
-            decode = tessera.decode_lossy(payload, samples, bits, decoded)
-            _, their_decode = timed(imagecodecs.htj2k_decode, stream)
-            runs.append((encode, decode, their_encode, their_decode))
-        total = [t + min(column) for t, column in zip(total, zip(*runs))]
+            stream, their_encode = cpu_timed(rival_encode, samples, step)
+            _, their_decode = cpu_timed(lambda: imagecodecs.htj2k_decode(stream, out=shown))
+            for kind in kinds:
+                (payload, _), encode = cpu_timed(tessera.encode_lossy, samples, bits, *kind, qps[kind], room)
+                _, decode = cpu_timed(tessera.decode_lossy, payload, samples, bits, decoded)
+                least[kind] = [min(a, b) for a, b in zip(least[kind], (encode, decode, their_encode, their_decode))]
+        for kind in kinds:
+            total[kind] = [a + b for a, b in zip(total[kind], least[kind])]
         raw += samples.nbytes
-    return [raw / 1e6 / t for t in total]
+    return {kind: [raw / 1e6 / t for t in total[kind]] + [q / len(frames) for q in quality[kind]] for kind in kinds}
+
+
+def print_speeds(tessera, frames, kinds, repeats):
+    frames = [(samples, bits, rival_step(samples, bits)) for samples, bits in frames]
+    for kind, s in speeds(tessera, frames, kinds, repeats).items():
+        print("  %-8s -%d encode %6.1f, OpenJPH %6.1f (%.2f x)   decode %6.1f, OpenJPH %6.1f (%.2f x)   MB/s at %.2f, %.2f dB" % (
+            *kind, s[0], s[2], s[0] / s[2], s[1], s[3], s[1] / s[3], s[4], s[5]), flush=True)
 
 
 def main():
@@ -199,15 +252,23 @@ def main():
     parser.add_argument("--groups", default="luma,window,rgb,native")
     parser.add_argument("--coders", default="rans,huffman,cavlc")
     parser.add_argument("--levels", default="5")
+    parser.add_argument("--kinds", help="instead of the last two: cavlc-1,rans-5")
     parser.add_argument("--speed", action="store_true")
+    parser.add_argument("--no-rates", action="store_true")
+    parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--files", action="store_true")
     options = parser.parse_args()
     tessera = Lossy(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")))
     kinds = [(coder, int(level)) for level in options.levels.split(",") for coder in options.coders.split(",")]
+    if options.kinds:
+        kinds = [(kind.split("-")[0], int(kind.split("-")[1])) for kind in options.kinds.split(",")]
     print("%-8s %6s" % ("group", "frames") + "".join("%15s" % ("%s -%d" % kind) for kind in kinds) + "   BD-rate, %")
     for group in options.groups.split(","):
-        rates, timed_frames = {kind: [] for kind in kinds}, {kind: [] for kind in kinds}
+        rates, frames = {kind: [] for kind in kinds}, []
         for name, samples, bits in frames_of(options.frames, group, options.all):
+            frames.append((samples, bits))
+            if options.no_rates:
+                continue
             theirs = jpeg_points(samples, bits)
             row = []
             for kind in kinds:
@@ -216,16 +277,14 @@ def main():
                 row.append(rate)
                 if rate is not None:
                     rates[kind].append(rate)
-                timed_frames[kind].append((samples, bits, points))
             if options.files:
                 print("  %-40s" % name[:40] + "".join("%10s" % ("-" if r is None else "%.1f" % r) for r in row))
-        count = max((len(r) for r in rates.values()), default=0)
-        print("%-8s %6d" % (group, count) + "".join("%15.1f" % (sum(rates[k]) / max(1, len(rates[k]))) for k in kinds), flush=True)
+        if not options.no_rates:
+            count = max(len(r) for r in rates.values())
+            print("%-8s %6d" % (group, count) + "".join("%15.1f" % (sum(rates[k]) / max(1, len(rates[k]))) for k in kinds), flush=True)
         if options.speed:
-            for kind in kinds:
-                ours = speeds(tessera, timed_frames[kind], *kind)
-                print("  %-8s -%d encode %6.1f, OpenJPH %6.1f (%.2f x)   decode %6.1f, OpenJPH %6.1f (%.2f x)" % (
-                    *kind, ours[0], ours[2], ours[0] / ours[2], ours[1], ours[3], ours[1] / ours[3]), flush=True)
+            print("%-8s %6d" % (group, len(frames)))
+            print_speeds(tessera, frames, kinds, options.repeats)
 
 
 if __name__ == "__main__":

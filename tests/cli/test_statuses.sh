@@ -56,7 +56,7 @@ one_word "'sideways'" compress --path sideways inputs/a.pgm
 one_word "'morse'" compress --coder morse inputs/a.pgm
 one_word "'maybe'" compress --verify maybe inputs/a.pgm
 one_word "'abacus'" compress --engine abacus inputs/a.pgm
-one_word 'reserved' compress --series s.tsr inputs/a.pgm
+one_word 'names the output' compress --series s.tsr inputs/a.pgm -o t.tsr
 usage compress -0 inputs/a.pgm
 usage decompress -5 a.tsr
 for argument in 0.5 201 -40 x '' ' ' nan inf 40.001 40dB; do one_word "'$argument'" compress --psnr "$argument" inputs/a.pgm; done

@@ -25,6 +25,46 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     }
 }
 
+/* A file of a series: what tests well comes back, in a file of so many bytes. */
+static void test_member(const struct tsr_series *series, uint32_t k, const char *output)
+{
+    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_info info;
+    struct tsr_file_report report;
+    const enum tsr_status known = tsr_series_info(series, k, &info, &error);
+    check_status(known, &error, "info of a member");
+    FUZZ_PROMISE(known != TSR_OK || tsr_series_name(series, k), "a member without a name has info");
+    const uint64_t samples = (uint64_t)info.image.columns * info.image.rows * info.image.components;
+    if (known == TSR_OK && samples > SAMPLES_LIMIT) return;
+    const enum tsr_status status = tsr_series_restore(fuzz_engine(1), series, k, output, true, &report, &error);
+    check_status(status, &error, "restoring a member");
+    if (status != TSR_OK) return;
+    FUZZ_PROMISE(known == TSR_OK, "a member without info is restored");
+    size_t restored_size;
+    free(fuzz_read_file(output, &restored_size));
+    FUZZ_PROMISE(restored_size == report.bytes_out, "%zu bytes restored, %llu reported", restored_size,
+                 (unsigned long long)report.bytes_out);
+}
+
+static int test_series(const char *input, const char *output, const struct tsr_info *info)
+{
+    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_series *series = NULL;
+    const enum tsr_status status = tsr_series_open(input, &series, &error);
+    FUZZ_PROMISE(status == TSR_OK && series && tsr_series_files(series) == info->members,
+                 "a series of %u files does not open: %s", info->members, error.text);
+    for (uint32_t k = 0; k < info->members; k++) {
+        const char *name = tsr_series_name(series, k);
+        /* It must stay below its folder, whatever the file says. */
+        FUZZ_PROMISE(!name || (name[0] && name[0] != '/' && !strstr(name, "//") && strcmp(name, "..") != 0 &&
+                               strncmp(name, "../", 3) != 0 && !strstr(name, "/../")),
+                     "a member is called %s", name);
+        test_member(series, k, output);
+    }
+    tsr_series_close(series);
+    return 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct fuzz_path input = fuzz_path("tsr"), output = fuzz_path("out");
@@ -34,6 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_write_file(input.name, data, size);
     const enum tsr_status known = tsr_read_info(input.name, &info, &error);
     check_status(known, &error, "info");
+    if (known == TSR_OK && info.members > 0) return test_series(input.name, output.name, &info);
     const uint64_t samples = (uint64_t)info.image.columns * info.image.rows * info.image.components;
     if (known == TSR_OK && samples > SAMPLES_LIMIT) return 0;
 
@@ -115,13 +156,17 @@ static void replace(struct section *s, const uint8_t *bytes, size_t size)
 /* Frames and tiles numbered as they stand, and as many frames in the header. */
 static void renumber(struct file *file)
 {
-    uint64_t frame = 0, tile = 0;
+    uint64_t frame = 0, tile = 0, members = 0;
     for (int i = 0; i < file->count; i++) {
         struct section *s = &file->sections[i];
         struct tsr_cursor c = {s->body, s->size, 0, false};
         uint8_t *out = fuzz_alloc(s->size + 2 * TSR_VARINT_LIMIT);
         size_t used = 0;
-        if (s->type == TSR_SECTION_FRAME) {
+        if (s->type == TSR_SECTION_MEMBER) {
+            frame = 0;
+            members++;
+        }
+        if (s->type == TSR_SECTION_FRAME || s->type == TSR_SECTION_LIKE) {
             tsr_get_varint(&c);
             used = tsr_put_varint(out, frame++);
             tile = 0;
@@ -139,6 +184,12 @@ static void renumber(struct file *file)
     }
     struct section *header = &file->sections[0];
     struct tsr_cursor c = {header->body, header->size, 4, false};
+    if (header->size >= 5 && header->body[2] == TSR_RESTORE_SERIES) {
+        uint8_t body[4 + TSR_VARINT_LIMIT];
+        memcpy(body, header->body, 4);
+        replace(header, body, 4 + tsr_put_varint(body + 4, members));
+        return;
+    }
     if (header->size < 5 || header->body[2] == 0) return;
     tsr_get_varint(&c);
     tsr_get_varint(&c);
@@ -244,7 +295,7 @@ static void mutate_file(struct file *file, struct fuzz_random *random)
         s[b] = swapped;
         return;
     case 3:
-        s[a].type = (uint8_t) "HBFTPIC"[fuzz_below(random, 7)];
+        s[a].type = (uint8_t) "HBFGTPICM"[fuzz_below(random, 9)];
         return;
     case 4: /* body of another */
         if (a != b) replace(&s[a], s[b].body, s[b].size);

@@ -68,6 +68,15 @@ make_seeds() {
         # shellcheck disable=SC2086 # several options
         "$bin/tessera" compress -q -f -T 1 $coding "$file" -o "$work/seeds/container/$name.tsr" >/dev/null 2>&1 || :
     done <"$TSR_FUZZ_TMP/list"
+    # Series of a few of them, with headers that are alike.
+    for folder in dicom/sizes odd; do
+        [ -d "$TSR_FUZZ_TMP/set/$folder" ] || continue
+        mkdir -p "$TSR_FUZZ_TMP/some/$folder"
+        find "$TSR_FUZZ_TMP/set/$folder" -type f -size -3 | sort | head -6 |
+            while IFS= read -r file; do cp "$file" "$TSR_FUZZ_TMP/some/$folder"; done
+        "$bin/tessera" compress -q -f -T 1 -r --series "$work/seeds/container/series_${folder#*/}.tsr" \
+            "$TSR_FUZZ_TMP/some/$folder" >/dev/null 2>&1 || :
+    done
     touch "$made"
 }
 

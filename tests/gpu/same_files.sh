@@ -1,6 +1,7 @@
 #!/bin/sh
-# Whole files: the CUDA engine writes the bytes of the CPU engine. Both coders, without loss and at several QPs; each file
-# says in --json which engine wrote its payload, and what the GPU left to the CPU is counted.
+# Whole files: the CUDA engine writes the bytes of the CPU engine. All coders, without loss and at several QPs at levels 1
+# and 5, at the first QP where other tools begin, and CAVLC of path P; each file says in --json
+# which engine wrote its payload, and what the GPU left to the CPU is counted.
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 set -eu
 tessera=$1
@@ -32,9 +33,13 @@ encode()
     [ "$on_gpu" -gt 0 ] || { echo "$name: nothing ran on the GPU"; bad=1; }
 }
 
-for coder in huffman cavlc; do
-    encode "lossless $coder" -1 --path transform --coder $coder
-    for qp in "$@"; do encode "QP $qp $coder" -1 --qp "$qp" --coder $coder; done
+for coder in huffman cavlc rans; do
+    for level in 1 5; do
+        encode "lossless $coder, level $level" -$level --path transform --coder $coder
+        for qp in "$@"; do encode "QP $qp $coder, level $level" -$level --qp "$qp" --coder $coder; done
+    done
+    for level in 2 7; do encode "QP $1 $coder, level $level" -$level --qp "$1" --coder $coder; done
 done
+encode "lossless cavlc, path P" --path predict --coder cavlc
 [ $bad -eq 0 ] && echo "all files are the same from both engines"
 exit $bad

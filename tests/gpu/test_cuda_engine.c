@@ -118,7 +118,9 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             assert_int_equal(plane->packed, state[p].packed);
             assert_int_equal(plane->range, state[p].range);
             struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
-                                              .qp_index = b.qp_index,
+                                              .qp_index = b.plan.qp_index,
+                                              .coarser_by = (int32_t)b.plan.coarser_by,
+                                              .coarser_from = b.plan.coarser_from,
                                               .range = plane->range,
                                               .slice_side = TSR_SLICE_BLOCKS};
             if (models && plane->span > 1)
@@ -181,12 +183,38 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
     return image;
 }
 
-static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
+/* Some QP, and sometimes a second one from some sample on. */
+static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding *coding)
+{
+    coding->lossy = true;
+    coding->qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    if (rng_below(r, 3)) return;
+    coding->coarser_by = 1 + rng_below(r, 90);
+    coding->coarser_from = rng_below(r, image->columns * image->rows);
+}
+
+/* Of level 1. */
+static struct tsr_coding first_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     struct tsr_coding coding = {
         .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
-    coding.lossy = number & 2;
-    if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
+    if (number & 2) lose(r, image, &coding);
+    return coding;
+}
+
+/* Of any level: each coder with and without loss, and CAVLC of path P. */
+enum { CODINGS = 7 };
+
+static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
+{
+    static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
+    struct tsr_coding coding = {
+        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .level = (int)rng_below(r, 10)};
+    if (number % CODINGS == CODINGS - 1) {
+        coding.path = TSR_PATH_PREDICT;
+        coding.coder = TSR_CODER_CAVLC;
+    } else if (number % CODINGS >= 3)
+        lose(r, image, &coding);
     return coding;
 }
 
@@ -200,7 +228,7 @@ TEST(stages)
         const uint32_t frames = (uint32_t)n % 3 + 1;
         uint8_t *rasters = must(malloc(frames * raster_bytes(&image)));
         for (uint32_t f = 0; f < frames; f++) fill_raster(&r, &image, n % CONTENTS, rasters + f * raster_bytes(&image));
-        const struct tsr_coding coding = any_coding(&r, &image, n / 2);
+        const struct tsr_coding coding = first_coding(&r, &image, n / 2);
         check_stages(&image, &coding, rasters, frames);
         free(rasters);
     }
@@ -298,6 +326,113 @@ TEST(training)
     device_free(&d_counts, "counts");
 }
 
+/* Counts of groups of cells by energy, one cell after the other. */
+static void fill_cells(struct rng *r, int kind, uint32_t *counts, int cells, int symbols)
+{
+    memset(counts, 0, (size_t)(cells * symbols) * sizeof *counts);
+    for (int c = 0; c < cells; c++) {
+        if (kind % 4 == 1 && rng_below(r, 3)) continue;
+        if (kind % 4 == 2 && c / TSR_ENERGY_LEVELS == 2) continue; /* a group that does not occur */
+        const uint32_t used = kind % 3 == 0 ? (uint32_t)symbols : 1 + rng_below(r, kind % 3 == 1 ? 12 : 60);
+        for (uint32_t i = 0; i < used; i++) {
+            const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)symbols);
+            counts[c * symbols + (int)symbol] = kind % 5 == 0   ? 1
+                                                : kind % 5 == 1 ? rng_below(r, 4)
+                                                : kind % 5 == 2 ? rng_width(r, 17)
+                                                                : rng_width(r, 9) >> rng_below(r, 9);
+        }
+    }
+}
+
+/* Pairs and rANS: tables, codes and frequencies of random counts. */
+TEST(training_by_energy)
+{
+    enum { PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
+    enum { LEVEL_COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
+    struct rng r = {412};
+    uint32_t *counts = must(malloc((size_t)PLANES * PAIR_COUNTS * sizeof *counts));
+    struct tsr_plane_state states[PLANES];
+    uint64_t magnitudes[PLANES];
+    for (int p = 0; p < PLANES; p++) {
+        states[p] = (struct tsr_plane_state){65535, p == CONSTANT ? 0 : 9, p == CONSTANT ? 1 : 10, 0};
+        magnitudes[p] = rng_width(&r, 30);
+    }
+    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
+    struct tsr_huffman_work *work = must(malloc(sizeof *work));
+    struct tsr_cuda_batch b = {.planes = PLANES, .components = 1, .magnitude_count = 1000};
+    struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
+    struct device_buffer d_magnitudes = device_copy(magnitudes, sizeof magnitudes, sizeof magnitudes);
+    b.plane = (struct tsr_plane_state *)d_states.bytes;
+    b.magnitudes = (uint64_t *)d_magnitudes.bytes;
+    for (int rans = 0; rans < 2; rans++) {
+        const int symbols = rans ? TSR_LEVEL_SYMBOLS : TSR_PAIR_SYMBOLS,
+                  cells = rans ? TSR_LEVEL_CELLS : TSR_PAIR_CELLS;
+        const size_t model_bytes = rans ? sizeof(struct tsr_level_model) : sizeof(struct tsr_pair_model);
+        b.plane_counts = rans ? LEVEL_COUNTS : PAIR_COUNTS;
+        for (int p = 0; p < PLANES; p++) fill_cells(&r, p, counts + (size_t)p * b.plane_counts, cells, symbols);
+        const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
+        struct device_buffer d_counts = device_copy(counts, count_bytes, count_bytes);
+        struct device_buffer d_models = device_buffer(PLANES * model_bytes);
+        struct device_buffer d_codes =
+            device_buffer(PLANES * (rans ? TSR_LEVEL_TABLES * sizeof(tsr_level_codes) : sizeof(struct tsr_cell_codes)));
+        b.counts = (uint32_t *)d_counts.bytes;
+        b.pair_model = (struct tsr_pair_model *)d_models.bytes;
+        b.level_model = (struct tsr_level_model *)d_models.bytes;
+        b.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
+        b.level_codes = (tsr_level_codes *)d_codes.bytes;
+        must_cuda(rans ? tsr_cuda_train_levels(&b, 0) : tsr_cuda_train_pairs(&b, 0));
+        must_cuda(cudaDeviceSynchronize());
+        uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
+        for (int p = 0; p < PLANES; p++) {
+            const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
+            const struct tsr_level_model *levels = (const struct tsr_level_model *)models + p;
+            if (p == CONSTANT) {
+                for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
+                continue;
+            }
+            assert_int_equal(rans ? levels->magnitude_shift : pairs->magnitude_shift,
+                             tsr_magnitude_shift(magnitudes[p], 1000));
+            for (int g = 0; g < cells / TSR_ENERGY_LEVELS; g++) {
+                uint8_t table_of[TSR_ENERGY_LEVELS];
+                const int first = g * TSR_ENERGY_LEVELS;
+                uint32_t *group = counts + (size_t)p * b.plane_counts + first * symbols;
+                const int tables = tsr_merge_contexts(group, TSR_ENERGY_LEVELS, symbols, table_of, merge);
+                expect((rans ? levels->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p,
+                       g, tables);
+                assert_memory_equal((rans ? levels->table_of : pairs->table_of) + first, table_of, sizeof table_of);
+                for (int t = 0; t < tables; t++) {
+                    const uint32_t *own = group + t * symbols;
+                    if (rans) {
+                        const tsr_level_codes *found =
+                            (const tsr_level_codes *)codes + (size_t)p * TSR_LEVEL_TABLES + first + t;
+                        uint16_t weight[TSR_LEVEL_SYMBOLS];
+                        tsr_level_codes expected;
+                        assert_int_equal(levels->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
+                        assert_memory_equal(levels->weight[first + t], weight, sizeof weight);
+                        tsr_rans_symbols(weight, symbols, expected);
+                        assert_memory_equal(*found, expected, sizeof expected);
+                        continue;
+                    }
+                    const struct tsr_cell_codes *all = (const struct tsr_cell_codes *)codes + p;
+                    for (int c = 0; c < TSR_ENERGY_LEVELS; c++)
+                        if (table_of[c] == t)
+                            check_table(own, symbols, pairs->lengths[first + t], all->cell[first + c], work, "pairs");
+                }
+            }
+        }
+        free(codes);
+        free(models);
+        device_free(&d_codes, "codes");
+        device_free(&d_models, "models");
+        device_free(&d_counts, "counts");
+    }
+    device_free(&d_magnitudes, "magnitudes");
+    device_free(&d_states, "states");
+    free(work);
+    free(merge);
+    free(counts);
+}
+
 /* ---- Whole frames --------------------------------------------------------------------------------------------- */
 
 static void same_segment(struct tsr_segment found, struct tsr_segment expected, const char *what, uint32_t number)
@@ -345,14 +480,14 @@ static uint32_t check_frames(const struct tsr_image *image, const struct tsr_cod
     return done;
 }
 
-/* One content in all four codings, and by path P. */
+/* One content in all codings. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
     if (skip_case()) return;
     const size_t bytes = raster_bytes(image);
     uint8_t *rasters = must(malloc(frames * bytes));
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
-    for (int number = 0; number < 4; number++) {
+    for (int number = 0; number < CODINGS; number++) {
         const struct tsr_coding coding = any_coding(r, image, number);
         if (coding.lossy && image->bits_allocated % 32 == 1) continue;
         if (coding.lossy && image->bits_allocated == 32) continue;
@@ -433,6 +568,64 @@ TEST(colours_and_ranges)
     free(raster);
 }
 
+/* A picture with something for every tool: flat parts, edges, slopes, texture, noise. top: the largest value. */
+static void draw_picture(struct rng *r, const struct tsr_image *image, uint32_t top, uint8_t *raster)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    memset(raster, 0, raster_bytes(image));
+    for (int c = 0; c < image->components; c++)
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t x = (uint32_t)(i % image->columns), y = (uint32_t)(i / image->columns);
+            uint32_t level = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
+            if (x > image->columns / 2)
+                level = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
+            if (x % 50 > 30 && y > image->rows / 2) level += rng_below(r, top / 16 + 1);
+            if (y % 64 > 40 && x > 60) level += top / 20 * ((x / 2 + y / 3) % 3);
+            if (x < 20 && y < 30) level = rng_below(r, top);
+            const int32_t value = (int32_t)(level < top ? level : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
+            put_word(image, raster, word_place(image, c, i), (uint32_t)value);
+        }
+}
+
+/* Every level at which something begins, each coder, fine and coarse steps; tiles, slices and large slices that are
+ * not whole. */
+TEST(levels)
+{
+    static const struct {
+        uint32_t columns, rows;
+        int components, allocated, stored;
+        bool is_signed;
+    } kinds[] = {
+        {150, 140, 1, 8, 8, false}, {200, 70, 1, 16, 12, true}, {90, 150, 1, 16, 16, false}, {140, 70, 3, 8, 8, false}};
+    static const int first_levels[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
+    static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
+    struct rng r = {411};
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
+        struct tsr_image image = plain_image(kinds[k].columns, kinds[k].rows, kinds[k].components, kinds[k].allocated);
+        image.bits_stored = (uint8_t)kinds[k].stored;
+        image.high_bit = (uint8_t)(kinds[k].stored - 1);
+        image.is_signed = kinds[k].is_signed;
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        draw_picture(&r, &image, (1u << kinds[k].stored) - 1u, raster);
+        for (size_t l = 0; l < COUNT_OF(first_levels); l++)
+            for (size_t c = 0; c < COUNT_OF(coders); c++)
+                for (size_t q = 0; q <= COUNT_OF(steps); q++) {
+                    if (skip_case()) continue;
+                    struct tsr_coding coding = {
+                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .level = first_levels[l]};
+                    coding.lossy = q < COUNT_OF(steps);
+                    if (coding.lossy) coding.qp_eighths = tsr_lowest_qp(image.bits_stored) + steps[q] + (int)(l + c);
+                    if (coding.lossy && (l + c + q) % 3 == 0) coding.coarser_by = 10;
+                    coding.coarser_from = image.columns * image.rows / 3;
+                    const uint32_t done = check_frames(&image, &coding, raster, 1);
+                    expect(done == 1, "level %d, coder %d: not on the GPU", coding.level, (int)coding.coder);
+                }
+        const struct tsr_coding residuals = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC};
+        assert_int_equal(check_frames(&image, &residuals, raster, 1), 1);
+        free(raster);
+    }
+}
+
 /* The rows that a choice looks at, every fourth from the second on and the one above each, say the opposite of the
  * rest. */
 TEST(rows_that_choices_see)
@@ -466,7 +659,7 @@ TEST(resident)
     uint8_t *rasters = must(malloc(FRAMES * bytes));
     for (int f = 0; f < FRAMES; f++) fill_raster(&r, &image, f ? 5 : 0, rasters + (size_t)f * bytes);
     struct device_buffer d_rasters = device_copy(rasters, FRAMES * bytes, FRAMES * bytes);
-    for (int number = 0; number < 4; number++) {
+    for (int number = 0; number < CODINGS; number++) {
         const struct tsr_coding coding = any_coding(&r, &image, number);
         struct tsr_encode_job jobs[FRAMES];
         void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, FRAMES)));
@@ -500,7 +693,7 @@ static void *encode_some(void *argument)
         const struct tsr_image image = plain_image((uint32_t)rng_between(&r, 20, 90), 50, 1, n ? 8 : 16);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_raster(&r, &image, 5, raster);
-        const struct tsr_coding coding = any_coding(&r, &image, n);
+        const struct tsr_coding coding = any_coding(&r, &image, 4 * n);
         if (check_frames(&image, &coding, raster, 1) != 1) own->failed = true;
         free(raster);
     }
@@ -521,12 +714,142 @@ TEST(threads)
     }
 }
 
-/* Path P and decoding are the CPU engine's. */
+/* ---- Path P --------------------------------------------------------------------------------------------------- */
+
+static struct tsr_coding predictive(int level, enum tsr_coder coder)
+{
+    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+}
+
+/* A smooth picture with edges, noise that grows to the right, and a flat border: all kinds of contexts and runs. */
+static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t number, uint8_t *raster)
+{
+    const uint32_t values = (1u << image->bits_stored) - 1u, columns = image->columns, rows = image->rows;
+    const uint32_t step = image->bits_stored > 10 ? 9u : 1u;
+    for (uint32_t i = 0; i < columns * rows; i++)
+        for (uint32_t c = 0; c < image->components; c++) {
+            const uint32_t x = i % columns, y = i / columns;
+            uint32_t v = 3 + c;
+            if (x > columns / 8 && y > rows / 9 && x + y < columns + rows * 3 / 4) {
+                v = step * (x * (3 + c) / 4 + (y + number) / 3) + rng_below(r, 1 + step * x / 16);
+                if ((x / 24 + y / 20) % 3 == 1) v += 40 * step;
+                if (v > values) v = values;
+            }
+            if (image->is_signed) v = (v - (values + 1) / 2) & values;
+            put_word(image, raster, word_place(image, (int)c, i), v);
+        }
+}
+
+/* One content at a level and with a coder: as the CPU engine does it, on the GPU. */
+static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int level,
+                             enum tsr_coder coder)
+{
+    if (skip_case()) return;
+    struct rng r = {(uint64_t)(420 + content)};
+    const struct tsr_coding coding = predictive(level, coder);
+    uint8_t *rasters = must(calloc(frames, raster_bytes(image)));
+    for (uint32_t f = 0; f < frames; f++) {
+        uint8_t *raster = rasters + f * raster_bytes(image);
+        if (content < CONTENTS)
+            fill_raster(&r, image, content, raster);
+        else
+            fill_scene(&r, image, f, raster);
+    }
+    const uint32_t done = check_frames(image, &coding, rasters, frames);
+    if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
+        expect(done == frames, "level %d: %u of %u frames on the GPU", level, done, frames);
+    free(rasters);
+}
+
+static enum tsr_coder either_coder(int number)
+{
+    return number % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+}
+
+TEST(predicted_levels)
+{
+    for (int level = 1; level <= 9; level++)
+        for (int coder = 0; coder < 2; coder++) {
+            const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)level, small_only() ? 50 : 160, 1, level % 3 ? 16 : 8);
+            check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
+        }
+}
+
+TEST(predicted_depths)
+{
+    static const int bits[] = {8, 10, 12, 16, 1, 5};
+    for (size_t i = 0; i < COUNT_OF(bits); i++)
+        for (int is_signed = 0; is_signed < 2; is_signed++) {
+            struct tsr_image image = plain_image(70, 50, 1, bits[i] > 8 ? 16 : 8);
+            image.bits_stored = (uint8_t)bits[i];
+            image.high_bit = (uint8_t)(bits[i] - 1);
+            image.is_signed = is_signed;
+            check_prediction(&image, i % 2 ? 5 : CONTENTS, 1, is_signed ? 5 : 3, either_coder((int)i / 2));
+        }
+}
+
+TEST(predicted_shapes)
+{
+    static const uint32_t shapes[][2] = {{1, 1},     {2, 1},   {1, 3},  {5, 4},    {17, 33},  {1100, 70},
+                                         {1, 1500}, {1500, 1}, {64, 64}, {257, 300}, {40, 1700}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 8);
+        check_prediction(&image, CONTENTS, 1, (int)(1 + i % 5), either_coder((int)i / 2));
+    }
+}
+
+TEST(predicted_contents)
+{
+    for (int content = 0; content < CONTENTS; content++)
+        for (int i = 0; i < 3; i++) {
+            const struct tsr_image image = plain_image(130, 60, 1, i ? 16 : 8);
+            check_prediction(&image, content, 1 + (uint32_t)i, i == 2 ? 6 : i + 1, either_coder(content + i));
+        }
+}
+
+/* Level 1 looks at a part of the rows of these. */
+TEST(predicted_sampled_rows)
+{
+    static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 8 : 16);
+        check_prediction(&image, i == 2 ? 0 : CONTENTS, 1, 1, TSR_CODER_HUFFMAN);
+    }
+    const struct tsr_image image = plain_image(260, 260, 1, 16);
+    check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
+}
+
+/* Planes that refer to earlier ones, some of them constant. */
+TEST(predicted_colours)
+{
+    for (int n = 0; n < (small_only() ? 5 : 8); n++) {
+        struct tsr_image image = plain_image(small_only() ? 36 : 70, 34, 2 + n % 3, n % 2 ? 16 : 8);
+        image.planar = n % 2;
+        check_prediction(&image, n < 5 ? CONTENTS : n == 7 ? 5 : 3, 2, n == 4 ? 8 : 4, either_coder(n / 2));
+    }
+}
+
+/* A packed histogram. */
+TEST(predicted_packed)
+{
+    struct rng r = {431};
+    const struct tsr_image image = plain_image(130, 140, 1, 16);
+    uint16_t *raster = must(malloc(raster_bytes(&image)));
+    for (uint32_t i = 0; i < 130 * 140; i++)
+        raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
+    for (int level = 1; level <= 4; level++) {
+        const struct tsr_coding coding = predictive(level, either_coder(level));
+        assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
+    }
+    free(raster);
+}
+
+/* Decoding is the CPU engine's, and what path P's stages do not know. */
 TEST(what_the_gpu_does_not_do)
 {
     struct rng r = {407};
     const struct tsr_image image = plain_image(60, 50, 1, 8);
-    const struct tsr_coding predict = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
+    const struct tsr_coding predict = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC};
     uint8_t *raster = must(malloc(raster_bytes(&image)));
     fill_raster(&r, &image, 5, raster);
     assert_int_equal(check_frames(&image, &predict, raster, 1), 0);
@@ -536,15 +859,26 @@ TEST(what_the_gpu_does_not_do)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(training),
+                                       cmocka_unit_test(training_by_energy),
                                        cmocka_unit_test(stages),
                                        cmocka_unit_test(random_frames),
                                        cmocka_unit_test(smallest_frames),
                                        cmocka_unit_test(shapes_of_frames),
                                        cmocka_unit_test(colours_and_ranges),
+                                       cmocka_unit_test(levels),
                                        cmocka_unit_test(rows_that_choices_see),
                                        cmocka_unit_test(resident),
                                        cmocka_unit_test(threads),
+                                       cmocka_unit_test(predicted_levels),
+                                       cmocka_unit_test(predicted_depths),
+                                       cmocka_unit_test(predicted_shapes),
+                                       cmocka_unit_test(predicted_contents),
+                                       cmocka_unit_test(predicted_sampled_rows),
+                                       cmocka_unit_test(predicted_colours),
+                                       cmocka_unit_test(predicted_packed),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
+    if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     if (!has_device()) return SKIPPED;
+    if (getenv("TSR_TEST_ONLY")) cmocka_set_test_filter(getenv("TSR_TEST_ONLY"));
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }

@@ -59,7 +59,7 @@ void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
 
-enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED };
+enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SERIES };
 
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
@@ -69,6 +69,7 @@ struct ref_header { /* 3.1 */
     bool is_signed, planar, big_endian, swapped;
     uint8_t parameters[64];
     unsigned parameter_count;
+    uint32_t members; /* 3.7 */
 };
 
 struct ref_section {
@@ -87,6 +88,15 @@ struct ref_file {
     size_t section_count;
 };
 
+/* A file, or a member of a series: its sections are first .. end - 1, the last of them P or M. */
+struct ref_part {
+    const struct ref_file *file;
+    struct ref_header header;
+    size_t first, end;
+    const uint8_t *name; /* a member's, else null */
+    size_t name_size;
+};
+
 struct ref_proof { /* 3.4 */
     uint64_t size;
     uint8_t original[16], samples[16];
@@ -94,9 +104,11 @@ struct ref_proof { /* 3.4 */
 
 /* Strict: whatever stands twice must be there twice and be the same. */
 bool ref_open(struct ref_file *file, const char *path, bool strict);
-bool ref_read_proof(struct ref_proof *proof, const struct ref_header *header, const struct ref_section *section);
-/* 3.3: the content, in memory of ref_alloc(). */
-bool ref_read_blob(const struct ref_section *section, unsigned *blob, const uint8_t **content, size_t *size);
+/* 3.7: all of a file, its only part or its members, whose names are all different; in memory of ref_alloc(). */
+bool ref_list_parts(const struct ref_file *file, struct ref_part **parts, size_t *count);
+bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part);
+/* 3.3: the content of a part's section, in memory of ref_alloc(). */
+bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size);
 uint64_t ref_frame_bits(const struct ref_header *header);
 size_t ref_raster_size(const struct ref_header *header);
 

@@ -106,11 +106,16 @@ static bool read_header(struct ref_header *h, const uint8_t *body, size_t size)
     if (b.bad) return ref_fail("the header is too short");
     if (version != 2) return ref_fail("version %u is unknown", version);
     if (h->kind > 3) return ref_fail("kind %u is unknown", h->kind);
-    if (h->restore > REF_ENCAPSULATED) return ref_fail("restore %u is unknown", h->restore);
+    if (h->restore > REF_SERIES) return ref_fail("restore %u is unknown", h->restore);
     if (flags > 3) return ref_fail("flags %u are unknown", flags);
     h->exact = flags & 1;
     h->lossy = flags & 2;
-    if (h->restore == REF_VERBATIM) {
+    if (h->restore == REF_SERIES) {
+        uint64_t members = ref_varint(&b);
+        if (h->kind != 0 || flags != 0 || members < 1 || members > INT32_MAX)
+            return ref_fail("the header of a series is corrupt");
+        h->members = (uint32_t)members;
+    } else if (h->restore == REF_VERBATIM) {
         if (h->lossy) return ref_fail("a verbatim file cannot have losses");
         (void)ref_take(&b, ref_number(&b, 1)); /* the reason, for people */
         if (b.bad) return ref_fail("the header is too short");
@@ -229,37 +234,179 @@ bool ref_open(struct ref_file *file, const char *path, bool strict)
     return !strict || first == behind_header || ref_fail("the index does not begin behind the header");
 }
 
+/* ---- 3.7 Series ---- */
+
+static bool is_name(const uint8_t *name, size_t size)
+{
+    if (size < 1 || size > 4096) return false;
+    size_t length = 0, dots = 0; /* of what stands between slashes, and points in it */
+    for (size_t i = 0; i <= size; i++) {
+        if (i == size || name[i] == '/') {
+            if (length == 0 || (length == dots && length <= 2)) return false;
+            length = dots = 0;
+            continue;
+        }
+        if (name[i] < 32 || name[i] == 127) return false;
+        length++;
+        dots += name[i] == '.';
+    }
+    return true;
+}
+
+/* Name, header and proof of a section M; the proof is b's rest. */
+static bool read_member(struct ref_part *part, struct ref_bytes *b)
+{
+    uint64_t size = ref_varint(b);
+    part->name = ref_take(b, size);
+    part->name_size = (size_t)size;
+    if (!part->name || !is_name(part->name, part->name_size)) return ref_fail("a member's name is none");
+    size = ref_varint(b);
+    const uint8_t *header = ref_take(b, size);
+    if (!header) return ref_fail("a member's header is too long");
+    if (!read_header(&part->header, header, (size_t)size)) return false;
+    return part->header.restore != REF_SERIES || ref_fail("a member is a series");
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct ref_part *one = *(const struct ref_part *const *)a, *other = *(const struct ref_part *const *)b;
+    size_t least = one->name_size < other->name_size ? one->name_size : other->name_size;
+    int order = memcmp(one->name, other->name, least);
+    return order ? order : (one->name_size > other->name_size) - (one->name_size < other->name_size);
+}
+
+static bool check_names(const struct ref_part *parts, size_t count)
+{
+    const struct ref_part **sorted = ref_alloc(count, sizeof *sorted);
+    for (size_t i = 0; i < count; i++) sorted[i] = &parts[i];
+    qsort(sorted, count, sizeof *sorted, compare_names);
+    for (size_t i = 1; i < count; i++)
+        if (compare_names(&sorted[i - 1], &sorted[i]) == 0) return ref_fail("two members have the same name");
+    return true;
+}
+
+bool ref_list_parts(const struct ref_file *file, struct ref_part **parts, size_t *count)
+{
+    bool is_series = file->header.restore == REF_SERIES;
+    *count = is_series ? file->header.members : 1;
+    if (is_series && *count > file->section_count) return ref_fail("the series has fewer members than it says");
+    *parts = ref_alloc(*count, sizeof **parts);
+    if (!is_series) {
+        **parts = (struct ref_part){.file = file, .header = file->header, .end = file->section_count};
+        return true;
+    }
+    size_t found = 0, first = 0;
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ref_section *section = &file->sections[i];
+        if (section->type != 'M') continue;
+        if (found == *count) return ref_fail("the series has more members than it says");
+        if (!section->good) return ref_fail("section %zu ('M') is damaged", i);
+        struct ref_bytes b = {.data = section->body, .size = section->size};
+        struct ref_part *part = &(*parts)[found++];
+        *part = (struct ref_part){.file = file, .first = first, .end = i + 1};
+        if (!read_member(part, &b)) return false;
+        first = i + 1;
+    }
+    if (found != *count || first != file->section_count) return ref_fail("the series has fewer members than it says");
+    return check_names(*parts, *count);
+}
+
 /* ---- 3.3 Blob ---- */
 
-bool ref_read_blob(const struct ref_section *section, unsigned *blob, const uint8_t **content, size_t *size)
+struct blob_head {
+    unsigned blob, method, distance;
+    size_t size; /* of the content */
+    const uint8_t *stored;
+    size_t stored_size;
+};
+
+static bool read_blob_head(const struct ref_section *section, struct blob_head *head)
 {
     struct ref_bytes b = {.data = section->body, .size = section->size};
-    *blob = (unsigned)ref_number(&b, 1);
-    unsigned method = (unsigned)ref_number(&b, 1);
-    uint64_t restored = ref_varint(&b);
-    if (b.bad || *blob > 2 || method > 1) return ref_fail("a blob is corrupt");
-    if (restored < 1 || restored > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
-    *size = (size_t)restored;
-    if (method == 0) {
-        *content = b.data + b.at;
-        return *size == ref_left(&b) || ref_fail("a blob's size is wrong");
+    head->blob = (unsigned)ref_number(&b, 1);
+    head->method = (unsigned)ref_number(&b, 1);
+    uint64_t size = ref_varint(&b);
+    head->distance = head->method == 2 ? (unsigned)ref_number(&b, 1) : 0;
+    if (b.bad || head->blob > 2 || head->method > 2) return ref_fail("a blob is corrupt");
+    if (size < 1 || size > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
+    head->size = (size_t)size;
+    head->stored = b.data + b.at;
+    head->stored_size = ref_left(&b);
+    return true;
+}
+
+/* dictionary is null where there is none. */
+static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size_t dictionary_size,
+                   const uint8_t **content)
+{
+    if (head->method == 0) {
+        *content = head->stored;
+        return head->size == head->stored_size || ref_fail("a blob's size is wrong");
     }
 #ifdef REF_WITH_ZSTD
-    uint8_t *memory = ref_alloc(*size, 1);
-    size_t got = ZSTD_decompress(memory, *size, b.data + b.at, ref_left(&b));
-    if (ZSTD_isError(got) || got != *size) return ref_fail("a blob does not decompress");
+    uint8_t *memory = ref_alloc(head->size, 1);
+    ZSTD_DCtx *state = ZSTD_createDCtx();
+    if (!state) return ref_fail("zstd has no memory");
+    if (dictionary) (void)ZSTD_DCtx_refPrefix(state, dictionary, dictionary_size);
+    size_t got = ZSTD_decompressDCtx(state, memory, head->size, head->stored, head->stored_size);
+    ZSTD_freeDCtx(state);
+    if (ZSTD_isError(got) || got != head->size) return ref_fail("a blob does not decompress");
     *content = memory;
     return true;
 #else
+    (void)dictionary;
+    (void)dictionary_size;
     return ref_fail("this program was built without zstd");
 #endif
 }
 
+/* 3.7: the content that the blob of a part stands behind. */
+static bool read_dictionary(const struct ref_part *part, const struct blob_head *head, const uint8_t **content,
+                            size_t *size)
+{
+    const struct ref_section *sections = part->file->sections;
+    /* Counting the ends of members backwards: one of the member before, then one for each further one. */
+    size_t end = part->first;
+    if (!part->name || head->distance < 1) return ref_fail("a blob stands behind none");
+    for (unsigned i = 1; i < head->distance && end > 0; i++)
+        for (end--; end > 0 && sections[end - 1].type != 'M';) end--;
+    if (end == 0) return ref_fail("a blob stands behind one of no member");
+    size_t first = end - 1;
+    while (first > 0 && sections[first - 1].type != 'M') first--;
+    for (size_t i = first; i < end; i++) {
+        struct blob_head base;
+        if (sections[i].type != 'B') continue;
+        if (!sections[i].good) return ref_fail("section %zu ('B') is damaged", i);
+        if (!read_blob_head(&sections[i], &base)) return false;
+        if (base.blob != head->blob) continue;
+        if (base.method == 2) return ref_fail("a blob stands behind one that does so, too");
+        *size = base.size;
+        return unpack(&base, NULL, 0, content);
+    }
+    return ref_fail("a blob stands behind one that is not there");
+}
+
+bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size)
+{
+    struct blob_head head;
+    const uint8_t *dictionary = NULL;
+    size_t dictionary_size = 0;
+    if (!read_blob_head(&part->file->sections[section], &head)) return false;
+    if (head.method == 2 && !read_dictionary(part, &head, &dictionary, &dictionary_size)) return false;
+    *blob = head.blob;
+    *size = head.size;
+    return unpack(&head, dictionary, dictionary_size, content);
+}
+
 /* ---- 3.4 Proof ---- */
 
-bool ref_read_proof(struct ref_proof *proof, const struct ref_header *header, const struct ref_section *section)
+bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
 {
+    const struct ref_section *section = &part->file->sections[part->end - 1];
+    const struct ref_header *header = &part->header;
     struct ref_bytes b = {.data = section->body, .size = section->size};
+    struct ref_part again = *part;
+    if (part->name && !read_member(&again, &b)) return false;
     proof->size = ref_varint(&b);
     const uint8_t *original = ref_take(&b, 16);
     if (original) memcpy(proof->original, original, 16);

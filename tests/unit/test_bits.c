@@ -174,10 +174,44 @@ TEST(exp_golomb_of_32_zeros)
     assert_true(reader.overrun);
 }
 
+/* Unchecked reading between two fills, to the end and past it. */
+TEST(drops)
+{
+    static uint8_t bytes[64];
+    struct rng r = {16};
+    for (int n = 0; n < 5000; n++) {
+        const size_t size = rng_below(&r, 40);
+        for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)rng_next(&r);
+        struct tsr_bit_reader checked = tsr_bit_reader(bytes, size), reader = checked;
+        size_t at = 0;
+        while (at < 8 * size + 60) {
+            int room = 56;
+            tsr_fill_window(&reader);
+            while (room > 0) {
+                const int count = rng_between(&r, 1, tsr_min(room, 32));
+                const uint32_t got = (uint32_t)(reader.window >> (64 - count));
+                tsr_drop_bits(&reader, count);
+                at += (size_t)count;
+                room -= count;
+                if (at <= 8 * size) {
+                    assert_int_equal(got, tsr_get_bits(&checked, count));
+                    assert_int_equal(tsr_bits_read(&reader), at);
+                }
+                if (rng_below(&r, 4) == 0) break;
+            }
+            assert_int_equal(tsr_dropped_too_much(&reader), at > 8 * size);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_width), cmocka_unit_test(capacity),
-                                       cmocka_unit_test(overrun),     cmocka_unit_test(ends),
-                                       cmocka_unit_test(exp_golomb),  cmocka_unit_test(exp_golomb_of_32_zeros)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(drops),
+                                       cmocka_unit_test(every_width),
+                                       cmocka_unit_test(capacity),
+                                       cmocka_unit_test(overrun),
+                                       cmocka_unit_test(ends),
+                                       cmocka_unit_test(exp_golomb),
+                                       cmocka_unit_test(exp_golomb_of_32_zeros)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,36 @@ TEST(seen)
     assert_int_equal(tsr_coded_places(none), 0);
 }
 
+/* Magnitudes one by one, and which levels are not 0, those included that lose their low bits in a pack of 16 or 8. */
+TEST(places)
+{
+    struct rng r = {92};
+    for (int n = 0; n < 20000; n++) {
+        int32_t levels[16] = {0};
+        struct tsr_magnitudes seen, plain = {{0}};
+        tsr_seen_places all;
+        uint32_t places = 0;
+        int last = 0;
+        tsr_see_none(&all);
+        for (int p = 15; p >= 0; p--) {
+            if (rng_below(&r, 3)) continue;
+            levels[p] = (int32_t)(rng_below(&r, 2) ? 1u << rng_below(&r, 24) : rng_width(&r, 24));
+            if (rng_below(&r, 2)) levels[p] = -levels[p];
+            plain.at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(levels[p]), 0);
+            tsr_see_place(&all, p, plain.at[p]);
+            places |= (uint32_t)(levels[p] != 0) << p;
+            if (levels[p] != 0 && last == 0) last = p + 1;
+        }
+        memcpy(&seen, &all, sizeof seen);
+        assert_memory_equal(&seen, &plain, sizeof seen);
+        assert_int_equal(tsr_places_not_zero(levels), places);
+        assert_int_equal(tsr_coded_places(levels), last);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(weights), cmocka_unit_test(levels),
-                                       cmocka_unit_test(seen)};
+                                       cmocka_unit_test(seen), cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

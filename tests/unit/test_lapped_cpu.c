@@ -3,6 +3,7 @@
 
 #include "kernels/lapped_cpu.h"
 #include "kernels/transform_cpu.h"
+#include "entropy/rate_distortion.h"
 #include "transform/core4x4.h"
 
 enum { MOST = 70, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), SIDE = (MOST + 3) / 4 * 4, LEVELS = SIDE * SIDE };
@@ -140,8 +141,83 @@ TEST(small_errors)
     }
 }
 
+/* Units of all sizes, many blocks of zeros among them. */
+static void random_units(struct rng *r, int32_t blocks)
+{
+    for (int32_t b = 0; b < blocks; b++) {
+        const int width = (int)rng_below(r, 4) ? rng_between(r, 6, 12) : rng_between(r, 1, 29);
+        for (int p = 0; p < 16; p++) {
+            units[16 * b + p] = (int32_t)rng_width(r, p == 0 || rng_below(r, 3) == 0 ? width : 7);
+            if (rng_below(r, 2)) units[16 * b + p] = -units[16 * b + p];
+        }
+    }
+}
+
+/* The choice of a tile against that of each block by the definition. */
+TEST(choices)
+{
+    static struct tsr_magnitudes seen[SIDE / 4 + 2][SIDE / 4 + 2];
+    struct rng r = {98};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const bool lapped = n & 1;
+        const int32_t lambda = n % 5 == 0 ? 1 : TSR_RATE_LAMBDA;
+        random_units(&r, grid.columns * grid.rows);
+        memcpy(plain, units, sizeof plain);
+        void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
+        tsr_choose_levels(units, tile, lapped, lambda, false, choice);
+        free(choice);
+        memset(seen, 0, sizeof seen);
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t dc = (tsr_abs(plain[16 * b]) + 128) >> 8;
+            plain[16 * b] = plain[16 * b] < 0 ? -dc : dc;
+        }
+        tsr_difference_dcs(plain, grid);
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t y = b / grid.columns + 1, x = b % grid.columns + 1;
+            uint16_t energy[16];
+            for (int p = 0; p < 16; p++)
+                seen[y][x].at[p] = (uint16_t)tsr_seen_magnitude(
+                    (uint32_t)(p == 0 ? tsr_abs(plain[16 * b]) : (tsr_abs(plain[16 * b + p]) + 85) >> 8), 0);
+            tsr_energies_around(&seen[y][x - 1], &seen[y - 1][x], &seen[y - 1][x - 1], &seen[y - 1][x + 1], energy);
+            const int level = tsr_block_energy_level(energy);
+            tsr_add_energies(&seen[y][x], energy);
+            tsr_optimise_block(plain + 16 * b, energy, level, lapped, lambda);
+            for (int p = 0; p < 16; p++)
+                expect(units[16 * b + p] == plain[16 * b + p], "try %d block %d place %d: %d, %d", n, b, p,
+                       units[16 * b + p], plain[16 * b + p]);
+        }
+    }
+}
+
+/* What the tile would cost not lapped, from samples and from units. */
+TEST(rough_costs)
+{
+    struct rng r = {99};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
+        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0};
+        if (n % 2) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
+        steps.coarser_from = rng_below(&r, SAMPLES);
+        for (size_t i = 0; i < SAMPLES; i++)
+            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        tsr_lapped_forward(samples, tile, steps, false, units, scratch);
+        free(scratch);
+        uint64_t cost = 0;
+        for (int32_t b = 0; b < grid.columns * grid.rows; b += 8)
+            for (int p = 1; p < 16; p++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[16 * b + p]));
+        assert_true(tsr_rough_tile_cost(units, tile) == cost);
+        assert_true(tsr_rough_plain_cost(samples, tile, steps) == cost);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors),
+                                       cmocka_unit_test(choices), cmocka_unit_test(rough_costs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

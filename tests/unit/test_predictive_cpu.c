@@ -475,17 +475,21 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
     return good;
 }
 
-/* Decodes a payload of exactly size bytes into plane, with vectors and without; nothing beside the tile may be touched.
- */
+/* Decodes a payload of exactly size bytes into plane, in every form that this machine has; nothing beside the tile may
+ * be touched. */
 static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
                    uint16_t *plane)
 {
     static uint16_t other[SAMPLES];
-    const bool vectors = c->decoder.vectors, good = decode_as_set(c, payload, size, tile, range, plane);
-    c->decoder.vectors = false;
-    assert_int_equal(decode_as_set(c, payload, size, tile, range, other), good);
-    if (good) assert_memory_equal(other, plane, sizeof other);
-    c->decoder.vectors = vectors;
+    const enum tsr_decoder_form best = c->decoder.form;
+    c->decoder.form = TSR_DECODER_PLAIN;
+    const bool good = decode_as_set(c, payload, size, tile, range, plane);
+    while (c->decoder.form < best) {
+        c->decoder.form++;
+        expect(decode_as_set(c, payload, size, tile, range, other) == good, "form %d, %d lanes: %s", c->decoder.form,
+               c->model.lanes, good ? "refused" : "accepted");
+        if (good) assert_memory_equal(other, plane, sizeof other);
+    }
     return good;
 }
 
@@ -713,6 +717,27 @@ TEST(impossible_symbols)
     c.model.lengths[TSR_RUN_TABLE][62] = 1;
     prepare_decoder(&c);
     assert_false(decode(&c, zeros, 2, single, 16, back));
+    /* and in the first row of four, as many as vectors want; residuals of the others are 0 */
+    const struct tsr_tile column = {0, 1, 4, 1};
+    c.model.lanes = 4;
+    c.model.tables = 1;
+    c.model.lengths[TSR_FIRST_RESIDUAL_TABLE][0] = 1;
+    prepare_decoder(&c);
+    assert_false(decode(&c, zeros, 8, column, 16, back));
+    assert_true(decode(&c, zeros, 8, column, 65536, back));
+    /* an interruption that would be a run */
+    memset(c.model.lengths, 0, sizeof c.model.lengths);
+    c.model.lengths[TSR_RUN_TABLE][tsr_run_token(4).symbol] = 1;
+    c.model.lengths[TSR_INTERRUPTION_TABLE][tsr_run_token(1).symbol] = 1;
+    c.model.refill_bits = 8;
+    for (int lanes = 1; lanes <= 4; lanes += 3) {
+        c.model.lanes = (uint8_t)lanes;
+        prepare_decoder(&c);
+        for (int32_t width = 4; width <= 5; width++) {
+            const struct tsr_tile rows = {0, width, lanes, (size_t)width};
+            assert_int_equal(decode(&c, zeros, 2 * (size_t)lanes, rows, 16, back), width == 4);
+        }
+    }
 }
 
 /* FORMAT.md 7.7: first states of rANS are at least 2^16, last ones 2^16; and tables that do not exist. */
@@ -744,6 +769,15 @@ TEST(states_of_lanes)
     assert_false(decode(&c, bad, 8, tile, 16, back));
     const struct tsr_tile fitting = {0, 4, 1, 4};
     assert_true(decode(&c, bad, 4, fitting, 16, back));
+    /* and the same in as many lanes as vectors want: each row is a run of 4 and an interruption */
+    const struct tsr_tile tall = {0, 5, 4, 5};
+    uint8_t states[16];
+    c.model.lanes = 4;
+    prepare_decoder(&c);
+    for (int l = 0; l < 4; l++) memcpy(states + 4 * l, l == 2 ? bad : good, 4);
+    assert_false(decode(&c, states, 16, tall, 16, back));
+    memcpy(states + 8, good, 4);
+    assert_true(decode(&c, states, 16, tall, 16, back));
 }
 
 int main(void)

@@ -150,12 +150,39 @@ TEST(lanes_share_words)
 }
 
 /* Strings of every length come back, and cost about what the frequencies say. */
+/* Buckets say what slots do. */
+TEST(buckets)
+{
+    struct rng rng = {7};
+    static struct tsr_rans_decoder decoder;
+    static struct tsr_rans_buckets buckets;
+    for (int i = 0; i < 200; i++) {
+        uint32_t counts[SYMBOLS];
+        uint16_t weight[SYMBOLS];
+        random_counts(&rng, counts, SYMBOLS, i < 10 ? 1000 : 1 + rng_below(&rng, 30), 20);
+        if (i > 0) counts[rng_below(&rng, SYMBOLS)]++;
+        if (i == 0) memset(counts, 0, sizeof counts);
+        if (i == 0)
+            memset(weight, 0, sizeof weight);
+        else
+            tsr_rans_weights(counts, SYMBOLS, weight);
+        tsr_rans_decoder_init(&decoder, weight, SYMBOLS);
+        tsr_rans_buckets_init(&buckets, weight, SYMBOLS);
+        for (uint32_t slot = 0; slot < TSR_RANS_TOTAL; slot++) {
+            uint32_t by_slot = rng_below(&rng, 1 << 20) << TSR_RANS_BITS | slot, by_bucket = by_slot;
+            expect(tsr_rans_get(&by_slot, &decoder) == tsr_rans_get_bucket(&by_bucket, &buckets), "try %d slot %u", i,
+                   slot);
+            assert_int_equal(by_slot, by_bucket);
+        }
+    }
+}
+
 TEST(strings_come_back)
 {
     struct rng rng = {6};
     static struct step steps[LENGTH];
     static uint8_t bytes[4 * LENGTH + 4];
-    static struct tsr_rans_decoder decoder;
+    static struct tsr_rans_buckets decoder;
     for (int i = 0; i < 600; i++) {
         uint32_t counts[SYMBOLS];
         uint16_t weight[SYMBOLS], frequency[SYMBOLS];
@@ -167,7 +194,7 @@ TEST(strings_come_back)
         tsr_rans_weights(counts, SYMBOLS, weight);
         tsr_rans_symbols(weight, SYMBOLS, symbols);
         tsr_rans_frequencies(weight, SYMBOLS, frequency);
-        tsr_rans_decoder_init(&decoder, weight, SYMBOLS);
+        tsr_rans_buckets_init(&decoder, weight, SYMBOLS);
         random_steps(&rng, counts, steps, length);
         struct tsr_rans_writer writer = tsr_rans_writer(bytes, sizeof bytes);
         for (int k = length - 1; k >= 0; k--) {
@@ -193,11 +220,11 @@ TEST(one_symbol_costs_nothing)
     const uint32_t counts[3] = {0, 77, 0};
     uint16_t weight[3];
     struct tsr_rans_symbol symbols[3];
-    static struct tsr_rans_decoder decoder;
+    static struct tsr_rans_buckets decoder;
     uint8_t bytes[8];
     tsr_rans_weights(counts, 3, weight);
     tsr_rans_symbols(weight, 3, symbols);
-    tsr_rans_decoder_init(&decoder, weight, 3);
+    tsr_rans_buckets_init(&decoder, weight, 3);
     struct tsr_rans_writer writer = tsr_rans_writer(bytes, sizeof bytes);
     for (int i = 0; i < 1000; i++) tsr_rans_write(&writer, &symbols[1]);
     tsr_rans_finish(&writer);
@@ -219,10 +246,11 @@ TEST(a_full_writer_says_so)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frequencies_add_up),       cmocka_unit_test(frequencies_are_the_best),
-        cmocka_unit_test(descriptions_come_back),   cmocka_unit_test(bad_descriptions_are_refused),
-        cmocka_unit_test(lanes_share_words),        cmocka_unit_test(strings_come_back),
-        cmocka_unit_test(one_symbol_costs_nothing), cmocka_unit_test(a_full_writer_says_so),
+        cmocka_unit_test(frequencies_add_up),     cmocka_unit_test(frequencies_are_the_best),
+        cmocka_unit_test(descriptions_come_back), cmocka_unit_test(bad_descriptions_are_refused),
+        cmocka_unit_test(lanes_share_words),      cmocka_unit_test(buckets),
+        cmocka_unit_test(strings_come_back),      cmocka_unit_test(one_symbol_costs_nothing),
+        cmocka_unit_test(a_full_writer_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

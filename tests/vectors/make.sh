@@ -24,3 +24,10 @@ while IFS='|' read -r name source options _; do
   echo "$name|$source|$options|$rasters|$restored"
 done <vectors.txt >"$work/list"
 mv "$work/list" vectors.txt
+# A series: DICOM files whose headers are alike, a picture, and what is no image.
+mkdir "$work/series"
+cp "$work"/set/dicom/sizes/1x1_*.dcm "$work/set/dicom/sizes/23x37_8bit.dcm" "$work/set/odd/15x17_8bit.pgm" "$work/set/other/text.txt" \
+  "$work/set/other/empty" "$work/series"
+"$build/bin/tessera" compress -q -f -r --series series.tsr "$work/series"
+"$build/bin/tsr_reference" --check series.tsr
+(cd "$work/series" && LC_ALL=C sha256sum ./*) >series.sums

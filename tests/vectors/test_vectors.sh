@@ -37,5 +37,13 @@ while IFS='|' read -r name source options rasters restored; do
     ;;
   esac
 done <vectors.txt
+name=series
+"$reference" --check series.tsr >/dev/null || fail "the reference decoder finds it bad"
+"$tessera" decompress -q -o "$work/series" series.tsr || fail "decompress fails"
+(cd "$work/series" && sha256sum ./*) | cmp - series.sums || fail "other files come back"
+while read -r sum file; do
+  "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
+  [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
+done <series.sums
 [ "$count" -gt 15 ] || { echo "only $count vectors"; failed=1; }
 exit $failed

@@ -1,0 +1,114 @@
+/* What training a plane's linear predictors decides, from sums over its blocks; both engines call this. FORMAT.md
+ * section 7.1 (its encoder), transform/predictor.h for the arithmetic, kernels/train_cpu.h for the order of the steps. */
+#ifndef TSR_ENTROPY_PREDICTOR_TRAINING_H
+#define TSR_ENTROPY_PREDICTOR_TRAINING_H
+
+#include "code_cost.h"
+#include "predictor_model.h"
+
+enum {
+    TSR_COST_LEVELS = 320,    /* of a block's mean magnitude, for the first labels */
+    TSR_DESCRIBED_WEIGHT = 9, /* bits that a weight's description is taken to cost */
+    TSR_COST_MOST = (1 << 15) - 1 /* magnitudes of residuals saturate here in costs of blocks */
+};
+
+/* What training is told, by level and size of the plane. */
+struct tsr_training_plan {
+    uint8_t set;           /* of neighbours, 1..3 */
+    uint8_t classes;       /* 1..TSR_CLASS_LIMIT */
+    uint8_t rounds;        /* 1.. */
+    uint32_t block_stride; /* one block of so many is looked at */
+};
+
+TSR_HD int32_t tsr_blocks_across(int32_t width)
+{
+    return (width + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK;
+}
+
+/* A block's place in its tile. Row 0 of a tile is predicted by W whatever the label, so it does not count. */
+struct tsr_block_span {
+    int32_t column, columns, row, end;
+};
+
+TSR_HD struct tsr_block_span tsr_block_span(int32_t width, int32_t height, int32_t x, int32_t y)
+{
+    struct tsr_block_span b;
+    b.column = x * TSR_PREDICTOR_BLOCK;
+    b.columns = tsr_min(TSR_PREDICTOR_BLOCK, width - b.column);
+    b.row = tsr_max(1, y * TSR_PREDICTOR_BLOCK);
+    b.end = tsr_min(height, (y + 1) * TSR_PREDICTOR_BLOCK);
+    return b;
+}
+
+/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. tile: its number. */
+TSR_HD bool tsr_block_takes_part(uint32_t stride, uint32_t tile, int32_t x, int32_t y)
+{
+    return ((uint32_t)x + 3u * (uint32_t)y + tile) % stride == 0;
+}
+
+/* The level of a block's median edge cost over so many samples. */
+TSR_HD int tsr_block_cost_level(uint32_t cost, int32_t samples)
+{
+    const uint32_t v = samples > 0 ? (uint32_t)((uint64_t)cost * 16 / (uint64_t)samples) : 0;
+    if (v < 64) return (int)v;
+    const int exponent = tsr_floor_log2(v);
+    return tsr_min(TSR_COST_LEVELS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
+}
+
+/* The first label of a level with here blocks of all total, behind before blocks of lower levels: classes get equal
+ * shares. */
+TSR_HD uint8_t tsr_first_label(uint64_t before, uint64_t here, uint64_t total, int classes)
+{
+    if (total == 0) return 0;
+    return (uint8_t)tsr_min(classes - 1, (int32_t)((2 * before + here) * (uint64_t)classes / (2 * total)));
+}
+
+/* Weights of a class from those of its features: W alone where they are out of all bounds. */
+TSR_HD void tsr_take_weights(struct tsr_predictor_shape shape, int16_t of_feature[TSR_FEATURES_LIMIT], int16_t *weight)
+{
+    if (tsr_complete_weights(shape, of_feature, weight)) return;
+    for (int f = 0; f < TSR_FEATURES_LIMIT; f++) of_feature[f] = 0;
+    (void)tsr_complete_weights(shape, of_feature, weight);
+}
+
+/* |residual| of a class's samples, from the sums of their costs. */
+TSR_HD int32_t tsr_class_mean(uint64_t cost, uint64_t samples)
+{
+    return samples ? (int32_t)(cost / samples) : 0;
+}
+
+/* What residuals, weights and labels of these sums by label seem to cost, in bits x 4096: to compare plans. */
+TSR_HD uint64_t tsr_cost_of_training(const uint64_t *cost, const uint64_t *samples, int classes, int features)
+{
+    const uint64_t block = TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK;
+    uint64_t bits = 0, all = 0;
+    for (int c = 0; c <= classes; c++) {
+        const uint64_t n = samples[c];
+        if (n == 0) continue;
+        all += n;
+        bits += n * tsr_log2_cost((uint32_t)((2 * cost[c] + n) * 256 / n)); /* log2(1 + 2 mean), and 8 */
+        if (c < classes) bits += (uint64_t)features * TSR_DESCRIBED_WEIGHT * TSR_COST_BIT;
+    }
+    for (int c = 0; c <= classes; c++) {
+        const uint64_t n = samples[c] / block;
+        if (n > 0) bits += n * (tsr_log2_cost((uint32_t)(all / block)) - tsr_log2_cost((uint32_t)n));
+    }
+    return bits;
+}
+
+/* Classes without samples go; new numbers of all labels. */
+TSR_HD void tsr_drop_empty_classes(struct tsr_predictor_model *model, const uint64_t *samples, int classes,
+                                   uint8_t renumbered[TSR_LABELS_LIMIT])
+{
+    int kept = 0;
+    for (int c = 0; c < classes; c++) {
+        renumbered[c] = (uint8_t)kept;
+        if (samples[c] == 0) continue;
+        for (int k = 0; kept != c && k < TSR_TAPS_LIMIT; k++) model->weight[kept][k] = model->weight[c][k];
+        kept++;
+    }
+    renumbered[classes] = (uint8_t)kept;
+    model->classes = (uint8_t)kept;
+}
+
+#endif

@@ -1,0 +1,388 @@
+/* Path T with loss and lapping on the device: values to levels. FORMAT.md section 8.7; the behaviour of kernels/
+ * lapped_cpu.c.
+ *
+ * The samples of the four blocks around a corner that are nearest to it, 4 x 4 of them, are a window: lapping mixes
+ * nothing else with them. So a thread takes a window through both directions in its registers; a block is a quarter of
+ * each of four windows. Three kernels: which tiles are lapped, by a part of their blocks; samples to units of a step
+ * and DCs to levels; and, where levels are chosen by rate and distortion, units to levels, which see magnitudes of
+ * blocks in all slices around, so that these must be there. */
+#include "device.cuh"
+
+#include "cuda_levels.cuh"
+
+#include "../entropy/rate_distortion.h"
+#include "../transform/core4x4.h"
+
+namespace
+{
+
+enum {
+    THREADS = TSR_SLICE_PLACE_COUNT,
+    CHOICE_THREADS = 128,
+    RESIDENT = 3, /* blocks of threads of a multiprocessor */
+    DC_PITCH = TSR_SLICE_BLOCKS + 1,
+    WINDOWS = TSR_SLICE_BLOCKS + 1, /* across a slice */
+    WINDOW_PITCH = WINDOWS
+};
+
+/* A tile of a plane. */
+struct tile_view {
+    const uint16_t *samples; /* the tile's first */
+    uint32_t minimum;
+    int32_t width, height, stride;
+    int32_t columns, rows; /* of blocks */
+};
+
+__device__ __forceinline__ tile_view view_of(const tsr_cuda_batch &b, uint32_t plane, const tsr_plane_state &state,
+                                             const struct tsr_tile_place &place)
+{
+    tile_view tile;
+    tile.samples = b.samples + plane * b.plane_samples + place.tile.first;
+    tile.minimum = 65535u - state.not_minimum;
+    tile.width = place.tile.width;
+    tile.height = place.tile.height;
+    tile.stride = (int32_t)b.pitch;
+    tile.columns = (tile.width + 3) / 4;
+    tile.rows = (tile.height + 3) / 4;
+    return tile;
+}
+
+/* Samples with their fraction from column, row on, 4 x 4; beyond the tile its last ones again. What lies in front of
+ * the tile is anything. */
+__device__ __forceinline__ void load_samples(const tile_view &tile, int32_t column, int32_t row, int32_t out[16])
+{
+    const bool is_whole = column >= 0 && column + 4 <= tile.width;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint16_t *line = tile.samples + tsr_max(0, tsr_min(row + i, tile.height - 1)) * tile.stride;
+        if (is_whole) { /* columns are even */
+            const ushort2 low = *reinterpret_cast<const ushort2 *>(line + column);
+            const ushort2 high = *reinterpret_cast<const ushort2 *>(line + column + 2);
+            out[4 * i] = low.x;
+            out[4 * i + 1] = low.y;
+            out[4 * i + 2] = high.x;
+            out[4 * i + 3] = high.y;
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) out[4 * i + j] = line[tsr_max(0, tsr_min(column + j, tile.width - 1))];
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 16; i++) out[i] = (int32_t)((uint32_t)out[i] - tile.minimum) << TSR_LAP_BITS;
+}
+
+/* The window around the upper left corner of the block at column, row. */
+__device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
+{
+    load_samples(tile, 4 * column - 2, 4 * row - 2, v);
+    if (row > 0 && row < tile.rows)
+#pragma unroll
+        for (int j = 0; j < 4; j++) tsr_lap_forward(&v[j], &v[4 + j], &v[8 + j], &v[12 + j]);
+    if (column > 0 && column < tile.columns)
+#pragma unroll
+        for (int i = 0; i < 4; i++) tsr_lap_forward(&v[4 * i], &v[4 * i + 1], &v[4 * i + 2], &v[4 * i + 3]);
+}
+
+/* Coefficients to units of the step q, raster order. */
+__device__ __forceinline__ void forward_units(int32_t q, int32_t block[16])
+{
+    tsr_core_forward(block);
+#pragma unroll
+    for (int i = 0; i < 16; i++) block[i] = tsr_quantiser_units(block[i], q, tsr_norm_class(i / 4, i % 4));
+}
+
+/* ---- Lapped or not -------------------------------------------------------------------------------------- */
+
+/* What the block's places but the first seem to cost. */
+__device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
+{
+    uint32_t cost = 0;
+#pragma unroll
+    for (int i = 1; i < 16; i++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[i]));
+    return cost;
+}
+
+/* A block of threads a tile of a plane. */
+__global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cuda_batch b)
+{
+    __shared__ uint64_t sums[2][CHOICE_THREADS / TSR_WARP];
+    const uint32_t number = blockIdx.x / b.tiles;
+    const tsr_plane_state state = b.plane[number];
+    if (tsr_state_span(state) == 1) return;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    if (plan.fine) {
+        if (threadIdx.x == 0) b.lapped[blockIdx.x] = 0;
+        return;
+    }
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const tile_view tile = view_of(b, number, state, place);
+    uint64_t cost[2] = {0, 0};
+    const int32_t blocks = tile.columns * tile.rows;
+    for (int32_t at = (int32_t)threadIdx.x * TSR_ROUGH_STEP; at < blocks; at += CHOICE_THREADS * TSR_ROUGH_STEP) {
+        const int32_t row = at / tile.columns, column = at - row * tile.columns;
+        const int32_t q = tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column, row));
+        int32_t block[16], window[16];
+        load_samples(tile, 4 * column, 4 * row, block);
+        forward_units(q, block);
+        cost[0] += rough_cost(block);
+#pragma unroll
+        for (int corner = 0; corner < 4; corner++) { /* its quarter nearest to the block's middle is another block's */
+            const int x = corner % 2, y = corner / 2;
+            lap_window(tile, column + x, row + y, window);
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++)
+                    block[4 * (2 * y + i) + 2 * x + j] = window[4 * (2 - 2 * y + i) + 2 - 2 * x + j];
+        }
+        forward_units(q + TSR_LAP_QP, block);
+        cost[1] += rough_cost(block);
+    }
+    for (int way = 0; way < 2; way++) {
+        const uint64_t sum = tsr_warp_sum(cost[way]);
+        if (threadIdx.x % TSR_WARP == 0) sums[way][threadIdx.x / TSR_WARP] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int way = 0; way < 2; way++) {
+        cost[way] = 0;
+        for (int w = 0; w < CHOICE_THREADS / TSR_WARP; w++) cost[way] += sums[way][w];
+    }
+    b.lapped[blockIdx.x] = cost[1] <= cost[0];
+}
+
+/* ---- Samples to levels, or to units --------------------------------------------------------------------- */
+
+/* DCs as k_blocks has them, and a slice's windows: sample i of window w at [i][w]. */
+template <typename Level> struct lapped_memory {
+    int32_t dc[DC_PITCH * DC_PITCH];
+    Level left[TSR_SLICE_BLOCKS];
+    Level above[2][TSR_TILE_WIDTH / 4];
+    int32_t window[16][WINDOWS * WINDOW_PITCH];
+};
+
+/* The slice's windows, its first block at column, row. */
+template <typename Level>
+__device__ __forceinline__ void fill_windows(lapped_memory<Level> &m, const tile_view &tile, int32_t column,
+                                             int32_t row)
+{
+    for (int32_t w = (int32_t)threadIdx.x; w < WINDOWS * WINDOWS; w += THREADS) {
+        const int32_t y = w / WINDOWS, x = w - y * WINDOWS;
+        if (column + x > tile.columns || row + y > tile.rows) continue;
+        int32_t v[16];
+        lap_window(tile, column + x, row + y, v);
+#pragma unroll
+        for (int i = 0; i < 16; i++) m.window[i][y * WINDOW_PITCH + x] = v[i];
+    }
+}
+
+template <typename Level>
+__device__ __forceinline__ void take_block(const lapped_memory<Level> &m, int32_t c, int32_t r, int32_t block[16])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            block[4 * i + j] = m.window[(i + 2) % 4 * 4 + (j + 2) % 4][(r + i / 2) * WINDOW_PITCH + c + j / 2];
+}
+
+/* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
+template <typename Level, bool UNITS>
+__global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
+{
+    __shared__ lapped_memory<Level> memory;
+    const unsigned thread = threadIdx.x;
+    const uint32_t number = blockIdx.x / b.tiles;
+    const tsr_plane_state state = b.plane[number];
+    if (tsr_state_span(state) == 1) return;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const tile_view tile = view_of(b, number, state, place);
+    const bool lapped = b.lapped[blockIdx.x] != 0;
+    const int32_t lap_qp = lapped ? TSR_LAP_QP : 0;
+    const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
+    size_t slice = (size_t)number * b.slices + place.first_slice;
+    int32_t column = 0, row = 0; /* of the slice, in blocks */
+    const int32_t slices = (int32_t)(place.slice_columns * place.slice_rows);
+    for (int32_t s = 0; s < slices; s++, slice++) {
+        const bool is_block = column + c < tile.columns && row + r < tile.rows;
+        int32_t block[16];
+        __syncthreads(); /* the slice before is done with the memory */
+        if (lapped) {
+            fill_windows(memory, tile, column, row);
+            __syncthreads();
+        }
+        if (is_block) {
+            if (lapped)
+                take_block(memory, c, r, block);
+            else
+                load_samples(tile, 4 * (column + c), 4 * (row + r), block);
+            const int32_t q = plan.coarser_by == 0
+                                  ? plan.qp_index
+                                  : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
+            forward_units(q + lap_qp, block);
+#pragma unroll
+            for (int i = 0; i < (UNITS ? 1 : 16); i++) {
+                const int32_t level = tsr_round_units(block[i], i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+                block[i] = block[i] < 0 ? -level : level;
+            }
+            memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
+        }
+        /* The neighbours' DCs to their places beside the slice; those outside the tile are never read. */
+        Level *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
+        const Level *before = memory.above[1 - row / TSR_SLICE_BLOCKS % 2];
+        if (thread < TSR_SLICE_BLOCKS)
+            memory.dc[thread + 1] = before[column + (int32_t)thread];
+        else if (thread < 2 * TSR_SLICE_BLOCKS)
+            memory.dc[(thread - TSR_SLICE_BLOCKS + 1) * DC_PITCH] = memory.left[thread - TSR_SLICE_BLOCKS];
+        else if (thread == 2 * TSR_SLICE_BLOCKS && column > 0)
+            memory.dc[0] = before[column - 1];
+        __syncthreads();
+        if (is_block) {
+            if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
+            if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];
+            block[0] -=
+                tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
+            int32_t scanned[16];
+#pragma unroll
+            for (int p = 0; p < 16; p++) scanned[p] = block[tsr_zigzag(p)];
+            if (UNITS)
+                tsr_store_block(b.units, slice, thread, scanned);
+            else
+                tsr_store_block(static_cast<Level *>(b.levels), slice, thread, scanned);
+        }
+        column += TSR_SLICE_BLOCKS;
+        if (column >= tile.columns) {
+            column = 0;
+            row += TSR_SLICE_BLOCKS;
+        }
+    }
+}
+
+/* ---- Units to levels by rate and distortion ------------------------------------------------------------- */
+
+/* Rounded magnitudes of a slice's blocks, and of those around it but below: a column on the right for the corners. */
+enum { AROUND_PITCH = TSR_SLICE_BLOCKS + 2, AROUND = AROUND_PITCH * (TSR_SLICE_BLOCKS + 1) };
+
+typedef tsr_seen_blocks<TSR_SLICE_BLOCKS> slice_seen;
+
+/* Of units, the first place a level. */
+__device__ __forceinline__ void round_words(const int32_t units[16], uint32_t seen[TSR_PLACE_WORDS])
+{
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+        const uint32_t low = (uint32_t)(k == 0 ? tsr_abs(units[0]) : tsr_round_units(units[2 * k], TSR_ROUND_AC));
+        const uint32_t high = (uint32_t)tsr_round_units(units[2 * k + 1], TSR_ROUND_AC);
+        seen[k] = tsr_seen_magnitude(high, 0) << 16 | tsr_seen_magnitude(low, 0);
+    }
+}
+
+__device__ __forceinline__ int total_at(const slice_seen &around, uint32_t place)
+{
+    int total = 0;
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+        const uint32_t word = around.words[k][place];
+        total += ((word & 0xffffu) != 0) + (word >> 16 != 0);
+    }
+    return total;
+}
+
+/* A block of threads a slice. */
+template <typename Level, bool CAVLC>
+__global__ void __launch_bounds__(THREADS, 2) k_choose_levels(const tsr_cuda_batch b)
+{
+    __shared__ slice_seen around;
+    const unsigned thread = threadIdx.x;
+    const uint32_t number = blockIdx.x / b.slices;
+    if (tsr_state_span(b.plane[number]) == 1) return;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    const uint32_t in_plane = blockIdx.x - number * b.slices;
+    const struct tsr_slice slice = tsr_plane_slice(&b, in_plane);
+    /* The slice's tile: its number, and the slice's first block in it. */
+    const uint32_t tile_columns = b.tile_slice_columns * TSR_SLICE_BLOCKS,
+                   tile_rows = b.tile_slice_rows * TSR_SLICE_BLOCKS;
+    const uint32_t tile = (uint32_t)slice.row / tile_rows * b.tiles_across + (uint32_t)slice.column / tile_columns;
+    const struct tsr_tile_place place = tsr_tile_place(&b, tile);
+    const int32_t column = slice.column % (int32_t)tile_columns, row = slice.row % (int32_t)tile_rows;
+    const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
+    const size_t first = (size_t)number * b.slices + place.first_slice;
+    const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
+    const bool is_block = c < slice.columns && r < slice.rows;
+    int32_t block[16];
+    uint32_t seen[TSR_PLACE_WORDS];
+    if (is_block) tsr_load_block(b.units, (size_t)number * b.slices + in_plane, thread, block);
+    if (is_block && !plan.chooses) { /* the same for the whole plane */
+#pragma unroll
+        for (int p = 1; p < 16; p++) {
+            const int32_t level = tsr_round_units(block[p], TSR_ROUND_AC);
+            block[p] = block[p] < 0 ? -level : level;
+        }
+        tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
+    }
+    if (!plan.chooses) return;
+    around.clear(thread, THREADS);
+    __syncthreads();
+    if (is_block) {
+        round_words(block, seen);
+        around.set(slice_seen::at(thread), seen);
+    }
+    if (thread < AROUND_PITCH + 2 * TSR_SLICE_BLOCKS) { /* above: PITCH of them; left and right: 16 each */
+        const bool is_above = thread < AROUND_PITCH;
+        const unsigned side = (thread - AROUND_PITCH) / TSR_SLICE_BLOCKS,
+                       down = (thread - AROUND_PITCH) % TSR_SLICE_BLOCKS;
+        const int32_t x = is_above ? (int32_t)thread - 1
+                          : side   ? TSR_SLICE_BLOCKS
+                                   : -1,
+                      y = is_above ? -1 : (int32_t)down;
+        const int32_t at_column = column + x, at_row = row + y;
+        if (at_column >= 0 && at_column < columns && at_row >= 0 && at_row < rows) {
+            const size_t other = first + (uint32_t)(at_row / TSR_SLICE_BLOCKS) * place.slice_columns +
+                                 (uint32_t)(at_column / TSR_SLICE_BLOCKS);
+            int32_t units[16];
+            uint32_t words[TSR_PLACE_WORDS];
+            tsr_load_block(b.units, other,
+                           (uint32_t)(at_row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + at_column % TSR_SLICE_BLOCKS),
+                           units);
+            round_words(units, words);
+            around.set((uint32_t)((y + 1) * AROUND_PITCH + x + 1), words);
+        }
+    }
+    __syncthreads();
+    if (!is_block) return;
+    const bool lapped = b.lapped[number * b.tiles + tile] != 0;
+    const uint32_t at = slice_seen::at(thread);
+    if (CAVLC) {
+        const int left = column + c > 0 ? total_at(around, at - 1u) : -1;
+        const int up = row + r > 0 ? total_at(around, at - AROUND_PITCH) : -1;
+        tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
+    } else {
+        uint32_t words[TSR_PLACE_WORDS];
+        uint16_t energy[TSR_BLOCK_SAMPLES];
+        around.energies(at, words);
+        const int block_level = tsr_level_of_block(words);
+        tsr_add_own_energies(seen, words);
+#pragma unroll
+        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p] = (uint16_t)tsr_half(words, p);
+        tsr_optimise_block(block, energy, block_level, lapped, TSR_RATE_LAMBDA);
+    }
+    tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
+}
+
+template <typename Level> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
+{
+    const unsigned tiles = b->planes * b->tiles;
+    TSR_CUDA_TRY(tsr_launch(k_choose_lapping, tiles, CHOICE_THREADS, 0, stream, *b));
+    if (!b->chooses) return tsr_launch(k_lapped<Level, false>, tiles, THREADS, 0, stream, *b);
+    TSR_CUDA_TRY(tsr_launch(k_lapped<Level, true>, tiles, THREADS, 0, stream, *b));
+    void (*const choose)(tsr_cuda_batch) =
+        b->plan.cavlc_bits ? k_choose_levels<Level, true> : k_choose_levels<Level, false>;
+    return tsr_launch(choose, b->planes * b->slices, THREADS, 0, stream, *b);
+}
+
+} // namespace
+
+int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    return batch->narrow ? lap<int16_t>(batch, stream) : lap<int32_t>(batch, stream);
+}

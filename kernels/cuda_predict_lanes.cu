@@ -1,0 +1,305 @@
+/* Symbols to payloads on the device: FORMAT.md section 7.7.
+ *
+ * A warp walks a tile's ticks as its decoder does, one thread a lane; where a tile has fewer than 32 lanes, it walks
+ * several tiles. The place of a word follows from how many words are taken in earlier ticks and by lower lanes: two
+ * ballots a tick. With Huffman a place is known before the word that fills it, so a lane keeps the places of words that
+ * are to come, three at most. With rANS the ticks are walked backwards, and words are listed from the end of their
+ * room. What bounds a tick is the latency of its ballots, not its instructions: tiles run side by side. */
+#include "device.cuh"
+
+#include "cuda_predictive.h"
+#include "raw_tiles.cuh"
+
+namespace
+{
+
+enum { THREADS = 64, WARPS = THREADS / TSR_WARP, STEP = TSR_LANE_STEP };
+
+/* A lane in its tile: a warp has 32 / lanes tiles. */
+struct lane_place {
+    bool is_there;
+    uint32_t number, plane; /* of the tile, of all */
+    int32_t l, lanes, width, height, period;
+    unsigned shift; /* of the tile's lanes in the warp */
+    uint32_t group; /* their bits in a ballot, shifted down */
+};
+
+__device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p)
+{
+    lane_place at;
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
+    at.lanes = p.lanes;
+    at.l = (int32_t)(lane % (unsigned)p.lanes);
+    at.shift = lane - (unsigned)at.l;
+    at.group = UINT32_MAX >> (TSR_WARP - p.lanes);
+    at.number = warp * (uint32_t)(TSR_WARP / p.lanes) + lane / (unsigned)p.lanes;
+    at.is_there = at.number < p.b.planes * p.b.tiles;
+    if (!at.is_there) at.number = 0;
+    at.plane = at.number / p.b.tiles;
+    const tsr_tile tile = tsr_tile_place(&p.b, at.number - at.plane * p.b.tiles).tile;
+    at.width = tile.width;
+    at.height = tile.height;
+    at.period = tsr_lane_period(tile.width, at.lanes);
+    if (p.b.plane[at.plane].range < 2) at.is_there = false;
+    return at;
+}
+
+/* Ticks of a lane's tile, filled up to whole steps; the most of the warp's tiles. */
+__device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
+{
+    const int32_t rows = (at.height + at.lanes - 1) / at.lanes;
+    const int32_t ticks = at.is_there ? at.period * rows + TSR_LANE_DELAY * at.lanes : 0;
+    return (int32_t)tsr_warp_max((uint32_t)ticks);
+}
+
+/* The symbol of a value under a context. */
+__device__ __forceinline__ int symbol_of(uint32_t context, uint32_t value)
+{
+    return context == TSR_DEVICE_RUN ? (int)tsr_run_token(value).symbol : tsr_token_symbol(value);
+}
+
+__device__ __forceinline__ uint32_t byte_of(uint32_t four, int i)
+{
+    return four >> (8 * i) & 255u;
+}
+
+__device__ __forceinline__ uint32_t value_of(uint2 four, int i)
+{
+    return (i < 2 ? four.x : four.y) >> (16 * (i & 1)) & 0xffffu;
+}
+
+__global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p)
+{
+    const lane_place at = place_lane(p);
+    const int32_t ticks = warp_ticks(at), refill_bits = p.residual[at.plane].refill_bits;
+    const tsr_device_codes &codes = p.codes[at.plane];
+    const size_t places = (size_t)at.number * p.tile_places;
+    uint16_t *words = p.words + (size_t)at.number * p.tile_words;
+    const uint32_t below = (1u << at.l) - 1u;
+    uint64_t bits = 0, waiting = 0; /* waiting: places of words to come, 16 bits each */
+    int32_t held = 0, ahead = 0, pending = 0;
+    uint32_t next = 0;
+    int32_t c = -TSR_LANE_DELAY * at.l, y = at.l;
+    for (int32_t tick = 0; tick < ticks; tick += STEP) {
+        uint32_t contexts = UINT32_MAX;
+        uint2 values = make_uint2(0, 0);
+        if (at.is_there && c >= 0 && c < at.width && y < at.height) {
+            const size_t from = places + (size_t)y * p.tile_pitch + (size_t)c;
+            contexts = *reinterpret_cast<const uint32_t *>(p.context + from);
+            values = *reinterpret_cast<const uint2 *>(p.value + from);
+        }
+        uint32_t code[STEP];
+        int32_t length[STEP];
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            const uint32_t context = byte_of(contexts, i), value = value_of(values, i);
+            code[i] = 0;
+            length[i] = -1;
+            if (context == TSR_DEVICE_COVERED) continue;
+            const uint32_t entry = codes.huffman[codes.table_of[context]][symbol_of(context, value)];
+            const uint32_t raw_bits = entry >> 8 & 255u;
+            code[i] = entry >> 16 << raw_bits | (value & ((1u << raw_bits) - 1u));
+            length[i] = (int32_t)((entry & 255u) + raw_bits);
+        }
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            const bool is_coded = length[i] >= 0;
+            const bool one = is_coded && ahead < refill_bits, two = is_coded && ahead + TSR_LANE_WORD_BITS < refill_bits;
+            const uint32_t ones = __ballot_sync(TSR_FULL_WARP, one) >> at.shift & at.group,
+                           twos = __ballot_sync(TSR_FULL_WARP, two) >> at.shift & at.group;
+            const uint32_t place = next + (uint32_t)(__popc(ones & below) + __popc(twos & below));
+            next += (uint32_t)(__popc(ones) + __popc(twos));
+            if (one) {
+                waiting |= (uint64_t)min(place, 0xffffu) << (16 * pending++);
+                ahead += TSR_LANE_WORD_BITS;
+            }
+            if (two) {
+                waiting |= (uint64_t)min(place + 1u, 0xffffu) << (16 * pending++);
+                ahead += TSR_LANE_WORD_BITS;
+            }
+            if (!is_coded) continue;
+            bits = bits << length[i] | code[i];
+            held += length[i];
+            ahead -= length[i];
+            while (held >= TSR_LANE_WORD_BITS) {
+                held -= TSR_LANE_WORD_BITS;
+                const uint32_t to = (uint32_t)waiting & 0xffffu;
+                if (to < p.tile_words) words[to] = (uint16_t)(bits >> held);
+                waiting >>= 16;
+                pending--;
+            }
+        }
+        c += STEP;
+        if (c == at.period) {
+            c = 0;
+            y += at.lanes;
+        }
+    }
+    bits <<= TSR_LANE_WORD_BITS - held;
+    for (; pending > 0; pending--) {
+        const uint32_t to = (uint32_t)waiting & 0xffffu;
+        if (to < p.tile_words) words[to] = (uint16_t)bits;
+        bits = 0;
+        waiting >>= 16;
+    }
+    if (at.is_there && at.l == 0) p.word_count[at.number] = next;
+}
+
+__global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch p)
+{
+    const lane_place at = place_lane(p);
+    const int32_t ticks = warp_ticks(at);
+    const tsr_device_codes &codes = p.codes[at.plane];
+    const size_t places = (size_t)at.number * p.tile_places;
+    uint16_t *words = p.words + (size_t)(at.number + 1) * p.tile_words - 1; /* the last one */
+    const uint32_t above = at.group & ~(at.l == TSR_WARP - 1 ? UINT32_MAX : (2u << at.l) - 1u);
+    uint32_t state = TSR_RANS_LOW, taken = 0;
+    const int32_t since = ticks - STEP - TSR_LANE_DELAY * at.l; /* ticks since its first sample */
+    int32_t row = since >= 0 ? since / at.period : -1;
+    int32_t c = since - row * at.period;
+    for (int32_t tick = ticks - STEP; tick >= 0; tick -= STEP) {
+        const int32_t y = at.l + row * at.lanes;
+        uint32_t contexts = UINT32_MAX;
+        uint2 values = make_uint2(0, 0);
+        if (at.is_there && row >= 0 && c < at.width && y < at.height) {
+            const size_t from = places + (size_t)y * p.tile_pitch + (size_t)c;
+            contexts = *reinterpret_cast<const uint32_t *>(p.context + from);
+            values = *reinterpret_cast<const uint2 *>(p.value + from);
+        }
+#pragma unroll
+        for (int i = STEP - 1; i >= 0; i--) {
+            const uint32_t context = byte_of(contexts, i), value = value_of(values, i);
+            uint16_t word = 0, raw_word = 0;
+            bool leaves = false, raw_leaves = false;
+            if (context != TSR_DEVICE_COVERED) {
+                const int symbol = symbol_of(context, value), raw_bits = tsr_symbol_raw_bits(symbol);
+                if (raw_bits) raw_leaves = tsr_rans_put_raw(&state, value, raw_bits, &raw_word);
+                leaves = tsr_rans_put(&state, &codes.rans[codes.table_of[context]][symbol], &word);
+            }
+            const uint32_t all = __ballot_sync(TSR_FULL_WARP, leaves) >> at.shift & at.group,
+                           raws = __ballot_sync(TSR_FULL_WARP, raw_leaves) >> at.shift & at.group;
+            uint32_t back = taken + (uint32_t)(__popc(all & above) + __popc(raws & above));
+            taken += (uint32_t)(__popc(all) + __popc(raws));
+            if (raw_leaves && back < p.tile_words) *(words - back) = raw_word;
+            back += raw_leaves;
+            if (leaves && back < p.tile_words) *(words - back) = word;
+        }
+        c -= STEP;
+        if (c < 0) {
+            c += at.period;
+            row--;
+        }
+    }
+    if (!at.is_there) return;
+    p.states[(size_t)at.number * TSR_LANE_LIMIT + (size_t)at.l] = state;
+    if (at.l == 0) p.word_count[at.number] = taken;
+}
+
+/* ---- Payloads ------------------------------------------------------------------------------------------------- */
+
+enum { TILE_THREADS = 64, ASSEMBLE_THREADS = 256 };
+
+/* Bytes that a tile's coded payload may take: fewer than its raw samples. */
+__device__ __forceinline__ size_t coded_limit(const tsr_predict_batch &p, uint32_t plane, const tsr_tile &tile)
+{
+    const size_t raw = tsr_raw_tile_bytes(p.b.plane[plane].range, tile.width, tile.height);
+    return raw > 0 ? raw - 1 : 0;
+}
+
+/* A thread a tile: its labels' string. */
+__global__ void __launch_bounds__(TILE_THREADS) k_label_strings(const tsr_predict_batch p)
+{
+    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.tiles;
+    if (number >= p.b.planes * p.b.tiles) return;
+    p.label_size[number] = 0;
+    const tsr_predictor_model *model = &p.predictor[plane];
+    if (p.b.plane[plane].range < 2 || model->set == 0) return;
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
+    struct tsr_bit_writer writer =
+        tsr_bit_writer(p.label_string + (size_t)number * p.label_bytes, coded_limit(p, plane, tile));
+    tsr_put_labels(&writer, model, p.label_code + (size_t)plane * TSR_LABEL_TABLES_LIMIT,
+                   p.final_label + (size_t)number * p.tile_blocks, tsr_blocks_across(tile.width),
+                   tsr_blocks_across(tile.height));
+    const size_t size = tsr_end_labels(&writer);
+    p.label_size[number] = size == SIZE_MAX ? UINT32_MAX : (uint32_t)size;
+}
+
+/* Bytes of a tile's labels and of its lanes' states. */
+struct fronts {
+    uint32_t labels, states;
+};
+
+__device__ __forceinline__ fronts fronts_of(const tsr_predict_batch &p, uint32_t number, const tsr_tile &tile)
+{
+    fronts f;
+    f.labels = p.plan_count > 0 ? p.label_size[number] : 0u;
+    f.states = p.rans ? 4u * (uint32_t)tsr_min(p.lanes, tile.height) : 0u;
+    return f;
+}
+
+/* A thread a tile. */
+__global__ void __launch_bounds__(TILE_THREADS) k_sizes(const tsr_predict_batch p)
+{
+    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.tiles;
+    if (number >= p.b.planes * p.b.tiles) return;
+    p.b.payload_size[number] = 0;
+    const uint32_t range = p.b.plane[plane].range;
+    if (range < 2) return;
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
+    const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height);
+    const fronts f = fronts_of(p, number, tile);
+    const uint64_t words = p.word_count[number], coded = (uint64_t)f.labels + f.states + 2 * words;
+    const bool fits = f.labels != UINT32_MAX && coded <= coded_limit(p, plane, tile) && (p.rans || words > 0);
+    p.b.payload_size[number] = (uint32_t)(fits ? coded : raw);
+}
+
+/* A block a tile: its payload by words of 32 bits, and zeros up to the next payload's place. */
+__global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict_batch p)
+{
+    const uint32_t number = blockIdx.x, plane = number / p.b.tiles, size = p.b.payload_size[number];
+    if (size == 0) return;
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
+    const uint32_t range = p.b.plane[plane].range;
+    uint32_t *out = reinterpret_cast<uint32_t *>(p.b.payloads + p.b.payload_offset[number]);
+    const uint32_t count = (size + 3) / 4;
+    if (threadIdx.x < (0u - count) % 4u) out[count + threadIdx.x] = 0;
+    if (size == tsr_raw_tile_bytes(range, tile.width, tile.height)) {
+        const uint16_t *samples = p.b.samples + plane * p.b.plane_samples + tile.first;
+        for (uint32_t w = threadIdx.x; w < count; w += ASSEMBLE_THREADS)
+            out[w] = tsr_big_endian(tsr_raw_word((uint32_t)tsr_bit_width(range - 1),
+                                                 (uint32_t)(tile.width * tile.height), w, [&](uint32_t i) {
+                                                     const uint32_t row = i / (uint32_t)tile.width;
+                                                     return (uint32_t)samples[row * tile.stride + i -
+                                                                              row * (uint32_t)tile.width];
+                                                 }));
+        return;
+    }
+    const fronts f = fronts_of(p, number, tile);
+    const uint32_t units = size / 2, labels = f.labels / 2, behind = labels + f.states / 2;
+    const uint16_t *label = reinterpret_cast<const uint16_t *>(p.label_string + (size_t)number * p.label_bytes);
+    const uint16_t *state = reinterpret_cast<const uint16_t *>(p.states + (size_t)number * TSR_LANE_LIMIT);
+    const uint16_t *words = p.words + (size_t)number * p.tile_words + (p.rans ? p.tile_words - (units - behind) : 0u);
+    const auto unit = [&](uint32_t i) -> uint32_t {
+        return i < labels ? label[i] : i < behind ? state[i - labels] : i < units ? words[i - behind] : 0u;
+    };
+    for (uint32_t w = threadIdx.x; w < count; w += ASSEMBLE_THREADS) out[w] = unit(2 * w) | unit(2 * w + 1) << 16;
+}
+
+} // namespace
+
+int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream)
+{
+    const unsigned tiles = batch->b.planes * batch->b.tiles, each = (unsigned)(TSR_WARP / batch->lanes) * WARPS;
+    return tsr_launch(batch->rans ? k_rans_lanes : k_huffman_lanes, (tiles + each - 1) / each, THREADS, 0, stream,
+                      *batch);
+}
+
+int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream)
+{
+    const unsigned tiles = batch->b.planes * batch->b.tiles, blocks = (tiles + TILE_THREADS - 1) / TILE_THREADS;
+    if (batch->plan_count > 0) TSR_CUDA_TRY(tsr_launch(k_label_strings, blocks, TILE_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY(tsr_launch(k_sizes, blocks, TILE_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(&batch->b, stream));
+    return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);
+}

@@ -1,0 +1,134 @@
+/* What the stages of path P's encoder on the device share: a batch of frames of one image, from rasters to payloads and
+ * models. FORMAT.md section 7.
+ *
+ * The same lists as in cuda_stages.h, whose stages make planes of rasters: planes frame by frame, tiles plane by plane.
+ * What stands for each sample of a tile (its value, its context) lies tile by tile, rows of tile_pitch places. Every
+ * stage puts its work on a stream and returns a cudaError_t; the host is asked nothing between them. */
+#ifndef TSR_KERNELS_CUDA_PREDICTIVE_H
+#define TSR_KERNELS_CUDA_PREDICTIVE_H
+
+#include "cuda_stages.h"
+
+#include "../entropy/predictor_training.h"
+#include "levels.h"
+
+/* Contexts by number, as the lanes see them: special ones, then cells; the first two are those of predictive_cpu.h. */
+enum {
+    TSR_DEVICE_FIRST_CELL = TSR_FIRST_RESIDUAL_TABLE,
+    TSR_DEVICE_RUN = 254,     /* a run begins: the value is its length */
+    TSR_DEVICE_COVERED = 255, /* inside a run, or behind the row: no symbol */
+    TSR_DEVICE_CODE_PITCH = 96,
+    TSR_DEVICE_PLANS = 3
+};
+static_assert(TSR_DEVICE_FIRST_CELL + TSR_CELL_LIMIT <= TSR_DEVICE_RUN, "contexts must differ");
+static_assert(TSR_RUN_ALPHABET <= TSR_DEVICE_CODE_PITCH, "every symbol has its place");
+
+/* Sums of a plane's training under a plan, by label; and of its blocks by level of cost, which all plans share. */
+struct tsr_device_totals {
+    unsigned long long cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
+};
+
+/* Counts of a plane's samples by level, as tsr_level_counts. */
+struct tsr_device_levels {
+    uint32_t activity[64];
+    uint32_t intensity[TSR_INTENSITY_LEVELS];
+};
+
+/* Groups of levels under a plane's cuts. */
+struct tsr_device_groups {
+    uint8_t activity[64];
+    uint8_t intensity[TSR_INTENSITY_LEVELS];
+};
+
+/* Codes of a plane's tables, and the table of each context. */
+struct tsr_device_codes {
+    union {
+        uint32_t huffman[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH];           /* bits << 8 | length */
+        struct tsr_rans_symbol rans[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH]; /* rANS */
+    };
+    uint8_t table_of[256]; /* by context */
+};
+
+/* A batch. Strides in elements; pointers are the device's. */
+struct tsr_predict_batch {
+    struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
+    bool rans;
+    int32_t period; /* level 1: rows of which training looks at some; 0: at all */
+    int plan_count;          /* 0: the median edge predictor alone */
+    struct tsr_training_plan plan[TSR_DEVICE_PLANS];
+    int references;                       /* most of a plane */
+    int activity_groups, intensity_groups;
+    int lanes;
+    uint32_t tile_pitch;                  /* of rows of values and contexts: a multiple of 8 */
+    size_t tile_places;                   /* tile_pitch * tile_height */
+    uint32_t tile_words;                  /* room for the words of a tile, of 16 bits */
+    uint32_t blocks_across, blocks_down;  /* of a full tile */
+    uint32_t tile_blocks, label_bytes;    /* label_bytes: room for the labels of a tile */
+    uint32_t class_products, class_count; /* room for products, by class and plane */
+    uint32_t cells;                       /* most of a plane */
+    size_t cell_counts;                   /* of a plane: special symbols, then cells */
+
+    uint16_t *prediction; /* by sample as b.samples */
+    uint16_t *value;      /* by tile: folded residual, or length of a run */
+    uint8_t *context;     /* likewise: activity level, then context */
+    uint16_t *intensity;  /* likewise */
+    uint16_t *words;      /* by tile: of the lanes, in order; rANS: at the end of the room */
+    uint32_t *word_count; /* by tile; UINT32_MAX: more than the room takes */
+    uint8_t *label_string;
+    uint32_t *label_size; /* by tile, UINT32_MAX where they do not fit */
+    uint32_t *states;     /* rANS: by tile, TSR_LANE_LIMIT */
+
+    uint32_t *median_cost;                                     /* by tile and block */
+    uint8_t *label;                                            /* by plan, tile and block */
+    unsigned long long *cost_levels;                           /* by plane, TSR_COST_LEVELS */
+    struct tsr_device_totals *totals;                          /* by plan and plane */
+    unsigned long long *products;                              /* by plane, class and pair */
+    uint8_t *first_label;                                      /* by plane, TSR_COST_LEVELS */
+    struct tsr_predictor_model *trial;                         /* by plan and plane */
+    struct tsr_codeword (*label_code)[TSR_LABELS_LIMIT];       /* by plane, TSR_LABEL_TABLES_LIMIT */
+    uint8_t *final_label;                                      /* by tile and block */
+    struct tsr_device_levels *levels;                          /* by plane */
+    struct tsr_device_groups *groups;                          /* by plane */
+    uint32_t *counts;                                          /* by plane, cell_counts */
+    struct tsr_device_codes *codes;                            /* by plane */
+    struct tsr_predictor_model *predictor;                     /* by plane; a result */
+    struct tsr_residual_model *residual;                       /* by plane; a result */
+};
+
+/* True for what these stages can do. */
+TSR_HD bool tsr_cuda_can_predict(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_PREDICT && !coding->lossy &&
+           (coding->coder == TSR_CODER_HUFFMAN || coding->coder == TSR_CODER_RANS) &&
+           (image->bits_allocated == 8 || image->bits_allocated == 16);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* As tsr_cuda_lay_out and tsr_cuda_encode_batch. */
+size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_image *image,
+                           const struct tsr_coding *coding, uint32_t frames, const uint8_t *d_rasters, void *d_base);
+int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream);
+
+/* Values to x, in place. */
+int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Predictors and labels, with their codes; and predictions. */
+int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Residuals, runs, levels and their counts; cuts; contexts and counts of symbols. */
+int tsr_predict_residuals(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_contexts(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Counts to tables and codes. */
+int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Contexts and values to words. */
+int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Labels, words, raw samples: payloads. */
+int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

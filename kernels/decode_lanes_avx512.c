@@ -1,0 +1,702 @@
+/* Decoding a tile's lanes for AVX-512: sixteen lanes in a vector, or two such vectors in turn; see decode_lanes.h.
+ *
+ * Each row runs eight columns behind the row above it, so in tick t lane l finds its neighbour u rows up and r columns
+ * to the right where lane l - u was in tick t - 8u + r. So what the last ticks gave is kept tick by tick (struct
+ * lane_history), and a tap of all lanes is one load: no lane reads its own rows, and nothing is turned over. Rows above
+ * lane 0 are put in front of it from memory. That is wrong at the rows' ends and in the tile's first rows; lanes that
+ * stand there take what prepare_step of the plain form gives. */
+#include "decode_lanes.h"
+
+#if defined(__x86_64__) && (defined(__clang__) || __GNUC__ >= 9)
+#include <immintrin.h>
+
+#define AVX512                                                                                                  \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,avx512vnni,avx2,bmi,bmi2," \
+                          "popcnt")))
+#define AVX512_INLINE static inline __attribute__((always_inline)) AVX512
+enum { VECTOR = 16 };
+
+/* The state of sixteen lanes. Numbers of 64 bits are in two vectors, those of even lanes and those of odd ones. */
+struct sixteen {
+    __m512i pair[3]; /* the last sample and the one before, less 2^15: of this tick, the one before, ... */
+    __m512i magnitude[2], run;
+    __m512i even, odd, count; /* Huffman */
+    __m512i state;            /* rANS */
+    __mmask16 after_run;
+    __m512i tables, highest, run_tables; /* all tables asked for, as bits; the highest sample; tables that gave runs */
+};
+
+/* What they bring to four ticks. */
+struct step_inputs {
+    int32_t pair[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* NW and N */
+    int32_t activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* with one half */
+};
+
+AVX512_INLINE __m512i load(const void *from)
+{
+    return _mm512_loadu_si512(from);
+}
+
+AVX512_INLINE void store(void *to, __m512i v)
+{
+    _mm512_storeu_si512(to, v);
+}
+
+AVX512_INLINE __m512i all(int32_t number)
+{
+    return _mm512_set1_epi32(number);
+}
+
+/* The 32 bits of even lanes, and those of odd ones, as numbers of 64; and back from their low and their high halves. */
+AVX512_INLINE __m512i of_even(__m512i v)
+{
+    return _mm512_and_si512(v, _mm512_set1_epi64(UINT32_MAX));
+}
+
+AVX512_INLINE __m512i of_odd(__m512i v)
+{
+    return _mm512_srli_epi64(v, 32);
+}
+
+AVX512_INLINE __m512i join(__m512i low_of_even, __m512i high_of_odd)
+{
+    enum { BY_FIRST = 0xca }; /* where the first has a bit, the second's, else the third's */
+    return _mm512_ternarylogic_epi64(_mm512_set1_epi64(UINT32_MAX), low_of_even, high_of_odd, BY_FIRST);
+}
+
+/* Four numbers of a table, at byte offsets scale x index. */
+AVX512_INLINE __m128i look_up_four(const uint8_t *table, __m128i index, int scale)
+{
+    const uint64_t early = (uint64_t)_mm_cvtsi128_si64(index), late = (uint64_t)_mm_extract_epi64(index, 1);
+    const uint64_t at[4] = {early & UINT32_MAX, early >> 32, late & UINT32_MAX, late >> 32};
+    __m128i found[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        int32_t number;
+        memcpy(&number, table + at[i] * (uint64_t)scale, sizeof number);
+        found[i] = _mm_cvtsi32_si128(number);
+    }
+    return _mm_unpacklo_epi64(_mm_unpacklo_epi32(found[0], found[1]), _mm_unpacklo_epi32(found[2], found[3]));
+}
+
+/* Those of the first lanes (4, 8 or 16). The gather instruction takes half as long again for 16, and always so long. */
+AVX512_INLINE __m512i look_up(const void *table, __m512i index, int scale, int lanes)
+{
+    __m256i half = _mm256_castsi128_si256(look_up_four(table, _mm512_castsi512_si128(index), scale));
+    if (lanes == 4) return _mm512_castsi256_si512(half);
+    half = _mm256_inserti128_si256(half, look_up_four(table, _mm512_extracti32x4_epi32(index, 1), scale), 1);
+    if (lanes == 8) return _mm512_castsi256_si512(half);
+    const __m256i other =
+        _mm256_inserti128_si256(_mm256_castsi128_si256(look_up_four(table, _mm512_extracti32x4_epi32(index, 2), scale)),
+                                look_up_four(table, _mm512_extracti32x4_epi32(index, 3), scale), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(half), other, 1);
+}
+
+/* Bytes of a table of 128 at the indices' low seven bits. */
+AVX512_INLINE __m512i look_up_128(__m512i low, __m512i index, __m512i high)
+{
+    return _mm512_maskz_permutex2var_epi8(0x1111111111111111, low, index, high);
+}
+
+/* The lanes of first take a word each, those of second another one behind it; the first in the high halves, the second
+ * in the low ones. Behind the stream's last word there are zeros. */
+AVX512_INLINE __m512i take_word_pairs(struct word_stream *stream, __mmask16 first, __mmask16 second)
+{
+    const uint32_t next = stream->next < stream->count ? stream->next : stream->count, left = stream->count - next;
+    const uint8_t *words = stream->words + 2 * (size_t)next;
+    const __mmask32 places = _pdep_u32(first, 0x55555555u) | _pdep_u32(second, 0xaaaaaaaau);
+    stream->next += (uint32_t)__builtin_popcount(places);
+    const __m512i here =
+        __builtin_expect(left >= 2 * VECTOR, 1) ? load(words) : _mm512_maskz_loadu_epi16((1u << left) - 1, words);
+    return _mm512_rol_epi32(_mm512_maskz_expand_epi16(places, here), 16);
+}
+
+/* The same where a second word is rare. */
+AVX512_INLINE __m512i take_words(struct word_stream *stream, __mmask16 first, __mmask16 second)
+{
+    if (__builtin_expect(second != 0, 0) || __builtin_expect(stream->count < VECTOR, 0) ||
+        __builtin_expect(stream->next > stream->count - VECTOR, 0))
+        return take_word_pairs(stream, first, second);
+    const __m256i here = _mm256_loadu_si256((const __m256i *)(const void *)(stream->words + 2 * (size_t)stream->next));
+    stream->next += (uint32_t)__builtin_popcount(first);
+    return _mm512_slli_epi32(_mm512_maskz_expand_epi32(first, _mm512_cvtepu16_epi32(here)), 16);
+}
+
+/* ---- Huffman ---------------------------------------------------------------------------------------------- */
+
+/* Decodes a symbol of each lane of coding by its table: its value, and whether it is a run (run, a mask). */
+AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
+                                   __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
+{
+    const __mmask16 needs = _mm512_mask_cmplt_epi32_mask(coding, s->count, all(t->refill_bits));
+    const __mmask16 needs_more =
+        _mm512_mask_cmplt_epi32_mask(coding, s->count, all(t->refill_bits - TSR_LANE_WORD_BITS));
+    const __m512i words = take_words(stream, needs, needs_more);
+    const __m512i shift = _mm512_sub_epi32(all(32), s->count); /* beyond 63 the words are 0 */
+    const __m512i even = _mm512_or_si512(s->even, _mm512_sllv_epi64(of_even(words), of_even(shift)));
+    const __m512i odd = _mm512_or_si512(s->odd, _mm512_sllv_epi64(of_odd(words), of_odd(shift)));
+    __m512i count = _mm512_mask_add_epi32(s->count, needs, s->count, all(TSR_LANE_WORD_BITS));
+    count = _mm512_mask_add_epi32(count, needs_more, count, all(TSR_LANE_WORD_BITS));
+
+    const __m512i top =
+        join(_mm512_srli_epi64(even, 64 - TSR_DIRECT_BITS), _mm512_srli_epi64(odd, 32 - TSR_DIRECT_BITS));
+    __m512i entry = look_up(t->d->entry, _mm512_add_epi32(_mm512_slli_epi32(table, TSR_DIRECT_BITS), top), 4, lanes);
+    const __mmask16 longer = _mm512_mask_test_epi32_mask(coding, entry, all(ENTRY_LONGER));
+    if (__builtin_expect(longer != 0, 0)) {
+        const __m512i whole =
+            join(_mm512_srli_epi64(even, 64 - TSR_CODE_LIMIT), _mm512_srli_epi64(odd, 32 - TSR_CODE_LIMIT));
+        const __m512i rest = _mm512_and_si512(whole, all(TSR_REST_ENTRIES - 1));
+        entry = _mm512_mask_i32gather_epi32(
+            entry, longer, _mm512_add_epi32(_mm512_srli_epi32(entry, ENTRY_VALUE), rest), t->d->entry, 4);
+    }
+    *run = _mm512_mask_test_epi32_mask(coding, entry, all(ENTRY_RUN));
+    const __m512i bits = _mm512_maskz_and_epi32(coding, entry, all(ENTRY_BITS));
+    const __m512i raw_bits = _mm512_and_si512(_mm512_srli_epi32(entry, ENTRY_RAW), all(ENTRY_RAW_LIMIT));
+    const __m512i bits_even = of_even(bits), bits_odd = of_odd(bits);
+    /* The bits taken come round to the low end; in odd lanes to that of the high half. */
+    const __m512i taken = join(_mm512_rolv_epi64(even, bits_even),
+                               _mm512_rolv_epi64(odd, _mm512_or_si512(bits_odd, _mm512_set1_epi64(32))));
+    s->even = _mm512_sllv_epi64(even, bits_even);
+    s->odd = _mm512_sllv_epi64(odd, bits_odd);
+    s->count = _mm512_sub_epi32(count, bits);
+    return _mm512_add_epi32(_mm512_srli_epi32(entry, ENTRY_VALUE),
+                            _mm512_andnot_si512(_mm512_sllv_epi32(all(-1), raw_bits), taken));
+}
+
+/* ---- rANS ------------------------------------------------------------------------------------------------- */
+
+/* Likewise. */
+AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
+                                __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
+{
+    static_assert(sizeof(struct tsr_rans_decoder) == TSR_RANS_TOTAL + 4 * TSR_RANS_ALPHABET, "slots, then places");
+    const uint8_t *codes = (const uint8_t *)t->d->rans_codes;
+    const __m512i slot = _mm512_and_si512(s->state, all(TSR_RANS_TOTAL - 1));
+    const __m512i code = _mm512_mullo_epi32(table, all((int32_t)sizeof(struct tsr_rans_decoder)));
+    const __m512i symbol = look_up(codes, _mm512_add_epi32(code, slot), 1, lanes); /* in the low byte */
+    const __m512i place =
+        look_up(codes + TSR_RANS_TOTAL,
+                _mm512_add_epi32(code, _mm512_slli_epi32(_mm512_and_si512(symbol, all(127)), 2)), 1, lanes);
+    const __m512i raw_bits = look_up_128(load(t->d->raw_bits), symbol, load(t->d->raw_bits + 64));
+    const __m512i mantissa = look_up_128(load(t->d->mantissa), symbol, load(t->d->mantissa + 64));
+    *run = _mm512_mask_cmpge_epi32_mask(coding, _mm512_and_si512(symbol, all(127)), all(TSR_RUN_SYMBOL));
+    __m512i x = _mm512_mullo_epi32(_mm512_srli_epi32(place, 16), _mm512_srli_epi32(s->state, TSR_RANS_BITS));
+    x = _mm512_add_epi32(x, _mm512_sub_epi32(slot, _mm512_and_si512(place, all(UINT16_MAX))));
+    /* Whether a word is wanted behind the raw bits is known before the first one has come. */
+    const __mmask16 needs = _mm512_mask_cmplt_epu32_mask(coding, x, all(TSR_RANS_LOW));
+    const __m512i bound = _mm512_sllv_epi32(_mm512_mask_mov_epi32(all(TSR_RANS_LOW), needs, all(1)), raw_bits);
+    const __mmask16 needs_more = _mm512_mask_cmplt_epu32_mask(coding, x, bound);
+    const __m512i words = take_word_pairs(stream, needs, needs_more);
+    x = _mm512_mask_shldi_epi32(x, needs, x, words, 16);
+    const __m512i raw = _mm512_andnot_si512(_mm512_sllv_epi32(all(-1), raw_bits), x);
+    x = _mm512_srlv_epi32(x, raw_bits);
+    x = _mm512_mask_or_epi32(x, needs_more, _mm512_slli_epi32(x, 16), _mm512_and_si512(words, all(UINT16_MAX)));
+    s->state = _mm512_mask_mov_epi32(s->state, coding, x);
+    return _mm512_add_epi32(_mm512_sllv_epi32(mantissa, raw_bits), raw);
+}
+
+/* ---- A tick ----------------------------------------------------------------------------------------------- */
+
+/* How many of the intensity cuts are not above the predictions: first three of the cuts, six apart, then six between
+ * them; struct tsr_intensity_steps says where they are. */
+AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *steps, __m512i prediction, int shift)
+{
+    const __m256i level = _mm512_cvtepi32_epi16(_mm512_srl_epi32(prediction, _mm_cvtsi32_si128(shift)));
+    const __m256i step = _mm256_set1_epi16(0x0202); /* two bytes further in a table of words */
+    __m256i place = _mm256_set1_epi16(0x0100);
+    for (int i = 0; i < 3; i++) {
+        const __m256i cut = _mm256_loadu_si256((const __m256i *)(const void *)steps->coarse[i]);
+        place = _mm256_add_epi16(place, _mm256_and_si256(_mm256_cmpgt_epi16(level, cut), step));
+    }
+    __m256i group = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_setr_epi16(0, 6, 12, 18, 0, 0, 0, 0)), place);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; i++) {
+        const __m256i cuts = _mm256_loadu_si256((const __m256i *)(const void *)steps->fine[i]);
+        group = _mm256_sub_epi16(group, _mm256_cmpgt_epi16(level, _mm256_shuffle_epi8(cuts, place)));
+    }
+    return _mm512_cvtepu16_epi32(group);
+}
+
+/* Tables by activity and prediction. Activities are looked up by exponent and three more bits, as a float has them;
+ * activity 0 is the caller's affair. */
+AVX512_INLINE __m512i tables_of(const struct decoding *t, __m512i activity, __m512i prediction)
+{
+    const struct tsr_plane_decoder *d = t->d;
+    const __m512i index = _mm512_srli_epi32(_mm512_castps_si512(_mm512_cvtepi32_ps(activity)), 20);
+    const __m512i found = look_up_128(load(d->of_activity), index, load(d->of_activity + 64));
+    if (d->model->intensity_cuts == 0) return found;
+    const __m512i cell = _mm512_add_epi32(found, intensity_groups(&d->intensity_steps, prediction, t->shift));
+    const __m512i low = look_up_128(load(d->of_cell), cell, load(d->of_cell + 64));
+    const __m512i high = look_up_128(load(d->of_cell + 128), cell, load(d->of_cell + 192));
+    return _mm512_mask_mov_epi32(low, _mm512_cmpgt_epi32_mask(cell, all(127)), high);
+}
+
+/* Sample number j of the step, of the sixteen lanes from first on. */
+AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
+                                  const struct step_inputs *in, int j, int first, __mmask16 active, int lanes,
+                                  bool rans)
+{
+    const struct lane_history *h = &t->h;
+    const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
+    const __mmask16 linear = (__mmask16)(h->linear >> first), first_row = (__mmask16)(h->first_row >> first);
+    __m512i prediction = zero;
+    if (linear != UINT16_MAX) {
+        const __m512i above = load(in->pair[j] + first), west = _mm512_srai_epi32(s->pair[0], 16);
+        const __m512i north = _mm512_srai_epi32(above, 16),
+                      north_west = _mm512_srai_epi32(_mm512_slli_epi32(above, 16), 16);
+        const __m512i low = _mm512_min_epi32(west, north), high = _mm512_max_epi32(west, north);
+        const __m512i gradient = _mm512_sub_epi32(_mm512_add_epi32(west, north), north_west);
+        prediction = _mm512_add_epi32(_mm512_max_epi32(low, _mm512_min_epi32(high, gradient)), all(BIAS));
+    }
+    if (linear) {
+        __m512i sum = _mm512_dpwssd_epi32(load(in->sum[j] + first), s->pair[2], load(h->near[1] + first));
+        sum = _mm512_dpwssd_epi32(sum, s->pair[0], load(h->near[0] + first));
+        __m512i clamped = _mm512_add_epi32(_mm512_srai_epi32(sum, TSR_WEIGHT_SHIFT), all(BIAS));
+        clamped = _mm512_max_epi32(zero, _mm512_min_epi32(all(t->range - 1), clamped));
+        prediction = _mm512_mask_mov_epi32(prediction, linear, clamped);
+    }
+    const __mmask16 in_run = _mm512_test_epi32_mask(s->run, s->run);
+    const __mmask16 coding = _kandn_mask16(in_run, active);
+    __m512i sample = prediction, magnitude = zero;
+    if (coding == 0) { /* all of them within runs: their predictions it is */
+        s->run = _mm512_mask_sub_epi32(s->run, active, s->run, all(1));
+        s->after_run = _mm512_testn_epi32_mask(s->run, s->run);
+    } else {
+        __m512i activity =
+            _mm512_add_epi32(load(in->activity[j] + first),
+                             _mm512_add_epi32(_mm512_add_epi32(s->magnitude[0], s->magnitude[0]), s->magnitude[1]));
+        if (__builtin_expect(first_row, 0)) /* W and WW stand for all that is not there: 6 and 2 of them */
+            activity = _mm512_mask_add_epi32(activity, first_row, activity,
+                                             _mm512_add_epi32(_mm512_slli_epi32(s->magnitude[0], 2), s->magnitude[1]));
+        __m512i table = tables_of(t, activity, prediction);
+        const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
+        table = _mm512_mask_mov_epi32(table, silent, _mm512_maskz_mov_epi32(s->after_run, all(1)));
+        table = _mm512_maskz_mov_epi32(coding, table); /* idle lanes look nowhere else */
+        __mmask16 begins;
+        const __m512i value = rans ? take_rans(t, stream, s, coding, table, lanes, &begins)
+                                   : take_huffman(t, stream, s, coding, table, lanes, &begins);
+
+        /* Runs: those that begin, and those that go on. */
+        const __mmask16 of_run = _kor_mask16(begins, _kand_mask16(in_run, active));
+        s->run = _mm512_mask_sub_epi32(s->run, of_run, _mm512_mask_mov_epi32(s->run, begins, value), all(1));
+        s->after_run = _mm512_mask_testn_epi32_mask(of_run, s->run, s->run);
+
+        const __m512i negative = _mm512_sub_epi32(zero, _mm512_and_si512(value, all(1)));
+        const __m512i residual =
+            _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
+        /* Modulo the range: of two numbers, the one that is neither below 0 nor past the range is less without sign. */
+        sample = _mm512_add_epi32(prediction, residual);
+        sample = _mm512_min_epu32(sample, _mm512_add_epi32(sample, range));
+        sample = _mm512_min_epu32(sample, _mm512_sub_epi32(sample, range));
+        magnitude = _mm512_min_epi32(_mm512_abs_epi32(residual), all(TSR_MAGNITUDE_LIMIT));
+
+        s->tables = _mm512_or_si512(s->tables, _mm512_maskz_sllv_epi32(coding, all(1), table));
+        s->run_tables = _mm512_mask_or_epi32(s->run_tables, begins, s->run_tables, table);
+        s->highest = _mm512_mask_max_epu32(s->highest, active, s->highest, sample);
+    }
+    s->pair[2] = s->pair[1];
+    s->pair[1] = s->pair[0];
+    s->pair[0] = _mm512_shrdi_epi32(s->pair[0], _mm512_sub_epi32(sample, all(BIAS)), 16);
+    s->magnitude[1] = s->magnitude[0];
+    s->magnitude[0] = magnitude;
+}
+
+/* No symbol has stood where it cannot. */
+AVX512_INLINE bool is_good(const struct decoding *t, const struct sixteen *s)
+{
+    const __mmask16 unused = _mm512_test_epi32_mask(s->tables, all((int32_t)t->d->unused));
+    const __mmask16 run = _mm512_test_epi32_mask(s->run_tables, s->run_tables);
+    return (unused | run | _mm512_cmpge_epu32_mask(s->highest, all(t->range))) == 0;
+}
+
+/* ---- A step ----------------------------------------------------------------------------------------------- */
+
+/* Adds what count pairs of taps give to four ticks. pairs: those of the leftmost at the first tick; the next ones are
+ * two columns further right each. */
+AVX512_INLINE void add_pairs(__m512i sum[TSR_LANE_STEP], const int32_t *pairs, int pitch,
+                             const int32_t (*far)[TSR_LANE_LIMIT], int first, const int count)
+{
+    __m512i weights[5];
+#pragma GCC unroll 5
+    for (int e = 0; e < count; e++) weights[e] = load(far[e] + first);
+#pragma GCC unroll 12
+    for (int k = 0; k < 2 * count + 2; k++) {
+        const __m512i pair = load(pairs + k * pitch);
+#pragma GCC unroll 4
+        for (int j = 0; j < TSR_LANE_STEP; j++)
+            if (j <= k && (k - j) % 2 == 0 && (k - j) / 2 < count)
+                sum[j] = _mm512_dpwssd_epi32(sum[j], pair, weights[(k - j) / 2]);
+    }
+}
+
+static inline const int32_t *pairs_at(const struct lane_history *h, uint32_t tick, int pitch)
+{
+    return h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch;
+}
+
+static inline const int32_t *magnitudes_at(const struct lane_history *h, uint32_t tick, int pitch)
+{
+    return h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch;
+}
+
+/* What all taps but W, WW, WWW give to the sixteen lanes from first on. */
+AVX512_INLINE void sum_set(const struct lane_history *h, uint32_t tick, int pitch, int first, struct step_inputs *in,
+                           const int set)
+{
+    __m512i sum[TSR_LANE_STEP];
+    int pairs = 0;
+    for (int j = 0; j < TSR_LANE_STEP; j++) sum[j] = _mm512_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1));
+#pragma GCC unroll 4
+    for (int up = 1; up <= set + 1; up++) {
+        const int reach = set + 2 - up;
+        add_pairs(sum, pairs_at(h, tick - (uint32_t)(TSR_LANE_DELAY * up + reach), pitch) + ABOVE - up + first, pitch,
+                  h->far + pairs, first, reach + 1);
+        pairs += reach + 1;
+    }
+    if (set == 3) add_pairs(sum, pairs_at(h, tick - 6, pitch) + ABOVE + first, pitch, h->far + pairs, first, 2);
+    for (int j = 0; j < TSR_LANE_STEP; j++) store(in->sum[j] + first, sum[j]);
+}
+
+/* One function a set: their loops are unrolled. */
+AVX512 static void sum_set_1(const struct lane_history *h, uint32_t tick, int pitch, int first, struct step_inputs *in)
+{
+    sum_set(h, tick, pitch, first, in, 1);
+}
+
+AVX512 static void sum_set_2(const struct lane_history *h, uint32_t tick, int pitch, int first, struct step_inputs *in)
+{
+    sum_set(h, tick, pitch, first, in, 2);
+}
+
+AVX512 static void sum_set_3(const struct lane_history *h, uint32_t tick, int pitch, int first, struct step_inputs *in)
+{
+    sum_set(h, tick, pitch, first, in, 3);
+}
+
+/* Two numbers of 16 bits in one, the first in the low half. */
+static inline int32_t pair_of(int32_t low, int32_t high)
+{
+    return (int32_t)((uint32_t)(uint16_t)low | (uint32_t)high << 16);
+}
+
+/* The classes' weights in the order in which sum_set takes them, two in a number. */
+static void pair_weights(struct decoding *t)
+{
+    enum { UP = 5, REACH = 7 };
+    const struct tsr_predictor_model *model = t->d->predictor;
+    for (int c = 0; c < model->classes; c++) {
+        int16_t at[UP][2 * REACH + 1] = {{0}};
+        int32_t *far = t->h.far_of_class[c];
+        int pairs = 0;
+        for (int k = 0; k < model->shape.neighbours; k++)
+            at[TSR_AT(tsr_tap_up)[k]][TSR_AT(tsr_tap_right)[k] + REACH] = model->weight[c][k];
+        for (int up = 1; up <= model->set + 1; up++)
+            for (int reach = model->set + 2 - up, right = -reach; right <= reach; right += 2)
+                far[pairs++] = pair_of(at[up][right - 1 + REACH], at[up][right + REACH]);
+        if (model->set == 3)
+            for (int right = -6; right <= -4; right += 2)
+                far[pairs++] = pair_of(at[0][right - 1 + REACH], at[0][right + REACH]);
+        t->h.far_pairs = pairs;
+    }
+}
+
+/* A lane's class: its weights among those of the others. */
+static void set_weights(struct decoding *t, const struct class_weights *weights, int l)
+{
+    struct lane_history *h = &t->h;
+    h->linear &= ~(1u << l);
+    if (!weights) return;
+    h->linear |= 1u << l;
+    h->near[0][l] = pair_of(weights->near[1], weights->near[0]);
+    h->near[1][l] = pair_of(0, weights->near[2]);
+    const int32_t *far = h->far_of_class[weights - t->weights];
+    for (int p = 0; p < h->far_pairs; p++) h->far[p][l] = far[p];
+}
+
+AVX512_INLINE void load_lanes(const struct lane_history *h, int first, struct sixteen *s)
+{
+    for (int i = 0; i < 3; i++) s->pair[i] = load(h->last_pair[i] + first);
+    for (int i = 0; i < 2; i++) s->magnitude[i] = load(h->last_magnitude[i] + first);
+    s->run = load(h->run + first);
+    s->even = load(h->bits[0] + first / 2);
+    s->odd = load(h->bits[1] + first / 2);
+    s->count = load(h->count + first);
+    s->state = load(h->state + first);
+    s->after_run = (__mmask16)(h->after_run >> first);
+    s->tables = s->highest = s->run_tables = _mm512_setzero_si512();
+}
+
+AVX512_INLINE void store_lanes(struct lane_history *h, int first, const struct sixteen *s)
+{
+    for (int i = 0; i < 3; i++) store(h->last_pair[i] + first, s->pair[i]);
+    for (int i = 0; i < 2; i++) store(h->last_magnitude[i] + first, s->magnitude[i]);
+    store(h->run + first, s->run);
+    store(h->bits[0] + first / 2, s->even);
+    store(h->bits[1] + first / 2, s->odd);
+    store(h->count + first, s->count);
+    store(h->state + first, s->state);
+    h->after_run = (h->after_run & ~(0xffffu << first)) | (uint32_t)s->after_run << first;
+}
+
+/* The lane begins its row: what it carries from sample to sample. */
+static void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
+{
+    struct lane_history *h = &t->h;
+    begin_row(t, lane);
+    for (int i = 0; i < 3; i++) h->last_pair[i][l] = pair_of(lane->row[-1], lane->row[-1]);
+    for (int i = 0; i < 2; i++) h->last_magnitude[i][l] = lane->mag[-1];
+    h->run[l] = 0;
+    h->after_run &= ~(1u << l);
+    h->first_row = (h->first_row & ~(1u << l)) | (uint32_t)(lane->y == 0) << l;
+    h->linear &= ~(1u << l);
+    lane->weights = NULL;
+}
+
+/* What the lane brings to the step, from memory: near the ends of its row and in the first rows. */
+static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
+{
+    if (lane->y == 0) { /* W, and no activity from above */
+        for (int j = 0; j < TSR_LANE_STEP; j++) in->pair[j][l] = in->activity[j][l] = 0;
+        return;
+    }
+    prepare_step(t, lane);
+    for (int j = 0; j < TSR_LANE_STEP; j++) {
+        in->activity[j][l] = lane->activity[j];
+        in->pair[j][l] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
+        in->sum[j][l] = (int32_t)((uint32_t)lane->sum[j] + (1u << (TSR_WEIGHT_SHIFT - 1)));
+    }
+}
+
+/* Rows above lane 0 take their places in front of it, as of the step that was; column and y: lane 0's. */
+static inline void put_above(struct decoding *t, uint32_t tick, int32_t column, int32_t y, int32_t period, int pitch,
+                             int rows)
+{
+    struct lane_history *h = &t->h;
+    int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
+    int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch + ABOVE;
+    for (int v = 1; v <= rows || v <= 2; v++) {
+        int32_t c = column + TSR_LANE_DELAY * v, row = y - v;
+        if (c >= period) {
+            c -= period;
+            row += t->d->model->lanes;
+        }
+        if (row < 0 || row >= t->height || c >= t->width) continue;
+        const int16_t *sample = t->samples + row * t->pitch + c;
+        const uint16_t *mag = t->magnitudes + row * t->pitch + c;
+        for (int j = 0; j < TSR_LANE_STEP && v <= rows; j++)
+            memcpy(&pairs[j * pitch - v], &sample[j - 1], sizeof pairs[0]); /* NW low, N high */
+        for (int j = 0; j < TSR_LANE_STEP && v <= 2; j++) magnitudes[j * pitch - v] = mag[j];
+    }
+}
+
+/* The lanes' eight bytes each to their rows. */
+AVX512_INLINE void write_rows(struct decoding_lane *lane, int first, uint32_t inside, const struct sixteen *s,
+                              __m512i magnitude0, __m512i magnitude1)
+{
+    static const uint8_t place[VECTOR] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+    uint64_t samples[VECTOR], magnitudes[VECTOR];
+    const __m512i early = _mm512_or_si512(magnitude0, _mm512_slli_epi32(magnitude1, 16)),
+                  late = _mm512_or_si512(s->magnitude[1], _mm512_slli_epi32(s->magnitude[0], 16));
+    store(samples, _mm512_unpacklo_epi32(s->pair[2], s->pair[0]));
+    store(samples + 8, _mm512_unpackhi_epi32(s->pair[2], s->pair[0]));
+    store(magnitudes, _mm512_unpacklo_epi32(early, late));
+    store(magnitudes + 8, _mm512_unpackhi_epi32(early, late));
+    for (uint32_t m = inside; m; m &= m - 1) {
+        const int i = __builtin_ctz(m);
+        struct decoding_lane *me = &lane[first + i];
+        memcpy(me->row, &samples[place[i]], sizeof samples[0]);
+        memcpy(me->mag, &magnitudes[place[i]], sizeof magnitudes[0]);
+        me->row += TSR_LANE_STEP;
+        me->mag += TSR_LANE_STEP;
+    }
+}
+
+/* All of a tile's rows. */
+AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
+                               const bool rans)
+{
+    static_assert(TSR_LANE_LIMIT == 2 * VECTOR, "two vectors hold all lanes");
+    const struct tsr_predictor_model *model = t->d->predictor;
+    const int vector_lanes = lanes <= 4 ? 4 : lanes <= 8 ? 8 : VECTOR;
+    const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
+    const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
+    const bool referring = set && model->shape.references > 0;
+    /* Where a lane's taps are not what other lanes gave: from the left, from the right, from the top. */
+    const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1), top = set ? ABOVE : 2;
+    struct lane_history *h = &t->h;
+    struct word_stream stream = t->stream;
+    uint32_t alive = lanes == TSR_LANE_LIMIT ? UINT32_MAX : (1u << lanes) - 1, upper = 0;
+    int32_t column_of_first = 0, y_of_first = 0;
+    __m512i column[2];
+    h->linear = h->first_row = h->after_run = 0;
+    for (int l = 0; l < lanes; l++) {
+        lane[l].y = l;
+        upper |= (uint32_t)(l < top) << l;
+    }
+    for (int g = 0; g < groups; g++)
+        column[g] =
+            _mm512_mullo_epi32(_mm512_add_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                                _mm512_set1_epi32(VECTOR * g)),
+                               _mm512_set1_epi32(-TSR_LANE_DELAY));
+    if (set) pair_weights(t);
+
+    for (uint32_t tick = 0; alive; tick += TSR_LANE_STEP) {
+        struct step_inputs in;
+        int32_t columns[TSR_LANE_LIMIT];
+        uint32_t inside = 0, begins = 0, blocks = 0, edges = 0, ends = 0, wraps = 0;
+        for (int g = 0; g < groups; g++) {
+            const int first = VECTOR * g;
+            store(columns + first, column[g]);
+            inside |= (uint32_t)_mm512_cmplt_epu32_mask(column[g], _mm512_set1_epi32(width)) << first;
+            begins |= (uint32_t)_mm512_testn_epi32_mask(column[g], column[g]) << first;
+            blocks |= (uint32_t)_mm512_testn_epi32_mask(column[g], _mm512_set1_epi32(TSR_PREDICTOR_BLOCK - 1)) << first;
+            edges |= (uint32_t)_mm512_cmplt_epi32_mask(column[g], _mm512_set1_epi32(left)) << first;
+            edges |= (uint32_t)_mm512_cmpgt_epi32_mask(column[g], _mm512_set1_epi32(right)) << first;
+            ends |= (uint32_t)_mm512_cmpge_epi32_mask(column[g], _mm512_set1_epi32(width - TSR_LANE_STEP)) << first;
+            wraps |= (uint32_t)_mm512_cmpeq_epi32_mask(column[g], _mm512_set1_epi32(period - TSR_LANE_STEP)) << first;
+        }
+        inside &= alive;
+        for (uint32_t m = begins & inside; m; m &= m - 1) begin_lane(t, &lane[__builtin_ctz(m)], __builtin_ctz(m));
+        for (uint32_t m = set ? blocks & inside & ~h->first_row : 0; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            const struct class_weights *before = lane[l].weights;
+            lane[l].column = columns[l];
+            if (choose_weights(t, &lane[l]) != before) set_weights(t, lane[l].weights, l);
+        }
+
+        for (int g = 0; g < groups; g++) {
+            const int first = VECTOR * g;
+            if (!(inside >> first & UINT16_MAX)) continue;
+            const int32_t *above = pairs_at(h, tick - TSR_LANE_DELAY, pitch) + ABOVE - 1 + first;
+            const int32_t *up = magnitudes_at(h, tick - TSR_LANE_DELAY - 1, pitch) + ABOVE - 1 + first;
+            const int32_t *up2 = magnitudes_at(h, tick - 2 * TSR_LANE_DELAY, pitch) + ABOVE - 2 + first;
+            for (int j = 0; j < TSR_LANE_STEP; j++) {
+                const __m512i north = load(up + (j + 1) * pitch);
+                const __m512i beside = _mm512_add_epi32(load(up + j * pitch), load(up + (j + 2) * pitch));
+                store(in.activity[j] + first, _mm512_add_epi32(_mm512_add_epi32(beside, load(up2 + j * pitch)),
+                                                               _mm512_add_epi32(north, north)));
+                store(in.pair[j] + first, load(above + j * pitch));
+            }
+            if (!(h->linear >> first & UINT16_MAX) || referring) continue;
+            if (set == 1)
+                sum_set_1(h, tick, pitch, first, &in);
+            else if (set == 2)
+                sum_set_2(h, tick, pitch, first, &in);
+            else
+                sum_set_3(h, tick, pitch, first, &in);
+        }
+        for (uint32_t m = (referring ? UINT32_MAX : edges | upper) & inside; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            lane[l].column = columns[l];
+            prepare_lane(t, &lane[l], l, &in);
+        }
+
+        struct sixteen s[2];
+        bool good = true;
+        for (int g = 0; g < groups; g++) load_lanes(h, VECTOR * g, &s[g]);
+        int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
+        int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch + ABOVE;
+#pragma GCC unroll 4
+        for (int j = 0; j < TSR_LANE_STEP; j++)
+#pragma GCC unroll 2
+            for (int g = 0; g < groups; g++) {
+                const int first = VECTOR * g;
+                if (!(inside >> first & UINT16_MAX)) continue;
+                const __mmask16 active =
+                    _mm512_mask_cmplt_epi32_mask((__mmask16)(inside >> first), column[g], _mm512_set1_epi32(width - j));
+                decode_sixteen(t, &stream, &s[g], &in, j, first, active, vector_lanes, rans);
+                store(pairs + j * pitch + first, s[g].pair[0]);
+                store(magnitudes + j * pitch + first, s[g].magnitude[0]);
+            }
+        for (int g = 0; g < groups; g++) good &= is_good(t, &s[g]);
+        if (!good) return false;
+        for (int g = 0; g < groups; g++) {
+            const int first = VECTOR * g;
+            store_lanes(h, first, &s[g]);
+            write_rows(lane, first, inside >> first & UINT16_MAX, &s[g], load(magnitudes + first),
+                       load(magnitudes + pitch + first));
+        }
+        if (tick == 0) spread_first_sample(t);
+        for (uint32_t m = ends & inside; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            if (h->run[l] != 0) return false;
+            end_row(t, &lane[l]);
+        }
+
+        put_above(t, tick, column_of_first, y_of_first, period, pitch, 1 + set);
+        if (tick % PAIR_TICKS < PAIRS_AGAIN)
+            memcpy(pairs - ABOVE + PAIR_TICKS * pitch, pairs - ABOVE,
+                   (size_t)(TSR_LANE_STEP * pitch) * sizeof pairs[0]);
+        if (tick % MAGNITUDE_TICKS < MAGNITUDES_AGAIN)
+            memcpy(magnitudes - ABOVE + MAGNITUDE_TICKS * pitch, magnitudes - ABOVE,
+                   (size_t)(TSR_LANE_STEP * pitch) * sizeof magnitudes[0]);
+        column_of_first += TSR_LANE_STEP;
+        if (column_of_first == period) {
+            column_of_first = 0;
+            y_of_first += t->d->model->lanes;
+        }
+        for (int g = 0; g < groups; g++) {
+            const __mmask16 wrapped = (__mmask16)(wraps >> VECTOR * g);
+            column[g] = _mm512_maskz_add_epi32((__mmask16)~wrapped, column[g], _mm512_set1_epi32(TSR_LANE_STEP));
+        }
+        for (uint32_t m = wraps & alive; m; m &= m - 1) {
+            const int l = __builtin_ctz(m);
+            lane[l].y += t->d->model->lanes;
+            upper &= ~(1u << l);
+            upper |= (uint32_t)(lane[l].y < top) << l;
+            if (lane[l].y >= t->height) alive &= ~(1u << l);
+        }
+    }
+    t->stream = stream;
+    return true;
+}
+
+AVX512 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, false) : decode_rows(t, lane, lanes, 2, false);
+}
+
+AVX512 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    return lanes <= VECTOR ? decode_rows(t, lane, lanes, 1, true) : decode_rows(t, lane, lanes, 2, true);
+}
+
+bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    struct lane_history *h = &t->h;
+    memset(h->bits, 0, sizeof h->bits);
+    memset(h->count, 0, sizeof h->count);
+    memset(h->state, 0, sizeof h->state);
+    for (int l = 0; l < lanes; l++) h->state[l] = lane[l].state;
+    if (!(t->d->rans ? decode_rans(t, lane, lanes) : decode_huffman(t, lane, lanes))) return false;
+    for (int l = 0; l < lanes; l++) {
+        lane[l].reader.bits = h->bits[l % 2][l / 2];
+        lane[l].reader.count = h->count[l];
+        lane[l].state = h->state[l];
+    }
+    return true;
+}
+
+bool tsr_has_avx512(void)
+{
+    return tsr_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("avx512vnni");
+}
+
+#else
+
+bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes)
+{
+    (void)t, (void)lane, (void)lanes;
+    return false;
+}
+
+bool tsr_has_avx512(void)
+{
+    return false;
+}
+
+#endif

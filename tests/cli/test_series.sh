@@ -1,0 +1,151 @@
+# compress --series: several files in one, and what comes back of it.
+. "${0%/*}/steps.sh"
+mkdir -p in/below/deeper
+cp "$DATA"/dicom/ct/slice_0[123].dcm in
+cp "$DATA/pnm/landscape_grey_8bit.pgm" in/below/grey.pgm
+cp "$DATA/png/screen_palette.png" in/below/deeper
+cp "$DATA/other/text.txt" in/below/text
+cp "$DATA/other/empty" in/.empty
+cp "$DATA/dicom/forms/deflated.dcm" "in/a name with  blanks.dcm"
+
+same() # FOLDER FOLDER: the same files; of a PNG, at least its pixels
+{
+    (cd "$1" && find . -type f | sort) >"$WORK/one"
+    (cd "$2" && find . -type f | sort) >"$WORK/other"
+    diff "$WORK/one" "$WORK/other" || bad "other files in $2"
+    while IFS= read -r name; do
+        case $name in
+        *.png) "$BIN/tsr_same_png" "$1/$name" "$2/$name" || bad "$2/$name has other pixels" ;;
+        *) cmp "$1/$name" "$2/$name" || bad "$2/$name is another" ;;
+        esac
+    done <"$WORK/one"
+}
+
+# There and back.
+run 0 "$TESSERA" compress -r --series s.tsr in
+grep -q '^8 files, .* -> ' "$out" && grep -q 'all proven' "$out" || bad "compress says: $(cat "$out")"
+[ "$(sed -n 's/^8 files, [0-9]* -> \([0-9]*\) bytes.*/\1/p' "$out")" = "$(bytes_of s.tsr)" ] || bad "other bytes than it says: $(cat "$out")"
+run 0 "$TESSERA" test s.tsr
+grep -q '^8 files tested, all checksums hold' "$out" || bad "test says: $(cat "$out")"
+run 0 "$TESSERA" decompress s.tsr -o back
+grep -q '^8 files restored' "$out" && grep -q '7 identical to their originals' "$out" || bad "decompress says: $(cat "$out")"
+same in back
+run 0 "$TESSERA" decompress -q s.tsr # beside it
+same in s
+no_temporaries .
+[ ! -x "$BIN/tsr_reference" ] || run 0 "$BIN/tsr_reference" --check s.tsr
+# Smaller than the files by themselves.
+run 0 "$TESSERA" compress -q -r in -o singles
+alone=$(find singles -type f -exec cat {} + | wc -c)
+[ "$(bytes_of s.tsr)" -lt "$alone" ] || bad "the series has $(bytes_of s.tsr) bytes, its files by themselves $alone"
+# The same bytes with one thread; and files, folders and names as with -o.
+run 0 "$TESSERA" compress -q -T 1 -r --series one.tsr in/
+cmp s.tsr one.tsr || bad "one thread makes other bytes"
+run 0 "$TESSERA" compress -q -r --series mixed.tsr in/below in/slice_01.dcm
+run 0 "$TESSERA" decompress -q mixed.tsr -o mixed
+(cd mixed && find . -type f | sort | tr '\n' ' ') >"$WORK/names"
+[ "$(cat "$WORK/names")" = './below/deeper/screen_palette.png ./below/grey.pgm ./below/text ./slice_01.dcm ' ] || bad "names: $(cat "$WORK/names")"
+# With loss, by every way that is a single file's.
+for way in '--qp 30' '--psnr 40' '--max-error 2'; do
+    # shellcheck disable=SC2086
+    run 0 "$TESSERA" compress -q -f -r $way --series lossy.tsr in
+    run 0 "$TESSERA" test -q lossy.tsr
+done
+
+# Overwriting: only with -f; the old outputs stay, the others are done.
+run 41 "$TESSERA" compress -r --series s.tsr in
+says 's.tsr exists; -f'
+run 0 "$TESSERA" compress -q -f -r --series one.tsr in
+cp "$DATA/other/text.txt" back/slice_02.dcm && rm back/slice_03.dcm
+run 75 "$TESSERA" decompress -q s.tsr -o back
+[ "$(grep -c 'exists; -f' "$err")" -eq 8 ] || [ "$(grep -c 'exists; -f' "$err")" -eq 7 ] || bad "not all that exist are named: $(cat "$err")"
+cmp "$DATA/other/text.txt" back/slice_02.dcm || bad "a file was overwritten without -f"
+cmp in/slice_03.dcm back/slice_03.dcm || bad "what was not there is not restored"
+run 0 "$TESSERA" decompress -q -f s.tsr -o back
+same in back
+# The series is none of its own files; an earlier one in the folder is left out.
+cp -R in own
+run 0 "$TESSERA" compress -q -r --series own/own.tsr own
+run 0 "$TESSERA" compress -q -f -r --series own/own.tsr own
+run 0 "$TESSERA" info --json own/own.tsr
+[ "$(fields members | head -n 1)" = 8 ] || bad "the series is in itself: $(fields members file | head -n 1)"
+refuses 42 'the output is the input' "$TESSERA" compress -f --series in/below/text in/below/text
+
+# One of them.
+run 0 "$TESSERA" decompress s.tsr --member below/text -o text
+cmp in/below/text text || bad "--member to a file"
+mkdir into
+run 0 "$TESSERA" decompress s.tsr --member 'a name with  blanks.dcm' -o into
+cmp 'in/a name with  blanks.dcm' 'into/a name with  blanks.dcm' || bad "--member to a folder"
+run 0 "$TESSERA" test -v s.tsr --member slice_02.dcm
+[ "$(cat "$out" | head -n 1)" = 'ok s.tsr: slice_02.dcm' ] || bad "test --member: $(cat "$out")"
+run 0 "$TESSERA" info s.tsr --member slice_02.dcm
+grep -q '^s.tsr: slice_02.dcm$' "$out" && grep -q '^  image  .*256 x 256' "$out" || bad "info --member: $(cat "$out")"
+for verb in decompress test info; do
+    refuses 22 'no file that is called slice' "$TESSERA" $verb s.tsr --member slice
+    refuses 2 'no series' "$TESSERA" $verb singles/slice_01.dcm.tsr --member slice_01.dcm
+done
+
+# What is in it.
+run 0 "$TESSERA" info s.tsr
+[ "$(grep -c ' -> [0-9]* bytes' "$out")" -eq 8 ] && grep -q '^  series     8 files' "$out" || bad "info: $(cat "$out")"
+grep -q '^  below/text  other, .* as it is$' "$out" || bad "info: $(cat "$out")"
+run 0 "$TESSERA" info --json s.tsr
+[ "$(fields member | grep -vc absent)" -eq 8 ] && [ "$(fields members | head -n 1)" = 8 ] || bad "info --json: $(cat "$out")"
+for verb in "compress -f -r --series j.tsr in" "test s.tsr" "decompress -f s.tsr -o back"; do
+    # shellcheck disable=SC2086
+    run 0 "$TESSERA" ${verb%% *} --json ${verb#* }
+    [ "$(fields member | sort | head -n 1)" = .empty ] && [ "$(fields member | wc -l)" -eq 8 ] || bad "$verb --json: $(fields member)"
+    [ "$(fields --summary files failed)" = "8${tab}0" ] || bad "$verb --json: $(tail -n 1 "$out")"
+done
+run 0 "$TESSERA" compress --json -f -r --series j.tsr in
+[ "$(fields --summary bytes_out)" = "$(bytes_of j.tsr)" ] || bad "the summary has other bytes"
+
+# One that cannot be: one sentence, its status, and no output. With --json its line.
+refuses 20 'No such file' "$TESSERA" compress --series n.tsr in/slice_01.dcm in/missing.dcm in/slice_02.dcm
+refuses 2 'it is a folder; -r' "$TESSERA" compress --series n.tsr in
+refuses 41 'another file of the series is called text' "$TESSERA" compress --series n.tsr in/below/text "$DATA/other/../other/text.txt" in/below/../below/text
+run 20 "$TESSERA" compress --json --series n.tsr in/slice_01.dcm in/missing.dcm
+[ "$(fields file status exit)" = "in/missing.dcm${tab}failed${tab}20" ] || bad "--json: $(cat "$out")"
+mkdir names && cp in/below/text "names/new
+line"
+run 2 "$TESSERA" compress -r --series n.tsr names
+[ -e n.tsr ] && bad "an output of files that cannot be in a series"
+cp "$DATA/dicom/mg/"*.dcm . 2>/dev/null && {
+    mammography=$(echo *.dcm | cut -d ' ' -f 1)
+    refuses 2 'allow-lossy' "$TESSERA" compress --qp 20 --series n.tsr in/slice_01.dcm "$mammography"
+}
+refuses 2 'names the output' "$TESSERA" compress --series n.tsr in/slice_01.dcm -o n.tsr
+for size in 10k 4:1; do refuses 2 'single file' "$TESSERA" compress --series n.tsr --size $size in/slice_01.dcm; done
+mkdir none
+refuses 22 'no input was found' "$TESSERA" compress -r --series n.tsr none
+refuses 40 '/proc/n.tsr' "$TESSERA" compress --series /proc/n.tsr in/slice_01.dcm
+refuses 40 'File too large' sh -c "trap '' XFSZ; ulimit -f 8; exec '$TESSERA' compress -r --series n.tsr in"
+
+# Hostile names, signed as if they were right: refused, whoever wrote them; the others are restored.
+"$BIN/tsr_sign_again" s.tsr up.tsr M 0 1 2e2e2f || bad "cannot make ../" # .empty becomes ../pty
+"$BIN/tsr_sign_again" s.tsr root.tsr M 0 1 2f || bad "cannot make /"
+"$BIN/tsr_sign_again" s.tsr bell.tsr M 0 2 07 || bad "cannot make a control character"
+for hostile in up root bell; do
+    rm -rf out
+    run 75 "$TESSERA" decompress -q "$hostile.tsr" -o out
+    says 'its name is none'
+    [ "$(find out -type f | wc -l)" -eq 7 ] || bad "$hostile: $(find out -type f)"
+    run 75 "$TESSERA" test "$hostile.tsr"
+    [ ! -x "$BIN/tsr_reference" ] || run 1 "$BIN/tsr_reference" --check "$hostile.tsr"
+done
+[ -e pty ] || [ -e /empty ] && bad "a name has led out of the output's folder"
+# Damage: the others are restored, and it is said which one is not.
+cp s.tsr damaged.tsr
+changes_byte damaged.tsr 40000
+rm -rf out
+run 75 "$TESSERA" decompress -q damaged.tsr -o out
+says 'in damaged.tsr: .*damaged'
+[ "$(find out -type f | wc -l)" -eq 7 ] || bad "damaged: $(find out -type f)"
+run 75 "$TESSERA" test damaged.tsr
+no_temporaries .
+# Nobody may read the series who could not read one of its files.
+chmod 600 in/slice_02.dcm
+run 0 "$TESSERA" compress -q -f -r --series s.tsr in
+[ "$(find s.tsr -printf %m)" = 600 ] || bad "permissions of the series: $(find s.tsr -printf %m)"
+finish
