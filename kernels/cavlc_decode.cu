@@ -40,8 +40,8 @@ __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, de
                                              unit_reader<THREADS> &r, uint32_t block, int count, int context)
 {
     uint32_t seen = 0;
-    const int total = tsr_cavlc_read_block(r.reader, s.tables, s.levels, s.block, count, context,
-                                           TSR_CAVLC_PAPER_LIMIT, &seen);
+    const int total =
+        tsr_cavlc_read_block(r.reader, s.tables, s.levels, s.block, count, context, TSR_CAVLC_PAPER_LIMIT, &seen);
     if (total < 0) return false;
     static_cast<uint8_t *>(job.shape.workspace)[block] = (uint8_t)total;
     if (total > 0) s.block.store(threadIdx.x, reinterpret_cast<uint32_t *>(job.coefficients) + (size_t)block * 8u);

@@ -9,7 +9,7 @@
 /* Fills the tables, which are shared, by all threads of the block; a barrier follows. */
 static __device__ void tsr_cavlc_fill_reader(tsr_cavlc_reader &tables, unsigned thread, unsigned threads)
 {
-    static_assert(sizeof tables % 4 == 0 && alignof(tsr_cavlc_reader) == 2, "cleared by words");
+    static_assert(sizeof tables % 2 == 0 && alignof(tsr_cavlc_reader) == 2, "cleared by halves of words");
     for (unsigned i = thread; i < sizeof tables / 2; i += threads) reinterpret_cast<uint16_t *>(&tables)[i] = 0;
     __syncthreads();
     for (unsigned i = thread; i < 3 * 68; i += threads) tsr_cavlc_enter_token(&tables, (int)(i / 68), (int)(i % 68));
@@ -19,8 +19,8 @@ static __device__ void tsr_cavlc_fill_reader(tsr_cavlc_reader &tables, unsigned 
 
 /* coeff_token: total coefficients, trailing ones in *ones; -1 for none. */
 template <typename Reader>
-static __device__ __forceinline__ int tsr_cavlc_read_token(Reader &r, const tsr_cavlc_reader &tables,
-                                                           int context, uint32_t *ones)
+static __device__ __forceinline__ int tsr_cavlc_read_token(Reader &r, const tsr_cavlc_reader &tables, int context,
+                                                           uint32_t *ones)
 {
     const int table = tsr_coeff_token_table(context);
     if (table == 3) {
@@ -51,8 +51,7 @@ static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(Reader &r, uint3
         r.skip(prefix + 1u + *suffix);
     } else {
         r.skip(prefix + 1u);
-        code = (tsr_min(15, (int)prefix) << *suffix) +
-               r.get(prefix >= 15u ? prefix - 3u : *suffix == 0 ? 4u : *suffix);
+        code = (tsr_min(15, (int)prefix) << *suffix) + r.get(prefix >= 15u ? prefix - 3u : *suffix == 0 ? 4u : *suffix);
         if (prefix >= 15u && *suffix == 0) code += 15u;
         if (prefix >= 16u) code += (1u << (prefix - 3u)) - 4096u;
     }
@@ -82,10 +81,9 @@ static __device__ __forceinline__ int tsr_cavlc_read_run(Reader &r, const tsr_ca
 /* Reads a block of count places into s; its total coefficients, -1 where the string holds none, or a level beyond most.
  * s.block is written unless the total is 0. *seen: bits of all magnitudes are added. */
 template <unsigned THREADS, typename Level>
-static __device__ __forceinline__ int tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables,
-                                                           Level (&levels)[16][THREADS],
-                                                           tsr_raster_blocks<THREADS, Level> &block, int count,
-                                                           int context, uint32_t most, uint32_t *seen)
+static __device__ __forceinline__ int
+tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables, Level (&levels)[16][THREADS],
+                     tsr_raster_blocks<THREADS, Level> &block, int count, int context, uint32_t most, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
     uint32_t ones = 0;

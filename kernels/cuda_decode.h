@@ -51,7 +51,8 @@ struct tsr_cuda_decode_batch {
 
     const struct tsr_cuda_piece *model; /* by frame, in payloads: the model's bytes */
     const struct tsr_cuda_piece *tile;  /* by frame and tile */
-    const uint8_t *payloads;            /* models and tiles; TSR_DECODE_SPARE bytes behind the last may be read */
+    const uint8_t *payloads;            /* models and tiles, 16-byte aligned; TSR_DECODE_SPARE bytes behind the last may
+                                           be read */
     uint8_t *models;
     uint16_t *offsets;                   /* by plane, values each */
     struct tsr_cuda_decode_frame *frame; /* by frame */

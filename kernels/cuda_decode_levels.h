@@ -1,5 +1,5 @@
-/* What the stages inside tsr_cuda_decode_transform_tiles (cuda_decode.h) share: pieces of blocks in slices, whose strings
- * become levels, and these samples. FORMAT.md sections 8 to 10. */
+/* What the stages inside tsr_cuda_decode_transform_tiles (cuda_decode.h) share: pieces of blocks in slices, whose
+ * strings become levels, and these samples. FORMAT.md sections 8 to 10. */
 #ifndef TSR_KERNELS_CUDA_DECODE_LEVELS_H
 #define TSR_KERNELS_CUDA_DECODE_LEVELS_H
 
@@ -34,12 +34,12 @@ struct tsr_decode_levels {
     size_t table_room;    /* in 16 bytes */
 
     struct tsr_sliced_piece *piece;
-    uint32_t *start;               /* by piece, most_slices + 1 each: bytes from the piece's first to each string */
-    uint32_t *first_slice;         /* by kind, pieces + 1 each: how many slices of this kind come before */
+    uint32_t *start;                /* by piece, most_slices + 1 each: bytes from the piece's first to each string */
+    uint32_t *first_slice;          /* by kind, pieces + 1 each: how many slices of this kind come before */
     struct tsr_slice_tables *plane; /* by plane */
     uint8_t *tables;
-    void *levels;                  /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
-    int32_t *dcs;                  /* likewise one each: first the DC's difference, then the DC */
+    void *levels; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
+    int32_t *dcs; /* likewise one each: first the DC's difference, then the DC */
 };
 
 /* Columns and rows of a full tile's blocks. */

@@ -1,10 +1,10 @@
 /* Pieces of blocks in slices to levels, and on to samples: the behaviour of tsr_decode_slices and tsr_decode_levels.
  * FORMAT.md sections 8.5, 8.6, 9 and 10.
  *
- * The lengths in front of a piece say where each slice begins; from there on slices are free of each other, and a thread
- * decodes one. What is coded how stands in the models on the device alone, so all slices of a kind are numbered by a
- * scan, and each kind's kernel takes its own, neighbours of a piece in neighbouring threads: they share tables. Levels
- * of a block come together in shared memory and leave it as a whole. */
+ * The lengths in front of a piece say where each slice begins; from there on slices are free of each other, and a
+ * thread decodes one. What is coded how stands in the models on the device alone, so all slices of a kind are numbered
+ * by a scan, and each kind's kernel takes its own, neighbours of a piece in neighbouring threads: they share tables.
+ * Levels of a block come together in shared memory and leave it as a whole. */
 #include "device.cuh"
 
 #include "cavlc_read.cuh"
@@ -125,7 +125,8 @@ __device__ __forceinline__ bool is_large(const tsr_plane_model &model)
 }
 
 /* A thread a piece: where its strings begin. first_slice becomes how many slices there are. */
-__global__ void __launch_bounds__(CUT_THREADS) k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(CUT_THREADS)
+    k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     const uint32_t number = blockIdx.x * CUT_THREADS + threadIdx.x;
     if (number >= w.pieces) return;
@@ -204,7 +205,8 @@ __device__ uint32_t tables_of(const tsr_plane_model &model)
 
 /* One block: places of the planes' tables. A frame whose tables have no room, or whose slices are too large, is decoded
  * elsewhere. */
-__global__ void __launch_bounds__(SCAN_THREADS) k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(SCAN_THREADS)
+    k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
     uint64_t start = 0;
@@ -219,7 +221,7 @@ __global__ void __launch_bounds__(SCAN_THREADS) k_place_tables(const struct tsr_
         const uint64_t at = start + tsr_block_scan<SCAN_THREADS>(units, sums, &total);
         start += total;
         __syncthreads(); /* all have read the frames' states */
-        if (here && (at + units > w.table_room || is_large(model_of(b, plane)))) {
+        if (here && ((units > 0 && at + units > w.table_room) || is_large(model_of(b, plane)))) {
             b.frame[plane / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
             count = 0;
         }
@@ -240,7 +242,8 @@ __device__ void build_huffman(tsr_huffman_decoder *d, const uint8_t *lengths, in
     for (int first = 0; first < symbols; first += TSR_WARP) {
         const int length = first + (int)lane < symbols ? lengths[first + lane] : 0;
 #pragma unroll
-        for (int n = 1; n <= TSR_CODE_LIMIT; n++) next[n] += (uint32_t)__popc(__ballot_sync(TSR_FULL_WARP, length == n));
+        for (int n = 1; n <= TSR_CODE_LIMIT; n++)
+            next[n] += (uint32_t)__popc(__ballot_sync(TSR_FULL_WARP, length == n));
     }
     for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = TSR_LONGER_CODEWORD;
 #pragma unroll
@@ -319,7 +322,8 @@ __device__ uint32_t grouped_place(const uint8_t *tables, uint32_t t)
 }
 
 /* A block a plane, a warp a table. */
-__global__ void __launch_bounds__(TABLE_THREADS) k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(TABLE_THREADS)
+    k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     const uint32_t plane = blockIdx.x;
     if (!is_sliced(b, plane)) return;
@@ -413,8 +417,7 @@ __device__ __forceinline__ void end_slice(const struct tsr_cuda_decode_batch &b,
 }
 
 /* Where a block's levels go. */
-template <typename Level>
-__device__ __forceinline__ uint32_t *levels_at(const tsr_decode_levels &w, size_t block)
+template <typename Level> __device__ __forceinline__ uint32_t *levels_at(const tsr_decode_levels &w, size_t block)
 {
     return reinterpret_cast<uint32_t *>(static_cast<Level *>(w.levels) + block * TSR_BLOCK_SAMPLES);
 }
@@ -443,7 +446,8 @@ __device__ __forceinline__ bool is_idle(const tsr_decode_levels &w, tsr_slice_ki
 /* ---- CAVLC ------------------------------------------------------------------------------------------------ */
 
 template <typename Level>
-__global__ void __launch_bounds__(THREADS) k_decode_cavlc(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(THREADS)
+    k_decode_cavlc(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     __shared__ tsr_cavlc_reader tables;
     __shared__ Level levels[16][THREADS]; /* of the block at work, the last one first */
@@ -489,7 +493,8 @@ __device__ __forceinline__ uint32_t read_symbol(word_reader &r, const tsr_huffma
 }
 
 template <typename Level>
-__global__ void __launch_bounds__(THREADS) k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(THREADS)
+    k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     enum { ENOUGH = 1 << (TSR_NEIGHBOUR_CLASSES - 2) }; /* from here on, energies give the same class */
     __shared__ tsr_word_ring<THREADS> ring;
@@ -676,10 +681,9 @@ __device__ __forceinline__ uint32_t read_pair_value(word_reader &r, uint32_t dig
 
 /* Reads a block as tsr_pair_get does; false where the bits are no block. */
 template <typename Level>
-__device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_levels &w,
-                                           const tsr_slice_tables &of_plane, int level, int shift,
-                                           tsr_raster_blocks<THREADS, Level> &block, block_energies &energy, int32_t *dc,
-                                           uint32_t *seen)
+__device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_levels &w, const tsr_slice_tables &of_plane,
+                                           int level, int shift, tsr_raster_blocks<THREADS, Level> &block,
+                                           block_energies &energy, int32_t *dc, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
     const int places = (int)read_pair_symbol(r, w, of_plane, TSR_PAIR_PLACES, level);
@@ -729,7 +733,8 @@ __device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_leve
 }
 
 template <typename Level>
-__global__ void __launch_bounds__(THREADS) k_decode_pairs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(THREADS)
+    k_decode_pairs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
@@ -842,8 +847,8 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
     uint32_t less = 1;
     for (int p = places - 1; p >= 0; p--) {
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        table = cell_table<TSR_SLICES_RANS, rans_table>(
-            w, of_plane, tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
+        table = cell_table<TSR_SLICES_RANS, rans_table>(w, of_plane,
+                                                        tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
         if (!table) return false;
         const int symbol = r.symbol(table);
         uint32_t magnitude = (uint32_t)symbol;
@@ -875,7 +880,8 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
 }
 
 template <typename Level>
-__global__ void __launch_bounds__(THREADS) k_decode_rans(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+__global__ void __launch_bounds__(THREADS)
+    k_decode_rans(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     __shared__ tsr_word_ring<THREADS> ring;
     __shared__ tsr_raster_blocks<THREADS, Level> block;
@@ -934,7 +940,8 @@ int tsr_cuda_decode_transform_tiles(const struct tsr_cuda_decode_batch *batch, c
     lay_out(*batch, w, batch->transform);
     TSR_CUDA_TRY(tsr_launch(k_place_tables, 1, SCAN_THREADS, 0, stream, *batch, w));
     TSR_CUDA_TRY(tsr_launch(k_build_tables, batch->planes, TABLE_THREADS, 0, stream, *batch, w));
-    TSR_CUDA_TRY(tsr_launch(k_cut_slices, (w.pieces + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, stream, *batch, w));
+    TSR_CUDA_TRY(
+        tsr_launch(k_cut_slices, (w.pieces + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, stream, *batch, w));
     TSR_CUDA_TRY(tsr_launch(k_number_slices, TSR_SLICE_KINDS, SCAN_THREADS, 0, stream, w));
     TSR_CUDA_TRY((cudaError_t)(w.narrow ? levels_of_slices<int16_t>(*batch, w, stream)
                                         : levels_of_slices<int32_t>(*batch, w, stream)));

@@ -516,6 +516,7 @@ cudaError_t decode_batch(cuda_engine *engine, lane *l, const tsr_image *image, c
         return cudaMemcpyAsync(const_cast<void *>(to), from, bytes, cudaMemcpyHostToDevice, l->stream);
     };
     TSR_CUDA_TRY(copy(b.payloads, s.payloads, payload_bytes));
+    TSR_CUDA_TRY(cudaMemsetAsync(const_cast<uint8_t *>(b.payloads) + payload_bytes, 0, TSR_DECODE_SPARE, l->stream));
     TSR_CUDA_TRY(copy(b.model, s.pieces, frames * sizeof *s.pieces));
     TSR_CUDA_TRY(copy(b.tile, s.pieces + frames, (pieces - frames) * sizeof *s.pieces));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, l->stream));

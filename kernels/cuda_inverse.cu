@@ -16,8 +16,8 @@ namespace
 {
 
 enum {
-    WARP_THREADS = 128,           /* where a warp has a tile */
-    BLOCK_THREADS = 256,          /* where a thread has a block, and then the next: */
+    WARP_THREADS = 128,  /* where a warp has a tile */
+    BLOCK_THREADS = 256, /* where a thread has a block, and then the next: */
     PART_BLOCKS = 4 * BLOCK_THREADS,
     STRIP_THREADS = 128,          /* where a warp has a strip */
     STRIP_BORDERS = TSR_WARP - 1, /* between the 32 blocks across a strip */
@@ -67,8 +67,8 @@ __device__ __forceinline__ bool is_to_do(const tsr_decode_levels &w, uint32_t nu
 
 /* A warp a piece: differences of DCs to DCs. The wavefront's next 32 steps of each row are in shared memory: of single
  * loads along the rows nearly each step would wait for one. */
-__global__ void __launch_bounds__(WARP_THREADS) k_restore_dcs(const struct tsr_cuda_decode_batch b,
-                                                              const tsr_decode_levels w)
+__global__ void __launch_bounds__(WARP_THREADS)
+    k_restore_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     __shared__ int32_t rows_of_steps[WARP_THREADS / TSR_WARP][TSR_WARP][TSR_WARP + 1];
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP);
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(WARP_THREADS) k_restore_dcs(const struct tsr_c
 
 /* A warp a piece of path P: residuals of the median edge predictor. */
 template <typename Level>
-__global__ void __launch_bounds__(WARP_THREADS) k_restore_residuals(const struct tsr_cuda_decode_batch b,
-                                                                    const tsr_decode_levels w)
+__global__ void __launch_bounds__(WARP_THREADS)
+    k_restore_residuals(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
 {
     const uint32_t number = blockIdx.x * (WARP_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (!is_to_do(w, number) || plane_of(b, number).path != TSR_PATH_PREDICT) return;
@@ -228,7 +228,8 @@ __device__ __forceinline__ uint32_t sum_of_magnitudes(const int32_t x[16])
 __device__ __forceinline__ void inverse_quantised(int32_t x[16], int32_t q, int32_t top)
 {
     const int octave = q / TSR_QP_OCTAVE;
-    /* Class 0 has the largest factors; results and all on the way to them are at most 4 times the sum of what is scaled. */
+    /* Class 0 has the largest factors; results and all on the way to them are at most 4 times the sum of what is
+     * scaled. */
     if (((uint64_t)sum_of_magnitudes(x) * (uint32_t)tsr_quantiser_step(q, 0) << octave) < 1u << 28) {
         int32_t step[3];
 #pragma unroll
@@ -237,8 +238,7 @@ __device__ __forceinline__ void inverse_quantised(int32_t x[16], int32_t q, int3
         for (int i = 0; i < UNROLLED; i++) x[i] *= step[tsr_norm_class(i / 4, i % 4)];
         inverse_32(x);
 #pragma unroll
-        for (int i = 0; i < UNROLLED; i++)
-            x[i] = tsr_asr(x[i] + (1 << (TSR_INVERSE_SHIFT - 1)), TSR_INVERSE_SHIFT);
+        for (int i = 0; i < UNROLLED; i++) x[i] = tsr_asr(x[i] + (1 << (TSR_INVERSE_SHIFT - 1)), TSR_INVERSE_SHIFT);
     } else {
         int64_t scaled[16];
 #pragma unroll
@@ -295,8 +295,8 @@ __device__ __forceinline__ bool invert_block(const struct tsr_cuda_decode_batch 
 
 /* A thread a block, and then the next: planes without lapping, with loss or without. */
 template <typename Level>
-__global__ void __launch_bounds__(BLOCK_THREADS) k_inverse_blocks(const struct tsr_cuda_decode_batch b,
-                                                                  const tsr_decode_levels w, uint32_t parts)
+__global__ void __launch_bounds__(BLOCK_THREADS)
+    k_inverse_blocks(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w, uint32_t parts)
 {
     const uint32_t number = blockIdx.x / parts, part = blockIdx.x - number * parts;
     if (!is_to_do(w, number)) return;
@@ -356,12 +356,12 @@ __device__ __forceinline__ void store_around(uint16_t *to, const int32_t x[4], i
 /* A warp walks down a strip of 32 blocks across; lane l writes the samples around the border between blocks l and
  * l + 1, and between rows. The tile's left and right edges are borders, too, with blocks on one side. */
 template <typename Level>
-__global__ void __launch_bounds__(STRIP_THREADS) k_inverse_lapped(const struct tsr_cuda_decode_batch b,
-                                                                  const tsr_decode_levels w, uint32_t parts)
+__global__ void __launch_bounds__(STRIP_THREADS)
+    k_inverse_lapped(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w, uint32_t parts)
 {
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP);
-    const uint32_t number = blockIdx.x / parts, strip = (blockIdx.x - number * parts) * (STRIP_THREADS / TSR_WARP) +
-                                                        threadIdx.x / TSR_WARP;
+    const uint32_t number = blockIdx.x / parts,
+                   strip = (blockIdx.x - number * parts) * (STRIP_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (!is_to_do(w, number)) return;
     const tsr_plane_model &plane = plane_of(b, number);
     if (!plane.lapping) return;

@@ -289,7 +289,7 @@ static void measure(struct bench *bench, struct tsr_engine *cpu, struct bench_fr
     if (coding.path == TSR_PATH_PREDICT)
         snprintf(what, sizeof what, "path P, level %d", coding.level);
     else
-        snprintf(what, sizeof what, "path T, QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
+        snprintf(what, sizeof what, "path T, QP %g, level %d", (double)coding.qp_eighths / TSR_QP_UNIT, coding.level);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes * count};
     snprintf(workload.name, sizeof workload.name, "decode %.50s, %u frames of %u x %u, %d bits, %s, %s", frames->name,
              count, image->columns, image->rows, image->bits_stored, what, tsr_coder_name(coding.coder));
@@ -333,6 +333,22 @@ void bench_decode(struct bench *bench, struct tsr_engine *cpu)
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
          .level = 1},
+        /* with lapping; Huffman codes of pairs */
+        {.path = TSR_PATH_TRANSFORM,
+         .coder = TSR_CODER_HUFFMAN,
+         .lossy = true,
+         .qp_eighths = 20 * TSR_QP_UNIT,
+         .level = TSR_LEVEL_DEFAULT},
+        {.path = TSR_PATH_TRANSFORM,
+         .coder = TSR_CODER_CAVLC,
+         .lossy = true,
+         .qp_eighths = 20 * TSR_QP_UNIT,
+         .level = TSR_LEVEL_DEFAULT},
+        {.path = TSR_PATH_TRANSFORM,
+         .coder = TSR_CODER_RANS,
+         .lossy = true,
+         .qp_eighths = 20 * TSR_QP_UNIT,
+         .level = TSR_LEVEL_DEFAULT},
     };
     const struct options *o = bench->options;
     const double usual[] = {256, 2048};

@@ -1,5 +1,5 @@
-/* The decoding stages of path T on the device against the CPU engine: what it coded, with all coders and levels, and the
- * same with bits flipped and bytes missing. */
+/* The decoding stages of path T on the device against the CPU engine: what it coded, with all coders and levels, and
+ * the same with bits flipped and bytes missing. The engine around them: test_cuda_decode.c. */
 #include "device.h"
 
 #include "tests/unit/images.h"
@@ -7,6 +7,7 @@
 #include "kernels/cuda_decode.h"
 #include "kernels/engine.h"
 #include "kernels/thread_pool.h"
+#include "kernels/transform_cpu.h"
 
 static struct tsr_engine *cpu;
 static uint32_t elsewhere; /* frames that the stages have no code for */
@@ -110,8 +111,8 @@ static void check_decoding(const struct tsr_image *image, const struct tsr_frame
     const uint32_t segments = frames * (coded->tiles + 1);
     for (uint32_t i = 0; i < segments; i++) payload_bytes += coded->segments[i].size;
     struct tsr_cuda_decode_batch b;
-    struct device_buffer arena = device_buffer(
-        tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, NULL));
+    struct device_buffer arena =
+        device_buffer(tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, NULL));
     tsr_cuda_decode_lay_out(&b, image, cut, frames, false, true, payload_bytes, NULL, NULL, arena.bytes);
     assert_int_equal(b.tiles, coded->tiles);
     struct tsr_cuda_piece *models = must(calloc(frames, sizeof *models));
@@ -124,8 +125,8 @@ static void check_decoding(const struct tsr_image *image, const struct tsr_frame
         piece->offset = at;
         piece->size = (uint32_t)segment.size;
         if (segment.size)
-            must_cuda(cudaMemcpy((uint8_t *)(uintptr_t)b.payloads + at, segment.bytes, segment.size,
-                                 cudaMemcpyHostToDevice));
+            must_cuda(
+                cudaMemcpy((uint8_t *)(uintptr_t)b.payloads + at, segment.bytes, segment.size, cudaMemcpyHostToDevice));
         at += segment.size;
     }
     must_cuda(cudaMemcpy((void *)(uintptr_t)b.model, models, frames * sizeof *models, cudaMemcpyHostToDevice));
@@ -287,6 +288,62 @@ TEST(two_steps)
     }
 }
 
+/* Slices of sides that a file may name and no encoder makes: 4, of which a kernel takes more than it was launched for,
+ * to
+ * 64. Beyond 32 the stages have no code for CAVLC. */
+TEST(sides_of_slices)
+{
+    static const int sides[] = {4, 5, 7, 16, 31, 32, 33, 64};
+    struct rng r = {507};
+    const struct tsr_image image = plain_image(530, 130, 1, 8);
+    const struct tsr_coding coding = {
+        .path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .level = 1, .lossy = true, .qp_eighths = 160};
+    uint8_t *raster = must(malloc(raster_bytes(&image)));
+    fill_raster(&r, &image, 5, raster);
+    struct tsr_frame_model *model = must(calloc(1, sizeof *model));
+    struct tsr_cavlc_reader *tables = must(malloc(sizeof *tables));
+    model->plane[0].offset = must(malloc(65536 * sizeof(uint16_t)));
+    tsr_cavlc_reader_init(tables);
+    for (size_t i = 0; i < COUNT_OF(sides); i++) {
+        struct coded coded = encode(&image, &coding, raster, 1);
+        struct tsr_bit_reader reader = tsr_bit_reader(coded.segments[0].bytes, coded.segments[0].size);
+        assert_true(tsr_get_frame_model(&reader, &image, model));
+        struct tsr_plane_model *plane = &model->plane[0];
+        const int before = plane->slice_side;
+        assert_false(plane->lapping);
+        plane->slice_side = sides[i];
+        for (uint32_t t = 0; t < coded.tiles; t++) {
+            struct tsr_segment *segment = &coded.segments[1 + t];
+            const struct tsr_tile tile = tsr_tile_at(&image, model, t);
+            const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+            int32_t *levels = must(malloc(tsr_tile_levels(tile.width, tile.height) * sizeof *levels));
+            uint8_t *payload = must(malloc(raw));
+            assert_true(segment->size < raw);
+            assert_true(tsr_decode_slices(segment->bytes, segment->size, tile, before, NULL, NULL, tables, levels));
+            free((void *)(uintptr_t)segment->bytes);
+            segment->bytes = payload;
+            segment->size = tsr_code_slices(levels, tile, sides[i], NULL, NULL, payload, raw - 1);
+            assert_true(segment->size > 0);
+            free(levels);
+        }
+        uint8_t *bytes = (uint8_t *)(uintptr_t)coded.segments[0].bytes;
+        bytes = must(realloc(bytes, coded.segments[0].size + 16));
+        struct tsr_bit_writer writer = tsr_bit_writer(bytes, coded.segments[0].size + 16);
+        tsr_put_frame_model(&writer, &image, model);
+        coded.segments[0] = (struct tsr_segment){bytes, tsr_flush_bits(&writer)};
+        assert_false(writer.overflow);
+        elsewhere = 0;
+        check_decoding(&image, model, &coded);
+        assert_int_equal(coded.jobs[0].status, TSR_OK);
+        assert_int_equal(elsewhere, sides[i] > TSR_LARGE_SLICE_BLOCKS);
+        free_coded(&coded);
+    }
+    free(model->plane[0].offset);
+    free(tables);
+    free(model);
+    free(raster);
+}
+
 /* CAVLC of path P's residuals. */
 TEST(residuals)
 {
@@ -303,7 +360,9 @@ TEST(damaged_frames)
     struct rng r = {506};
     for (int n = 0; n < (small_only() ? 72 : 720); n++) {
         const struct tsr_image image = plain_image(66 + rng_below(&r, 60), 30 + rng_below(&r, 50), n % 7 ? 1 : 3,
-                                                   n % 4 == 0 ? 16 : n % 4 == 1 ? 12 : 8);
+                                                   n % 4 == 0   ? 16
+                                                   : n % 4 == 1 ? 12
+                                                                : 8);
         const struct tsr_coding coding = any_coding(&r, &image, n);
         check_coding(&r, &image, &coding, 5, 4, 4);
     }
@@ -314,8 +373,9 @@ int main(void)
 {
     if (!has_device()) return SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_frames), cmocka_unit_test(smallest_frames), cmocka_unit_test(shapes_of_frames),
-        cmocka_unit_test(two_steps),     cmocka_unit_test(residuals),       cmocka_unit_test(damaged_frames),
+        cmocka_unit_test(random_frames),  cmocka_unit_test(smallest_frames), cmocka_unit_test(shapes_of_frames),
+        cmocka_unit_test(two_steps),      cmocka_unit_test(sides_of_slices), cmocka_unit_test(residuals),
+        cmocka_unit_test(damaged_frames),
     };
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }
