@@ -194,7 +194,7 @@ def rival_encode(samples, step):
 
 def rival_psnr(samples, bits, step):
     """imagecodecs lets values beyond the samples' type wrap around, OpenJPH's own tools clip them: so they count as clipped
-    here. (Counted as they come, 40 dB need up to 5 times the bits, and time.)"""
+    here. (Counted as they come, 40 dB need up to some 6 times the bits.)"""
     whole = 1 << 8 * samples.itemsize
     error = imagecodecs.htj2k_decode(rival_encode(samples, step)).astype(numpy.int64) - samples
     error = (error + whole // 2) % whole - whole // 2

@@ -129,6 +129,46 @@ TEST(blocks)
     }
 }
 
+/* Any quantised levels against the definition of a block's inverse: of sums in 32 bits and beyond. */
+TEST(quantised_inverse)
+{
+    static const uint32_t ranges[] = {256, 4096, 65536};
+    struct rng r = {58};
+    for (int n = 0; n < 400; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        struct tsr_block_coding coding = random_coding(&r, TSR_BLOCKS_QUANTISED, ranges[n % 3]);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        /* Levels that bring the sums to about so many bits. */
+        const int step = coding.qp_index / TSR_QP_OCTAVE + 13, bits = n % 2 ? 31 : rng_between(&r, 17, 36);
+        const int width = tsr_max(1, tsr_min(22, bits - step - (int)rng_below(&r, 6)));
+        if (n % 4) coding.coarser_by = tsr_min(coding.coarser_by, 48);
+        for (int32_t i = 0; i < grid.columns * grid.rows * 16; i++) {
+            levels[i] = rng_below(&r, 3) ? (int32_t)rng_width(&r, width) : 0;
+            if (rng_below(&r, 2)) levels[i] = -levels[i];
+        }
+        memcpy(levels_back, levels, sizeof levels);
+        if (!tsr_blocks_inverse(levels, coding, back, tile)) continue;
+        assert_true(tsr_restore_dcs(levels_back, grid));
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t row = b / grid.columns, column = b % grid.columns;
+            const int32_t coarser = place(tile, 4 * row, 4 * column) >= coding.coarser_from ? coding.coarser_by : 0;
+            int64_t scaled[16];
+            int32_t block[16];
+            for (int i = 0; i < 16; i++)
+                scaled[i] = tsr_dequantise(levels_back[16 * b + tsr_zigzag_place(i)], coding.qp_index + coarser,
+                                           tsr_norm_class(i / 4, i % 4));
+            tsr_core_inverse(scaled, block);
+            for (int32_t i = 0; i < 16; i++) {
+                const int32_t y = 4 * row + i / 4, x = 4 * column + i % 4;
+                if (y >= tile.height || x >= tile.width) continue;
+                const int32_t sample = tsr_max(0, tsr_min((int32_t)coding.range - 1, block[i]));
+                expect(back[place(tile, y, x)] == sample, "try %d block %d place %d: %d for %d", n, b, i,
+                       back[place(tile, y, x)], sample);
+            }
+        }
+    }
+}
+
 /* Levels as a corrupt file may hold them: refused, or samples within their range. */
 TEST(corrupt_levels)
 {
@@ -310,6 +350,7 @@ TEST(padding_is_checked)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
+                                       cmocka_unit_test(quantised_inverse),
                                        cmocka_unit_test(corrupt_levels),
                                        cmocka_unit_test(slices),
                                        cmocka_unit_test(damaged_slices),
