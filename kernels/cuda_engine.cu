@@ -108,11 +108,11 @@ bool can_encode(const tsr_image *image, const tsr_coding *coding)
     return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
 }
 
-/* Of path T only p->b is filled in. */
+/* Of what path T's stages do, CAVLC of path P too, only p->b is filled in. */
 size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
                      const uint8_t *d_rasters, void *d_base)
 {
-    if (coding->path == TSR_PATH_PREDICT) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    if (tsr_cuda_can_predict(image, coding)) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
     p->predictor = NULL;
     p->residual = NULL;
     return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
@@ -120,8 +120,8 @@ size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_cod
 
 int run_batch(const tsr_predict_batch *p, cudaStream_t stream)
 {
-    return p->b.coding.path == TSR_PATH_PREDICT ? tsr_predict_encode_batch(p, stream)
-                                                : tsr_cuda_encode_batch(&p->b, stream);
+    return tsr_cuda_can_predict(&p->b.image, &p->b.coding) ? tsr_predict_encode_batch(p, stream)
+                                                           : tsr_cuda_encode_batch(&p->b, stream);
 }
 
 /* ---- Coded frames --------------------------------------------------------------------------------------- */
@@ -399,10 +399,9 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     cuda_engine *engine = of(base);
     if (!can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
-                      coding->path == TSR_PATH_PREDICT ? "the GPU does not code this by prediction"
-                      : image->bits_allocated % 32 == 0 || image->bits_allocated == 1
+                      image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                           ? "the GPU does not code samples of 1 or 32 bits"
-                          : "the GPU does not code by prediction");
+                          : "the GPU does not code with a largest error");
         return TSR_OK;
     }
     tsr_predict_batch one;
