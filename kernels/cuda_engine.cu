@@ -108,11 +108,11 @@ bool can_encode(const tsr_image *image, const tsr_coding *coding)
     return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
 }
 
-/* Of path T only p->b is filled in. */
+/* Path P with CAVLC is coded in path T's slices; for both only p->b is filled in. */
 size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
                      const uint8_t *d_rasters, void *d_base)
 {
-    if (coding->path == TSR_PATH_PREDICT) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    if (tsr_cuda_can_predict(image, coding)) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
     p->predictor = NULL;
     p->residual = NULL;
     return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
@@ -120,8 +120,8 @@ size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_cod
 
 int run_batch(const tsr_predict_batch *p, cudaStream_t stream)
 {
-    return p->b.coding.path == TSR_PATH_PREDICT ? tsr_predict_encode_batch(p, stream)
-                                                : tsr_cuda_encode_batch(&p->b, stream);
+    return tsr_cuda_can_predict(&p->b.image, &p->b.coding) ? tsr_predict_encode_batch(p, stream)
+                                                           : tsr_cuda_encode_batch(&p->b, stream);
 }
 
 /* ---- Coded frames --------------------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ int run_batch(const tsr_predict_batch *p, cudaStream_t stream)
 /* A batch that came back from the device, as the pool's threads see it. */
 struct finished_batch {
     cuda_engine *engine;
-    tsr_cuda_batch host; /* the results, in the lane's memory */
+    tsr_cuda_batch host;                  /* the results, in the lane's memory */
     const tsr_predictor_model *predictor; /* likewise; path P */
     const tsr_residual_model *residual;
     const uint8_t *payloads;
@@ -314,8 +314,8 @@ cudaError_t encode_batch(cuda_engine *engine, lane *l, const tsr_image *image, c
     TSR_CUDA_TRY(cudaStreamSynchronize(l->stream));
 
     const tsr_predict_batch results = results_at(p, l->host);
-    finished_batch f = {engine, results.b,  results.predictor, results.residual, l->host + b.result_bytes,
-                        jobs,   workspace, space};
+    finished_batch f = {engine,    results.b, results.predictor, results.residual, l->host + b.result_bytes, jobs,
+                        workspace, space};
     const uint64_t payload_bytes = f.host.payload_offset[b.planes * b.tiles];
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host + b.result_bytes, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost,
@@ -399,10 +399,9 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
     cuda_engine *engine = of(base);
     if (!can_encode(image, coding)) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
-                      coding->path == TSR_PATH_PREDICT ? "the GPU does not code this by prediction"
-                      : image->bits_allocated % 32 == 0 || image->bits_allocated == 1
+                      image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                           ? "the GPU does not code samples of 1 or 32 bits"
-                          : "the GPU does not code by prediction");
+                          : "the GPU does not code bounded errors");
         return TSR_OK;
     }
     tsr_predict_batch one;
