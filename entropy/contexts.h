@@ -10,11 +10,11 @@
 #include "token.h"
 
 enum {
-    TSR_MAGNITUDE_LIMIT = 4095,  /* residual magnitudes saturate here: eight of them fit 16 bits */
-    TSR_ACTIVITY_LEVELS = 60,    /* tokens of 0 .. 8 x 4095 */
-    TSR_ACTIVITY_GROUPS = 10,    /* most groups, each of equally many samples */
-    TSR_INTENSITY_LEVELS = 4096, /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
-    TSR_INTENSITY_GROUPS = 25,   /* 8 cost 0.2 %, 16 gained 0.1 % */
+    TSR_MAGNITUDE_LIMIT = 4095,       /* residual magnitudes saturate here: eight of them fit 16 bits */
+    TSR_ACTIVITY_LEVELS = 60,         /* tokens of 0 .. 8 x 4095 */
+    TSR_ACTIVITY_GROUPS = 10,         /* most groups, each of equally many samples */
+    TSR_INTENSITY_LEVELS = 4096,      /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
+    TSR_INTENSITY_GROUPS = 25,        /* 8 cost 0.2 %, 16 gained 0.1 % */
     TSR_SAMPLED_ROWS = 2,             /* level 1 looks at so many rows of a period */
     TSR_SAMPLED_INTENSITY_GROUPS = 8, /* and then has so many groups */
     TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,

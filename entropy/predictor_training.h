@@ -1,5 +1,6 @@
 /* What training a plane's linear predictors decides, from sums over its blocks; both engines call this. FORMAT.md
- * section 7.1 (its encoder), transform/predictor.h for the arithmetic, kernels/train_cpu.h for the order of the steps. */
+ * section 7.1 (its encoder), transform/predictor.h for the arithmetic, kernels/train_cpu.h for the order of the steps.
+ */
 #ifndef TSR_ENTROPY_PREDICTOR_TRAINING_H
 #define TSR_ENTROPY_PREDICTOR_TRAINING_H
 
@@ -7,8 +8,8 @@
 #include "predictor_model.h"
 
 enum {
-    TSR_COST_LEVELS = 320,    /* of a block's mean magnitude, for the first labels */
-    TSR_DESCRIBED_WEIGHT = 9, /* bits that a weight's description is taken to cost */
+    TSR_COST_LEVELS = 320,        /* of a block's mean magnitude, for the first labels */
+    TSR_DESCRIBED_WEIGHT = 9,     /* bits that a weight's description is taken to cost */
     TSR_COST_MOST = (1 << 15) - 1 /* magnitudes of residuals saturate here in costs of blocks */
 };
 
@@ -40,7 +41,8 @@ TSR_HD struct tsr_block_span tsr_block_span(int32_t width, int32_t height, int32
     return b;
 }
 
-/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. tile: its number. */
+/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. tile: its number.
+ */
 TSR_HD bool tsr_block_takes_part(uint32_t stride, uint32_t tile, int32_t x, int32_t y)
 {
     return ((uint32_t)x + 3u * (uint32_t)y + tile) % stride == 0;

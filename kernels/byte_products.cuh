@@ -1,5 +1,5 @@
-/* Products of small matrices of bytes by a warp: the tensor cores' mma.m16n8k32, exact in 32 bits modulo 2^32. Numbers of
- * 16 bits are split into a signed high and an unsigned low byte, and four products put together again.
+/* Products of small matrices of bytes by a warp: the tensor cores' mma.m16n8k32, exact in 32 bits modulo 2^32. Numbers
+ * of 16 bits are split into a signed high and an unsigned low byte, and four products put together again.
  *
  * c += a x b: a has 16 rows of 16 columns, b 16 rows of 8 columns. Let g = lane / 4, t = lane % 4. A lane holds of a
  * row g (a0) and row g + 8 (a1), columns 4 t .. 4 t + 3, a byte each; of b column g, rows 4 t .. 4 t + 3; of c columns
@@ -19,10 +19,10 @@ template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_t a0, uint32_t a1, uint32_t b)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define TSR_MMA(a_type, b_type)                                                                                  \
+#define TSR_MMA(a_type, b_type)                                                                                       \
     asm volatile("mma.sync.aligned.m16n8k16.row.col.s32." a_type "." b_type ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, " \
-                 "{%0, %1, %2, %3};"                                                                             \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                \
+                 "{%0, %1, %2, %3};"                                                                                  \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                     \
                  : "r"(a0), "r"(a1), "r"(b))
     if (A_SIGNED && B_SIGNED)
         TSR_MMA("s8", "s8");
@@ -50,7 +50,8 @@ static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_
                        b1 = __shfl_sync(TSR_FULL_WARP, b, 8 * t + 4 + quad);
 #endif
         for (int i = 0; i < 4; i++) {
-            const int32_t x0 = tsr_byte_of((uint32_t)a, i, A_SIGNED), x1 = tsr_byte_of((uint32_t)(a >> 32), i, A_SIGNED);
+            const int32_t x0 = tsr_byte_of((uint32_t)a, i, A_SIGNED),
+                          x1 = tsr_byte_of((uint32_t)(a >> 32), i, A_SIGNED);
             const int32_t y0 = tsr_byte_of(b0, i, B_SIGNED), y1 = tsr_byte_of(b1, i, B_SIGNED);
             c[0] += (uint32_t)(x0 * y0);
             c[1] += (uint32_t)(x0 * y1);
@@ -67,10 +68,11 @@ static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_
                                                           uint32_t a3, uint32_t b0, uint32_t b1)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-#define TSR_MMA(a_type, b_type)                                                                                   \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
-                 "{%8, %9}, {%0, %1, %2, %3};"                                                                    \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                 \
+#define TSR_MMA(a_type, b_type)                                             \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
+                 ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \
+                 "{%8, %9}, {%0, %1, %2, %3};"                              \
+                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])           \
                  : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
     if (A_SIGNED && B_SIGNED)
         TSR_MMA("s8", "s8");

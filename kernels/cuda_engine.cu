@@ -108,7 +108,7 @@ bool can_encode(const tsr_image *image, const tsr_coding *coding)
     return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
 }
 
-/* Of what path T's stages do, CAVLC of path P too, only p->b is filled in. */
+/* Path P with CAVLC is coded in path T's slices; for both only p->b is filled in. */
 size_t lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
                      const uint8_t *d_rasters, void *d_base)
 {
@@ -129,7 +129,7 @@ int run_batch(const tsr_predict_batch *p, cudaStream_t stream)
 /* A batch that came back from the device, as the pool's threads see it. */
 struct finished_batch {
     cuda_engine *engine;
-    tsr_cuda_batch host; /* the results, in the lane's memory */
+    tsr_cuda_batch host;                  /* the results, in the lane's memory */
     const tsr_predictor_model *predictor; /* likewise; path P */
     const tsr_residual_model *residual;
     const uint8_t *payloads;
@@ -314,8 +314,8 @@ cudaError_t encode_batch(cuda_engine *engine, lane *l, const tsr_image *image, c
     TSR_CUDA_TRY(cudaStreamSynchronize(l->stream));
 
     const tsr_predict_batch results = results_at(p, l->host);
-    finished_batch f = {engine, results.b,  results.predictor, results.residual, l->host + b.result_bytes,
-                        jobs,   workspace, space};
+    finished_batch f = {engine,    results.b, results.predictor, results.residual, l->host + b.result_bytes, jobs,
+                        workspace, space};
     const uint64_t payload_bytes = f.host.payload_offset[b.planes * b.tiles];
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(cudaMemcpyAsync(l->host + b.result_bytes, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost,
@@ -401,7 +401,7 @@ tsr_status encode(tsr_engine *base, const tsr_image *image, const tsr_coding *co
         encode_on_cpu(engine, image, coding, jobs, frames, workspace,
                       image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                           ? "the GPU does not code samples of 1 or 32 bits"
-                          : "the GPU does not code with a largest error");
+                          : "the GPU does not code bounded errors");
         return TSR_OK;
     }
     tsr_predict_batch one;

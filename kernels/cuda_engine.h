@@ -1,4 +1,4 @@
-/* The CUDA engine: path T's encoder on a GPU, byte for byte what the CPU engine writes, and the decoder of both paths; all
+/* The CUDA engine: encoders of both paths on a GPU, byte for byte what the CPU engine writes, and the decoder of both paths; all
  * else it hands to a CPU engine of its own. See engine.h. */
 #ifndef TSR_KERNELS_CUDA_ENGINE_H
 #define TSR_KERNELS_CUDA_ENGINE_H

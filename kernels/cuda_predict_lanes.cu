@@ -105,7 +105,8 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
             const bool is_coded = length[i] >= 0;
-            const bool one = is_coded && ahead < refill_bits, two = is_coded && ahead + TSR_LANE_WORD_BITS < refill_bits;
+            const bool one = is_coded && ahead < refill_bits,
+                       two = is_coded && ahead + TSR_LANE_WORD_BITS < refill_bits;
             const uint32_t ones = __ballot_sync(TSR_FULL_WARP, one) >> at.shift & at.group,
                            twos = __ballot_sync(TSR_FULL_WARP, two) >> at.shift & at.group;
             const uint32_t place = next + (uint32_t)(__popc(ones & below) + __popc(twos & below));
@@ -267,12 +268,11 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
     if (size == tsr_raw_tile_bytes(range, tile.width, tile.height)) {
         const uint16_t *samples = p.b.samples + plane * p.b.plane_samples + tile.first;
         for (uint32_t w = threadIdx.x; w < count; w += ASSEMBLE_THREADS)
-            out[w] = tsr_big_endian(tsr_raw_word((uint32_t)tsr_bit_width(range - 1),
-                                                 (uint32_t)(tile.width * tile.height), w, [&](uint32_t i) {
-                                                     const uint32_t row = i / (uint32_t)tile.width;
-                                                     return (uint32_t)samples[row * tile.stride + i -
-                                                                              row * (uint32_t)tile.width];
-                                                 }));
+            out[w] = tsr_big_endian(tsr_raw_word(
+                (uint32_t)tsr_bit_width(range - 1), (uint32_t)(tile.width * tile.height), w, [&](uint32_t i) {
+                    const uint32_t row = i / (uint32_t)tile.width;
+                    return (uint32_t)samples[row * tile.stride + i - row * (uint32_t)tile.width];
+                }));
         return;
     }
     const fronts f = fronts_of(p, number, tile);

@@ -70,8 +70,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
                 const int16_t *at = region + tsr_tap_offset(NEIGHBOURS, k) + column;
 #pragma unroll
                 for (int round = 0; round < TSR_PREDICTOR_BLOCK / 2; round++)
-                    sum[round] +=
-                        weight * at[(2 * round + (int)(lane / TSR_PREDICTOR_BLOCK)) * TSR_REGION_PITCH];
+                    sum[round] += weight * at[(2 * round + (int)(lane / TSR_PREDICTOR_BLOCK)) * TSR_REGION_PITCH];
             }
         }
 #pragma unroll
@@ -207,8 +206,7 @@ __global__ void __launch_bounds__(THREADS)
             atomicAdd(&activity_count[level], 1u);
             atomicAdd(&intensity_count[intensity[first + (size_t)c]], 1u);
         }
-        if (__ballot_sync(TSR_FULL_WARP, (zeros & quiet) != 0) == 0 &&
-            __ballot_sync(TSR_FULL_WARP, quiet != 0) == 0)
+        if (__ballot_sync(TSR_FULL_WARP, (zeros & quiet) != 0) == 0 && __ballot_sync(TSR_FULL_WARP, quiet != 0) == 0)
             continue;
         /* Runs begin at the first quiet one of a stretch of zeros, and end with the stretch. */
         const uint32_t run = spread_row(zeros, zeros & quiet, lane);
@@ -222,8 +220,7 @@ __global__ void __launch_bounds__(THREADS)
             if ((r | q) == 0) continue;
             const uint32_t not_full = word + 1 < TSR_WARP ? ~(full >> (word + 1)) : 0u;
             const int more = not_full ? __ffs((int)not_full) - 1 : TSR_WARP - 1 - word; /* whole words behind this */
-            const uint32_t last =
-                __shfl_sync(TSR_FULL_WARP, run, word + 1 + more < TSR_WARP ? word + 1 + more : 0);
+            const uint32_t last = __shfl_sync(TSR_FULL_WARP, run, word + 1 + more < TSR_WARP ? word + 1 + more : 0);
             const int32_t c = word * TSR_WARP + (int32_t)lane;
             if (c >= w) continue;
             const bool in_run = r >> lane & 1u, was_in_run = a >> lane & 1u, is_quiet = q >> lane & 1u;
@@ -419,8 +416,8 @@ int tsr_predict_residuals(const struct tsr_predict_batch *batch, cudaStream_t st
 {
     const int32_t rows = band_rows(*batch), pitch = magnitude_pitch(*batch);
     const unsigned bands = (unsigned)((batch->b.tile_height + rows - 1) / rows);
-    const size_t bytes = (64 + TSR_INTENSITY_LEVELS) * sizeof(uint32_t) +
-                         (size_t)(rows + 2) * (size_t)pitch * sizeof(uint16_t);
+    const size_t bytes =
+        (64 + TSR_INTENSITY_LEVELS) * sizeof(uint32_t) + (size_t)(rows + 2) * (size_t)pitch * sizeof(uint16_t);
     TSR_CUDA_TRY(cudaFuncSetAttribute(k_residuals, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     return tsr_launch(k_residuals, batch->b.planes * batch->b.tiles * bands, THREADS, bytes, stream, *batch, bands,
                       rows, pitch);

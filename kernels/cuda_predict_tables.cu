@@ -40,8 +40,8 @@ template <int CELLS, int THREADS> __global__ void __launch_bounds__(THREADS) k_m
     uint32_t *cell = cell_counts(p, plane);
     const int cells = tsr_model_cells(&model);
     if (p.period > 0 && threadIdx.x == 0) cell[0]++; /* one table at least */
-    const int tables = tsr_merge_cells(*reinterpret_cast<merge_memory *>(memory), cell, cells, TSR_RESIDUAL_SYMBOLS,
-                                       model.table_of);
+    const int tables =
+        tsr_merge_cells(*reinterpret_cast<merge_memory *>(memory), cell, cells, TSR_RESIDUAL_SYMBOLS, model.table_of);
     if (p.period > 0) {
         uint32_t *special = special_counts(p, plane);
         for (int i = (int)threadIdx.x; i < TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET; i += THREADS)
@@ -51,10 +51,10 @@ template <int CELLS, int THREADS> __global__ void __launch_bounds__(THREADS) k_m
     }
     for (int c = (int)threadIdx.x; c < 256; c += THREADS) {
         const int number = c - TSR_DEVICE_FIRST_CELL;
-        p.codes[plane].table_of[c] = (uint8_t)(c < TSR_FIRST_RESIDUAL_TABLE ? c
-                                               : number < cells && tables > 0
-                                                   ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[number]
-                                                   : 0);
+        p.codes[plane].table_of[c] =
+            (uint8_t)(c < TSR_FIRST_RESIDUAL_TABLE   ? c
+                      : number < cells && tables > 0 ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[number]
+                                                     : 0);
     }
     if (threadIdx.x == 0) model.tables = (uint8_t)tables;
 }
@@ -153,9 +153,10 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((cudaError_t)(batch->cells <= SMALL_CELLS     ? launch_merge<SMALL_CELLS, SMALL_THREADS>(*batch, stream)
-                               : batch->cells <= SAMPLED_CELLS ? launch_merge<SAMPLED_CELLS, SMALL_THREADS>(*batch, stream)
-                                                               : launch_merge<TSR_CELL_LIMIT, LARGE_THREADS>(*batch, stream)));
+    TSR_CUDA_TRY((cudaError_t)(batch->cells <= SMALL_CELLS ? launch_merge<SMALL_CELLS, SMALL_THREADS>(*batch, stream)
+                               : batch->cells <= SAMPLED_CELLS
+                                   ? launch_merge<SAMPLED_CELLS, SMALL_THREADS>(*batch, stream)
+                                   : launch_merge<TSR_CELL_LIMIT, LARGE_THREADS>(*batch, stream)));
     if (!batch->rans) return tsr_launch(k_huffman, batch->b.planes, CODE_THREADS, 0, stream, *batch);
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
     return tsr_launch(k_rans, batch->b.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);

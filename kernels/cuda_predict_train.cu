@@ -71,7 +71,8 @@ __global__ void __launch_bounds__(THREADS) k_median_costs(const tsr_predict_batc
         tsr_stage_block(view, block, 0, region, lane);
         uint32_t cost = 0;
         for (int round = 0; round < ROUNDS; round++) {
-            const int16_t *at = region + TSR_REGION_FIRST + lane_row(round, lane) * TSR_REGION_PITCH + lane_column(lane);
+            const int16_t *at =
+                region + TSR_REGION_FIRST + lane_row(round, lane) * TSR_REGION_PITCH + lane_column(lane);
             if (counts(block, round, lane))
                 cost += (uint32_t)tsr_min(tsr_abs(*at - tsr_region_median(at)), TSR_COST_MOST);
         }
@@ -115,13 +116,15 @@ struct sum_memory {
 /* rows: of features, in SUM_ROWS; of each four planes of bytes: differences and weighted ones, low and high. */
 __host__ __device__ __forceinline__ size_t sum_warp_bytes(int rows)
 {
-    return TSR_REGION_ROOM * sizeof(int16_t) + BLOCK_SAMPLES + FIT_WEIGHTS + (size_t)rows * SUM_ROWS * 4 * SUM_PITCH * sizeof(uint32_t);
+    return TSR_REGION_ROOM * sizeof(int16_t) + BLOCK_SAMPLES + FIT_WEIGHTS +
+           (size_t)rows * SUM_ROWS * 4 * SUM_PITCH * sizeof(uint32_t);
 }
 
 /* A warp a block: sums of products of its differences, by tensor cores: rows are weighted differences, columns
  * differences, eight at once; those on and below the diagonal are wanted. */
 template <int ROWS>
-__global__ void __launch_bounds__(THREADS) k_sums(const tsr_predict_batch p, int plan_number, int round, unsigned groups)
+__global__ void __launch_bounds__(THREADS)
+    k_sums(const tsr_predict_batch p, int plan_number, int round, unsigned groups)
 {
     constexpr int TILES = ROWS * (ROWS + 1); /* 2 in the first row of tiles, 4 in the next, ... */
     TSR_DYNAMIC_SHARED(memory);
@@ -266,7 +269,8 @@ __global__ void __launch_bounds__(THREADS) k_sums(const tsr_predict_batch p, int
             for (int column = 0; column < 2 * row + 2; column++)
 #pragma unroll
                 for (int k = 0; k < 4; k++) {
-                    const int i = row * SUM_ROWS + k / 2 * 8 + (int)(lane / 4), j = column * 8 + (int)(lane % 4) * 2 + k % 2;
+                    const int i = row * SUM_ROWS + k / 2 * 8 + (int)(lane / 4),
+                              j = column * 8 + (int)(lane % 4) * 2 + k % 2;
                     if (i > n || j > i) continue;
                     const int tile = row * (row + 1) + column;
                     const int32_t sum = tsr_join_products(high_sum[tile][k], cross_sum[tile][k], low_sum[tile][k]);
@@ -380,7 +384,7 @@ __global__ void __launch_bounds__(THREADS)
     const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
     int16_t *region = regions[warp];
     if (threadIdx.x < TSR_LABELS_LIMIT) cost_of[threadIdx.x] = 0, samples_with[threadIdx.x] = 0;
-    int offset[4 * WORDS];                               /* of this lane's taps of column g */
+    int offset[4 * WORDS];                                          /* of this lane's taps of column g */
     uint32_t weight_low[EIGHTS][WORDS], weight_high[EIGHTS][WORDS]; /* of class g of each eight */
 #pragma unroll
     for (int i = 0; i < 4 * WORDS; i++)
@@ -400,8 +404,8 @@ __global__ void __launch_bounds__(THREADS)
     __syncthreads();
 
     uint8_t *labels = p.label + (size_t)plan_number * all_tiles(p) * p.tile_blocks;
-    const uint32_t slots = last ? p.b.tiles * p.tile_blocks
-                                : tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.tiles;
+    const uint32_t slots =
+        last ? p.b.tiles * p.tile_blocks : tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.tiles;
     const uint32_t first = ((blockIdx.x - plane * groups) * WARPS + warp) * GROUP;
     for (uint32_t number = first; number < first + GROUP && number < slots; number++) {
         const tsr_block_place block =
@@ -487,7 +491,11 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- The end ------------------------------------------------------------------------------------------------ */
 
-enum { FINISH_THREADS = 256, FINISH_WARPS = FINISH_THREADS / TSR_WARP, LABEL_COUNTS = TSR_LABEL_CELLS * TSR_LABELS_LIMIT };
+enum {
+    FINISH_THREADS = 256,
+    FINISH_WARPS = FINISH_THREADS / TSR_WARP,
+    LABEL_COUNTS = TSR_LABEL_CELLS * TSR_LABELS_LIMIT
+};
 
 struct finish_memory {
     tsr_merge_memory<TSR_LABEL_CELLS, TSR_LABELS_LIMIT, FINISH_THREADS> merge;
@@ -512,10 +520,9 @@ __global__ void __launch_bounds__(FINISH_THREADS) k_finish_training(const tsr_pr
         m.plan = 0;
         for (int i = 0; i < p.plan_count && p.plan_count > 1; i++) {
             const size_t at = (size_t)i * p.b.planes + plane;
-            const uint64_t cost = tsr_cost_of_training(
-                reinterpret_cast<const uint64_t *>(p.totals[at].cost),
-                reinterpret_cast<const uint64_t *>(p.totals[at].samples), p.plan[i].classes,
-                tsr_features(p.trial[at].shape));
+            const uint64_t cost = tsr_cost_of_training(reinterpret_cast<const uint64_t *>(p.totals[at].cost),
+                                                       reinterpret_cast<const uint64_t *>(p.totals[at].samples),
+                                                       p.plan[i].classes, tsr_features(p.trial[at].shape));
             if (cost < least) m.plan = i;
             if (cost < least) least = cost;
         }
@@ -589,14 +596,17 @@ int train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)
                              2 * sizeof(uint32_t) * plan.classes * (size_t)(most * (most + 1) / 2);
     const unsigned all = groups_of(p.b.tiles * p.tile_blocks);
     const unsigned taking_part = groups_of(tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.tiles);
-    void (*const sums)(tsr_predict_batch, int, int, unsigned) = rows == 1 ? k_sums<1> : rows == 2 ? k_sums<2> : k_sums<3>;
+    void (*const sums)(tsr_predict_batch, int, int, unsigned) = rows == 1   ? k_sums<1>
+                                                                : rows == 2 ? k_sums<2>
+                                                                            : k_sums<3>;
     label_kernel *const labels = labels_of(tsr_taps(shape), plan.classes);
     TSR_CUDA_TRY(cudaFuncSetAttribute(sums, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sum_bytes));
     TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_LEVELS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {
         const bool last = round + 1 == plan.rounds;
         const unsigned groups = last ? all : taking_part;
-        TSR_CUDA_TRY(tsr_launch(sums, p.b.planes * taking_part, THREADS, sum_bytes, stream, p, number, round, taking_part));
+        TSR_CUDA_TRY(
+            tsr_launch(sums, p.b.planes * taking_part, THREADS, sum_bytes, stream, p, number, round, taking_part));
         TSR_CUDA_TRY(tsr_launch(k_fit, p.b.planes * plan.classes, TSR_WARP, 0, stream, p, number));
         TSR_CUDA_TRY(tsr_launch(labels, p.b.planes * groups, THREADS, 0, stream, p, number, groups, last));
     }

@@ -43,7 +43,7 @@ struct tsr_device_groups {
 /* Codes of a plane's tables, and the table of each context. */
 struct tsr_device_codes {
     union {
-        uint32_t huffman[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH];           /* bits << 8 | length */
+        uint32_t huffman[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH];            /* bits << 8 | length */
         struct tsr_rans_symbol rans[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH]; /* rANS */
     };
     uint8_t table_of[256]; /* by context */
@@ -54,9 +54,9 @@ struct tsr_predict_batch {
     struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
     bool rans;
     int32_t period; /* level 1: rows of which training looks at some; 0: at all */
-    int plan_count;          /* 0: the median edge predictor alone */
+    int plan_count; /* 0: the median edge predictor alone */
     struct tsr_training_plan plan[TSR_DEVICE_PLANS];
-    int references;                       /* most of a plane */
+    int references; /* most of a plane */
     int activity_groups, intensity_groups;
     int lanes;
     uint32_t tile_pitch;                  /* of rows of values and contexts: a multiple of 8 */
@@ -78,21 +78,21 @@ struct tsr_predict_batch {
     uint32_t *label_size; /* by tile, UINT32_MAX where they do not fit */
     uint32_t *states;     /* rANS: by tile, TSR_LANE_LIMIT */
 
-    uint32_t *median_cost;                                     /* by tile and block */
-    uint8_t *label;                                            /* by plan, tile and block */
-    unsigned long long *cost_levels;                           /* by plane, TSR_COST_LEVELS */
-    struct tsr_device_totals *totals;                          /* by plan and plane */
-    unsigned long long *products;                              /* by plane, class and pair */
-    uint8_t *first_label;                                      /* by plane, TSR_COST_LEVELS */
-    struct tsr_predictor_model *trial;                         /* by plan and plane */
-    struct tsr_codeword (*label_code)[TSR_LABELS_LIMIT];       /* by plane, TSR_LABEL_TABLES_LIMIT */
-    uint8_t *final_label;                                      /* by tile and block */
-    struct tsr_device_levels *levels;                          /* by plane */
-    struct tsr_device_groups *groups;                          /* by plane */
-    uint32_t *counts;                                          /* by plane, cell_counts */
-    struct tsr_device_codes *codes;                            /* by plane */
-    struct tsr_predictor_model *predictor;                     /* by plane; a result */
-    struct tsr_residual_model *residual;                       /* by plane; a result */
+    uint32_t *median_cost;                               /* by tile and block */
+    uint8_t *label;                                      /* by plan, tile and block */
+    unsigned long long *cost_levels;                     /* by plane, TSR_COST_LEVELS */
+    struct tsr_device_totals *totals;                    /* by plan and plane */
+    unsigned long long *products;                        /* by plane, class and pair */
+    uint8_t *first_label;                                /* by plane, TSR_COST_LEVELS */
+    struct tsr_predictor_model *trial;                   /* by plan and plane */
+    struct tsr_codeword (*label_code)[TSR_LABELS_LIMIT]; /* by plane, TSR_LABEL_TABLES_LIMIT */
+    uint8_t *final_label;                                /* by tile and block */
+    struct tsr_device_levels *levels;                    /* by plane */
+    struct tsr_device_groups *groups;                    /* by plane */
+    uint32_t *counts;                                    /* by plane, cell_counts */
+    struct tsr_device_codes *codes;                      /* by plane */
+    struct tsr_predictor_model *predictor;               /* by plane; a result */
+    struct tsr_residual_model *residual;                 /* by plane; a result */
 };
 
 /* True for what these stages can do. */

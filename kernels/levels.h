@@ -54,8 +54,9 @@ static inline struct tsr_context_plan tsr_context_plan(struct tsr_level_plan lev
     struct tsr_context_plan plan;
     plan.period = level.once && coder == TSR_CODER_HUFFMAN ? tsr_sampled_period(samples) : 0;
     plan.activity_groups = is_small ? 8 : TSR_ACTIVITY_GROUPS;
-    plan.intensity_groups =
-        plan.period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS : is_small ? 3 : (uint8_t)TSR_INTENSITY_GROUPS;
+    plan.intensity_groups = plan.period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS
+                            : is_small      ? 3
+                                            : (uint8_t)TSR_INTENSITY_GROUPS;
     return plan;
 }
 

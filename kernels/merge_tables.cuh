@@ -1,9 +1,9 @@
 /* tsr_merge_contexts by a block of threads: cells' counts to tables, the same as the definition makes.
  *
- * Costs are exact integer sums, so the lanes of a warp share one pair of cells; the gains of all pairs within the window
- * are kept by cell and distance, and after each merge the 24 that are new are worked out by as many warps at once.
- * Symbols that no cell uses are squeezed out first. What the definition decides by order, the first of equal gains, is
- * decided by the least of (gain, place). */
+ * Costs are exact integer sums, so the lanes of a warp share one pair of cells; the gains of all pairs within the
+ * window are kept by cell and distance, and after each merge the 24 that are new are worked out by as many warps at
+ * once. Symbols that no cell uses are squeezed out first. What the definition decides by order, the first of equal
+ * gains, is decided by the least of (gain, place). */
 #ifndef TSR_KERNELS_MERGE_TABLES_CUH
 #define TSR_KERNELS_MERGE_TABLES_CUH
 
@@ -111,12 +111,14 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
     }
     __syncthreads();
     int living = m.living;
-    const auto find_gain = [&](int first, int second) { /* of places in alive[]; a warp */
-        const int a = m.alive[first], b = m.alive[second];
-        const uint64_t both =
-            tsr_warp_table_cost(columns, m.joined, m.counts + a * columns, m.counts + b * columns, lane);
-        if (lane == 0) m.gain[a][second - first - 1] = (int64_t)(both - m.cost[a] - m.cost[b]);
-    };
+    const auto find_gain =
+        [&](int first, int second) { /* of places in alive[]; a warp */
+                                     const int a = m.alive[first], b = m.alive[second];
+                                     const uint64_t both = tsr_warp_table_cost(
+                                         columns, m.joined, m.counts + a * columns, m.counts + b * columns, lane);
+                                     if (lane == 0)
+                                         m.gain[a][second - first - 1] = (int64_t)(both - m.cost[a] - m.cost[b]);
+        };
     for (int task = warp; task < living * TSR_MERGE_WINDOW; task += memory::WARPS) {
         const int place = task / TSR_MERGE_WINDOW, other = place + 1 + task % TSR_MERGE_WINDOW;
         if (other < living) find_gain(place, other);
@@ -163,9 +165,7 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
         /* New are the gains of the pairs with a, and of those that reach over b's old place. */
         for (int task = warp; task < 3 * TSR_MERGE_WINDOW; task += memory::WARPS) {
             const int k = task % TSR_MERGE_WINDOW;
-            const int first = task < TSR_MERGE_WINDOW       ? pa - 1 - k
-                              : task < 2 * TSR_MERGE_WINDOW ? pa
-                                                            : pb - 1 - k;
+            const int first = task < TSR_MERGE_WINDOW ? pa - 1 - k : task < 2 * TSR_MERGE_WINDOW ? pa : pb - 1 - k;
             const int second = task < TSR_MERGE_WINDOW       ? pa
                                : task < 2 * TSR_MERGE_WINDOW ? pa + 1 + k
                                                              : first + TSR_MERGE_WINDOW;

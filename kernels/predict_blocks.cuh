@@ -19,7 +19,7 @@ enum {
     TSR_REFERENCE_SIDE = TSR_PREDICTOR_BLOCK + 2,
     TSR_REFERENCE_SAMPLES = TSR_REFERENCE_SIDE * TSR_REGION_PITCH,
     TSR_REGION_ROOM = TSR_REGION_SAMPLES + TSR_REFERENCES_LIMIT * TSR_REFERENCE_SAMPLES, /* samples of all */
-    TSR_REGION_FIRST = TSR_REGION_UP * TSR_REGION_PITCH + TSR_REGION_LEFT, /* the block's first sample */
+    TSR_REGION_FIRST = TSR_REGION_UP * TSR_REGION_PITCH + TSR_REGION_LEFT,               /* the block's first sample */
     TSR_REFERENCE_FIRST = TSR_REGION_PITCH + 1,
     TSR_SAMPLE_BIAS = 1 << 15 /* regions hold samples less this */
 };
@@ -79,8 +79,7 @@ static __device__ __forceinline__ tsr_block_place tsr_block_place_at(const tsr_p
     b.y = y;
     b.span = tsr_block_span(b.tile.width, b.tile.height, x, y);
     b.is_there = b.span.columns > 0 && y * TSR_PREDICTOR_BLOCK < b.tile.height;
-    b.at = ((size_t)plane * p.b.tiles + tile) * p.tile_blocks +
-           (size_t)(y * tsr_blocks_across(b.tile.width) + x);
+    b.at = ((size_t)plane * p.b.tiles + tile) * p.tile_blocks + (size_t)(y * tsr_blocks_across(b.tile.width) + x);
     return b;
 }
 
@@ -140,8 +139,8 @@ static __device__ __forceinline__ void tsr_stage_block(const tsr_plane_view &vie
     __syncwarp();
 }
 
-/* Where a tap of the block's sample in a row and a column lies in the region: its place is row * TSR_REGION_PITCH + column +
- * offset. */
+/* Where a tap of the block's sample in a row and a column lies in the region: its place is row * TSR_REGION_PITCH +
+ * column + offset. */
 static __device__ __forceinline__ int tsr_tap_offset(int neighbours, int tap)
 {
     if (tap < neighbours)

@@ -64,7 +64,8 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
         for (int32_t y = b.row; y < b.end; y++) {
             const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
             for (int32_t c = b.column; c < b.column + b.columns; c++)
-                cost += (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), TSR_COST_MOST);
+                cost +=
+                    (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), TSR_COST_MOST);
         }
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost;
         if (takes_part(t, tile->number, across, i) && b.end > b.row)
@@ -100,7 +101,7 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         if (b.end == b.row) continue;
         if (round == 0)
             *label = t->first_label[tsr_block_cost_level(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i],
-                                               b.columns * (b.end - b.row))];
+                                                         b.columns * (b.end - b.row))];
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
         const int32_t mean = round == 0 ? (int32_t)(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] /
@@ -189,8 +190,7 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
 
 void tsr_take_means(struct tsr_training *t, const struct tsr_training_sums *sums)
 {
-    for (int c = 0; c < t->plan.classes; c++)
-        t->mean[c] = tsr_class_mean(sums->cost[c], sums->samples[c]);
+    for (int c = 0; c < t->plan.classes; c++) t->mean[c] = tsr_class_mean(sums->cost[c], sums->samples[c]);
 }
 
 void tsr_drop_classes(struct tsr_training *t, const struct tsr_training_sums *sums,

@@ -1,8 +1,8 @@
 /* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
  * level 1 by its two coders and at level 5 by all three; deeper gray by path P at several levels. The CUDA row is
  * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
- * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed on
- * fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
+ * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
+ * on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
  * tests/gpu/same_files.sh compares every byte. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -191,7 +191,8 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     device_job.stream = bench_stream();
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
-    if (coding.path == TSR_PATH_PREDICT) snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
+    if (coding.path == TSR_PATH_PREDICT)
+        snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
     snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
              input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
@@ -205,7 +206,8 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
     workload.out_bytes = (double)payload_bytes;
     snprintf(workload.notes, sizeof workload.notes, "%spayloads take %.3f bits a sample\n",
-             input->is_deep ? "" : "GB/s are GPix/s; ", (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
+             input->is_deep ? "" : "GB/s are GPix/s; ",
+             (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
     snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
     snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Whole files: the CUDA engine writes the bytes of the CPU engine. All coders, without loss and at several QPs at levels 1
-# and 5, at the first QP where other tools begin, and CAVLC of path P; each file says in --json
+# and 5, at the first QP where other tools begin, and path P at several levels; each file says in --json
 # which engine wrote its payload, and what the GPU left to the CPU is counted.
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 set -eu
@@ -41,5 +41,9 @@ for coder in huffman cavlc rans; do
     for level in 2 7; do encode "QP $1 $coder, level $level" -$level --qp "$1" --coder $coder; done
 done
 encode "lossless cavlc, path P" --path predict --coder cavlc
+for level in 1 2 3 5 7 9; do
+    encode "lossless, predicted, level $level" -$level --path predict --coder huffman
+done
+encode "lossless, predicted, rANS" -6 --path predict --coder rans
 [ $bad -eq 0 ] && echo "all files are the same from both engines"
 exit $bad
