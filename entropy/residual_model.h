@@ -17,8 +17,8 @@
 enum {
     TSR_RESIDUAL_SYMBOLS = TSR_TOKENS_16_BITS,
     TSR_RUN_SYMBOL = TSR_RESIDUAL_SYMBOLS, /* the first symbol that means a run */
-    TSR_RUN_SYMBOLS = 31,                  /* runs of 1 .. 65535 */
-    TSR_RUN_ALPHABET = TSR_RESIDUAL_SYMBOLS + TSR_RUN_SYMBOLS
+    TSR_RUN_TO_END = TSR_RUN_SYMBOL + 31,  /* behind those for runs of 1 .. 65535: a run to the end of its row */
+    TSR_RUN_ALPHABET = TSR_RUN_TO_END + 1
 };
 
 /* The tables of a model, in this order; residual tables follow the two special ones. */
@@ -45,17 +45,31 @@ TSR_HD struct tsr_token tsr_run_token(uint32_t length)
     return token;
 }
 
+/* The same of a run within a row, which may reach its end: full rows of flat screens then need no raw bits. */
+TSR_HD struct tsr_token tsr_row_run_token(uint32_t length, bool to_end)
+{
+    struct tsr_token token = tsr_run_token(length);
+    if (to_end) {
+        token.symbol = TSR_RUN_TO_END;
+        token.raw_bits = 0;
+        token.raw = 0;
+    }
+    return token;
+}
+
 /* Raw bits after any symbol of any table. */
 TSR_HD int tsr_symbol_raw_bits(int symbol)
 {
     if (symbol < TSR_RUN_SYMBOL) return tsr_token_raw_bits(symbol);
     int place = symbol - TSR_RUN_SYMBOL;
-    return place < 3 ? 0 : ((place - 3) >> 1) + 1;
+    return place < 3 || symbol == TSR_RUN_TO_END ? 0 : ((place - 3) >> 1) + 1;
 }
 
+/* A run ends with its row, so the longest of all says that it goes to the end. */
 TSR_HD uint32_t tsr_run_length(int symbol, uint32_t raw)
 {
     int place = symbol - TSR_RUN_SYMBOL;
+    if (symbol == TSR_RUN_TO_END) return 65535;
     if (place < 3) return (uint32_t)place + 1u;
     int raw_bits = ((place - 3) >> 1) + 1;
     return (uint32_t)(2 + ((place - 3) & 1)) << raw_bits | raw;
@@ -84,7 +98,7 @@ TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
 TSR_HD bool tsr_symbol_may_come(int table, int symbol, uint32_t range, int32_t width)
 {
     if (symbol < TSR_RUN_SYMBOL) return symbol <= tsr_token_symbol(range - 1);
-    return table == TSR_RUN_TABLE && symbol <= tsr_run_token((uint32_t)width).symbol;
+    return table == TSR_RUN_TABLE && (symbol <= tsr_run_token((uint32_t)width).symbol || symbol == TSR_RUN_TO_END);
 }
 
 /* The most bits that one symbol of these tables takes: its codeword and its raw bits. */

@@ -292,7 +292,8 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
             if (folded[c] == 0) {
                 int32_t end = c + 1;
                 while (end < width && folded[end] == 0) end++;
-                put_run(t->codes, c, end, of_symbol[TSR_RUN_TABLE][tsr_run_token((uint32_t)(end - c)).symbol]);
+                put_run(t->codes, c, end,
+                        of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;
                 c = end;
                 table = rows->activity[c] == 0 ? TSR_INTERRUPTION_TABLE : codes->table_of_cell[t->cell[c]];

@@ -1,6 +1,7 @@
 /* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. */
 #include <string.h>
 
+#include "colours_cpu.h"
 #include "cpu_engine.h"
 #include "lapped_cpu.h"
 #include "levels_cpu.h"
@@ -22,6 +23,7 @@ struct decode_space {
     struct tsr_frame_model *model;
     uint16_t *planes[TSR_PLANES_LIMIT];
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
+    uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
     uint8_t *scratch; /* by part: row buffers, or the levels of a tile */
@@ -47,6 +49,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
         s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
         s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     }
+    for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
@@ -208,6 +211,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
     bool any_cavlc = false;
     for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
+    for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
     if (!tsr_get_frame_model(&reader, image, s->model)) return false;
     for (int p = 0; p < s->model->planes; p++) {
         const struct tsr_plane_model *plane = &s->model->plane[p];
@@ -263,7 +267,9 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         tsr_undo_range(space.planes[p], count, plane);
         lossy |= plane->lossy;
     }
-    tsr_undo_colour(space.planes, count, model->colour, tsr_first_plane_bits(image, model->max_error), lossy);
+    const int bits = tsr_first_plane_bits(image, model->max_error);
+    tsr_undo_colour(space.planes, count, model->colour, tsr_packed_colour_bits(&model->colours, bits), lossy);
+    tsr_unpack_colours(space.planes, count, &model->colours);
     for (int p = 0; p < image->components && model->max_error > 0; p++)
         tsr_restore_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
     tsr_join_raster(image, model, space.planes, job->raster);

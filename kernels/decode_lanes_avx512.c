@@ -193,7 +193,9 @@ AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream *st
     x = _mm512_srlv_epi32(x, raw_bits);
     x = _mm512_mask_or_epi32(x, needs_more, _mm512_slli_epi32(x, 16), _mm512_and_si512(words, all(UINT16_MAX)));
     s->state = _mm512_mask_mov_epi32(s->state, coding, x);
-    return _mm512_add_epi32(_mm512_sllv_epi32(mantissa, raw_bits), raw);
+    /* A run to the end of its row: its length does not fit a byte. */
+    const __mmask16 to_end = _mm512_cmpeq_epi32_mask(_mm512_and_si512(symbol, all(127)), all(TSR_RUN_TO_END));
+    return _mm512_mask_mov_epi32(_mm512_add_epi32(_mm512_sllv_epi32(mantissa, raw_bits), raw), to_end, all(UINT16_MAX));
 }
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
@@ -618,11 +620,7 @@ AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, i
                        load(magnitudes + pitch + first));
         }
         if (tick == 0) spread_first_sample(t);
-        for (uint32_t m = ends & inside; m; m &= m - 1) {
-            const int l = __builtin_ctz(m);
-            if (h->run[l] != 0) return false;
-            end_row(t, &lane[l]);
-        }
+        for (uint32_t m = ends & inside; m; m &= m - 1) end_row(t, &lane[__builtin_ctz(m)]);
 
         put_above(t, tick, column_of_first, y_of_first, period, pitch, 1 + set);
         if (tick % PAIR_TICKS < PAIRS_AGAIN)

@@ -299,10 +299,7 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
                 if (me->y == 0 && me->column == TSR_LANE_STEP) spread_first_sample(t);
                 me->row += TSR_LANE_STEP;
                 me->mag += TSR_LANE_STEP;
-                if (me->column >= t->width) {
-                    if ((vectors ? t->v.run[l] : me->run) != 0) return false;
-                    end_row(t, me);
-                }
+                if (me->column >= t->width) end_row(t, me);
             }
             if (me->column == period) {
                 me->column = 0;

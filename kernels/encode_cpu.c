@@ -1,6 +1,7 @@
 /* Encoding a frame on the CPU: raster to planes, planes to symbols, symbols to the tiles' payloads. */
 #include <string.h>
 
+#include "colours_cpu.h"
 #include "cpu_engine.h"
 #include "lapped_cpu.h"
 #include "levels.h"
@@ -37,6 +38,8 @@ struct encode_space {
     uint8_t *scratch;          /* by part, scratch_bytes each */
     size_t tile_levels, tile_payload, scratch_bytes;
     struct tsr_range_work *range;
+    struct tsr_colour_work *colours; /* with three components or more, as are the lists */
+    uint16_t *lists[3];
     struct tsr_merge_work *merge;
     struct tsr_huffman_work *huffman;
     uint8_t *lapped; /* by tile, of the plane at work */
@@ -104,6 +107,10 @@ static size_t lay_out(struct encode_space *s, const struct tsr_pool *pool, const
     s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
     s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
     s->range = tsr_take(base, &used, sizeof *s->range);
+    if (image->components >= 3) {
+        s->colours = tsr_take(base, &used, sizeof *s->colours);
+        for (int c = 0; c < 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    }
     s->merge = tsr_take(base, &used, sizeof *s->merge);
     s->huffman = tsr_take(base, &used, sizeof *s->huffman);
     s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
@@ -665,10 +672,14 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     tsr_split_raster(image, job->raster, space.planes, model);
     const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
     model->max_error = coding->lossy && !transforms ? coding->max_error : 0;
-    const int bits = tsr_first_plane_bits(image, model->max_error);
+    int bits = tsr_first_plane_bits(image, model->max_error);
     for (int p = 0; p < image->components && model->max_error > 0; p++)
         tsr_quantise_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
     if (image->components >= 3) {
+        for (int c = 0; c < 3; c++) model->colours.list[c] = space.lists[c];
+        if (coding->path == TSR_PATH_PREDICT)
+            tsr_pack_colours(space.planes, image->columns, image->rows, bits, &model->colours, space.colours);
+        bits = tsr_packed_colour_bits(&model->colours, bits);
         model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, bits, transforms);
         tsr_apply_colour(space.planes, count, model->colour, bits);
     }

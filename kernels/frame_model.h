@@ -4,6 +4,7 @@
 #define TSR_KERNELS_FRAME_MODEL_H
 
 #include "../app/tessera.h"
+#include "../entropy/colour_model.h"
 #include "../entropy/level_pairs.h"
 #include "../entropy/level_rans.h"
 #include "../entropy/predictor_model.h"
@@ -23,6 +24,7 @@ enum {
     /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 15
      * bits a symbol and 24 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
+        TSR_COLOUR_MODEL_LIMIT +
         TSR_PLANES_LIMIT * (65536 / 4 + TSR_LEVEL_TABLES * 2 * (TSR_LEVEL_SYMBOLS + 4) + 512 +
                             (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) +
                             TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
@@ -57,6 +59,7 @@ struct tsr_plane_model {
 struct tsr_frame_model {
     int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
     enum tsr_colour colour;          /* of images with 3 or 4 components */
+    struct tsr_colour_model colours; /* likewise, before the transform */
     bool extends_sign;               /* see transform/samples.h */
     uint32_t max_error;              /* not 0: first planes are quantised, see transform/near_lossless.h */
     int planes;                      /* first planes of all components, then second planes */
@@ -106,7 +109,8 @@ TSR_HD int tsr_first_plane_bits(const struct tsr_image *image, uint32_t max_erro
 TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_model *model, int p)
 {
     if (p >= image->components) return tsr_has_halves(image) ? 16 : tsr_image_outside_bits(image);
-    const int bits = tsr_first_plane_bits(image, model->max_error);
+    int bits = tsr_first_plane_bits(image, model->max_error);
+    if (p < 3) bits = tsr_packed_colour_bits(&model->colours, bits);
     return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
@@ -202,15 +206,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_ue(w, plane->span - 1);
     if (plane->span == 1) return;
     tsr_put_bits(w, plane->packed, 1);
-    if (plane->packed) { /* lengths of used and unused stretches in turn, each minus 1 */
-        for (uint32_t i = 0; i < plane->range;) {
-            uint32_t used = 1;
-            while (i + used < plane->range && plane->offset[i + used] == plane->offset[i] + used) used++;
-            tsr_put_ue(w, used - 1);
-            i += used;
-            if (i < plane->range) tsr_put_ue(w, (uint32_t)(plane->offset[i] - plane->offset[i - 1] - 2));
-        }
-    }
+    if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
     tsr_put_bits(w, plane->path, 1);
     tsr_put_bits(w, plane->coder, 2);
     if (plane->path == TSR_PATH_PREDICT) {
@@ -258,18 +254,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     if (plane->span == 1) return true;
     plane->packed = tsr_get_bits(r, 1) != 0;
     if (plane->packed) {
-        uint32_t offset = 0, count = 0;
-        for (;;) {
-            uint32_t used = tsr_get_ue(r) + 1u;
-            if (r->overrun || used > plane->span - offset) return false;
-            while (used-- > 0) plane->offset[count++] = (uint16_t)offset++;
-            if (offset == plane->span) break;
-            const uint32_t unused = tsr_get_ue(r) + 1u;
-            if (r->overrun || unused >= plane->span - offset) return false;
-            offset += unused;
-        }
-        plane->range = count;
-        if (count < 2) return false; /* both ends of the span are in use */
+        plane->range = tsr_get_stretches(r, 0, plane->span, plane->offset);
+        if (plane->range < 2) return false; /* both ends of the span are in use */
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     const uint32_t coder = tsr_get_bits(r, 2);
@@ -311,6 +297,7 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
         tsr_put_bits(w, model->max_error > 0, 1);
         if (model->max_error > 0) tsr_put_bits(w, model->max_error, 15);
     }
+    if (image->components >= 3) tsr_put_colour_model(w, &model->colours);
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
         if (optional) tsr_put_bits(w, model->plane[p].present, 1);
@@ -347,6 +334,12 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
         model->max_error = tsr_get_bits(r, 15);
         if (model->max_error == 0) return false;
     }
+    model->colours.packing = TSR_COLOURS_PLAIN;
+    if (image->components >= 3 &&
+        !tsr_get_colour_model(r, &model->colours, tsr_first_plane_bits(image, model->max_error)))
+        return false;
+    const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
+    if (palette && model->colour != TSR_COLOUR_NONE) return false;
     model->planes = tsr_image_planes(image);
     for (int p = 0; p < model->planes; p++) {
         const bool optional = p >= image->components && !tsr_has_halves(image);
@@ -354,6 +347,9 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
         if (!model->plane[p].present) continue;
         const uint32_t values = 1u << tsr_plane_bits(image, model, p);
         if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values)) return false;
+        if (p > 2 || model->colours.packing == TSR_COLOURS_PLAIN) continue;
+        if (model->plane[p].lossy) return false; /* indices are no quantities */
+        if (palette && p > 0 && model->plane[p].minimum + model->plane[p].span > 1) return false;
     }
     return tsr_bits_ended(r);
 }

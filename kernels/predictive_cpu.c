@@ -35,7 +35,7 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
             int32_t end = c + 1;
             while (end < width && folded[end] == 0) end++;
             value[c] = (uint16_t)(end - c);
-            symbol[c] = (uint8_t)tsr_run_token((uint32_t)(end - c)).symbol;
+            symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
             context[c] = 0;
             c = end - 1;
             after_run = true;

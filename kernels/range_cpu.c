@@ -22,7 +22,7 @@ static void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour
     tsr_colour_forward(out, colour, bits);
 }
 
-static uint64_t colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
+uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
 {
     const uint32_t step = tsr_choice_step(columns, rows, TSR_COLOUR_SAMPLES);
     uint64_t cost = 0;
@@ -63,10 +63,10 @@ enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uin
 {
     static const enum tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     enum tsr_colour best = TSR_COLOUR_NONE;
-    uint64_t least = colour_cost(planes, columns, rows, best, bits);
+    uint64_t least = tsr_colour_cost(planes, columns, rows, best, bits);
     for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
         if (lossy && colour_wraps(planes, (size_t)columns * rows, candidates[i], bits)) continue;
-        const uint64_t cost = colour_cost(planes, columns, rows, candidates[i], bits);
+        const uint64_t cost = tsr_colour_cost(planes, columns, rows, candidates[i], bits);
         if (cost < least) {
             least = cost;
             best = candidates[i];

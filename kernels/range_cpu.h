@@ -14,6 +14,10 @@ struct tsr_range_work {
     uint16_t index[65536]; /* of each offset in use */
 };
 
+/* The cost of a transform of three planes of rows x columns values of so many bits, in bits x 4096 over a subset of the
+ * samples. */
+uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits);
+
 /* The transform of three planes of rows x columns values of so many bits that costs least; if lossy, among those whose
  * differences do not wrap. */
 enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy);

@@ -8,6 +8,12 @@
 
 enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
 
+/* A block is flat if the median edge predictor leaves nothing of half of its samples or more, and of the others more
+ * than SHARP each: text, lines, test patterns. It takes no part in the fits, which its few edges would spoil, and gets
+ * its label by another measure; LEVELS.md has what that gives. The flag stands above the block's median cost. */
+enum { SHARP = 4, COST_BITS = 24, FLAT = 1 << COST_BITS };
+static_assert(SIDE * SIDE * (BIAS - 1) < 1 << COST_BITS, "the flag stands above the cost");
+
 /* Weights must pay: a plane has a class for so many blocks at most. */
 static int least_blocks(int set)
 {
@@ -54,22 +60,37 @@ static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t acro
     return tsr_block_takes_part(t->plan.block_stride, tile, number % across, number / across);
 }
 
+static uint32_t median_cost(const struct tsr_training *t, uint32_t tile, int32_t number)
+{
+    return t->median_cost[tile * t->tile_blocks + (uint32_t)number] & ((1u << COST_BITS) - 1u);
+}
+
+static bool is_flat(const struct tsr_training *t, uint32_t tile, int32_t number)
+{
+    return (t->median_cost[tile * t->tile_blocks + (uint32_t)number] & FLAT) != 0;
+}
+
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
                       struct tsr_training_sums *sums)
 {
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
     for (int32_t i = 0; i < blocks; i++) {
         const struct tsr_block_span b = block_at(&tile->own, across, i);
+        const int32_t samples = b.columns * (b.end - b.row);
         uint32_t cost = 0;
+        int32_t zeros = 0;
         for (int32_t y = b.row; y < b.end; y++) {
             const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
-            for (int32_t c = b.column; c < b.column + b.columns; c++)
-                cost +=
-                    (uint32_t)tsr_min(tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1])), TSR_COST_MOST);
+            for (int32_t c = b.column; c < b.column + b.columns; c++) {
+                const int32_t magnitude = tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1]));
+                cost += (uint32_t)tsr_min(magnitude, TSR_COST_MOST);
+                zeros += magnitude == 0;
+            }
         }
-        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost;
+        const bool flat = 2 * zeros >= samples && cost > SHARP * (uint32_t)(samples - zeros);
+        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost | (flat ? (uint32_t)FLAT : 0u);
         if (takes_part(t, tile->number, across, i) && b.end > b.row)
-            sums->levels[tsr_block_cost_level(cost, b.columns * (b.end - b.row))]++;
+            sums->levels[tsr_block_cost_level(cost, samples)]++;
     }
 }
 
@@ -98,15 +119,12 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         if (!takes_part(t, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
         uint8_t *label = &t->label[tile->number * t->tile_blocks + (uint32_t)i];
-        if (b.end == b.row) continue;
-        if (round == 0)
-            *label = t->first_label[tsr_block_cost_level(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i],
-                                                         b.columns * (b.end - b.row))];
+        if (b.end == b.row || is_flat(t, tile->number, i)) continue;
+        const uint32_t median = median_cost(t, tile->number, i);
+        if (round == 0) *label = t->first_label[tsr_block_cost_level(median, b.columns * (b.end - b.row))];
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
-        const int32_t mean = round == 0 ? (int32_t)(t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] /
-                                                    (uint32_t)(b.columns * (b.end - b.row)))
-                                        : t->mean[*label];
+        const int32_t mean = round == 0 ? (int32_t)(median / (uint32_t)(b.columns * (b.end - b.row))) : t->mean[*label];
         int16_t fit_weight[FIT_WEIGHTS]; /* divisions take their time */
         for (int m = 0; m < FIT_WEIGHTS; m++) fit_weight[m] = (int16_t)tsr_fit_weight(m, mean);
         if (b.end - b.row < SIDE) {
@@ -153,6 +171,35 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
     }
 }
 
+/* The label of a flat block: there a residual of 0 costs next to nothing, so logarithms of magnitudes are summed up,
+ * not magnitudes: a linear predictor that leaves less of a sharp edge rings around it. */
+static int label_of_flat(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
+{
+    const struct tsr_predictor_shape shape = t->model->shape;
+    const int taps = tsr_taps(shape), classes = t->plan.classes;
+    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    uint64_t cost[TSR_LABELS_LIMIT] = {0};
+    for (int32_t y = b.row; y < b.end; y++) {
+        const int16_t *tap[TSR_TAPS_LIMIT];
+        const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
+        tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
+        for (int l = 0; l <= classes; l++) {
+            int16_t prediction[SIDE];
+            if (l < classes)
+                t->ops->predict(tap, taps, t->model->weight[l], b.column, highest, prediction);
+            else
+                for (int32_t c = b.column; c < b.column + b.columns; c++)
+                    prediction[c - b.column] = (int16_t)tsr_median_edge(row[c - 1], up[c], up[c - 1]);
+            for (int32_t c = 0; c < b.columns; c++)
+                cost[l] += tsr_magnitude_cost((uint32_t)tsr_abs(row[b.column + c] - prediction[c]));
+        }
+    }
+    int best = 0;
+    for (int l = 1; l <= classes; l++)
+        if (cost[l] < cost[best]) best = l;
+    return best;
+}
+
 void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
                     struct tsr_training_sums *sums)
 {
@@ -178,8 +225,12 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
         for (int c = 1; c < classes; c++)
             if (cost[c] < cost[best]) best = c;
         uint32_t least = cost[best];
-        if (last && t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] < least) {
-            least = t->median_cost[tile->number * t->tile_blocks + (uint32_t)i];
+        const uint32_t median = median_cost(t, tile->number, i);
+        if (last && is_flat(t, tile->number, i)) {
+            best = label_of_flat(t, tile, b);
+            least = best < classes ? cost[best] : median;
+        } else if (last && median < least) {
+            least = median;
             best = classes;
         }
         t->label[tile->number * t->tile_blocks + (uint32_t)i] = (uint8_t)best;

@@ -10,6 +10,15 @@ static const char plain[] = "\n%d %d\n%d\n";
 static const char one_line[] = " %d %d %d ";
 static const char commented[] = "\n# made by tessera_testdata\n%d # columns\n  %d\t# rows\n#\n%d\n";
 
+/* Red and green in steps of 8, beside a dense blue. */
+static void paint_coarse_landscape(const struct scene *scene)
+{
+    paint_landscape(scene);
+    for (int c = 0; c < 2; c++)
+        for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++)
+            scene->planes[c].levels[i] -= scene->planes[c].levels[i] % 8;
+}
+
 static const struct pnm {
     const char *name;
     painter *paint;
@@ -49,6 +58,7 @@ static const struct pnm {
     {"outliers_8bit", paint_outliers, 160, 160, 1, 255, plain},
     {"screen_1bit", paint_screen, 160, 120, 1, 1, plain},
     {"screen_8bit", paint_screen, 320, 200, 3, 255, plain},
+    {"landscape_coarse", paint_coarse_landscape, 90, 70, 3, 255, plain},
 };
 
 static const struct {

@@ -239,6 +239,9 @@ struct ref_plane_model { /* 6.4 */
 struct ref_frame { /* 6 */
     uint32_t tile_width, tile_height, tile_count;
     unsigned colour;
+    unsigned packing;   /* of colours: 6.6 */
+    uint32_t listed[3]; /* values in the lists */
+    uint16_t *list[3];
     bool extends_sign;
     uint32_t max_error; /* 6.5; 0: samples are not quantised */
     unsigned planes;

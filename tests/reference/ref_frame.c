@@ -14,8 +14,8 @@ static void quantised_range(const struct ref_header *h, uint32_t n, int64_t *z, 
     *m = (((int64_t)1 << h->stored) - 1 - *z + n + *j * d) / d;
 }
 
-/* b of 6.2. */
-static unsigned plane_bits(const struct ref_header *h, unsigned plane, unsigned colour, uint32_t max_error)
+/* b of 6.2, without packed colours and colour transform. */
+static unsigned own_bits(const struct ref_header *h, unsigned plane, uint32_t max_error)
 {
     unsigned b;
     if (plane >= h->components) {
@@ -27,20 +27,34 @@ static unsigned plane_bits(const struct ref_header *h, unsigned plane, unsigned 
     } else {
         b = h->allocated == 32 ? 16 : h->stored;
     }
-    if (colour != 0 && (plane == 1 || plane == 2)) b = b + 1 < 16 ? b + 1 : 16;
     return b;
 }
 
-static bool read_stretches(struct ref_bits *b, struct ref_plane_model *plane, uint32_t span)
+/* b of 6.2. */
+static unsigned plane_bits(const struct ref_frame *frame, const struct ref_header *h, unsigned plane)
 {
-    plane->offset = ref_alloc(span, sizeof *plane->offset);
-    plane->range = 0;
+    unsigned b = own_bits(h, plane, frame->max_error);
+    if (frame->packing != 0 && plane < 3) {
+        uint32_t most = 2;
+        for (unsigned c = 0; c < 3; c++)
+            if (frame->listed[c] > most) most = frame->listed[c];
+        b = ref_bit_count(most - 1);
+    }
+    if (frame->colour != 0 && (plane == 1 || plane == 2)) b = b + 1 < 16 ? b + 1 : 16;
+    return b;
+}
+
+/* Values in use, from first on. */
+static bool read_stretches(struct ref_bits *b, uint32_t first, uint32_t span, uint16_t **values, uint32_t *count)
+{
+    *values = ref_alloc(span, sizeof **values);
+    *count = 0;
     uint32_t at = 0;
     for (bool in_use = true;; in_use = !in_use) {
         uint64_t length = (uint64_t)ref_ue(b) + 1;
         if (b->bad || length > span - at) return ref_fail("the stretches of a histogram are corrupt");
         for (; length > 0; length--, at++)
-            if (in_use) plane->offset[plane->range++] = (uint16_t)at;
+            if (in_use) (*values)[(*count)++] = (uint16_t)(first + at);
         if (at == span) return in_use || ref_fail("the last stretch of a histogram is not in use");
     }
 }
@@ -53,7 +67,7 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     if (b->bad || plane->minimum + span > (uint64_t)1 << value_bits) return ref_fail("a plane's values are too large");
     plane->range = (uint32_t)span;
     if (span == 1) return true;
-    if (ref_u(b, 1) && !read_stretches(b, plane, (uint32_t)span)) return false;
+    if (ref_u(b, 1) && !read_stretches(b, 0, (uint32_t)span, &plane->offset, &plane->range)) return false;
     plane->path = ref_u(b, 1);
     plane->coder = ref_u(b, 2);
     if (plane->coder > 2) return ref_fail("a coder is unknown");
@@ -93,6 +107,61 @@ static bool read_plane(struct ref_bits *b, struct ref_plane_model *plane, unsign
     return true;
 }
 
+/* ---- 6.6 Packed colours ---- */
+
+static bool read_palette(struct ref_bits *b, struct ref_frame *frame, unsigned bits)
+{
+    static const unsigned orders[3][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}};
+    unsigned leading = ref_u(b, 2);
+    uint64_t colours = (uint64_t)ref_ue(b) + 1;
+    if (b->bad || leading > 2 || colours > 1024) return ref_fail("a palette is out of range");
+    for (unsigned c = 0; c < 3; c++) {
+        frame->listed[c] = (uint32_t)colours;
+        frame->list[c] = ref_alloc((size_t)colours, sizeof *frame->list[c]);
+    }
+    int64_t colour[3] = {0, 0, 0};
+    for (uint64_t i = 0; i < colours; i++) {
+        int64_t before[3] = {colour[0], colour[1], colour[2]};
+        uint32_t number[3];
+        for (unsigned k = 0; k < 3; k++) number[k] = ref_ue(b);
+        colour[0] = before[0] + number[0];
+        bool same = i > 0 && colour[0] == before[0];
+        colour[1] = same ? before[1] + number[1] : colour[0] + ref_unfold(number[1]);
+        same = same && colour[1] == before[1];
+        colour[2] = same ? before[2] + 1 + number[2] : colour[1] + ref_unfold(number[2]);
+        for (unsigned k = 0; k < 3; k++) {
+            if (b->bad || colour[k] < 0 || colour[k] >= (int64_t)1 << bits) return ref_fail("a colour is out of range");
+            frame->list[orders[leading][k]][i] = (uint16_t)colour[k];
+        }
+    }
+    return true;
+}
+
+static bool read_packing(struct ref_bits *b, struct ref_frame *frame, unsigned bits)
+{
+    frame->packing = ref_u(b, 2);
+    if (frame->packing == 0) return true;
+    if (frame->packing == 2) return read_palette(b, frame, bits);
+    if (frame->packing != 1) return ref_fail("a packing of colours is unknown");
+    for (unsigned c = 0; c < 3; c++) {
+        uint64_t lowest = ref_ue(b), span = (uint64_t)ref_ue(b) + 1;
+        if (b->bad || lowest + span > (uint64_t)1 << bits) return ref_fail("a component's values are too large");
+        if (!read_stretches(b, (uint32_t)lowest, (uint32_t)span, &frame->list[c], &frame->listed[c])) return false;
+    }
+    return true;
+}
+
+static void unpack_colours(struct ref_frame *frame, size_t pixels)
+{
+    for (size_t i = 0; i < pixels; i++) {
+        if (frame->packing == 2) frame->values[1][i] = frame->values[2][i] = frame->values[0][i];
+        for (unsigned c = 0; c < 3; c++) {
+            uint32_t number = frame->values[c][i], last = frame->listed[c] - 1;
+            frame->values[c][i] = frame->list[c][number < last ? number : last];
+        }
+    }
+}
+
 /* ---- 6. Frame model ---- */
 
 bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const uint8_t *model, size_t size)
@@ -112,6 +181,8 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
         frame->max_error = ref_u(&b, 15);
         if (frame->max_error == 0) return ref_fail("samples are quantised without an error");
     }
+    if (h->components >= 3 && !read_packing(&b, frame, own_bits(h, 0, frame->max_error))) return false;
+    if (frame->packing == 2 && frame->colour != 0) return ref_fail("a palette has a colour transform");
     frame->planes = h->components;
     if (h->allocated == 32 || spare_bits) frame->planes *= 2;
     for (unsigned p = 0; p < frame->planes; p++) {
@@ -119,7 +190,10 @@ bool ref_frame_begin(struct ref_frame *frame, const struct ref_header *h, const 
         for (unsigned q = p; q > 0 && p < h->components; q--)
             if (frame->plane[q - 1].range > 1)
                 frame->plane[p].earlier[frame->plane[p].earlier_count++] = &frame->plane[q - 1];
-        if (!read_plane(&b, &frame->plane[p], plane_bits(h, p, frame->colour, frame->max_error))) return false;
+        if (!read_plane(&b, &frame->plane[p], plane_bits(frame, h, p))) return false;
+        if (frame->packing != 0 && p < 3 && frame->plane[p].lossy) return ref_fail("packed colours are lossy");
+        if (frame->packing == 2 && (p == 1 || p == 2) && frame->plane[p].minimum + frame->plane[p].range != 1)
+            return ref_fail("a palette has a second plane of numbers");
         frame->values[p] = ref_alloc((size_t)h->columns * h->rows, sizeof *frame->values[p]);
     }
     return ref_ended(&b) || ref_fail("a frame model does not end where it should");
@@ -214,7 +288,7 @@ static uint16_t into_range(int32_t v, unsigned b, bool clamps)
 
 static void invert_colour(struct ref_frame *frame, const struct ref_header *h)
 {
-    unsigned b = plane_bits(h, 0, 0, frame->max_error), c = plane_bits(h, 1, 1, frame->max_error);
+    unsigned b = plane_bits(frame, h, 0), c = plane_bits(frame, h, 1);
     bool clamps = false;
     for (unsigned p = 0; p < frame->planes; p++)
         if (frame->plane[p].lossy) clamps = true;
@@ -271,6 +345,7 @@ static uint32_t make_word(const struct ref_frame *frame, const struct ref_header
 bool ref_frame_end(struct ref_frame *frame, const struct ref_header *h, uint8_t *raster)
 {
     if (frame->colour != 0) invert_colour(frame, h);
+    if (frame->packing != 0) unpack_colours(frame, (size_t)h->columns * h->rows);
     if (frame->max_error > 0) restore_quantised(frame, h);
     size_t pixels = (size_t)h->columns * h->rows, raster_size = ref_raster_size(h);
     unsigned bytes = h->allocated / 8;

@@ -30,7 +30,7 @@ bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *mode
     model->lanes = ref_u(b, 5) + 1;
     if (!rans) model->refill = ref_u(b, 6);
     if (b->bad || model->refill > 32) return ref_fail("the lanes are corrupt");
-    if (!read_table(b, &model->run, 95, rans)) return false;
+    if (!read_table(b, &model->run, 96, rans)) return false;
     model->has_interruption = ref_u(b, 1);
     if (model->has_interruption && !read_table(b, &model->interruption, 64, rans)) return false;
     if (!ref_u(b, 1)) return true;
@@ -241,7 +241,7 @@ static bool refill(struct lane *lane, unsigned least, struct ref_bytes *piece)
 /* 7.4: what follows a symbol. */
 static unsigned raw_bits(unsigned symbol)
 {
-    return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 ? 0 : (symbol - 67) / 2 + 1;
+    return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 || symbol == 95 ? 0 : (symbol - 67) / 2 + 1;
 }
 
 /* A symbol and its raw bits. */
@@ -284,11 +284,13 @@ static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *p
         return true;
     }
     uint32_t n = symbol - 63;
-    if (symbol >= 67) {
+    if (symbol == 95) {
+        n = 65535;
+    } else if (symbol >= 67) {
         unsigned k = (symbol - 67) / 2 + 2;
         n = (uint32_t)1 << k | (uint32_t)((symbol - 67) % 2) << (k - 1) | raw;
     }
-    if (n > (uint32_t)(t->width - c)) return ref_fail("a run is longer than its row");
+    if (n > (uint32_t)(t->width - c)) n = (uint32_t)(t->width - c); /* it ends with its row */
     lane->run = (int32_t)n - 1;
     lane->interrupts = true; /* behind the run */
     return true;

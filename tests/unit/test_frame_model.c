@@ -165,7 +165,20 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
 
 static struct tsr_frame_model model, back;
 static uint16_t offsets[TSR_PLANES_LIMIT][65536], offsets_back[TSR_PLANES_LIMIT][65536];
+static uint16_t lists[3][65536], lists_back[3][65536];
 static uint8_t bytes[TSR_FRAME_MODEL_LIMIT];
+
+/* One or two values of each component, or one or two colours. */
+static void random_packing(struct rng *r, struct tsr_colour_model *colours, uint32_t values)
+{
+    colours->packing = rng_below(r, 2) ? TSR_COLOURS_PALETTE : TSR_COLOURS_BY_COMPONENT;
+    const uint32_t count = 1 + rng_below(r, 2);
+    for (int c = 0; c < 3; c++) {
+        colours->count[c] = count;
+        lists[c][0] = (uint16_t)rng_below(r, values - 1);
+        lists[c][1] = (uint16_t)(lists[c][0] + 1 + rng_below(r, values - 1 - lists[c][0]));
+    }
+}
 
 static size_t put_random_model(struct rng *r, struct tsr_image *image)
 {
@@ -179,13 +192,27 @@ static size_t put_random_model(struct rng *r, struct tsr_image *image)
     if (image->components >= 3) model.colour = colours[rng_below(r, 4)];
     model.extends_sign = tsr_image_outside_bits(image) > 0 && rng_below(r, 2);
     model.max_error = tsr_may_lose(image) && rng_below(r, 2) ? 1 + (rng_below(r, 32767) >> rng_below(r, 15)) : 0;
+    for (int c = 0; c < 3; c++) model.colours.list[c] = lists[c];
+    if (image->components >= 3 && rng_below(r, 2))
+        random_packing(r, &model.colours, 1u << tsr_first_plane_bits(image, model.max_error));
+    const bool packed = model.colours.packing != TSR_COLOURS_PLAIN,
+               palette = model.colours.packing == TSR_COLOURS_PALETTE;
+    if (palette) model.colour = TSR_COLOUR_NONE;
     model.planes = tsr_image_planes(image);
     for (int p = 0; p < model.planes; p++) {
         model.plane[p].offset = offsets[p];
         model.plane[p].present = p < image->components || tsr_has_halves(image) || rng_below(r, 2);
         if (!model.plane[p].present) continue;
-        random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p),
-                     tsr_reference_planes(image, &model, p, NULL));
+        if (palette && (p == 1 || p == 2)) {
+            model.plane[p].span = model.plane[p].range = 1;
+            continue;
+        }
+        do { /* packed colours are not lossy */
+            const struct tsr_plane_model none = {.offset = offsets[p], .present = true};
+            model.plane[p] = none;
+            random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p),
+                         tsr_reference_planes(image, &model, p, NULL));
+        } while (packed && p < 3 && model.plane[p].lossy);
     }
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
     tsr_put_frame_model(&w, image, &model);
@@ -198,6 +225,7 @@ static bool get_model(const struct tsr_image *image, const uint8_t *from, size_t
 {
     memset(&back, 0, sizeof back);
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) back.plane[p].offset = offsets_back[p];
+    for (int c = 0; c < 3; c++) back.colours.list[c] = lists_back[c];
     struct tsr_bit_reader reader = tsr_bit_reader(from, size);
     return tsr_get_frame_model(&reader, image, &back);
 }
@@ -232,6 +260,9 @@ TEST(models_round_trip)
         assert_int_equal(back.tile_width, model.tile_width);
         assert_int_equal(back.tile_height, model.tile_height);
         assert_int_equal(back.colour, model.colour);
+        assert_int_equal(back.colours.packing, model.colours.packing);
+        for (int c = 0; c < 3 && model.colours.packing != TSR_COLOURS_PLAIN; c++)
+            assert_memory_equal(back.colours.list[c], lists[c], model.colours.count[c] * sizeof lists[c][0]);
         assert_int_equal(back.extends_sign, model.extends_sign);
         assert_int_equal(back.max_error, model.max_error);
         assert_int_equal(back.planes, model.planes);

@@ -1,5 +1,5 @@
 /* kernels/linear_cpu.h: the fast routines against plain C, plain C against the definition, padded tiles; and training
- * (kernels/train_cpu.h): first labels and dropped classes. FORMAT.md 7.1. */
+ * (kernels/train_cpu.h): first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
 #include "support.h"
 
 #include "kernels/linear_cpu.h"
@@ -305,6 +305,90 @@ TEST(classes_are_found)
     assert_in_range(right[0], 850, 1100); /* W */
 }
 
+/* Blocks of even ground with a few sharp samples are flat: they add to no sums, and their label is that of the least
+ * sum of logarithms. Blocks of ground with samples 1 off are not. */
+TEST(flat_blocks)
+{
+    enum { WIDTH = 256, HEIGHT = 32, BLOCKS = WIDTH / 16 * (HEIGHT / 16) };
+    static uint16_t samples[WIDTH * HEIGHT];
+    static int16_t room[(WIDTH + 64) * HEIGHT];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_training_scratch scratch;
+    static struct tsr_solver solver;
+    static struct tsr_predictor_model model[2];
+    uint8_t label[BLOCKS];
+    uint32_t median_cost[BLOCKS];
+    int flat[2] = {0, 0};
+    assert_true(tsr_padded_samples(WIDTH, HEIGHT) <= COUNT_OF(room));
+    for (int turn = 0; turn < 2; turn++) { /* in the second turn all blocks are flat */
+        struct rng r = {87};
+        for (int i = 0; i < WIDTH * HEIGHT; i++) {
+            const int x = i % WIDTH, kind = turn ? 1 : x / 16 % 3;
+            const bool seldom = rng_below(&r, 32) == 0;
+            const uint32_t noise = rng_below(&r, 100);
+            samples[i] = (uint16_t)(kind == 0   ? 1000 + noise + 2 * (uint32_t)x
+                                    : kind == 1 ? 500 + 900 * (uint32_t)seldom
+                                                : 500 + (uint32_t)seldom);
+        }
+        tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
+        const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
+        memset(&t, 0, sizeof t);
+        memset(&sums, 0, sizeof sums);
+        t.plan = (struct tsr_training_plan){1, 2, 1, 1};
+        t.model = &model[turn];
+        t.ops = tsr_linear_ops(false);
+        t.range = 4096;
+        t.tile_blocks = BLOCKS;
+        t.label = label;
+        t.median_cost = median_cost;
+        model[turn].set = 1;
+        model[turn].shape.neighbours = 10;
+        tsr_median_costs(&t, &tile, &sums);
+        tsr_take_first_labels(&t, &sums);
+        memset(&sums, 0, sizeof sums);
+        tsr_sum_tile(&t, &tile, 0, &sums, &scratch);
+        uint64_t any = 0;
+        for (int c = 0; c < 2; c++)
+            for (int s = 0; s < TSR_SUMS_LIMIT; s++) any |= sums.products[c][s];
+        assert_int_equal(any == 0, turn);
+        tsr_fit_classes(&t, &sums, &solver);
+        tsr_label_tile(&t, &tile, true, &sums);
+        for (int b = 0; b < BLOCKS; b++) {
+            const int left = b % (WIDTH / 16) * 16, top = b / (WIDTH / 16) * 16 + (b < WIDTH / 16);
+            uint32_t zeros = 0, count = 0, sum = 0;
+            uint64_t cost[3] = {0};
+            for (int y = top; y < (top + 16) / 16 * 16; y++) {
+                const int16_t *tap[TSR_TAPS_LIMIT], *row = tile.own.first + y * tile.own.pitch,
+                                                    *up = row - tile.own.pitch;
+                int16_t prediction[16];
+                tsr_tap_row(model[turn].shape, &tile.own, tile.earlier, y, tap);
+                for (int l = 0; l < 3; l++) {
+                    if (l < 2) t.ops->predict(tap, 10, model[turn].weight[l], left, 4095 - 32768, prediction);
+                    for (int x = left; x < left + 16; x++) {
+                        const int w = row[x - 1], n = up[x], low = w < n ? w : n, high = w < n ? n : w;
+                        const int median = (int)clamp_to(w + n - up[x - 1], low, high);
+                        const int e = abs(row[x] - (l < 2 ? prediction[x - left] : median));
+                        cost[l] += tsr_magnitude_cost((uint32_t)e);
+                        zeros += l == 2 && e == 0;
+                        sum += l == 2 ? (uint32_t)e : 0u;
+                        count += l == 2;
+                    }
+                }
+            }
+            const bool is_flat = 2 * zeros >= count && sum > 4 * (count - zeros);
+            assert_int_equal(median_cost[b] >> 24, is_flat);
+            assert_int_equal(median_cost[b] & 0xffffff, sum);
+            flat[turn] += is_flat;
+            if (!is_flat) continue;
+            const int best = cost[1] < cost[0];
+            assert_int_equal(label[b], cost[2] < cost[best] ? 2 : best);
+        }
+    }
+    assert_in_range(flat[0], BLOCKS / 4, BLOCKS * 3 / 4);
+    assert_int_equal(flat[1], BLOCKS);
+}
+
 /* Classes without blocks go; the others keep their order, and the median edge predictor is behind them. */
 TEST(dropped_classes)
 {
@@ -344,6 +428,7 @@ int main(void)
                                        cmocka_unit_test(plans),
                                        cmocka_unit_test(first_labels),
                                        cmocka_unit_test(classes_are_found),
+                                       cmocka_unit_test(flat_blocks),
                                        cmocka_unit_test(dropped_classes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,7 +261,8 @@ TEST(predicting)
                     int32_t length = 0;
                     while (x + length < tile.width && d.e[y][x + length] == 0) length++;
                     assert_int_equal(values[at], length);
-                    assert_int_equal(symbols[at], tsr_run_token((uint32_t)length).symbol);
+                    assert_int_equal(symbols[at],
+                                     x + length == tile.width ? 95 : tsr_run_token((uint32_t)length).symbol);
                     assert_int_equal(contexts[at], 0);
                     for (int32_t k = 1; k < length; k++)
                         assert_int_equal(intensities[at + (size_t)k], d.prediction[y][x + k] >> shift);
@@ -681,7 +682,7 @@ TEST(left_over_bits_are_zeros)
     }
 }
 
-/* Runs that pass their row, and symbols of tables that do not exist. */
+/* Runs to the end of their row and beyond it, and symbols of tables that do not exist. */
 TEST(impossible_symbols)
 {
     static uint16_t back[SAMPLES];
@@ -698,12 +699,21 @@ TEST(impossible_symbols)
         prepare_decoder(&c);
         /* tokens of 4 and 6 with raw zeros are runs of 4 and 6, 8 is one of 8; one word is taken */
         const uint32_t length = tsr_run_length(token.symbol, 0);
-        /* a run of 4 leaves one sample, an interruption, whose table does not exist */
-        assert_false(decode(&c, zeros, 2, tile, 16, back));
+        /* a run of 4 leaves one sample, an interruption, whose table does not exist; longer ones end with the row */
+        assert_int_equal(decode(&c, zeros, 2, tile, 16, back), length >= 5);
         const struct tsr_tile fitting = {0, (int32_t)length, 1, length};
         assert_true(decode(&c, zeros, 2, fitting, 16, back));
         for (uint32_t i = 0; i < length; i++) assert_int_equal(back[i], 0);
     }
+    memset(c.model.lengths, 0, sizeof c.model.lengths);
+    c.model.lengths[TSR_RUN_TABLE][TSR_RUN_TO_END] = 1; /* alone: every row is one run, without a bit */
+    c.model.refill_bits = 0;
+    prepare_decoder(&c);
+    const struct tsr_tile silent = {0, 7, 3, 7};
+    memset(back, 1, sizeof back);
+    assert_true(decode(&c, zeros, 0, silent, 16, back));
+    for (uint32_t i = 0; i < 21; i++) assert_int_equal(back[i], 0);
+    c.model.refill_bits = 16;
     /* an activity above 0 without residual tables: the first sample is not 0 */
     memset(c.model.lengths, 0, sizeof c.model.lengths);
     c.model.lengths[TSR_RUN_TABLE][2] = 1;

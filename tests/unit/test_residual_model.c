@@ -14,8 +14,18 @@ TEST(runs)
         assert_int_equal(tsr_symbol_raw_bits(token.symbol), token.raw_bits);
         assert_int_equal(tsr_run_length(token.symbol, token.raw), n);
     }
-    assert_int_equal(tsr_run_token(65535).symbol, TSR_RUN_ALPHABET - 1);
+    assert_int_equal(tsr_run_token(65535).symbol, TSR_RUN_TO_END - 1);
     for (int s = 0; s < TSR_RUN_SYMBOL; s++) assert_int_equal(tsr_symbol_raw_bits(s), tsr_token_raw_bits(s));
+    for (uint32_t n = 1; n <= 65535; n++) {
+        const struct tsr_token within = tsr_row_run_token(n, false), to_end = tsr_row_run_token(n, true);
+        assert_int_equal(within.symbol, tsr_run_token(n).symbol);
+        assert_int_equal(within.raw, tsr_run_token(n).raw);
+        assert_int_equal(to_end.symbol, 95);
+        assert_int_equal(to_end.raw_bits, 0);
+        assert_int_equal(to_end.raw, 0);
+    }
+    assert_int_equal(tsr_symbol_raw_bits(95), 0);
+    assert_int_equal(tsr_run_length(95, 0), 65535);
 }
 
 static struct tsr_bit_reader finish(struct tsr_bit_writer *w)
