@@ -19,7 +19,7 @@ static size_t pitch_of(int32_t width)
 
 size_t tsr_residual_rows_bytes(int32_t tile_width)
 {
-    return ROWS * pitch_of(tile_width) * sizeof(int16_t);
+    return (ROWS * pitch_of(tile_width) * sizeof(int16_t) + 63) / 64 * 64; /* what follows is aligned */
 }
 
 struct tsr_residual_rows tsr_residual_rows(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
