@@ -27,7 +27,7 @@ struct lane_string {
     uint64_t front;  /* the bits that wait for a whole group, on top; the others are 0 */
     uint32_t bits;   /* in all */
     uint32_t words;  /* taken, of those that the string will have */
-    uint32_t *taken; /* by tick: how many words all lanes take */
+    uint8_t *taken;  /* by tick: how many words all lanes take; ROW_STEP places behind the row are written */
 };
 
 /* Appends length (0..32) bits. */
@@ -39,6 +39,21 @@ TSR_HD_INLINE void append_code(struct lane_string *lane, uint32_t code, uint32_t
     lane->group[lane->bits / 64] = joined;
     lane->front = held + length >= 64 ? left << 1 << (63 - held) : joined;
     lane->bits += length;
+}
+
+/* Some columns of a row, one by one. */
+TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t columns, int refill_bits,
+                                  uint32_t tick, struct lane_string *string)
+{
+    struct lane_string lane = *string;
+    for (int32_t c = first; c < first + columns; c++) {
+        const uint32_t wanted = tsr_lane_words(lane.bits, refill_bits);
+        lane.tick[lane.words] = lane.tick[lane.words + 1] = tick + (uint32_t)c;
+        lane.taken[tick + (uint32_t)c] = (uint8_t)(lane.taken[tick + (uint32_t)c] + wanted - lane.words);
+        lane.words = wanted;
+        append_code(&lane, codes.bits[c], codes.length[c]);
+    }
+    *string = lane;
 }
 
 /* Where a model cuts activities, not levels of them, and intensities. */

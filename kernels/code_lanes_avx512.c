@@ -4,9 +4,10 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2,popcnt")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
 #define AVX512_INLINE \
-    static inline __attribute__((always_inline, target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2,popcnt")))
+    static inline     \
+        __attribute__((always_inline, target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
 
 AVX512 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
                               uint32_t *special)
@@ -53,101 +54,91 @@ AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_t *c
     }
 }
 
-/* Sums of the numbers up to each. */
-AVX512_INLINE __m512i running_sums(__m512i v)
+/* Sums of the bytes up to each. */
+AVX512_INLINE __m128i running_sums(__m128i v)
 {
-    const __m512i zero = _mm512_setzero_si512();
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 15));
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 14));
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 12));
-    return _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 8));
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 1));
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 2));
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 4));
+    return _mm_add_epi8(v, _mm_slli_si128(v, 8));
 }
 
 /* Appends strings of length[i] (0..64) bits, which stand on top of bits[i]. */
-AVX512_INLINE void append_strings(const uint64_t *bits, const uint64_t *length, int count, uint64_t *group,
-                                  uint64_t *front, uint64_t *total)
+AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[4], uint64_t *group, uint64_t *front,
+                                  uint32_t *total)
 {
-    for (int i = 0; i < count; i++) {
-        const uint64_t held = *total % 64, left = bits[i], joined = *front | left >> held;
+    for (int i = 0; i < 4; i++) {
+        const uint32_t held = *total % 64;
+        const uint64_t left = bits[i], joined = *front | left >> held;
         group[*total / 64] = joined;
         *front = held + length[i] >= 64 ? left << 1 << (63 - held) : joined;
         *total += length[i];
     }
 }
 
-/* Notes the ticks in which words are taken: before column i, wanted[i] in all. Two at once are rare. */
-AVX512_INLINE void note_ticks(__m512i wanted, __m512i before, __mmask16 valid, uint32_t tick, struct lane_string *lane,
-                              uint32_t *words)
-{
-    const __m512i more = _mm512_sub_epi32(wanted, before);
-    const __mmask16 taken = _mm512_mask_test_epi32_mask(valid, more, more);
-    uint32_t *in_ticks = lane->taken + tick;
-    _mm512_storeu_si512(in_ticks,
-                        _mm512_mask_add_epi32(_mm512_loadu_si512(in_ticks), valid, _mm512_loadu_si512(in_ticks), more));
-    if (__builtin_expect(_mm512_mask_cmpgt_epi32_mask(valid, more, _mm512_set1_epi32(1)) != 0, 0)) {
-        uint32_t count[ROW_STEP];
-        _mm512_storeu_si512(count, more);
-        for (int i = 0; i < ROW_STEP; i++)
-            for (uint32_t k = 0; k < (valid >> i & 1 ? count[i] : 0); k++) lane->tick[(*words)++] = tick + (uint32_t)i;
-        return;
-    }
-    const __m512i column = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i ticks = _mm512_add_epi32(_mm512_set1_epi32((int)tick), column);
-    _mm512_storeu_si512(lane->tick + *words, _mm512_maskz_compress_epi32(taken, ticks));
-    *words += (uint32_t)__builtin_popcount(taken);
-}
-
+/* Sixteen columns at once where all sums of lengths fit bytes, four codes a group, and no column takes two words. */
 AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick,
                           struct lane_string *lane)
 {
-    const __m512i low = _mm512_set1_epi64(0xffffffff), all = _mm512_set1_epi64(64);
-    uint64_t front = lane->front, total = lane->bits;
-    uint32_t words = lane->words;
-    __m512i taken = _mm512_set1_epi32((int)words);
+    const __m512i low = _mm512_set1_epi64(0xffffffff);
+    const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), odd = _mm512_setr_epi64(1, 3, 5, 7, 1, 3, 5, 7);
+    const __m128i column = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     for (int32_t c = 0; c < width; c += ROW_STEP) {
-        const __mmask16 valid = width - c >= ROW_STEP ? 0xffffu : (__mmask16)((1u << (width - c)) - 1u);
-        const __m512i length =
-            _mm512_maskz_cvtepu8_epi32(valid, _mm_loadu_si128((const __m128i *)(const void *)(codes.length + c)));
-        const __m512i code = _mm512_maskz_loadu_epi32(valid, codes.bits + c);
-        const __m512i behind = _mm512_add_epi32(running_sums(length), _mm512_set1_epi32((int)total));
-        const __m512i wanted = _mm512_srli_epi32(
-            _mm512_add_epi32(_mm512_sub_epi32(behind, length), _mm512_set1_epi32(refill_bits + TSR_LANE_WORD_BITS - 1)),
-            4);
-        note_ticks(wanted, _mm512_alignr_epi32(wanted, taken, 15), valid, tick + (uint32_t)c, lane, &words);
-        taken = wanted;
+        const int32_t columns = tsr_min(ROW_STEP, width - c);
+        const __mmask16 valid = (__mmask16)((1u << columns) - 1u);
+        const __m128i length =
+            _mm_maskz_mov_epi8(valid, _mm_loadu_si128((const __m128i *)(const void *)(codes.length + c)));
+        const __m128i halves = _mm_sad_epu8(length, _mm_setzero_si128());
+        const uint32_t sum = (uint32_t)(_mm_cvtsi128_si32(halves) + _mm_extract_epi32(halves, 2));
 
-        /* Codes two by two, and these four by four where they fit 64 bits. */
-        const __m512i second_length = _mm512_srli_epi64(length, 32);
+        /* Words wanted in front of each column, less those before the first. */
+        const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
+        const __m128i bits_before =
+            _mm_add_epi8(_mm_sub_epi8(running_sums(length), length), _mm_set1_epi8((char)(before % 16)));
+        const __m128i wanted = _mm_and_si128(_mm_srli_epi16(bits_before, 4), _mm_set1_epi8(15));
+        const __m128i more = _mm_maskz_mov_epi8(valid, _mm_insert_epi8(_mm_sub_epi8(wanted, _mm_slli_si128(wanted, 1)),
+                                                                       (int)(before / 16 - lane->words), 0));
+        const __m128i two_length = _mm_maddubs_epi16(length, _mm_set1_epi8(1));
+        const __m128i four_length = _mm_madd_epi16(two_length, _mm_set1_epi16(1));
+        if (__builtin_expect(sum > 240 || _mm_cmpgt_epi8_mask(more, _mm_set1_epi8(1)) ||
+                                 _mm_cmpgt_epi32_mask(four_length, _mm_set1_epi32(64)),
+                             0)) {
+            append_columns(codes, c, columns, refill_bits, tick, lane);
+            continue;
+        }
+        const __mmask16 taken = _mm_test_epi8_mask(more, more);
+        uint8_t *in_ticks = lane->taken + tick + c;
+        _mm_storeu_si128((__m128i *)(void *)in_ticks,
+                         _mm_add_epi8(_mm_loadu_si128((const __m128i *)(const void *)in_ticks), more));
+        _mm512_storeu_si512(lane->tick + lane->words,
+                            _mm512_add_epi32(_mm512_set1_epi32((int)tick + c),
+                                             _mm512_cvtepu8_epi32(_mm_maskz_compress_epi8(taken, column))));
+        lane->words += (uint32_t)__builtin_popcount(taken);
+
+        /* Codes two by two, and these four by four. */
+        const __m512i code = _mm512_maskz_loadu_epi32(valid, codes.bits + c);
+        const __m512i second_length = _mm512_cvtepu16_epi64(_mm_srli_epi16(length, 8));
         const __m512i two =
             _mm512_or_si512(_mm512_sllv_epi64(_mm512_and_si512(code, low), second_length), _mm512_srli_epi64(code, 32));
-        const __m512i two_length = _mm512_add_epi64(_mm512_and_si512(length, low), second_length);
-        const __m512i next_length = _mm512_unpackhi_epi64(two_length, two_length);
-        const __m512i four_length = _mm512_add_epi64(two_length, next_length);
-        uint64_t bits[8], lengths[8];
-        if (__builtin_expect(_mm512_mask_cmpgt_epi64_mask(0x55, four_length, all) == 0, 1)) {
-            const __m512i four = _mm512_or_si512(_mm512_sllv_epi64(two, next_length), _mm512_unpackhi_epi64(two, two));
-            _mm256_storeu_si256((__m256i *)(void *)bits,
-                                _mm512_castsi512_si256(_mm512_maskz_compress_epi64(
-                                    0x55, _mm512_sllv_epi64(four, _mm512_sub_epi64(all, four_length)))));
-            _mm256_storeu_si256((__m256i *)(void *)lengths,
-                                _mm512_castsi512_si256(_mm512_maskz_compress_epi64(0x55, four_length)));
-            append_strings(bits, lengths, 4, lane->group, &front, &total);
-        } else {
-            _mm512_storeu_si512(bits, _mm512_sllv_epi64(two, _mm512_sub_epi64(all, two_length)));
-            _mm512_storeu_si512(lengths, two_length);
-            append_strings(bits, lengths, 8, lane->group, &front, &total);
-        }
+        const __m256i next_length = _mm256_cvtepu32_epi64(_mm_srli_epi32(two_length, 16));
+        const __m256i four =
+            _mm256_or_si256(_mm256_sllv_epi64(_mm512_castsi512_si256(_mm512_permutexvar_epi64(even, two)), next_length),
+                            _mm512_castsi512_si256(_mm512_permutexvar_epi64(odd, two)));
+        const __m256i spare = _mm256_sub_epi64(_mm256_set1_epi64x(64), _mm256_cvtepu32_epi64(four_length));
+        uint64_t bits[4];
+        uint32_t lengths[4];
+        _mm256_storeu_si256((__m256i *)(void *)bits, _mm256_sllv_epi64(four, spare));
+        _mm_storeu_si128((__m128i *)(void *)lengths, four_length);
+        append_strings(bits, lengths, lane->group, &lane->front, &lane->bits);
     }
-    lane->front = front;
-    lane->bits = (uint32_t)total;
-    lane->words = words;
 }
 
 const struct row_coder *tsr_row_coder_avx512(void)
 {
     static const struct row_coder coder = {find_cells, look_up, append};
-    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2")
+    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("bmi2")
                ? &coder
                : NULL;
 }

@@ -44,17 +44,9 @@ static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, co
     }
 }
 
-static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *string)
+static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
-    struct lane_string lane = *string;
-    for (int32_t c = 0; c < width; c++) {
-        const uint32_t wanted = tsr_lane_words(lane.bits, refill_bits);
-        lane.tick[lane.words] = lane.tick[lane.words + 1] = tick + (uint32_t)c;
-        lane.taken[tick + (uint32_t)c] += wanted - lane.words;
-        lane.words = wanted;
-        append_code(&lane, codes.bits[c], codes.length[c]);
-    }
-    *string = lane;
+    append_columns(codes, 0, width, refill_bits, tick, lane);
 }
 
 const struct row_coder *tsr_row_coder_plain(void)
@@ -110,7 +102,8 @@ struct tile_coder {
     struct lane_string lane[TSR_LANE_LIMIT];
     int lanes, refill_bits;
     int32_t width, height, period;
-    uint32_t *taken; /* by tick; ROW_STEP more */
+    uint8_t *taken;  /* by tick; ROW_STEP more */
+    uint32_t *place; /* by tick */
     size_t ticks;
     struct row_codes codes;
     uint8_t *cell;     /* by column */
@@ -133,9 +126,8 @@ static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int l
         t->lane[l].tick = base ? (uint32_t *)(void *)(at + used) : NULL;
         used += words * sizeof(uint32_t);
     }
-    t->taken = base ? (uint32_t *)(void *)(at + used) : NULL;
-    for (int l = 0; l < lanes; l++) t->lane[l].taken = t->taken;
-    used += (t->ticks + ROW_STEP) * sizeof(uint32_t);
+    t->place = base ? (uint32_t *)(void *)(at + used) : NULL;
+    used += t->ticks * sizeof(uint32_t);
     t->codes.bits = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns * sizeof(uint32_t);
     t->codes.length = base ? at + used : NULL;
@@ -144,7 +136,10 @@ static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int l
     t->special = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns / 32 * sizeof(uint32_t);
     t->column = base ? (uint16_t *)(void *)(at + used) : NULL;
-    return used + columns * sizeof(uint16_t);
+    used += columns * sizeof(uint16_t);
+    t->taken = base ? at + used : NULL;
+    for (int l = 0; l < lanes; l++) t->lane[l].taken = t->taken;
+    return used + t->ticks + ROW_STEP;
 }
 
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes)
@@ -163,7 +158,7 @@ static void begin_tile(struct tile_coder *t, struct tsr_tile tile, const struct 
     t->height = tile.height;
     t->period = tsr_lane_period(tile.width, model->lanes);
     (void)lay_out(t, tile.width, tile.height, model->lanes, scratch);
-    memset(t->taken, 0, t->ticks * sizeof *t->taken);
+    memset(t->taken, 0, t->ticks);
 }
 
 /* Appends row y; false if that makes more than limit words. */
@@ -184,19 +179,17 @@ struct lane_list {
     uint32_t words;
 };
 
-/* Writes the words in the order of their ticks and, within a tick, of their lanes. taken: words by tick, which is used
- * up. Returns the bytes. */
-static size_t place_words(const struct lane_list *list, int lanes, uint32_t *taken, size_t ticks, uint8_t *payload)
+/* Writes the words in the order of their ticks and, within a tick, of their lanes. Returns the bytes. */
+static size_t place_words(const struct lane_list *list, int lanes, const struct tile_coder *t, uint8_t *payload)
 {
-    uint32_t next = 0;
-    for (size_t t = 0; t < ticks; t++) {
-        const uint32_t words = taken[t];
-        taken[t] = next;
-        next += words;
+    uint32_t next = 0, *place = t->place;
+    for (size_t i = 0; i < t->ticks; i++) {
+        place[i] = next;
+        next += t->taken[i];
     }
     for (int l = 0; l < lanes; l++)
         for (uint32_t i = 0; i < list[l].words; i++) {
-            uint8_t *out = payload + 2 * (size_t)taken[list[l].tick[i]]++;
+            uint8_t *out = payload + 2 * (size_t)place[list[l].tick[i]]++;
             out[0] = (uint8_t)list[l].word[i];
             out[1] = (uint8_t)(list[l].word[i] >> 8);
         }
@@ -219,7 +212,7 @@ static size_t end_tile(struct tile_coder *t, uint8_t *payload)
         }
         list[l] = (struct lane_list){(const uint16_t *)(const void *)lane->group, lane->tick, lane->words};
     }
-    return place_words(list, t->lanes, t->taken, t->ticks, payload);
+    return place_words(list, t->lanes, t, payload);
 }
 
 /* ---- From symbols ------------------------------------------------------------------------------------------ */
@@ -400,5 +393,5 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
     }
     for (int l = 0; l < lanes; l++)
         for (uint32_t i = 0; i < list[l].words; i++) t.taken[list[l].tick[i]]++;
-    return states + place_words(list, lanes, t.taken, t.ticks, payload + states);
+    return states + place_words(list, lanes, &t, payload + states);
 }

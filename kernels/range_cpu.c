@@ -154,6 +154,19 @@ TSR_WIDE static void find_extremes(const uint16_t *plane, size_t count, uint16_t
     *high = (uint16_t)(highest ^ -0x8000);
 }
 
+/* Most values have been seen before: eight of them are looked up at once. */
+static void mark_used(const uint16_t *plane, size_t count, uint32_t low, uint8_t *used)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const uint16_t *v = plane + i;
+        const int seen = used[v[0] - low] & used[v[1] - low] & used[v[2] - low] & used[v[3] - low] & used[v[4] - low] &
+                         used[v[5] - low] & used[v[6] - low] & used[v[7] - low];
+        for (int k = 0; k < 8 && !seen; k++) used[v[k] - low] = 1;
+    }
+    for (; i < count; i++) used[plane[i] - low] = 1;
+}
+
 void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
                       struct tsr_range_work *work)
 {
@@ -169,7 +182,8 @@ void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may
         bool may_pay = true;
         memset(work->used, 0, model->span);
         for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
-            for (const size_t end = count / part; i < end; i++) work->used[plane[i] - low] = 1;
+            mark_used(plane + i, count / part - i, low, work->used);
+            i = count / part;
             uint32_t seen = 0;
             for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
             may_pay = 10 * (uint64_t)seen <= 9 * (uint64_t)model->span;

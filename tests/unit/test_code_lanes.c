@@ -8,7 +8,8 @@ enum { MOST = 300, ROOM = MOST + 2 * ROW_MARGIN, WORDS = 8 * 2 * MOST + 2 * ROW_
 /* A lane's string by every form. */
 struct string_room {
     uint64_t group[WORDS / 4 + 2];
-    uint32_t tick[WORDS], taken[TICKS];
+    uint32_t tick[WORDS];
+    uint8_t taken[TICKS];
     struct lane_string lane;
 };
 
