@@ -8,10 +8,36 @@
 #include "predictor_model.h"
 
 enum {
-    TSR_COST_LEVELS = 320,        /* of a block's mean magnitude, for the first labels */
-    TSR_DESCRIBED_WEIGHT = 9,     /* bits that a weight's description is taken to cost */
-    TSR_COST_MOST = (1 << 15) - 1 /* magnitudes of residuals saturate here in costs of blocks */
+    TSR_COST_LEVELS = 320,         /* of a block's mean magnitude, for the first labels */
+    TSR_DESCRIBED_WEIGHT = 9,      /* bits that a weight's description is taken to cost */
+    TSR_COST_MOST = (1 << 15) - 1, /* magnitudes of residuals saturate here in costs of blocks */
+    TSR_FLAT_SHARP = 4,
+    TSR_BLOCK_COST_BITS = 24
 };
+static_assert(TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK * TSR_COST_MOST < 1 << TSR_BLOCK_COST_BITS,
+              "the flag stands above the cost");
+
+/* What is known of a block: the sum of the median edge predictor's |residual|, each at most TSR_COST_MOST; above it,
+ * whether the block is flat: of its samples half or more are what that predictor says, and the others differ by more
+ * than TSR_FLAT_SHARP on average: text, lines, test patterns. Such a block takes no part in the fits, which its few
+ * edges would spoil, and gets its label by another measure (the sum of tsr_magnitude_cost: there a residual of 0 costs
+ * next to nothing, and a linear predictor that leaves less of a sharp edge rings around it); LEVELS.md has what that
+ * gives. */
+TSR_HD uint32_t tsr_median_block(uint32_t cost, int32_t zeros, int32_t samples)
+{
+    const bool flat = 2 * zeros >= samples && cost > TSR_FLAT_SHARP * (uint32_t)(samples - zeros);
+    return cost | (flat ? 1u << TSR_BLOCK_COST_BITS : 0u);
+}
+
+TSR_HD uint32_t tsr_median_block_cost(uint32_t block)
+{
+    return block & ((1u << TSR_BLOCK_COST_BITS) - 1u);
+}
+
+TSR_HD bool tsr_median_block_is_flat(uint32_t block)
+{
+    return block >> TSR_BLOCK_COST_BITS != 0;
+}
 
 /* What training is told, by level and size of the plane. */
 struct tsr_training_plan {

@@ -45,6 +45,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
     tsr_frame_model *model = tsr_decode_model(&b, frame);
     for (uint32_t p = 0; p < b.frame_planes; p++)
         model->plane[p].offset = b.offsets + ((size_t)frame * b.frame_planes + p) * b.values;
+    for (uint32_t c = 0; c < 3; c++) model->colours.list[c] = b.lists + ((size_t)frame * 3 + c) * b.listed;
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, piece.size);
     tsr_cuda_decode_frame state = {TSR_DECODE_OK, TSR_NO_BAD_TILE};
     if (!tsr_get_frame_model(&reader, &b.image, model) || model->tile_width != b.tile_width ||
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
     for (uint32_t c = 0; c < COMPONENTS; c++)
         if (c < components) load_values(b, first_plane + c, &model->plane[c], group, count, value[c]);
     if (COMPONENTS > 1 && model->colour != TSR_COLOUR_NONE) {
-        const int bits = tsr_first_plane_bits(&image, model->max_error);
+        const int bits = tsr_packed_colour_bits(&model->colours, tsr_first_plane_bits(&image, model->max_error));
         bool lossy = false;
         for (uint32_t p = 0; p < b.frame_planes; p++)
             lossy = lossy || (model->plane[p].present && model->plane[p].lossy);
@@ -209,6 +210,18 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
             value[0][i] = v[0];
             value[1 % COMPONENTS][i] = v[1];
             value[2 % COMPONENTS][i] = v[2];
+        }
+    }
+    if (COMPONENTS > 1 && components >= 3 && model->colours.packing != TSR_COLOURS_PLAIN) {
+        const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            const int32_t number = value[0][i];
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                int32_t &v = value[c % COMPONENTS][i];
+                v = tsr_listed_value(&model->colours, c, (uint32_t)(palette ? number : v));
+            }
         }
     }
     uint8_t *raster = b.rasters + frame * b.frame_bytes;
@@ -277,6 +290,7 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
     const int sample_bits = tsr_sample_bits(image);
     const int first_bits = image->components >= 3 ? tsr_chroma_bits(sample_bits) : sample_bits;
     b.values = 1u << tsr_max(first_bits, tsr_image_outside_bits(image));
+    b.listed = image->components >= 3 ? (uint32_t)tsr_max(1 << sample_bits, TSR_PALETTE_LIMIT) : 0u;
     b.model_bytes = (offsetof(tsr_frame_model, plane) + b.frame_planes * sizeof(tsr_plane_model) + 15) / 16 * 16;
     b.frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     b.has_lanes = has_lanes;
@@ -300,6 +314,7 @@ size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct
     take(b.frame, base, used, frames * sizeof *b.frame);
     take(b.models, base, used, frames * b.model_bytes);
     take(b.offsets, base, used, (size_t)b.planes * b.values * sizeof *b.offsets);
+    take(b.lists, base, used, (size_t)frames * 3 * b.listed * sizeof *b.lists);
     take(b.piece, base, used, pieces * sizeof *b.piece);
     take(b.samples, base, used, b.planes * b.plane_samples * sizeof *b.samples);
     if (has_lanes) {

@@ -45,6 +45,7 @@ struct tsr_cuda_decode_batch {
     uint32_t pitch;                /* of a plane's rows: a multiple of 8 */
     size_t plane_samples;          /* pitch * rows */
     uint32_t values;               /* of planes: 2^bits of the widest one: room for offset[] */
+    uint32_t listed;               /* room for a component's list of values */
     size_t model_bytes;            /* from model to model */
     size_t frame_bytes;            /* from raster to raster */
     bool has_lanes, has_transform; /* there is room for pieces of path P's lanes, and for all others */
@@ -57,6 +58,7 @@ struct tsr_cuda_decode_batch {
     uint16_t *offsets;                   /* by plane, values each */
     struct tsr_cuda_decode_frame *frame; /* by frame */
     struct tsr_cuda_piece *piece;        /* by plane and tile, as cut by tsr_cuda_decode_pieces */
+    uint16_t *lists;                     /* of packed colours: by frame and component, listed each */
     uint16_t *samples;                   /* planes behind each other: indices x, till tsr_cuda_decode_rasters */
     uint8_t *lane_tables;                /* by plane, tsr_cuda_lane_table_bytes() each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */

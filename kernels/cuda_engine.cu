@@ -138,6 +138,7 @@ struct finished_batch {
     size_t space;
 };
 
+const char *const packed_colours = "the GPU does not pack colours";
 const char *const outside_bits = "words have bits outside their samples that are not what the header says";
 
 /* False: the frame has second planes, which the stages do not make. */
@@ -211,10 +212,11 @@ void finish_frame(void *context, unsigned index)
     tsr_encode_job *job = &f.jobs[index];
     uint8_t *workspace = f.workspace + index * f.space;
     bool extends_sign;
-    if (!is_whole(b, b.frame[index], &extends_sign)) {
+    const bool whole = is_whole(b, b.frame[index], &extends_sign);
+    if (!whole || tsr_may_pack_colours(b.frame[index])) {
         tsr_cpu_encode_frame(f.engine->base.pool, &b.image, &b.coding, job, workspace);
         job->engine = f.engine->base.cpu->ops->name;
-        job->fallback = outside_bits;
+        job->fallback = whole ? packed_colours : outside_bits;
         return;
     }
     frame_space s;
@@ -464,13 +466,14 @@ void take_raster(void *context, unsigned index)
         memcpy(s.jobs[index].raster, s.rasters + index * s.frame_bytes, s.frame_bytes);
 }
 
-/* What the first frame with coded planes has; model and offsets: room for one. */
+/* What the first frame with coded planes has; model, offsets and lists: room for one. */
 void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
-                uint16_t *offsets, bool *has_lanes, bool *has_transform)
+                uint16_t *offsets, uint16_t *lists, bool *has_lanes, bool *has_transform)
 {
     *has_lanes = *has_transform = false;
     for (uint32_t i = 0; i < frames && !*has_lanes && !*has_transform; i++) {
         for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
+        for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
         struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
         if (!tsr_get_frame_model(&reader, image, model)) continue;
         for (int p = 0; p < model->planes; p++)
@@ -572,6 +575,7 @@ uint32_t frames_alike(const cuda_engine *engine, const tsr_image *image, const t
 struct peeked_models {
     tsr_frame_model model, other;
     uint16_t offsets[TSR_PLANES_LIMIT * 65536];
+    uint16_t lists[3 * 65536];
 };
 
 tsr_status decode(tsr_engine *base, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace)
@@ -597,7 +601,8 @@ tsr_status decode(tsr_engine *base, const tsr_image *image, tsr_decode_job *jobs
                 continue;
             }
             bool has_lanes, has_transform;
-            look_ahead(image, jobs + first, count, &peeked->other, peeked->offsets, &has_lanes, &has_transform);
+            look_ahead(image, jobs + first, count, &peeked->other, peeked->offsets, peeked->lists, &has_lanes,
+                       &has_transform);
             const cudaError_t error =
                 decode_batch(engine, l, image, cut, jobs + first, count, has_lanes, has_transform);
             if (error != cudaSuccess) {

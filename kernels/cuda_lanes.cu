@@ -36,11 +36,13 @@ constexpr uint32_t NO_CODE = 1u << 31;
 enum { DEEP_SET = 3 /* of neighbours: in four rows above */ };
 static_assert((int)TSR_RUN_ALPHABET <= 96, "three symbols a thread, and 96 words");
 
-/* Entries of Huffman tables, and of symbols: length, raw bits << 4, the value's bits above the raw ones << 8. */
-enum { ENTRY_RAW = 4, ENTRY_VALUE = 8, ENTRY_RUN = 1 << 12 };
+/* Entries of Huffman tables, and of symbols: length, raw bits << 4, the value's bits above the raw ones << 8. A run to
+ * the row's end has a value of 0; shifted, its flag is longer than any row. */
+enum { ENTRY_RAW = 4, ENTRY_VALUE = 8, ENTRY_RUN = 1 << 12, ENTRY_TO_END = 1 << 13, TO_END_SHIFT = 3 };
 
 __device__ __forceinline__ uint32_t entry_of(int symbol, int length)
 {
+    if (symbol == TSR_RUN_TO_END) return (uint32_t)ENTRY_TO_END | (uint32_t)ENTRY_RUN | (uint32_t)length;
     const bool run = symbol >= TSR_RUN_SYMBOL;
     const uint32_t raw = (uint32_t)tsr_symbol_raw_bits(symbol);
     const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
@@ -802,7 +804,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 value |= (entry >> ENTRY_VALUE & 15u) << (entry >> ENTRY_RAW & 15u);
                 if (entry & ENTRY_RUN) {
                     bad = bad || !may_run;
-                    run = (int32_t)value;
+                    run = (int32_t)(value | (entry & (uint32_t)ENTRY_TO_END) << TO_END_SHIFT);
                 } else {
                     residual = tsr_unfold(value);
                 }
@@ -839,7 +841,6 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 if (in_row > 2) out[2] = (uint16_t)store.y;
                 if (in_row > 3) out[3] = (uint16_t)(store.y >> 16);
             }
-            bad = bad || (is_end && run > 0);
         }
         if (++q == period) {
             q = 0;

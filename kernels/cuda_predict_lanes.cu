@@ -56,7 +56,7 @@ __device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
 /* The symbol of a value under a context. */
 __device__ __forceinline__ int symbol_of(uint32_t context, uint32_t value)
 {
-    return context == TSR_DEVICE_RUN ? (int)tsr_run_token(value).symbol : tsr_token_symbol(value);
+    return context == TSR_DEVICE_RUN ? tsr_device_run_symbol(value) : tsr_token_symbol(value);
 }
 
 __device__ __forceinline__ uint32_t byte_of(uint32_t four, int i)

@@ -233,7 +233,7 @@ __global__ void __launch_bounds__(THREADS)
                     length += (uint32_t)more * TSR_WARP;
                     if (word + 1 + more < TSR_WARP) length += (uint32_t)__ffs((int)~last) - 1u;
                 }
-                value[at] = (uint16_t)length;
+                value[at] = (uint16_t)(c + (int32_t)length < w ? length : (uint32_t)TSR_DEVICE_TO_END);
                 context[at] = TSR_DEVICE_RUN;
             } else if (in_run) {
                 if (is_counted && !is_quiet) {
@@ -367,7 +367,7 @@ __global__ void __launch_bounds__(COUNT_THREADS) k_contexts(const tsr_predict_ba
             const uint32_t value = (i < 2 ? values.x : values.y) >> (16 * (i & 1)) & 0xffffu;
             if (level == TSR_DEVICE_COVERED) continue;
             if (level == TSR_DEVICE_RUN) {
-                if (is_counted) atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + tsr_run_token(value).symbol], 1u);
+                if (is_counted) atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + tsr_device_run_symbol(value)], 1u);
                 continue;
             }
             const int symbol = tsr_token_symbol(value);

@@ -69,16 +69,19 @@ __global__ void __launch_bounds__(THREADS) k_median_costs(const tsr_predict_batc
         const tsr_block_place block = tsr_any_block(p, plane, number);
         if (!block.is_there) continue;
         tsr_stage_block(view, block, 0, region, lane);
-        uint32_t cost = 0;
+        uint32_t cost = 0, zeros = 0;
         for (int round = 0; round < ROUNDS; round++) {
             const int16_t *at =
                 region + TSR_REGION_FIRST + lane_row(round, lane) * TSR_REGION_PITCH + lane_column(lane);
-            if (counts(block, round, lane))
-                cost += (uint32_t)tsr_min(tsr_abs(*at - tsr_region_median(at)), TSR_COST_MOST);
+            if (!counts(block, round, lane)) continue;
+            const int32_t magnitude = tsr_abs(*at - tsr_region_median(at));
+            cost += (uint32_t)tsr_min(magnitude, TSR_COST_MOST);
+            zeros += magnitude == 0;
         }
         cost = tsr_warp_sum(cost);
+        zeros = tsr_warp_sum(zeros);
         if (lane != 0) continue;
-        p.median_cost[block.at] = cost;
+        p.median_cost[block.at] = tsr_median_block(cost, (int32_t)zeros, samples_of(block));
         if (samples_of(block) > 0 && tsr_block_takes_part(p.plan[0].block_stride, block.number, block.x, block.y))
             atomicAdd(&p.cost_levels[(size_t)plane * TSR_COST_LEVELS + tsr_block_cost_level(cost, samples_of(block))],
                       1ull);
@@ -167,11 +170,13 @@ __global__ void __launch_bounds__(THREADS)
     for (uint32_t number = start; number < start + GROUP && number < slots; number++) {
         const tsr_block_place block = tsr_training_block(p, plane, number, plan.block_stride);
         if (!block.is_there || samples_of(block) == 0) continue;
+        const uint32_t median = p.median_cost[block.at];
+        if (tsr_median_block_is_flat(median)) continue;
         tsr_stage_block(view, block, view.references, region, lane);
         int label;
         int32_t mean;
         if (round == 0) {
-            const uint32_t cost = p.median_cost[block.at];
+            const uint32_t cost = tsr_median_block_cost(median);
             label = p.first_label[(size_t)plane * TSR_COST_LEVELS + tsr_block_cost_level(cost, samples_of(block))];
             mean = (int32_t)(cost / (uint32_t)samples_of(block));
         } else {
@@ -362,7 +367,8 @@ __global__ void __launch_bounds__(TSR_WARP) k_fit(const tsr_predict_batch p, int
 
 /* ---- Labels ------------------------------------------------------------------------------------------------- */
 
-/* A warp a block: the class that leaves least of it; in the end, of all blocks, and the median edge predictor competes.
+/* A warp a block: the class that leaves least of it; in the end, of all blocks that are not flat, and the median edge
+ * predictor competes.
  * Predictions of 16 samples under 8 classes are a product of matrices, by tensor cores. Lane 4 g + t holds the taps
  * t, t + 4, t + 8, ... of the samples in columns g and g + 8 of a row, in WORDS words of four taps; of the weights
  * likewise those of class g of eight. */
@@ -411,6 +417,8 @@ __global__ void __launch_bounds__(THREADS)
         const tsr_block_place block =
             last ? tsr_any_block(p, plane, number) : tsr_training_block(p, plane, number, plan.block_stride);
         if (!block.is_there) continue;
+        const uint32_t median = p.median_cost[block.at];
+        if (last && tsr_median_block_is_flat(median)) continue; /* k_flat_labels takes it */
         tsr_stage_block(view, block, view.references, region, lane);
         const bool is_in[2] = {g < block.span.columns, g + 8 < block.span.columns};
         uint32_t cost[2 * EIGHTS]; /* of classes 8 e + 2 t and 8 e + 2 t + 1 */
@@ -472,8 +480,8 @@ __global__ void __launch_bounds__(THREADS)
         }
         key = ~tsr_warp_max(~key);
         uint32_t least = key / TSR_WARP, label = key % TSR_WARP;
-        if (last && p.median_cost[block.at] < least) {
-            least = p.median_cost[block.at];
+        if (last && median < least) {
+            least = median;
             label = plan.classes;
         }
         if (lane != 0) continue;
@@ -487,6 +495,64 @@ __global__ void __launch_bounds__(THREADS)
     if (c >= TSR_LABELS_LIMIT || samples_with[c] + cost_of[c] == 0) return;
     atomicAdd(&totals.cost[c], cost_of[c]);
     atomicAdd(&totals.samples[c], (unsigned long long)samples_with[c]);
+}
+
+/* A warp a flat block, in the end: the label of the least sum of logarithms. */
+__global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch p, int plan_number, unsigned groups)
+{
+    __shared__ int16_t regions[WARPS][TSR_REGION_ROOM];
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
+    const uint32_t plane = blockIdx.x / groups;
+    if (is_constant(p, plane)) return;
+    const tsr_plane_view view = tsr_view_plane(p, plane);
+    const tsr_training_plan plan = p.plan[plan_number];
+    const int neighbours = TSR_AT(tsr_neighbours)[plan.set];
+    const int taps = neighbours + view.references * TSR_REFERENCE_TAPS;
+    const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
+    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
+    uint8_t *labels = p.label + (size_t)plan_number * all_tiles(p) * p.tile_blocks;
+    int16_t *region = regions[warp];
+    const uint32_t first = ((blockIdx.x - plane * groups) * WARPS + warp) * GROUP;
+    for (uint32_t number = first; number < first + GROUP && number < p.b.tiles * p.tile_blocks; number++) {
+        const tsr_block_place block = tsr_any_block(p, plane, number);
+        if (!block.is_there || !tsr_median_block_is_flat(p.median_cost[block.at])) continue;
+        tsr_stage_block(view, block, view.references, region, lane);
+        const int16_t *own = region + lane_row(0, lane) * TSR_REGION_PITCH + lane_column(lane);
+        uint32_t least = UINT32_MAX, label = 0, cost = 0; /* logarithms are below 2^25; cost: of magnitudes */
+        for (uint32_t l = 0; l <= plan.classes; l++) {
+            int32_t sum[ROUNDS];
+#pragma unroll
+            for (int i = 0; i < ROUNDS; i++) sum[i] = 0;
+            for (int k = 0; k < taps && l < plan.classes; k++) {
+                const int32_t weight = model.weight[l][k];
+                const int16_t *at = own + tsr_tap_offset(neighbours, k);
+#pragma unroll
+                for (int i = 0; i < ROUNDS; i++) sum[i] += weight * at[2 * i * TSR_REGION_PITCH];
+            }
+            uint32_t logarithms = 0, magnitudes = 0;
+#pragma unroll
+            for (int i = 0; i < ROUNDS; i++) {
+                const int16_t *at = own + TSR_REGION_FIRST + 2 * i * TSR_REGION_PITCH;
+                const int32_t prediction = l < plan.classes
+                                               ? tsr_linear_prediction(sum[i], (int32_t)view.range) - TSR_SAMPLE_BIAS
+                                               : tsr_region_median(at);
+                if (!counts(block, i, lane)) continue;
+                const int32_t magnitude = tsr_abs(*at - prediction);
+                logarithms += tsr_magnitude_cost((uint32_t)magnitude);
+                magnitudes += (uint32_t)tsr_min(magnitude, TSR_COST_MOST);
+            }
+            logarithms = tsr_warp_sum(logarithms);
+            magnitudes = tsr_warp_sum(magnitudes);
+            if (logarithms >= least) continue; /* the first of equals wins */
+            least = logarithms;
+            label = l;
+            cost = magnitudes;
+        }
+        if (lane != 0) continue;
+        labels[block.at] = (uint8_t)label;
+        atomicAdd(&totals.cost[label], (unsigned long long)cost);
+        atomicAdd(&totals.samples[label], (unsigned long long)samples_of(block));
+    }
 }
 
 /* ---- The end ------------------------------------------------------------------------------------------------ */
@@ -610,7 +676,7 @@ int train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)
         TSR_CUDA_TRY(tsr_launch(k_fit, p.b.planes * plan.classes, TSR_WARP, 0, stream, p, number));
         TSR_CUDA_TRY(tsr_launch(labels, p.b.planes * groups, THREADS, 0, stream, p, number, groups, last));
     }
-    return cudaSuccess;
+    return tsr_launch(k_flat_labels, p.b.planes * all, THREADS, 0, stream, p, number, all);
 }
 static_assert(TSR_FEATURES_LIMIT + 1 <= 3 * SUM_ROWS, "three rows of tiles");
 

@@ -15,13 +15,21 @@
 /* Contexts by number, as the lanes see them: special ones, then cells; the first two are those of predictive_cpu.h. */
 enum {
     TSR_DEVICE_FIRST_CELL = TSR_FIRST_RESIDUAL_TABLE,
-    TSR_DEVICE_RUN = 254,     /* a run begins: the value is its length */
-    TSR_DEVICE_COVERED = 255, /* inside a run, or behind the row: no symbol */
+    TSR_DEVICE_RUN = 254,      /* a run begins: the value is its length */
+    TSR_DEVICE_COVERED = 255,  /* inside a run, or behind the row: no symbol */
+    TSR_DEVICE_TO_END = 65535, /* the length of a run that reaches its row's end */
     TSR_DEVICE_CODE_PITCH = 96,
     TSR_DEVICE_PLANS = 3
 };
 static_assert(TSR_DEVICE_FIRST_CELL + TSR_CELL_LIMIT <= TSR_DEVICE_RUN, "contexts must differ");
 static_assert(TSR_RUN_ALPHABET <= TSR_DEVICE_CODE_PITCH, "every symbol has its place");
+static_assert(TSR_TILE_WIDTH < TSR_DEVICE_TO_END, "no other run is as long");
+
+/* The symbol of a run's length as it stands among the values. */
+TSR_HD int tsr_device_run_symbol(uint32_t length)
+{
+    return (int)tsr_row_run_token(length, length == TSR_DEVICE_TO_END).symbol;
+}
 
 /* Sums of a plane's training under a plan, by label; and of its blocks by level of cost, which all plans share. */
 struct tsr_device_totals {
@@ -78,7 +86,7 @@ struct tsr_predict_batch {
     uint32_t *label_size; /* by tile, UINT32_MAX where they do not fit */
     uint32_t *states;     /* rANS: by tile, TSR_LANE_LIMIT */
 
-    uint32_t *median_cost;                               /* by tile and block */
+    uint32_t *median_cost;                               /* by tile and block: tsr_median_block */
     uint8_t *label;                                      /* by plan, tile and block */
     unsigned long long *cost_levels;                     /* by plane, TSR_COST_LEVELS */
     struct tsr_device_totals *totals;                    /* by plan and plane */

@@ -35,8 +35,17 @@ struct tsr_frame_state {
     uint32_t unexpected[2]; /* words with outside bits that are not expected: with, and without, extended signs */
     uint32_t wraps;         /* bit c: differences of colour transform c do */
     uint32_t colour;        /* enum tsr_colour */
+    uint32_t few_colours;   /* 1: at most TSR_PALETTE_LIMIT; not looked for where is_sparse */
+    uint32_t is_coloured;   /* 1: not grey; only looked for where colours are few */
+    uint32_t is_sparse;     /* 1: a component leaves half of its span unused, in the rows looked at */
     uint64_t colour_cost[TSR_COLOUR_COUNT];
 };
+
+/* False where tsr_pack_colours leaves a frame as it is for sure; all others are the CPU's. */
+TSR_HD bool tsr_may_pack_colours(struct tsr_frame_state frame)
+{
+    return frame.is_sparse || (frame.few_colours && frame.is_coloured);
+}
 
 /* And about a plane. */
 struct tsr_plane_state {
@@ -235,7 +244,7 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *batch, cudaStream_t strea
 
 /* Rasters to planes; counts unexpected outside bits. */
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Chooses and applies the frames' colour transforms. */
+/* What tsr_may_pack_colours asks for, on path P; then chooses and applies the frames' colour transforms. */
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Chooses the planes' ranges; the samples stay values, tsr_sample_index below makes x of them. */
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);

@@ -8,12 +8,6 @@
 
 enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
 
-/* A block is flat if the median edge predictor leaves nothing of half of its samples or more, and of the others more
- * than SHARP each: text, lines, test patterns. It takes no part in the fits, which its few edges would spoil, and gets
- * its label by another measure; LEVELS.md has what that gives. The flag stands above the block's median cost. */
-enum { SHARP = 4, COST_BITS = 24, FLAT = 1 << COST_BITS };
-static_assert(SIDE * SIDE * (BIAS - 1) < 1 << COST_BITS, "the flag stands above the cost");
-
 /* Weights must pay: a plane has a class for so many blocks at most. */
 static int least_blocks(int set)
 {
@@ -62,12 +56,12 @@ static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t acro
 
 static uint32_t median_cost(const struct tsr_training *t, uint32_t tile, int32_t number)
 {
-    return t->median_cost[tile * t->tile_blocks + (uint32_t)number] & ((1u << COST_BITS) - 1u);
+    return tsr_median_block_cost(t->median_cost[tile * t->tile_blocks + (uint32_t)number]);
 }
 
 static bool is_flat(const struct tsr_training *t, uint32_t tile, int32_t number)
 {
-    return (t->median_cost[tile * t->tile_blocks + (uint32_t)number] & FLAT) != 0;
+    return tsr_median_block_is_flat(t->median_cost[tile * t->tile_blocks + (uint32_t)number]);
 }
 
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
@@ -87,8 +81,7 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
                 zeros += magnitude == 0;
             }
         }
-        const bool flat = 2 * zeros >= samples && cost > SHARP * (uint32_t)(samples - zeros);
-        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = cost | (flat ? (uint32_t)FLAT : 0u);
+        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = tsr_median_block(cost, zeros, samples);
         if (takes_part(t, tile->number, across, i) && b.end > b.row)
             sums->levels[tsr_block_cost_level(cost, samples)]++;
     }
@@ -171,8 +164,7 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
     }
 }
 
-/* The label of a flat block: there a residual of 0 costs next to nothing, so logarithms of magnitudes are summed up,
- * not magnitudes: a linear predictor that leaves less of a sharp edge rings around it. */
+/* The label of a flat block: of the least sum of logarithms. */
 static int label_of_flat(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
 {
     const struct tsr_predictor_shape shape = t->model->shape;

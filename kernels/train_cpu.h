@@ -24,9 +24,7 @@ struct tsr_training {
     uint32_t range;
     uint32_t tile_blocks; /* of a full tile */
     uint8_t *label;
-    /* By block: sum of the median edge predictor's |residual|, at most 2^15 - 1 each, and from bit 24 on whether the
-     * block is flat. */
-    uint32_t *median_cost;
+    uint32_t *median_cost; /* by block: tsr_median_block */
     uint8_t first_label[TSR_COST_LEVELS];
     int32_t mean[TSR_CLASS_LIMIT]; /* |residual| of a class's samples */
 };
