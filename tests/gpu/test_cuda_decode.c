@@ -134,6 +134,21 @@ static uint32_t check_frames(const struct coded_frames *c)
     return done;
 }
 
+/* How the first frame's colours are packed. */
+static enum tsr_colour_packing packing_of(const struct coded_frames *c)
+{
+    struct tsr_frame_model *model = must(malloc(sizeof *model));
+    uint16_t *lists = must(malloc((TSR_PLANES_LIMIT + 3) * 65536 * sizeof *lists));
+    struct tsr_bit_reader reader = tsr_bit_reader(c->model[0].bytes, c->model[0].size);
+    for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = lists + (size_t)p * 65536;
+    for (int k = 0; k < 3; k++) model->colours.list[k] = lists + (size_t)(TSR_PLANES_LIMIT + k) * 65536;
+    assert_true(tsr_get_frame_model(&reader, &c->image, model));
+    const enum tsr_colour_packing packing = model->colours.packing;
+    free(lists);
+    free(model);
+    return packing;
+}
+
 /* Frames of this content, coded so: the GPU must decode them all, where it can at all. */
 static void check_coding(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, int content,
                          uint32_t frames)
@@ -240,6 +255,45 @@ TEST(random_frames)
     }
 }
 
+/* Flat blocks, runs to the ends of rows; of three components or more packed colours. */
+TEST(screens)
+{
+    struct rng r = {511};
+    int packings[3] = {0, 0, 0};
+    for (int n = 0; n < (small_only() ? 30 : 90); n++) {
+        struct tsr_image image = gray_image(60 + (uint32_t)n % 71, 50, n % 3 == 2 ? 16 : 8);
+        image.components = (uint8_t)(n % 5 < 2 ? 1 + n % 5 : 3 + n % 2);
+        image.planar = n % 4 == 1;
+        uint8_t *raster = must(malloc(raster_bytes(&image)));
+        fill_screen(&r, &image, n % 2 ? 7 : 250, 1 + (uint32_t)n % 31, n % 5 == 1 || n % 10 == 3, raster);
+        if (n % 5 == 4 && image.bits_stored == 8) /* steps in one component only */
+            for (size_t i = 0; i < (size_t)image.columns * image.rows; i++)
+                for (int c = 0; c < 3; c++)
+                    put_word(&image, raster, word_place(&image, c, i),
+                             c == 1 ? rng_below(&r, 9) * 16 : 64 + rng_below(&r, 192));
+        struct tsr_coding coding = predictive(1 + n % 9, n % 9 && n % 7 < 3 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+        if (n % 11 == 3) {
+            coding.lossy = true;
+            coding.max_error = 1;
+        }
+        struct coded_frames c = code_frames(&image, &coding, raster, 1);
+        assert_int_equal(check_frames(&c), 1);
+        if (image.components >= 3) packings[packing_of(&c)]++;
+        const struct tsr_segment model = c.model[0];
+        uint8_t *copy = must(malloc(model.size));
+        for (int damage = 0; damage < 8 && model.size; damage++) { /* among them lists of other values */
+            memcpy(copy, model.bytes, model.size);
+            copy[rng_below(&r, (uint32_t)(model.size < 40 ? model.size : 40))] ^= (uint8_t)(1u << rng_below(&r, 8));
+            c.model[0].bytes = copy;
+            check_frames(&c);
+        }
+        free(copy);
+        free_frames(&c);
+        free(raster);
+    }
+    for (int packing = 0; packing < 3; packing++) expect(packings[packing] > 0, "no frame with packing %d", packing);
+}
+
 /* Path T and CAVLC, by the stage that does them. */
 TEST(transform)
 {
@@ -289,7 +343,7 @@ TEST(mixed)
     free(raster);
 }
 
-/* The last bits of tiles with long runs: a run that leaves its row, and nothing else that is wrong. */
+/* The last bits of tiles with long runs: among others a run that says more than its row has left, and ends with it. */
 TEST(runs_beyond_rows)
 {
     struct rng r = {509};
@@ -384,7 +438,7 @@ int main(void)
         cmocka_unit_test(levels),        cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
         cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
         cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
-        cmocka_unit_test(damaged_tiles),
+        cmocka_unit_test(damaged_tiles), cmocka_unit_test(screens),
     };
     return cmocka_run_group_tests(tests, create_engines, destroy_engines);
 }

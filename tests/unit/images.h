@@ -92,4 +92,30 @@ static inline void fill_raster(struct rng *r, const struct tsr_image *image, int
     if (bits % 8) raster[bytes - 1] &= (uint8_t)((1u << bits % 8) - 1u);
 }
 
+/* A screen: flat rectangles and letters of so many colours, none by itself the other; step: between the values of a
+ * component. With noise: noise in the lower third, of all values. */
+static inline void fill_screen(struct rng *r, const struct tsr_image *image, uint32_t colours, uint32_t step,
+                               bool noise, uint8_t *raster)
+{
+    const uint32_t columns = image->columns, rows = image->rows, values = (1u << image->bits_stored) - 1u;
+    memset(raster, 0, raster_bytes(image));
+    for (int rectangle = 0; rectangle < 30; rectangle++) {
+        const uint32_t colour = rectangle ? rng_below(r, colours) : 0;
+        const uint32_t left = rectangle ? rng_below(r, columns) : 0, top = rectangle ? rng_below(r, rows) : 0;
+        const uint32_t right = rectangle ? left + 1 + rng_below(r, 40) : columns;
+        const uint32_t bottom = rectangle ? top + 1 + rng_below(r, 20) : rows;
+        const bool letters = rectangle % 3 == 2;
+        for (uint32_t y = top; y < bottom && y < rows; y++)
+            for (uint32_t x = left; x < right && x < columns; x++) {
+                if (letters && rng_below(r, 4)) continue;
+                for (uint32_t c = 0; c < image->components; c++)
+                    put_word(image, raster, word_place(image, (int)c, (size_t)y * columns + x),
+                             (colour * (5 + 2 * c) % colours * step + c) & values);
+            }
+    }
+    for (size_t i = (size_t)(rows - rows / 3) * columns; noise && i < (size_t)rows * columns; i++)
+        for (uint32_t c = 0; c < image->components; c++)
+            put_word(image, raster, word_place(image, (int)c, i), (uint32_t)rng_next(r) & values);
+}
+
 #endif
