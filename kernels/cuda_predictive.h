@@ -22,8 +22,8 @@ enum {
     TSR_DEVICE_PLANS = 3
 };
 static_assert(TSR_DEVICE_FIRST_CELL + TSR_CELL_LIMIT <= TSR_DEVICE_RUN, "contexts must differ");
-static_assert(TSR_RUN_ALPHABET <= TSR_DEVICE_CODE_PITCH, "every symbol has its place");
-static_assert(TSR_TILE_WIDTH < TSR_DEVICE_TO_END, "no other run is as long");
+static_assert((int)TSR_RUN_ALPHABET <= (int)TSR_DEVICE_CODE_PITCH, "every symbol has its place");
+static_assert((int)TSR_TILE_WIDTH < (int)TSR_DEVICE_TO_END, "no other run is as long");
 
 /* The symbol of a run's length as it stands among the values. */
 TSR_HD int tsr_device_run_symbol(uint32_t length)
