@@ -199,7 +199,7 @@ done
 # 70: the GPU is demanded and not there.
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1 # no GPU, also where there is one
 refuses 70 'no CUDA' "$TESSERA" compress --engine cuda inputs/a.pgm -o out.tsr
-refuses 70 'no CUDA' "$TESSERA" compress --verify cuda inputs/a.pgm -o out.tsr
+refuses 70 'verified by the CPU engine' "$TESSERA" compress --verify cuda inputs/a.pgm -o out.tsr
 refuses 70 'no CUDA' "$TESSERA" decompress --engine cuda a.tsr -o out.pgm
 refuses 70 'no CUDA' "$TESSERA" test --engine cuda a.tsr
 unset CUDA_VISIBLE_DEVICES TSR_EMULATE_NO_DEVICE
