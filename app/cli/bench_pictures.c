@@ -123,7 +123,7 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
     pictures.deep = allocate((size_t)columns * rows * frames * sizeof *pictures.deep);
     for (size_t i = 0; i < (size_t)columns * rows * frames; i++) /* noise that grows with the level */
         pictures.deep[i] =
-            (uint16_t)(16u * pictures.luma[i] + (bench_random(SEED + 3, i) & 15u) * pictures.luma[i] / 64u);
+            (uint16_t)(16u * pictures.luma[i] + (bench_random(SEED + 3, i) & 15u) * pictures.luma[i] / 256u);
     return pictures;
 }
 
