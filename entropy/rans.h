@@ -70,7 +70,7 @@ TSR_HD uint32_t tsr_rans_round(uint32_t frequency, int mantissa)
 /* weight[symbols] (at most TSR_RANS_ALPHABET), of a description, to frequencies. */
 TSR_HD void tsr_rans_frequencies(const uint16_t *weight, int symbols, uint16_t *frequency)
 {
-    uint32_t counts[TSR_RANS_ALPHABET];
+    uint32_t counts[TSR_RANS_ALPHABET] = {0};
     for (int s = 0; s < symbols; s++) counts[s] = weight[s];
     tsr_rans_normalise(counts, symbols, frequency);
 }

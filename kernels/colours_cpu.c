@@ -176,7 +176,7 @@ static bool pack_palette(uint16_t *const *planes, uint32_t columns, uint32_t row
     if (best >= 0) sort_colours(work, colours, best);
     for (size_t i = 0; i < count; i++) {
         const uint32_t here = number[i];
-        for (int c = 0; c < 3; c++) planes[c][i] = best >= 0 ? 0 : (uint16_t)(work->colour[here] >> (32 - 16 * c));
+        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)(best >= 0 ? 0 : work->colour[here] >> (32 - 16 * c));
         if (best >= 0) planes[0][i] = work->rank[here];
     }
     return best >= 0;

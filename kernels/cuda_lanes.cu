@@ -267,7 +267,8 @@ __global__ void __launch_bounds__(TABLE_THREADS)
         t->cut[i] = i < residual.intensity_cuts ? residual.intensity_cut[i] : 65535;
     for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
     label_code *const labels = const_cast<label_code *>(labels_of(b, plane));
-    for (uint32_t i = thread; i < predictor.label_tables && predictor.set; i += TABLE_THREADS)
+    const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
+    for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS)
         fill_labels(predictor, (int)i, &labels[i]);
     if (thread != 0) return;
     t->bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;

@@ -236,7 +236,7 @@ TEST(batches)
     const size_t bytes = raster_bytes(&image);
     uint8_t *rasters = must(malloc(FRAMES * bytes)), *back = must(malloc(FRAMES * bytes));
     struct tsr_encode_job jobs[FRAMES] = {{NULL, {{NULL, 0}, 0, NULL}, NULL, NULL}};
-    struct tsr_decode_job decodes[FRAMES] = {{{NULL, 0}, NULL, 0, NULL, 0, TSR_OK}};
+    struct tsr_decode_job decodes[FRAMES] = {{.status = TSR_OK}};
     struct tsr_segment tiles[FRAMES];
     uint8_t *joined[FRAMES];
     for (int f = 0; f < FRAMES; f++) {
@@ -308,7 +308,8 @@ static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr
         }
         tiles[t].size = (size_t)(joined + *size - tiles[t].bytes);
     }
-    struct tsr_decode_job back = {{joined, job.coded.model.size}, tiles, job.coded.tiles, NULL, 0, TSR_OK};
+    struct tsr_decode_job back = {
+        .model = {joined, job.coded.model.size}, .tile = tiles, .tiles = job.coded.tiles, .status = TSR_OK};
     free(space);
     back.raster = must(malloc(bytes));
     const size_t decode_bytes = engine->ops->decode_workspace(engine, image, &back, 1);
