@@ -40,7 +40,7 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     plan.lossy = transforms && coding->lossy && p < image->components;
     plan.qp_index = plan.lossy ? coding->qp_eighths + TSR_QP_OCTAVE * (image->bits_stored - 8) : 0;
     if (plan.lossy && level >= TSR_LEVEL_TOOLS && p < 3)
-        plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index + tsr_colour_qp(colour, p)));
+        plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index + tsr_colour_qp((int)colour, p)));
     plan.coarser_by =
         plan.lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plan.qp_index) : 0;
     plan.coarser_from = plan.lossy ? coding->coarser_from : 0;
