@@ -77,9 +77,8 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     b.rasters = d_rasters;
     tsr_take_array(b.samples, base, used, planes * b.plane_samples);
     tsr_take_array(b.index, base, used, planes * b.values);
-    tsr_take_array(p.value, base, used, places);
-    tsr_take_array(p.context, base, used, places);
-    tsr_take_array(p.intensity, base, used, places);
+    tsr_take_array(p.code, base, used, places);
+    if (!p.rans) tsr_take_array(p.rows, base, used, tiles * (size_t)b.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);
     tsr_take_array(p.word_count, base, used, tiles);
     if (p.rans) tsr_take_array(p.states, base, used, tiles * TSR_LANE_LIMIT);
@@ -132,9 +131,9 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *p, cudaStream_t str
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));
     }
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_residuals(p, stream));
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_contexts(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_counts(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_tables(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_codes(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_lanes(p, stream));
     return tsr_predict_assemble(p, stream);
 }

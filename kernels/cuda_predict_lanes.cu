@@ -3,8 +3,9 @@
  * A warp walks a tile's ticks as its decoder does, one thread a lane; where a tile has fewer than 32 lanes, it walks
  * several tiles. The place of a word follows from how many words are taken in earlier ticks and by lower lanes: two
  * ballots a tick. With Huffman a place is known before the word that fills it, so a lane keeps the places of words that
- * are to come, three at most. With rANS the ticks are walked backwards, and words are listed from the end of their
- * room. What bounds a tick is the latency of its ballots, not its instructions: tiles run side by side. */
+ * are to come, three at most; and a tile is cut into segments of ticks, for several warps, since what has been taken
+ * before follows from the lengths of codes alone. With rANS the ticks are walked backwards, and words are listed from
+ * the end of their room. What bounds a tick is the latency of its ballots: tiles run side by side. */
 #include "device.cuh"
 
 #include "cuda_predictive.h"
@@ -24,11 +25,10 @@ struct lane_place {
     uint32_t group; /* their bits in a ballot, shifted down */
 };
 
-__device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p)
+__device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uint32_t warp)
 {
     lane_place at;
     const unsigned lane = threadIdx.x % TSR_WARP;
-    const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
     at.lanes = p.lanes;
     at.l = (int32_t)(lane % (unsigned)p.lanes);
     at.shift = lane - (unsigned)at.l;
@@ -45,114 +45,194 @@ __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p)
     return at;
 }
 
-/* Ticks of a lane's tile, filled up to whole steps; the most of the warp's tiles. */
-__device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
+/* Periods of a lane's rows in its tile. */
+__device__ __forceinline__ int32_t periods_of(const lane_place &at)
 {
-    const int32_t rows = (at.height + at.lanes - 1) / at.lanes;
-    const int32_t ticks = at.is_there ? at.period * rows + TSR_LANE_DELAY * at.lanes : 0;
-    return (int32_t)tsr_warp_max((uint32_t)ticks);
+    return (at.height + at.lanes - 1) / at.lanes;
 }
 
-/* The symbol of a value under a context. */
-__device__ __forceinline__ int symbol_of(uint32_t context, uint32_t value)
+/* Four codes of a row from column c on. */
+__device__ __forceinline__ uint4 load_codes(const tsr_predict_batch &p, const lane_place &at, int32_t y, int32_t c)
 {
-    return context == TSR_DEVICE_RUN ? tsr_device_run_symbol(value) : tsr_token_symbol(value);
+    if (c < 0 || c >= at.width || y >= at.height)
+        return make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
+    return *reinterpret_cast<const uint4 *>(p.code + (size_t)at.number * p.tile_places + (size_t)y * p.tile_pitch +
+                                            (size_t)c);
 }
 
-__device__ __forceinline__ uint32_t byte_of(uint32_t four, int i)
+__device__ __forceinline__ uint32_t code_of(uint4 four, int i)
 {
-    return four >> (8 * i) & 255u;
+    return i == 0 ? four.x : i == 1 ? four.y : i == 2 ? four.z : four.w;
 }
 
-__device__ __forceinline__ uint32_t value_of(uint2 four, int i)
+/* ---- Huffman -------------------------------------------------------------------------------------------------- */
+
+/* A tile's ticks are cut into segments, each for another warp: so many periods of ticks each, at most SEGMENTS. What a
+ * lane has coded before its segment, and so how many words it has taken, is known from sums over rows. */
+enum { SEGMENTS = 8 };
+
+int32_t segment_periods(const tsr_predict_batch &p)
 {
-    return (i < 2 ? four.x : four.y) >> (16 * (i & 1)) & 0xffffu;
+    const int32_t periods = (p.b.tile_height + p.lanes - 1) / p.lanes;
+    return (periods + SEGMENTS - 1) / SEGMENTS;
 }
 
-__global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p)
+/* A lane's string on its way into words. */
+struct lane_string {
+    uint64_t bits, waiting; /* waiting: places of words to come, 16 bits each */
+    int32_t held, ahead, pending;
+};
+
+__device__ __forceinline__ void append_code(lane_string &s, uint32_t code)
 {
-    const lane_place at = place_lane(p);
-    const int32_t ticks = warp_ticks(at), refill_bits = p.residual[at.plane].refill_bits;
-    const tsr_device_codes &codes = p.codes[at.plane];
-    const size_t places = (size_t)at.number * p.tile_places;
+    const int32_t length = (int32_t)(code >> TSR_DEVICE_LENGTH_SHIFT);
+    s.bits = s.bits << length | (code & ((1u << TSR_DEVICE_LENGTH_SHIFT) - 1u));
+    s.held += length;
+    s.ahead -= length;
+}
+
+__device__ __forceinline__ void put_word(lane_string &s, uint16_t *words, uint32_t room)
+{
+    s.held -= TSR_LANE_WORD_BITS;
+    const uint32_t to = (uint32_t)s.waiting & 0xffffu;
+    if (to < room) words[to] = (uint16_t)(s.bits >> s.held);
+    s.waiting >>= 16;
+    s.pending--;
+}
+
+/* The lane's string where a segment begins, and the words that the tile's lanes have taken. Words that belong to an
+ * earlier segment, though their last bits don't, are put by its warp: their places here are those of nothing. */
+__device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p, const lane_place &at, int32_t refill_bits,
+                                                     int32_t periods_before, uint32_t *next)
+{
+    lane_string s = {0, UINT64_MAX, 0, 0, 0};
+    const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.tile_height;
+    const uint32_t *codes = p.code + (size_t)at.number * p.tile_places;
+    uint32_t all = 0, taken = 0;
+    int32_t last_row = -1, behind = 0;
+    for (int32_t k = 0; at.is_there && k < periods_before; k++) {
+        const int32_t y = at.l + k * at.lanes;
+        if (y >= at.height) break;
+        const tsr_device_row row = rows[y];
+        const bool both = k + 1 < periods_before;
+        all += row.bits[0] + (both ? row.bits[1] : 0u);
+        const int32_t here = both && row.behind[1] ? row.behind[1] : row.behind[0];
+        if (here == 0) continue;
+        last_row = y;
+        behind = here;
+    }
+    if (last_row >= 0) {
+        const uint32_t last = codes[(size_t)last_row * p.tile_pitch + (size_t)(behind - 1)];
+        taken = tsr_lane_words(all - (last >> TSR_DEVICE_LENGTH_SHIFT), refill_bits);
+    }
+    s.held = (int32_t)(all % TSR_LANE_WORD_BITS);
+    s.pending = (int32_t)(taken - all / TSR_LANE_WORD_BITS);
+    s.ahead = (int32_t)(taken * TSR_LANE_WORD_BITS - all);
+    s.waiting = s.pending > 0 ? UINT64_MAX >> (64 - 16 * s.pending) : 0;
+    for (int32_t lanes = at.lanes / 2; lanes > 0; lanes /= 2) taken += __shfl_xor_sync(TSR_FULL_WARP, taken, lanes);
+    *next = taken;
+    return s;
+}
+
+/* FULL: tiles have 32 lanes. */
+template <bool FULL>
+__global__ void __launch_bounds__(THREADS)
+    k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
+{
+    const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
+    const int32_t segment = (int32_t)(warp % segments);
+    lane_place at = place_lane(p, warp / segments);
+    const int32_t periods = periods_of(at), before = segment * each;
+    if (before >= periods) at.is_there = false;
+    const bool is_last = before + each >= periods;
+    int32_t ticks = 0;
+    if (at.is_there)
+        ticks = is_last ? at.period * (periods - before) + TSR_LANE_DELAY * at.lanes : at.period * each;
+    const int32_t most = (int32_t)tsr_warp_max((uint32_t)ticks), refill_bits = p.residual[at.plane].refill_bits;
+    if (most == 0) return;
     uint16_t *words = p.words + (size_t)at.number * p.tile_words;
     const uint32_t below = (1u << at.l) - 1u;
-    uint64_t bits = 0, waiting = 0; /* waiting: places of words to come, 16 bits each */
-    int32_t held = 0, ahead = 0, pending = 0;
-    uint32_t next = 0;
-    int32_t c = -TSR_LANE_DELAY * at.l, y = at.l;
-    for (int32_t tick = 0; tick < ticks; tick += STEP) {
-        uint32_t contexts = UINT32_MAX;
-        uint2 values = make_uint2(0, 0);
-        if (at.is_there && c >= 0 && c < at.width && y < at.height) {
-            const size_t from = places + (size_t)y * p.tile_pitch + (size_t)c;
-            contexts = *reinterpret_cast<const uint32_t *>(p.context + from);
-            values = *reinterpret_cast<const uint2 *>(p.value + from);
+    uint32_t next;
+    lane_string s = begin_segment(p, at, refill_bits, before, &next);
+    /* Where the lane is: some columns before its row, in the first segment, or in the row before. */
+    int32_t c = -TSR_LANE_DELAY * at.l, y = at.l + before * at.lanes;
+    if (before > 0 && c < 0) {
+        c += at.period;
+        y -= at.lanes;
+    }
+    const uint4 none = make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
+    uint4 codes = ticks > 0 ? load_codes(p, at, y, c) : none;
+    for (int32_t tick = 0; tick < most; tick += STEP) {
+        const uint4 four = codes;
+        if (tick < ticks) {
+            c += STEP;
+            if (c == at.period) {
+                c = 0;
+                y += at.lanes;
+            }
         }
-        uint32_t code[STEP];
-        int32_t length[STEP];
+        codes = tick + STEP < ticks ? load_codes(p, at, y, c) : none;
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
-            const uint32_t context = byte_of(contexts, i), value = value_of(values, i);
-            code[i] = 0;
-            length[i] = -1;
-            if (context == TSR_DEVICE_COVERED) continue;
-            const uint32_t entry = codes.huffman[codes.table_of[context]][symbol_of(context, value)];
-            const uint32_t raw_bits = entry >> 8 & 255u;
-            code[i] = entry >> 16 << raw_bits | (value & ((1u << raw_bits) - 1u));
-            length[i] = (int32_t)((entry & 255u) + raw_bits);
-        }
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            const bool is_coded = length[i] >= 0;
-            const bool one = is_coded && ahead < refill_bits,
-                       two = is_coded && ahead + TSR_LANE_WORD_BITS < refill_bits;
-            const uint32_t ones = __ballot_sync(TSR_FULL_WARP, one) >> at.shift & at.group,
-                           twos = __ballot_sync(TSR_FULL_WARP, two) >> at.shift & at.group;
+            const uint32_t code = code_of(four, i);
+            const bool is_coded = code != TSR_DEVICE_NO_CODE;
+            const bool one = is_coded && s.ahead < refill_bits,
+                       two = is_coded && s.ahead + TSR_LANE_WORD_BITS < refill_bits;
+            uint32_t ones = __ballot_sync(TSR_FULL_WARP, one), twos = __ballot_sync(TSR_FULL_WARP, two);
+            if (!FULL) ones = ones >> at.shift & at.group, twos = twos >> at.shift & at.group;
             const uint32_t place = next + (uint32_t)(__popc(ones & below) + __popc(twos & below));
             next += (uint32_t)(__popc(ones) + __popc(twos));
             if (one) {
-                waiting |= (uint64_t)min(place, 0xffffu) << (16 * pending++);
-                ahead += TSR_LANE_WORD_BITS;
+                s.waiting |= (uint64_t)min(place, 0xffffu) << (16 * s.pending++);
+                s.ahead += TSR_LANE_WORD_BITS;
             }
             if (two) {
-                waiting |= (uint64_t)min(place + 1u, 0xffffu) << (16 * pending++);
-                ahead += TSR_LANE_WORD_BITS;
+                s.waiting |= (uint64_t)min(place + 1u, 0xffffu) << (16 * s.pending++);
+                s.ahead += TSR_LANE_WORD_BITS;
             }
-            if (!is_coded) continue;
-            bits = bits << length[i] | code[i];
-            held += length[i];
-            ahead -= length[i];
-            while (held >= TSR_LANE_WORD_BITS) {
-                held -= TSR_LANE_WORD_BITS;
-                const uint32_t to = (uint32_t)waiting & 0xffffu;
-                if (to < p.tile_words) words[to] = (uint16_t)(bits >> held);
-                waiting >>= 16;
-                pending--;
-            }
+            if (is_coded) append_code(s, code);
+            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words, p.tile_words);
+            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words, p.tile_words);
+        }
+    }
+    /* The bits of the next segment that this one's words end with. */
+    while (at.is_there && s.pending > 0 && y < at.height) {
+        const uint4 four = load_codes(p, at, y, c);
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            const uint32_t code = code_of(four, i);
+            if (code == TSR_DEVICE_NO_CODE || s.pending == 0) continue;
+            append_code(s, code);
+            while (s.held >= TSR_LANE_WORD_BITS && s.pending > 0) put_word(s, words, p.tile_words);
         }
         c += STEP;
-        if (c == at.period) {
+        if (c >= at.width) {
             c = 0;
             y += at.lanes;
         }
     }
-    bits <<= TSR_LANE_WORD_BITS - held;
-    for (; pending > 0; pending--) {
-        const uint32_t to = (uint32_t)waiting & 0xffffu;
-        if (to < p.tile_words) words[to] = (uint16_t)bits;
-        bits = 0;
-        waiting >>= 16;
+    if (s.pending > 0) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
+    for (; s.pending > 0; s.bits = 0) {
+        s.held = TSR_LANE_WORD_BITS;
+        put_word(s, words, p.tile_words);
     }
-    if (at.is_there && at.l == 0) p.word_count[at.number] = next;
+    if (at.is_there && is_last && at.l == 0) p.word_count[at.number] = next;
+}
+
+/* ---- rANS ----------------------------------------------------------------------------------------------------- */
+
+/* Ticks of a lane's tile, filled up to whole steps; the most of the warp's tiles. */
+__device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
+{
+    const int32_t ticks = at.is_there ? at.period * periods_of(at) + TSR_LANE_DELAY * at.lanes : 0;
+    return (int32_t)tsr_warp_max((uint32_t)ticks);
 }
 
 __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch p)
 {
-    const lane_place at = place_lane(p);
+    const lane_place at = place_lane(p, blockIdx.x * WARPS + threadIdx.x / TSR_WARP);
     const int32_t ticks = warp_ticks(at);
     const tsr_device_codes &codes = p.codes[at.plane];
-    const size_t places = (size_t)at.number * p.tile_places;
     uint16_t *words = p.words + (size_t)(at.number + 1) * p.tile_words - 1; /* the last one */
     const uint32_t above = at.group & ~(at.l == TSR_WARP - 1 ? UINT32_MAX : (2u << at.l) - 1u);
     uint32_t state = TSR_RANS_LOW, taken = 0;
@@ -160,23 +240,17 @@ __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch 
     int32_t row = since >= 0 ? since / at.period : -1;
     int32_t c = since - row * at.period;
     for (int32_t tick = ticks - STEP; tick >= 0; tick -= STEP) {
-        const int32_t y = at.l + row * at.lanes;
-        uint32_t contexts = UINT32_MAX;
-        uint2 values = make_uint2(0, 0);
-        if (at.is_there && row >= 0 && c < at.width && y < at.height) {
-            const size_t from = places + (size_t)y * p.tile_pitch + (size_t)c;
-            contexts = *reinterpret_cast<const uint32_t *>(p.context + from);
-            values = *reinterpret_cast<const uint2 *>(p.value + from);
-        }
+        uint4 four = make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
+        if (at.is_there && row >= 0) four = load_codes(p, at, at.l + row * at.lanes, c);
 #pragma unroll
         for (int i = STEP - 1; i >= 0; i--) {
-            const uint32_t context = byte_of(contexts, i), value = value_of(values, i);
+            const uint32_t code = code_of(four, i), value = code & 0xffffu;
             uint16_t word = 0, raw_word = 0;
             bool leaves = false, raw_leaves = false;
-            if (context != TSR_DEVICE_COVERED) {
-                const int symbol = symbol_of(context, value), raw_bits = tsr_symbol_raw_bits(symbol);
+            if (code != TSR_DEVICE_NO_CODE) {
+                const int symbol = (int)(code >> 16 & 255u), raw_bits = tsr_symbol_raw_bits(symbol);
                 if (raw_bits) raw_leaves = tsr_rans_put_raw(&state, value, raw_bits, &raw_word);
-                leaves = tsr_rans_put(&state, &codes.rans[codes.table_of[context]][symbol], &word);
+                leaves = tsr_rans_put(&state, &codes.rans[code >> 24][symbol], &word);
             }
             const uint32_t all = __ballot_sync(TSR_FULL_WARP, leaves) >> at.shift & at.group,
                            raws = __ballot_sync(TSR_FULL_WARP, raw_leaves) >> at.shift & at.group;
@@ -290,9 +364,14 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
 
 int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const unsigned tiles = batch->b.planes * batch->b.tiles, each = (unsigned)(TSR_WARP / batch->lanes) * WARPS;
-    return tsr_launch(batch->rans ? k_rans_lanes : k_huffman_lanes, (tiles + each - 1) / each, THREADS, 0, stream,
-                      *batch);
+    const unsigned tiles = batch->b.planes * batch->b.tiles, each = (unsigned)(TSR_WARP / batch->lanes);
+    const unsigned warps = (tiles + each - 1) / each;
+    if (batch->rans) return tsr_launch(k_rans_lanes, (warps + WARPS - 1) / WARPS, THREADS, 0, stream, *batch);
+    const int32_t periods = segment_periods(*batch);
+    const uint32_t rows = (uint32_t)(periods * batch->lanes),
+                   segments = ((uint32_t)batch->b.tile_height + rows - 1) / rows;
+    return tsr_launch(batch->lanes == TSR_WARP ? k_huffman_lanes<true> : k_huffman_lanes<false>,
+                      (warps * segments + WARPS - 1) / WARPS, THREADS, 0, stream, *batch, segments, periods);
 }
 
 int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream)

@@ -1,8 +1,6 @@
-/* Samples to symbols on the device: indices, predictions, residuals, activities, runs, contexts, and their counts.
- * FORMAT.md sections 7.1 to 7.4. */
+/* Samples to predictions on the device, and levels' counts to cuts. FORMAT.md sections 7.1 and 7.3. */
 #include "device.cuh"
 
-#include "../transform/residual.h"
 #include "predict_blocks.cuh"
 
 namespace
@@ -88,170 +86,6 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
     }
 }
 
-/* ---- Residuals ------------------------------------------------------------------------------------------------ */
-
-enum {
-    BAND_SAMPLES = 8192, /* of a band of rows, which a block of threads takes; about */
-    BAND_LEAST = 16,
-    BAND_MOST = 512,
-    GUARD = 2, /* columns beside the magnitudes of a row; 1 on the right */
-    ROW_WORDS = TSR_TILE_WIDTH / TSR_WARP
-};
-static_assert(ROW_WORDS == TSR_WARP, "a warp takes a row, each lane 32 columns' flags");
-
-/* What a context byte says until cells are known. */
-enum { INTERRUPTION_LEVEL = TSR_ACTIVITY_LEVELS };
-
-int32_t band_rows(const tsr_predict_batch &p)
-{
-    return tsr_min(BAND_MOST, tsr_max(BAND_LEAST, BAND_SAMPLES / p.b.tile_width));
-}
-
-int32_t magnitude_pitch(const tsr_predict_batch &p)
-{
-    return p.b.tile_width + GUARD + 2;
-}
-
-/* Flags of a row's 1024 columns, 32 a lane: begins, or goes on where go is set; bit i of the result: it is going on at
- * column i. That is a carry: the sum of go and begin says where. begin is a subset of go. */
-__device__ __forceinline__ uint32_t spread_row(uint32_t go, uint32_t begin, unsigned lane)
-{
-    const uint64_t alone = (uint64_t)go + begin;
-    const uint32_t generates = __ballot_sync(TSR_FULL_WARP, alone >> 32 != 0),
-                   passes = __ballot_sync(TSR_FULL_WARP, go == UINT32_MAX);
-    const uint64_t into = ((uint64_t)(passes | generates) + generates) ^ (passes | generates) ^ generates;
-    const uint64_t sum = alone + (into >> lane & 1u);
-    const uint64_t carries = sum ^ go ^ begin; /* bit i: into column i */
-    return (uint32_t)(carries >> 1);
-}
-
-__global__ void __launch_bounds__(THREADS)
-    k_residuals(const tsr_predict_batch p, unsigned bands, int32_t rows, int32_t pitch)
-{
-    TSR_DYNAMIC_SHARED(memory);
-    uint32_t *activity_count = reinterpret_cast<uint32_t *>(memory), *intensity_count = activity_count + 64;
-    uint16_t *magnitudes = reinterpret_cast<uint16_t *>(intensity_count + TSR_INTENSITY_LEVELS);
-    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
-    const uint32_t number = blockIdx.x / bands, plane = number / p.b.tiles;
-    if (is_constant(p, plane)) return;
-    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
-    const int32_t w = tile.width, y0 = (int32_t)(blockIdx.x - number * bands) * rows;
-    const int32_t end = tsr_min(tile.height, y0 + rows), from = tsr_max(0, y0 - 2);
-    if (y0 >= tile.height) return;
-    const int32_t range = (int32_t)tsr_plane_range(p, plane);
-    const int shift = tsr_intensity_shift((uint32_t)range);
-    const uint16_t *samples = p.b.samples + plane * p.b.plane_samples + tile.first;
-    const bool is_linear = p.plan_count > 0 && p.predictor[plane].set != 0;
-    const uint16_t *predictions = is_linear ? p.prediction + plane * p.b.plane_samples + tile.first : NULL;
-    const size_t places = (size_t)number * p.tile_places;
-    uint16_t *value = p.value + places, *intensity = p.intensity + places;
-    uint8_t *context = p.context + places;
-    for (int i = (int)threadIdx.x; i < 64 + TSR_INTENSITY_LEVELS; i += THREADS) activity_count[i] = 0;
-
-    for (int32_t y = from + (int32_t)warp; y < end; y += WARPS) {
-        uint16_t *row = magnitudes + (y - from) * pitch + GUARD;
-        const uint16_t *x = samples + (size_t)y * tile.stride;
-        for (int32_t c = (int32_t)lane; c < (int32_t)p.tile_pitch; c += TSR_WARP) {
-            const size_t at = (size_t)y * p.tile_pitch + (size_t)c;
-            if (c >= w) {
-                if (y >= y0) value[at] = 0;
-                continue;
-            }
-            int32_t prediction;
-            if (y == 0)
-                prediction = c > 0 ? x[c - 1] : 0;
-            else if (is_linear)
-                prediction = predictions[(size_t)y * tile.stride + (size_t)c];
-            else {
-                const uint16_t *up = x - tile.stride;
-                const int32_t corner = c > 0 ? up[c - 1] : y > 1 ? up[-(ptrdiff_t)tile.stride] : up[0];
-                prediction = tsr_median_edge(c > 0 ? x[c - 1] : up[0], up[c], corner);
-            }
-            const int32_t e = tsr_residual(x[c], prediction, range);
-            row[c] = (uint16_t)tsr_context_magnitude(e);
-            if (y < y0) continue;
-            value[at] = (uint16_t)tsr_fold(e);
-            intensity[at] = (uint16_t)(prediction >> shift);
-        }
-    }
-    __syncthreads();
-    for (int32_t y = from + (int32_t)threadIdx.x; y < end; y += THREADS) {
-        uint16_t *row = magnitudes + (y - from) * pitch + GUARD;
-        row[-1] = row[-2] = y == 0 || y == from ? (uint16_t)0 : row[-pitch]; /* those of the row from are not read */
-        row[w] = row[w - 1];
-    }
-    __syncthreads();
-
-    for (int32_t y = y0 + (int32_t)warp; y < end; y += WARPS) {
-        const uint16_t *row = magnitudes + (y - from) * pitch + GUARD;
-        const uint16_t *up = row - pitch, *up2 = y > 1 ? up - pitch : up;
-        const size_t first = (size_t)y * p.tile_pitch;
-        const bool is_counted = tsr_row_is_sampled(y, p.period);
-        const auto level_at = [&](int32_t c) {
-            const int32_t activity = y == 0 ? tsr_activity_first_row(row[c - 1], row[c - 2])
-                                            : tsr_activity(row[c - 1], up[c], up[c - 1], up[c + 1], row[c - 2], up2[c]);
-            return tsr_activity_level(activity);
-        };
-        uint32_t zeros = 0, quiet = 0; /* of lane's columns: residual 0; activity 0 */
-        for (int32_t word = 0; word * TSR_WARP < (int32_t)p.tile_pitch; word++) {
-            const int32_t c = word * TSR_WARP + (int32_t)lane;
-            const bool is_in = c < w;
-            const int level = is_in ? level_at(c) : 0;
-            const uint32_t z = __ballot_sync(TSR_FULL_WARP, is_in && row[c] == 0),
-                           q = __ballot_sync(TSR_FULL_WARP, is_in && level == 0);
-            if ((int)lane == word) zeros = z, quiet = q;
-            if (c >= (int32_t)p.tile_pitch) continue;
-            context[first + (size_t)c] = is_in ? (uint8_t)level : (uint8_t)TSR_DEVICE_COVERED;
-            if (!is_counted || !is_in || level == 0) continue;
-            atomicAdd(&activity_count[level], 1u);
-            atomicAdd(&intensity_count[intensity[first + (size_t)c]], 1u);
-        }
-        if (__ballot_sync(TSR_FULL_WARP, (zeros & quiet) != 0) == 0 && __ballot_sync(TSR_FULL_WARP, quiet != 0) == 0)
-            continue;
-        /* Runs begin at the first quiet one of a stretch of zeros, and end with the stretch. */
-        const uint32_t run = spread_row(zeros, zeros & quiet, lane);
-        uint32_t before = __shfl_up_sync(TSR_FULL_WARP, run >> 31, 1);
-        if (lane == 0) before = 0;
-        const uint32_t after = run << 1 | before; /* the column before is in a run */
-        const uint32_t full = __ballot_sync(TSR_FULL_WARP, run == UINT32_MAX);
-        for (int word = 0; word * TSR_WARP < w; word++) {
-            const uint32_t r = __shfl_sync(TSR_FULL_WARP, run, word), a = __shfl_sync(TSR_FULL_WARP, after, word),
-                           q = __shfl_sync(TSR_FULL_WARP, quiet, word);
-            if ((r | q) == 0) continue;
-            const uint32_t not_full = word + 1 < TSR_WARP ? ~(full >> (word + 1)) : 0u;
-            const int more = not_full ? __ffs((int)not_full) - 1 : TSR_WARP - 1 - word; /* whole words behind this */
-            const uint32_t last = __shfl_sync(TSR_FULL_WARP, run, word + 1 + more < TSR_WARP ? word + 1 + more : 0);
-            const int32_t c = word * TSR_WARP + (int32_t)lane;
-            if (c >= w) continue;
-            const bool in_run = r >> lane & 1u, was_in_run = a >> lane & 1u, is_quiet = q >> lane & 1u;
-            const size_t at = first + (size_t)c;
-            if (in_run && !was_in_run) {
-                const uint32_t rest = ~(r >> lane); /* bits behind the word are ones */
-                uint32_t length = (uint32_t)__ffs((int)rest) - 1u;
-                if (rest == 0) length = TSR_WARP; /* lane 0 of a whole word */
-                if (length == TSR_WARP - lane && word + 1 < TSR_WARP) {
-                    length += (uint32_t)more * TSR_WARP;
-                    if (word + 1 + more < TSR_WARP) length += (uint32_t)__ffs((int)~last) - 1u;
-                }
-                value[at] = (uint16_t)(c + (int32_t)length < w ? length : (uint32_t)TSR_DEVICE_TO_END);
-                context[at] = TSR_DEVICE_RUN;
-            } else if (in_run) {
-                if (is_counted && !is_quiet) {
-                    atomicSub(&activity_count[context[at]], 1u);
-                    atomicSub(&intensity_count[intensity[at]], 1u);
-                }
-                context[at] = TSR_DEVICE_COVERED;
-            } else if (is_quiet && was_in_run) {
-                context[at] = INTERRUPTION_LEVEL;
-            }
-        }
-    }
-    __syncthreads();
-    uint32_t *sums = p.levels[plane].activity;
-    for (int i = (int)threadIdx.x; i < 64 + TSR_INTENSITY_LEVELS; i += THREADS)
-        if (activity_count[i] != 0) atomicAdd(&sums[i], activity_count[i]);
-}
-
 /* ---- Cuts --------------------------------------------------------------------------------------------------- */
 
 enum { CUT_THREADS = 256, CUT_EACH = TSR_INTENSITY_LEVELS / CUT_THREADS };
@@ -329,67 +163,6 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
         groups.intensity[l] = tsr_group_of(model.intensity_cut, intensity_cuts, l);
 }
 
-/* ---- Contexts ------------------------------------------------------------------------------------------------- */
-
-enum { COUNT_THREADS = 512, COUNT_SAMPLES = 65536, COUNT_EACH = 4 };
-
-/* A block some rows of a tile: contexts from levels, and symbols counted. */
-__global__ void __launch_bounds__(COUNT_THREADS) k_contexts(const tsr_predict_batch p, unsigned bands, int32_t rows)
-{
-    TSR_DYNAMIC_SHARED(memory);
-    tsr_device_groups &groups = *reinterpret_cast<tsr_device_groups *>(memory);
-    uint32_t *counts = reinterpret_cast<uint32_t *>(memory + sizeof groups);
-    const uint32_t number = blockIdx.x / bands, plane = number / p.b.tiles;
-    if (is_constant(p, plane)) return;
-    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
-    const int32_t y0 = (int32_t)(blockIdx.x - number * bands) * rows, end = tsr_min(tile.height, y0 + rows);
-    if (y0 >= end) return;
-    const int across = p.residual[plane].intensity_cuts + 1, cells = across * (p.residual[plane].activity_cuts + 1);
-    const int used = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + cells * TSR_RESIDUAL_SYMBOLS;
-    const uint32_t *all = reinterpret_cast<const uint32_t *>(&p.groups[plane]);
-    for (unsigned i = threadIdx.x; i < sizeof groups / 4; i += COUNT_THREADS)
-        reinterpret_cast<uint32_t *>(memory)[i] = all[i];
-    for (int i = (int)threadIdx.x; i < used; i += COUNT_THREADS) counts[i] = 0;
-    __syncthreads();
-    uint32_t *cell_counts = counts + TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
-    const size_t first = (size_t)number * p.tile_places + (size_t)y0 * p.tile_pitch;
-    const size_t groups_of_samples = (size_t)(end - y0) * p.tile_pitch / COUNT_EACH;
-    for (size_t g = threadIdx.x; g < groups_of_samples; g += COUNT_THREADS) {
-        const size_t at = first + g * COUNT_EACH;
-        uint32_t four = *reinterpret_cast<const uint32_t *>(p.context + at);
-        if (four == 0xffffffffu) continue;
-        const uint2 values = *reinterpret_cast<const uint2 *>(p.value + at);
-        const bool is_counted =
-            p.period == 0 || tsr_row_is_sampled(y0 + (int32_t)(g * COUNT_EACH / p.tile_pitch), p.period);
-#pragma unroll
-        for (int i = 0; i < COUNT_EACH; i++) {
-            const uint32_t level = four >> (8 * i) & 255u;
-            const uint32_t value = (i < 2 ? values.x : values.y) >> (16 * (i & 1)) & 0xffffu;
-            if (level == TSR_DEVICE_COVERED) continue;
-            if (level == TSR_DEVICE_RUN) {
-                if (is_counted) atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + tsr_device_run_symbol(value)], 1u);
-                continue;
-            }
-            const int symbol = tsr_token_symbol(value);
-            if (level == 0 || level == INTERRUPTION_LEVEL) {
-                const uint32_t table = level == 0 ? TSR_RUN_TABLE : TSR_INTERRUPTION_TABLE;
-                if (is_counted) atomicAdd(&counts[table * TSR_RUN_ALPHABET + (uint32_t)symbol], 1u);
-                four = (four & ~(255u << (8 * i))) | table << (8 * i);
-                continue;
-            }
-            const int cell = groups.activity[level] * across + groups.intensity[p.intensity[at + (size_t)i]];
-            if (is_counted) atomicAdd(&cell_counts[cell * TSR_RESIDUAL_SYMBOLS + symbol], 1u);
-            four = (four & ~(255u << (8 * i))) | (uint32_t)(TSR_DEVICE_FIRST_CELL + cell) << (8 * i);
-        }
-        *reinterpret_cast<uint32_t *>(p.context + at) = four;
-    }
-    __syncthreads();
-    uint32_t *sums = p.counts + plane * p.cell_counts;
-    for (int i = (int)threadIdx.x; i < used; i += COUNT_THREADS)
-        if (counts[i] != 0) atomicAdd(&sums[i], counts[i]);
-}
-static_assert(sizeof(tsr_device_groups) % 4 == 0, "groups are copied by words");
-
 } // namespace
 
 int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream)
@@ -412,24 +185,7 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
     return cudaSuccess;
 }
 
-int tsr_predict_residuals(const struct tsr_predict_batch *batch, cudaStream_t stream)
+int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const int32_t rows = band_rows(*batch), pitch = magnitude_pitch(*batch);
-    const unsigned bands = (unsigned)((batch->b.tile_height + rows - 1) / rows);
-    const size_t bytes =
-        (64 + TSR_INTENSITY_LEVELS) * sizeof(uint32_t) + (size_t)(rows + 2) * (size_t)pitch * sizeof(uint16_t);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_residuals, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    return tsr_launch(k_residuals, batch->b.planes * batch->b.tiles * bands, THREADS, bytes, stream, *batch, bands,
-                      rows, pitch);
-}
-
-int tsr_predict_contexts(const struct tsr_predict_batch *batch, cudaStream_t stream)
-{
-    const int32_t rows = tsr_max(1, COUNT_SAMPLES / (int32_t)batch->tile_pitch);
-    const unsigned bands = (unsigned)((batch->b.tile_height + rows - 1) / rows);
-    const size_t bytes = sizeof(tsr_device_groups) + batch->cell_counts * sizeof(uint32_t);
-    TSR_CUDA_TRY(tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_contexts, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-    return tsr_launch(k_contexts, batch->b.planes * batch->b.tiles * bands, COUNT_THREADS, bytes, stream, *batch, bands,
-                      rows);
+    return tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch);
 }

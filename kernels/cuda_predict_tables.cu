@@ -11,11 +11,12 @@ namespace
 
 /* ---- Merging ------------------------------------------------------------------------------------------------ */
 
-/* Cells of small planes, of level 1, and of all others: with fewer, less shared memory and fewer threads will do. */
+/* Cells of small planes, of level 1, and of all others: with fewer, less shared memory and fewer threads will do. A
+ * merge makes 24 gains new: two or three a warp. */
 enum {
     SMALL_CELLS = 24,
     SAMPLED_CELLS = TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS,
-    LARGE_THREADS = 768, /* a warp for each of the 24 gains that a merge makes new */
+    LARGE_THREADS = 384,
     SMALL_THREADS = 256
 };
 
@@ -49,19 +50,16 @@ template <int CELLS, int THREADS> __global__ void __launch_bounds__(THREADS) k_m
         for (int i = (int)threadIdx.x; i < tables * TSR_RESIDUAL_SYMBOLS; i += THREADS)
             cell[i] += tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, i % TSR_RESIDUAL_SYMBOLS, range, p.b.tile_width);
     }
-    for (int c = (int)threadIdx.x; c < 256; c += THREADS) {
-        const int number = c - TSR_DEVICE_FIRST_CELL;
-        p.codes[plane].table_of[c] =
-            (uint8_t)(c < TSR_FIRST_RESIDUAL_TABLE   ? c
-                      : number < cells && tables > 0 ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[number]
-                                                     : 0);
-    }
+    for (int c = (int)threadIdx.x; c < cells; c += THREADS)
+        p.codes[plane].table_of[c] = (uint8_t)(tables > 0 ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[c] : 0);
     if (threadIdx.x == 0) model.tables = (uint8_t)tables;
 }
 
 template <int CELLS, int THREADS> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
-    const size_t bytes = sizeof(tsr_merge_memory<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS>);
+    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur: less memory, more blocks */
+    typedef tsr_merge_memory<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS> memory;
+    const size_t bytes = sizeof(memory) - (TSR_RESIDUAL_SYMBOLS - symbols) * CELLS * sizeof(uint32_t);
     TSR_CUDA_TRY(
         cudaFuncSetAttribute(k_merge<CELLS, THREADS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
     return tsr_launch(k_merge<CELLS, THREADS>, p.b.planes, THREADS, bytes, stream, p);

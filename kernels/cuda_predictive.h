@@ -2,7 +2,7 @@
  * models. FORMAT.md section 7.
  *
  * The same lists as in cuda_stages.h, whose stages make planes of rasters: planes frame by frame, tiles plane by plane.
- * What stands for each sample of a tile (its value, its context) lies tile by tile, rows of tile_pitch places. Every
+ * What stands for each sample of a tile, its code, lies tile by tile, rows of tile_pitch places. Every
  * stage puts its work on a stream and returns a cudaError_t; the host is asked nothing between them. */
 #ifndef TSR_KERNELS_CUDA_PREDICTIVE_H
 #define TSR_KERNELS_CUDA_PREDICTIVE_H
@@ -12,16 +12,22 @@
 #include "../entropy/predictor_training.h"
 #include "levels.h"
 
-/* Contexts by number, as the lanes see them: special ones, then cells; the first two are those of predictive_cpu.h. */
 enum {
-    TSR_DEVICE_FIRST_CELL = TSR_FIRST_RESIDUAL_TABLE,
-    TSR_DEVICE_RUN = 254,      /* a run begins: the value is its length */
-    TSR_DEVICE_COVERED = 255,  /* inside a run, or behind the row: no symbol */
     TSR_DEVICE_TO_END = 65535, /* the length of a run that reaches its row's end */
     TSR_DEVICE_CODE_PITCH = 96,
     TSR_DEVICE_PLANS = 3
 };
-static_assert(TSR_DEVICE_FIRST_CELL + TSR_CELL_LIMIT <= TSR_DEVICE_RUN, "contexts must differ");
+
+/* What stands for a sample: with Huffman its bits, raw ones included, and their number from this bit on; with rANS
+ * table, symbol and value. A run's first sample has the run's; its others, and places behind the row, have none. */
+#define TSR_DEVICE_NO_CODE UINT32_MAX
+enum { TSR_DEVICE_LENGTH_SHIFT = 27 };
+TSR_HD uint32_t tsr_device_symbol(int table, int symbol)
+{
+    return (uint32_t)table << 24 | (uint32_t)symbol << 16;
+}
+static_assert(TSR_CODE_LIMIT + 13 <= TSR_DEVICE_LENGTH_SHIFT, "a codeword and the raw bits of 16-bit values");
+
 static_assert((int)TSR_RUN_ALPHABET <= (int)TSR_DEVICE_CODE_PITCH, "every symbol has its place");
 static_assert((int)TSR_TILE_WIDTH < (int)TSR_DEVICE_TO_END, "no other run is as long");
 
@@ -48,13 +54,20 @@ struct tsr_device_groups {
     uint8_t intensity[TSR_INTENSITY_LEVELS];
 };
 
-/* Codes of a plane's tables, and the table of each context. */
+/* Huffman: what the codes of a tile's row take, in the columns that its lane walks in one period of ticks and in those
+ * of the next one; and the column behind the last code in either, 0: there is none. */
+struct tsr_device_row {
+    uint32_t bits[2];
+    uint16_t behind[2];
+};
+
+/* Codes of a plane's tables, and the table of each cell. */
 struct tsr_device_codes {
     union {
         uint32_t huffman[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH];            /* bits << 8 | length */
         struct tsr_rans_symbol rans[TSR_MODEL_TABLES][TSR_DEVICE_CODE_PITCH]; /* rANS */
     };
-    uint8_t table_of[256]; /* by context */
+    uint8_t table_of[256]; /* by cell */
 };
 
 /* A batch. Strides in elements; pointers are the device's. */
@@ -76,12 +89,11 @@ struct tsr_predict_batch {
     uint32_t cells;                       /* most of a plane */
     size_t cell_counts;                   /* of a plane: special symbols, then cells */
 
-    uint16_t *prediction; /* by sample as b.samples */
-    uint16_t *value;      /* by tile: folded residual, or length of a run */
-    uint8_t *context;     /* likewise: activity level, then context */
-    uint16_t *intensity;  /* likewise */
-    uint16_t *words;      /* by tile: of the lanes, in order; rANS: at the end of the room */
-    uint32_t *word_count; /* by tile; UINT32_MAX: more than the room takes */
+    uint16_t *prediction;        /* by sample as b.samples */
+    uint32_t *code;              /* by tile and place */
+    struct tsr_device_row *rows; /* by tile and row; Huffman */
+    uint16_t *words;             /* by tile: of the lanes, in order; rANS: at the end of the room */
+    uint32_t *word_count;        /* by tile */
     uint8_t *label_string;
     uint32_t *label_size; /* by tile, UINT32_MAX where they do not fit */
     uint32_t *states;     /* rANS: by tile, TSR_LANE_LIMIT */
@@ -125,12 +137,13 @@ int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stre
 /* Predictors and labels, with their codes; and predictions. */
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Residuals, runs, levels and their counts; cuts; contexts and counts of symbols. */
-int tsr_predict_residuals(const struct tsr_predict_batch *batch, cudaStream_t stream);
-int tsr_predict_contexts(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Counts to tables and codes. */
+/* Counts of levels, cuts, and counts of symbols by cell. */
+int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Counts to tables. */
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Contexts and values to words. */
+/* Samples to codes; codes to words. */
+int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Labels, words, raw samples: payloads. */
 int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream);

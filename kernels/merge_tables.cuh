@@ -1,9 +1,10 @@
 /* tsr_merge_contexts by a block of threads: cells' counts to tables, the same as the definition makes.
  *
- * Costs are exact integer sums, so the lanes of a warp share one pair of cells; the gains of all pairs within the
- * window are kept by cell and distance, and after each merge the 24 that are new are worked out by as many warps at
- * once. Symbols that no cell uses are squeezed out first. What the definition decides by order, the first of equal
- * gains, is decided by the least of (gain, place). */
+ * Costs are exact integer sums. The lanes of a warp share the symbols of one pair of cells, and each lane then works out
+ * one pair's gain from its sums. Gains are kept by cell and distance; a merge makes 24 of them new, which the warps
+ * share, and changes the best of the 17 cells that have them, which the first warp looks for. The living stand in two
+ * lists, an old and a new one, so that a merge takes three barriers. Symbols that no cell uses are squeezed out first.
+ * What the definition decides by order, the first of equal gains, is decided by the least of (gain, place). */
 #ifndef TSR_KERNELS_MERGE_TABLES_CUH
 #define TSR_KERNELS_MERGE_TABLES_CUH
 
@@ -16,45 +17,128 @@ template <int CELLS, int SYMBOLS, int THREADS> struct tsr_merge_memory {
     enum {
         WARPS = THREADS / TSR_WARP,
         SYMBOL_WORDS = (SYMBOLS + TSR_WARP - 1) / TSR_WARP,
-        CANDIDATES = CELLS * TSR_MERGE_WINDOW
+        NEW_GAINS = 3 * TSR_MERGE_WINDOW,
+        COSTS = 512 /* of which no table's sum exceeds 32 bits */
     };
+    static_assert((uint64_t)SYMBOLS * COSTS * 9 * TSR_COST_BIT <= UINT32_MAX, "sums of small counts' costs");
+    static_assert(CELLS <= 255 && CELLS <= THREADS && TSR_MERGE_WINDOW <= TSR_WARP, "a thread a cell");
     int64_t gain[CELLS][TSR_MERGE_WINDOW]; /* of a cell and the next ones that are alive */
+    int64_t best[CELLS];                   /* the least of them */
     uint64_t cost[CELLS];
-    int64_t least[WARPS];
-    uint32_t counts[CELLS * SYMBOLS];
+    uint32_t count_cost[COSTS]; /* as tsr_merge_work's */
     uint32_t symbols_used[SYMBOL_WORDS];
     uint32_t joined[SYMBOL_WORDS]; /* bit i: column i's symbol is the one after column i - 1's */
-    uint32_t columns;
-    uint16_t symbol_of[SYMBOLS]; /* by column */
-    uint8_t alive[CELLS];        /* cells that are tables now, in order */
+    uint16_t symbol_of[SYMBOLS];   /* by column */
+    uint8_t alive[2][CELLS];       /* cells that are tables now, in order */
+    uint8_t distance[CELLS];       /* of the best partner, less 1 */
     uint8_t table_of[CELLS];
-    int living;
+    int living, place, other;      /* of the next merge; place -1: there is none */
+    uint32_t counts[CELLS * SYMBOLS];
 };
 
-/* tsr_table_cost by a warp of columns of counts; b null: of one cell. All lanes get it. */
-static __device__ __forceinline__ uint64_t tsr_warp_table_cost(uint32_t columns, const uint32_t *joined,
-                                                               const uint32_t *a, const uint32_t *b, unsigned lane)
+/* What tsr_table_cost sums up. */
+struct tsr_table_sums {
+    uint32_t total, used, gaps;
+    uint64_t inside;
+};
+
+/* By a warp, of columns of counts; b null: of one cell. All lanes get it. */
+template <typename Memory>
+static __device__ __forceinline__ tsr_table_sums tsr_sum_table(const Memory &m, uint32_t columns, const uint32_t *a,
+                                                               const uint32_t *b, unsigned lane)
 {
-    uint32_t total = 0, used = 0, gaps = 0, before = 1; /* nothing before the first symbol: no gap */
-    uint64_t inside = 0;
+    tsr_table_sums sums = {0, 0, 0, 0};
+    uint32_t before = 1, inside = 0; /* nothing before the first symbol: no gap */
+    uint64_t large = 0;
     for (uint32_t first = 0; first < columns; first += TSR_WARP) {
         const uint32_t column = first + lane;
         uint32_t c = 0;
         if (column < columns) c = a[column] + (b ? b[column] : 0u);
         const uint32_t here = __ballot_sync(TSR_FULL_WARP, c != 0);
         /* a gap stands before a used symbol unless the symbol before it is used, or there is none */
-        gaps += (uint32_t)__popc(here & ~(joined[first / TSR_WARP] & (here << 1 | before)));
-        used += (uint32_t)__popc(here);
+        sums.gaps += (uint32_t)__popc(here & ~(m.joined[first / TSR_WARP] & (here << 1 | before)));
+        sums.used += (uint32_t)__popc(here);
         before = here >> 31;
-        if (c == 0) continue;
-        total += c;
-        inside += (uint64_t)c * tsr_log2_cost(c);
+        sums.total += c;
+        if (c < Memory::COSTS)
+            inside += m.count_cost[c];
+        else
+            large += (uint64_t)c * tsr_log2_cost(c);
     }
-    if (used == 0) return 0;
-    total = tsr_warp_sum(total);
-    inside = tsr_warp_sum(inside);
-    const uint64_t all = (uint64_t)total * tsr_log2_cost(total);
-    return (all > inside ? all - inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
+    sums.total = tsr_warp_sum(sums.total);
+    sums.inside = tsr_warp_sum(inside);
+    if (__any_sync(TSR_FULL_WARP, large != 0)) { /* below 2^44 together */
+        sums.inside += tsr_warp_sum((uint32_t)large & 0x3fffffu);
+        sums.inside += (uint64_t)tsr_warp_sum((uint32_t)(large >> 22)) << 22;
+    }
+    return sums;
+}
+
+static __device__ __forceinline__ uint64_t tsr_cost_of_sums(const tsr_table_sums &sums)
+{
+    if (sums.used == 0) return 0;
+    const uint64_t all = (uint64_t)sums.total * tsr_log2_cost(sums.total);
+    return (all > sums.inside ? all - sums.inside : 0) +
+           (uint64_t)(8 + 2 * sums.used + 6 * sums.gaps) * TSR_COST_BIT;
+}
+
+/* Gains of the pairs that place_pair names: (number, first place, second place) is true where there is such a pair. The
+ * warps take count numbers in turn, each at most 32 of them. */
+template <typename Memory, typename Pair>
+static __device__ __forceinline__ void tsr_find_gains(Memory &m, uint32_t columns, const uint8_t *alive, int count,
+                                                      Pair place_pair)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const int warp = (int)(threadIdx.x / TSR_WARP);
+    tsr_table_sums own = {0, 0, 0, 0};
+    int a = 0, b = 0, distance = -1, turn = 0;
+    for (int number = warp; number < count; number += Memory::WARPS) {
+        int first, second;
+        if (!place_pair(number, &first, &second)) continue;
+        const int one = alive[first], two = alive[second];
+        const tsr_table_sums sums = tsr_sum_table(m, columns, m.counts + one * columns, m.counts + two * columns, lane);
+        if ((int)lane == turn) {
+            own = sums;
+            a = one;
+            b = two;
+            distance = second - first - 1;
+        }
+        turn++;
+    }
+    if (distance >= 0) m.gain[a][distance] = (int64_t)(tsr_cost_of_sums(own) - m.cost[a] - m.cost[b]);
+}
+
+/* tsr_find_partner for the cell at a place of the living. */
+template <typename Memory>
+static __device__ __forceinline__ void tsr_find_best(Memory &m, const uint8_t *alive, int living, int place)
+{
+    const int cell = alive[place];
+    int64_t best = INT64_MAX;
+    int distance = 0;
+#pragma unroll
+    for (int k = 0; k < TSR_MERGE_WINDOW; k++) {
+        const int64_t gain = m.gain[cell][k];
+        if (place + 1 + k >= living || gain >= best) continue;
+        best = gain;
+        distance = k;
+    }
+    m.best[cell] = best;
+    m.distance[cell] = (uint8_t)distance;
+}
+
+/* The pair that merges next, by the first warp. */
+template <typename Memory>
+static __device__ __forceinline__ void tsr_choose_merge(Memory &m, const uint8_t *alive, int living, unsigned lane)
+{
+    int64_t key = INT64_MAX; /* orders by gain, then by place; gains are below 2^27 * 12 * 4096 < 2^43 in magnitude */
+    for (int place = (int)lane; place + 1 < living; place += TSR_WARP)
+        key = min(key, m.best[alive[place]] * 256 + place);
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) key = min(key, __shfl_xor_sync(TSR_FULL_WARP, key, lanes));
+    if (lane != 0) return;
+    const int place = (int)(key & 255); /* also of negative keys: two's complement */
+    const bool is_last = living < 2 || (key >= 0 && living <= TSR_TABLE_LIMIT);
+    m.place = is_last ? -1 : place;
+    m.other = is_last ? -1 : place + 1 + m.distance[alive[place]];
 }
 
 /* counts[cells][symbols] are used up as the definition has it. table_of[cells]; returns the number of tables. All
@@ -69,6 +153,8 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
     __syncthreads();
     /* Squeeze. */
     if (thread < memory::SYMBOL_WORDS) m.symbols_used[thread] = m.joined[thread] = 0;
+    for (int c = thread; c < memory::COSTS; c += THREADS)
+        m.count_cost[c] = c == 0 ? 0 : (uint32_t)c * tsr_log2_cost((uint32_t)c);
     __syncthreads();
     for (int i = thread; i < cells * symbols; i += THREADS) {
         const int s = i % symbols;
@@ -94,84 +180,68 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
     __syncthreads();
 
     for (int c = warp; c < cells; c += memory::WARPS) {
-        const uint64_t cost = tsr_warp_table_cost(columns, m.joined, m.counts + c * columns, NULL, lane);
+        const uint64_t cost = tsr_cost_of_sums(tsr_sum_table(m, columns, m.counts + c * columns, NULL, lane));
         if (lane == 0) m.cost[c] = cost;
         if (lane == 0) m.table_of[c] = cost ? (uint8_t)c : (uint8_t)255;
     }
     __syncthreads();
+    uint8_t *alive = m.alive[0], *next_alive = m.alive[1];
     if (warp == 0) { /* the living, in order */
         int living = 0;
         for (int first = 0; first < cells; first += TSR_WARP) {
             const int c = first + (int)lane;
             const uint32_t here = __ballot_sync(TSR_FULL_WARP, c < cells && m.cost[c] != 0);
-            if (here >> lane & 1u) m.alive[living + __popc(here & ((1u << lane) - 1u))] = (uint8_t)c;
+            if (here >> lane & 1u) alive[living + __popc(here & ((1u << lane) - 1u))] = (uint8_t)c;
             living += __popc(here);
         }
         if (lane == 0) m.living = living;
     }
     __syncthreads();
     int living = m.living;
-    const auto find_gain =
-        [&](int first, int second) { /* of places in alive[]; a warp */
-                                     const int a = m.alive[first], b = m.alive[second];
-                                     const uint64_t both = tsr_warp_table_cost(
-                                         columns, m.joined, m.counts + a * columns, m.counts + b * columns, lane);
-                                     if (lane == 0)
-                                         m.gain[a][second - first - 1] = (int64_t)(both - m.cost[a] - m.cost[b]);
-        };
-    for (int task = warp; task < living * TSR_MERGE_WINDOW; task += memory::WARPS) {
-        const int place = task / TSR_MERGE_WINDOW, other = place + 1 + task % TSR_MERGE_WINDOW;
-        if (other < living) find_gain(place, other);
-    }
+    for (int first = 0; first < living * TSR_MERGE_WINDOW; first += THREADS) /* 32 pairs a warp */
+        tsr_find_gains(m, columns, alive, tsr_min((int)THREADS, living * TSR_MERGE_WINDOW - first),
+                       [&](int number, int *one, int *two) {
+                           *one = (first + number) / TSR_MERGE_WINDOW;
+                           *two = *one + 1 + (first + number) % TSR_MERGE_WINDOW;
+                           return *two < living;
+                       });
     __syncthreads();
-    while (living > 1) {
-        /* Candidates as the definition numbers them: place among the living and distance; a key that orders by gain,
-         * then by that number. Gains are below 2^27 * 12 * 4096 < 2^43 in magnitude. */
-        int64_t key = INT64_MAX;
-        for (int number = thread; number < living * TSR_MERGE_WINDOW; number += THREADS) {
-            const int place = number / TSR_MERGE_WINDOW, k = number % TSR_MERGE_WINDOW;
-            if (place + 1 + k < living) key = min(key, m.gain[m.alive[place]][k] * memory::CANDIDATES + number);
-        }
-        for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2)
-            key = min(key, __shfl_xor_sync(TSR_FULL_WARP, key, lanes));
-        if (lane == 0) m.least[warp] = key;
+    if (thread < living) tsr_find_best(m, alive, living, thread);
+    __syncthreads();
+    for (;;) {
+        if (warp == 0) tsr_choose_merge(m, alive, living, lane);
         __syncthreads();
-        key = m.least[0];
-        for (int i = 1; i < memory::WARPS; i++) key = min(key, m.least[i]);
-        int64_t number = key % memory::CANDIDATES;
-        if (number < 0) number += memory::CANDIDATES;
-        if (key - number >= 0 && living <= TSR_TABLE_LIMIT) break;
-        const int pa = (int)number / TSR_MERGE_WINDOW, pb = pa + 1 + (int)number % TSR_MERGE_WINDOW;
-        const int a = m.alive[pa], b = m.alive[pb];
-        const uint8_t next = thread >= pb && thread + 1 < living ? m.alive[thread + 1] : (uint8_t)0;
-        const int before = pb - 1 - (thread - (THREADS - TSR_MERGE_WINDOW)); /* the last threads: places before b */
-        const int shifted = thread >= THREADS - TSR_MERGE_WINDOW && before >= 0 ? m.alive[before] : -1;
-        __syncthreads();
+        const int pa = m.place, pb = m.other;
+        if (pa < 0) break;
+        const int a = alive[pa], b = alive[pb];
         living--;
-        if (thread >= pb && thread < living) m.alive[thread] = next;
+        if (thread < living) next_alive[thread] = alive[thread + (thread >= pb)];
         if (thread < cells && m.table_of[thread] == b) m.table_of[thread] = (uint8_t)a;
-        if (shifted >= 0) /* windows that reached b now reach one further */
-            for (int k = pb - 1 - before; k + 1 < TSR_MERGE_WINDOW; k++) m.gain[shifted][k] = m.gain[shifted][k + 1];
-        if (warp == 0) {
-            for (uint32_t i = lane; i < columns; i += TSR_WARP) {
-                m.counts[a * columns + i] += m.counts[b * columns + i];
-                m.counts[b * columns + i] = 0;
-            }
-            __syncwarp();
-            const uint64_t cost = tsr_warp_table_cost(columns, m.joined, m.counts + a * columns, NULL, lane);
-            if (lane == 0) m.cost[a] = cost;
+        for (uint32_t i = (uint32_t)thread; i < columns; i += THREADS)
+            m.counts[a * columns + i] += m.counts[b * columns + i];
+        if (thread == 0) m.cost[a] += m.cost[b] + (uint64_t)m.best[a];
+        /* Windows that reached b now reach one further. */
+        const int before = pb - 1 - (thread - (THREADS - TSR_MERGE_WINDOW));
+        if (thread >= THREADS - TSR_MERGE_WINDOW && before >= 0) {
+            const int cell = alive[before];
+            for (int k = pb - 1 - before; k + 1 < TSR_MERGE_WINDOW; k++) m.gain[cell][k] = m.gain[cell][k + 1];
         }
+        uint8_t *const old = alive;
+        alive = next_alive;
+        next_alive = old;
         __syncthreads();
         /* New are the gains of the pairs with a, and of those that reach over b's old place. */
-        for (int task = warp; task < 3 * TSR_MERGE_WINDOW; task += memory::WARPS) {
-            const int k = task % TSR_MERGE_WINDOW;
-            const int first = task < TSR_MERGE_WINDOW ? pa - 1 - k : task < 2 * TSR_MERGE_WINDOW ? pa : pb - 1 - k;
-            const int second = task < TSR_MERGE_WINDOW       ? pa
-                               : task < 2 * TSR_MERGE_WINDOW ? pa + 1 + k
-                                                             : first + TSR_MERGE_WINDOW;
-            if (first >= 0 && second < living) find_gain(first, second);
-        }
+        tsr_find_gains(m, columns, alive, memory::NEW_GAINS, [&](int number, int *one, int *two) {
+            const int k = number % TSR_MERGE_WINDOW, kind = number / TSR_MERGE_WINDOW;
+            *one = kind == 0 ? pa - 1 - k : kind == 1 ? pa : pb - 1 - k;
+            *two = kind == 0 ? pa : kind == 1 ? pa + 1 + k : *one + TSR_MERGE_WINDOW;
+            return *one >= 0 && *two < living;
+        });
         __syncthreads();
+        if (warp != 0) continue;
+        const int change = (int)lane <= TSR_MERGE_WINDOW ? pa - (int)lane : pb - ((int)lane - TSR_MERGE_WINDOW);
+        if (lane <= 2 * TSR_MERGE_WINDOW && change >= 0 && change < living) tsr_find_best(m, alive, living, change);
+        __syncwarp();
     }
     /* Number the tables by their first cells, and move their counts to the front; cells without samples get the table
      * before them. */
@@ -179,13 +249,13 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
     __syncthreads();
     for (uint32_t i = (uint32_t)thread; i < (uint32_t)living * columns; i += THREADS) {
         const uint32_t t = i / columns, column = i - t * columns;
-        counts[t * (uint32_t)symbols + m.symbol_of[column]] = m.counts[m.alive[t] * columns + column];
+        counts[t * (uint32_t)symbols + m.symbol_of[column]] = m.counts[alive[t] * columns + column];
     }
     for (int c = thread; c < cells; c += THREADS) {
         int cell = c, table = 0;
         while (cell >= 0 && m.table_of[cell] == 255) cell--;
         for (int t = 0; cell >= 0 && t < living; t++)
-            if (m.alive[t] == m.table_of[cell]) table = t;
+            if (alive[t] == m.table_of[cell]) table = t;
         table_of[c] = (uint8_t)table;
     }
     __syncthreads();

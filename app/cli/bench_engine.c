@@ -3,7 +3,7 @@
  * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
  * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
  * on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
- * tests/gpu/same_files.sh compares every byte. */
+ * tests/gpu/same_files.sh compares every byte. A level among the options leaves only its rows. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +228,11 @@ static void repeat_frame(void *context, unsigned index)
     memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
 }
 
+static bool is_wanted(const struct options *options, int level)
+{
+    return options->compress.coding.level == 0 || options->compress.coding.level == level;
+}
+
 /* By the transform, both coders. */
 static void measure_transform(struct bench *bench, const struct engine_input *input)
 {
@@ -247,6 +252,7 @@ static void measure_transform(struct bench *bench, const struct engine_input *in
                                     .lossy = true,
                                     .qp_eighths = 20 * TSR_QP_UNIT,
                                     .level = ways[w].level};
+        if (!is_wanted(o, coding.level)) continue;
         for (int q = 0; q < qps; q++) {
             if (o->qp_count) coding.qp_eighths = o->qp[q];
             measure(bench, input, coding);
@@ -268,7 +274,7 @@ static void measure_prediction(struct bench *bench, const struct engine_input *i
     for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++) {
         const struct tsr_coding coding = {
             .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level};
-        measure(bench, input, coding);
+        if (is_wanted(bench->options, coding.level)) measure(bench, input, coding);
     }
 }
 
@@ -333,7 +339,7 @@ void bench_engine(struct bench *bench)
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
-    bench_decode(bench, input.cpu);
+    if (o->compress.coding.level == 0) bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);
 }

@@ -76,6 +76,7 @@ static const struct row {
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the level's"},
     {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "levels: -1 the fastest, -9 the smallest; default: -5"},
+    {'1', NULL, "-9", ON_BENCH, "engine: only encoding at this level"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
