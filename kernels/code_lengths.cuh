@@ -1,4 +1,8 @@
-/* Huffman tables by a warp each: tsr_huffman_lengths and tsr_huffman_codewords.
+/* Huffman tables: tsr_huffman_lengths and tsr_huffman_codewords.
+ *
+ * Where no codeword would be longer than the limit anyway, package-merge gives the lengths of plain Huffman codes that
+ * take leaves before packages of the same weight. These a thread finds in place, a table a thread, in a tenth of the
+ * time. Else a warp a table:
  *
  * Package-merge (Larmore and Hirschberg 1990), each level's merge by each item's rank: its own place and, by binary
  * search, how many of the other list stand before it. */
@@ -20,6 +24,40 @@ template <int SYMBOLS> struct tsr_lengths_memory {
     uint8_t length[SYMBOLS]; /* by leaf */
     int used_count;
 };
+
+/* weights[count], rising, to depths of a Huffman tree's leaves, in place (after Moffat and Katajainen 1995); count is 2
+ * at least. Returns the greatest. Nodes lie where the leaves were that are taken: their weights, then, once they have a
+ * parent, its number, then their depths. */
+static __device__ __forceinline__ int tsr_tree_depths(uint32_t *weights, int count)
+{
+    int leaf = 0, node = 0; /* the first of each without a parent */
+    for (int parent = 0; parent < count - 1; parent++) {
+        uint32_t weight = 0;
+        for (int child = 0; child < 2; child++) {
+            const bool is_leaf = leaf < count && (node >= parent || weights[leaf] <= weights[node]);
+            if (is_leaf) {
+                weight += weights[leaf++];
+            } else {
+                weight += weights[node];
+                weights[node++] = (uint32_t)parent;
+            }
+        }
+        weights[parent] = weight;
+    }
+    weights[count - 2] = 0; /* the root */
+    for (int i = count - 3; i >= 0; i--) weights[i] = weights[weights[i]] + 1;
+    /* Places on a level are nodes or leaves: so many are left of them. */
+    int places = 1, last = count - 1, inner = count - 2;
+    uint32_t depth = 0;
+    while (places > 0) {
+        int nodes = 0;
+        for (; inner >= 0 && weights[inner] == depth; inner--) nodes++;
+        for (int i = nodes; i < places; i++) weights[last--] = depth;
+        places = 2 * nodes;
+        depth++;
+    }
+    return (int)depth - 1;
+}
 
 /* Entries of list[0 .. count-1], rising, that are below limit, or, with equal set, not above it. */
 static __device__ __forceinline__ int tsr_entries_below(const uint32_t *list, int count, uint32_t limit, bool equal)
@@ -101,16 +139,14 @@ static __device__ void tsr_find_lengths(tsr_lengths_memory<SYMBOLS> &m, const ui
     __syncwarp();
 }
 
-/* Canonical codewords of the lengths just found: put(symbol, bits, length) for every symbol that has bits. Lane n keeps
- * the next codeword of length n. */
-template <int SYMBOLS, typename Put>
-static __device__ __forceinline__ void tsr_each_codeword(const tsr_lengths_memory<SYMBOLS> &m, const uint8_t *lengths,
-                                                         Put put, unsigned lane)
+/* Canonical codewords of lengths[symbols], of two symbols at least: put(symbol, bits, length) for every symbol that is
+ * used. Lane n keeps the next codeword of length n. */
+template <typename Put>
+static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths, int symbols, Put put, unsigned lane)
 {
-    const int used = m.used_count;
     uint32_t count = 0;
-    for (int first = 0; first < used; first += TSR_WARP) {
-        const int i = first + (int)lane, length = i < used ? lengths[m.used[i]] : 0;
+    for (int first = 0; first < symbols; first += TSR_WARP) {
+        const int s = first + (int)lane, length = s < symbols ? lengths[s] : 0;
         for (unsigned n = 1; n <= TSR_CODE_LIMIT; n++) {
             const uint32_t here = __ballot_sync(TSR_FULL_WARP, length == (int)n);
             if (lane == n) count += (uint32_t)__popc(here);
@@ -122,15 +158,15 @@ static __device__ __forceinline__ void tsr_each_codeword(const tsr_lengths_memor
         code = (code + shorter) << 1;
         if (lane == n) next = code;
     }
-    for (int first = 0; first < used; first += TSR_WARP) {
-        const int i = first + (int)lane, length = i < used ? lengths[m.used[i]] : 0;
+    for (int first = 0; first < symbols; first += TSR_WARP) {
+        const int s = first + (int)lane, length = s < symbols ? lengths[s] : 0;
         uint32_t bits = __shfl_sync(TSR_FULL_WARP, next, length);
         for (unsigned n = 1; n <= TSR_CODE_LIMIT; n++) {
             const uint32_t here = __ballot_sync(TSR_FULL_WARP, length == (int)n);
             if (length == (int)n) bits += (uint32_t)__popc(here & ((1u << lane) - 1u));
             if (lane == n) next += (uint32_t)__popc(here);
         }
-        if (i < used && used > 1) put((int)m.used[i], bits, length);
+        if (length > 0) put(s, bits, length);
     }
 }
 
@@ -141,8 +177,9 @@ static __device__ void tsr_find_codewords(const tsr_lengths_memory<SYMBOLS> &m, 
 {
     for (int s = (int)lane; s < symbols; s += TSR_WARP) words[s].bits = words[s].length = 0;
     __syncwarp();
+    if (m.used_count < 2) return;
     tsr_each_codeword(
-        m, lengths,
+        lengths, symbols,
         [&](int symbol, uint32_t bits, int length) {
             words[symbol].bits = (uint16_t)bits;
             words[symbol].length = (uint8_t)length;

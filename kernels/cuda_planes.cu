@@ -14,7 +14,7 @@ namespace
 {
 
 /* Rows of planes are filled up to groups of samples, which a thread loads and stores at once. */
-enum { THREADS = 256, GROUP = 8, ROUNDS = 4 };
+enum { THREADS = 256, GROUP = 8, ROUNDS = 8 };
 
 /* Blocks of THREADS threads a plane, each thread rounds groups of GROUP samples. */
 unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
@@ -39,6 +39,10 @@ __device__ __forceinline__ void see_group(seen_values &seen, uint32_t *used, boo
         seen.maximum = max(seen.maximum, value[i]);
     }
     if (!marks) return;
+    uint32_t all = 1;
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) all &= used[value[i] / 32] >> value[i] % 32;
+    if (all & 1u) return; /* nothing new, mostly */
 #pragma unroll
     for (int i = 0; i < GROUP; i++)
         if (!(used[value[i] / 32] >> value[i] % 32 & 1u)) atomicOr(&used[value[i] / 32], 1u << value[i] % 32);
@@ -128,6 +132,34 @@ __device__ __forceinline__ struct tsr_word_layout layout_of(const tsr_image &ima
     return tsr_word_layout(image.bits_allocated, image.bits_stored, image.high_bit, image.is_signed, extends_sign);
 }
 
+/* Pairs of words as they mostly come, samples at the bottom of words in the machine's order: two at a time. */
+struct pair_layout {
+    bool is_common;
+    uint32_t samples, sign; /* bits of both words that are samples; what makes signed ones unsigned */
+    uint32_t above;         /* bits above of one word */
+    unsigned top;           /* of a sample */
+};
+
+__device__ __forceinline__ pair_layout pairs_of(const tsr_image &image)
+{
+    pair_layout l;
+    l.is_common = image.bits_allocated == 16 && image.high_bit + 1 == image.bits_stored && !image.big_endian;
+    l.top = image.bits_stored - 1u;
+    l.samples = ((2u << l.top) - 1u) * 0x10001u;
+    l.sign = image.is_signed ? (1u << l.top) * 0x10001u : 0u;
+    l.above = (uint16_t)~l.samples;
+    return l;
+}
+
+/* To samples; unexpected: bits outside that are not the repeated top bit; that are not 0. */
+__device__ __forceinline__ uint32_t split_pair(const pair_layout &l, uint32_t pair, uint32_t unexpected[2])
+{
+    const uint32_t outside = pair & ~l.samples;
+    unexpected[0] |= outside ^ (pair >> l.top & 0x10001u) * l.above;
+    unexpected[1] |= outside;
+    return (pair & l.samples) ^ l.sign;
+}
+
 /* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. PLAIN: words are
  * samples. */
 template <typename Word, bool PLAIN>
@@ -142,24 +174,39 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const uint8_t *raster = b.rasters + frame * b.frame_bytes;
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
+    const pair_layout pairs = pairs_of(image);
     uint16_t *samples = b.samples + plane * b.plane_samples;
     uint32_t unexpected[2] = {0, 0};
     seen_values seen = {65535, 0};
     clear_seen(used, words);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
-#pragma unroll
+#pragma unroll 2
     for (int round = 0; round < ROUNDS; round++, group += THREADS) {
         if (group >= groups) continue;
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
         const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
         uint32_t value[GROUP];
-        load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);
+        const size_t first = origin + ((size_t)row * image.columns + column) * step;
+        const uint8_t *const at = raster + first * sizeof(Word);
+        if (sizeof(Word) == 2 && pairs.is_common && step == 1 && count == GROUP &&
+            reinterpret_cast<uintptr_t>(at) % 16 == 0) {
+            uint4 four = *reinterpret_cast<const uint4 *>(at);
+            if (!PLAIN)
+                four = make_uint4(split_pair(pairs, four.x, unexpected), split_pair(pairs, four.y, unexpected),
+                                  split_pair(pairs, four.z, unexpected), split_pair(pairs, four.w, unexpected));
+            *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = four;
+            if (!ranges) continue;
+            unpack_group(four, value);
+            see_group(seen, used, words > 0, value);
+            continue;
+        }
+        load_words<Word>(image, raster, first, step, count, value);
         if (!PLAIN) {
 #pragma unroll
             for (uint32_t i = 0; i < GROUP; i++) {
-                unexpected[0] += i < count && tsr_word_outside(value[i], extended) != 0;
-                unexpected[1] += i < count && tsr_word_outside(value[i], layout) != 0;
+                if (i < count) unexpected[0] |= tsr_word_outside(value[i], extended);
+                if (i < count) unexpected[1] |= tsr_word_outside(value[i], layout);
                 value[i] = tsr_word_sample(value[i], layout);
             }
         }
@@ -168,10 +215,9 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
             value[0] | value[1] << 16, value[2] | value[3] << 16, value[4] | value[5] << 16, value[6] | value[7] << 16);
     }
     if (ranges) publish_seen(b, plane, seen, used, words);
-    for (int way = 0; !PLAIN && way < 2; way++) {
-        const uint32_t sum = tsr_warp_sum(unexpected[way]);
-        if (sum > 0 && threadIdx.x % TSR_WARP == 0) atomicAdd(&b.frame[frame].unexpected[way], sum);
-    }
+    for (int way = 0; !PLAIN && way < 2; way++)
+        if (__any_sync(TSR_FULL_WARP, unexpected[way] != 0) && threadIdx.x % TSR_WARP == 0)
+            b.frame[frame].unexpected[way] = 1;
 }
 
 /* ---- Colour --------------------------------------------------------------------------------------------- */

@@ -84,8 +84,16 @@ struct walked_columns {
     int32_t row, column, count; /* count: of columns inside the tile, 0 to 8 */
     uint32_t value[COLUMNS];    /* folded residuals */
     uint32_t prediction[COLUMNS];
-    uint32_t activity[COLUMNS];
+    uint32_t activity[PAIRS];
     uint32_t quiet, run, was; /* bits by column: activity 0; in a run; the column before is */
+};
+
+/* Told with columns: all eight of them are inside, and none is quiet or in a run. */
+struct plain_columns {
+    static constexpr bool value = true;
+};
+struct any_columns {
+    static constexpr bool value = false;
 };
 
 __device__ __forceinline__ uint32_t low_half(uint32_t pair)
@@ -102,6 +110,29 @@ __device__ __forceinline__ uint32_t high_half(uint32_t pair)
 __device__ __forceinline__ uint32_t between(uint32_t pair, uint32_t next)
 {
     return __byte_perm(pair, next, 0x5432);
+}
+
+__device__ __forceinline__ uint32_t activity_of(const walked_columns &c, int i)
+{
+    return i % 2 ? high_half(c.activity[i / 2]) : low_half(c.activity[i / 2]);
+}
+
+/* Two values below 2^15: bits 15 and 31 say which of them are not 0. */
+__device__ __forceinline__ uint32_t nonzero_halves(uint32_t pair)
+{
+    return (pair + 0x7fff7fffu) & 0x80008000u;
+}
+
+/* Bits by column of those below count that are 0. */
+__device__ __forceinline__ uint32_t zero_columns(const uint32_t pair[PAIRS], int32_t count)
+{
+    uint32_t zeros = 0;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        const uint32_t nonzero = ~nonzero_halves(pair[j]);
+        zeros |= (nonzero >> 15 & 1u) << 2 * j | (nonzero >> 31) << (2 * j + 1);
+    }
+    return zeros & ((1u << count) - 1u);
 }
 
 __device__ __forceinline__ int trailing_ones(uint32_t bits)
@@ -169,7 +200,7 @@ __device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uin
 /* Eight samples of a row, as pairs. Tiles may begin at any column; rows are filled up to whole eights. */
 __device__ __forceinline__ uint4 load_columns(const uint16_t *at, int32_t count, bool is_aligned)
 {
-    if (is_aligned) return *reinterpret_cast<const uint4 *>(at);
+    if (is_aligned && count == COLUMNS) return *reinterpret_cast<const uint4 *>(at);
     uint32_t pair[PAIRS] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < COLUMNS; i++)
@@ -177,8 +208,8 @@ __device__ __forceinline__ uint4 load_columns(const uint16_t *at, int32_t count,
     return make_uint4(pair[0], pair[1], pair[2], pair[3]);
 }
 
-/* Walks a band: see(columns) for eight columns a lane of each chunk of each row, run(row, column, length) for each run,
- * before its columns or later ones are seen, end_row(row) behind each row. rows: the warp's, of shared memory. */
+/* Walks a band: see(columns, are they plain?) for eight columns a lane of each chunk of each row, but not where all are
+ * outside; run(row, column, length) for each run; end_row(row) behind each row. rows: the warp's, of shared memory. */
 template <typename See, typename Run, typename EndRow>
 __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band_place &at, uint16_t *rows,
                                           int32_t pitch, See see, Run run, EndRow end_row)
@@ -218,7 +249,9 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
                 }
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
-            uint32_t m_pair[PAIRS], zeros = 0;
+            uint32_t m_pair[PAIRS];
+            int32_t e[COLUMNS];
+            bool wraps = false;
             const bool predicts = is_linear && y > 0;
 #pragma unroll
             for (int i = 0; i < COLUMNS; i++) {
@@ -226,14 +259,21 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
                 const int32_t north = (int32_t)(i % 2 ? high_half(n_pair[i / 2]) : low_half(n_pair[i / 2]));
                 /* In the first row all that is above is 0, so that this is W. */
                 const int32_t prediction = predicts ? north : tsr_median_edge(west, north, corner);
-                const int32_t e = tsr_residual(sample, prediction, range);
-                const uint32_t magnitude = (uint32_t)tsr_context_magnitude(e);
-                m_pair[i / 2] = i % 2 ? m_pair[i / 2] | magnitude << 16 : magnitude;
-                c.value[i] = tsr_fold(e);
+                e[i] = sample - prediction;
+                wraps |= (uint32_t)(e[i] + (range >> 1)) >= (uint32_t)range;
                 c.prediction[i] = (uint32_t)prediction;
-                zeros |= (uint32_t)(e == 0 && i < c.count) << i;
                 west = sample;
                 corner = north;
+            }
+            if (wraps) { /* rarely */
+#pragma unroll
+                for (int i = 0; i < COLUMNS; i++) e[i] = tsr_residual(e[i], 0, range);
+            }
+#pragma unroll
+            for (int i = 0; i < COLUMNS; i++) {
+                const uint32_t magnitude = (uint32_t)tsr_context_magnitude(e[i]);
+                m_pair[i / 2] = i % 2 ? m_pair[i / 2] | magnitude << 16 : magnitude;
+                c.value[i] = tsr_fold(e[i]);
             }
             const uint32_t before = __shfl_up_sync(TSR_FULL_WARP, m_pair[PAIRS - 1], 1);
             const uint32_t left_pair = lane == 0 ? left : before;
@@ -255,21 +295,27 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
             if (y == 1) nn = n;
             const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_right},
                            above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
-            c.quiet = 0;
+            uint32_t nonzero = UINT32_MAX;
 #pragma unroll
             for (int j = 0; j < PAIRS; j++) {
                 const uint32_t ww = j == 0 ? left_pair : m_pair[j - 1], wp = between(ww, m_pair[j]);
                 const uint32_t nw = between(j == 0 ? n_left : above_pair[j - 1], above_pair[j]),
                                ne = between(above_pair[j], above_pair[j + 1]);
-                const uint32_t sum =
+                c.activity[j] =
                     y == 0 ? 6 * wp + 2 * ww : 2 * (wp + above_pair[j]) + nw + ne + ww + above2_pair[j]; /* two sums */
-                c.activity[2 * j] = low_half(sum);
-                c.activity[2 * j + 1] = high_half(sum);
-                c.quiet |= (uint32_t)(low_half(sum) == 0) << 2 * j | (uint32_t)(sum >> 16 == 0) << (2 * j + 1);
+                nonzero &= nonzero_halves(c.activity[j]);
             }
+            const bool is_plain = c.count == 0 || (c.count == COLUMNS && nonzero == 0x80008000u);
+            c.quiet = c.run = c.was = 0;
+            if (!runs.goes_on && __all_sync(TSR_FULL_WARP, is_plain)) {
+                if (c.count > 0) see(c, plain_columns());
+                continue;
+            }
+            c.quiet = zero_columns(c.activity, c.count);
+            const uint32_t zeros = zero_columns(m_pair, c.count);
             find_runs(c, runs, zeros, zeros & c.quiet, chunk, w, lane,
                       [&](int32_t column, uint32_t length) { run(y, column, length); });
-            see(c);
+            if (c.count > 0) see(c, any_columns());
         }
         if (y >= at.first) end_row(y);
     }
@@ -299,12 +345,12 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
     if (is_there)
         walk_band(
             p, at, warp_rows(memory, sizeof counts, plan.pitch), plan.pitch,
-            [&](const walked_columns &c) {
+            [&](const walked_columns &c, auto plain) {
                 const uint32_t other = c.quiet | c.run;
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    if (i >= c.count || other >> i & 1u) continue;
-                    atomicAdd(&counts.activity[tsr_activity_level((int32_t)c.activity[i])], 1u);
+                    if (!plain.value && (i >= c.count || other >> i & 1u)) continue;
+                    atomicAdd(&counts.activity[tsr_activity_level((int32_t)activity_of(c, i))], 1u);
                     atomicAdd(&counts.intensity[c.prediction[i] >> shift], 1u);
                 }
             },
@@ -318,13 +364,25 @@ static_assert(sizeof(tsr_device_levels) % 16 == 0, "rows of magnitudes lie behin
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
-enum { DIRECT_ACTIVITIES = 1024 /* whose group is looked up; others' levels are */ };
+/* Tokens are looked up: of values below DIRECT by themselves, of others, whose tokens have 256 of them and more, by
+ * their higher bits. */
+enum { DIRECT = 1024, BEHIND_BITS = 6, LOOKED_UP = DIRECT + (65536 >> BEHIND_BITS) };
 
-/* What leads from activity and prediction to a cell. */
+__device__ __forceinline__ uint32_t look_up_place(uint32_t value)
+{
+    return value < DIRECT ? value : DIRECT + (value >> BEHIND_BITS);
+}
+
+__device__ __forceinline__ uint32_t value_at(uint32_t place)
+{
+    return place < DIRECT ? place : (place - DIRECT) << BEHIND_BITS;
+}
+
+/* What leads from values to symbols, and from activity and prediction to a cell. */
 struct cell_lookup {
-    uint8_t activity[DIRECT_ACTIVITIES]; /* group x groups of intensity */
-    uint8_t level[64];                   /* the same by level */
-    uint8_t intensity[TSR_INTENSITY_LEVELS];
+    uint8_t symbol[LOOKED_UP];
+    uint8_t activity[DIRECT + (32768 >> BEHIND_BITS)]; /* group x groups of intensity */
+    uint8_t intensity[TSR_INTENSITY_LEVELS];           /* group */
 };
 static_assert(sizeof(cell_lookup) % 16 == 0, "counts lie behind it");
 
@@ -333,22 +391,25 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
 {
     const tsr_device_groups &groups = p.groups[plane];
     const int across = p.residual[plane].intensity_cuts + 1;
-    for (unsigned a = threadIdx.x; a < DIRECT_ACTIVITIES; a += blockDim.x)
-        lookup.activity[a] = (uint8_t)(groups.activity[tsr_activity_level((int32_t)a)] * across);
-    for (unsigned l = threadIdx.x; l < TSR_ACTIVITY_LEVELS; l += blockDim.x)
-        lookup.level[l] = (uint8_t)(groups.activity[l] * across);
+    for (unsigned i = threadIdx.x; i < LOOKED_UP; i += blockDim.x) {
+        const int symbol = tsr_token_symbol(value_at(i));
+        lookup.symbol[i] = (uint8_t)symbol;
+        if (i < sizeof lookup.activity) lookup.activity[i] = (uint8_t)(groups.activity[symbol] * across);
+    }
     const uint32_t *from = reinterpret_cast<const uint32_t *>(groups.intensity);
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
     for (unsigned i = threadIdx.x; i < TSR_INTENSITY_LEVELS / 4; i += blockDim.x) to[i] = from[i];
 }
 static_assert(sizeof(tsr_device_groups) % 4 == 0 && offsetof(tsr_device_groups, intensity) % 4 == 0, "copied by words");
 
+__device__ __forceinline__ uint32_t symbol_of(const cell_lookup &lookup, uint32_t value)
+{
+    return lookup.symbol[look_up_place(value)];
+}
+
 __device__ __forceinline__ uint32_t cell_of(const cell_lookup &lookup, uint32_t activity, uint32_t intensity)
 {
-    const uint32_t group = activity < DIRECT_ACTIVITIES
-                               ? lookup.activity[activity]
-                               : lookup.level[tsr_activity_level((int32_t)activity)];
-    return group + lookup.intensity[intensity];
+    return (uint32_t)lookup.activity[look_up_place(activity)] + lookup.intensity[intensity];
 }
 
 /* Symbols by cell and of the special tables. */
@@ -370,18 +431,17 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     if (is_there)
         walk_band(
             p, at, warp_rows(memory, room, plan.pitch), plan.pitch,
-            [&](const walked_columns &c) {
+            [&](const walked_columns &c, auto plain) {
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    if (i >= c.count || c.run >> i & 1u) continue;
-                    const uint32_t symbol = (uint32_t)tsr_token_symbol(c.value[i]);
-                    if (c.quiet >> i & 1u) {
-                        const uint32_t table = c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE;
-                        atomicAdd(&counts[table * TSR_RUN_ALPHABET + symbol], 1u);
-                    } else {
-                        const uint32_t cell = cell_of(lookup, c.activity[i], c.prediction[i] >> shift);
-                        atomicAdd(&cell_counts[cell * TSR_RESIDUAL_SYMBOLS + symbol], 1u);
-                    }
+                    if (!plain.value && (i >= c.count || c.run >> i & 1u)) continue;
+                    const uint32_t symbol = symbol_of(lookup, c.value[i]);
+                    const uint32_t cell = cell_of(lookup, activity_of(c, i), c.prediction[i] >> shift);
+                    uint32_t *to = &cell_counts[cell * TSR_RESIDUAL_SYMBOLS + symbol];
+                    if (!plain.value && c.quiet >> i & 1u)
+                        to = &counts[(c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_RUN_ALPHABET +
+                                     symbol];
+                    atomicAdd(to, 1u);
                 }
             },
             [&](int32_t, int32_t, uint32_t length) {
@@ -460,27 +520,25 @@ __global__ void __launch_bounds__(THREADS) k_codes(const tsr_predict_batch p, co
     const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y % p.lanes); };
     walk_band(
         p, at, warp_rows(memory, sizeof lookup, plan.pitch), plan.pitch,
-        [&](const walked_columns &c) {
-            if (c.count == 0) return;
+        [&](const walked_columns &c, auto plain) {
             uint32_t code[COLUMNS];
-            uint32_t lengths[2] = {0, 0}, coded = 0;
+            uint32_t lengths[2] = {0, 0};
+            const uint32_t coded = plain.value ? 255u : ((1u << c.count) - 1u) & ~c.run;
 #pragma unroll
             for (int i = 0; i < COLUMNS; i++) {
-                code[i] = TSR_DEVICE_NO_CODE;
-                if (i >= c.count || c.run >> i & 1u) continue;
-                const uint32_t symbol = (uint32_t)tsr_token_symbol(c.value[i]);
-                const uint32_t table =
-                    c.quiet >> i & 1u
-                        ? (c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_DEVICE_CODE_PITCH
-                        : lookup.table_at[cell_of(lookup.cells, c.activity[i], c.prediction[i] >> shift)];
-                code[i] = lookup.entry[table + symbol] + c.value[i];
-                lengths[i / 4] += code[i] >> TSR_DEVICE_LENGTH_SHIFT;
-                coded |= 1u << i;
+                uint32_t table = lookup.table_at[cell_of(lookup.cells, activity_of(c, i), c.prediction[i] >> shift)];
+                if (!plain.value && c.quiet >> i & 1u)
+                    table = (c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_DEVICE_CODE_PITCH;
+                code[i] = lookup.entry[table + symbol_of(lookup.cells, c.value[i])] + c.value[i];
+                if (!plain.value && !(coded >> i & 1u))
+                    code[i] = TSR_DEVICE_NO_CODE;
+                else
+                    lengths[i / 4] += code[i] >> TSR_DEVICE_LENGTH_SHIFT;
             }
             uint32_t *const to = codes + (size_t)c.row * p.tile_pitch + (size_t)c.column;
             /* The first of a run may have its code already. */
             const uint32_t starts = c.run & ~c.was;
-            if (starts == 0) {
+            if (plain.value || starts == 0) {
                 *reinterpret_cast<uint4 *>(to) = make_uint4(code[0], code[1], code[2], code[3]);
                 *reinterpret_cast<uint4 *>(to + 4) = make_uint4(code[4], code[5], code[6], code[7]);
             } else {

@@ -23,6 +23,7 @@ __global__ void __launch_bounds__(THREADS) k_indices(const tsr_predict_batch p, 
     const size_t group = (size_t)(blockIdx.x - plane * blocks) * THREADS + threadIdx.x;
     if (group >= p.b.plane_samples / INDEX_GROUP) return;
     const tsr_plane_state state = p.b.plane[plane];
+    if (!state.packed && state.not_minimum == 65535u) return; /* x are values already */
     const uint16_t *index = p.b.index + (size_t)plane * p.b.values;
     uint4 *at = reinterpret_cast<uint4 *>(p.b.samples + plane * p.b.plane_samples) + group;
     uint4 four = *at;
@@ -90,6 +91,14 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
 
 enum { CUT_THREADS = 256, CUT_EACH = TSR_INTENSITY_LEVELS / CUT_THREADS };
 
+/* tsr_quantile_group; 32 bits are mostly enough, and divide in a third of the time. */
+__device__ __forceinline__ int quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
+{
+    if (total * 2 * (uint64_t)groups <= UINT32_MAX)
+        return (int)((2 * (uint32_t)before + count) * (uint32_t)groups / (2 * (uint32_t)total));
+    return tsr_quantile_group(before, count, total, groups);
+}
+
 /* tsr_cut_quantiles by a block: each thread has CUT_EACH levels. Groups rise with the levels. sums: shared; tops:
  * shared, a value a thread. Returns the number of cuts. */
 __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts,
@@ -99,38 +108,34 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels,
     uint64_t here = 0, total;
     for (int i = first; i < first + CUT_EACH && i < levels; i++) here += counts[i];
     uint64_t before = tsr_block_scan<CUT_THREADS>(here, sums, &total);
-    const uint64_t start = before;
-    int top = -1; /* the highest group of this thread's levels */
-    for (int i = first; i < first + CUT_EACH && i < levels; i++) {
-        if (counts[i] == 0) continue;
-        top = tsr_quantile_group(before, counts[i], total, groups);
-        before += counts[i];
+    int group[CUT_EACH], top = -1; /* -1: no samples; top: the highest group of this thread's levels */
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        const uint32_t count = first + k < levels ? counts[first + k] : 0u;
+        group[k] = count ? quantile_group(before, count, total, groups) : -1;
+        before += count;
+        top = max(top, group[k]);
     }
     __syncthreads();
     tops[thread] = top;
     __syncthreads();
-    int group = -1;
-    for (int t = thread - 1; t >= 0 && group < 0; t--) group = tops[t];
-    int own = 0, found = group;
-    before = start;
-    for (int i = first; i < first + CUT_EACH && i < levels; i++) {
-        if (counts[i] == 0) continue;
-        const int level_group = tsr_quantile_group(before, counts[i], total, groups);
-        own += found >= 0 && level_group != found;
-        found = level_group;
-        before += counts[i];
+    int below = -1;
+    for (int t = thread - 1; t >= 0 && below < 0; t--) below = tops[t];
+    int own = 0, found = below;
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        if (group[k] < 0) continue;
+        own += found >= 0 && group[k] != found;
+        found = group[k];
     }
-    __syncthreads();
     uint64_t all;
     uint64_t place = tsr_block_scan<CUT_THREADS>((uint64_t)own, sums, &all);
-    before = start;
-    found = group;
-    for (int i = first; i < first + CUT_EACH && i < levels; i++) {
-        if (counts[i] == 0) continue;
-        const int level_group = tsr_quantile_group(before, counts[i], total, groups);
-        if (found >= 0 && level_group != found) cuts[place++] = (uint16_t)i;
-        found = level_group;
-        before += counts[i];
+    found = below;
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        if (group[k] < 0) continue;
+        if (found >= 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
+        found = group[k];
     }
     __syncthreads();
     return (int)all;

@@ -67,7 +67,8 @@ template <int CELLS, int THREADS> int launch_merge(const tsr_predict_batch &p, c
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
-enum { CODE_WARPS = TSR_MODEL_TABLES / 2, CODE_THREADS = CODE_WARPS * TSR_WARP };
+enum { CODE_WARPS = 8, CODE_THREADS = CODE_WARPS * TSR_WARP, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
+static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1, "a lane a table, each with a bank of its own");
 
 __device__ __forceinline__ int symbols_of(int table)
 {
@@ -81,34 +82,92 @@ __device__ __forceinline__ const uint32_t *table_counts(const tsr_predict_batch 
                : cell_counts(p, plane) + (table - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS;
 }
 
-/* A block a plane, a warp a table: lengths, codewords, and the most bits that a symbol takes. */
+/* What a table's used symbols are sorted by: count, then symbol. */
+__device__ __forceinline__ uint32_t sorted_before(uint32_t mine, int symbol, uint32_t other, int other_symbol)
+{
+    return other < mine || (other == mine && other_symbol < symbol);
+}
+
+/* Counts of a table's used symbols, rarest first, and these symbols; a warp. Returns how many. */
+__device__ __forceinline__ int sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf, uint8_t *order,
+                                           unsigned lane)
+{
+    int used = 0, rank[3] = {0, 0, 0};
+    uint32_t mine[3], there[3];
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        const int s = k * TSR_WARP + (int)lane;
+        mine[k] = s < symbols ? counts[s] : 0u;
+        there[k] = __ballot_sync(TSR_FULL_WARP, mine[k] != 0);
+        used += __popc(there[k]);
+    }
+#pragma unroll
+    for (int word = 0; word < 3; word++)
+        for (uint32_t rest = there[word]; rest != 0; rest &= rest - 1) {
+            const int from = __ffs((int)rest) - 1;
+            const uint32_t other = __shfl_sync(TSR_FULL_WARP, mine[word], from);
+#pragma unroll
+            for (int k = 0; k < 3; k++)
+                rank[k] += (int)sorted_before(mine[k], k * TSR_WARP + (int)lane, other, word * TSR_WARP + from);
+        }
+#pragma unroll
+    for (int k = 0; k < 3; k++) {
+        if (mine[k] == 0) continue;
+        leaf[rank[k]] = mine[k];
+        order[rank[k]] = (uint8_t)(k * TSR_WARP + (int)lane);
+    }
+    return used;
+}
+static_assert((int)TSR_RUN_ALPHABET <= 3 * (int)TSR_WARP, "three symbols a lane");
+
+/* A block a plane: lengths, codewords, and the most bits that a symbol takes. */
 __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batch p)
 {
     __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[CODE_WARPS];
+    __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH];
+    __shared__ uint8_t order[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];
+    __shared__ int used[TSR_MODEL_TABLES], depth[TSR_MODEL_TABLES];
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int warp = (int)(threadIdx.x / TSR_WARP);
     const uint32_t plane = blockIdx.x;
     if (p.b.plane[plane].range < 2) return;
     tsr_residual_model &model = p.residual[plane];
-    tsr_lengths_memory<TSR_RUN_ALPHABET> &m = memory[warp];
+    const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
+    for (int t = warp; t < tables; t += CODE_WARPS) {
+        const int count = sort_counts(table_counts(p, plane, t), symbols_of(t), leaf[t], order[t], lane);
+        if (lane == 0) used[t] = count;
+    }
     __syncthreads();
-    for (int t = warp; t < TSR_FIRST_RESIDUAL_TABLE + model.tables; t += CODE_WARPS) {
+    if ((int)threadIdx.x < tables) {
+        const int count = used[threadIdx.x];
+        depth[threadIdx.x] = count > 1 ? tsr_tree_depths(leaf[threadIdx.x], count) : 1;
+        if (count == 1) leaf[threadIdx.x][0] = 1;
+    }
+    __syncthreads();
+    for (int t = warp; t < tables; t += CODE_WARPS) {
+        const int symbols = symbols_of(t), count = used[t];
         uint8_t *lengths = model.lengths[t];
         uint32_t *codes = p.codes[plane].huffman[t], most = 0;
-        tsr_find_lengths(m, table_counts(p, plane, t), symbols_of(t), lengths, lane);
-        for (int s = (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) codes[s] = 0;
+        if (depth[t] > TSR_CODE_LIMIT) {
+            tsr_find_lengths(memory[warp], table_counts(p, plane, t), symbols, lengths, lane);
+        } else {
+            for (int s = (int)lane; s < symbols; s += TSR_WARP) lengths[s] = 0;
+            __syncwarp();
+            for (int i = (int)lane; i < count; i += TSR_WARP) lengths[order[t][i]] = (uint8_t)leaf[t][i];
+        }
         __syncwarp();
-        for (int i = (int)lane; i < m.used_count; i += TSR_WARP) {
-            const int s = m.used[i], raw_bits = tsr_symbol_raw_bits(s);
-            most = max(most, (uint32_t)(raw_bits + (m.used_count == 1 ? 0 : lengths[s])));
+        for (int s = (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) {
+            const int length = s < symbols ? lengths[s] : 0, raw_bits = length ? tsr_symbol_raw_bits(s) : 0;
+            if (length) most = max(most, (uint32_t)(raw_bits + (count == 1 ? 0 : length)));
             codes[s] = (uint32_t)raw_bits << 8;
         }
         __syncwarp();
-        tsr_each_codeword(
-            m, lengths, [&](int symbol, uint32_t bits, int length) { codes[symbol] |= bits << 16 | (uint32_t)length; },
-            lane);
+        if (count > 1)
+            tsr_each_codeword(
+                lengths, symbols,
+                [&](int symbol, uint32_t bits, int length) { codes[symbol] |= bits << 16 | (uint32_t)length; }, lane);
         most = tsr_warp_max(most);
         if (lane == 0) atomicMax(&refill_bits, most);
     }

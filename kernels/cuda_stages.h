@@ -32,7 +32,7 @@ enum {
 
 /* What is found out about a frame. All zero before the stages. */
 struct tsr_frame_state {
-    uint32_t unexpected[2]; /* words with outside bits that are not expected: with, and without, extended signs */
+    uint32_t unexpected[2]; /* 1: words have outside bits that are not expected: with, and without, extended signs */
     uint32_t wraps;         /* bit c: differences of colour transform c do */
     uint32_t colour;        /* enum tsr_colour */
     uint32_t few_colours;   /* 1: at most TSR_PALETTE_LIMIT; not looked for where is_sparse */

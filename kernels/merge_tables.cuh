@@ -21,13 +21,14 @@ template <int CELLS, int SYMBOLS, int THREADS> struct tsr_merge_memory {
         COSTS = 512 /* of which no table's sum exceeds 32 bits */
     };
     static_assert((uint64_t)SYMBOLS * COSTS * 9 * TSR_COST_BIT <= UINT32_MAX, "sums of small counts' costs");
-    static_assert(CELLS <= 255 && CELLS <= THREADS && TSR_MERGE_WINDOW <= TSR_WARP, "a thread a cell");
+    static_assert(CELLS <= 255 && CELLS <= THREADS, "a thread a cell");
     int64_t gain[CELLS][TSR_MERGE_WINDOW]; /* of a cell and the next ones that are alive */
     int64_t best[CELLS];                   /* the least of them */
     uint64_t cost[CELLS];
     uint32_t count_cost[COSTS]; /* as tsr_merge_work's */
     uint32_t symbols_used[SYMBOL_WORDS];
     uint32_t joined[SYMBOL_WORDS]; /* bit i: column i's symbol is the one after column i - 1's */
+    uint32_t mask[CELLS][SYMBOL_WORDS]; /* columns that a cell uses */
     uint16_t symbol_of[SYMBOLS];   /* by column */
     uint8_t alive[2][CELLS];       /* cells that are tables now, in order */
     uint8_t distance[CELLS];       /* of the best partner, less 1 */
@@ -36,10 +37,10 @@ template <int CELLS, int SYMBOLS, int THREADS> struct tsr_merge_memory {
     uint32_t counts[CELLS * SYMBOLS];
 };
 
-/* What tsr_table_cost sums up. */
+/* What tsr_table_cost sums up of counts. */
 struct tsr_table_sums {
-    uint32_t total, used, gaps;
-    uint64_t inside;
+    uint32_t total;
+    uint64_t inside; /* of each count times its logarithm */
 };
 
 /* By a warp, of columns of counts; b null: of one cell. All lanes get it. */
@@ -47,25 +48,21 @@ template <typename Memory>
 static __device__ __forceinline__ tsr_table_sums tsr_sum_table(const Memory &m, uint32_t columns, const uint32_t *a,
                                                                const uint32_t *b, unsigned lane)
 {
-    tsr_table_sums sums = {0, 0, 0, 0};
-    uint32_t before = 1, inside = 0; /* nothing before the first symbol: no gap */
+    tsr_table_sums sums;
+    uint32_t total = 0, inside = 0;
     uint64_t large = 0;
-    for (uint32_t first = 0; first < columns; first += TSR_WARP) {
-        const uint32_t column = first + lane;
-        uint32_t c = 0;
-        if (column < columns) c = a[column] + (b ? b[column] : 0u);
-        const uint32_t here = __ballot_sync(TSR_FULL_WARP, c != 0);
-        /* a gap stands before a used symbol unless the symbol before it is used, or there is none */
-        sums.gaps += (uint32_t)__popc(here & ~(m.joined[first / TSR_WARP] & (here << 1 | before)));
-        sums.used += (uint32_t)__popc(here);
-        before = here >> 31;
-        sums.total += c;
+#pragma unroll
+    for (uint32_t word = 0; word < (uint32_t)Memory::SYMBOL_WORDS; word++) {
+        const uint32_t column = word * TSR_WARP + lane;
+        if (column >= columns) continue;
+        const uint32_t c = a[column] + (b ? b[column] : 0u);
+        total += c;
         if (c < Memory::COSTS)
             inside += m.count_cost[c];
         else
             large += (uint64_t)c * tsr_log2_cost(c);
     }
-    sums.total = tsr_warp_sum(sums.total);
+    sums.total = tsr_warp_sum(total);
     sums.inside = tsr_warp_sum(inside);
     if (__any_sync(TSR_FULL_WARP, large != 0)) { /* below 2^44 together */
         sums.inside += tsr_warp_sum((uint32_t)large & 0x3fffffu);
@@ -74,12 +71,22 @@ static __device__ __forceinline__ tsr_table_sums tsr_sum_table(const Memory &m, 
     return sums;
 }
 
-static __device__ __forceinline__ uint64_t tsr_cost_of_sums(const tsr_table_sums &sums)
+/* tsr_table_cost of cells a and b from their sums; both may be the same. */
+template <typename Memory>
+static __device__ __forceinline__ uint64_t tsr_cost_of_sums(const Memory &m, const tsr_table_sums &sums, int a, int b)
 {
-    if (sums.used == 0) return 0;
+    uint32_t used = 0, gaps = 0, before = 1; /* nothing before the first symbol: no gap */
+#pragma unroll
+    for (int word = 0; word < Memory::SYMBOL_WORDS; word++) {
+        const uint32_t here = m.mask[a][word] | m.mask[b][word];
+        /* a gap stands before a used symbol unless the symbol before it is used, or there is none */
+        gaps += (uint32_t)__popc(here & ~(m.joined[word] & (here << 1 | before)));
+        used += (uint32_t)__popc(here);
+        before = here >> 31;
+    }
+    if (used == 0) return 0;
     const uint64_t all = (uint64_t)sums.total * tsr_log2_cost(sums.total);
-    return (all > sums.inside ? all - sums.inside : 0) +
-           (uint64_t)(8 + 2 * sums.used + 6 * sums.gaps) * TSR_COST_BIT;
+    return (all > sums.inside ? all - sums.inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
 }
 
 /* Gains of the pairs that place_pair names: (number, first place, second place) is true where there is such a pair. The
@@ -90,7 +97,7 @@ static __device__ __forceinline__ void tsr_find_gains(Memory &m, uint32_t column
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int warp = (int)(threadIdx.x / TSR_WARP);
-    tsr_table_sums own = {0, 0, 0, 0};
+    tsr_table_sums own = {0, 0};
     int a = 0, b = 0, distance = -1, turn = 0;
     for (int number = warp; number < count; number += Memory::WARPS) {
         int first, second;
@@ -105,7 +112,7 @@ static __device__ __forceinline__ void tsr_find_gains(Memory &m, uint32_t column
         }
         turn++;
     }
-    if (distance >= 0) m.gain[a][distance] = (int64_t)(tsr_cost_of_sums(own) - m.cost[a] - m.cost[b]);
+    if (distance >= 0) m.gain[a][distance] = (int64_t)(tsr_cost_of_sums(m, own, a, b) - m.cost[a] - m.cost[b]);
 }
 
 /* tsr_find_partner for the cell at a place of the living. */
@@ -180,7 +187,16 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
     __syncthreads();
 
     for (int c = warp; c < cells; c += memory::WARPS) {
-        const uint64_t cost = tsr_cost_of_sums(tsr_sum_table(m, columns, m.counts + c * columns, NULL, lane));
+#pragma unroll
+        for (uint32_t word = 0; word < (uint32_t)memory::SYMBOL_WORDS; word++) {
+            const uint32_t column = word * TSR_WARP + lane;
+            const uint32_t here =
+                __ballot_sync(TSR_FULL_WARP, column < columns && m.counts[(uint32_t)c * columns + column] != 0);
+            if (lane == 0) m.mask[c][word] = here;
+        }
+        __syncwarp();
+        const tsr_table_sums sums = tsr_sum_table(m, columns, m.counts + c * columns, NULL, lane);
+        const uint64_t cost = tsr_cost_of_sums(m, sums, c, c);
         if (lane == 0) m.cost[c] = cost;
         if (lane == 0) m.table_of[c] = cost ? (uint8_t)c : (uint8_t)255;
     }
@@ -219,6 +235,7 @@ static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> 
         if (thread < cells && m.table_of[thread] == b) m.table_of[thread] = (uint8_t)a;
         for (uint32_t i = (uint32_t)thread; i < columns; i += THREADS)
             m.counts[a * columns + i] += m.counts[b * columns + i];
+        if (thread < memory::SYMBOL_WORDS) m.mask[a][thread] |= m.mask[b][thread];
         if (thread == 0) m.cost[a] += m.cost[b] + (uint64_t)m.best[a];
         /* Windows that reached b now reach one further. */
         const int before = pb - 1 - (thread - (THREADS - TSR_MERGE_WINDOW));
