@@ -123,16 +123,20 @@ __device__ __forceinline__ uint32_t nonzero_halves(uint32_t pair)
     return (pair + 0x7fff7fffu) & 0x80008000u;
 }
 
+/* The top bits of four bytes, the lowest first. */
+__device__ __forceinline__ uint32_t top_bits(uint32_t bytes)
+{
+    return (bytes >> 7 & 0x01010101u) * 0x10204080u >> 28;
+}
+
 /* Bits by column of those below count that are 0. */
 __device__ __forceinline__ uint32_t zero_columns(const uint32_t pair[PAIRS], int32_t count)
 {
-    uint32_t zeros = 0;
+    uint32_t four[2];
 #pragma unroll
-    for (int j = 0; j < PAIRS; j++) {
-        const uint32_t nonzero = ~nonzero_halves(pair[j]);
-        zeros |= (nonzero >> 15 & 1u) << 2 * j | (nonzero >> 31) << (2 * j + 1);
-    }
-    return zeros & ((1u << count) - 1u);
+    for (int h = 0; h < 2; h++)
+        four[h] = top_bits(~__byte_perm(nonzero_halves(pair[2 * h]), nonzero_halves(pair[2 * h + 1]), 0x7531));
+    return (four[0] | four[1] << 4) & ((1u << count) - 1u);
 }
 
 __device__ __forceinline__ int trailing_ones(uint32_t bits)
@@ -148,7 +152,7 @@ struct row_runs {
 
 /* Sets the flags of runs in a chunk of a row: they begin at the first quiet one of a stretch of zeros, and end with the
  * stretch. zeros, begin: bits by column. Calls run(column, length) for each run whose length is known now, in one lane;
- * TSR_DEVICE_TO_END is the length of one that reaches the row's end. */
+ * length 0: it reaches the row's end. */
 template <typename Run>
 __device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uint32_t zeros, uint32_t begin,
                                           int32_t chunk, int32_t width, unsigned lane, Run run)
@@ -173,7 +177,7 @@ __device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uin
         const uint32_t partial = __shfl_sync(TSR_FULL_WARP, c.run, ahead & (TSR_WARP - 1));
         const int32_t stop = chunk + COLUMNS * ahead + (ahead < TSR_WARP ? trailing_ones(partial) : 0);
         if (lane == 0 && (stop >= width || ahead < TSR_WARP))
-            run(runs.start, stop >= width ? (uint32_t)TSR_DEVICE_TO_END : (uint32_t)(stop - runs.start));
+            run(runs.start, stop >= width ? 0 : stop - runs.start);
     }
     runs.goes_on = into >> TSR_WARP & 1u;
     int32_t open = -1;
@@ -186,12 +190,11 @@ __device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uin
             stays_open = next >= TSR_WARP;
         }
         const int32_t start = c.column + i;
-        if (start + length >= width)
-            run(start, (uint32_t)TSR_DEVICE_TO_END);
-        else if (stays_open)
+        const bool to_end = start + length >= width;
+        if (stays_open && !to_end)
             open = start;
         else
-            run(start, (uint32_t)length);
+            run(start, to_end ? 0 : length);
     }
     const uint32_t opens = __ballot_sync(TSR_FULL_WARP, open >= 0); /* one at most */
     if (opens) runs.start = __shfl_sync(TSR_FULL_WARP, open, __ffs((int)opens) - 1);
@@ -314,7 +317,7 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
             c.quiet = zero_columns(c.activity, c.count);
             const uint32_t zeros = zero_columns(m_pair, c.count);
             find_runs(c, runs, zeros, zeros & c.quiet, chunk, w, lane,
-                      [&](int32_t column, uint32_t length) { run(y, column, length); });
+                      [&](int32_t column, int32_t length) { run(y, column, length); });
             if (c.count > 0) see(c, any_columns());
         }
         if (y >= at.first) end_row(y);
@@ -354,7 +357,7 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
                     atomicAdd(&counts.intensity[c.prediction[i] >> shift], 1u);
                 }
             },
-            [](int32_t, int32_t, uint32_t) {}, [](int32_t) {});
+            [](int32_t, int32_t, int32_t) {}, [](int32_t) {});
     __syncthreads();
     uint32_t *sums = reinterpret_cast<uint32_t *>(&p.levels[at.plane]);
     for (unsigned i = threadIdx.x; i < sizeof counts / 4; i += THREADS)
@@ -364,25 +367,26 @@ static_assert(sizeof(tsr_device_levels) % 16 == 0, "rows of magnitudes lie behin
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
-/* Tokens are looked up: of values below DIRECT by themselves, of others, whose tokens have 256 of them and more, by
+/* Tokens are looked up: of values up to DIRECT + 15 by themselves, of others, whose tokens have 256 of them and more, by
  * their higher bits. */
-enum { DIRECT = 1024, BEHIND_BITS = 6, LOOKED_UP = DIRECT + (65536 >> BEHIND_BITS) };
+enum { DIRECT = 1024, BEHIND_BITS = 6, FIRST_BEHIND = DIRECT + (DIRECT >> BEHIND_BITS) };
 
 __device__ __forceinline__ uint32_t look_up_place(uint32_t value)
 {
-    return value < DIRECT ? value : DIRECT + (value >> BEHIND_BITS);
+    return min(value, DIRECT + (value >> BEHIND_BITS));
 }
 
 __device__ __forceinline__ uint32_t value_at(uint32_t place)
 {
-    return place < DIRECT ? place : (place - DIRECT) << BEHIND_BITS;
+    return place < FIRST_BEHIND ? place : (place - DIRECT) << BEHIND_BITS;
 }
 
 /* What leads from values to symbols, and from activity and prediction to a cell. */
 struct cell_lookup {
-    uint8_t symbol[LOOKED_UP];
+    uint8_t symbol[DIRECT + (65536 >> BEHIND_BITS)];
     uint8_t activity[DIRECT + (32768 >> BEHIND_BITS)]; /* group x groups of intensity */
     uint8_t intensity[TSR_INTENSITY_LEVELS];           /* group */
+    uint8_t run[TSR_TILE_WIDTH + 16];                  /* symbol of a run's length; 0: one to the end of its row */
 };
 static_assert(sizeof(cell_lookup) % 16 == 0, "counts lie behind it");
 
@@ -391,11 +395,13 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
 {
     const tsr_device_groups &groups = p.groups[plane];
     const int across = p.residual[plane].intensity_cuts + 1;
-    for (unsigned i = threadIdx.x; i < LOOKED_UP; i += blockDim.x) {
+    for (unsigned i = threadIdx.x; i < sizeof lookup.symbol; i += blockDim.x) {
         const int symbol = tsr_token_symbol(value_at(i));
         lookup.symbol[i] = (uint8_t)symbol;
         if (i < sizeof lookup.activity) lookup.activity[i] = (uint8_t)(groups.activity[symbol] * across);
     }
+    for (unsigned i = threadIdx.x; i < sizeof lookup.run; i += blockDim.x)
+        lookup.run[i] = (uint8_t)(i == 0 ? (int)TSR_RUN_TO_END : (int)tsr_run_token(i).symbol);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(groups.intensity);
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
     for (unsigned i = threadIdx.x; i < TSR_INTENSITY_LEVELS / 4; i += blockDim.x) to[i] = from[i];
@@ -444,8 +450,8 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
                     atomicAdd(to, 1u);
                 }
             },
-            [&](int32_t, int32_t, uint32_t length) {
-                atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + tsr_device_run_symbol(length)], 1u);
+            [&](int32_t, int32_t, int32_t length) {
+                atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + lookup.run[length]], 1u);
             },
             [](int32_t) {});
     __syncthreads();
@@ -463,10 +469,10 @@ struct code_lookup {
     uint32_t entry[TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH];
 };
 
-/* The least value that a symbol stands for. */
+/* The least value that a symbol stands for; of a run to the end of its row, whose length needs no bits: 0. */
 __device__ __forceinline__ uint32_t least_value(int symbol)
 {
-    return symbol < TSR_RUN_SYMBOL ? tsr_token_value(symbol, 0) : tsr_run_length(symbol, 0);
+    return symbol < TSR_RUN_SYMBOL ? tsr_token_value(symbol, 0) : symbol < TSR_RUN_TO_END ? tsr_run_length(symbol, 0) : 0;
 }
 
 __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_t plane, code_lookup &lookup)
@@ -483,7 +489,7 @@ __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_
         } else {
             const uint32_t code = codes.huffman[table][symbol], raw_bits = code >> 8 & 255u;
             lookup.entry[i] = (((code & 255u) + raw_bits) << TSR_DEVICE_LENGTH_SHIFT) + ((code >> 16) << raw_bits) -
-                              (symbol < TSR_RUN_ALPHABET ? least_value(symbol) : 0u);
+                              least_value(symbol);
         }
     }
 }
@@ -553,9 +559,9 @@ __global__ void __launch_bounds__(THREADS) k_codes(const tsr_predict_batch p, co
             if (own) sums.behind[0] = max(sums.behind[0], (uint32_t)c.column + (tsr_highest_bit(own) + 1u));
             if (other) sums.behind[1] = max(sums.behind[1], (uint32_t)c.column + (tsr_highest_bit(other) + 1u));
         },
-        [&](int32_t y, int32_t column, uint32_t length) {
+        [&](int32_t y, int32_t column, int32_t length) {
             const uint32_t code =
-                lookup.entry[TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH + tsr_device_run_symbol(length)] + length;
+                lookup.entry[TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH + lookup.cells.run[length]] + (uint32_t)length;
             codes[(size_t)y * p.tile_pitch + (size_t)column] = code;
             add_code(sums, column >= cut_of(y), code, column);
         },

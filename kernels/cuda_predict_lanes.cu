@@ -91,13 +91,18 @@ __device__ __forceinline__ void append_code(lane_string &s, uint32_t code)
     s.ahead -= length;
 }
 
-__device__ __forceinline__ void put_word(lane_string &s, uint16_t *words, uint32_t room)
+__device__ __forceinline__ void put_word(lane_string &s, uint16_t *words)
 {
     s.held -= TSR_LANE_WORD_BITS;
-    const uint32_t to = (uint32_t)s.waiting & 0xffffu;
-    if (to < room) words[to] = (uint16_t)(s.bits >> s.held);
+    words[(uint32_t)s.waiting & 0xffffu] = (uint16_t)(s.bits >> s.held);
     s.waiting >>= 16;
     s.pending--;
+}
+
+/* The place of words that no payload has, and that others' have. Such a payload is larger than raw samples. */
+__device__ __forceinline__ uint32_t nowhere(const tsr_predict_batch &p)
+{
+    return min(p.tile_words - 1, 0xffffu);
 }
 
 /* The lane's string where a segment begins, and the words that the tile's lanes have taken. Words that belong to an
@@ -128,7 +133,7 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
     s.held = (int32_t)(all % TSR_LANE_WORD_BITS);
     s.pending = (int32_t)(taken - all / TSR_LANE_WORD_BITS);
     s.ahead = (int32_t)(taken * TSR_LANE_WORD_BITS - all);
-    s.waiting = s.pending > 0 ? UINT64_MAX >> (64 - 16 * s.pending) : 0;
+    s.waiting = s.pending > 0 ? nowhere(p) * 0x1000100010001u & UINT64_MAX >> (64 - 16 * s.pending) : 0;
     for (int32_t lanes = at.lanes / 2; lanes > 0; lanes /= 2) taken += __shfl_xor_sync(TSR_FULL_WARP, taken, lanes);
     *next = taken;
     return s;
@@ -151,7 +156,8 @@ __global__ void __launch_bounds__(THREADS)
     const int32_t most = (int32_t)tsr_warp_max((uint32_t)ticks), refill_bits = p.residual[at.plane].refill_bits;
     if (most == 0) return;
     uint16_t *words = p.words + (size_t)at.number * p.tile_words;
-    const uint32_t below = (1u << at.l) - 1u;
+    const uint32_t group = FULL ? UINT32_MAX : at.group << at.shift, below = ((1u << at.l) - 1u) << at.shift,
+                   limit = nowhere(p);
     uint32_t next;
     lane_string s = begin_segment(p, at, refill_bits, before, &next);
     /* Where the lane is: some columns before its row, in the first segment, or in the row before. */
@@ -178,21 +184,20 @@ __global__ void __launch_bounds__(THREADS)
             const bool is_coded = code != TSR_DEVICE_NO_CODE;
             const bool one = is_coded && s.ahead < refill_bits,
                        two = is_coded && s.ahead + TSR_LANE_WORD_BITS < refill_bits;
-            uint32_t ones = __ballot_sync(TSR_FULL_WARP, one), twos = __ballot_sync(TSR_FULL_WARP, two);
-            if (!FULL) ones = ones >> at.shift & at.group, twos = twos >> at.shift & at.group;
+            const uint32_t ones = __ballot_sync(TSR_FULL_WARP, one), twos = __ballot_sync(TSR_FULL_WARP, two);
             const uint32_t place = next + (uint32_t)(__popc(ones & below) + __popc(twos & below));
-            next += (uint32_t)(__popc(ones) + __popc(twos));
+            next += (uint32_t)(__popc(ones & group) + __popc(twos & group));
             if (one) {
-                s.waiting |= (uint64_t)min(place, 0xffffu) << (16 * s.pending++);
+                s.waiting |= (uint64_t)min(place, limit) << (16 * s.pending++);
                 s.ahead += TSR_LANE_WORD_BITS;
             }
             if (two) {
-                s.waiting |= (uint64_t)min(place + 1u, 0xffffu) << (16 * s.pending++);
+                s.waiting |= (uint64_t)min(place + 1u, limit) << (16 * s.pending++);
                 s.ahead += TSR_LANE_WORD_BITS;
             }
             if (is_coded) append_code(s, code);
-            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words, p.tile_words);
-            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words, p.tile_words);
+            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words);
+            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words);
         }
     }
     /* The bits of the next segment that this one's words end with. */
@@ -203,7 +208,7 @@ __global__ void __launch_bounds__(THREADS)
             const uint32_t code = code_of(four, i);
             if (code == TSR_DEVICE_NO_CODE || s.pending == 0) continue;
             append_code(s, code);
-            while (s.held >= TSR_LANE_WORD_BITS && s.pending > 0) put_word(s, words, p.tile_words);
+            while (s.held >= TSR_LANE_WORD_BITS && s.pending > 0) put_word(s, words);
         }
         c += STEP;
         if (c >= at.width) {
@@ -214,7 +219,7 @@ __global__ void __launch_bounds__(THREADS)
     if (s.pending > 0) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
     for (; s.pending > 0; s.bits = 0) {
         s.held = TSR_LANE_WORD_BITS;
-        put_word(s, words, p.tile_words);
+        put_word(s, words);
     }
     if (at.is_there && is_last && at.l == 0) p.word_count[at.number] = next;
 }

@@ -15,24 +15,26 @@ __device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t
 
 /* ---- Indices ------------------------------------------------------------------------------------------------ */
 
-enum { INDEX_GROUP = 8 };
+enum { INDEX_GROUP = 8, INDEX_ROUNDS = 8 };
 
 __global__ void __launch_bounds__(THREADS) k_indices(const tsr_predict_batch p, unsigned blocks)
 {
     const uint32_t plane = blockIdx.x / blocks;
-    const size_t group = (size_t)(blockIdx.x - plane * blocks) * THREADS + threadIdx.x;
-    if (group >= p.b.plane_samples / INDEX_GROUP) return;
     const tsr_plane_state state = p.b.plane[plane];
     if (!state.packed && state.not_minimum == 65535u) return; /* x are values already */
     const uint16_t *index = p.b.index + (size_t)plane * p.b.values;
-    uint4 *at = reinterpret_cast<uint4 *>(p.b.samples + plane * p.b.plane_samples) + group;
-    uint4 four = *at;
-    uint32_t *pair = &four.x;
+    uint4 *const samples = reinterpret_cast<uint4 *>(p.b.samples + plane * p.b.plane_samples);
+    size_t group = (size_t)(blockIdx.x - plane * blocks) * (THREADS * INDEX_ROUNDS) + threadIdx.x;
+    for (int round = 0; round < INDEX_ROUNDS; round++, group += THREADS) {
+        if (group >= p.b.plane_samples / INDEX_GROUP) return;
+        uint4 four = samples[group];
+        uint32_t *pair = &four.x;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        pair[i] = ((uint32_t)tsr_sample_index(state, index, pair[i] & 0xffffu) & 0xffffu) |
-                  (uint32_t)tsr_sample_index(state, index, pair[i] >> 16) << 16;
-    *at = four;
+        for (int i = 0; i < 4; i++)
+            pair[i] = ((uint32_t)tsr_sample_index(state, index, pair[i] & 0xffffu) & 0xffffu) |
+                      (uint32_t)tsr_sample_index(state, index, pair[i] >> 16) << 16;
+        samples[group] = four;
+    }
 }
 
 /* ---- Predictions -------------------------------------------------------------------------------------------- */
@@ -172,7 +174,8 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
 
 int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const unsigned blocks = (unsigned)((batch->b.plane_samples / INDEX_GROUP + THREADS - 1) / THREADS);
+    const size_t each = (size_t)INDEX_GROUP * INDEX_ROUNDS * THREADS;
+    const unsigned blocks = (unsigned)((batch->b.plane_samples + each - 1) / each);
     return tsr_launch(k_indices, batch->b.planes * blocks, THREADS, 0, stream, *batch, blocks);
 }
 

@@ -12,11 +12,7 @@
 #include "../entropy/predictor_training.h"
 #include "levels.h"
 
-enum {
-    TSR_DEVICE_TO_END = 65535, /* the length of a run that reaches its row's end */
-    TSR_DEVICE_CODE_PITCH = 96,
-    TSR_DEVICE_PLANS = 3
-};
+enum { TSR_DEVICE_CODE_PITCH = 96, TSR_DEVICE_PLANS = 3 };
 
 /* What stands for a sample: with Huffman its bits, raw ones included, and their number from this bit on; with rANS
  * table, symbol and value. A run's first sample has the run's; its others, and places behind the row, have none. */
@@ -29,13 +25,6 @@ TSR_HD uint32_t tsr_device_symbol(int table, int symbol)
 static_assert(TSR_CODE_LIMIT + 13 <= TSR_DEVICE_LENGTH_SHIFT, "a codeword and the raw bits of 16-bit values");
 
 static_assert((int)TSR_RUN_ALPHABET <= (int)TSR_DEVICE_CODE_PITCH, "every symbol has its place");
-static_assert((int)TSR_TILE_WIDTH < (int)TSR_DEVICE_TO_END, "no other run is as long");
-
-/* The symbol of a run's length as it stands among the values. */
-TSR_HD int tsr_device_run_symbol(uint32_t length)
-{
-    return (int)tsr_row_run_token(length, length == TSR_DEVICE_TO_END).symbol;
-}
 
 /* Sums of a plane's training under a plan, by label; and of its blocks by level of cost, which all plans share. */
 struct tsr_device_totals {
@@ -82,7 +71,7 @@ struct tsr_predict_batch {
     int lanes;
     uint32_t tile_pitch;                  /* of rows of values and contexts: a multiple of 8 */
     size_t tile_places;                   /* tile_pitch * tile_height */
-    uint32_t tile_words;                  /* room for the words of a tile, of 16 bits */
+    uint32_t tile_words;                  /* room for the words of a tile, of 16 bits, and for some more */
     uint32_t blocks_across, blocks_down;  /* of a full tile */
     uint32_t tile_blocks, label_bytes;    /* label_bytes: room for the labels of a tile */
     uint32_t class_products, class_count; /* room for products, by class and plane */
