@@ -132,7 +132,8 @@ __device__ __forceinline__ struct tsr_word_layout layout_of(const tsr_image &ima
     return tsr_word_layout(image.bits_allocated, image.bits_stored, image.high_bit, image.is_signed, extends_sign);
 }
 
-/* Pairs of words as they mostly come, samples at the bottom of words in the machine's order: two at a time. */
+/* Pairs of words as they mostly come, samples at the bottom of words in the machine's order: two at a time, where a
+ * plane's rows are as long as the raster's. */
 struct pair_layout {
     bool is_common;
     uint32_t samples, sign; /* bits of both words that are samples; what makes signed ones unsigned */
@@ -175,6 +176,8 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
     const pair_layout pairs = pairs_of(image);
+    const bool is_flat = sizeof(Word) == 2 && pairs.is_common && step == 1 && image.columns == b.pitch &&
+                         reinterpret_cast<uintptr_t>(raster + origin * sizeof(Word)) % 16 == 0;
     uint16_t *samples = b.samples + plane * b.plane_samples;
     uint32_t unexpected[2] = {0, 0};
     seen_values seen = {65535, 0};
@@ -184,14 +187,9 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
 #pragma unroll 2
     for (int round = 0; round < ROUNDS; round++, group += THREADS) {
         if (group >= groups) continue;
-        const uint32_t row = group / across, column = (group - row * across) * GROUP;
-        const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
         uint32_t value[GROUP];
-        const size_t first = origin + ((size_t)row * image.columns + column) * step;
-        const uint8_t *const at = raster + first * sizeof(Word);
-        if (sizeof(Word) == 2 && pairs.is_common && step == 1 && count == GROUP &&
-            reinterpret_cast<uintptr_t>(at) % 16 == 0) {
-            uint4 four = *reinterpret_cast<const uint4 *>(at);
+        if (is_flat) {
+            uint4 four = reinterpret_cast<const uint4 *>(raster + origin * sizeof(Word))[group];
             if (!PLAIN)
                 four = make_uint4(split_pair(pairs, four.x, unexpected), split_pair(pairs, four.y, unexpected),
                                   split_pair(pairs, four.z, unexpected), split_pair(pairs, four.w, unexpected));
@@ -201,7 +199,9 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
             see_group(seen, used, words > 0, value);
             continue;
         }
-        load_words<Word>(image, raster, first, step, count, value);
+        const uint32_t row = group / across, column = (group - row * across) * GROUP;
+        const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
+        load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);
         if (!PLAIN) {
 #pragma unroll
             for (uint32_t i = 0; i < GROUP; i++) {

@@ -506,7 +506,7 @@ __device__ __forceinline__ void add_code(row_sums &sums, int part, uint32_t code
     sums.behind[part] = max(sums.behind[part], (uint32_t)column + 1u);
 }
 
-__global__ void __launch_bounds__(THREADS) k_codes(const tsr_predict_batch p, const band_plan plan)
+__global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
     code_lookup &lookup = *reinterpret_cast<code_lookup *>(memory);

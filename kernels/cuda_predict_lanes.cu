@@ -51,13 +51,18 @@ __device__ __forceinline__ int32_t periods_of(const lane_place &at)
     return (at.height + at.lanes - 1) / at.lanes;
 }
 
-/* Four codes of a row from column c on. */
-__device__ __forceinline__ uint4 load_codes(const tsr_predict_batch &p, const lane_place &at, int32_t y, int32_t c)
+__device__ __forceinline__ const uint32_t *tile_codes(const tsr_predict_batch &p, const lane_place &at)
 {
-    if (c < 0 || c >= at.width || y >= at.height)
+    return p.code + (size_t)at.number * p.tile_places;
+}
+
+/* Four codes of a tile's row from column c on. */
+__device__ __forceinline__ uint4 load_codes(const uint32_t *codes, uint32_t pitch, const lane_place &at, int32_t y,
+                                            int32_t c)
+{
+    if ((uint32_t)c >= (uint32_t)at.width || y >= at.height)
         return make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
-    return *reinterpret_cast<const uint4 *>(p.code + (size_t)at.number * p.tile_places + (size_t)y * p.tile_pitch +
-                                            (size_t)c);
+    return *reinterpret_cast<const uint4 *>(codes + ((uint32_t)y * pitch + (uint32_t)c)); 
 }
 
 __device__ __forceinline__ uint32_t code_of(uint4 four, int i)
@@ -112,7 +117,7 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
 {
     lane_string s = {0, UINT64_MAX, 0, 0, 0};
     const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.tile_height;
-    const uint32_t *codes = p.code + (size_t)at.number * p.tile_places;
+    const uint32_t *codes = tile_codes(p, at);
     uint32_t all = 0, taken = 0;
     int32_t last_row = -1, behind = 0;
     for (int32_t k = 0; at.is_there && k < periods_before; k++) {
@@ -167,7 +172,9 @@ __global__ void __launch_bounds__(THREADS)
         y -= at.lanes;
     }
     const uint4 none = make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
-    uint4 codes = ticks > 0 ? load_codes(p, at, y, c) : none;
+    const uint32_t *const all_codes = tile_codes(p, at);
+    const uint32_t pitch = p.tile_pitch;
+    uint4 codes = ticks > 0 ? load_codes(all_codes, pitch, at, y, c) : none;
     for (int32_t tick = 0; tick < most; tick += STEP) {
         const uint4 four = codes;
         if (tick < ticks) {
@@ -177,7 +184,7 @@ __global__ void __launch_bounds__(THREADS)
                 y += at.lanes;
             }
         }
-        codes = tick + STEP < ticks ? load_codes(p, at, y, c) : none;
+        codes = tick + STEP < ticks ? load_codes(all_codes, pitch, at, y, c) : none;
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
             const uint32_t code = code_of(four, i);
@@ -202,7 +209,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     /* The bits of the next segment that this one's words end with. */
     while (at.is_there && s.pending > 0 && y < at.height) {
-        const uint4 four = load_codes(p, at, y, c);
+        const uint4 four = load_codes(all_codes, pitch, at, y, c);
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
             const uint32_t code = code_of(four, i);
@@ -246,7 +253,7 @@ __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch 
     int32_t c = since - row * at.period;
     for (int32_t tick = ticks - STEP; tick >= 0; tick -= STEP) {
         uint4 four = make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
-        if (at.is_there && row >= 0) four = load_codes(p, at, at.l + row * at.lanes, c);
+        if (at.is_there && row >= 0) four = load_codes(tile_codes(p, at), p.tile_pitch, at, at.l + row * at.lanes, c);
 #pragma unroll
         for (int i = STEP - 1; i >= 0; i--) {
             const uint32_t code = code_of(four, i), value = code & 0xffffu;
@@ -359,6 +366,12 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
     const uint16_t *label = reinterpret_cast<const uint16_t *>(p.label_string + (size_t)number * p.label_bytes);
     const uint16_t *state = reinterpret_cast<const uint16_t *>(p.states + (size_t)number * TSR_LANE_LIMIT);
     const uint16_t *words = p.words + (size_t)number * p.tile_words + (p.rans ? p.tile_words - (units - behind) : 0u);
+    if (behind == 0 && !p.rans) { /* words alone, which begin at multiples of 4 bytes */
+        const uint32_t *const pairs = reinterpret_cast<const uint32_t *>(words);
+        for (uint32_t w = threadIdx.x; w < size / 4; w += ASSEMBLE_THREADS) out[w] = pairs[w];
+        if (size % 4 != 0 && threadIdx.x == 0) out[size / 4] = words[size / 2 - 1];
+        return;
+    }
     const auto unit = [&](uint32_t i) -> uint32_t {
         return i < labels ? label[i] : i < behind ? state[i - labels] : i < units ? words[i - behind] : 0u;
     };
