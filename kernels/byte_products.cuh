@@ -89,6 +89,33 @@ static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_
 #endif
 }
 
+/* The same, of sums that begin with first: c = first + a x b. */
+template <bool A_SIGNED, bool B_SIGNED>
+static __device__ __forceinline__ void tsr_begin_products(uint32_t c[4], uint32_t first, uint32_t a0, uint32_t a1,
+                                                          uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define TSR_MMA(a_type, b_type)                                             \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
+                 ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \
+                 "{%8, %9}, {%10, %10, %10, %10};"                          \
+                 : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])           \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(first))
+    if (A_SIGNED && B_SIGNED)
+        TSR_MMA("s8", "s8");
+    else if (A_SIGNED)
+        TSR_MMA("s8", "u8");
+    else if (B_SIGNED)
+        TSR_MMA("u8", "s8");
+    else
+        TSR_MMA("u8", "u8");
+#undef TSR_MMA
+#else
+    for (int i = 0; i < 4; i++) c[i] = first;
+    tsr_multiply_bytes<A_SIGNED, B_SIGNED>(c, a0, a1, a2, a3, b0, b1);
+#endif
+}
+
 /* Four numbers of 16 bits as their low and high bytes. */
 static __device__ __forceinline__ void tsr_split_bytes(const int32_t x[4], uint32_t *low, uint32_t *high)
 {

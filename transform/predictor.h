@@ -149,8 +149,8 @@ TSR_HD int64_t tsr_clamp_30(int64_t value)
 /* Half the shift, rounded down, that brings value (> 0, below 2^62) to 2^28 .. 2^30. */
 TSR_HD int tsr_half_shift(int64_t value)
 {
-    int width = 0;
-    while (width < 62 && (value >> width) != 0) width++;
+    const uint32_t high = (uint32_t)((uint64_t)value >> 32);
+    const int width = high != 0 ? 32 + tsr_bit_width(high) : tsr_bit_width((uint32_t)value);
     return tsr_asr(30 - width, 1);
 }
 

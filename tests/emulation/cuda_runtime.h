@@ -198,6 +198,40 @@ static inline unsigned __vcmpne4(unsigned a, unsigned b)
     return r;
 }
 static inline unsigned __vcmpeq4(unsigned a, unsigned b) { return ~__vcmpne4(a, b); }
+/* Two halves of 16 bits at once. */
+template <typename F> static inline unsigned tsr_emulated_halves(F of)
+{
+    return (uint16_t)of(0) | (unsigned)(uint16_t)of(16) << 16;
+}
+static inline unsigned __vadd2(unsigned a, unsigned b)
+{
+    return tsr_emulated_halves([=](int i) { return (a >> i) + (b >> i); });
+}
+static inline unsigned __vmins2(unsigned a, unsigned b)
+{
+    return tsr_emulated_halves([=](int i) { return std::min((int16_t)(a >> i), (int16_t)(b >> i)); });
+}
+static inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c)
+{
+    return tsr_emulated_halves([=](int i) { return std::max((int16_t)((a >> i) + (b >> i)), (int16_t)(c >> i)); });
+}
+static inline unsigned __viaddmin_s16x2_relu(unsigned a, unsigned b, unsigned c)
+{
+    return tsr_emulated_halves([=](int i) {
+        return std::max((int16_t)0, std::min((int16_t)((a >> i) + (b >> i)), (int16_t)(c >> i)));
+    });
+}
+static inline int __vimin_s32_relu(int a, int b) { return std::max(std::min(a, b), 0); }
+static inline unsigned __sad(int a, int b, unsigned c)
+{
+    return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a);
+}
+/* Halves of a by bytes 0 and 1 of b, or 2 and 3. */
+static inline int __dp2a_lo(int a, int b, int c)
+{
+    return c + (int16_t)a * (int8_t)b + (int16_t)((unsigned)a >> 16) * (int8_t)((unsigned)b >> 8);
+}
+static inline int __dp2a_hi(int a, int b, int c) { return __dp2a_lo(a, (int)((unsigned)b >> 16), c); }
 using std::max;
 using std::min;
 
