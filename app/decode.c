@@ -14,6 +14,7 @@ struct decoding {
     uint32_t batch;
     struct tsr_decode_job *jobs;
     const char *engine_name, *fallback; /* as in struct tsr_decoded */
+    double read_s, write_s;
     uint8_t *rasters;
     /* Of the batch's frames: their sections, and their tiles. Grown as needed. */
     uint8_t *sections;
@@ -26,6 +27,13 @@ struct decoding {
     struct tsr_hasher spliced; /* what a file without a hash of its own must be, besides restore.c: 4.1 */
 };
 
+/* Files that are not the original, lossy or recoded, have no hash to be checked against: they are put together twice.
+ */
+static bool puts_together_twice(const struct tsr_header *header)
+{
+    return header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated != 1;
+}
+
 static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
 {
     uint64_t cursor = 0;
@@ -34,7 +42,7 @@ static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct 
         size_t size;
         TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
         if (size == 0) return TSR_OK;
-        tsr_hasher_add(&d->spliced, bytes, size);
+        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
         TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
     }
 }
@@ -108,7 +116,9 @@ static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, 
 static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
+    const double start = tsr_seconds();
     TSR_TRY(read_batch(d, first, count, error));
+    d->read_s += tsr_seconds() - start;
     const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
     if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or one behind it has no model", first);
     if (space > d->workspace_bytes) {
@@ -124,8 +134,10 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
         d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
         if (job->fallback) d->fallback = job->fallback;
         tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
-        tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
+        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
+        const double restoring = tsr_seconds();
         TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
+        d->write_s += tsr_seconds() - restoring;
     }
     return TSR_OK;
 }
@@ -145,12 +157,9 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
     return TSR_OK;
 }
 
-/* Files that are not the original, lossy or recoded, have no hash to be checked against: they are put together twice.
- */
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
 {
-    const struct tsr_header *header = d->header;
-    if (header->restore != TSR_RESTORE_SPLICE || header->exact || header->image.bits_allocated == 1) return TSR_OK;
+    if (!puts_together_twice(d->header)) return TSR_OK;
     const struct tsr_hash128 wanted = tsr_hasher_result128(&d->spliced), found = tsr_output_hash(output);
     return tsr_hash128_equal(&wanted, &found)
                ? TSR_OK
@@ -173,7 +182,7 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);
-    *decoded = (struct tsr_decoded){tsr_hasher_result128(&d.frames), d.engine_name, d.fallback};
+    *decoded = (struct tsr_decoded){tsr_hasher_result128(&d.frames), d.engine_name, d.fallback, d.read_s, d.write_s};
     tsr_restorer_free(d.restorer);
     free(d.jobs);
     free(d.rasters);

@@ -16,8 +16,7 @@ size_t tsr_raster_bytes(const struct tsr_image *image)
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image)
 {
     const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
-    const size_t fit = BATCH_BYTES / one, wanted = 2 * (size_t)tsr_engine_threads(engine);
-    const size_t frames = fit < wanted ? fit : wanted;
+    const size_t fit = BATCH_BYTES / one, frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
     return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
 }
 
@@ -66,7 +65,7 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
                                     struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
-    struct tsr_engine *const cpu = e->engine->cpu; /* one frame is too little for a GPU */
+    struct tsr_engine *const decoder = e->encoded.decoder ? e->encoded.decoder : e->engine->cpu;
     size_t total = 0;
     for (uint32_t t = 0; t < coded->tiles; t++)
         for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
@@ -77,8 +76,8 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
     job.tile = tiles;
     job.tiles = coded->tiles;
     job.raster = raster;
-    const size_t space = cpu->ops->decode_workspace(cpu, image, &job, 1);
-    void *workspace = space ? cpu->ops->take_workspace(cpu, space) : NULL;
+    const size_t space = decoder->ops->decode_workspace(decoder, image, &job, 1);
+    void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
     enum tsr_status status = TSR_OK;
     if (!payload || !tiles || !workspace) {
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
@@ -93,12 +92,12 @@ static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_f
             }
             tiles[t].size = (size_t)(at - tiles[t].bytes);
         }
-        status = cpu->ops->decode(cpu, image, &job, 1, workspace);
+        status = decoder->ops->decode(decoder, image, &job, 1, workspace);
         if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
     }
     free(payload);
     free(tiles);
-    cpu->ops->give_workspace(cpu, workspace);
+    decoder->ops->give_workspace(decoder, workspace);
     return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
 }
 
@@ -134,7 +133,10 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
-    return tsr_put_coded(e->writer, &job->coded, distance, error);
+    const double start = tsr_seconds();
+    const enum tsr_status status = tsr_put_coded(e->writer, &job->coded, distance, error);
+    e->encoded.write_s += tsr_seconds() - start;
+    return status;
 }
 
 /* ---- Models that several frames share: FORMAT.md 5.4 */
@@ -233,11 +235,13 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
     const size_t raster_bytes = tsr_raster_bytes(image);
     for (uint32_t first = 0; first < image->frames; first += e->batch) {
         const uint32_t count = image->frames - first < e->batch ? image->frames - first : e->batch;
+        const double start = tsr_seconds();
         for (uint32_t i = 0; i < count; i++) {
             uint8_t *raster = e->rasters + i * raster_bytes;
             e->jobs[i].raster = raster;
             TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
         }
+        e->encoded.read_s += tsr_seconds() - start;
         for (uint32_t i = 0, alike; i < count; i += alike) {
             struct tsr_coding coding = source->header.coding;
             alike = frames_alike(&coding, first + i, count - i);
@@ -298,6 +302,7 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.source = source;
     e.writer = writer;
     e.encoded.profile = encoded->profile;
+    e.encoded.decoder = encoded->decoder;
     const bool derived = source->header.coding.lossy && source->ops->derive;
     tsr_hasher_init(&e.frames);
     enum tsr_status status = allocate(&e, error);
@@ -332,7 +337,9 @@ enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source,
     struct tsr_container_writer *writer;
     enum tsr_status status = tsr_container_begin(output, &source->header, &writer, error);
     if (status == TSR_OK) status = tsr_encode_contents(engine, source, writer, proof, encoded, error);
+    const double start = tsr_seconds();
     if (status == TSR_OK) status = tsr_container_end(writer, proof, error);
+    encoded->write_s += tsr_seconds() - start;
     encoded->payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(writer) : 0;
     tsr_container_writer_free(writer);
     return status;

@@ -6,6 +6,7 @@
 
 #include "files.h"
 #include "measure.h"
+#include "../kernels/thread_pool.h"
 
 double tsr_seconds(void)
 {
@@ -63,6 +64,26 @@ static void report_overshoot(const struct tsr_compress_options *options, struct 
     if (report->psnr_db > (double)options->target_value / 100 + 0.1)
         snprintf(report->reason, sizeof report->reason,
                  "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
+}
+
+/* The output to the disk; others work while it gets there. */
+static enum tsr_status finish(struct tsr_engine *engine, struct tsr_output *output, struct tsr_file_report *report,
+                              struct tsr_error *error)
+{
+    const double start = tsr_seconds();
+    tsr_pool_rest(engine->pool, 0);
+    const enum tsr_status status = tsr_output_finish(output, error);
+    tsr_pool_resume(engine->pool);
+    report->write_s += tsr_seconds() - start;
+    return status;
+}
+
+static enum tsr_status publish(struct tsr_output *output, struct tsr_file_report *report, struct tsr_error *error)
+{
+    const double start = tsr_seconds();
+    const enum tsr_status status = tsr_output_publish(output, error);
+    report->write_s += tsr_seconds() - start;
+    return status;
 }
 
 /* ---- Compress -------------------------------------------------------------------------------------------- */
@@ -152,7 +173,10 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
     for (;;) {
         struct tsr_source *source = NULL;
         struct tsr_encoded encoded = {0};
+        const double opening = tsr_seconds();
+        encoded.decoder = options->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
         enum tsr_status status = open_coded(engine, input, &source_options, options, &source, report, error);
+        report->read_s += tsr_seconds() - opening;
         if (status == TSR_OK && member) {
             status = tsr_container_begin_member(output, &source->header, member, error);
             if (status == TSR_OK) status = tsr_encode_contents(engine, source, *member, proof, &encoded, error);
@@ -163,6 +187,8 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
         if (source) *header = source->header;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
+        report->read_s += encoded.read_s;
+        report->write_s += encoded.write_s;
         snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
         tsr_source_close(source);
         if (status != TSR_ERROR_CORRUPT || source_options.verbatim) return status;
@@ -188,10 +214,7 @@ void tsr_report_written(const struct tsr_compress_options *options, const struct
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
 {
-    return a->columns == b->columns && a->rows == b->rows && a->frames == b->frames && a->components == b->components &&
-           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
-           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
-           a->swapped == b->swapped && a->exact_only == b->exact_only;
+    return tsr_alike_images(a, b) && a->frames == b->frames;
 }
 
 /* Two sources that are the same in all that a restored file must have: blobs, image, samples. */
@@ -275,8 +298,10 @@ static enum tsr_status verify_lossy_png(const struct tsr_output *restored, const
     return status;
 }
 
-enum tsr_status tsr_verify_written(struct tsr_engine *engine, struct tsr_container_reader *reader, const char *original,
-                                   const struct tsr_proof *expected, struct tsr_error *error)
+enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
+                                   struct tsr_container_reader *reader, const char *original,
+                                   const struct tsr_proof *expected, struct tsr_file_report *report,
+                                   struct tsr_error *error)
 {
     const struct tsr_header *header = tsr_container_header(reader);
     struct tsr_proof proof;
@@ -286,7 +311,13 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, struct tsr_contain
     struct tsr_output *restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
     enum tsr_status status = restored ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
-    if (status == TSR_OK) status = tsr_decode(engine->cpu, reader, restored, &decoded, error);
+    if (status == TSR_OK)
+        status = tsr_decode(verify == TSR_VERIFY_ENGINE ? engine : engine->cpu, reader, restored, &decoded, error);
+    if (status == TSR_OK) {
+        report->verified_by = decoded.engine;
+        if (decoded.fallback && !report->fallback[0])
+            snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback);
+    }
     /* Against what this process has read and decoded, not against what the file says of it. */
     if (status == TSR_OK) status = tsr_check_proof(header, expected, restored, &decoded.samples, &identical, error);
     if (status == TSR_OK && rebuilt)
@@ -305,8 +336,8 @@ enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 }
 
 /* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
-static enum tsr_status verify(struct tsr_engine *engine, const char *original, const char *written,
-                              const struct tsr_proof *expected, struct tsr_error *error)
+static enum tsr_status verify(struct tsr_engine *engine, enum tsr_verify by, const char *original, const char *written,
+                              const struct tsr_proof *expected, struct tsr_file_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
@@ -314,7 +345,7 @@ static enum tsr_status verify(struct tsr_engine *engine, const char *original, c
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
-    status = status == TSR_OK ? tsr_verify_written(engine, reader, original, expected, error)
+    status = status == TSR_OK ? tsr_verify_written(engine, by, reader, original, expected, report, error)
                               : tsr_fail_verify(status, error);
     tsr_container_close(reader);
     tsr_input_close(input);
@@ -338,14 +369,14 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
     if (status == TSR_OK) status = tsr_output_create(output, options->overwrite, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
     if (status == TSR_OK) status = tsr_write_container(engine, in, out, options, NULL, &proof, &header, report, error);
-    if (status == TSR_OK) status = tsr_output_finish(out, error);
+    if (status == TSR_OK) status = finish(engine, out, report, error);
     const double written = tsr_seconds();
-    if (status == TSR_OK && options->verify == TSR_VERIFY_CPU) {
-        status = verify(engine, input, tsr_output_temporary(out), &proof, error);
+    if (status == TSR_OK && options->verify != TSR_VERIFY_NONE) {
+        status = verify(engine, options->verify, input, tsr_output_temporary(out), &proof, report, error);
         report->verify_s = tsr_seconds() - written;
         report->verified = status == TSR_OK;
     }
-    if (status == TSR_OK) status = tsr_output_publish(out, error);
+    if (status == TSR_OK) status = publish(out, report, error);
     if (status == TSR_OK) {
         tsr_report_written(options, &header, &proof, report);
         report->bytes_out = tsr_output_size(out);
@@ -385,13 +416,15 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
             tsr_fail(error, TSR_ERROR_CORRUPT,
                      "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file",
                      tsr_container_damage(reader));
-    if (status == TSR_OK) status = tsr_output_finish(out, error);
-    if (status == TSR_OK) status = tsr_output_publish(out, error);
+    if (status == TSR_OK) status = finish(engine, out, report, error);
+    if (status == TSR_OK) status = publish(out, report, error);
     if (status == TSR_OK) {
         report->bytes_in = tsr_container_bytes(reader);
         report->bytes_out = tsr_output_size(out);
         report->payload_bytes = tsr_container_pixel_bytes(reader);
-        report->engine = decoded.engine;
+        report->engine = report->verified_by = decoded.engine;
+        report->read_s += decoded.read_s;
+        report->write_s += decoded.write_s;
         snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback ? decoded.fallback : "");
         report->verify_s = tsr_seconds() - start;
         report->verified = true;

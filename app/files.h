@@ -5,7 +5,6 @@
 #include "flow.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
-double tsr_seconds(void);
 
 /* A report of which nothing is known yet. */
 void tsr_clear_report(struct tsr_file_report *report);
@@ -22,10 +21,13 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
 void tsr_report_written(const struct tsr_compress_options *options, const struct tsr_header *header,
                         const struct tsr_proof *proof, struct tsr_file_report *report);
 
-/* Restores what a reader, opened on the written file, has chosen, and compares it with what was read. Errors:
- * TSR_ERROR_VERIFY, TSR_ERROR_LIMIT. */
-enum tsr_status tsr_verify_written(struct tsr_engine *engine, struct tsr_container_reader *reader, const char *original,
-                                   const struct tsr_proof *expected, struct tsr_error *error);
+/* Restores what a reader, opened on the written file, has chosen, by what is to verify it, and compares it with what
+ * was read. Says in the report by whom, and why not by the engine that is called. Errors: TSR_ERROR_VERIFY,
+ * TSR_ERROR_LIMIT. */
+enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
+                                   struct tsr_container_reader *reader, const char *original,
+                                   const struct tsr_proof *expected, struct tsr_file_report *report,
+                                   struct tsr_error *error);
 
 /* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT stays. */
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error);

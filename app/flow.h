@@ -7,10 +7,12 @@
 
 /* How a source became a .tsr. */
 struct tsr_encoded {
-    uint64_t payload_bytes; /* what the pixels cost */
-    const char *engine;     /* that coded the frames, "mixed" if several did; NULL: there are none */
-    const char *fallback;   /* why another one than that called did some; NULL: it did all */
-    uint64_t *profile;      /* in: NULL, or zeros that receive where the error is (measure.h) */
+    uint64_t payload_bytes;     /* what the pixels cost */
+    const char *engine;         /* that coded the frames, "mixed" if several did; NULL: there are none */
+    const char *fallback;       /* why another one than that called did some; NULL: it did all */
+    double read_s, write_s;     /* seconds in the source and in the container */
+    uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
+    struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
 };
 
 /* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
@@ -64,6 +66,7 @@ struct tsr_decoded {
     struct tsr_hash128 samples; /* of what was decoded, as in a proof */
     const char *engine;         /* as in struct tsr_encoded */
     const char *fallback;
+    double read_s, write_s;
 };
 
 /* .tsr, or the chosen member of a series, to the restored file. */
@@ -77,6 +80,9 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
 
 /* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. */
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image);
+
+/* A clock that only goes forward. */
+double tsr_seconds(void);
 
 /* Bytes of a frame's raster. */
 size_t tsr_raster_bytes(const struct tsr_image *image);

@@ -32,42 +32,57 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 
 /* ---- Engines --------------------------------------------------------------------------------------------- */
 
-static struct tsr_pool *create_pool(int threads)
-{
-    return tsr_pool_create(threads > 0 ? threads : tsr_available_threads());
-}
-
 #if TSR_WITH_CUDA
-static struct tsr_engine *create_cuda(int threads, const char **reason)
+/* Files that wait for a GPU, besides those at work: with 16 threads 256 files, enough for batches of a hundred slices
+ * while others are read and written; and how much memory they may hold. Both measured: kernels/README.md. */
+enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 15 };
+#define WAITING_BYTES ((size_t)1 << 30)
+
+static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
-    struct tsr_pool *pool = create_pool(threads);
-    *reason = "no memory or threads";
-    return pool ? tsr_cuda_engine_create(pool, reason) : NULL;
+    const int wanted = WAITING_OF_THREAD * threads;
+    const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
+    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
+    snprintf(reason, reason_size, "no memory or threads");
+    return pool ? tsr_cuda_engine_create(pool, gpus, reason, reason_size) : NULL;
 }
 #else
-static struct tsr_engine *create_cuda(int threads, const char **reason)
+static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
+    (void)gpus;
     (void)threads;
-    *reason = "this build has no CUDA engine";
+    snprintf(reason, reason_size, "this build has no CUDA engine");
     return NULL;
 }
 #endif
 
 struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error)
 {
-    const char *reason = "";
-    struct tsr_engine *engine = choice == TSR_ENGINE_CPU ? NULL : create_cuda(threads, &reason);
+    return tsr_engine_create_on(choice, NULL, threads, error);
+}
+
+struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const struct tsr_gpu_choice *gpus, int threads,
+                                        struct tsr_error *error)
+{
+    char reason[256] = "";
+    if (threads <= 0) threads = tsr_available_threads();
+    struct tsr_engine *engine = choice == TSR_ENGINE_CPU ? NULL : create_cuda(gpus, threads, reason, sizeof reason);
     if (!engine && choice == TSR_ENGINE_CUDA) {
         tsr_fail(error, TSR_ERROR_ENGINE, "no CUDA engine: %s", reason);
         return NULL;
     }
-    struct tsr_pool *pool = engine ? NULL : create_pool(threads);
+    struct tsr_pool *pool = engine ? NULL : tsr_pool_create(threads);
     if (pool) engine = tsr_cpu_engine_create(pool);
     if (!engine)
         tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
     else if (error)
         snprintf(error->text, sizeof error->text, "%s", pool && choice == TSR_ENGINE_AUTO ? reason : "");
     return engine;
+}
+
+void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times)
+{
+    engine->ops->times(engine, times);
 }
 
 void tsr_engine_destroy(struct tsr_engine *engine)

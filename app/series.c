@@ -105,10 +105,12 @@ static void add_ready(struct making *m)
 /* Whether the series still goes on, when it is this file's turn. */
 static bool await_turn(struct making *m, uint32_t k)
 {
+    tsr_pool_rest(m->engine->pool, 0); /* files before it may want this thread's place */
     pthread_mutex_lock(&m->lock);
     while (m->status == TSR_OK && m->next != k) pthread_cond_wait(&m->turned, &m->lock);
     const bool goes_on = m->status == TSR_OK;
     pthread_mutex_unlock(&m->lock);
+    tsr_pool_resume(m->engine->pool);
     return goes_on;
 }
 
@@ -290,9 +292,13 @@ static void make_group(void *context, unsigned g)
         m->members[k].ready = true;
     }
     add_ready(m);
+    pthread_mutex_unlock(&m->lock);
+    tsr_pool_rest(m->engine->pool, 0); /* likewise */
+    pthread_mutex_lock(&m->lock);
     while (m->status == TSR_OK && m->next < end && m->ready_bytes > READY_BYTES)
         pthread_cond_wait(&m->turned, &m->lock);
     pthread_mutex_unlock(&m->lock);
+    tsr_pool_resume(m->engine->pool);
 }
 
 /* Files that follow each other and are small: by their sizes alone, so that the groups depend on nothing else. */
@@ -323,7 +329,8 @@ static void prove_member(void *context, unsigned k)
     if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
     if (status == TSR_OK && strcmp(tsr_container_name(reader), m->files[k].name) != 0)
         status = tsr_fail(&error, TSR_ERROR_VERIFY, "it is called %.300s", tsr_container_name(reader));
-    status = status == TSR_OK ? tsr_verify_written(m->engine, reader, m->files[k].path, &m->members[k].proof, &error)
+    status = status == TSR_OK ? tsr_verify_written(m->engine, m->options->verify, reader, m->files[k].path,
+                                                   &m->members[k].proof, &m->report[k], &error)
                               : tsr_fail_verify(status, &error);
     tsr_container_close(reader);
     tsr_input_close(input);
@@ -416,7 +423,7 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     if (m.status == TSR_OK) tsr_pool_run(engine->pool, make_group, &m, m.group_count);
     if (m.status == TSR_OK) m.status = tsr_container_end(m.writer, NULL, &m.error);
     if (m.status == TSR_OK) m.status = tsr_output_finish(m.output, &m.error);
-    if (m.status == TSR_OK && options->verify == TSR_VERIFY_CPU) prove(&m);
+    if (m.status == TSR_OK && options->verify != TSR_VERIFY_NONE) prove(&m);
     if (m.status == TSR_OK) m.status = tsr_output_publish(m.output, &m.error);
     *bytes = m.status == TSR_OK ? tsr_output_size(m.output) : 0;
     *failed = m.failed;

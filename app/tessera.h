@@ -137,9 +137,35 @@ enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUD
  * TSR_ERROR_LIMIT if memory or threads cannot be had, with TSR_ERROR_ENGINE if CUDA is demanded and cannot be. Where it
  * succeeds error->text is empty, or says why AUTO has become the CPU engine. */
 struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error);
+
+/* Which GPUs, and how much of them. */
+struct tsr_gpu_choice {
+    const int *number;     /* as CUDA counts them, from 0 */
+    int count;             /* 0: all that can be used */
+    uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
+                              that takes more is the CPU engine's */
+};
+
+/* The same on certain GPUs; TSR_ERROR_ENGINE also if CUDA is demanded and one of them cannot be used. */
+struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const struct tsr_gpu_choice *gpus, int threads,
+                                        struct tsr_error *error);
 void tsr_engine_destroy(struct tsr_engine *engine);
 const char *tsr_engine_name(const struct tsr_engine *engine);
 int tsr_engine_threads(const struct tsr_engine *engine);
+
+/* What an engine's GPUs have done so far, one way: seconds of the callers' threads, and seconds on the GPUs' streams as
+ * CUDA's events tell them, which for batches that overlap add up to more than passed. */
+struct tsr_gpu_times {
+    double copy_s;     /* callers: samples and payloads between their memory and that which is copied from */
+    double wait_s;     /* callers: for their batches, and then for a processor */
+    double transfer_s; /* to and from the GPU */
+    double kernel_s;
+    uint64_t batches, frames;
+};
+struct tsr_engine_times {
+    struct tsr_gpu_times encode, decode;
+};
+void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times);
 
 /* One frame: raster bytes to a payload, which is the frame's model and its tiles behind each other, as
  * tsr_decode_frame takes them back. The payload is no file: it has no header and no checksums.
@@ -155,7 +181,9 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
-enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1 };
+/* Who decodes the finished file to prove it: the CPU engine, whatever coded it; nobody; the engine that is called, so
+ * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
+enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1, TSR_VERIFY_ENGINE = 2 };
 
 /* What a lossy file is to reach; the transform path's QP is found. */
 enum tsr_target {
@@ -190,7 +218,9 @@ struct tsr_file_report {
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
     char fallback[160];        /* why not all frames were done by the engine that was called; empty: they were */
+    const char *verified_by;   /* likewise: that decoded the finished file to prove it; NULL: none did */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
+    double read_s, write_s;    /* seconds of these: in reading what was named, in writing what came of it */
     double psnr_db;            /* of lossy files; negative: lossless */
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 void *tsr_take(void *base, size_t *used, size_t bytes)
 {
@@ -151,6 +152,12 @@ static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image 
     return TSR_OK;
 }
 
+static void times(struct tsr_engine *engine, struct tsr_engine_times *times)
+{
+    (void)engine;
+    memset(times, 0, sizeof *times);
+}
+
 static void destroy(struct tsr_engine *engine)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
@@ -161,7 +168,7 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu", encode_workspace, decode_workspace, take_workspace, give_workspace, encode, decode, destroy,
+    "cpu", encode_workspace, decode_workspace, take_workspace, give_workspace, encode, decode, times, destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
@@ -174,6 +181,7 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
     }
     cpu->base.ops = &cpu_engine_ops;
     cpu->base.pool = pool;
+    cpu->base.frames_wanted = 2 * (uint32_t)tsr_pool_threads(pool);
     cpu->base.cpu = &cpu->base;
     return &cpu->base;
 }

@@ -1,5 +1,5 @@
-/* The CUDA engine: encoders of both paths on a GPU, byte for byte what the CPU engine writes, and the decoder of both paths; all
- * else it hands to a CPU engine of its own. See engine.h. */
+/* The CUDA engine: encoders of both paths on a GPU, byte for byte what the CPU engine writes, and the decoder of both
+ * paths; all else it hands to a CPU engine of its own. See engine.h. */
 #ifndef TSR_KERNELS_CUDA_ENGINE_H
 #define TSR_KERNELS_CUDA_ENGINE_H
 
@@ -9,9 +9,12 @@
 extern "C" {
 #endif
 
-/* The engine on the current device; it takes the pool over, also where it fails and returns NULL. *reason then says
- * why, in static text. */
-struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const char **reason);
+enum { TSR_CUDA_FRAMES = 256 }; /* of 512 x 512: what fills a GPU */
+
+/* An engine on the devices of choice (NULL: all that can be used); it takes the pool over, also where it fails and
+ * returns NULL. reason then says why. */
+struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
+                                          size_t reason_size);
 
 /* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code
  * tables that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the

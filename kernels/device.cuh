@@ -21,8 +21,8 @@ static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsi
 {
     if (grid == 0) return cudaSuccess;
 #if defined(TSR_CUDA_EMULATED)
-    (void)stream;
-    return tsr_emulated_launch([=] { kernel(Parameters(arguments)...); }, dim3(grid), dim3(block), shared_bytes);
+    return tsr_emulated_launch([=] { kernel(Parameters(arguments)...); }, dim3(grid), dim3(block), shared_bytes,
+                               stream);
 #else
     kernel<<<grid, block, shared_bytes, stream>>>(Parameters(arguments)...);
     return cudaGetLastError();

@@ -68,14 +68,18 @@ struct tsr_engine_ops {
     enum tsr_status (*decode)(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
                               uint32_t frames, void *workspace);
 
+    /* What its GPUs have done; all 0 where it has none. */
+    void (*times)(struct tsr_engine *engine, struct tsr_engine_times *times);
+
     void (*destroy)(struct tsr_engine *engine);
 };
 
 /* Engines begin with this. */
 struct tsr_engine {
     const struct tsr_engine_ops *ops;
-    struct tsr_pool *pool; /* threads of the process's that work for it */
+    struct tsr_pool *pool;  /* threads of the process's that work for it */
     struct tsr_engine *cpu; /* the CPU engine: this one, or the one inside */
+    uint32_t frames_wanted; /* in a call, to be busy */
 };
 
 /* The CPU engine; it takes the pool over, also where it fails and returns NULL. */

@@ -36,6 +36,8 @@ struct options {
     int verbosity; /* -1 quiet, 0, 1 verbose */
     int threads;   /* 0: as many as there are */
     enum tsr_engine_choice engine;
+    struct numbers gpus; /* none: all that can be used */
+    uint64_t gpu_memory; /* 0: the default */
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
@@ -81,6 +83,12 @@ void free_tasks(struct task_list *list);
 /* The folders that an output needs. */
 enum tsr_status make_folders(const char *path, struct tsr_error *error);
 
+/* What a run took. */
+struct run_times {
+    double start_s, wall_s; /* of starting the engine; of the work, without that */
+    struct tsr_engine_times gpu;
+};
+
 /* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
  * Returns the exit status. */
 struct task_work {
@@ -88,12 +96,17 @@ struct task_work {
                             struct outcome *outcome);
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
     void (*summary)(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                    double wall_s);
+                    const struct run_times *times);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
-/* The engine that the options ask for; signals remove temporary files from now on. NULL: error says why. */
-struct tsr_engine *start_engine(const struct options *options, struct tsr_error *error);
+/* The engine that the options ask for, for so many bytes of input; signals remove temporary files from now on. NULL:
+ * error says why. *seconds: what it took. */
+struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
+                                struct tsr_error *error);
+
+/* Bytes of all inputs that can be read. */
+uint64_t input_bytes(const struct task_list *list);
 double wall_seconds(void);
 
 /* compress_series.c: compress --series. Returns the exit status. */
@@ -103,7 +116,7 @@ int compress_to_series(const struct options *options);
 struct cJSON;
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                    double wall_s);
+                    const struct run_times *times);
 void say_error(const struct tsr_error *error);
 const char *kind_name(enum tsr_kind kind);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */

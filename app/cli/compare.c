@@ -383,7 +383,7 @@ static void add_to_total(struct comparison *total, const struct comparison *c, i
 }
 
 static void summarise(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                      double wall_s)
+                      const struct run_times *times)
 {
     struct comparison total;
     int lossless = 0, lossy[QP_LIST_LIMIT] = {0};
@@ -410,7 +410,7 @@ static void summarise(const struct options *options, const struct task_list *lis
             add_bytes(point, "jpeg_optimised_bytes", total.point[i].jpeg.optimised_bytes);
             cJSON_AddItemToArray(array, point);
         }
-        cJSON_AddNumberToObject(o, "wall_s", wall_s);
+        cJSON_AddNumberToObject(o, "wall_s", times->wall_s);
         print_json_line(o);
         return;
     }

@@ -72,7 +72,9 @@ static int compress_list(const struct options *options, struct task_list *list)
     }
     struct tsr_file_report *reports = calloc(list->count, sizeof *reports);
     struct outcome *outcomes = calloc(list->count, sizeof *outcomes);
-    struct tsr_engine *engine = reports && outcomes ? start_engine(options, &whole.error) : NULL;
+    struct run_times times = {0};
+    struct tsr_engine *engine =
+        reports && outcomes ? start_engine(options, input_bytes(list), &times.start_s, &whole.error) : NULL;
     const double start = wall_seconds();
     uint32_t failed = (uint32_t)list->count;
     if (engine)
@@ -86,7 +88,9 @@ static int compress_list(const struct options *options, struct task_list *list)
             outcomes[i].report = reports[i];
             report_file(options, &list->tasks[i], &outcomes[i]);
         }
-        report_summary(options, list, outcomes, wall_seconds() - start);
+        times.wall_s = wall_seconds() - start;
+        tsr_engine_tell_times(engine, &times.gpu);
+        report_summary(options, list, outcomes, &times);
     }
     tsr_engine_destroy(engine);
     free(reports);

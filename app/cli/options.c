@@ -44,6 +44,8 @@ enum {
     LONG_ALLOW_LOSSY,
     LONG_RECODE,
     LONG_ENGINE,
+    LONG_GPU,
+    LONG_GPU_MEMORY,
     LONG_SERIES,
     LONG_MEMBER,
     LONG_FILES,
@@ -84,11 +86,15 @@ static const struct row {
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
     {LONG_MAX_ERROR, "max-error", "N", ON_COMPRESS, "lossy, and no sample differs by more than N; 0: without loss"},
     {LONG_ALLOW_LOSSY, "allow-lossy", NULL, ON_COMPRESS, "code mammography, segmentations and doses with loss, too"},
-    {LONG_VERIFY, "verify", "cpu|none", ON_COMPRESS,
-     "how the finished file is proven; default: cpu. none proves nothing"},
+    {LONG_VERIFY, "verify", "cpu|cuda|none", ON_COMPRESS,
+     "what decodes the finished file to prove it; default: cpu. none proves nothing"},
     {LONG_RECODE, "recode", NULL, ON_COMPRESS, "recode RLE and JPEG lossless in DICOM also where the file will differ"},
     {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},
+    {LONG_GPU, "gpu", "N,N,...", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
+     "these GPUs and no others, counted from 0; default: all that can be used"},
+    {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
+     "most memory of each GPU (500M, 4G); default: half of what is free"},
     {LONG_FILES, "files", "F...", ON_BENCH,
      "images (or Y4M) instead of what is made up: their pixels, residuals, levels"},
     {LONG_SIZES, "sizes", "MIB,...", ON_BENCH, "vle, rle, engine, limits: sizes of the input"},
@@ -203,20 +209,35 @@ static enum tsr_status parse_psnr(const char *text, struct options *o)
     return TSR_OK;
 }
 
-/* Bytes, thousands or millions of them, or a ratio N:1. */
-static enum tsr_status parse_size(const char *text, struct options *o)
+/* A number of so many units before a suffix of so many characters. False: it is none, or rounds to nothing. */
+static bool parse_units(const char *text, size_t suffix, double unit, uint64_t *count)
 {
     char number[32];
-    const size_t length = strlen(text), ratio = length > 2 && !strcmp(text + length - 2, ":1") ? 2 : 0;
-    const char last = length > 0 ? text[length - 1] : '\0';
-    const size_t suffix = ratio ? ratio : last == 'k' || last == 'M';
-    const double unit = ratio ? 1000 : suffix == 0 ? 1 : last == 'k' ? 1e3 : 1e6;
     double value;
-    snprintf(number, sizeof number, "%.*s", (int)(length - suffix), text);
-    if (length - suffix >= sizeof number || !parse_number(number, 0, 1e15, &value) || llround(value * unit) < 1)
+    const size_t length = strlen(text) - suffix;
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    if (length >= sizeof number || !parse_number(number, 0, 1e15, &value) || llround(value * unit) < 1) return false;
+    *count = (uint64_t)llround(value * unit);
+    return true;
+}
+
+/* Bytes, thousands, millions or milliards of them. */
+static bool parse_bytes(const char *text, uint64_t *bytes)
+{
+    const char last = text[0] ? text[strlen(text) - 1] : '\0';
+    const double unit = last == 'k' ? 1e3 : last == 'M' ? 1e6 : last == 'G' ? 1e9 : 1;
+    return parse_units(text, unit > 1, unit, bytes);
+}
+
+/* Bytes, or a ratio N:1, in thousandths. */
+static enum tsr_status parse_size(const char *text, struct options *o)
+{
+    const size_t length = strlen(text);
+    const bool ratio = length > 2 && !strcmp(text + length - 2, ":1");
+    uint64_t *const value = &o->compress.target_value;
+    if (!(ratio ? parse_units(text, 2, 1000, value) : parse_bytes(text, value)))
         return usage("--size wants bytes, as 20000, 500k or 2M, or a ratio, as 10:1, not '%s'", text);
     o->compress.target = ratio ? TSR_TARGET_RATIO : TSR_TARGET_BYTES;
-    o->compress.target_value = (uint64_t)llround(value * unit);
     return TSR_OK;
 }
 
@@ -245,6 +266,18 @@ static enum tsr_status parse_numbers(const char *option, const char *text, doubl
     fprintf(stderr, "tessera: %s wants up to %d numbers, %g to %g, with commas between them, not '%s'\n", option,
             NUMBERS_LIMIT, low, high, text);
     return TSR_ERROR_USAGE;
+}
+
+/* Numbers of GPUs, each once. */
+static enum tsr_status parse_gpus(const char *text, struct options *o)
+{
+    const enum tsr_status status = parse_numbers("--gpu", text, 0, 255, &o->gpus);
+    for (int i = 0; status == TSR_OK && i < o->gpus.count; i++) {
+        if (o->gpus.value[i] != floor(o->gpus.value[i])) return usage("--gpu wants numbers of GPUs, not '%s'", text);
+        for (int k = 0; k < i; k++)
+            if (o->gpus.value[k] == o->gpus.value[i]) return usage("--gpu names a GPU twice: '%s'", text);
+    }
+    return status;
 }
 
 static enum tsr_status parse_path(const char *text, struct options *o)
@@ -277,11 +310,10 @@ static enum tsr_status parse_verify(const char *text, struct options *o)
         o->compress.verify = TSR_VERIFY_CPU;
     else if (!strcmp(text, "none"))
         o->compress.verify = TSR_VERIFY_NONE;
-    else if (!strcmp(text, "cuda")) {
-        usage("--verify %s: files are verified by the CPU engine", text);
-        return TSR_ERROR_ENGINE;
-    } else
-        return usage("--verify wants cpu or none, not '%s'", text);
+    else if (!strcmp(text, "cuda"))
+        o->compress.verify = TSR_VERIFY_ENGINE;
+    else
+        return usage("--verify wants cpu, cuda or none, not '%s'", text);
     return TSR_OK;
 }
 
@@ -348,6 +380,11 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return TSR_OK;
     case LONG_ENGINE:
         return parse_engine(optarg, o);
+    case LONG_GPU:
+        return parse_gpus(optarg, o);
+    case LONG_GPU_MEMORY:
+        return parse_bytes(optarg, &o->gpu_memory) ? TSR_OK
+                                                   : usage("--gpu-memory wants bytes, as 500M or 4G, not '%s'", optarg);
     case LONG_FILES: /* they are the words behind the family */
         o->bench.files = true;
         return TSR_OK;
@@ -402,6 +439,11 @@ static enum tsr_status settle_options(struct options *o, bool path_given)
         return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
     if ((has_qp || has_target) && path_given && coding->path == TSR_PATH_PREDICT)
         return usage("%s", "--qp, --psnr and --size need the transform path, not --path predict");
+    if (o->engine == TSR_ENGINE_CPU && o->gpus.count > 0)
+        return usage("%s", "--gpu needs the CUDA engine, not --engine cpu");
+    if (o->engine == TSR_ENGINE_CPU && o->compress.verify == TSR_VERIFY_ENGINE)
+        return usage("%s", "--verify cuda needs the CUDA engine, not --engine cpu");
+    if (o->gpus.count > 0) o->engine = TSR_ENGINE_CUDA; /* who names one demands it */
     if (o->series && o->output) return usage("%s", "--series names the output; -o would name another");
     if (o->series && has_target && o->compress.target != TSR_TARGET_PSNR)
         return usage("%s", "--size is for a single file, not for a --series");

@@ -105,6 +105,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
     add_text(o, "engine", ok ? r->engine : NULL);
     add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
+    add_text(o, "verified_by", ok ? r->verified_by : NULL);
     add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
     add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
@@ -159,8 +160,9 @@ struct totals {
     size_t files, failed, verbatim, lossy, unverified, different, fallbacks;
     const char *engine; /* of all files, "mixed", or NULL */
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
-    double encode_s, verify_s;
+    double encode_s, verify_s, read_s, write_s;
     int64_t max_error;
+    const char *verified_by; /* as engine */
 };
 
 static struct totals add_up(const struct task_list *list, const struct outcome *outcomes)
@@ -177,6 +179,10 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
         t.verbatim += r->verbatim;
         t.fallbacks += r->fallback[0] != '\0';
         if (r->engine) t.engine = !t.engine || strcmp(t.engine, r->engine) == 0 ? r->engine : "mixed";
+        if (r->verified_by)
+            t.verified_by = !t.verified_by || strcmp(t.verified_by, r->verified_by) == 0 ? r->verified_by : "mixed";
+        t.read_s += r->read_s;
+        t.write_s += r->write_s;
         t.lossy += !r->lossless;
         t.unverified += !r->verified;
         t.different += !r->identical;
@@ -193,7 +199,23 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
     return t;
 }
 
-static void print_summary_json(const struct options *options, const struct totals *t, double wall_s)
+/* Seconds of callers' threads and of the GPUs' streams, one way. */
+static void add_gpu_times(cJSON *o, const char *way, const struct tsr_gpu_times *times)
+{
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {{"copy_s", times->copy_s},           {"wait_s", times->wait_s},
+                  {"transfer_s", times->transfer_s},   {"kernel_s", times->kernel_s},
+                  {"batches", (double)times->batches}, {"batch_frames", (double)times->frames}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_%s", way, fields[i].name);
+        add_number(o, name, times->batches > 0, fields[i].value);
+    }
+}
+
+static void print_summary_json(const struct options *options, const struct totals *t, const struct run_times *times)
 {
     const bool coded = t->samples > 0;
     cJSON *o = cJSON_CreateObject();
@@ -219,8 +241,14 @@ static void print_summary_json(const struct options *options, const struct total
     add_number(o, "fallbacks", compress, (double)t->fallbacks);
     add_number(o, "encode_s", compress, t->encode_s);
     add_number(o, "verify_s", t->unverified < t->files, t->verify_s);
+    add_text(o, "verified_by", t->verified_by);
+    add_number(o, "read_s", true, t->read_s);
+    add_number(o, "write_s", true, t->write_s);
+    add_gpu_times(o, "encode", &times->gpu.encode);
+    add_gpu_times(o, "decode", &times->gpu.decode);
     add_number(o, "max_error", t->max_error >= 0, (double)t->max_error);
-    add_number(o, "wall_s", true, wall_s);
+    add_number(o, "start_s", true, times->start_s);
+    add_number(o, "wall_s", true, times->wall_s);
     print_json_line(o);
 }
 
@@ -279,12 +307,13 @@ const char *plural(size_t count)
 }
 
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                    double wall_s)
+                    const struct run_times *times)
 {
+    const double wall_s = times->wall_s;
     const struct totals t = add_up(list, outcomes);
     const size_t done = t.files - t.failed;
     if (options->json) {
-        print_summary_json(options, &t, wall_s);
+        print_summary_json(options, &t, times);
         return;
     }
     if (options->verbosity < 0 || done == 0) return;
@@ -295,7 +324,8 @@ void report_summary(const struct options *options, const struct task_list *list,
         if (t.samples > 0) printf(", pixels %.3f bits/sample", 8.0 * (double)t.payload_bytes / (double)t.samples);
         printf(", %.1f s\n", wall_s);
         if (t.unverified == 0)
-            printf("  all proven: each file was read back from the disk and decodes to what was read\n");
+            printf("  all proven: each file was read back from the disk and decodes%s to what was read\n",
+                   !t.verified_by || !strcmp(t.verified_by, "cpu") ? "" : ", on the GPU,");
         else
             printf("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", t.unverified, plural(t.unverified));
         if (t.lossy > 0)

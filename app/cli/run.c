@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,21 +99,41 @@ static int exit_status(const struct running *r)
     return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
-/* A GPU takes a moment to wake: not for what it cannot do. */
-static enum tsr_engine_choice engine_choice(const struct options *options)
+uint64_t input_bytes(const struct task_list *list)
 {
-    const bool helps = options->verb == VERB_COMPRESS && options->compress.coding.path == TSR_PATH_TRANSFORM;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct stat status;
+        if (list->tasks[i].status == TSR_OK && stat(list->tasks[i].input, &status) == 0)
+            bytes += (uint64_t)status.st_size;
+    }
+    return bytes;
+}
+
+/* A GPU takes a moment to wake: not for what it cannot do. */
+static enum tsr_engine_choice engine_choice(const struct options *options, uint64_t bytes)
+{
+    (void)bytes;
+    const bool helps = options->verb == VERB_COMPRESS && (options->compress.coding.path == TSR_PATH_TRANSFORM ||
+                                                          options->compress.verify == TSR_VERIFY_ENGINE);
     return options->engine == TSR_ENGINE_AUTO && !helps ? TSR_ENGINE_CPU : options->engine;
 }
 
-struct tsr_engine *start_engine(const struct options *options, struct tsr_error *error)
+struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds, struct tsr_error *error)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct tsr_engine *engine = tsr_engine_create(engine_choice(options), options->threads, error);
+    int numbers[NUMBERS_LIMIT];
+    const struct tsr_gpu_choice gpus = {numbers, options->gpus.count, options->gpu_memory};
+    for (int i = 0; i < gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
+    const double start = wall_seconds();
+    struct tsr_engine *engine = tsr_engine_create_on(engine_choice(options, bytes), &gpus, options->threads, error);
+    *seconds = wall_seconds() - start;
     if (!engine) return NULL;
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
     signal(SIGPIPE, SIG_IGN);
-    if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)
+    if (options->verbosity >= 0 && error->text[0] && options->compress.verify == TSR_VERIFY_ENGINE)
+        fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", error->text);
+    else if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)
         fprintf(stderr, "tessera: the CPU engine works: %s\n", error->text);
     return engine;
 }
@@ -124,7 +145,8 @@ static int run_list(const struct options *options, const struct task_list *list,
     r.list = list;
     r.work = work;
     struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
-    r.engine = start_engine(options, &error);
+    struct run_times times = {0};
+    r.engine = start_engine(options, input_bytes(list), &times.start_s, &error);
     r.outcomes = calloc(list->count, sizeof *r.outcomes);
     r.done = calloc(list->count + 1, sizeof *r.done);
     r.shows_progress = options->verbosity >= 0 && isatty(STDERR_FILENO);
@@ -134,7 +156,9 @@ static int run_list(const struct options *options, const struct task_list *list,
         r.start = wall_seconds();
         tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
         clear_progress(&r);
-        work->summary(options, list, r.outcomes, wall_seconds() - r.start);
+        times.wall_s = wall_seconds() - r.start;
+        tsr_engine_tell_times(r.engine, &times.gpu);
+        work->summary(options, list, r.outcomes, &times);
         status = exit_status(&r);
     } else {
         say_error(&error);

@@ -63,7 +63,8 @@ const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value);
 /* An array in a larger allocation, and room behind it that is nobody's: AddressSanitizer reports who touches that,
  * but for whole copies across it. */
 void tsr_emulated_array(void *array, size_t bytes, size_t room);
-cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes);
+cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                                cudaStream_t stream);
 
 #define threadIdx (tsr_emulated_place_here().thread)
 #define blockIdx (tsr_emulated_place_here().block)

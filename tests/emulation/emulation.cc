@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -218,7 +219,36 @@ bool crosses_rooms(const void *memory, size_t bytes)
     return rooms;
 }
 
+} // namespace
+
+struct CUstream_st {
+    int device;
+};
+
+namespace {
+
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local int current_device;
+
+/* Device memory: whose it is, and how much of each device's is and was taken. */
+enum { DEVICES_LIMIT = 8 };
+#define DEVICE_BYTES ((size_t)1 << 30)
+struct allocation {
+    size_t bytes;
+    int device;
+};
+pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+std::map<void *, allocation> allocations;
+size_t taken_bytes[DEVICES_LIMIT], peak_bytes[DEVICES_LIMIT];
+
+/* One device, or as many as TSR_EMULATE_DEVICES says, of which threads choose one as of real ones. */
+int device_count()
+{
+    const char *const devices = getenv("TSR_EMULATE_DEVICES");
+    if (getenv("TSR_EMULATE_NO_DEVICE")) return 0;
+    const int count = devices ? atoi(devices) : 1;
+    return count < DEVICES_LIMIT ? count : DEVICES_LIMIT;
+}
 
 cudaError_t done(cudaError_t error)
 {
@@ -290,8 +320,10 @@ void tsr_emulated_array(void *array, size_t bytes, size_t room)
     __asan_poison_memory_region(static_cast<char *>(array) + bytes, room);
 }
 
-cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes)
+cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                                cudaStream_t stream)
 {
+    if (stream && stream->device != current_device) return done(cudaErrorInvalidResourceHandle);
     const uint64_t threads = (uint64_t)block.x * block.y * block.z, blocks = (uint64_t)grid.x * grid.y * grid.z;
     if (threads == 0 || threads > 1024 || blocks == 0 || blocks > INT32_MAX || shared_bytes > (227u << 10))
         return done(cudaErrorInvalidValue);
@@ -342,13 +374,18 @@ cudaError_t cudaGetLastError(void)
 }
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = getenv("TSR_EMULATE_NO_DEVICE") ? 0 : 1;
+    *count = device_count();
     return *count ? cudaSuccess : done(cudaErrorNoDevice);
 }
-cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : done(cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device)
+{
+    if (device < 0 || device >= device_count()) return done(cudaErrorInvalidDevice);
+    current_device = device;
+    return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = 0;
+    *device = current_device;
     return cudaSuccess;
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
@@ -387,24 +424,54 @@ cudaError_t cudaRuntimeGetVersion(int *version)
 cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
-    *free_bytes = *total_bytes = (size_t)1 << 30;
+    *free_bytes = *total_bytes = DEVICE_BYTES;
     return cudaSuccess;
 }
 /* Fresh memory is garbage, as a GPU's is. */
-cudaError_t cudaMalloc(void **memory, size_t bytes)
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
     if (bytes > (size_t)1 << 31 || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
         return done(cudaErrorMemoryAllocation);
     memset(*memory, 0xcd, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaFree(void *memory)
+cudaError_t cudaFreeHost(void *memory)
 {
     free(memory);
     return cudaSuccess;
 }
-cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaMalloc(memory, bytes); }
-cudaError_t cudaFreeHost(void *memory) { return cudaFree(memory); }
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    const cudaError_t error = cudaMallocHost(memory, bytes);
+    if (error != cudaSuccess) return error;
+    pthread_mutex_lock(&memory_lock);
+    allocations[*memory] = {bytes, current_device};
+    size_t &taken = taken_bytes[current_device], &peak = peak_bytes[current_device];
+    taken += bytes;
+    if (taken > peak) peak = taken;
+    pthread_mutex_unlock(&memory_lock);
+    return cudaSuccess;
+}
+cudaError_t cudaFree(void *memory)
+{
+    pthread_mutex_lock(&memory_lock);
+    const auto found = allocations.find(memory);
+    if (found != allocations.end()) {
+        taken_bytes[found->second.device] -= found->second.bytes;
+        allocations.erase(found);
+    }
+    pthread_mutex_unlock(&memory_lock);
+    free(memory);
+    return cudaSuccess;
+}
+size_t tsr_emulated_peak_bytes(int device)
+{
+    pthread_mutex_lock(&memory_lock);
+    const size_t peak = peak_bytes[device];
+    peak_bytes[device] = taken_bytes[device];
+    pthread_mutex_unlock(&memory_lock);
+    return peak;
+}
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
     if (crosses_rooms(to, bytes) || crosses_rooms(from, bytes)) {
@@ -432,11 +499,15 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) { return cudaMemset(memory, value, bytes); }
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
-    *stream = nullptr;
+    *stream = new CUstream_st{current_device};
     return cudaSuccess;
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return cudaStreamCreate(stream); }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    delete stream;
+    return cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
 struct CUevent_st {
     double at;

@@ -13,9 +13,9 @@ static struct tsr_engine *cuda, *cpu;
 
 static int create_engines(void **state)
 {
-    const char *reason = NULL;
+    char reason[256];
     (void)state;
-    cuda = tsr_cuda_engine_create(tsr_pool_create(2), &reason);
+    cuda = tsr_cuda_engine_create(tsr_pool_create(2), NULL, reason, sizeof reason);
     cpu = tsr_cpu_engine_create(tsr_pool_create(2));
     if (!cuda) print_error("no CUDA engine: %s\n", reason);
     return cuda && cpu ? 0 : -1;

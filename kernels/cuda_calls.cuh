@@ -1,0 +1,39 @@
+/* The CUDA engine's two halves: frames of a call to coded frames and back, through batches that it shares with others
+ * (cuda_gather.cuh), and by the CPU engine what a GPU does not do or fails on. See engine.h for what they promise. */
+#ifndef TSR_KERNELS_CUDA_CALLS_CUH
+#define TSR_KERNELS_CUDA_CALLS_CUH
+
+#include "cuda_gather.cuh"
+
+struct tsr_cuda_engine {
+    tsr_engine base;
+    tsr_gathering gathering;
+    tsr_slot resident; /* of tsr_cuda_encode_resident, whose memory no bound knows */
+};
+
+/* Work space of a frame, whichever engine codes it. */
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image);
+size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
+                             uint32_t frames);
+
+tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                           uint32_t frames, void *workspace);
+tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
+                           void *workspace);
+
+/* Both paths' batches (cuda_stages.h, cuda_predictive.h). Path P with CAVLC is coded in path T's slices; for both only
+ * p->b is filled in. */
+bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding);
+size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
+                         const uint8_t *d_rasters, void *d_base);
+cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream);
+
+/* Why a frame goes to the CPU engine that takes more than the bounds of a device's memory. */
+extern const char *const tsr_no_device_memory;
+
+static inline tsr_cuda_engine *tsr_cuda_engine_of(tsr_engine *engine)
+{
+    return reinterpret_cast<tsr_cuda_engine *>(engine);
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* Encoding calls of the CUDA engine: rasters into a batch, coded frames out of its results. */
+#include "device.cuh"
+
+#include <string.h>
+
+#include "cuda_calls.cuh"
+
+extern "C" {
+#include "cpu_engine.h"
+}
+
+bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding)
+{
+    return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
+}
+
+size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
+                         const uint8_t *d_rasters, void *d_base)
+{
+    if (tsr_cuda_can_predict(image, coding)) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    p->predictor = NULL;
+    p->residual = NULL;
+    return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
+}
+
+cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream)
+{
+    return (cudaError_t)(tsr_cuda_can_predict(&p->b.image, &p->b.coding) ? tsr_predict_encode_batch(p, stream)
+                                                                         : tsr_cuda_encode_batch(&p->b, stream));
+}
+
+namespace
+{
+
+/* A call's frames, as its batch's steps see them. */
+struct encoding_call {
+    tsr_engine *engine;
+    tsr_encode_job *jobs;
+    uint8_t *workspace;
+    size_t space; /* of a frame */
+};
+
+/* A call's share of a batch, as the pool's threads see it. */
+struct shared_frames {
+    const tsr_batch *batch;
+    const tsr_batch_call *call;
+    const encoding_call *frames;
+};
+
+void over_pool(tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
+{
+    const encoding_call *frames = static_cast<const encoding_call *>(call->context);
+    shared_frames shared = {batch, call, frames};
+    tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
+}
+
+/* ---- Coded frames --------------------------------------------------------------------------------------- */
+
+const char *const packed_colours = "the GPU does not pack colours";
+const char *const outside_bits = "words have bits outside their samples that are not what the header says";
+
+/* False: the frame has second planes, which the stages do not make. */
+bool is_whole(const tsr_cuda_batch &b, const tsr_frame_state &frame, bool *extends_sign)
+{
+    const tsr_image &image = b.image;
+    *extends_sign = false;
+    if (tsr_image_outside_bits(&image) == 0) return true;
+    const uint32_t as_declared = frame.unexpected[image.is_signed ? 0 : 1];
+    const uint32_t otherwise = frame.unexpected[image.is_signed ? 1 : 0];
+    *extends_sign = image.is_signed;
+    if (as_declared == 0) return true;
+    *extends_sign = !image.is_signed;
+    return otherwise == 0 && image.high_bit + 1 != image.bits_allocated;
+}
+
+/* What lies in a frame's work space. */
+struct frame_space {
+    tsr_frame_model *model;
+    uint16_t *offsets;
+    uint8_t *model_bytes, *tile_sizes, *payloads;
+    tsr_coded_tile *tiles;
+};
+
+size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
+{
+    size_t used = 0;
+    s->model = static_cast<tsr_frame_model *>(tsr_take(base, &used, sizeof *s->model));
+    s->offsets = static_cast<uint16_t *>(tsr_take(base, &used, b.components * 65536 * sizeof(uint16_t)));
+    s->model_bytes = static_cast<uint8_t *>(tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT));
+    s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.tiles * sizeof *s->tiles));
+    s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.tiles * TSR_TILE_SIZES_BYTES));
+    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.components * tsr_cuda_plane_payload_bytes(&b)));
+    return used;
+}
+
+void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number, uint16_t *offsets)
+{
+    const tsr_plane_state &state = b.plane[number];
+    const uint32_t *used = b.used ? b.used + (size_t)number * (b.values / 32) : NULL;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    plane->minimum = 65535u - state.not_minimum;
+    plane->span = tsr_state_span(state);
+    plane->range = state.range;
+    plane->packed = state.packed != 0;
+    plane->offset = offsets;
+    plane->path = b.coding.path;
+    plane->coder = b.coding.coder;
+    plane->lossy = plan.lossy;
+    plane->qp_index = plan.qp_index;
+    plane->coarser_by = plan.coarser_by;
+    plane->coarser_from = plan.coarser_from;
+    plane->lapping = plan.lapping;
+    plane->pairs = plan.pairs;
+    plane->slice_side = plan.slice_side;
+    if (plane->packed)
+        for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
+            const uint32_t value = plane->minimum + offset;
+            if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
+        }
+    if (plane->span == 1) return;
+    if (b.model) plane->coefficient = b.model[number];
+    if (b.pair_model) plane->pair = b.pair_model[number];
+    if (b.level_model) plane->level = b.level_model[number];
+}
+
+/* Piece index of a call's: a frame from the batch's results to its job. What the GPU does not do is only noted: others
+ * wait for the slot. */
+void finish_frame(void *context, unsigned index)
+{
+    const shared_frames &f = *static_cast<const shared_frames *>(context);
+    const tsr_cuda_batch &b = f.batch->results.b;
+    const uint32_t number = f.call->first + index;
+    tsr_encode_job *job = &f.frames->jobs[index];
+    bool extends_sign;
+    const bool whole = is_whole(b, b.frame[number], &extends_sign);
+    job->engine = f.frames->engine->ops->name;
+    job->fallback = !whole ? outside_bits : tsr_may_pack_colours(b.frame[number]) ? packed_colours : NULL;
+    if (job->fallback) return;
+    frame_space s;
+    lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
+    tsr_frame_model *model = s.model;
+    memset(model, 0, sizeof *model);
+    memset(s.tiles, 0, b.tiles * sizeof *s.tiles);
+    model->tile_width = b.tile_width;
+    model->tile_height = b.tile_height;
+    model->colour = (tsr_colour)b.frame[number].colour;
+    model->extends_sign = extends_sign;
+    model->planes = tsr_image_planes(&b.image);
+
+    const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
+    const uint64_t start = b.payload_offset[first_tile];
+    memcpy(s.payloads, f.batch->host_payloads + start,
+           (size_t)(b.payload_offset[first_tile + b.components * b.tiles] - start));
+    for (uint32_t c = 0; c < b.components; c++) {
+        const uint32_t p = first_plane + c;
+        model->plane[c].present = true;
+        put_plane(&model->plane[c], b, p, s.offsets + (size_t)c * 65536);
+        if (f.batch->results.predictor && model->plane[c].span > 1) {
+            model->plane[c].predictor = f.batch->results.predictor[p];
+            model->plane[c].residual = f.batch->results.residual[p];
+        }
+        for (uint32_t t = 0; t < b.tiles; t++) {
+            tsr_segment *segment = &s.tiles[t].segment[1 + c];
+            segment->bytes = s.payloads + (b.payload_offset[p * b.tiles + t] - start);
+            segment->size = b.payload_size[p * b.tiles + t];
+        }
+    }
+    for (uint32_t t = 0; t < b.tiles; t++)
+        tsr_put_tile_sizes(&s.tiles[t], model->planes, s.tile_sizes + t * TSR_TILE_SIZES_BYTES);
+    struct tsr_bit_writer writer = tsr_bit_writer(s.model_bytes, TSR_FRAME_MODEL_LIMIT);
+    tsr_put_frame_model(&writer, &b.image, model);
+    job->coded.model.bytes = s.model_bytes;
+    job->coded.model.size = tsr_flush_bits(&writer);
+    assert(!writer.overflow);
+    job->coded.tiles = b.tiles;
+    job->coded.tile = s.tiles;
+}
+
+/* The results as they lie behind host. */
+tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
+{
+    const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.frame);
+    const auto move = [&](auto *&array) {
+        if (!array) return;
+        array = reinterpret_cast<typename std::remove_reference<decltype(array)>::type>(
+            host + (reinterpret_cast<const uint8_t *>(array) - device));
+    };
+    tsr_predict_batch results = p;
+    tsr_cuda_batch &r = results.b;
+    move(results.predictor);
+    move(results.residual);
+    move(r.plane);
+    move(r.used);
+    move(r.model);
+    move(r.pair_model);
+    move(r.level_model);
+    move(r.payload_offset);
+    move(r.payload_size);
+    move(r.frame);
+    return results;
+}
+
+/* ---- A batch -------------------------------------------------------------------------------------------- */
+
+cudaError_t prepare(tsr_batch *batch)
+{
+    const tsr_cuda_batch &b = batch->encode.b;
+    const tsr_batch_kind &kind = batch->kind;
+    const size_t device_bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
+    const size_t raster_bytes = batch->frames * b.frame_bytes, back = b.result_bytes + b.payload_bytes;
+    if (device_bytes > batch->device_limit) return cudaErrorMemoryAllocation;
+    TSR_CUDA_TRY(
+        tsr_slot_grow(batch->slot, device_bytes, raster_bytes > back ? raster_bytes : back, batch->device_limit));
+    tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, batch->slot->d_bytes);
+    batch->results = results_at(batch->encode, batch->slot->host);
+    batch->host_rasters = batch->slot->host;
+    batch->host_payloads = batch->slot->host + b.result_bytes;
+    return cudaSuccess;
+}
+
+void stage_frame(void *context, unsigned index)
+{
+    const shared_frames &f = *static_cast<const shared_frames *>(context);
+    const size_t bytes = f.call->frame_bytes;
+    memcpy(f.batch->host_rasters + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
+}
+
+void stage(tsr_batch *batch, const tsr_batch_call *call)
+{
+    over_pool(batch, call, stage_frame);
+}
+
+/* Waits twice: for the sizes, and for the payloads. */
+cudaError_t run(tsr_batch *batch)
+{
+    const tsr_slot *slot = batch->slot;
+    const tsr_cuda_batch &b = batch->encode.b;
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), batch->host_rasters, batch->frames * b.frame_bytes,
+                                 cudaMemcpyHostToDevice, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
+    TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
+    TSR_CUDA_TRY(cudaMemcpyAsync(slot->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
+    TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
+    batch->kernel_s = tsr_slot_seconds(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
+    batch->transfer_s = tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
+                        tsr_slot_seconds(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+
+    const uint64_t payload_bytes = batch->results.b.payload_offset[b.planes * b.tiles];
+    if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    TSR_CUDA_TRY(
+        cudaMemcpyAsync(batch->host_payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
+    TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
+    batch->transfer_s += tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
+    return cudaSuccess;
+}
+
+void finish(tsr_batch *batch, const tsr_batch_call *call)
+{
+    over_pool(batch, call, finish_frame);
+}
+
+const tsr_batch_steps encoding_steps = {prepare, run, stage, finish};
+
+/* ---- By the CPU engine ---------------------------------------------------------------------------------- */
+
+void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                   uint32_t frames, void *workspace, const char *reason)
+{
+    engine->cpu->ops->encode(engine->cpu, image, coding, jobs, frames, workspace);
+    for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
+}
+
+/* Why the GPU encodes no such frame; NULL: it does. */
+const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_coding *coding, size_t *each)
+{
+    tsr_predict_batch one;
+    if (!tsr_can_encode(image, coding))
+        return image->bits_allocated % 32 == 0 || image->bits_allocated == 1
+                   ? "the GPU does not code samples of 1 or 32 bits"
+                   : "the GPU does not code bounded errors";
+    *each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
+    return tsr_gather_fits(g, *each) ? NULL : tsr_no_device_memory;
+}
+
+} // namespace
+
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image)
+{
+    size_t most = tsr_cpu_encode_space(engine->pool, image);
+    for (int number = 0; number < 3; number++) {
+        tsr_coding coding = {};
+        coding.path = number ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+        coding.coder = number == 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+        if (!tsr_can_encode(image, &coding)) continue;
+        tsr_predict_batch p;
+        frame_space s;
+        tsr_lay_batch_out(&p, image, &coding, 1, NULL, NULL);
+        const size_t bytes = lay_frame_out(&s, p.b, NULL);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                           uint32_t frames, void *workspace)
+{
+    tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
+    size_t each = 0;
+    const char *const reason = objection(g, image, coding, &each);
+    if (reason) {
+        encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
+        return TSR_OK;
+    }
+    tsr_batch_kind kind = {};
+    kind.image = *image;
+    kind.coding = *coding;
+    const size_t space = tsr_cuda_encode_space(engine, image);
+    for (uint32_t first = 0, count; first < frames; first += count) {
+        uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
+        encoding_call here = {engine, jobs + first, there, space};
+        tsr_batch_call call = {};
+        count = tsr_gather_most(g, each, frames - first);
+        call.frames = count;
+        call.frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
+        call.each = each;
+        call.context = &here;
+        const char *failure;
+        const bool failed = tsr_gather(g, engine->pool, &kind, &encoding_steps, &call, &failure) != cudaSuccess;
+        for (uint32_t i = 0; i < count; i++)
+            if (failed || here.jobs[i].fallback)
+                encode_on_cpu(engine, image, coding, here.jobs + i, 1, there + i * space,
+                              failed ? failure : here.jobs[i].fallback);
+    }
+    return TSR_OK;
+}

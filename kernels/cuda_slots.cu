@@ -1,0 +1,85 @@
+/* Memory, streams and clocks of the CUDA engine's slots. */
+#include "device.cuh"
+
+#include <string.h>
+
+#include "cuda_slots.h"
+
+namespace
+{
+
+/* Memory grows to twice what it was, at least: a slot's first batches are small, and each step waits for the device. */
+size_t grown(size_t now, size_t needed, size_t most)
+{
+    const size_t wanted = needed + needed / 4 > 2 * now ? needed + needed / 4 : 2 * now;
+    return wanted < most ? wanted : needed > most ? needed : most;
+}
+
+cudaError_t open_slot(tsr_slot *slot)
+{
+    if (slot->stream) return cudaSuccess;
+    /* Blocking: a thread that waits spinning would take a processor from those that code. */
+    for (int i = 0; i < TSR_SLOT_EVENTS; i++)
+        if (!slot->event[i]) TSR_CUDA_TRY(cudaEventCreateWithFlags(&slot->event[i], cudaEventBlockingSync));
+    return cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
+}
+
+} // namespace
+
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t device_bytes, size_t host_bytes, size_t most)
+{
+    TSR_CUDA_TRY(cudaSetDevice(slot->device)); /* a thread of the caller's may have another */
+    TSR_CUDA_TRY(open_slot(slot));
+    if (slot->device_bytes < device_bytes) {
+        const size_t bytes = grown(slot->device_bytes, device_bytes, most);
+        uint8_t *const old = slot->d_bytes;
+        slot->d_bytes = NULL;
+        slot->device_bytes = 0;
+        if (old) TSR_CUDA_TRY(cudaFree(old));
+        TSR_CUDA_TRY(cudaMalloc(reinterpret_cast<void **>(&slot->d_bytes), bytes));
+        slot->device_bytes = bytes;
+    }
+    if (slot->host_bytes < host_bytes) {
+        const size_t bytes = grown(slot->host_bytes, host_bytes, SIZE_MAX);
+        uint8_t *const old = slot->host;
+        slot->host = NULL;
+        slot->host_bytes = 0;
+        if (old) TSR_CUDA_TRY(cudaFreeHost(old));
+        TSR_CUDA_TRY(cudaMallocHost(reinterpret_cast<void **>(&slot->host), bytes));
+        slot->host_bytes = bytes;
+    }
+    return cudaSuccess;
+}
+
+void tsr_slot_empty(struct tsr_slot *slot)
+{
+    if (slot->stream || slot->d_bytes || slot->host || slot->event[0]) cudaSetDevice(slot->device);
+    if (slot->d_bytes) cudaFree(slot->d_bytes);
+    if (slot->host) cudaFreeHost(slot->host);
+    for (int i = 0; i < TSR_SLOT_EVENTS; i++)
+        if (slot->event[i]) cudaEventDestroy(slot->event[i]);
+    if (slot->stream) cudaStreamDestroy(slot->stream);
+    const int device = slot->device;
+    const bool is_taken = slot->is_taken;
+    memset(slot, 0, sizeof *slot);
+    slot->device = device;
+    slot->is_taken = is_taken;
+}
+
+cudaError_t tsr_slot_note(const struct tsr_slot *slot, enum tsr_slot_event event)
+{
+    return cudaEventRecord(slot->event[event], slot->stream);
+}
+
+cudaError_t tsr_slot_wait(const struct tsr_slot *slot, enum tsr_slot_event event)
+{
+    return cudaEventSynchronize(slot->event[event]);
+}
+
+double tsr_slot_seconds(const struct tsr_slot *slot, enum tsr_slot_event from, enum tsr_slot_event to)
+{
+    float ms = 0;
+    if (cudaEventElapsedTime(&ms, slot->event[from], slot->event[to]) == cudaSuccess) return 1e-3 * (double)ms;
+    cudaGetLastError();
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* Slots of the CUDA engine: what a batch is worked on with, a stream of a device and memory on both sides. See
+ * cuda_slots.cu. */
+#ifndef TSR_KERNELS_CUDA_SLOTS_H
+#define TSR_KERNELS_CUDA_SLOTS_H
+
+#include <cuda_runtime_api.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TSR_DEVICES_LIMIT = 32,
+    /* Of a device: one batch's kernels, another's copies, and a third whose callers fill or empty its host memory. */
+    TSR_DEVICE_SLOTS = 3
+};
+
+/* When a batch's steps ended, on its stream. */
+enum tsr_slot_event { TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE, TSR_SLOT_RESULTS, TSR_SLOT_EVENTS };
+
+struct tsr_slot {
+    int device;          /* as CUDA counts */
+    cudaStream_t stream; /* NULL: nothing has been made yet */
+    cudaEvent_t event[TSR_SLOT_EVENTS];
+    uint8_t *d_bytes, *host;
+    size_t device_bytes, host_bytes;
+    bool is_taken; /* under the lock of whom the slots are */
+};
+
+/* Device memory that an engine may take of each device: a slot's share, and what the slots of a device take together,
+ * or one of them that is the only one. */
+struct tsr_slot_bounds {
+    size_t share, all;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
+ * it grows. most: of device memory, not less than device_bytes. */
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t device_bytes, size_t host_bytes, size_t most);
+
+/* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
+void tsr_slot_empty(struct tsr_slot *slot);
+
+/* Notes on the stream that a step ends here; tsr_slot_wait waits for it, without keeping a processor busy;
+ * tsr_slot_seconds is the time between two that have been waited for. */
+cudaError_t tsr_slot_note(const struct tsr_slot *slot, enum tsr_slot_event event);
+cudaError_t tsr_slot_wait(const struct tsr_slot *slot, enum tsr_slot_event event);
+double tsr_slot_seconds(const struct tsr_slot *slot, enum tsr_slot_event from, enum tsr_slot_event to);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
