@@ -139,13 +139,14 @@ void finish_frame(void *context, unsigned index)
     frame_space s;
     lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
     tsr_frame_model *model = s.model;
-    memset(model, 0, sizeof *model);
+    const int planes = tsr_image_planes(&b.image); /* of the others, 40 kB each, nothing is looked at */
+    memset(model, 0, sizeof *model - (TSR_PLANES_LIMIT - planes) * sizeof model->plane[0]);
     memset(s.tiles, 0, b.tiles * sizeof *s.tiles);
     model->tile_width = b.tile_width;
     model->tile_height = b.tile_height;
     model->colour = (tsr_colour)b.frame[number].colour;
     model->extends_sign = extends_sign;
-    model->planes = tsr_image_planes(&b.image);
+    model->planes = planes;
 
     const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
     const uint64_t start = b.payload_offset[first_tile];
