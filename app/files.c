@@ -73,8 +73,10 @@ static enum tsr_status finish(struct tsr_engine *engine, struct tsr_output *outp
     const double start = tsr_seconds();
     tsr_pool_rest(engine->pool, 0);
     const enum tsr_status status = tsr_output_finish(output, error);
+    const double finished = tsr_seconds();
     tsr_pool_resume(engine->pool);
-    report->write_s += tsr_seconds() - start;
+    report->write_s += finished - start;
+    report->wait_s += tsr_seconds() - finished;
     return status;
 }
 

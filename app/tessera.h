@@ -221,6 +221,7 @@ struct tsr_file_report {
     const char *verified_by;   /* likewise: that decoded the finished file to prove it; NULL: none did */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double read_s, write_s;    /* seconds of these: in reading what was named, in writing what came of it */
+    double wait_s;             /* seconds of these: for a processor, after waiting for the disk */
     double psnr_db;            /* of lossy files; negative: lossless */
     int64_t max_error;
     int tries; /* codings that were tried to meet a target; 0: none was */

@@ -32,71 +32,78 @@ const char *const other_model = "a frame has lanes, paths or slices that the GPU
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
-/* In host memory, on the way there: payloads, each frame's model and then its tiles, and the pieces that say where they
+/* In the area, on the way there: payloads, each frame's model and then its tiles, and the pieces that say where they
  * lie, models of all frames, then tiles of all frames. On the way back: states, then rasters. */
-cudaError_t prepare(tsr_batch *batch)
-{
-    tsr_cuda_decode_batch &b = batch->decode;
-    const uint32_t frames = batch->frames;
-    tsr_frame_model cut;
-    cut.tile_width = batch->kind.tile_width;
-    cut.tile_height = batch->kind.tile_height;
-    const size_t device_bytes = tsr_cuda_decode_lay_out(&b, &batch->kind.image, &cut, frames, batch->has_lanes,
-                                                        batch->has_transform, batch->payload_bytes, NULL, NULL, NULL);
-    const size_t pieces = frames + (size_t)frames * b.tiles, aligned = (batch->payload_bytes + 15) / 16 * 16;
-    const size_t there = aligned + pieces * sizeof(tsr_cuda_piece);
-    const size_t state_bytes = (frames * sizeof(tsr_cuda_decode_frame) + 15) / 16 * 16;
-    const size_t back = state_bytes + frames * b.frame_bytes;
-    if (device_bytes > batch->device_limit) return cudaErrorMemoryAllocation;
-    TSR_CUDA_TRY(tsr_slot_grow(batch->slot, device_bytes, there > back ? there : back, batch->device_limit));
-    tsr_cuda_decode_lay_out(&b, &batch->kind.image, &cut, frames, batch->has_lanes, batch->has_transform,
-                            batch->payload_bytes, NULL, NULL, batch->slot->d_bytes);
-    batch->host_payloads = batch->slot->host;
-    batch->host_pieces = reinterpret_cast<tsr_cuda_piece *>(batch->slot->host + aligned);
-    batch->host_states = reinterpret_cast<const tsr_cuda_decode_frame *>(batch->slot->host);
-    batch->host_rasters = batch->slot->host + state_bytes;
-    return cudaSuccess;
-}
-
 void stage(tsr_batch *batch, const tsr_batch_call *call)
 {
     const decoding_call *frames = static_cast<const decoding_call *>(call->context);
-    uint64_t at = call->payload_at;
-    const auto put = [&](tsr_cuda_piece *piece, tsr_segment segment) {
-        *piece = {at, (uint32_t)segment.size, 1};
-        if (segment.size) memcpy(batch->host_payloads + at, segment.bytes, segment.size);
+    uint8_t *at = batch->host + call->payload_at;
+    const auto put = [&](tsr_segment segment) {
+        if (segment.size) memcpy(at, segment.bytes, segment.size);
         at += segment.size;
     };
     for (uint32_t i = 0; i < call->frames; i++) {
-        const tsr_decode_job &job = frames->jobs[i];
-        const uint32_t number = call->first + i;
-        put(&batch->host_pieces[number], job.model);
-        for (uint32_t t = 0; t < job.tiles; t++)
-            put(&batch->host_pieces[batch->frames + (size_t)number * job.tiles + t], job.tile[t]);
+        put(frames->jobs[i].model);
+        for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
+    }
+}
+
+void put_pieces(const tsr_batch *batch, tsr_cuda_piece *pieces)
+{
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) {
+        uint64_t at = call->payload_at;
+        const auto put = [&](tsr_cuda_piece *piece, tsr_segment segment) {
+            *piece = {at, (uint32_t)segment.size, 1};
+            at += segment.size;
+        };
+        for (uint32_t i = 0; i < call->frames; i++) {
+            const tsr_decode_job &job = static_cast<const decoding_call *>(call->context)->jobs[i];
+            const uint32_t number = call->first + i;
+            put(&pieces[number], job.model);
+            for (uint32_t t = 0; t < job.tiles; t++)
+                put(&pieces[batch->frames + (size_t)number * job.tiles + t], job.tile[t]);
+        }
     }
 }
 
 /* Waits once. */
 cudaError_t run(tsr_batch *batch)
 {
-    const tsr_slot *slot = batch->slot;
-    const tsr_cuda_decode_batch &b = batch->decode;
-    const size_t frames = batch->frames, tiles = frames * b.tiles;
-    const auto copy = [&](const void *to, const void *from, size_t bytes) {
-        return cudaMemcpyAsync(const_cast<void *>(to), from, bytes, cudaMemcpyHostToDevice, slot->stream);
+    tsr_slot *slot = batch->slot;
+    tsr_cuda_decode_batch &b = batch->decode;
+    const tsr_image *image = &batch->kind.image;
+    const uint32_t frames = batch->frames;
+    tsr_frame_model cut;
+    cut.tile_width = batch->kind.tile_width;
+    cut.tile_height = batch->kind.tile_height;
+    const size_t bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
+                                                 batch->payload_bytes, NULL, NULL, NULL);
+    if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_limit));
+    tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, batch->payload_bytes, NULL,
+                            NULL, slot->d_bytes);
+    const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16;
+    tsr_cuda_piece *const pieces =
+        reinterpret_cast<tsr_cuda_piece *>(batch->host + (batch->payload_bytes + 15) / 16 * 16);
+    put_pieces(batch, pieces);
+    batch->host_states = reinterpret_cast<const tsr_cuda_decode_frame *>(batch->host);
+    batch->host_rasters = batch->host + state_bytes;
+
+    const auto copy = [&](const void *to, const void *from, size_t size) {
+        return cudaMemcpyAsync(const_cast<void *>(to), from, size, cudaMemcpyHostToDevice, slot->stream);
     };
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
-    TSR_CUDA_TRY(copy(b.payloads, batch->host_payloads, batch->payload_bytes));
+    TSR_CUDA_TRY(copy(b.payloads, batch->host, batch->payload_bytes));
     TSR_CUDA_TRY(
         cudaMemsetAsync(const_cast<uint8_t *>(b.payloads) + batch->payload_bytes, 0, TSR_DECODE_SPARE, slot->stream));
-    TSR_CUDA_TRY(copy(b.model, batch->host_pieces, frames * sizeof *batch->host_pieces));
-    TSR_CUDA_TRY(copy(b.tile, batch->host_pieces + frames, tiles * sizeof *batch->host_pieces));
+    TSR_CUDA_TRY(copy(b.model, pieces, frames * sizeof *pieces));
+    TSR_CUDA_TRY(copy(b.tile, pieces + frames, tiles * sizeof *pieces));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
-    TSR_CUDA_TRY(cudaMemcpyAsync(slot->host, b.frame, frames * sizeof *b.frame, cudaMemcpyDeviceToHost, slot->stream));
-    TSR_CUDA_TRY(
-        cudaMemcpyAsync(batch->host_rasters, b.rasters, frames * b.frame_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, frames * sizeof *b.frame, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes, b.rasters, frames * b.frame_bytes, cudaMemcpyDeviceToHost,
+                                 slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_s = tsr_slot_seconds(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
@@ -125,7 +132,7 @@ void finish(tsr_batch *batch, const tsr_batch_call *call)
     over_pool(batch, call, finish_frame);
 }
 
-const tsr_batch_steps decoding_steps = {prepare, run, stage, finish};
+const tsr_batch_steps decoding_steps = {stage, finish, run};
 
 /* ---- What batches the frames of a call go to -------------------------------------------------------------- */
 
@@ -172,19 +179,22 @@ uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_
 {
     const tsr_frame_model *cut = &peeked->model, *other = &peeked->other;
     tsr_cuda_decode_batch b;
-    uint32_t count = 0;
-    call->payload_bytes = 0;
     if (!peek_cut(image, jobs[0], &peeked->model)) return 0;
     call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
-    for (; count < frames; count++) {
-        const size_t bytes = job_bytes(jobs[count]);
-        if (count > 0 && (count + 1) * call->each + call->payload_bytes + bytes > g->bounds.share) break;
-        if (count > 0 && (!peek_cut(image, jobs[count], &peeked->other) || other->tile_width != cut->tile_width ||
-                          other->tile_height != cut->tile_height))
+    call->frame_bytes = b.frame_bytes;
+    call->host_each = (1 + b.tiles) * sizeof(tsr_cuda_piece) + sizeof *b.frame + b.frame_bytes; /* there, and back */
+    for (call->frames = 1, call->payload_bytes = job_bytes(jobs[0]); call->frames < frames; call->frames++) {
+        tsr_batch_call more = *call;
+        const tsr_decode_job &job = jobs[call->frames];
+        more.frames++;
+        more.payload_bytes += job_bytes(job);
+        if (!tsr_gather_holds(g, &more)) break;
+        if (!peek_cut(image, job, &peeked->other) || other->tile_width != cut->tile_width ||
+            other->tile_height != cut->tile_height)
             break;
-        call->payload_bytes += bytes;
+        call->payload_bytes = more.payload_bytes;
     }
-    return count;
+    return call->frames;
 }
 
 void decode_on_cpu(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace,
@@ -214,8 +224,6 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     kind.image = *image;
     kind.tile_width = peeked->model.tile_width;
     kind.tile_height = peeked->model.tile_height;
-    call.frames = count;
-    call.frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     call.context = &here;
     look_ahead(image, jobs, count, &peeked->other, peeked->offsets, peeked->lists, &call.has_lanes,
                &call.has_transform);

@@ -203,27 +203,11 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
-cudaError_t prepare(tsr_batch *batch)
-{
-    const tsr_cuda_batch &b = batch->encode.b;
-    const tsr_batch_kind &kind = batch->kind;
-    const size_t device_bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
-    const size_t raster_bytes = batch->frames * b.frame_bytes, back = b.result_bytes + b.payload_bytes;
-    if (device_bytes > batch->device_limit) return cudaErrorMemoryAllocation;
-    TSR_CUDA_TRY(
-        tsr_slot_grow(batch->slot, device_bytes, raster_bytes > back ? raster_bytes : back, batch->device_limit));
-    tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, batch->slot->d_bytes);
-    batch->results = results_at(batch->encode, batch->slot->host);
-    batch->host_rasters = batch->slot->host;
-    batch->host_payloads = batch->slot->host + b.result_bytes;
-    return cudaSuccess;
-}
-
 void stage_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
     const size_t bytes = f.call->frame_bytes;
-    memcpy(f.batch->host_rasters + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
+    memcpy(f.batch->host + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
 }
 
 void stage(tsr_batch *batch, const tsr_batch_call *call)
@@ -231,18 +215,26 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     over_pool(batch, call, stage_frame);
 }
 
-/* Waits twice: for the sizes, and for the payloads. */
+/* Rasters in; results, then payloads, in their place. Waits twice: for the sizes, and for the payloads. */
 cudaError_t run(tsr_batch *batch)
 {
-    const tsr_slot *slot = batch->slot;
+    tsr_slot *slot = batch->slot;
+    const tsr_batch_kind &kind = batch->kind;
     const tsr_cuda_batch &b = batch->encode.b;
+    const size_t bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
+    if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_limit));
+    tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
+    batch->results = results_at(batch->encode, batch->host);
+    uint8_t *const payloads = batch->host + b.result_bytes;
+    batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
-    TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), batch->host_rasters, batch->frames * b.frame_bytes,
+    TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), batch->host, batch->frames * b.frame_bytes,
                                  cudaMemcpyHostToDevice, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
-    TSR_CUDA_TRY(cudaMemcpyAsync(slot->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_s = tsr_slot_seconds(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
@@ -253,7 +245,7 @@ cudaError_t run(tsr_batch *batch)
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(
-        cudaMemcpyAsync(batch->host_payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
+        cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->transfer_s += tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
@@ -265,7 +257,7 @@ void finish(tsr_batch *batch, const tsr_batch_call *call)
     over_pool(batch, call, finish_frame);
 }
 
-const tsr_batch_steps encoding_steps = {prepare, run, stage, finish};
+const tsr_batch_steps encoding_steps = {stage, finish, run};
 
 /* ---- By the CPU engine ---------------------------------------------------------------------------------- */
 
@@ -276,16 +268,19 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
     for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
 }
 
-/* Why the GPU encodes no such frame; NULL: it does. */
-const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_coding *coding, size_t *each)
+/* Why the GPU encodes no such frame; NULL: it does, and that is the memory that each takes. */
+const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;
     if (!tsr_can_encode(image, coding))
         return image->bits_allocated % 32 == 0 || image->bits_allocated == 1
                    ? "the GPU does not code samples of 1 or 32 bits"
                    : "the GPU does not code bounded errors";
-    *each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
-    return tsr_gather_fits(g, *each) ? NULL : tsr_no_device_memory;
+    call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
+    call->frame_bytes = one.b.frame_bytes;
+    const size_t back = one.b.result_bytes + one.b.payload_bytes;
+    call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
+    return tsr_gather_fits(g, call->each) ? NULL : tsr_no_device_memory;
 }
 
 } // namespace
@@ -311,8 +306,8 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
                            uint32_t frames, void *workspace)
 {
     tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
-    size_t each = 0;
-    const char *const reason = objection(g, image, coding, &each);
+    tsr_batch_call call = {};
+    const char *const reason = objection(g, image, coding, &call);
     if (reason) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
         return TSR_OK;
@@ -324,12 +319,12 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
     for (uint32_t first = 0, count; first < frames; first += count) {
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
         encoding_call here = {engine, jobs + first, there, space};
-        tsr_batch_call call = {};
-        count = tsr_gather_most(g, each, frames - first);
-        call.frames = count;
-        call.frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
-        call.each = each;
         call.context = &here;
+        for (count = 1; count < frames - first; count++) {
+            call.frames = count + 1;
+            if (!tsr_gather_holds(g, &call)) break;
+        }
+        call.frames = count;
         const char *failure;
         const bool failed = tsr_gather(g, engine->pool, &kind, &encoding_steps, &call, &failure) != cudaSuccess;
         for (uint32_t i = 0; i < count; i++)

@@ -51,12 +51,9 @@ void times(tsr_engine *engine, tsr_engine_times *times)
 void destroy(tsr_engine *base)
 {
     tsr_cuda_engine *engine = tsr_cuda_engine_of(base);
-    tsr_gathering *g = &engine->gathering;
-    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
     tsr_slot_empty(&engine->resident);
     engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
-    pthread_cond_destroy(&g->turned);
-    pthread_mutex_destroy(&g->lock);
+    tsr_gather_end(&engine->gathering);
     free(engine);
 }
 
@@ -154,8 +151,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
         return NULL;
     }
     engine->resident.device = engine->gathering.slots[0].device;
-    pthread_mutex_init(&engine->gathering.lock, NULL);
-    pthread_cond_init(&engine->gathering.turned, NULL);
+    tsr_gather_begin(&engine->gathering);
     engine->base.ops = &cuda_engine_ops;
     engine->base.pool = engine->base.cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
@@ -170,13 +166,11 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
     const tsr_cuda_batch &b = p.b;
     if (!tsr_can_encode(image, coding)) return cudaErrorInvalidValue;
     const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
-    TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, sizeof(uint64_t), device_bytes));
+    TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes));
     tsr_lay_batch_out(&p, image, coding, frames, d_rasters, slot->d_bytes);
     TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));
     if (!payload_bytes) return cudaSuccess;
-    TSR_CUDA_TRY(cudaMemcpyAsync(slot->host, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),
+    TSR_CUDA_TRY(cudaMemcpyAsync(payload_bytes, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),
                                  cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)));
-    TSR_CUDA_TRY(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)));
-    memcpy(payload_bytes, slot->host, sizeof(uint64_t));
-    return cudaSuccess;
+    return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 }

@@ -32,51 +32,75 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-size_t room(size_t each, uint32_t frames, size_t payload_bytes)
+/* Bytes of an area, but for frames that need more: a hundred slices. The first one has room for some calls like its
+ * first: pinning memory takes a while, and there may be no second file. */
+#define AREA_BYTES ((size_t)64 << 20)
+enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
+
+size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
 {
-    return each * frames + payload_bytes;
+    return call->each * frames + payload_bytes;
 }
 
-/* A batch takes more than a slot's share if it is of a single frame. */
+size_t host_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
+{
+    return call->host_each * frames + payload_bytes + AREA_SPARE;
+}
+
+/* A batch of a single frame may take more than a slot's share: it then has its device for itself. */
 bool takes_device(const tsr_gathering *g, const tsr_batch_call *call)
 {
-    return room(call->each, call->frames, call->payload_bytes) > g->bounds.share;
+    return device_room(call, call->frames, call->payload_bytes) > g->bounds.share;
 }
 
-tsr_batch *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
+/* The area of the batch to join. One that is full is joined no more, by others neither: the next one is open soon. */
+tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
 {
-    for (tsr_batch *b = g->open; b; b = b->next)
-        if (same_kind(b->kind, *kind) &&
-            room(call->each, b->frames + call->frames, b->payload_bytes + call->payload_bytes) <= g->bounds.share)
-            return b;
+    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++) {
+        const tsr_batch &b = a->batch;
+        if (!a->is_open || !same_kind(b.kind, *kind)) continue;
+        const uint32_t frames = b.frames + call->frames;
+        const size_t payload_bytes = b.payload_bytes + call->payload_bytes;
+        if (host_room(call, frames, payload_bytes) <= a->bytes &&
+            device_room(call, frames, payload_bytes) <= g->bounds.share)
+            return a;
+        a->is_open = false;
+    }
     return NULL;
 }
 
-void close_batch(tsr_gathering *g, tsr_batch *batch)
+/* The free area with most memory. */
+tsr_area *take_area(tsr_gathering *g)
 {
-    tsr_batch **link = &g->open;
-    while (*link && *link != batch) link = &(*link)->next;
-    if (*link) *link = batch->next;
+    tsr_area *best = NULL;
+    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++)
+        if (!a->is_taken && (!best || a->bytes > best->bytes)) best = a;
+    if (best) best->is_taken = true;
+    return best;
 }
 
-/* Of two batches of a kind only the newer one is joined. */
-void close_full_ones(tsr_gathering *g, const tsr_batch_kind *kind)
+void give_area(tsr_gathering *g, tsr_area *area)
 {
-    for (tsr_batch *b = g->open, *next; b; b = next) {
-        next = b->next;
-        if (same_kind(b->kind, *kind)) close_batch(g, b);
-    }
+    area->is_taken = false;
+    pthread_cond_broadcast(&g->emptied);
 }
 
 void join(tsr_batch *batch, tsr_batch_call *call)
 {
     call->first = batch->frames;
     call->payload_at = batch->payload_bytes;
+    call->next = batch->calls;
+    batch->calls = call;
+    batch->joined++;
     batch->frames += call->frames;
     batch->payload_bytes += call->payload_bytes;
     batch->has_lanes |= call->has_lanes;
     batch->has_transform |= call->has_transform;
-    batch->calls++;
+}
+
+tsr_slot *first_of_device(tsr_gathering *g, const tsr_slot *slot)
+{
+    return g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
 }
 
 /* A free slot of the device with most of them, of these the one with most memory; alone: all of its device must be
@@ -96,7 +120,7 @@ tsr_slot *take_slot(tsr_gathering *g, bool alone)
             if (!s->is_taken && (!best || s->device_bytes > best->device_bytes)) best = s;
     }
     if (!best) return NULL;
-    tsr_slot *const first = g->slots + (best - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
+    tsr_slot *const first = first_of_device(g, best);
     best->is_taken = true;
     for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = true;
     return best;
@@ -104,177 +128,177 @@ tsr_slot *take_slot(tsr_gathering *g, bool alone)
 
 void give_slot(tsr_gathering *g, tsr_slot *slot, bool alone)
 {
-    tsr_slot *const first = g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
+    tsr_slot *const first = first_of_device(g, slot);
     slot->is_taken = false;
     for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = false;
     pthread_cond_broadcast(&g->turned);
 }
 
-/* ---- A batch's way ------------------------------------------------------------------------------------------ */
-
-void set_state(tsr_gathering *g, tsr_batch *batch, enum tsr_batch_state state, cudaError_t error)
-{
-    pthread_mutex_lock(&g->lock);
-    batch->state = state;
-    batch->error = error;
-    pthread_cond_broadcast(&batch->moved);
-    pthread_mutex_unlock(&g->lock);
-}
-
 /* Counts a failed batch and remembers the first one's sentence. */
 void note_failure(tsr_gathering *g, cudaError_t error)
 {
-    pthread_mutex_lock(&g->lock);
+    cudaGetLastError(); /* it is told here */
     if (g->failures++ == 0) snprintf(g->failure, sizeof g->failure, "the GPU failed: %s", cudaGetErrorString(error));
-    pthread_mutex_unlock(&g->lock);
 }
 
-cudaError_t fail(tsr_gathering *g, tsr_batch *batch, cudaError_t error)
+/* ---- A batch's way ------------------------------------------------------------------------------------------ */
+
+/* Gives a new batch an area, with memory for this call and some others, and opens it to them. Enters and leaves with
+ * the lock, which it gives up meanwhile. */
+cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *kind, tsr_batch_call *call)
 {
-    tsr_slot_empty(batch->slot);
-    cudaGetLastError(); /* it has been told */
-    note_failure(g, error);
-    set_state(g, batch, TSR_BATCH_FAILED, error);
-    return error;
+    const size_t needed = host_room(call, call->frames, call->payload_bytes);
+    size_t wanted = g->opened++ == 0 && FIRST_CALLS * needed < AREA_BYTES ? FIRST_CALLS * needed : AREA_BYTES;
+    if (wanted < needed) wanted = needed;
+    tsr_batch &b = area->batch;
+    if (area->bytes < wanted) {
+        pthread_mutex_unlock(&g->lock);
+        cudaError_t error = cudaSetDevice(g->slots[0].device);
+        if (error == cudaSuccess) error = tsr_area_grow(&area->host, &area->bytes, wanted);
+        pthread_mutex_lock(&g->lock);
+        if (error != cudaSuccess) {
+            note_failure(g, error);
+            give_area(g, area);
+            return error;
+        }
+    }
+    memset(&b, 0, sizeof b);
+    b.kind = *kind;
+    b.host = area->host;
+    join(&b, call);
+    area->is_open = !takes_device(g, call);
+    pthread_cond_broadcast(&g->emptied); /* who waits for an area may join */
+    return cudaSuccess;
 }
 
-/* Puts a call's frames in, and tells the leader. */
-void stage(tsr_gathering *g, tsr_batch *batch, const tsr_batch_steps *steps, const tsr_batch_call *call, double *copy_s)
+/* The leader's way, resting: with a slot, when all who have joined have put their frames in. */
+void lead(tsr_gathering *g, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
 {
-    const double start = seconds();
-    steps->stage(batch, call);
-    *copy_s += seconds() - start;
+    tsr_batch *batch = &area->batch;
+    const bool alone = takes_device(g, call);
     pthread_mutex_lock(&g->lock);
-    if (++batch->staged == batch->calls) pthread_cond_broadcast(&batch->moved);
+    const uint64_t ticket = g->next_ticket++;
+    while (ticket != g->turn || !(batch->slot = take_slot(g, alone))) pthread_cond_wait(&g->turned, &g->lock);
+    g->turn++;
+    pthread_cond_broadcast(&g->turned);
+    area->is_open = false;
+    while (batch->staged < batch->joined) pthread_cond_wait(&area->moved, &g->lock);
     pthread_mutex_unlock(&g->lock);
-}
 
-void finish(tsr_batch *batch, const tsr_batch_steps *steps, const tsr_batch_call *call, double *copy_s)
-{
-    const double start = seconds();
-    steps->finish(batch, call);
-    *copy_s += seconds() - start;
-}
-
-/* The leader, with a slot: all others of the batch are in, and have left when it returns. */
-cudaError_t lead(tsr_gathering *g, tsr_batch *batch, const tsr_batch_steps *steps, const tsr_batch_call *call,
-                 bool alone, double *copy_s)
-{
-    tsr_slot *const first = g->slots + (batch->slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
+    tsr_slot *const first = first_of_device(g, batch->slot);
     for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++)
         if (s != batch->slot) tsr_slot_empty(s);
     batch->device_limit = alone ? g->bounds.all : g->bounds.share;
-    cudaError_t error = steps->prepare(batch);
-    if (error == cudaSuccess) {
-        set_state(g, batch, TSR_BATCH_STAGING, cudaSuccess);
-        stage(g, batch, steps, call, copy_s);
-        pthread_mutex_lock(&g->lock);
-        while (batch->staged < batch->calls) pthread_cond_wait(&batch->moved, &g->lock);
-        pthread_mutex_unlock(&g->lock);
-        error = steps->run(batch);
-    }
-    if (error == cudaSuccess) {
-        set_state(g, batch, TSR_BATCH_FINISHED, cudaSuccess);
-        finish(batch, steps, call, copy_s);
-    } else {
-        fail(g, batch, error);
-    }
+    const cudaError_t error = steps->run(batch);
+    if (error != cudaSuccess) tsr_slot_empty(batch->slot);
+
     pthread_mutex_lock(&g->lock);
-    batch->left++;
-    while (batch->left < batch->calls) pthread_cond_wait(&batch->moved, &g->lock);
     tsr_gpu_times *const times = batch->kind.decodes ? &g->times.decode : &g->times.encode;
     if (error == cudaSuccess) {
         times->batches++;
         times->frames += batch->frames;
         times->transfer_s += batch->transfer_s;
         times->kernel_s += batch->kernel_s;
+    } else {
+        note_failure(g, error);
     }
+    batch->error = error;
+    batch->state = error == cudaSuccess ? TSR_BATCH_FINISHED : TSR_BATCH_FAILED;
     give_slot(g, batch->slot, alone);
+    pthread_cond_broadcast(&area->moved);
     pthread_mutex_unlock(&g->lock);
-    return error;
 }
 
-/* Any other caller. */
-cudaError_t follow(tsr_gathering *g, tsr_batch *batch, const tsr_batch_steps *steps, const tsr_batch_call *call,
-                   double *copy_s)
+/* Any other caller's. */
+void follow(tsr_gathering *g, tsr_area *area)
 {
     pthread_mutex_lock(&g->lock);
-    while (batch->state == TSR_BATCH_OPEN) pthread_cond_wait(&batch->moved, &g->lock);
-    const bool stages = batch->state == TSR_BATCH_STAGING;
+    while (area->batch.state == TSR_BATCH_GATHERS) pthread_cond_wait(&area->moved, &g->lock);
     pthread_mutex_unlock(&g->lock);
-    if (stages) stage(g, batch, steps, call, copy_s);
-    pthread_mutex_lock(&g->lock);
-    while (batch->state == TSR_BATCH_STAGING) pthread_cond_wait(&batch->moved, &g->lock);
-    const cudaError_t error = batch->error;
-    pthread_mutex_unlock(&g->lock);
-    if (error == cudaSuccess) finish(batch, steps, call, copy_s);
-    pthread_mutex_lock(&g->lock);
-    if (++batch->left == batch->calls) pthread_cond_broadcast(&batch->moved); /* the leader may end it now */
-    pthread_mutex_unlock(&g->lock);
-    return error;
-}
-
-/* Opens a batch, waits for a slot while others join, and leads it. Enters with the lock, leaves without. */
-cudaError_t open_and_lead(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
-                          tsr_batch_call *call, double *copy_s)
-{
-    tsr_batch batch;
-    memset(&batch, 0, sizeof batch);
-    batch.kind = *kind;
-    pthread_cond_init(&batch.moved, NULL);
-    const bool alone = takes_device(g, call);
-    close_full_ones(g, kind);
-    if (!alone) {
-        batch.next = g->open;
-        g->open = &batch;
-    }
-    join(&batch, call);
-    const uint64_t ticket = g->next_ticket++;
-    while (ticket != g->turn || !(batch.slot = take_slot(g, alone))) pthread_cond_wait(&g->turned, &g->lock);
-    g->turn++;
-    pthread_cond_broadcast(&g->turned);
-    close_batch(g, &batch);
-    pthread_mutex_unlock(&g->lock);
-    const cudaError_t error = lead(g, &batch, steps, call, alone, copy_s);
-    pthread_cond_destroy(&batch.moved);
-    return error;
 }
 
 } // namespace
+
+void tsr_gather_begin(tsr_gathering *g)
+{
+    pthread_mutex_init(&g->lock, NULL);
+    pthread_cond_init(&g->turned, NULL);
+    pthread_cond_init(&g->emptied, NULL);
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) pthread_cond_init(&g->areas[i].moved, NULL);
+}
+
+void tsr_gather_end(tsr_gathering *g)
+{
+    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) {
+        if (g->areas[i].host) cudaFreeHost(g->areas[i].host);
+        pthread_cond_destroy(&g->areas[i].moved);
+    }
+    pthread_cond_destroy(&g->emptied);
+    pthread_cond_destroy(&g->turned);
+    pthread_mutex_destroy(&g->lock);
+}
 
 bool tsr_gather_fits(const tsr_gathering *g, size_t frame_device_bytes)
 {
     return frame_device_bytes <= g->bounds.all;
 }
 
-uint32_t tsr_gather_most(const tsr_gathering *g, size_t each, uint32_t frames)
+bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)
 {
-    const size_t most = g->bounds.share / each;
-    return most == 0 ? 1 : most < frames ? (uint32_t)most : frames;
+    return host_room(call, call->frames, call->payload_bytes) <= AREA_BYTES &&
+           device_room(call, call->frames, call->payload_bytes) <= g->bounds.share;
 }
 
 cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
                        tsr_batch_call *call, const char **reason)
 {
-    double copy_s = 0;
+    const size_t held = call->frames * 2 * call->frame_bytes; /* a raster, and what it is coded to */
     const double start = seconds();
-    tsr_pool_rest(pool, call->frames * 2 * call->frame_bytes); /* a raster, and what it is coded to */
+    double waited_s = 0;
+    bool rests = false, leads = false;
+    cudaError_t error = cudaSuccess;
+    tsr_area *area;
     pthread_mutex_lock(&g->lock);
-    tsr_batch *batch = find_open(g, kind, call);
-    cudaError_t error;
-    if (batch) {
-        join(batch, call);
-        pthread_mutex_unlock(&g->lock);
-        error = follow(g, batch, steps, call, &copy_s);
-    } else {
-        error = open_and_lead(g, kind, steps, call, &copy_s);
+    while (!(area = find_open(g, kind, call)) && !(leads = (area = take_area(g)) != NULL)) {
+        if (!rests) tsr_pool_rest(pool, held);
+        rests = true;
+        pthread_cond_wait(&g->emptied, &g->lock);
     }
-    tsr_pool_resume(pool);
+    if (rests) waited_s = seconds() - start;
+    if (leads)
+        error = open_batch(g, area, kind, call);
+    else
+        join(&area->batch, call);
+    *reason = g->failure;
+    pthread_mutex_unlock(&g->lock);
+
+    tsr_batch *batch = &area->batch;
+    double staged = seconds();
+    if (error == cudaSuccess) {
+        steps->stage(batch, call);
+        staged = seconds();
+        pthread_mutex_lock(&g->lock);
+        if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
+        pthread_mutex_unlock(&g->lock);
+        if (!rests) tsr_pool_rest(pool, held);
+        if (leads)
+            lead(g, area, steps, call);
+        else
+            follow(g, area);
+        rests = true;
+    }
+    if (rests) tsr_pool_resume(pool);
+    if (error != cudaSuccess) return error;
+    waited_s += seconds() - staged;
+    error = batch->error;
+    if (error == cudaSuccess) steps->finish(batch, call);
+
     pthread_mutex_lock(&g->lock);
     tsr_gpu_times *const times = kind->decodes ? &g->times.decode : &g->times.encode;
-    times->copy_s += copy_s;
-    times->wait_s += seconds() - start - copy_s;
-    *reason = g->failure;
+    times->copy_s += seconds() - start - waited_s;
+    times->wait_s += waited_s;
+    if (++batch->left == batch->joined) give_area(g, area);
     pthread_mutex_unlock(&g->lock);
     return error;
 }

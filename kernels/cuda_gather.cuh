@@ -2,13 +2,15 @@
  *
  * A GPU wants hundreds of slices at once, and a series is thousands of files of one slice each, whose threads call the
  * engine one by one. So calls of one kind, whose frames one batch can hold, form one: who finds no batch of its kind to
- * join opens one and leads it. A batch starts as soon as its leader has a slot. While slots are free that is at once,
- * so a single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no
- * clock is needed. Leaders get slots in the order in which they came.
+ * join opens one, in a free area of host memory, and leads it. Every caller puts its own frames into the area, in its
+ * own thread. A batch starts as soon as its leader has a slot of a device. While slots are free that is at once, so a
+ * single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no clock
+ * is needed. Leaders get slots in the order in which they came. The leader copies in, launches, and copies out; its
+ * slot is free for the next batch before the callers take their results from the area, each its own. The last one frees
+ * it.
  *
- * Every caller puts its own frames into the slot's host memory, and takes its own results from there, in its own
- * thread; the leader does what is between. Callers rest meanwhile (thread_pool.h), so that other threads work on other
- * files. Nobody here waits for a seat while another one waits for it but by running work, which always gets on.
+ * Callers rest while they wait (thread_pool.h), so that other threads work on other files. Threads with a seat never
+ * wait here, so all get on.
  *
  * Frames of a batch are independent of each other, so how calls are gathered never shows in the bytes. */
 #ifndef TSR_KERNELS_CUDA_GATHER_CUH
@@ -39,68 +41,80 @@ struct tsr_batch_call {
     size_t payload_bytes;          /* decoding: of models and tiles */
     bool has_lanes, has_transform; /* decoding: what must be prepared for */
     size_t frame_bytes;            /* of a raster */
-    size_t each;                   /* device memory that a frame takes, at most */
-    void *context;                 /* the steps' */
-    uint32_t first;                /* out: number of the first frame in the batch */
-    size_t payload_at;             /* out: where its payloads begin */
+    size_t each, host_each;      /* memory that a frame takes at most, on the device and in an area, but for payloads */
+    void *context;               /* the steps' */
+    uint32_t first;              /* out: number of the first frame in the batch */
+    size_t payload_at;           /* out: where its payloads begin */
+    struct tsr_batch_call *next; /* of the batch */
 };
 
 struct tsr_batch;
 
 /* The ways there and back. */
 struct tsr_batch_steps {
-    /* The leader's: lays the batch out, given its slot's bounds, and grows the slot; then all between results and
-     * payloads in the slot's host memory. */
-    cudaError_t (*prepare)(tsr_batch *batch);
-    cudaError_t (*run)(tsr_batch *batch);
-    /* Each caller's, before and after run. */
+    /* Each caller's: its frames to the area, and what has become of them from there. */
     void (*stage)(tsr_batch *batch, const tsr_batch_call *call);
     void (*finish)(tsr_batch *batch, const tsr_batch_call *call);
+    /* The leader's, between these: all from the area and back to it, by the batch's slot, which it grows. */
+    cudaError_t (*run)(tsr_batch *batch);
 };
 
-enum tsr_batch_state { TSR_BATCH_OPEN, TSR_BATCH_STAGING, TSR_BATCH_FINISHED, TSR_BATCH_FAILED };
+enum tsr_batch_state { TSR_BATCH_GATHERS, TSR_BATCH_FINISHED, TSR_BATCH_FAILED };
 
 struct tsr_batch {
     tsr_batch_kind kind;
-    uint32_t frames, calls;
+    uint32_t frames;
+    tsr_batch_call *calls; /* the last one first */
     size_t payload_bytes;
     bool has_lanes, has_transform;
+    uint8_t *host; /* the area's */
     tsr_slot *slot;
     size_t device_limit;
     double transfer_s, kernel_s; /* set by run */
-    /* What prepare has laid out, and where in host memory the callers find it. */
+    /* What run has laid out, and where in the area the callers find it. */
     tsr_predict_batch encode, results;
     tsr_cuda_decode_batch decode;
-    uint8_t *host_payloads, *host_rasters;
-    tsr_cuda_piece *host_pieces;
+    const uint8_t *host_payloads, *host_rasters;
     const tsr_cuda_decode_frame *host_states;
     /* Under the engine's lock. */
     enum tsr_batch_state state;
     cudaError_t error;
-    uint32_t staged, left; /* calls */
-    pthread_cond_t moved;
-    tsr_batch *next; /* that is open */
+    uint32_t joined, staged, left; /* calls */
 };
 
-/* Slots of all devices, and who waits for them. */
+/* Host memory, and the batch in it. */
+struct tsr_area {
+    bool is_taken, is_open; /* open: calls may join */
+    uint8_t *host;
+    size_t bytes;
+    tsr_batch batch;
+    pthread_cond_t moved; /* the last call is staged; the batch's state has changed */
+};
+
+/* Slots of all devices, areas, and who waits for them. */
 struct tsr_gathering {
-    pthread_mutex_t lock;  /* of what follows */
-    pthread_cond_t turned; /* a slot was given back, or it is another leader's turn */
+    pthread_mutex_t lock;   /* of what follows */
+    pthread_cond_t turned;  /* a slot was given back, or it is another leader's turn */
+    pthread_cond_t emptied; /* an area was given back, or a batch opened */
     uint64_t next_ticket, turn;
-    tsr_batch *open; /* that calls may join, one of a kind */
     int devices;
     tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
     tsr_slot_bounds bounds;
+    tsr_area areas[TSR_DEVICES_LIMIT * TSR_DEVICE_AREAS];
+    uint32_t opened; /* batches */
     tsr_engine_times times;
     uint32_t failures; /* batches that a call of CUDA's failed on */
     char failure[256]; /* the first of them; written once */
 };
 
+void tsr_gather_begin(tsr_gathering *g); /* devices, slots and bounds are known */
+void tsr_gather_end(tsr_gathering *g);
+
 /* False where not even one such frame fits a device's memory. */
 bool tsr_gather_fits(const tsr_gathering *g, size_t frame_device_bytes);
 
-/* How many of so many frames, each taking so much of a device's memory, a batch may hold: 1 at least. */
-uint32_t tsr_gather_most(const tsr_gathering *g, size_t each, uint32_t frames);
+/* Whether a call's frames are not too many for a batch; a single one never is. */
+bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call);
 
 /* Does a call in a batch with others. If it fails, all its callers are told, and the sentence is *reason, which lives
  * as long as the engine. */

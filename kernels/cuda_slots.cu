@@ -1,4 +1,4 @@
-/* Memory, streams and clocks of the CUDA engine's slots. */
+/* Memory, streams and clocks of the CUDA engine's slots, and host memory of its areas. */
 #include "device.cuh"
 
 #include <string.h>
@@ -26,36 +26,37 @@ cudaError_t open_slot(tsr_slot *slot)
 
 } // namespace
 
-cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t device_bytes, size_t host_bytes, size_t most)
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t most)
 {
     TSR_CUDA_TRY(cudaSetDevice(slot->device)); /* a thread of the caller's may have another */
     TSR_CUDA_TRY(open_slot(slot));
-    if (slot->device_bytes < device_bytes) {
-        const size_t bytes = grown(slot->device_bytes, device_bytes, most);
-        uint8_t *const old = slot->d_bytes;
-        slot->d_bytes = NULL;
-        slot->device_bytes = 0;
-        if (old) TSR_CUDA_TRY(cudaFree(old));
-        TSR_CUDA_TRY(cudaMalloc(reinterpret_cast<void **>(&slot->d_bytes), bytes));
-        slot->device_bytes = bytes;
-    }
-    if (slot->host_bytes < host_bytes) {
-        const size_t bytes = grown(slot->host_bytes, host_bytes, SIZE_MAX);
-        uint8_t *const old = slot->host;
-        slot->host = NULL;
-        slot->host_bytes = 0;
-        if (old) TSR_CUDA_TRY(cudaFreeHost(old));
-        TSR_CUDA_TRY(cudaMallocHost(reinterpret_cast<void **>(&slot->host), bytes));
-        slot->host_bytes = bytes;
-    }
+    if (slot->device_bytes >= bytes) return cudaSuccess;
+    const size_t wanted = grown(slot->device_bytes, bytes, most);
+    uint8_t *const old = slot->d_bytes;
+    slot->d_bytes = NULL;
+    slot->device_bytes = 0;
+    if (old) TSR_CUDA_TRY(cudaFree(old));
+    TSR_CUDA_TRY(cudaMalloc(reinterpret_cast<void **>(&slot->d_bytes), wanted));
+    slot->device_bytes = wanted;
+    return cudaSuccess;
+}
+
+cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed)
+{
+    if (*bytes >= needed) return cudaSuccess;
+    uint8_t *const old = *host;
+    *host = NULL;
+    *bytes = 0;
+    if (old) TSR_CUDA_TRY(cudaFreeHost(old));
+    TSR_CUDA_TRY(cudaMallocHost(reinterpret_cast<void **>(host), needed));
+    *bytes = needed;
     return cudaSuccess;
 }
 
 void tsr_slot_empty(struct tsr_slot *slot)
 {
-    if (slot->stream || slot->d_bytes || slot->host || slot->event[0]) cudaSetDevice(slot->device);
+    if (slot->stream || slot->d_bytes || slot->event[0]) cudaSetDevice(slot->device);
     if (slot->d_bytes) cudaFree(slot->d_bytes);
-    if (slot->host) cudaFreeHost(slot->host);
     for (int i = 0; i < TSR_SLOT_EVENTS; i++)
         if (slot->event[i]) cudaEventDestroy(slot->event[i]);
     if (slot->stream) cudaStreamDestroy(slot->stream);

@@ -1,5 +1,5 @@
-/* Slots of the CUDA engine: what a batch is worked on with, a stream of a device and memory on both sides. See
- * cuda_slots.cu. */
+/* What batches of the CUDA engine are worked on with: slots, each a stream of a device and memory there, and areas of
+ * host memory that copies can run to and from. See cuda_slots.cu. */
 #ifndef TSR_KERNELS_CUDA_SLOTS_H
 #define TSR_KERNELS_CUDA_SLOTS_H
 
@@ -11,8 +11,8 @@
 
 enum {
     TSR_DEVICES_LIMIT = 32,
-    /* Of a device: one batch's kernels, another's copies, and a third whose callers fill or empty its host memory. */
-    TSR_DEVICE_SLOTS = 3
+    TSR_DEVICE_SLOTS = 2, /* of a device: one batch's kernels beside another's copies; more make smaller batches */
+    TSR_DEVICE_AREAS = 6  /* for each device: of batches in slots, that gather, and that callers take results from */
 };
 
 /* When a batch's steps ended, on its stream. */
@@ -22,8 +22,8 @@ struct tsr_slot {
     int device;          /* as CUDA counts */
     cudaStream_t stream; /* NULL: nothing has been made yet */
     cudaEvent_t event[TSR_SLOT_EVENTS];
-    uint8_t *d_bytes, *host;
-    size_t device_bytes, host_bytes;
+    uint8_t *d_bytes;
+    size_t device_bytes;
     bool is_taken; /* under the lock of whom the slots are */
 };
 
@@ -38,8 +38,11 @@ extern "C" {
 #endif
 
 /* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
- * it grows. most: of device memory, not less than device_bytes. */
-cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t device_bytes, size_t host_bytes, size_t most);
+ * it grows. most: of device memory, not less than bytes. */
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t most);
+
+/* The same of host memory, bytes of it at *host; any device copies to and from it. */
+cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
 
 /* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
 void tsr_slot_empty(struct tsr_slot *slot);

@@ -160,7 +160,7 @@ struct totals {
     size_t files, failed, verbatim, lossy, unverified, different, fallbacks;
     const char *engine; /* of all files, "mixed", or NULL */
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
-    double encode_s, verify_s, read_s, write_s;
+    double encode_s, verify_s, read_s, write_s, wait_s;
     int64_t max_error;
     const char *verified_by; /* as engine */
 };
@@ -183,6 +183,7 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
             t.verified_by = !t.verified_by || strcmp(t.verified_by, r->verified_by) == 0 ? r->verified_by : "mixed";
         t.read_s += r->read_s;
         t.write_s += r->write_s;
+        t.wait_s += r->wait_s;
         t.lossy += !r->lossless;
         t.unverified += !r->verified;
         t.different += !r->identical;
@@ -244,6 +245,7 @@ static void print_summary_json(const struct options *options, const struct total
     add_text(o, "verified_by", t->verified_by);
     add_number(o, "read_s", true, t->read_s);
     add_number(o, "write_s", true, t->write_s);
+    add_number(o, "wait_s", true, t->wait_s);
     add_gpu_times(o, "encode", &times->gpu.encode);
     add_gpu_times(o, "decode", &times->gpu.decode);
     add_number(o, "max_error", t->max_error >= 0, (double)t->max_error);

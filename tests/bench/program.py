@@ -16,6 +16,7 @@ import argparse
 import filecmp
 import json
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -106,6 +107,7 @@ def read_all(folder, threads):
 
 
 def run(command):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     whole_s = time.monotonic() - start
@@ -113,6 +115,10 @@ def run(command):
         sys.exit('%s: exit status %d: %s' % (' '.join(command), done.returncode, done.stderr.decode()[-500:]))
     summary = json.loads(done.stdout.splitlines()[-1])
     summary['whole_s'] = whole_s
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    summary['user_s'] = after.ru_utime - before.ru_utime
+    summary['system_s'] = after.ru_stime - before.ru_stime
+    summary['faults'] = after.ru_minflt - before.ru_minflt
     return summary
 
 
@@ -121,8 +127,8 @@ def shares(s, decodes_only):
     hashing and waiting for a processor."""
     get = lambda name: s.get(name) or 0.0
     copying = get('encode_copy_s') + get('decode_copy_s')
-    waiting = get('encode_wait_s') + get('decode_wait_s')
-    in_verify = get('decode_copy_s') + get('decode_wait_s')
+    waiting = get('encode_wait_s') + get('decode_wait_s') + get('wait_s')
+    in_verify = get('decode_copy_s') + get('decode_wait_s') + (get('wait_s') if decodes_only else 0.0)
     verifying = max(0.0, get('verify_s') - in_verify - (get('read_s') + get('write_s') if decodes_only else 0.0))
     whole = get('encode_s') + get('verify_s') - waiting
     if decodes_only:
@@ -130,7 +136,8 @@ def shares(s, decodes_only):
     parts = {'read': get('read_s'), 'copy': copying, 'verify': verifying, 'write': get('write_s')}
     text = ['%s %4.1f %%' % (name, 100 * value / whole) for name, value in parts.items()]
     text.append('rest %4.1f %%' % (100 * max(0.0, whole - sum(parts.values())) / whole))
-    text.append('| wait %.2f s' % waiting)
+    text.append('of %.2f s | waiting %.2f s | processors: program %.2f s, system %.2f s, %d page faults' % (
+        whole, waiting, s['user_s'], s['system_s'], s['faults']))
     for way in 'encode', 'decode':
         if get(way + '_batches'):
             text.append('| %s: kernels %.0f %%, transfers %.0f %%, %.0f slices a batch' % (
