@@ -33,9 +33,10 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 /* ---- Engines --------------------------------------------------------------------------------------------- */
 
 #if TSR_WITH_CUDA
-/* Files that wait for a GPU, besides those at work: with 16 threads 256 files, enough for batches of a hundred slices
- * while others are read and written; and how much memory they may hold. Both measured: kernels/README.md. */
-enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 15 };
+/* Files that wait for a GPU, besides those at work: with 16 threads 128 files are at work, enough for batches of 30
+ * slices while others are read and written. 256 make them no larger, and cost a seventh of the rate in fresh memory.
+ * And how much memory they may hold. */
+enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)

@@ -21,7 +21,7 @@ uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
 
 /* ---- Work space ------------------------------------------------------------------------------------------ */
 
-enum { KEPT_BLOCKS = 16 };
+enum { KEPT_BLOCKS = 160 };
 #define KEPT_BYTES ((size_t)256 << 20)
 
 struct block {
@@ -34,7 +34,7 @@ struct cpu_engine {
     struct tsr_engine base;
     pthread_mutex_t lock; /* of what follows */
     struct block blocks[KEPT_BLOCKS];
-    size_t kept_bytes;
+    size_t kept_bytes, kept_limit;
 };
 
 static void *take_workspace(struct tsr_engine *engine, size_t bytes)
@@ -47,7 +47,7 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     if (best) best->is_taken = true;
     void *memory = best ? best->memory : malloc(bytes);
     for (struct block *b = cpu->blocks; memory && !best && b < cpu->blocks + KEPT_BLOCKS; b++) {
-        if (b->is_taken || cpu->kept_bytes - (b->memory ? b->bytes : 0) + bytes > KEPT_BYTES) continue;
+        if (b->is_taken || cpu->kept_bytes - (b->memory ? b->bytes : 0) + bytes > cpu->kept_limit) continue;
         if (b->memory) cpu->kept_bytes -= b->bytes; /* too small: gives way */
         free(b->memory);
         *b = (struct block){memory, bytes, true};
@@ -179,9 +179,15 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
         tsr_pool_destroy(pool);
         return NULL;
     }
+    cpu->kept_limit = KEPT_BYTES;
     cpu->base.ops = &cpu_engine_ops;
     cpu->base.pool = pool;
     cpu->base.frames_wanted = 2 * (uint32_t)tsr_pool_threads(pool);
     cpu->base.cpu = &cpu->base;
     return &cpu->base;
+}
+
+void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes)
+{
+    ((struct cpu_engine *)engine)->kept_limit = bytes;
 }

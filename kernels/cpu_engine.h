@@ -18,6 +18,9 @@ void *tsr_take(void *base, size_t *used, size_t bytes);
 enum { TSR_TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT };
 void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes);
 
+/* How much work space the engine keeps of what it gets back, instead of 256 MiB. */
+void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
+
 size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image);
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);

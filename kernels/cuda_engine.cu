@@ -22,6 +22,9 @@ namespace
 /* Device memory that a batch may take: more slices than this at once gain nothing. */
 #define BATCH_BYTES ((size_t)2 << 30)
 
+/* Work space of files that wait for a GPU: most of it is the CPU engine's, which is never touched, so never there. */
+#define KEPT_BYTES ((size_t)2 << 30)
+
 /* ---- The engine's operations ---------------------------------------------------------------------------- */
 
 size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
@@ -155,6 +158,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     engine->base.ops = &cuda_engine_ops;
     engine->base.pool = engine->base.cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
+    tsr_cpu_engine_keep(engine->base.cpu, KEPT_BYTES);
     return &engine->base;
 }
 

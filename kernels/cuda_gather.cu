@@ -32,9 +32,9 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-/* Bytes of an area, but for frames that need more: a hundred slices. The first one has room for some calls like its
+/* Bytes of an area, but for frames that need more: fifty slices. The first one has room for some calls like its
  * first: pinning memory takes a while, and there may be no second file. */
-#define AREA_BYTES ((size_t)64 << 20)
+#define AREA_BYTES ((size_t)32 << 20)
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
 
 size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)

@@ -5,6 +5,8 @@
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
+ *   gpu_encoder     a byte of a batch's payloads changes on the GPU
+ *   gpu_decoder     a byte of a batch's rasters changes there
  *   bench_encoder   bench: the last phase of the last encoder of a family that runs does nothing
  *   bench_decoder   bench: that of the last decoder
  *   bench_bit       bench: the CPU's VLE row writes a wrong bit */
@@ -15,6 +17,9 @@
 
 #if TSR_WITH_CUDA
 #include <cuda_runtime_api.h>
+
+#include "../../kernels/cuda_decode.h"
+#include "../../kernels/cuda_predictive.h"
 #endif
 
 #include "../../io/readers.h"
@@ -129,6 +134,30 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
     close(file);
     return status;
 }
+
+/* ---- GPU ---------------------------------------------------------------------------------------------------- */
+
+#if TSR_WITH_CUDA
+int __real_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int __real_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
+int __wrap_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
+
+/* The first payload begins with the labels or the lanes' words: a byte of 0x55 there is none of theirs by chance. */
+int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream)
+{
+    const int error = __real_tsr_predict_encode_batch(batch, stream);
+    if (error != cudaSuccess || !planted("gpu_encoder")) return error;
+    return cudaMemsetAsync(batch->b.payloads + 16, 0x55, 4, stream);
+}
+
+int __wrap_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
+{
+    const int error = __real_tsr_cuda_decode_frames(batch, stream);
+    if (error != cudaSuccess || !planted("gpu_decoder")) return error;
+    return cudaMemsetAsync(batch->rasters, 0x55, 4, stream);
+}
+#endif
 
 /* ---- Rows of the benchmark ---------------------------------------------------------------------------------- */
 

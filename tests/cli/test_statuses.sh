@@ -55,6 +55,13 @@ one_word 'transform' compress --qp 20 --path predict inputs/a.pgm
 one_word "'sideways'" compress --path sideways inputs/a.pgm
 one_word "'morse'" compress --coder morse inputs/a.pgm
 one_word "'maybe'" compress --verify maybe inputs/a.pgm
+one_word "'one'" compress --gpu one inputs/a.pgm
+one_word "'0.5'" compress --gpu 0.5 inputs/a.pgm
+one_word 'twice' compress --gpu 1,0,1 inputs/a.pgm
+one_word 'engine cpu' compress --gpu 0 --engine cpu inputs/a.pgm
+one_word 'engine cpu' compress --verify cuda --engine cpu inputs/a.pgm
+one_word "'much'" compress --gpu-memory much inputs/a.pgm
+one_word "'0'" compress --gpu-memory 0 inputs/a.pgm
 one_word "'abacus'" compress --engine abacus inputs/a.pgm
 one_word 'names the output' compress --series s.tsr inputs/a.pgm -o t.tsr
 usage compress -0 inputs/a.pgm
@@ -199,7 +206,9 @@ done
 # 70: the GPU is demanded and not there.
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1 # no GPU, also where there is one
 refuses 70 'no CUDA' "$TESSERA" compress --engine cuda inputs/a.pgm -o out.tsr
-refuses 70 'verified by the CPU engine' "$TESSERA" compress --verify cuda inputs/a.pgm -o out.tsr
+refuses 70 'no CUDA' "$TESSERA" compress --engine cuda --verify cuda inputs/a.pgm -o out.tsr
+refuses 70 'no CUDA' "$TESSERA" compress --gpu 0 inputs/a.pgm -o out.tsr
+refuses 70 'no CUDA' "$TESSERA" test --gpu 0 a.tsr
 refuses 70 'no CUDA' "$TESSERA" decompress --engine cuda a.tsr -o out.pgm
 refuses 70 'no CUDA' "$TESSERA" test --engine cuda a.tsr
 unset CUDA_VISIBLE_DEVICES TSR_EMULATE_NO_DEVICE

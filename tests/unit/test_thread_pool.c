@@ -115,6 +115,72 @@ TEST(runs_wait_for_others)
     }
 }
 
+static atomic_int begun, working;
+static atomic_bool too_many;
+
+struct resting {
+    struct tsr_pool *pool;
+    int seats, together; /* that rest at once, before any goes on */
+};
+
+/* Rests until so many have begun; no more than the pool's seats work at once. */
+static void work_and_rest(void *context, unsigned index)
+{
+    const struct resting *r = context;
+    (void)index;
+    if (atomic_fetch_add(&working, 1) + 1 > r->seats) atomic_store(&too_many, true);
+    atomic_fetch_add(&begun, 1);
+    sleep_ms(1);
+    atomic_fetch_sub(&working, 1);
+    tsr_pool_rest(r->pool, 1);
+    while (atomic_load(&begun) < r->together) sleep_ms(1);
+    tsr_pool_resume(r->pool);
+    if (atomic_fetch_add(&working, 1) + 1 > r->seats) atomic_store(&too_many, true);
+    sleep_ms(1);
+    atomic_fetch_sub(&working, 1);
+    atomic_fetch_add(&finished_pieces, 1);
+}
+
+/* Others work in the places of those that rest: all pieces begin, and only so many work. */
+TEST(others_work_meanwhile)
+{
+    enum { RESTING = 12 };
+    for (int seats = 1; seats <= 4; seats++) {
+        struct resting r = {must(tsr_pool_create_resting(seats, RESTING, 1000)), seats, RESTING};
+        if (tsr_pool_threads(r.pool) < seats) {
+            tsr_pool_destroy(r.pool);
+            skip();
+        }
+        atomic_store(&begun, 0);
+        atomic_store(&finished_pieces, 0);
+        tsr_pool_run(r.pool, work_and_rest, &r, 3 * RESTING);
+        tsr_pool_destroy(r.pool);
+        assert_int_equal(finished_pieces, 3 * RESTING);
+        assert_false(too_many);
+    }
+}
+
+static void rest_alone(void *context, unsigned index)
+{
+    const struct resting *r = context;
+    (void)index;
+    tsr_pool_rest(r->pool, 10);
+    if (atomic_fetch_add(&begun, 1) + 1 > r->together) atomic_store(&too_many, true);
+    sleep_ms(5);
+    atomic_fetch_sub(&begun, 1);
+    tsr_pool_resume(r->pool);
+}
+
+/* While those that rest hold too much, no piece begins: one over the bound, and the caller's own. */
+TEST(resting_is_bounded)
+{
+    struct resting r = {must(tsr_pool_create_resting(1, 8, 19)), 1, 3};
+    atomic_store(&begun, 0);
+    tsr_pool_run(r.pool, rest_alone, &r, 40);
+    tsr_pool_destroy(r.pool);
+    assert_false(too_many);
+}
+
 TEST(threads_at_hand)
 {
     assert_true(tsr_available_threads() >= 1);
@@ -123,7 +189,8 @@ TEST(threads_at_hand)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_piece_once), cmocka_unit_test(work_within_work),
-                                       cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(threads_at_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_piece_once),     cmocka_unit_test(work_within_work),
+                                       cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(others_work_meanwhile),
+                                       cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
