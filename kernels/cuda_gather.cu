@@ -190,7 +190,8 @@ void lead(tsr_gathering *g, tsr_area *area, const tsr_batch_steps *steps, const 
         if (s != batch->slot) tsr_slot_empty(s);
     batch->device_limit = alone ? g->bounds.all : g->bounds.share;
     const cudaError_t error = steps->run(batch);
-    if (error != cudaSuccess) tsr_slot_empty(batch->slot);
+    if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share)
+        tsr_slot_empty(batch->slot); /* after a failure, or with the shares of others */
 
     pthread_mutex_lock(&g->lock);
     tsr_gpu_times *const times = batch->kind.decodes ? &g->times.decode : &g->times.encode;
@@ -231,7 +232,7 @@ void tsr_gather_end(tsr_gathering *g)
 {
     for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
     for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) {
-        if (g->areas[i].host) cudaFreeHost(g->areas[i].host);
+        tsr_area_free(g->areas[i].host);
         pthread_cond_destroy(&g->areas[i].moved);
     }
     pthread_cond_destroy(&g->emptied);

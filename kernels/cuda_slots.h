@@ -43,6 +43,7 @@ cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t most);
 
 /* The same of host memory, bytes of it at *host; any device copies to and from it. */
 cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
+void tsr_area_free(uint8_t *host);
 
 /* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
 void tsr_slot_empty(struct tsr_slot *slot);

@@ -1,7 +1,8 @@
 /* A pool of threads; see the header.
  *
  * Runs in progress form a list, newest first: helpers take pieces of the newest, so that an inner run finishes before
- * the outer one goes on. A run's own caller takes pieces of it too, and waits only for those that others hold.
+ * the outer one goes on; but see open_run. A run's own caller takes pieces of it too, and waits only for those that
+ * others hold.
  *
  * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
  * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want theirs
@@ -30,7 +31,7 @@ struct tsr_pool {
     pthread_cond_t finished; /* a run's last piece has returned */
     pthread_cond_t freed;    /* a seat, for a thread that wants one */
     struct run *newest;
-    bool ends;
+    bool ends, rests;
     int seats, taken;
     int wanting; /* threads that wait for a seat */
     int idle;    /* helpers that wait for a piece */
@@ -44,11 +45,17 @@ static _Thread_local size_t held_bytes; /* while it rests */
 
 /* All functions down to tsr_pool_create are called with the lock. */
 
+/* Where threads rest there is always work for others: they take pieces of the oldest run, that is another file, so that
+ * nobody waits for pieces of his own that others hold. */
 static struct run *open_run(struct tsr_pool *pool)
 {
-    struct run *run = pool->newest;
-    while (run && run->next == run->count) run = run->older;
-    return run;
+    struct run *open = NULL;
+    for (struct run *run = pool->newest; run; run = run->older) {
+        if (run->next == run->count) continue;
+        open = run;
+        if (!pool->rests) break;
+    }
+    return open;
 }
 
 static bool may_begin(const struct tsr_pool *pool)
@@ -139,6 +146,7 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     pthread_cond_init(&pool->arrived, NULL);
     pthread_cond_init(&pool->finished, NULL);
     pthread_cond_init(&pool->freed, NULL);
+    pool->rests = resting > 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
     while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)

@@ -111,14 +111,14 @@ uint64_t input_bytes(const struct task_list *list)
 }
 
 /* A GPU takes 0.4 s to wake. On an H200's machine, 16 threads compress 420 MB/s at -5 meanwhile, which the GPU takes
- * over 1200 MB/s later on: it is ahead after some 250 MB, or so much for each thread. Decoders read and write as fast as
- * the GPU's (2.5 GB/s by either), so they never wait for it, unless --verify cuda asks for its decoder. */
+ * over 1200 MB/s later on: it is ahead after some 250 MB, or so much for each thread. Decoders read and write as fast
+ * as the GPU's (2.5 GB/s by either), so they never wait for it, unless --verify cuda asks for its decoder. */
 static enum tsr_engine_choice engine_choice(const struct options *options, uint64_t bytes)
 {
     enum { WORTH_OF_THREAD = 16000000 };
     const int threads = options->threads > 0 ? options->threads : tsr_available_threads();
-    const bool helps = options->verb == VERB_COMPRESS && (bytes >= (uint64_t)threads * WORTH_OF_THREAD ||
-                                                          options->compress.verify == TSR_VERIFY_ENGINE);
+    const bool helps = options->verb == VERB_COMPRESS &&
+                       (bytes >= (uint64_t)threads * WORTH_OF_THREAD || options->compress.verify == TSR_VERIFY_ENGINE);
     return options->engine == TSR_ENGINE_AUTO && !helps ? TSR_ENGINE_CPU : options->engine;
 }
 

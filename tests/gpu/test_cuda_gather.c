@@ -1,5 +1,6 @@
 /* Calls of many threads, gathered into batches on one GPU or several, within a bound of memory: each gets what the CPU
  * engine gives it alone. */
+#define _POSIX_C_SOURCE 200809L /* setenv */
 #include "device.h"
 
 #include "tests/unit/images.h"
@@ -146,7 +147,7 @@ TEST(bounds_of_memory)
     const char *const one_device = getenv("TSR_EMULATE_DEVICES");
     assert_null(one_device);
     bool seen_none = false, seen_all = false;
-    for (size_t bound = (size_t)64 << 10; bound <= (size_t)64 << 20; bound *= 2) {
+    for (size_t bound = (size_t)8 << 10; bound <= (size_t)64 << 20; bound *= 2) {
         char reason[256];
         const struct tsr_gpu_choice gpus = {.memory_bytes = bound};
         struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
