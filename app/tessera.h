@@ -153,13 +153,13 @@ void tsr_engine_destroy(struct tsr_engine *engine);
 const char *tsr_engine_name(const struct tsr_engine *engine);
 int tsr_engine_threads(const struct tsr_engine *engine);
 
-/* What an engine's GPUs have done so far, one way: seconds of the callers' threads, and seconds on the GPUs' streams as
- * CUDA's events tell them, which for batches that overlap add up to more than passed. */
+/* What an engine's GPUs have done so far, one way, in nanoseconds: of the callers' threads, and on the GPUs' streams as
+ * CUDA's events tell it, which for batches that overlap adds up to more than passed. */
 struct tsr_gpu_times {
-    double copy_s;     /* callers: samples and payloads between their memory and that which is copied from */
-    double wait_s;     /* callers: for their batches, and then for a processor */
-    double transfer_s; /* to and from the GPU */
-    double kernel_s;
+    uint64_t copy_ns;     /* callers: samples and payloads between their memory and pinned memory, and pinning that */
+    uint64_t wait_ns;     /* callers: for their batches, and then for a processor */
+    uint64_t transfer_ns; /* to and from the GPU */
+    uint64_t kernel_ns;
     uint64_t batches, frames;
 };
 struct tsr_engine_times {

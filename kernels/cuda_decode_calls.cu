@@ -106,9 +106,9 @@ cudaError_t run(tsr_batch *batch)
                                  slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
-    batch->kernel_s = tsr_slot_seconds(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
-    batch->transfer_s = tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
-                        tsr_slot_seconds(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+    batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
+    batch->transfer_ns = tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
+                        tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
     return cudaSuccess;
 }
 

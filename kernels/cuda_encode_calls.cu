@@ -237,9 +237,9 @@ cudaError_t run(tsr_batch *batch)
     TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
-    batch->kernel_s = tsr_slot_seconds(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
-    batch->transfer_s = tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
-                        tsr_slot_seconds(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+    batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
+    batch->transfer_ns = tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
+                        tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
 
     const uint64_t payload_bytes = batch->results.b.payload_offset[b.planes * b.tiles];
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
@@ -248,7 +248,7 @@ cudaError_t run(tsr_batch *batch)
         cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
-    batch->transfer_s += tsr_slot_seconds(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
+    batch->transfer_ns += tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
     return cudaSuccess;
 }
 

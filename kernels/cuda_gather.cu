@@ -10,11 +10,11 @@
 namespace
 {
 
-double seconds()
+uint64_t now_ns()
 {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 bool same_coding(const tsr_coding &a, const tsr_coding &b)
@@ -198,8 +198,8 @@ void lead(tsr_gathering *g, tsr_area *area, const tsr_batch_steps *steps, const 
     if (error == cudaSuccess) {
         times->batches++;
         times->frames += batch->frames;
-        times->transfer_s += batch->transfer_s;
-        times->kernel_s += batch->kernel_s;
+        times->transfer_ns += batch->transfer_ns;
+        times->kernel_ns += batch->kernel_ns;
     } else {
         note_failure(g, error);
     }
@@ -255,8 +255,8 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
                        tsr_batch_call *call, const char **reason)
 {
     const size_t held = call->frames * 2 * call->frame_bytes; /* a raster, and what it is coded to */
-    const double start = seconds();
-    double waited_s = 0;
+    const uint64_t start = now_ns();
+    uint64_t waited_ns = 0;
     bool rests = false, leads = false;
     cudaError_t error = cudaSuccess;
     tsr_area *area;
@@ -266,7 +266,7 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
         rests = true;
         pthread_cond_wait(&g->emptied, &g->lock);
     }
-    if (rests) waited_s = seconds() - start;
+    if (rests) waited_ns = now_ns() - start;
     if (leads)
         error = open_batch(g, area, kind, call);
     else
@@ -275,10 +275,10 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     pthread_mutex_unlock(&g->lock);
 
     tsr_batch *batch = &area->batch;
-    double staged = seconds();
+    uint64_t staged = now_ns();
     if (error == cudaSuccess) {
         steps->stage(batch, call);
-        staged = seconds();
+        staged = now_ns();
         pthread_mutex_lock(&g->lock);
         if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
         pthread_mutex_unlock(&g->lock);
@@ -291,14 +291,14 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     }
     if (rests) tsr_pool_resume(pool);
     if (error != cudaSuccess) return error;
-    waited_s += seconds() - staged;
+    waited_ns += now_ns() - staged;
     error = batch->error;
     if (error == cudaSuccess) steps->finish(batch, call);
 
     pthread_mutex_lock(&g->lock);
     tsr_gpu_times *const times = kind->decodes ? &g->times.decode : &g->times.encode;
-    times->copy_s += seconds() - start - waited_s;
-    times->wait_s += waited_s;
+    times->copy_ns += now_ns() - start - waited_ns;
+    times->wait_ns += waited_ns;
     if (++batch->left == batch->joined) give_area(g, area);
     pthread_mutex_unlock(&g->lock);
     return error;

@@ -70,7 +70,7 @@ struct tsr_batch {
     uint8_t *host; /* the area's */
     tsr_slot *slot;
     size_t device_limit;
-    double transfer_s, kernel_s; /* set by run */
+    uint64_t transfer_ns, kernel_ns; /* set by run */
     /* What run has laid out, and where in the area the callers find it. */
     tsr_predict_batch encode, results;
     tsr_cuda_decode_batch decode;

@@ -49,10 +49,10 @@ void tsr_area_free(uint8_t *host);
 void tsr_slot_empty(struct tsr_slot *slot);
 
 /* Notes on the stream that a step ends here; tsr_slot_wait waits for it, without keeping a processor busy;
- * tsr_slot_seconds is the time between two that have been waited for. */
+ * tsr_slot_ns is the time between two that have been waited for. */
 cudaError_t tsr_slot_note(const struct tsr_slot *slot, enum tsr_slot_event event);
 cudaError_t tsr_slot_wait(const struct tsr_slot *slot, enum tsr_slot_event event);
-double tsr_slot_seconds(const struct tsr_slot *slot, enum tsr_slot_event from, enum tsr_slot_event to);
+uint64_t tsr_slot_ns(const struct tsr_slot *slot, enum tsr_slot_event from, enum tsr_slot_event to);
 
 #ifdef __cplusplus
 }

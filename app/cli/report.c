@@ -206,9 +206,12 @@ static void add_gpu_times(cJSON *o, const char *way, const struct tsr_gpu_times 
     const struct {
         const char *name;
         double value;
-    } fields[] = {{"copy_s", times->copy_s},           {"wait_s", times->wait_s},
-                  {"transfer_s", times->transfer_s},   {"kernel_s", times->kernel_s},
-                  {"batches", (double)times->batches}, {"batch_frames", (double)times->frames}};
+    } fields[] = {{"copy_s", 1e-9 * (double)times->copy_ns},
+                  {"wait_s", 1e-9 * (double)times->wait_ns},
+                  {"transfer_s", 1e-9 * (double)times->transfer_ns},
+                  {"kernel_s", 1e-9 * (double)times->kernel_ns},
+                  {"batches", (double)times->batches},
+                  {"batch_frames", (double)times->frames}};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s_%s", way, fields[i].name);
