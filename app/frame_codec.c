@@ -34,8 +34,8 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 
 #if TSR_WITH_CUDA
 /* Files that wait for a GPU, besides those at work: with 16 threads 128 files are at work, enough for batches of 30
- * slices while others are read and written. 256 make them no larger, and cost a seventh of the rate in fresh memory.
- * And how much memory they may hold. */
+ * slices while others are read and written. 256 make them no larger, and cost a tenth of the rate or more, in fresh
+ * memory. And how much memory they may hold. */
 enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 

@@ -112,7 +112,7 @@ uint64_t input_bytes(const struct task_list *list)
 
 /* A GPU takes 0.4 s to wake. On an H200's machine, 16 threads compress 420 MB/s at -5 meanwhile, which the GPU takes
  * over 1200 MB/s later on: it is ahead after some 250 MB, or so much for each thread. Decoders read and write as fast
- * as the GPU's (2.5 GB/s by either), so they never wait for it, unless --verify cuda asks for its decoder. */
+ * as the GPU's (2 to 2.5 GB/s by either), so they never wait for it, unless --verify cuda asks for its decoder. */
 static enum tsr_engine_choice engine_choice(const struct options *options, uint64_t bytes)
 {
     enum { WORTH_OF_THREAD = 16000000 };
