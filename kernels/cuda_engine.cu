@@ -130,8 +130,10 @@ bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, 
     if (choice->memory_bytes > 0) bound = (size_t)choice->memory_bytes;
     g->bounds.all = bound;
     g->bounds.share = bound / TSR_DEVICE_SLOTS < BATCH_BYTES ? bound / TSR_DEVICE_SLOTS : BATCH_BYTES;
-    cudaSetDevice(g->slots[0].device);
-    return true;
+    if (cudaSetDevice(g->slots[0].device) == cudaSuccess) return true;
+    cudaGetLastError();
+    snprintf(reason, reason_size, "the CUDA device does not answer");
+    return false;
 }
 
 } // namespace

@@ -21,12 +21,11 @@ static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsi
 {
     if (grid == 0) return cudaSuccess;
 #if defined(TSR_CUDA_EMULATED)
-    return tsr_emulated_launch([=] { kernel(Parameters(arguments)...); }, dim3(grid), dim3(block), shared_bytes,
-                               stream);
+    tsr_emulated_launch([=] { kernel(Parameters(arguments)...); }, dim3(grid), dim3(block), shared_bytes, stream);
 #else
     kernel<<<grid, block, shared_bytes, stream>>>(Parameters(arguments)...);
-    return cudaGetLastError();
 #endif
+    return cudaGetLastError();
 }
 
 /* Blocks that the device holds at once of this kernel; lets it use shared_bytes of dynamic shared memory. */

@@ -1,10 +1,13 @@
 /* The command line with a fault planted, by --wrap of the linker: TESSERA_FAULT says which. Verification must catch
- * each of them.
+ * each of them, but for CUDA's, which cost nothing but time.
  *
  *   reader          a sample of the input is read wrong
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
+ *   cuda            a call of CUDA's fails: the one of number TESSERA_FAULT_AT (1: the first), of those that
+ *                   TESSERA_FAULT_CALL names, if it does
+ *   cuda_lasting    so do all calls after it
  *   gpu_encoder     a byte of a batch's payloads changes on the GPU
  *   gpu_decoder     a byte of a batch's rasters changes there
  *   bench_encoder   bench: the last phase of the last encoder of a family that runs does nothing
@@ -28,6 +31,7 @@
 #include "../../kernels/predictive_cpu.h"
 #include "../../kernels/rle.h"
 #include "../../kernels/vle.h"
+#include "../gpu/failing_cuda.h"
 
 static bool planted(const char *fault)
 {
@@ -134,6 +138,20 @@ enum tsr_status __wrap_tsr_output_finish(struct tsr_output *output, struct tsr_e
     close(file);
     return status;
 }
+
+/* ---- CUDA --------------------------------------------------------------------------------------------------- */
+
+#if TSR_WITH_CUDA
+__attribute__((constructor)) static void plan_cuda_fault(void)
+{
+    const char *const name = getenv("TESSERA_FAULT_CALL"), *const at = getenv("TESSERA_FAULT_AT");
+    int kind = 0;
+    if (!planted("cuda") && !planted("cuda_lasting")) return;
+    while (kind < CUDA_CALLS && name && strcmp(cuda_call_names[kind], name) != 0) kind++;
+    if (name && kind == CUDA_CALLS) abort();
+    plan_cuda_failure(name ? (enum cuda_call)kind : CUDA_CALLS, at ? strtol(at, NULL, 10) : 1, planted("cuda_lasting"));
+}
+#endif
 
 /* ---- GPU ---------------------------------------------------------------------------------------------------- */
 

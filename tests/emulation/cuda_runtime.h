@@ -63,7 +63,7 @@ const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value);
 /* An array in a larger allocation, and room behind it that is nobody's: AddressSanitizer reports who touches that,
  * but for whole copies across it. */
 void tsr_emulated_array(void *array, size_t bytes, size_t room);
-cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes,
+extern "C" cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes,
                                 cudaStream_t stream);
 
 #define threadIdx (tsr_emulated_place_here().thread)
@@ -279,13 +279,15 @@ template <typename T> static inline T atomicMin(T *p, typename tsr_emulated_same
 
 /* ---- Attributes ------------------------------------------------------------------------------------------- */
 
-enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
-template <typename K> static inline cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int) { return cudaSuccess; }
-template <typename K>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K, int, size_t)
+template <typename K> static inline cudaError_t cudaFuncSetAttribute(K kernel, cudaFuncAttribute attribute, int value)
 {
-    *blocks = 2;
-    return cudaSuccess;
+    return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
+}
+template <typename K>
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K kernel, int threads, size_t shared_bytes)
+{
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, reinterpret_cast<const void *>(kernel), threads,
+                                                                  shared_bytes, cudaOccupancyDefault);
 }
 template <typename T> static inline cudaError_t cudaMalloc(T **memory, size_t bytes)
 {

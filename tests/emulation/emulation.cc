@@ -362,6 +362,8 @@ const char *cudaGetErrorName(cudaError_t error)
     case cudaErrorInvalidValue: return "invalid argument";
     case cudaErrorMemoryAllocation: return "out of memory";
     case cudaErrorNoDevice: return "no device";
+    case cudaErrorInvalidDevice: return "invalid device";
+    case cudaErrorLaunchFailure: return "launch failure";
     default: return "emulated error";
     }
 }
@@ -515,6 +517,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *, int, size_t, unsigned)
+{
+    *blocks = 2;
+    return cudaSuccess;
+}
 struct CUevent_st {
     double at;
 };

@@ -101,36 +101,39 @@ sanitize_one()
 {
     log=$out/sanitize_$1_$(basename "$2").log
     case $1 in
-    racecheck) step=8 ;; # by far the slowest
-    memcheck) step=3 ;;
-    *) step=1 ;;
+    racecheck) step=16 ;; # by far the slowest
+    memcheck) step=5 ;;
+    *) step=2 ;;
     esac
     TSR_TEST_SMALL=$step timeout "${TSR_SANITIZE_SECONDS:-120}" compute-sanitizer --tool "$1" --error-exitcode 99 "$2" >"$log" 2>&1 &&
         ! grep -q '^skipped' "$log"
 }
 
-# Several at once: they spend their time on the CPU.
+# Several at once, the next one as soon as one has ended: they spend their time on the CPU.
 run_sanitize()
 {
-    clean=0 bad=
-    pending=
-    collect() {
-        for job in $pending; do
-            if wait "${job%%:*}"; then clean=$((clean + 1)); else bad="$bad ${job#*:}"; fi
-        done
-        pending=
-    }
-    rm -f "$out"/sanitize_*.log
-    for tool in ${TSR_SANITIZERS:-memcheck racecheck initcheck synccheck}; do
-        for test in "$build"/bin/test_*_rows "$build"/bin/test_limits "$build"/bin/test_cuda_*; do
+    clean=0 bad= running=0
+    rm -f "$out"/sanitize_*
+    for tool in ${TSR_SANITIZERS:-racecheck memcheck initcheck synccheck}; do
+        for test in "$build"/bin/test_cuda_* "$build"/bin/test_*_rows "$build"/bin/test_limits; do
             [ -x "$test" ] || continue
-            sanitize_one "$tool" "$test" &
-            pending="$pending $!:$tool,$(basename "$test")"
-            # shellcheck disable=SC2086 # words
-            [ "$(set -- $pending && echo $#)" -lt "${TSR_SANITIZE_JOBS:-8}" ] || collect
+            while [ $((running - $(find "$out" -name 'sanitize_*.ended' | wc -l))) -ge "${TSR_SANITIZE_JOBS:-8}" ]; do sleep 0.2; done
+            running=$((running + 1))
+            (
+                began=$(date +%s) outcome=bad
+                ! sanitize_one "$tool" "$test" || outcome=clean
+                echo "$outcome $(($(date +%s) - began)) s" >"$out/sanitize_${tool}_$(basename "$test").ended"
+            ) &
         done
     done
-    collect
+    wait
+    for ended in "$out"/sanitize_*.ended; do
+        [ -f "$ended" ] || continue
+        name=$(basename "$ended" .ended)
+        name=${name#sanitize_}
+        echo "$name: $(cat "$ended")"
+        if grep -q clean "$ended"; then clean=$((clean + 1)); else bad="$bad ${name%%_*},${name#*_}"; fi
+    done
     status=0
     [ -z "$bad" ] && [ $clean -gt 0 ] || status=1
     for name in $bad; do

@@ -483,11 +483,11 @@ static uint32_t check_frames(const struct tsr_image *image, const struct tsr_cod
 /* One content in all codings. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
-    if (skip_case()) return;
     const size_t bytes = raster_bytes(image);
     uint8_t *rasters = must(malloc(frames * bytes));
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, content, rasters + f * bytes);
     for (int number = 0; number < CODINGS; number++) {
+        if (skip_case()) continue;
         const struct tsr_coding coding = any_coding(r, image, number);
         if (coding.lossy && image->bits_allocated % 32 == 1) continue;
         if (coding.lossy && image->bits_allocated == 32) continue;
@@ -611,7 +611,7 @@ TEST(levels)
         for (size_t l = 0; l < COUNT_OF(first_levels); l++)
             for (size_t c = 0; c < COUNT_OF(coders); c++)
                 for (size_t q = 0; q <= COUNT_OF(steps); q++) {
-                    if (skip_case()) continue;
+                    if (!(k == 2 && q == 1) && (c != (k + l) % 3 || q != 2) && skip_case()) continue; /* all tools */
                     struct tsr_coding coding = {
                         .path = TSR_PATH_TRANSFORM, .coder = coders[c], .level = first_levels[l]};
                     coding.lossy = q < COUNT_OF(steps);
@@ -635,6 +635,7 @@ TEST(rows_that_choices_see)
     const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .level = 1};
     const struct tsr_image gray = plain_image(260, 260, 1, 16), colour = plain_image(260, 260, 3, 8);
     for (uint32_t seen = 0; seen < 2; seen++) {
+        if (skip_case()) continue;
         uint16_t *words = must(malloc(raster_bytes(&gray)));
         uint8_t *bytes = must(malloc(raster_bytes(&colour)));
         for (uint32_t i = 0; i < 260 * 260; i++) {
@@ -661,6 +662,7 @@ TEST(resident)
     for (int f = 0; f < FRAMES; f++) fill_raster(&r, &image, f ? 5 : 0, rasters + (size_t)f * bytes);
     struct device_buffer d_rasters = device_copy(rasters, FRAMES * bytes, FRAMES * bytes);
     for (int number = 0; number < CODINGS; number++) {
+        if (skip_case()) continue;
         const struct tsr_coding coding = any_coding(&r, &image, number);
         struct tsr_encode_job jobs[FRAMES];
         void *space = must(malloc(cpu->ops->encode_workspace(cpu, &image, FRAMES)));
@@ -683,7 +685,7 @@ TEST(resident)
 struct encoding_thread {
     pthread_t thread;
     uint64_t seed;
-    bool failed;
+    bool is_there, failed;
 };
 
 static void *encode_some(void *argument)
@@ -705,11 +707,14 @@ TEST(threads)
 {
     struct encoding_thread threads[11];
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        threads[i].is_there = !skip_case();
+        if (!threads[i].is_there) continue;
         threads[i].seed = 409 + i;
         threads[i].failed = false;
         assert_int_equal(pthread_create(&threads[i].thread, NULL, encode_some, &threads[i]), 0);
     }
     for (size_t i = 0; i < COUNT_OF(threads); i++) {
+        if (!threads[i].is_there) continue;
         pthread_join(threads[i].thread, NULL);
         assert_false(threads[i].failed);
     }
@@ -745,7 +750,6 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
 static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int level,
                              enum tsr_coder coder)
 {
-    if (skip_case()) return;
     struct rng r = {(uint64_t)(420 + content)};
     const struct tsr_coding coding = predictive(level, coder);
     uint8_t *rasters = must(calloc(frames, raster_bytes(image)));
@@ -774,7 +778,8 @@ TEST(predicted_levels)
         for (int coder = 0; coder < 2; coder++) {
             const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)level,
                                                        small_only() ? 50 : 160, 1, level % 3 ? 16 : 8);
-            check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
+            if (coder == level % 2 || !skip_case()) /* each level at least once */
+                check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
         }
 }
 
@@ -787,7 +792,8 @@ TEST(predicted_depths)
             image.bits_stored = (uint8_t)bits[i];
             image.high_bit = (uint8_t)(bits[i] - 1);
             image.is_signed = is_signed;
-            check_prediction(&image, i % 2 ? 5 : CONTENTS, 1, is_signed ? 5 : 3, either_coder((int)i / 2));
+            if (!skip_case())
+                check_prediction(&image, i % 2 ? 5 : CONTENTS, 1, is_signed ? 5 : 3, either_coder((int)i / 2));
         }
 }
 
@@ -797,7 +803,7 @@ TEST(predicted_shapes)
                                          {1, 1500}, {1500, 1}, {64, 64}, {257, 300}, {40, 1700}};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 8);
-        check_prediction(&image, CONTENTS, 1, (int)(1 + i % 5), either_coder((int)i / 2));
+        if (i == 9 || !skip_case()) check_prediction(&image, CONTENTS, 1, (int)(1 + i % 5), either_coder((int)i / 2));
     }
 }
 
@@ -806,7 +812,8 @@ TEST(predicted_contents)
     for (int content = 0; content < CONTENTS; content++)
         for (int i = 0; i < 3; i++) {
             const struct tsr_image image = plain_image(130, 60, 1, i ? 16 : 8);
-            check_prediction(&image, content, 1 + (uint32_t)i, i == 2 ? 6 : i + 1, either_coder(content + i));
+            if (!skip_case())
+                check_prediction(&image, content, 1 + (uint32_t)i, i == 2 ? 6 : i + 1, either_coder(content + i));
         }
 }
 
@@ -816,10 +823,10 @@ TEST(predicted_sampled_rows)
     static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 8 : 16);
-        check_prediction(&image, i == 2 ? 0 : CONTENTS, 1, 1, TSR_CODER_HUFFMAN);
+        if (!skip_case()) check_prediction(&image, i == 2 ? 0 : CONTENTS, 1, 1, TSR_CODER_HUFFMAN);
     }
     const struct tsr_image image = plain_image(260, 260, 1, 16);
-    check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
+    if (!skip_case()) check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
 }
 
 /* Planes that refer to earlier ones, some of them constant. */
@@ -828,7 +835,8 @@ TEST(predicted_colours)
     for (int n = 0; n < (small_only() ? 5 : 8); n++) {
         struct tsr_image image = plain_image(small_only() ? 36 : 70, 34, 2 + n % 3, n % 2 ? 16 : 8);
         image.planar = n % 2;
-        check_prediction(&image, n < 5 ? CONTENTS : n == 7 ? 5 : 3, 2, n == 4 ? 8 : 4, either_coder(n / 2));
+        if (n == 4 || !skip_case())
+            check_prediction(&image, n < 5 ? CONTENTS : n == 7 ? 5 : 3, 2, n == 4 ? 8 : 4, either_coder(n / 2));
     }
 }
 
@@ -841,6 +849,7 @@ TEST(predicted_packed)
     for (uint32_t i = 0; i < 130 * 140; i++)
         raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
     for (int level = 1; level <= 4; level++) {
+        if (skip_case()) continue;
         const struct tsr_coding coding = predictive(level, either_coder(level));
         assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     }
@@ -893,6 +902,7 @@ TEST(predicted_colours_in_use)
         if (n == 2) raster[(SIDE + 3) * 3] ^= 1; /* a single colour, in a row that is not looked at first */
         if (n == 2 || n == 4 || n == 5) own = false;
         for (int coder = 0; coder < 3; coder++) {
+            if (skip_case()) continue;
             const struct tsr_coding coding = predictive(2 + n % 4, coder == 2 ? TSR_CODER_CAVLC : either_coder(coder));
             const uint32_t done = check_frames(&image, &coding, raster, 1);
             expect(done == own, "kind %d: %u frames on the GPU", n, done);
@@ -906,6 +916,7 @@ TEST(predicted_packed_colours)
 {
     struct rng r = {434};
     for (int n = 0; n < 6; n++) {
+        if (skip_case()) continue;
         struct tsr_image image = plain_image(90, 70, 3 + n % 2, n % 3 ? 8 : 16);
         image.planar = n / 3;
         uint8_t *raster = must(malloc(raster_bytes(&image)));
