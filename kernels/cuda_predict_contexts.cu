@@ -35,10 +35,10 @@ __device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t
 
 /* Bands of a tile: of BAND_ROWS rows, or of the rows that level 1 looks at. */
 struct band_plan {
-    uint32_t bands;      /* of a tile */
-    int32_t step, rows;  /* from band to band; of a band */
-    uint32_t blocks;     /* of a plane */
-    int32_t pitch;       /* of a row of magnitudes */
+    uint32_t bands;     /* of a tile */
+    int32_t step, rows; /* from band to band; of a band */
+    uint32_t blocks;    /* of a plane */
+    int32_t pitch;      /* of a row of magnitudes */
 };
 
 band_plan plan_bands(const tsr_predict_batch &p, int32_t period, unsigned warps)
@@ -176,8 +176,7 @@ __device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uin
         const int ahead = full == UINT32_MAX ? (int)TSR_WARP : trailing_ones(full);
         const uint32_t partial = __shfl_sync(TSR_FULL_WARP, c.run, ahead & (TSR_WARP - 1));
         const int32_t stop = chunk + COLUMNS * ahead + (ahead < TSR_WARP ? trailing_ones(partial) : 0);
-        if (lane == 0 && (stop >= width || ahead < TSR_WARP))
-            run(runs.start, stop >= width ? 0 : stop - runs.start);
+        if (lane == 0 && (stop >= width || ahead < TSR_WARP)) run(runs.start, stop >= width ? 0 : stop - runs.start);
     }
     runs.goes_on = into >> TSR_WARP & 1u;
     int32_t open = -1;
@@ -225,10 +224,11 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
     for (int32_t y = from; y < at.end; y++) {
         uint16_t *const here = rows + (y & 1) * pitch + GUARD;
         const uint16_t *const above = rows + (~y & 1) * pitch + GUARD;
-        const uint16_t *const x = p.b.samples + first_sample + (size_t)y * at.tile.stride, *const up = x - at.tile.stride;
+        const uint16_t *const x = p.b.samples + first_sample + (size_t)y * at.tile.stride, *const up =
+                                                                                               x - at.tile.stride;
         const uint16_t *const predictions = is_linear ? p.prediction + first_sample + (size_t)y * at.tile.stride : x;
         row_runs runs = {false, 0};
-        __syncwarp(); /* the row above is complete */
+        __syncwarp();                                        /* the row above is complete */
         uint32_t left = y > from ? above[0] * 0x10001u : 0u; /* magnitudes of the two columns before the chunk */
         if (lane == 0) *reinterpret_cast<uint32_t *>(here - 2) = left;
         for (int32_t chunk = 0; chunk < w; chunk += CHUNK) {
@@ -297,7 +297,7 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
             if (!is_wanted) continue;
             if (y == 1) nn = n;
             const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_right},
-                           above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
+                                              above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
             uint32_t nonzero = UINT32_MAX;
 #pragma unroll
             for (int j = 0; j < PAIRS; j++) {
@@ -365,10 +365,91 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
 }
 static_assert(sizeof(tsr_device_levels) % 16 == 0, "rows of magnitudes lie behind it");
 
+/* ---- Cuts --------------------------------------------------------------------------------------------------- */
+
+enum { CUT_THREADS = 256, CUT_EACH = TSR_INTENSITY_LEVELS / CUT_THREADS };
+
+/* tsr_quantile_group; 32 bits are mostly enough, and divide in a third of the time. */
+__device__ __forceinline__ int quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
+{
+    if (total * 2 * (uint64_t)groups <= UINT32_MAX)
+        return (int)((2 * (uint32_t)before + count) * (uint32_t)groups / (2 * (uint32_t)total));
+    return tsr_quantile_group(before, count, total, groups);
+}
+
+/* tsr_cut_quantiles by a block: each thread has CUT_EACH levels. Groups rise with the levels. sums: shared; tops:
+ * shared, a value a thread. Returns the number of cuts. */
+__device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts,
+                                             uint64_t *sums, int *tops)
+{
+    const int thread = (int)threadIdx.x, first = thread * CUT_EACH;
+    uint64_t here = 0, total;
+    for (int i = first; i < first + CUT_EACH && i < levels; i++) here += counts[i];
+    uint64_t before = tsr_block_scan<CUT_THREADS>(here, sums, &total);
+    int group[CUT_EACH], top = -1; /* -1: no samples; top: the highest group of this thread's levels */
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        const uint32_t count = first + k < levels ? counts[first + k] : 0u;
+        group[k] = count ? quantile_group(before, count, total, groups) : -1;
+        before += count;
+        top = max(top, group[k]);
+    }
+    __syncthreads();
+    tops[thread] = top;
+    __syncthreads();
+    int below = -1;
+    for (int t = thread - 1; t >= 0 && below < 0; t--) below = tops[t];
+    int own = 0, found = below;
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        if (group[k] < 0) continue;
+        own += found >= 0 && group[k] != found;
+        found = group[k];
+    }
+    uint64_t all;
+    uint64_t place = tsr_block_scan<CUT_THREADS>((uint64_t)own, sums, &all);
+    found = below;
+#pragma unroll
+    for (int k = 0; k < CUT_EACH; k++) {
+        if (group[k] < 0) continue;
+        if (found >= 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
+        found = group[k];
+    }
+    __syncthreads();
+    return (int)all;
+}
+
+/* A block a plane. */
+__global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
+{
+    __shared__ uint64_t sums[CUT_THREADS / TSR_WARP];
+    __shared__ int tops[CUT_THREADS];
+    const uint32_t plane = blockIdx.x;
+    if (is_constant(p, plane)) return;
+    tsr_residual_model &model = p.residual[plane]; /* all zero */
+    tsr_device_levels &levels = p.levels[plane];
+    if (p.period > 0 && threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
+    __syncthreads();
+    tsr_device_groups &groups = p.groups[plane];
+    const int activity_cuts =
+        cut_quantiles(levels.activity, TSR_ACTIVITY_LEVELS, p.activity_groups, model.activity_cut, sums, tops);
+    const int intensity_cuts =
+        cut_quantiles(levels.intensity, TSR_INTENSITY_LEVELS, p.intensity_groups, model.intensity_cut, sums, tops);
+    if (threadIdx.x == 0) {
+        model.lanes = (uint8_t)p.lanes;
+        model.activity_cuts = (uint8_t)activity_cuts;
+        model.intensity_cuts = (uint8_t)intensity_cuts;
+    }
+    for (int l = (int)threadIdx.x; l < TSR_ACTIVITY_LEVELS; l += CUT_THREADS)
+        groups.activity[l] = tsr_group_of(model.activity_cut, activity_cuts, l);
+    for (int l = (int)threadIdx.x; l < TSR_INTENSITY_LEVELS; l += CUT_THREADS)
+        groups.intensity[l] = tsr_group_of(model.intensity_cut, intensity_cuts, l);
+}
+
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
-/* Tokens are looked up: of values up to DIRECT + 15 by themselves, of others, whose tokens have 256 of them and more, by
- * their higher bits. */
+/* Tokens are looked up: of values up to DIRECT + 15 by themselves, of others, whose tokens have 256 of them and more,
+ * by their higher bits. */
 enum { DIRECT = 1024, BEHIND_BITS = 6, FIRST_BEHIND = DIRECT + (DIRECT >> BEHIND_BITS) };
 
 __device__ __forceinline__ uint32_t look_up_place(uint32_t value)
@@ -472,7 +553,9 @@ struct code_lookup {
 /* The least value that a symbol stands for; of a run to the end of its row, whose length needs no bits: 0. */
 __device__ __forceinline__ uint32_t least_value(int symbol)
 {
-    return symbol < TSR_RUN_SYMBOL ? tsr_token_value(symbol, 0) : symbol < TSR_RUN_TO_END ? tsr_run_length(symbol, 0) : 0;
+    return symbol < TSR_RUN_SYMBOL   ? tsr_token_value(symbol, 0)
+           : symbol < TSR_RUN_TO_END ? tsr_run_length(symbol, 0)
+                                     : 0;
 }
 
 __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_t plane, code_lookup &lookup)
@@ -587,7 +670,7 @@ int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t strea
     const size_t level_bytes = sizeof(tsr_device_levels) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(cudaFuncSetAttribute(k_levels, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)level_bytes));
     TSR_CUDA_TRY(tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, level_bytes, stream, *batch, plan));
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(batch, stream));
+    TSR_CUDA_TRY(tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch));
     const band_plan cells = plan_bands(*batch, batch->period, CELL_WARPS);
     const size_t room = (sizeof(cell_lookup) + batch->cell_counts * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(cells, CELL_WARPS);

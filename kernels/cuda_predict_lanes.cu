@@ -62,7 +62,7 @@ __device__ __forceinline__ uint4 load_codes(const uint32_t *codes, uint32_t pitc
 {
     if ((uint32_t)c >= (uint32_t)at.width || y >= at.height)
         return make_uint4(TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE, TSR_DEVICE_NO_CODE);
-    return *reinterpret_cast<const uint4 *>(codes + ((uint32_t)y * pitch + (uint32_t)c)); 
+    return *reinterpret_cast<const uint4 *>(codes + ((uint32_t)y * pitch + (uint32_t)c));
 }
 
 __device__ __forceinline__ uint32_t code_of(uint4 four, int i)
@@ -112,8 +112,8 @@ __device__ __forceinline__ uint32_t nowhere(const tsr_predict_batch &p)
 
 /* The lane's string where a segment begins, and the words that the tile's lanes have taken. Words that belong to an
  * earlier segment, though their last bits don't, are put by its warp: their places here are those of nothing. */
-__device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p, const lane_place &at, int32_t refill_bits,
-                                                     int32_t periods_before, uint32_t *next)
+__device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p, const lane_place &at,
+                                                     int32_t refill_bits, int32_t periods_before, uint32_t *next)
 {
     lane_string s = {0, UINT64_MAX, 0, 0, 0};
     const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.tile_height;
@@ -146,8 +146,7 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
 
 /* FULL: tiles have 32 lanes. */
 template <bool FULL>
-__global__ void __launch_bounds__(THREADS)
-    k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
+__global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
 {
     const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
     const int32_t segment = (int32_t)(warp % segments);
@@ -156,8 +155,7 @@ __global__ void __launch_bounds__(THREADS)
     if (before >= periods) at.is_there = false;
     const bool is_last = before + each >= periods;
     int32_t ticks = 0;
-    if (at.is_there)
-        ticks = is_last ? at.period * (periods - before) + TSR_LANE_DELAY * at.lanes : at.period * each;
+    if (at.is_there) ticks = is_last ? at.period * (periods - before) + TSR_LANE_DELAY * at.lanes : at.period * each;
     const int32_t most = (int32_t)tsr_warp_max((uint32_t)ticks), refill_bits = p.residual[at.plane].refill_bits;
     if (most == 0) return;
     uint16_t *words = p.words + (size_t)at.number * p.tile_words;

@@ -68,7 +68,8 @@ template <int CELLS, int THREADS> int launch_merge(const tsr_predict_batch &p, c
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
 enum { CODE_WARPS = 8, CODE_THREADS = CODE_WARPS * TSR_WARP, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
-static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1, "a lane a table, each with a bank of its own");
+static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
+              "a lane a table, each with a bank of its own");
 
 __device__ __forceinline__ int symbols_of(int table)
 {

@@ -128,7 +128,6 @@ int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts of levels, cuts, and counts of symbols by cell. */
 int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream);
-int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts to tables. */
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Samples to codes; codes to words. */

@@ -1,7 +1,7 @@
 /* tsr_merge_contexts by a block of threads: cells' counts to tables, the same as the definition makes.
  *
- * Costs are exact integer sums. The lanes of a warp share the symbols of one pair of cells, and each lane then works out
- * one pair's gain from its sums. Gains are kept by cell and distance; a merge makes 24 of them new, which the warps
+ * Costs are exact integer sums. The lanes of a warp share the symbols of one pair of cells, and each lane then works
+ * out one pair's gain from its sums. Gains are kept by cell and distance; a merge makes 24 of them new, which the warps
  * share, and changes the best of the 17 cells that have them, which the first warp looks for. The living stand in two
  * lists, an old and a new one, so that a merge takes three barriers. Symbols that no cell uses are squeezed out first.
  * What the definition decides by order, the first of equal gains, is decided by the least of (gain, place). */
@@ -27,13 +27,13 @@ template <int CELLS, int SYMBOLS, int THREADS> struct tsr_merge_memory {
     uint64_t cost[CELLS];
     uint32_t count_cost[COSTS]; /* as tsr_merge_work's */
     uint32_t symbols_used[SYMBOL_WORDS];
-    uint32_t joined[SYMBOL_WORDS]; /* bit i: column i's symbol is the one after column i - 1's */
+    uint32_t joined[SYMBOL_WORDS];      /* bit i: column i's symbol is the one after column i - 1's */
     uint32_t mask[CELLS][SYMBOL_WORDS]; /* columns that a cell uses */
-    uint16_t symbol_of[SYMBOLS];   /* by column */
-    uint8_t alive[2][CELLS];       /* cells that are tables now, in order */
-    uint8_t distance[CELLS];       /* of the best partner, less 1 */
+    uint16_t symbol_of[SYMBOLS];        /* by column */
+    uint8_t alive[2][CELLS];            /* cells that are tables now, in order */
+    uint8_t distance[CELLS];            /* of the best partner, less 1 */
     uint8_t table_of[CELLS];
-    int living, place, other;      /* of the next merge; place -1: there is none */
+    int living, place, other; /* of the next merge; place -1: there is none */
     uint32_t counts[CELLS * SYMBOLS];
 };
 

@@ -1,4 +1,4 @@
-/* Samples to predictions on the device, and levels' counts to cuts. FORMAT.md sections 7.1 and 7.3. */
+/* Values to samples x on the device, and their predictions. FORMAT.md section 7.1. */
 #include "device.cuh"
 
 #include "predict_blocks.cuh"
@@ -180,87 +180,6 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
     }
 }
 
-/* ---- Cuts --------------------------------------------------------------------------------------------------- */
-
-enum { CUT_THREADS = 256, CUT_EACH = TSR_INTENSITY_LEVELS / CUT_THREADS };
-
-/* tsr_quantile_group; 32 bits are mostly enough, and divide in a third of the time. */
-__device__ __forceinline__ int quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
-{
-    if (total * 2 * (uint64_t)groups <= UINT32_MAX)
-        return (int)((2 * (uint32_t)before + count) * (uint32_t)groups / (2 * (uint32_t)total));
-    return tsr_quantile_group(before, count, total, groups);
-}
-
-/* tsr_cut_quantiles by a block: each thread has CUT_EACH levels. Groups rise with the levels. sums: shared; tops:
- * shared, a value a thread. Returns the number of cuts. */
-__device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts,
-                                             uint64_t *sums, int *tops)
-{
-    const int thread = (int)threadIdx.x, first = thread * CUT_EACH;
-    uint64_t here = 0, total;
-    for (int i = first; i < first + CUT_EACH && i < levels; i++) here += counts[i];
-    uint64_t before = tsr_block_scan<CUT_THREADS>(here, sums, &total);
-    int group[CUT_EACH], top = -1; /* -1: no samples; top: the highest group of this thread's levels */
-#pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        const uint32_t count = first + k < levels ? counts[first + k] : 0u;
-        group[k] = count ? quantile_group(before, count, total, groups) : -1;
-        before += count;
-        top = max(top, group[k]);
-    }
-    __syncthreads();
-    tops[thread] = top;
-    __syncthreads();
-    int below = -1;
-    for (int t = thread - 1; t >= 0 && below < 0; t--) below = tops[t];
-    int own = 0, found = below;
-#pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        if (group[k] < 0) continue;
-        own += found >= 0 && group[k] != found;
-        found = group[k];
-    }
-    uint64_t all;
-    uint64_t place = tsr_block_scan<CUT_THREADS>((uint64_t)own, sums, &all);
-    found = below;
-#pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        if (group[k] < 0) continue;
-        if (found >= 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
-        found = group[k];
-    }
-    __syncthreads();
-    return (int)all;
-}
-
-/* A block a plane. */
-__global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
-{
-    __shared__ uint64_t sums[CUT_THREADS / TSR_WARP];
-    __shared__ int tops[CUT_THREADS];
-    const uint32_t plane = blockIdx.x;
-    if (is_constant(p, plane)) return;
-    tsr_residual_model &model = p.residual[plane]; /* all zero */
-    tsr_device_levels &levels = p.levels[plane];
-    if (p.period > 0 && threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
-    __syncthreads();
-    tsr_device_groups &groups = p.groups[plane];
-    const int activity_cuts =
-        cut_quantiles(levels.activity, TSR_ACTIVITY_LEVELS, p.activity_groups, model.activity_cut, sums, tops);
-    const int intensity_cuts =
-        cut_quantiles(levels.intensity, TSR_INTENSITY_LEVELS, p.intensity_groups, model.intensity_cut, sums, tops);
-    if (threadIdx.x == 0) {
-        model.lanes = (uint8_t)p.lanes;
-        model.activity_cuts = (uint8_t)activity_cuts;
-        model.intensity_cuts = (uint8_t)intensity_cuts;
-    }
-    for (int l = (int)threadIdx.x; l < TSR_ACTIVITY_LEVELS; l += CUT_THREADS)
-        groups.activity[l] = tsr_group_of(model.activity_cut, activity_cuts, l);
-    for (int l = (int)threadIdx.x; l < TSR_INTENSITY_LEVELS; l += CUT_THREADS)
-        groups.intensity[l] = tsr_group_of(model.intensity_cut, intensity_cuts, l);
-}
-
 } // namespace
 
 int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream)
@@ -289,9 +208,4 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
     const unsigned narrow_groups = (blocks + BLOCK_WARPS * NARROW_GROUP - 1) / (BLOCK_WARPS * NARROW_GROUP);
     return tsr_launch(k_narrow_predictions, batch->b.planes * narrow_groups, BLOCK_THREADS,
                       (size_t)classes * TSR_WARP * sizeof(tsr_tap_bytes), stream, *batch, narrow_groups);
-}
-
-int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream)
-{
-    return tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch);
 }
