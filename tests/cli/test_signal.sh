@@ -12,7 +12,7 @@ while [ $i -lt 60 ]; do ln in/0.pgm in/$i.pgm && i=$((i + 1)); done
 for try in INT:130 TERM:143 HUP:129 INT:130; do
     signal=${try%:*} status=${try#*:}
     rm -rf made && mkdir made
-    "$TESSERA" compress -r -T 2 in -o made >"$out" 2>"$err" &
+    "$TESSERA" compress -r -T 2 --engine cpu in -o made >"$out" 2>"$err" &
     process=$!
     waited=0
     until [ "$(find made -name '*.tmp' -size +0)" ] && [ "$(find made -name '*.tsr')" ]; do
