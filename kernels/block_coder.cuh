@@ -34,9 +34,9 @@
  *       by all threads, between barriers: may read global memory, write shared, use shuffles. May also exchange
  *       tables (say of another plane): nobody reads them then
  *   put(shared &, unsigned thread, const block &, tsr_code_writer<THREADS> &)
- *       by all threads: writes the code, nothing where the place holds no block; of shared only what is the thread's own
- *   int64_t unit(unsigned tile, unsigned thread, const block &)
- *       index among unit_offsets where this block begins a unit of the decoder's index, or -1
+ *       by all threads: writes the code, nothing where the place holds no block; of shared only what is the thread's
+ * own int64_t unit(unsigned tile, unsigned thread, const block &) index among unit_offsets where this block begins a
+ * unit of the decoder's index, or -1
  *
  * all of them const __device__. "All threads" are threads 0 .. THREADS-1 of blocks of THREADS + 32: no
  * __syncthreads() in them, no blockDim. Host: tsr_code_blocks<THREADS, RESIDENT>(coder, string, stream) with work
@@ -383,8 +383,7 @@ static cudaError_t tsr_code_blocks(const Coder &coder, const tsr_block_string &s
     int device = 0, processors = 0;
     TSR_CUDA_TRY(cudaGetDevice(&device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    if (shared_bytes > 48u << 10)
-        TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    if (shared_bytes > 48u << 10) TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     TSR_CUDA_TRY(cudaMemsetAsync(string.workspace, 0, tsr_code_blocks_workspace(string.tiles), stream));
     const tsr_look_back state = tsr_look_back_at(string.workspace);
     uint64_t *tails = reinterpret_cast<uint64_t *>(state.tiles + string.tiles);

@@ -256,7 +256,7 @@ cudaError_t launch_blocks(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
     void (*const kernel)(tsr_cuda_batch) = k_blocks<Level, KIND, COUNTS>;
     const size_t shared_bytes = COUNTS ? sizeof(count_memory) : 0;
-    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, batch->planes * batch->tiles, THREADS, shared_bytes, stream, *batch);
 }
 

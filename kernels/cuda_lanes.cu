@@ -268,8 +268,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
     label_code *const labels = const_cast<label_code *>(labels_of(b, plane));
     const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
-    for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS)
-        fill_labels(predictor, (int)i, &labels[i]);
+    for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS) fill_labels(predictor, (int)i, &labels[i]);
     if (thread != 0) return;
     t->bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
     t->weights_at = weights_at;
@@ -984,7 +983,7 @@ cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const 
     const uint32_t blocks =
         p.frames_of_block == 1 ? b.frames * p.blocks_of_frame : (b.frames + p.frames_of_block - 1) / p.frames_of_block;
     const auto launch = [&](auto kernel) -> cudaError_t {
-        TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+        TSR_CUDA_TRY(tsr_allow_shared(kernel, shared));
         return tsr_launch(kernel, blocks, threads, shared, stream, b, number, s, p);
     };
     TSR_CUDA_TRY(launch(k_lanes<false, false>));

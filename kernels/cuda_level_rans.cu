@@ -151,7 +151,7 @@ template <typename Level, int SIDE> cudaError_t count_entries(const tsr_cuda_bat
 {
     void (*const kernel)(tsr_cuda_batch) = k_entries<Level, SIDE>;
     const size_t shared_bytes = sizeof(entry_memory<SIDE>);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
 }
 

@@ -259,7 +259,7 @@ template <typename Level> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaS
 {
     void (*const kernel)(tsr_cuda_batch) = k_count_pairs<Level>;
     const size_t shared_bytes = sizeof(count_memory<Level>);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
 }
 

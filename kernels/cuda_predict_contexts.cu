@@ -668,13 +668,13 @@ int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t strea
 {
     const band_plan plan = plan_bands(*batch, batch->period, WARPS);
     const size_t level_bytes = sizeof(tsr_device_levels) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_levels, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)level_bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(k_levels, level_bytes));
     TSR_CUDA_TRY(tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, level_bytes, stream, *batch, plan));
     TSR_CUDA_TRY(tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch));
     const band_plan cells = plan_bands(*batch, batch->period, CELL_WARPS);
     const size_t room = (sizeof(cell_lookup) + batch->cell_counts * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(cells, CELL_WARPS);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_cells, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(k_cells, bytes));
     return tsr_launch(k_cells, batch->b.planes * cells.blocks, CELL_THREADS, bytes, stream, *batch, cells, room);
 }
 
@@ -682,6 +682,6 @@ int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream
 {
     const band_plan plan = plan_bands(*batch, 0, WARPS);
     const size_t bytes = sizeof(code_lookup) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_codes, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(k_codes, bytes));
     return tsr_launch(k_codes, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
 }

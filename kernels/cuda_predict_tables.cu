@@ -60,8 +60,7 @@ template <int CELLS, int THREADS> int launch_merge(const tsr_predict_batch &p, c
     const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur: less memory, more blocks */
     typedef tsr_merge_memory<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS> memory;
     const size_t bytes = sizeof(memory) - (TSR_RESIDUAL_SYMBOLS - symbols) * CELLS * sizeof(uint32_t);
-    TSR_CUDA_TRY(
-        cudaFuncSetAttribute(k_merge<CELLS, THREADS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(k_merge<CELLS, THREADS>, bytes));
     return tsr_launch(k_merge<CELLS, THREADS>, p.b.planes, THREADS, bytes, stream, p);
 }
 

@@ -1228,10 +1228,10 @@ int train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)
     flat_kernel *const flat_labels = flat_labels_of(shape, plan.classes);
     const size_t of_sums = sum_bytes(is_narrow, p.references), of_fit = FIT_WARPS * fit_warp_bytes(tsr_features(shape)),
                  of_labels = WARPS * (is_narrow ? label_warp_bytes<true>(0) : label_warp_bytes<false>(p.references));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(sums, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of_sums));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(labels, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of_labels));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(flat_labels, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of_labels));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_fit, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)of_fit));
+    TSR_CUDA_TRY(tsr_allow_shared(sums, of_sums));
+    TSR_CUDA_TRY(tsr_allow_shared(labels, of_labels));
+    TSR_CUDA_TRY(tsr_allow_shared(flat_labels, of_labels));
+    TSR_CUDA_TRY(tsr_allow_shared(k_fit, of_fit));
     TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_LEVELS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {
         const bool last = round + 1 == plan.rounds;
@@ -1253,7 +1253,6 @@ int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream
     const unsigned groups = groups_of(p.b.tiles * p.tile_blocks);
     TSR_CUDA_TRY(tsr_launch(k_median_costs, p.b.planes * groups, THREADS, 0, stream, p, groups));
     for (int i = 0; i < p.plan_count; i++) TSR_CUDA_TRY((cudaError_t)train_plan(p, i, stream));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(k_finish_training, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)sizeof(finish_memory)));
+    TSR_CUDA_TRY(tsr_allow_shared(k_finish_training, sizeof(finish_memory)));
     return tsr_launch(k_finish_training, p.b.planes, FINISH_THREADS, sizeof(finish_memory), stream, p);
 }

@@ -69,8 +69,7 @@ static_assert(CODE_TABLES % CODE_WARPS == 0, "whole blocks of tables");
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
                    struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream)
 {
-    TSR_CUDA_TRY(
-        cudaFuncSetAttribute(k_merge, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(run_level_merging)));
+    TSR_CUDA_TRY(tsr_allow_shared(k_merge, sizeof(run_level_merging)));
     TSR_CUDA_TRY(tsr_launch(k_merge, 2 * planes, run_level_merging::THREADS, sizeof(run_level_merging), stream,
                             d_counts, d_plane, d_model));
     return tsr_launch(k_codes, planes * (CODE_TABLES / CODE_WARPS), CODE_WARPS * TSR_WARP, 0, stream, d_counts, d_plane,

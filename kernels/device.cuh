@@ -4,6 +4,7 @@
 #define TSR_KERNELS_DEVICE_CUH
 
 #include <cuda_runtime.h>
+#include <pthread.h>
 
 #include "../transform/hd.h"
 
@@ -28,6 +29,32 @@ static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsi
     return cudaGetLastError();
 }
 
+/* Lets a kernel use so many bytes of dynamic shared memory on this device. Threads launch a kernel with different
+ * amounts at once: what one of them may use is never taken back. */
+template <typename Kernel> static cudaError_t tsr_allow_shared(Kernel kernel, size_t bytes)
+{
+    enum { MOST = 256 }; /* kernels of a file times devices; others get what they ask for */
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        Kernel kernel;
+        int device;
+        size_t bytes;
+    } allowed[MOST];
+    int device = 0, i = 0;
+    TSR_CUDA_TRY(cudaGetDevice(&device));
+    pthread_mutex_lock(&lock);
+    while (i < MOST && allowed[i].kernel && (allowed[i].kernel != kernel || allowed[i].device != device)) i++;
+    if (i < MOST && allowed[i].bytes > bytes) bytes = allowed[i].bytes;
+    const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (i < MOST && error == cudaSuccess) {
+        allowed[i].kernel = kernel;
+        allowed[i].device = device;
+        allowed[i].bytes = bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
 /* Blocks that the device holds at once of this kernel; lets it use shared_bytes of dynamic shared memory. */
 template <typename Kernel>
 static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t shared_bytes, unsigned *blocks)
@@ -35,7 +62,7 @@ static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t s
     int device = 0, each = 0, processors = 0;
     TSR_CUDA_TRY(cudaGetDevice(&device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes));
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     TSR_CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)threads, shared_bytes));
     *blocks = (unsigned)each * (unsigned)processors;
     return *blocks > 0 ? cudaSuccess : cudaErrorInvalidValue;

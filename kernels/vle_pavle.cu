@@ -169,7 +169,7 @@ template <unsigned THREADS, unsigned WORDS> static int encode_with(const tsr_vle
 {
     const auto kernel = k_pavle_encode<THREADS, WORDS>;
     const size_t shared = l.gap_words * sizeof(uint32_t);
-    TSR_CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, shared));
     return tsr_launch(kernel, l.blocks, THREADS, shared, vle::stream_of(job), job->in, job->count, job->code,
                       l.gap_words, part<uint32_t>(job, l.gapped), part<uint32_t>(job, l.lengths));
 }

@@ -25,7 +25,7 @@ says_fallbacks()
 # Once: one file (of those that the engine works on together, all), both ways.
 export TESSERA_FAULT TESSERA_FAULT_AT TESSERA_FAULT_CALL
 TESSERA_FAULT=cuda
-for TESSERA_FAULT_CALL in cudaMalloc cudaMallocHost cudaMemcpyAsync cudaMemsetAsync 'a launch' cudaEventSynchronize; do
+for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemsetAsync 'a launch' cudaEventSynchronize; do
     case $TESSERA_FAULT_CALL in
     cudaMem* | cudaE*) TESSERA_FAULT_AT=3 ;;
     'a launch') TESSERA_FAULT_AT=20 ;;

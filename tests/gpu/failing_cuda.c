@@ -11,9 +11,9 @@
 
 const char *const cuda_call_names[CUDA_CALLS] = {
     "cudaMalloc",
-    "cudaMallocHost",
+    "cudaHostRegister",
     "cudaFree",
-    "cudaFreeHost",
+    "cudaHostUnregister",
     "cudaMemcpyAsync",
     "cudaMemsetAsync",
     "a launch",
@@ -96,7 +96,7 @@ static cudaError_t error_of(enum cuda_call kind)
 {
     switch (kind) {
     case CUDA_CALL_ALLOCATE:
-    case CUDA_CALL_ALLOCATE_HOST:
+    case CUDA_CALL_PIN:
     case CUDA_CALL_CREATE_STREAM:
         return cudaErrorMemoryAllocation;
     case CUDA_CALL_COUNT_DEVICES:
@@ -284,13 +284,32 @@ struct cuda_belongings cuda_belongings(void)
     }
 
 TAKING(CUDA_CALL_ALLOCATE, BLOCK, cudaMalloc, (void **what, size_t bytes), (what, bytes))
-TAKING(CUDA_CALL_ALLOCATE_HOST, HOST_BLOCK, cudaMallocHost, (void **what, size_t bytes), (what, bytes))
 TAKING(CUDA_CALL_CREATE_STREAM, STREAM, cudaStreamCreateWithFlags, (cudaStream_t * what, unsigned flags), (what, flags))
 TAKING(CUDA_CALL_CREATE_EVENT, EVENT, cudaEventCreateWithFlags, (cudaEvent_t * what, unsigned flags), (what, flags))
 GIVING(CUDA_CALL_DESTROY_EVENT, EVENT, cudaEventDestroy, cudaEvent_t)
 GIVING(CUDA_CALL_FREE, BLOCK, cudaFree, void *)
-GIVING(CUDA_CALL_FREE_HOST, HOST_BLOCK, cudaFreeHost, void *)
 GIVING(CUDA_CALL_DESTROY_STREAM, STREAM, cudaStreamDestroy, cudaStream_t)
+
+/* Pinned memory is the caller's, who frees it also where this has failed: that is then only said. */
+cudaError_t __real_cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+cudaError_t __wrap_cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+cudaError_t __wrap_cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    cudaError_t error = count_call(CUDA_CALL_PIN);
+    if (error == cudaSuccess) error = __real_cudaHostRegister(memory, bytes, flags);
+    if (error == cudaSuccess) take(memory, HOST_BLOCK);
+    return error;
+}
+
+cudaError_t __real_cudaHostUnregister(void *memory);
+cudaError_t __wrap_cudaHostUnregister(void *memory);
+cudaError_t __wrap_cudaHostUnregister(void *memory)
+{
+    const cudaError_t planned_error = count_call(CUDA_CALL_UNPIN);
+    give(memory, HOST_BLOCK, false);
+    const cudaError_t error = __real_cudaHostUnregister(memory);
+    return planned_error == cudaSuccess ? error : planned_error;
+}
 
 void drop_cuda_belongings(void)
 {
@@ -298,7 +317,6 @@ void drop_cuda_belongings(void)
         if (!held[i].what || !held[i].was_tried) continue;
         void *const what = (void *)(uintptr_t)held[i].what;
         if (held[i].kind == BLOCK) __real_cudaFree(what);
-        if (held[i].kind == HOST_BLOCK) __real_cudaFreeHost(what);
         if (held[i].kind == EVENT) __real_cudaEventDestroy((cudaEvent_t)what);
         if (held[i].kind == STREAM) __real_cudaStreamDestroy((cudaStream_t)what);
         held[i].what = NULL;

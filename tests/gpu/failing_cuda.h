@@ -9,9 +9,9 @@
 
 enum cuda_call {
     CUDA_CALL_ALLOCATE, /* cudaMalloc */
-    CUDA_CALL_ALLOCATE_HOST,
+    CUDA_CALL_PIN,      /* cudaHostRegister */
     CUDA_CALL_FREE,
-    CUDA_CALL_FREE_HOST,
+    CUDA_CALL_UNPIN,
     CUDA_CALL_COPY,
     CUDA_CALL_FILL,
     CUDA_CALL_LAUNCH,
