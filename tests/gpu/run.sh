@@ -13,6 +13,7 @@
 #   TSR_BENCH_FILES      images or Y4M to benchmark on as well    none
 #   TSR_BENCH_FAMILIES   what to benchmark                        vle rle cavlc engine limits
 #   TSR_SAME_FILES       folders whose files both engines encode  a generated set
+#   TSR_SAME             codings of them: some, or all 104        some
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
 #   TSR_SANITIZE_JOBS    how many of them at once                 8
 #   TSR_SANITIZERS       tools of compute-sanitizer               memcheck racecheck initcheck synccheck
