@@ -87,13 +87,6 @@ template <unsigned THREADS> struct tsr_code_writer {
     }
 };
 
-/* Blocks of threads that a multiprocessor can hold, at most RESIDENT: Turing's have room for 1024 threads. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-#define TSR_RESIDENT(threads, resident) ((resident) * (threads) <= 1024 ? (resident) : 1024 / (threads))
-#else
-#define TSR_RESIDENT(threads, resident) (resident)
-#endif
-
 static constexpr int TSR_TILE_BITS = 20; /* a tile's length is below 2^20 bits */
 
 static inline size_t tsr_code_blocks_workspace(size_t tiles)
@@ -279,7 +272,7 @@ static __device__ void copy_further(uint32_t *window, const tsr_code_writer<THRE
 }
 
 template <typename Coder, unsigned THREADS, unsigned RESIDENT>
-static __global__ void __launch_bounds__(THREADS + TSR_WARP, TSR_RESIDENT(THREADS + TSR_WARP, RESIDENT))
+static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
     k_code_blocks(Coder coder, tsr_block_string string, tsr_look_back state, uint64_t *tails)
 {
     TSR_DYNAMIC_SHARED(memory);

@@ -18,7 +18,7 @@ static __device__ __forceinline__ int32_t tsr_byte_of(uint32_t word, int i, bool
 template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_t a0, uint32_t a1, uint32_t b)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
 #define TSR_MMA(a_type, b_type)                                                                                       \
     asm volatile("mma.sync.aligned.m16n8k16.row.col.s32." a_type "." b_type ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, " \
                  "{%0, %1, %2, %3};"                                                                                  \
@@ -67,7 +67,7 @@ template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_t a0, uint32_t a1, uint32_t a2,
                                                           uint32_t a3, uint32_t b0, uint32_t b1)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
 #define TSR_MMA(a_type, b_type)                                             \
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
                  ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \
@@ -94,7 +94,7 @@ template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_begin_products(uint32_t c[4], uint32_t first, uint32_t a0, uint32_t a1,
                                                           uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
 #define TSR_MMA(a_type, b_type)                                             \
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
                  ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \

@@ -80,14 +80,13 @@ __global__ void k_nothing()
 /* NULL if the device can run the kernels that were built, else why not, in static text. */
 const char *device_reason(int device)
 {
-    int major = 0, minor = 0;
+    int major = 0;
     if (cudaSetDevice(device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess ||
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) != cudaSuccess) {
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
         cudaGetLastError();
         return "the CUDA device does not answer";
     }
-    if (10 * major + minor < 75) return "the CUDA device is older than compute capability 7.5";
+    if (major < 8) return "the CUDA device is older than compute capability 8.0";
     if (tsr_launch(k_nothing, 1, TSR_WARP, 0, 0) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
         cudaGetLastError();
         return "the CUDA device cannot be used: it is busy, its driver is too old, or this build has no code for it";

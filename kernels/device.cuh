@@ -147,10 +147,10 @@ template <typename T> static __device__ __forceinline__ T tsr_warp_scan(T value,
     return value;
 }
 
-/* Sum over the lanes of a warp, in all of them; 32 bits have an instruction for it, from sm_80 on. */
+/* Sum over the lanes of a warp, in all of them; 32 bits have an instruction for it. */
 template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
     constexpr bool has_instruction = sizeof(T) == sizeof(uint32_t);
 #else
     constexpr bool has_instruction = false;
@@ -167,7 +167,7 @@ template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
 /* The same for the greatest. */
 static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
     return __reduce_max_sync(TSR_FULL_WARP, value);
 #else
 #pragma unroll

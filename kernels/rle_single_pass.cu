@@ -175,11 +175,7 @@ static __device__ __forceinline__ void write_runs(const T *tile, const uint16_t 
 /* Blocks of a multiprocessor that registers shall allow: 40 of them a thread, 80 with many pieces. */
 static constexpr unsigned blocks_wanted(unsigned threads, int pieces)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    return threads > 0 && pieces > 0 ? 1 : 0;
-#else
     return (pieces > 4 ? 768 : 1536) / threads;
-#endif
 }
 
 template <typename T, unsigned THREADS, int PIECES>
