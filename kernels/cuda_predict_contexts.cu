@@ -314,6 +314,9 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
                 if (c.count > 0) see(c, plain_columns());
                 continue;
             }
+#pragma unroll
+            for (int j = 0; j < PAIRS; j++)
+                c.activity[j] &= 0x7fff7fffu; /* columns outside may have any; others are below */
             c.quiet = zero_columns(c.activity, c.count);
             const uint32_t zeros = zero_columns(m_pair, c.count);
             find_runs(c, runs, zeros, zeros & c.quiet, chunk, w, lane,
