@@ -12,7 +12,8 @@ enum {
     TSR_DESCRIBED_WEIGHT = 9,      /* bits that a weight's description is taken to cost */
     TSR_COST_MOST = (1 << 15) - 1, /* magnitudes of residuals saturate here in costs of blocks */
     TSR_FLAT_SHARP = 4,
-    TSR_BLOCK_COST_BITS = 24
+    TSR_BLOCK_COST_BITS = 24,
+    TSR_TILE_DIAGONALS = 61 /* about: 1024 x 64 samples have 73, 512 x 128 have 53, 256 x 256 have 61 */
 };
 static_assert(TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK * TSR_COST_MOST < 1 << TSR_BLOCK_COST_BITS,
               "the flag stands above the cost");
@@ -67,11 +68,18 @@ TSR_HD struct tsr_block_span tsr_block_span(int32_t width, int32_t height, int32
     return b;
 }
 
-/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out. tile: its number.
- */
+/* Blocks that take part: every stride-th, along diagonals, so that no column of blocks is left out; a tile's diagonals
+ * follow those of the tile before, so that no tile is, where the stride is longer than a tile has diagonals. tile: its
+ * number. The first of a row of blocks. */
+TSR_HD int32_t tsr_first_training_block(uint32_t stride, uint32_t tile, int32_t y)
+{
+    const uint32_t before = (3u * (uint32_t)y + (uint32_t)TSR_TILE_DIAGONALS * tile) % stride;
+    return (int32_t)(before == 0 ? 0 : stride - before);
+}
+
 TSR_HD bool tsr_block_takes_part(uint32_t stride, uint32_t tile, int32_t x, int32_t y)
 {
-    return ((uint32_t)x + 3u * (uint32_t)y + tile) % stride == 0;
+    return (uint32_t)x % stride == (uint32_t)tsr_first_training_block(stride, tile, y);
 }
 
 /* The level of a block's median edge cost over so many samples. */

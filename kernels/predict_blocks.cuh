@@ -106,8 +106,8 @@ static __device__ __forceinline__ tsr_block_place tsr_training_block(const tsr_p
 {
     const uint32_t slots = tsr_slots_of_row(p, stride), row = number / slots, slot = number - row * slots;
     const uint32_t tile = row / p.blocks_down, y = row - tile * p.blocks_down;
-    const uint32_t first = (stride - (3u * y + tile) % stride) % stride;
-    return tsr_block_place_at(p, plane, tile, (int32_t)(first + slot * stride), (int32_t)y);
+    const int32_t first = tsr_first_training_block(stride, tile, (int32_t)y);
+    return tsr_block_place_at(p, plane, tile, first + (int32_t)(slot * stride), (int32_t)y);
 }
 
 /* A rectangle of a tile's samples and the virtual ones beside them, by a warp; columns: at most 32. */
