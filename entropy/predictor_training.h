@@ -13,6 +13,9 @@ enum {
     TSR_COST_MOST = (1 << 15) - 1, /* magnitudes of residuals saturate here in costs of blocks */
     TSR_FLAT_SHARP = 4,
     TSR_BLOCK_COST_BITS = 24,
+    TSR_FEW_CLASSES = 16,
+    TSR_SHORTLIST = 4,      /* classes of few; of more twice that */
+    TSR_SHORTLIST_ROW = 4,  /* of each eight rows the first of two */
     TSR_TILE_DIAGONALS = 61 /* about: 1024 x 64 samples have 73, 512 x 128 have 53, 256 x 256 have 61 */
 };
 static_assert(TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK * TSR_COST_MOST < 1 << TSR_BLOCK_COST_BITS,
@@ -80,6 +83,18 @@ TSR_HD int32_t tsr_first_training_block(uint32_t stride, uint32_t tile, int32_t 
 TSR_HD bool tsr_block_takes_part(uint32_t stride, uint32_t tile, int32_t x, int32_t y)
 {
     return (uint32_t)x % stride == (uint32_t)tsr_first_training_block(stride, tile, y);
+}
+
+/* A block is tried with all classes on some of its rows alone, and with the few that leave least of those on the
+ * others. So many of classes; which rows (all where the last are missing). */
+TSR_HD int tsr_shortlist(int classes)
+{
+    return tsr_min(classes, classes <= TSR_FEW_CLASSES ? TSR_SHORTLIST : 2 * TSR_SHORTLIST);
+}
+
+TSR_HD bool tsr_is_shortlist_row(struct tsr_block_span block, int32_t row)
+{
+    return block.end % TSR_PREDICTOR_BLOCK != 0 || row % 8 / 2 == TSR_SHORTLIST_ROW / 2;
 }
 
 /* The level of a block's median edge cost over so many samples. */

@@ -1,9 +1,10 @@
 /* Products of small matrices of bytes by a warp: the tensor cores' mma.m16n8k32, exact in 32 bits modulo 2^32. Numbers
  * of 16 bits are split into a signed high and an unsigned low byte, and four products put together again.
  *
- * c += a x b: a has 16 rows of 16 columns, b 16 rows of 8 columns. Let g = lane / 4, t = lane % 4. A lane holds of a
- * row g (a0) and row g + 8 (a1), columns 4 t .. 4 t + 3, a byte each; of b column g, rows 4 t .. 4 t + 3; of c columns
- * 2 t and 2 t + 1 of row g (c[0], c[1]) and of row g + 8 (c[2], c[3]). */
+ * a has 16 rows of 32 columns, b 32 rows of 8 columns. Let g = lane / 4, t = lane % 4. A lane holds of a row g (a0)
+ * and row g + 8 (a1), columns 4 t .. 4 t + 3, a byte each, and columns 16 behind them (a2, a3); of b column g, rows
+ * 4 t .. 4 t + 3 (b0) and 16 below (b1); of c columns 2 t and 2 t + 1 of row g (c[0], c[1]) and of row g + 8 (c[2],
+ * c[3]). */
 #ifndef TSR_KERNELS_BYTE_PRODUCTS_CUH
 #define TSR_KERNELS_BYTE_PRODUCTS_CUH
 
@@ -15,15 +16,18 @@ static __device__ __forceinline__ int32_t tsr_byte_of(uint32_t word, int i, bool
     return is_signed ? (int32_t)(int8_t)byte : (int32_t)byte;
 }
 
+/* c = before + a x b; c and before may be the same. */
 template <bool A_SIGNED, bool B_SIGNED>
-static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_t a0, uint32_t a1, uint32_t b)
+static __device__ __forceinline__ void tsr_add_products(uint32_t c[4], const uint32_t before[4], uint32_t a0,
+                                                        uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
 {
 #if defined(__CUDA_ARCH__)
-#define TSR_MMA(a_type, b_type)                                                                                       \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32." a_type "." b_type ".s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, " \
-                 "{%0, %1, %2, %3};"                                                                                  \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])                                                     \
-                 : "r"(a0), "r"(a1), "r"(b))
+#define TSR_MMA(a_type, b_type)                                                                          \
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type                              \
+                 ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"              \
+                 : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])                                        \
+                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(before[0]), "r"(before[1]), \
+                   "r"(before[2]), "r"(before[3]))
     if (A_SIGNED && B_SIGNED)
         TSR_MMA("s8", "s8");
     else if (A_SIGNED)
@@ -33,26 +37,20 @@ static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_
     else
         TSR_MMA("u8", "u8");
 #undef TSR_MMA
-#else
+#elif defined(TSR_CUDA_EMULATED) /* all lanes' words at once: shuffles take their time */
     const int lane = (int)(threadIdx.x % TSR_WARP), g = lane / 4, t = lane % 4;
-#if defined(TSR_CUDA_EMULATED) /* all lanes' words at once: shuffles take their time */
-    uint64_t all[TSR_WARP];
-    memcpy(all, tsr_emulated_exchange(TSR_FULL_WARP, (uint64_t)a1 << 32 | a0), sizeof all);
-    const uint64_t *const all_b = tsr_emulated_exchange(TSR_FULL_WARP, b);
-#endif
-    for (int quad = 0; quad < 4; quad++) {
-#if defined(TSR_CUDA_EMULATED)
-        const uint64_t a = all[4 * g + quad];
-        const uint32_t b0 = (uint32_t)all_b[8 * t + quad], b1 = (uint32_t)all_b[8 * t + 4 + quad];
-#else
-        const uint64_t a = __shfl_sync(TSR_FULL_WARP, (uint64_t)a1 << 32 | a0, 4 * g + quad);
-        const uint32_t b0 = __shfl_sync(TSR_FULL_WARP, b, 8 * t + quad),
-                       b1 = __shfl_sync(TSR_FULL_WARP, b, 8 * t + 4 + quad);
-#endif
-        for (int i = 0; i < 4; i++) {
-            const int32_t x0 = tsr_byte_of((uint32_t)a, i, A_SIGNED),
-                          x1 = tsr_byte_of((uint32_t)(a >> 32), i, A_SIGNED);
-            const int32_t y0 = tsr_byte_of(b0, i, B_SIGNED), y1 = tsr_byte_of(b1, i, B_SIGNED);
+    const uint32_t a[2][2] = {{a0, a1}, {a2, a3}}, b[2] = {b0, b1};
+    for (int i = 0; i < 4; i++) c[i] = before[i];
+    for (int half = 0; half < 2; half++) {
+        uint64_t all[TSR_WARP];
+        memcpy(all, tsr_emulated_exchange(TSR_FULL_WARP, (uint64_t)a[half][1] << 32 | a[half][0]), sizeof all);
+        const uint64_t *const all_b = tsr_emulated_exchange(TSR_FULL_WARP, b[half]);
+        for (int i = 0; i < 16; i++) {
+            const uint64_t rows = all[4 * g + i / 4];
+            const int32_t x0 = tsr_byte_of((uint32_t)rows, i % 4, A_SIGNED),
+                          x1 = tsr_byte_of((uint32_t)(rows >> 32), i % 4, A_SIGNED);
+            const int32_t y0 = tsr_byte_of((uint32_t)all_b[8 * t + i / 4], i % 4, B_SIGNED),
+                          y1 = tsr_byte_of((uint32_t)all_b[8 * t + 4 + i / 4], i % 4, B_SIGNED);
             c[0] += (uint32_t)(x0 * y0);
             c[1] += (uint32_t)(x0 * y1);
             c[2] += (uint32_t)(x1 * y0);
@@ -62,58 +60,20 @@ static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_
 #endif
 }
 
-/* Twice as deep: columns 16 .. 31 of a in a2 and a3, of b in b1. */
 template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_multiply_bytes(uint32_t c[4], uint32_t a0, uint32_t a1, uint32_t a2,
                                                           uint32_t a3, uint32_t b0, uint32_t b1)
 {
-#if defined(__CUDA_ARCH__)
-#define TSR_MMA(a_type, b_type)                                             \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
-                 ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \
-                 "{%8, %9}, {%0, %1, %2, %3};"                              \
-                 : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])           \
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
-    if (A_SIGNED && B_SIGNED)
-        TSR_MMA("s8", "s8");
-    else if (A_SIGNED)
-        TSR_MMA("s8", "u8");
-    else if (B_SIGNED)
-        TSR_MMA("u8", "s8");
-    else
-        TSR_MMA("u8", "u8");
-#undef TSR_MMA
-#else
-    tsr_multiply_bytes<A_SIGNED, B_SIGNED>(c, a0, a1, b0);
-    tsr_multiply_bytes<A_SIGNED, B_SIGNED>(c, a2, a3, b1);
-#endif
+    tsr_add_products<A_SIGNED, B_SIGNED>(c, c, a0, a1, a2, a3, b0, b1);
 }
 
-/* The same, of sums that begin with first: c = first + a x b. */
+/* The same, of sums that begin with first. */
 template <bool A_SIGNED, bool B_SIGNED>
 static __device__ __forceinline__ void tsr_begin_products(uint32_t c[4], uint32_t first, uint32_t a0, uint32_t a1,
                                                           uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
 {
-#if defined(__CUDA_ARCH__)
-#define TSR_MMA(a_type, b_type)                                             \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." a_type "." b_type \
-                 ".s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "                \
-                 "{%8, %9}, {%10, %10, %10, %10};"                          \
-                 : "=r"(c[0]), "=r"(c[1]), "=r"(c[2]), "=r"(c[3])           \
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1), "r"(first))
-    if (A_SIGNED && B_SIGNED)
-        TSR_MMA("s8", "s8");
-    else if (A_SIGNED)
-        TSR_MMA("s8", "u8");
-    else if (B_SIGNED)
-        TSR_MMA("u8", "s8");
-    else
-        TSR_MMA("u8", "u8");
-#undef TSR_MMA
-#else
-    for (int i = 0; i < 4; i++) c[i] = first;
-    tsr_multiply_bytes<A_SIGNED, B_SIGNED>(c, a0, a1, a2, a3, b0, b1);
-#endif
+    const uint32_t before[4] = {first, first, first, first};
+    tsr_add_products<A_SIGNED, B_SIGNED>(c, before, a0, a1, a2, a3, b0, b1);
 }
 
 /* Four numbers of 16 bits as their low and high bytes. */

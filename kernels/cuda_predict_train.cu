@@ -637,13 +637,14 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
 
 /* ---- Labels ------------------------------------------------------------------------------------------------- */
 
-/* A warp a block: the class that leaves least of it; in the end, of all blocks that are not flat, and the median edge
- * predictor competes.
+/* A warp a block: the class that leaves least of it, of those on the shortlist; in the end, of all blocks that are not
+ * flat, and the median edge predictor competes.
  * Predictions of 16 samples under 8 classes are a product of matrices, by tensor cores. A word of its rows is a quad:
  * the low or the high bytes of four samples beside each other, at the sample's place in the row or as far beside and
  * above it as a slot says. Lane 4 g + t has, of the samples in columns g and g + 8 of a row, the quads of slots t,
  * 4 + t, ... and those above them, which it has had in the row before; of the weights likewise those of class g of
- * eight. Where at most four classes are left for the last eight, two rows share them. */
+ * eight. Where at most four classes are left for the last eight, two rows share them, as they do a shortlist of four.
+ */
 enum {
     SLOT_TAPS = 2 * TSR_QUAD,
     SLOTS_LIMIT = 12,
@@ -753,6 +754,11 @@ template <int STEPS, int EIGHTS> struct label_weights {
     uint32_t low[EIGHTS][STEPS][2], high[EIGHTS][STEPS][2];
 };
 
+/* Shared: of each class's weights what the lanes want, by slot: low bytes, then high ones; zeros beyond the classes. */
+template <int STEPS, int EIGHTS> struct label_table {
+    uint4 of_class[8 * EIGHTS][4 * STEPS];
+};
+
 /* The quads of a row: of its columns g and g + 8, by slot. */
 template <int STEPS> struct label_quads {
     uint32_t low[2][STEPS], high[2][STEPS];
@@ -794,20 +800,28 @@ template <bool NARROW> __host__ __device__ __forceinline__ size_t label_warp_byt
 /* A warp's way to a block's costs under all classes. SHARED: two rows share the last eight. */
 template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
     typedef tsr_window<STEPS == 1> window;
+    enum { SHORTLIST = EIGHTS > 2 ? 2 * TSR_SHORTLIST : TSR_SHORTLIST };
     uint32_t *low, *high; /* shared: quads by place; samples: the block's */
     uint16_t *samples;
+    const label_table<STEPS, EIGHTS> *table;
     int g, t, place[STEPS];
     int32_t range;
-    label_weights<STEPS, EIGHTS> weight; /* of class g of each eight */
-    label_weights<STEPS, 1> lower;       /* of the last eight where it is shared: of the lower row */
+
+    /* Of class g of each eight; of the last one where it is shared: of the upper row, and of the lower. */
+    struct eights {
+        label_weights<STEPS, EIGHTS> weight;
+        label_weights<STEPS, 1> lower;
+    };
 
     /* By all threads of a block, with barriers. tap_at, memory: shared. */
     __device__ __forceinline__ void begin(const tsr_predict_batch &p, const tsr_plane_view &view,
                                           const tsr_training_plan &plan, const tsr_predictor_model &model,
+                                          label_table<STEPS, EIGHTS> &of_classes,
                                           uint8_t tap_at[SLOTS_LIMIT * SLOT_TAPS], unsigned char *memory)
     {
         const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
         const int neighbours = TSR_AT(tsr_neighbours)[plan.set], size = window::size(view.references);
+        table = &of_classes;
         g = (int)(lane / 4);
         t = (int)(lane % 4);
         range = (int32_t)view.range;
@@ -819,30 +833,55 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
         if ((int)threadIdx.x < neighbours + view.references * TSR_REFERENCE_TAPS)
             tap_at[slot_byte(neighbours, (int)threadIdx.x)] = (uint8_t)threadIdx.x;
         __syncthreads();
+        for (int i = (int)threadIdx.x; i < 8 * EIGHTS * 4 * STEPS; i += THREADS) {
+            const int c = i / (4 * STEPS), slot = i % (4 * STEPS);
+            uint32_t bytes[2][2];
+#pragma unroll
+            for (int above = 0; above < 2; above++) {
+                int32_t four[4];
+#pragma unroll
+                for (int k = 0; k < TSR_QUAD; k++) {
+                    const int tap = tap_at[slot * SLOT_TAPS + above * TSR_QUAD + k];
+                    four[k] = tap != NO_TAP && c < plan.classes ? model.weight[c][tap] : 0;
+                }
+                tsr_split_bytes(four, &bytes[0][above], &bytes[1][above]);
+            }
+            of_classes.of_class[c][slot] = make_uint4(bytes[0][0], bytes[0][1], bytes[1][0], bytes[1][1]);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) place[s] = slot_place<window>(neighbours, view.references, 4 * s + t) + g;
+    }
+
+    /* A class's as an eight's of this lane, or zeros. */
+    template <int COUNT>
+    __device__ __forceinline__ void take_weights(label_weights<STEPS, COUNT> &to, int e, int c, bool is_there) const
+    {
 #pragma unroll
         for (int s = 0; s < STEPS; s++) {
-            const int slot = 4 * s + t;
-            place[s] = slot_place<window>(neighbours, view.references, slot) + g;
-#pragma unroll
-            for (int e = 0; e < EIGHTS; e++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    const bool shared = SHARED && e == EIGHTS - 1;
-                    const int c = 8 * e + (shared ? g % 4 : g);
-                    int32_t four[4];
-#pragma unroll
-                    for (int k = 0; k < 4; k++) {
-                        const int tap = tap_at[slot * SLOT_TAPS + i * TSR_QUAD + k];
-                        four[k] = tap != NO_TAP && c < plan.classes ? model.weight[c][tap] : 0;
-                    }
-                    uint32_t of_low, of_high;
-                    tsr_split_bytes(four, &of_low, &of_high);
-                    weight.low[e][s][i] = shared && g >= 4 ? 0u : of_low;
-                    weight.high[e][s][i] = shared && g >= 4 ? 0u : of_high;
-                    lower.low[0][s][i] = g < 4 ? 0u : of_low;
-                    lower.high[0][s][i] = g < 4 ? 0u : of_high;
-                }
+            uint4 of = make_uint4(0, 0, 0, 0);
+            if (is_there) of = table->of_class[c][4 * s + t];
+            to.low[e][s][0] = of.x;
+            to.low[e][s][1] = of.y;
+            to.high[e][s][0] = of.z;
+            to.high[e][s][1] = of.w;
         }
+    }
+
+    /* As a shared eight's: of lanes g < 4 for the upper row, of the others for the lower. */
+    template <int COUNT>
+    __device__ __forceinline__ void take_shared_weights(label_weights<STEPS, COUNT> &upper, int e,
+                                                        label_weights<STEPS, 1> &of_lower, int c) const
+    {
+        take_weights(upper, e, c, g < 4);
+        take_weights(of_lower, 0, c, g >= 4);
+    }
+
+    __device__ __forceinline__ void take_all(eights &of) const
+    {
+#pragma unroll
+        for (int e = 0; e < EIGHTS - SHARED; e++) take_weights(of.weight, e, 8 * e + g, true);
+        if (SHARED) take_shared_weights(of.weight, EIGHTS - 1, of.lower, 8 * (EIGHTS - 1) + g % 4);
     }
 
     __device__ __forceinline__ void stage(const tsr_plane_view &view, const tsr_block_place &block)
@@ -876,46 +915,179 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
             }
     }
 
-    /* Adds costs under this lane's classes: 8 e + 2 t and 8 e + 2 t + 1 of each eight, over the samples in its
-     * columns; of a shared eight 2 (t % 2) and the next, over the rows of its half. */
+    /* Where the quads above a row lie. */
+    __device__ __forceinline__ void place_above(int above[STEPS]) const
+    {
+#pragma unroll
+        for (int s = 0; s < STEPS; s++) above[s] = tsr_max(0, place[s] - window::PITCH);
+    }
+
+    /* Of an eight of classes, adds the costs of one row. */
+    template <label_measure MEASURE, int COUNT>
+    __device__ __forceinline__ void add_row(uint32_t *cost, uint32_t *of_logarithms, const uint32_t *logarithms,
+                                            const label_quads<STEPS> &quads, const label_quads<STEPS> &above,
+                                            const label_weights<STEPS, COUNT> &of, int e,
+                                            const label_target target[2]) const
+    {
+        uint32_t highs[4], crosses[4], lows[4];
+        multiply_row<STEPS, true>(highs, crosses, lows, quads, above, of.low[e], of.high[e]);
+        add_costs<MEASURE>(cost, of_logarithms, logarithms, highs, crosses, lows, target);
+    }
+
+    /* Of a shared eight, of two rows: quads: above them, and their own. */
+    template <label_measure MEASURE, int COUNT>
+    __device__ __forceinline__ void
+    add_shared_rows(uint32_t *cost, uint32_t *of_logarithms, const uint32_t *logarithms,
+                    const label_quads<STEPS> quads[3], const label_weights<STEPS, COUNT> &upper, int e,
+                    const label_weights<STEPS, 1> &of_lower, int row, const tsr_block_place &block) const
+    {
+        const label_target target[2] = {target_of<MEASURE>(samples, block, row + t / 2, g, range),
+                                        target_of<MEASURE>(samples, block, row + t / 2, g + 8, range)};
+        uint32_t highs[4], crosses[4], lows[4];
+        multiply_row<STEPS, true>(highs, crosses, lows, quads[1], quads[0], upper.low[e], upper.high[e]);
+        multiply_row<STEPS, false>(highs, crosses, lows, quads[2], quads[1], of_lower.low[0], of_lower.high[0]);
+        add_costs<MEASURE>(cost, of_logarithms, logarithms, highs, crosses, lows, target);
+    }
+
+    /* Adds costs of two rows under this lane's classes: 8 e + 2 t and 8 e + 2 t + 1 of each eight, over the samples in
+     * its columns; of a shared eight 2 (t % 2) and the next, over the rows of its half. */
+    template <label_measure MEASURE>
+    __device__ __forceinline__ void add_rows(uint32_t cost[2 * EIGHTS], uint32_t of_logarithms[2 * EIGHTS],
+                                             const uint32_t *logarithms, const label_quads<STEPS> quads[3],
+                                             const eights &of, int row, const tsr_block_place &block) const
+    {
+#pragma unroll
+        for (int r = 0; r < 2 && EIGHTS - SHARED > 0; r++) {
+            const label_target target[2] = {target_of<MEASURE>(samples, block, row + r, g, range),
+                                            target_of<MEASURE>(samples, block, row + r, g + 8, range)};
+#pragma unroll
+            for (int e = 0; e < EIGHTS - SHARED; e++)
+                add_row<MEASURE>(cost + 2 * e, of_logarithms + 2 * e, logarithms, quads[r + 1], quads[r], of.weight, e,
+                                 target);
+        }
+        constexpr int e = EIGHTS - 1;
+        if (SHARED)
+            add_shared_rows<MEASURE>(cost + 2 * e, of_logarithms + 2 * e, logarithms, quads, of.weight, e, of.lower,
+                                     row, block);
+    }
+
+    /* Of all rows. */
     template <label_measure MEASURE>
     __device__ __forceinline__ void add(uint32_t cost[2 * EIGHTS], uint32_t of_logarithms[2 * EIGHTS],
                                         const uint32_t *logarithms, const tsr_block_place &block) const
     {
+        eights of;
+        take_all(of);
         label_quads<STEPS> quads[3];
-        int start[STEPS];
-#pragma unroll
-        for (int s = 0; s < STEPS; s++) start[s] = tsr_max(0, place[s] - window::PITCH);
-        load(quads[0], start, 0);
-#pragma unroll(MEASURE == WHOLE ? 2 : 1)
+        int above[STEPS];
+        place_above(above);
+        load(quads[0], above, 0);
+#pragma unroll 1
         for (int row = 0; row < TSR_PREDICTOR_BLOCK; row += 2) {
             load(quads[1], place, row);
             load(quads[2], place, row + 1);
-            uint32_t highs[4], crosses[4], lows[4];
-            if (EIGHTS > 1 || !SHARED) {
-#pragma unroll
-                for (int r = 0; r < 2; r++) {
-                    const label_target target[2] = {target_of<MEASURE>(samples, block, row + r, g, range),
-                                                    target_of<MEASURE>(samples, block, row + r, g + 8, range)};
-#pragma unroll
-                    for (int e = 0; e < EIGHTS - SHARED; e++) {
-                        multiply_row<STEPS, true>(highs, crosses, lows, quads[r + 1], quads[r], weight.low[e],
-                                                  weight.high[e]);
-                        add_costs<MEASURE>(cost + 2 * e, of_logarithms + 2 * e, logarithms, highs, crosses, lows,
-                                           target);
-                    }
-                }
-            }
-            if (SHARED) {
-                constexpr int e = EIGHTS - 1;
-                const label_target target[2] = {target_of<MEASURE>(samples, block, row + t / 2, g, range),
-                                                target_of<MEASURE>(samples, block, row + t / 2, g + 8, range)};
-                multiply_row<STEPS, true>(highs, crosses, lows, quads[1], quads[0], weight.low[e], weight.high[e]);
-                multiply_row<STEPS, false>(highs, crosses, lows, quads[2], quads[1], lower.low[0], lower.high[0]);
-                add_costs<MEASURE>(cost + 2 * e, of_logarithms + 2 * e, logarithms, highs, crosses, lows, target);
-            }
+            add_rows<MEASURE>(cost, of_logarithms, logarithms, quads, of, row, block);
             quads[0] = quads[2];
         }
+    }
+
+    /* Of the rows that make the shortlist, of a block of full height. */
+    template <label_measure MEASURE>
+    __device__ __forceinline__ void add_some(uint32_t cost[2 * EIGHTS], const tsr_block_place &block) const
+    {
+        eights of;
+        take_all(of);
+        int above[STEPS];
+        place_above(above);
+#pragma unroll 1
+        for (int row = TSR_SHORTLIST_ROW; row < TSR_PREDICTOR_BLOCK; row += 8) {
+            label_quads<STEPS> quads[3];
+            load(quads[0], above, row);
+            load(quads[1], place, row);
+            load(quads[2], place, row + 1);
+            add_rows<MEASURE>(cost, NULL, NULL, quads, of, row, block);
+        }
+    }
+
+    /* And of the others, under the classes of the shortlist, lane g's is c: those at 2 (t % 2) and the next, or 2 t and
+     * the next where it is an eight. */
+    template <label_measure MEASURE>
+    __device__ __forceinline__ void add_others(uint32_t cost[2], int c, const tsr_block_place &block) const
+    {
+        label_weights<STEPS, 1> listed, listed_lower;
+        if (SHORTLIST == 4)
+            take_shared_weights(listed, 0, listed_lower, c);
+        else
+            take_weights(listed, 0, c, true);
+        label_quads<STEPS> quads[3];
+        int above[STEPS];
+        place_above(above);
+        load(quads[0], above, 0);
+#pragma unroll 1
+        for (int eight = 0; eight < TSR_PREDICTOR_BLOCK; eight += 8)
+#pragma unroll
+            for (int pair = 0; pair < 8; pair += 2) {
+                const int row = eight + pair;
+                load(quads[2], place, row + 1);
+                if (pair != TSR_SHORTLIST_ROW) {
+                    load(quads[1], place, row);
+                    if (SHORTLIST == 4) {
+                        add_shared_rows<MEASURE>(cost, NULL, NULL, quads, listed, 0, listed_lower, row, block);
+                    } else {
+#pragma unroll
+                        for (int r = 0; r < 2; r++) {
+                            const label_target target[2] = {target_of<MEASURE>(samples, block, row + r, g, range),
+                                                            target_of<MEASURE>(samples, block, row + r, g + 8, range)};
+                            add_row<MEASURE>(cost, NULL, NULL, quads[r + 1], quads[r], listed, 0, target);
+                        }
+                    }
+                }
+                quads[0] = quads[2];
+            }
+    }
+
+    /* What the class leaves of a block that leaves least, times TSR_WARP, and that class; by all lanes. */
+    template <label_measure MEASURE>
+    __device__ __forceinline__ uint32_t label(const tsr_block_place &block, uint32_t classes) const
+    {
+        uint32_t cost[2 * EIGHTS] = {0};
+        const bool is_listed = MEASURE == WHOLE || block.span.end % TSR_PREDICTOR_BLOCK == 0;
+        if (is_listed)
+            add_some<MEASURE>(cost, block);
+        else
+            add<MEASURE>(cost, NULL, NULL, block);
+        sum_up(cost);
+        if (!is_listed) return least(cost, classes);
+        /* The shortlist: lane i has its entry i. */
+        uint32_t key[2 * EIGHTS], entry = 0, listed[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 2 * EIGHTS; i++)
+            key[i] = class_of(i) < classes ? cost[i] * TSR_WARP + class_of(i) : UINT32_MAX;
+        const int count = tsr_shortlist((int)classes), lane = 4 * g + t;
+#pragma unroll
+        for (int n = 0; n < SHORTLIST; n++) {
+            if (n >= count) break;
+            uint32_t first = UINT32_MAX;
+#pragma unroll
+            for (int i = 0; i < 2 * EIGHTS; i++) first = min(first, key[i]);
+            first = ~tsr_warp_max(~first);
+            if (lane == n) entry = first;
+#pragma unroll
+            for (int i = 0; i < 2 * EIGHTS; i++)
+                if (key[i] == first) key[i] = UINT32_MAX;
+        }
+        add_others<MEASURE>(listed, (int)(__shfl_sync(TSR_FULL_WARP, entry, g % SHORTLIST) % TSR_WARP), block);
+        uint32_t best = UINT32_MAX;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int lanes = SHORTLIST == 4 ? 2 : 4; lanes < TSR_WARP; lanes *= 2)
+                listed[i] += __shfl_xor_sync(TSR_FULL_WARP, listed[i], lanes);
+            const int at = 2 * (t % (SHORTLIST / 2)) + i;
+            const uint32_t before = __shfl_sync(TSR_FULL_WARP, entry, at);
+            if (at < count) best = min(best, before + listed[i] * TSR_WARP);
+        }
+        return ~tsr_warp_max(~best);
     }
 
     __device__ __forceinline__ static bool is_shared(int i)
@@ -952,12 +1124,13 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
 };
 
 template <int STEPS, int EIGHTS, bool SHARED>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, STEPS == 1 ? 5 : 3)
     k_labels(const tsr_predict_batch p, int plan_number, unsigned groups, bool last)
 {
     TSR_DYNAMIC_SHARED(memory);
     __shared__ unsigned long long cost_of[TSR_LABELS_LIMIT];
     __shared__ uint32_t samples_with[TSR_LABELS_LIMIT];
+    __shared__ label_table<STEPS, EIGHTS> of_classes;
     __shared__ uint8_t tap_at[SLOTS_LIMIT * SLOT_TAPS];
     __shared__ tsr_block_place places[WARPS][GROUP];
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
@@ -969,7 +1142,7 @@ __global__ void __launch_bounds__(THREADS)
     place_blocks(places[warp], p, plane, (blockIdx.x - plane * groups) * (WARPS * GROUP) + warp,
                  last ? 0 : plan.block_stride, lane);
     block_costs<STEPS, EIGHTS, SHARED> costs;
-    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], tap_at, memory);
+    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], of_classes, tap_at, memory);
 
     uint8_t *labels = p.label + (size_t)plan_number * all_tiles(p) * p.tile_blocks;
     for (int number = 0; number < GROUP; number++) {
@@ -978,13 +1151,9 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t median = p.median_cost[block.at];
         if (last && tsr_median_block_is_flat(median)) continue; /* k_flat_labels takes it */
         costs.stage(view, block);
-        uint32_t cost[2 * EIGHTS] = {0};
-        if (samples_of(block) == BLOCK_SAMPLES && costs.range <= TSR_COST_MOST + 1)
-            costs.template add<WHOLE>(cost, NULL, NULL, block);
-        else
-            costs.template add<MAGNITUDES>(cost, NULL, NULL, block);
-        costs.sum_up(cost);
-        const uint32_t key = costs.least(cost, plan.classes);
+        const uint32_t key = samples_of(block) == BLOCK_SAMPLES && costs.range <= TSR_COST_MOST + 1
+                                 ? costs.template label<WHOLE>(block, plan.classes)
+                                 : costs.template label<MAGNITUDES>(block, plan.classes);
         uint32_t least = key / TSR_WARP, label = key % TSR_WARP;
         if (last && median < least) {
             least = median;
@@ -1031,6 +1200,7 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
 {
     TSR_DYNAMIC_SHARED(memory);
     __shared__ uint32_t logarithms[LOGARITHMS_KEPT];
+    __shared__ label_table<STEPS, EIGHTS> of_classes;
     __shared__ uint8_t tap_at[SLOTS_LIMIT * SLOT_TAPS], slots[FLAT_SLOTS];
     __shared__ unsigned count;
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
@@ -1051,7 +1221,7 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
     uint8_t *labels = p.label + (size_t)plan_number * all_tiles(p) * p.tile_blocks;
     for (unsigned i = threadIdx.x; i < LOGARITHMS_KEPT; i += THREADS) logarithms[i] = tsr_magnitude_cost(i);
     block_costs<STEPS, EIGHTS, false> costs;
-    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], tap_at, memory);
+    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], of_classes, tap_at, memory);
     for (unsigned i = warp; i < count; i += WARPS) {
         const tsr_block_place block = tsr_any_block(p, plane, first + slots[i]);
         costs.stage(view, block);
@@ -1195,7 +1365,8 @@ flat_kernel *flat_labels_of(tsr_predictor_shape shape, int classes)
            : steps == 2 ? flat_labels_of_classes<2>(classes)
                         : flat_labels_of_classes<3>(classes);
 }
-static_assert(TSR_CLASS_LIMIT <= 24 && 7 + 2 * TSR_REFERENCES_LIMIT <= SLOTS_LIMIT, "three eights, three steps");
+static_assert(TSR_CLASS_LIMIT <= 24 && TSR_FEW_CLASSES == 16 && 7 + 2 * TSR_REFERENCES_LIMIT <= SLOTS_LIMIT,
+              "three eights, three steps");
 
 sum_kernel *sums_of(tsr_predictor_shape shape, bool is_narrow)
 {

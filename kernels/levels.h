@@ -12,6 +12,7 @@ struct tsr_level_plan {
     uint8_t neighbours_set;    /* path P: linear predictors of this set; 0: the median edge predictor */
     uint8_t classes;           /* of linear predictors, at most */
     uint8_t rounds;            /* of training */
+    uint8_t training_stride;   /* of planes of 2^16 samples and more one block in so many, at most */
     uint32_t training_samples; /* of a plane, about */
 };
 
@@ -20,15 +21,15 @@ static inline struct tsr_level_plan tsr_level_plan(int level)
 {
     static const struct tsr_level_plan plans[10] = {
         {0},
-        {true, 0, 0, 0, 0},
-        {false, 0, 0, 0, 0},
-        {false, 1, 4, 2, 1 << 14},
-        {false, 1, 8, 2, 1 << 14},
-        {false, 2, 12, 3, 1 << 14},
-        {false, 2, 16, 4, 1 << 15},
-        {false, 2, 20, 5, 1 << 16},
-        {false, 3, 24, 4, 1 << 16},
-        {false, 3, 24, 5, 1 << 18},
+        {true, 0, 0, 0, 0, 0},
+        {false, 0, 0, 0, 0, 0},
+        {false, 1, 4, 2, 8, 1 << 14},
+        {false, 1, 8, 2, 8, 1 << 14},
+        {false, 2, 12, 3, 8, 1 << 14},
+        {false, 2, 16, 4, 4, 1 << 15},
+        {false, 2, 20, 5, 1, 1 << 16},
+        {false, 3, 24, 4, 1, 1 << 16},
+        {false, 3, 24, 5, 1, 1 << 18},
     };
     return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
 }

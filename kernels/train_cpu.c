@@ -20,6 +20,7 @@ static struct tsr_training_plan plan_of(struct tsr_level_plan level, uint64_t sa
     struct tsr_training_plan plan = {(uint8_t)set, level.classes, level.rounds, 1};
     if (most < plan.classes) plan.classes = (uint8_t)(most > 0 ? most : 1);
     plan.block_stride = (uint32_t)((samples + level.training_samples - 1) / level.training_samples);
+    if (samples >= 1u << 16 && plan.block_stride < level.training_stride) plan.block_stride = level.training_stride;
     return plan;
 }
 
@@ -192,38 +193,80 @@ static int label_of_flat(const struct tsr_training *t, const struct tsr_training
     return best;
 }
 
+/* Adds what the classes leave of a block's rows: of those that make the shortlist, or of the others. */
+static void add_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
+                      const struct tsr_weight_pairs *pairs, int classes, bool of_shortlist, uint32_t *cost)
+{
+    const struct tsr_predictor_shape shape = t->model->shape;
+    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    uint32_t sums[TSR_CLASS_LIMIT][8] = {{0}};
+    for (int32_t y = b.row; y < b.end; y++) {
+        if (tsr_is_shortlist_row(b, y) != of_shortlist) continue;
+        const int16_t *tap[TSR_TAPS_LIMIT];
+        tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
+        t->ops->costs(tap, tsr_taps(shape), pairs, classes, b.column, b.columns, highest,
+                      tile->own.first + y * tile->own.pitch, sums);
+    }
+    for (int c = 0; c < classes; c++)
+        for (int i = 0; i < 8; i++) cost[c] += sums[c][i];
+}
+
+/* The class that leaves least of a block, the first of equals, of those on the shortlist; what it leaves. */
+static int least_class(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
+                       const struct tsr_weight_pairs *pairs, uint32_t *least)
+{
+    uint32_t cost[TSR_CLASS_LIMIT] = {0};
+    add_costs(t, tile, b, pairs, t->plan.classes, true, cost);
+    struct tsr_weight_pairs listed[2 * TSR_SHORTLIST];
+    uint32_t listed_cost[2 * TSR_SHORTLIST];
+    int class_of[2 * TSR_SHORTLIST];
+    const int count = tsr_shortlist(t->plan.classes);
+    for (int i = 0; i < count; i++) {
+        int c = 0;
+        for (int k = 1; k < t->plan.classes; k++)
+            if (cost[k] < cost[c]) c = k;
+        class_of[i] = c;
+        listed[i] = pairs[c];
+        listed_cost[i] = cost[c];
+        cost[c] = UINT32_MAX;
+    }
+    add_costs(t, tile, b, listed, count, false, listed_cost);
+    int best = 0;
+    for (int i = 1; i < count; i++)
+        if (listed_cost[i] < listed_cost[best] || (listed_cost[i] == listed_cost[best] && class_of[i] < class_of[best]))
+            best = i;
+    *least = listed_cost[best];
+    return class_of[best];
+}
+
 void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, bool last,
                     struct tsr_training_sums *sums)
 {
-    const struct tsr_predictor_shape shape = t->model->shape;
-    const int taps = tsr_taps(shape), classes = t->plan.classes;
+    const int classes = t->plan.classes;
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
-    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
     struct tsr_weight_pairs pairs[TSR_CLASS_LIMIT];
-    for (int c = 0; c < classes; c++) tsr_pair_weights(t->model->weight[c], taps, &pairs[c]);
+    for (int c = 0; c < classes; c++) tsr_pair_weights(t->model->weight[c], tsr_taps(t->model->shape), &pairs[c]);
     for (int32_t i = 0; i < blocks; i++) {
         if (!last && !takes_part(t, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
-        uint32_t sums_of[TSR_CLASS_LIMIT][8] = {{0}}, cost[TSR_CLASS_LIMIT] = {0};
-        for (int32_t y = b.row; y < b.end; y++) {
-            const int16_t *tap[TSR_TAPS_LIMIT];
-            tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
-            t->ops->costs(tap, taps, pairs, classes, b.column, b.columns, highest,
-                          tile->own.first + y * tile->own.pitch, sums_of);
-        }
-        for (int c = 0; c < classes; c++)
-            for (int i8 = 0; i8 < 8; i8++) cost[c] += sums_of[c][i8];
-        int best = 0;
-        for (int c = 1; c < classes; c++)
-            if (cost[c] < cost[best]) best = c;
-        uint32_t least = cost[best];
         const uint32_t median = median_cost(t, tile->number, i);
+        uint32_t least = median;
+        int best = classes;
         if (last && is_flat(t, tile->number, i)) {
             best = label_of_flat(t, tile, b);
-            least = best < classes ? cost[best] : median;
-        } else if (last && median < least) {
-            least = median;
-            best = classes;
+            uint32_t cost = 0;
+            if (best < classes) {
+                add_costs(t, tile, b, &pairs[best], 1, true, &cost);
+                add_costs(t, tile, b, &pairs[best], 1, false, &cost);
+                least = cost;
+            }
+        } else {
+            uint32_t cost;
+            const int c = least_class(t, tile, b, pairs, &cost);
+            if (!last || cost <= median) {
+                best = c;
+                least = cost;
+            }
         }
         t->label[tile->number * t->tile_blocks + (uint32_t)i] = (uint8_t)best;
         sums->cost[best] += least;
