@@ -43,7 +43,6 @@ static bool plan_lasts;
 static struct cuda_failure state;
 static uint64_t *record;
 static size_t record_room;
-static size_t pretended_memory;
 
 /* What cudaGetLastError will say to the thread. */
 static _Thread_local cudaError_t pending = cudaSuccess;
@@ -73,11 +72,6 @@ void record_cuda_calls(uint64_t *sites, size_t room)
     record = sites;
     record_room = room;
     pthread_mutex_unlock(&lock);
-}
-
-void pretend_cuda_memory(size_t free_bytes)
-{
-    pretended_memory = free_bytes;
 }
 
 /* The addresses that the call returns to, this file's and a few of its callers', as one number (FNV-1a). */
@@ -187,7 +181,6 @@ cudaError_t __wrap_cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
 {
     cudaError_t error = count_call(CUDA_CALL_ASK_MEMORY);
     if (error == cudaSuccess) error = __real_cudaMemGetInfo(free_bytes, all_bytes);
-    if (error == cudaSuccess && pretended_memory) *free_bytes = pretended_memory;
     return error;
 }
 

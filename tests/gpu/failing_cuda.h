@@ -60,7 +60,4 @@ struct cuda_belongings cuda_belongings(void);
 /* Really gives back what somebody has tried to, where that was made to fail. */
 void drop_cuda_belongings(void);
 
-/* cudaMemGetInfo says so many bytes; 0: what is true. */
-void pretend_cuda_memory(size_t free_bytes);
-
 #endif

@@ -114,19 +114,6 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     free(rasters);
 }
 
-static struct tsr_image gray_image(uint32_t columns, uint32_t rows, int bits)
-{
-    struct tsr_image image = {0};
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = 1;
-    image.bits_allocated = bits > 8 ? 16 : 8;
-    image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
-    return image;
-}
-
 static struct tsr_coding predictive(int level, enum tsr_coder coder)
 {
     struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
@@ -141,7 +128,8 @@ TEST(levels)
     for (int level = 1; level <= 9; level++)
         for (int n = 0; n < 4; n++)
             for (int rans = level == 1 ? 0 : n & 1; rans < (small_only() ? (n & 1) + 1 : 2); rans++) {
-                struct tsr_image image = gray_image(48 + (uint32_t)(9 * n + level), 44 - (uint32_t)(5 * n), bits[n]);
+                struct tsr_image image =
+                    plain_image(48 + (uint32_t)(9 * n + level), 44 - (uint32_t)(5 * n), 1, bits[n]);
                 image.is_signed = (level + n) & 1;
                 const struct tsr_coding coding = predictive(level, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
                 check_coding(&r, &image, &coding, 5, 1);
@@ -157,7 +145,7 @@ TEST(shapes)
                                          {8, 70}, {12, 9}, {31, 8},  {130, 3}, {1030, 66}, {300, 260}};
     struct rng r = {502};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
-        const struct tsr_image image = gray_image(shapes[i][0], shapes[i][1], i % 2 ? 16 : 12);
+        const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 12);
         for (int level = 2; level < 9; level += 3) {
             const struct tsr_coding coding =
                 predictive(level, (i + (size_t)level) % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
@@ -170,7 +158,7 @@ TEST(shapes)
 TEST(many_lanes)
 {
     struct rng r = {503};
-    const struct tsr_image image = gray_image(256, 256, 12);
+    const struct tsr_image image = plain_image(256, 256, 1, 12);
     for (int level = 5; level < 9; level += 3) {
         const struct tsr_coding coding = predictive(level, level == 5 ? TSR_CODER_HUFFMAN : TSR_CODER_RANS);
         check_coding(&r, &image, &coding, 5, 2);
@@ -181,7 +169,7 @@ TEST(many_lanes)
 TEST(many_frames)
 {
     struct rng r = {504};
-    const struct tsr_image image = gray_image(40, 36, 16);
+    const struct tsr_image image = plain_image(40, 36, 1, 16);
     for (int level = 1; level < 9; level += 4) {
         const struct tsr_coding coding = predictive(level, TSR_CODER_HUFFMAN);
         check_coding(&r, &image, &coding, level, 13);
@@ -210,7 +198,7 @@ TEST(screens)
     struct rng r = {511};
     int packings[3] = {0, 0, 0};
     for (int n = 0; n < (small_only() ? 30 : 90); n++) {
-        struct tsr_image image = gray_image(60 + (uint32_t)n % 71, 50, n % 3 == 2 ? 16 : 8);
+        struct tsr_image image = plain_image(60 + (uint32_t)n % 71, 50, 1, n % 3 == 2 ? 16 : 8);
         image.components = (uint8_t)(n % 5 < 2 ? 1 + n % 5 : 3 + n % 2);
         image.planar = n % 4 == 1;
         uint8_t *raster = must(malloc(raster_bytes(&image)));
@@ -263,7 +251,7 @@ TEST(transform)
 TEST(mixed)
 {
     struct rng r = {508};
-    const struct tsr_image image = gray_image(128, 64, 12);
+    const struct tsr_image image = plain_image(128, 64, 1, 12);
     const struct tsr_coding codings[] = {
         predictive(5, TSR_CODER_HUFFMAN), {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1},
         predictive(2, TSR_CODER_RANS),    predictive(9, TSR_CODER_RANS),
@@ -298,7 +286,7 @@ TEST(runs_beyond_rows)
 {
     struct rng r = {509};
     for (int n = 0; n < (small_only() ? 6 : 40); n++) {
-        struct tsr_image image = gray_image(20 + (uint32_t)n, 9, 12);
+        struct tsr_image image = plain_image(20 + (uint32_t)n, 9, 1, 12);
         uint8_t *raster = must(calloc(1, raster_bytes(&image)));
         raster[2 * rng_below(&r, image.columns * 9)] = 1;
         raster[2 * rng_below(&r, image.columns * 9)] = 2;
@@ -324,7 +312,7 @@ TEST(runs_beyond_rows)
 TEST(damaged_tiles)
 {
     struct rng r = {510};
-    const struct tsr_image image = gray_image(2060, 18, 12); /* three tiles */
+    const struct tsr_image image = plain_image(2060, 18, 1, 12); /* three tiles */
     uint8_t *raster = must(malloc(raster_bytes(&image)));
     fill_raster(&r, &image, 5, raster);
     for (int rans = 0; rans < 2; rans++) {
@@ -350,7 +338,7 @@ TEST(damage)
     struct rng r = {507};
     uint32_t corrupt = 0;
     for (int n = 0; n < (small_only() ? 30 : 120); n++) {
-        struct tsr_image image = gray_image(24 + (uint32_t)n % 40, 20 + (uint32_t)n % 17, n % 3 ? 16 : 12);
+        struct tsr_image image = plain_image(24 + (uint32_t)n % 40, 20 + (uint32_t)n % 17, 1, n % 3 ? 16 : 12);
         if (n % 6 == 5) image.components = 3;
         const struct tsr_coding coding = predictive(2 + n % 7, n % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
         uint8_t *raster = must(malloc(raster_bytes(&image)));

@@ -528,18 +528,6 @@ TEST(smallest_frames)
         }
 }
 
-static struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)
-{
-    struct tsr_image image = {0};
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = (uint8_t)components;
-    image.bits_allocated = image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
-    return image;
-}
-
 /* Several tiles, and borders near those of tiles, slices and blocks. */
 TEST(shapes_of_frames)
 {

@@ -29,22 +29,9 @@ struct scenario {
     const char *name;
     struct step step[STEPS_LIMIT];
     int steps;
-    size_t memory; /* that the device is to say it has; 0: what it has */
 };
 
 /* ---- Scenarios ----------------------------------------------------------------------------------------------- */
-
-static struct tsr_image any_image(uint32_t columns, uint32_t rows, int components, int bits)
-{
-    struct tsr_image image = {0};
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = (uint8_t)components;
-    image.bits_allocated = image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
-    return image;
-}
 
 /* Decodes the step's frames, to where told says; returns the status. */
 static enum tsr_status decode_step(struct tsr_engine *engine, const struct step *s, struct tsr_decode_job *told,
@@ -146,7 +133,6 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
 {
     char what[120];
     char reason[200] = "";
-    pretend_cuda_memory(scenario->memory);
     plan_cuda_failure(CUDA_CALLS, n, lasts);
     struct tsr_engine *engine = tsr_cuda_engine_create(tsr_pool_create(1), NULL, reason, sizeof reason);
     struct cuda_failure failure = cuda_failure();
@@ -168,9 +154,6 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
                 expect(own == s->frames, "%s: %u of %u frames on the GPU", what, own, s->frames);
             else if (lasts && had_failed)
                 expect(own == 0, "%s: %u frames on a GPU that had failed", what, own);
-            else if (scenario->memory && !lasts &&
-                     failure.kind != CUDA_CALL_SET_DEVICE) /* batches of one frame: the others go on */
-                expect(own + 1 == s->frames, "%s: %u of %u frames on the GPU", what, own, s->frames);
             else if (failure.kind != CUDA_CALL_ASK_EVENT) /* which only costs a figure */
                 expect(own < s->frames, "%s: the GPU did it all", what);
         }
@@ -183,7 +166,6 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
            left.streams, left.events);
     plan_cuda_failure(CUDA_CALLS, 0, false);
     drop_cuda_belongings();
-    pretend_cuda_memory(0);
     return failure;
 }
 
@@ -232,8 +214,8 @@ static void fail_coding(const char *name, struct tsr_coding coding)
 {
     struct scenario scenario = {.name = name};
     if (skip_case()) return;
-    add_steps(&scenario, any_image(24, 20, 1, 16), coding, 1, false);
-    add_steps(&scenario, any_image(36, 30, 3, 8), coding, 2, coding.path == TSR_PATH_PREDICT);
+    add_steps(&scenario, plain_image(24, 20, 1, 16), coding, 1, false);
+    add_steps(&scenario, plain_image(36, 30, 3, 8), coding, 2, coding.path == TSR_PATH_PREDICT);
     fail_all_calls(&scenario);
     free_scenario(&scenario);
 }
@@ -273,12 +255,12 @@ TEST(transform_path)
             }
 }
 
-/* A device with little memory, where each frame is a batch of its own: a failure costs one frame. */
+/* Frames of one batch, which fails as one. */
 TEST(batches)
 {
     const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = 2};
     struct scenario scenario = {.name = "three frames"};
-    add_steps(&scenario, any_image(20, 20, 1, 16), coding, 3, false);
+    add_steps(&scenario, plain_image(20, 20, 1, 16), coding, 3, false);
     fail_all_calls(&scenario);
     free_scenario(&scenario);
 }

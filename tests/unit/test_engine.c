@@ -374,19 +374,6 @@ static void fill_pattern(struct rng *r, const struct tsr_image *image, uint32_t 
         }
 }
 
-static struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, uint32_t range)
-{
-    struct tsr_image image = {0};
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = (uint8_t)components;
-    image.bits_allocated = range > 256 ? 16 : 8;
-    image.bits_stored = (uint8_t)plain_width(range - 1);
-    image.high_bit = (uint8_t)(image.bits_stored - 1);
-    return image;
-}
-
 static void check_level(struct rng *r, const struct tsr_image *image, uint32_t range, int level, enum tsr_coder coder,
                         int pattern)
 {
@@ -417,7 +404,7 @@ TEST(levels_of_small_images)
                 const uint32_t other = n % 3 == 0 ? 1 : (uint32_t)rng_between(&r, 1, 40),
                                range = ranges[rng_below(&r, COUNT_OF(ranges))];
                 const struct tsr_image image =
-                    plain_image(n % 2 ? side : other, n % 2 ? other : side, components[n % 6], range);
+                    plain_image(n % 2 ? side : other, n % 2 ? other : side, components[n % 6], plain_width(range - 1));
                 check_level(&r, &image, range, level, coders[c], n % PATTERNS);
             }
 }
@@ -433,7 +420,8 @@ TEST(levels_of_tiled_images)
             for (size_t c = 0; c < COUNT_OF(coders); c++) {
                 if (coders[c] == TSR_CODER_CAVLC && level != 5) continue; /* no level changes it */
                 const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-                const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], (int)shapes[i][2], range);
+                const struct tsr_image image =
+                    plain_image(shapes[i][0], shapes[i][1], (int)shapes[i][2], plain_width(range - 1));
                 check_level(&r, &image, range, level, coders[c], 1 + (int)(i + (size_t)level) % (PATTERNS - 1));
             }
 }
@@ -444,7 +432,7 @@ TEST(levels_are_worth_it)
     struct rng r = {79};
     size_t size[2][10];
     for (int components = 1; components <= 3; components += 2) {
-        const struct tsr_image image = plain_image(256, 256, components, 4096);
+        const struct tsr_image image = plain_image(256, 256, components, 12);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_pattern(&r, &image, 4096, 3, raster);
         for (int level = 1; level <= 9; level++) {
@@ -466,7 +454,7 @@ TEST(threads_train_alike)
     struct tsr_engine *of_threads[8];
     for (int t = 0; t < 8; t++) of_threads[t] = must(tsr_engine_create(TSR_ENGINE_CPU, t + 1, NULL));
     for (int n = 0; n < 2; n++) {
-        const struct tsr_image image = n ? plain_image(410, 500, 3, 256) : plain_image(1500, 700, 1, 4096);
+        const struct tsr_image image = n ? plain_image(410, 500, 3, 8) : plain_image(1500, 700, 1, 12);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_pattern(&r, &image, n ? 256 : 4096, 4, raster);
         for (size_t l = 0; l < COUNT_OF(levels); l++) {
