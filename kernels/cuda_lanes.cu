@@ -1,5 +1,5 @@
-/* Path P's decoder: tables of planes, labels and lanes of tiles. FORMAT.md sections 7.1 to 7.9; the definition of what
- * a lane does is decode_sample() of decode_lanes_cpu.c.
+/* Path P's decoder: the lanes of tiles. FORMAT.md sections 7.1 to 7.9; the definition of what a lane does is
+ * decode_sample() of decode_lanes_cpu.c. Tables: cuda_lane_tables.cu.
  *
  * A tile is a group of as many threads of a warp as its lanes are by rule; all groups of a warp tick together. Lanes go
  * four columns, a *chunk*, at a step. In every step a lane passes the chunk that it has just left, of its own row and
@@ -9,381 +9,12 @@
  *
  * What a group does not know (the words' number, symbols that cannot stand) is checked by each lane and told at the
  * end: until then a corrupt tile goes on within its geometry, with samples that are forced into their range. */
-#include "device.cuh"
-
-#include "cuda_decode.h"
+#include "cuda_lanes.cuh"
 
 #include "../transform/median_edge.h"
 
 namespace
 {
-
-/* ---- Tables --------------------------------------------------------------------------------------------- */
-
-enum {
-    TABLE_THREADS = 128,
-    DIRECT_BITS =
-        8, /* longer codewords stand behind these entries, by all their 12 bits: they are the last codewords */
-    DIRECT_ENTRIES = 1 << DIRECT_BITS,
-    LONG_BITS = TSR_CODE_LIMIT - DIRECT_BITS,
-    SLOT_BITS = 3, /* rANS: an index for so many bits of slots; from there symbols are tried one by one */
-    SLOT_INDICES = TSR_RANS_TOTAL >> SLOT_BITS,
-    RANS_WORDS = SLOT_INDICES / 4 + 96, /* of a table: indices, then a word for each symbol used */
-    BUCKET_BITS = 3,                    /* intensity levels of a bucket */
-    BUCKETS = TSR_INTENSITY_LEVELS >> BUCKET_BITS
-};
-constexpr uint32_t NO_CODE = 1u << 31;
-enum { DEEP_SET = 3 /* of neighbours: in four rows above */ };
-static_assert((int)TSR_RUN_ALPHABET <= 96, "three symbols a thread, and 96 words");
-
-/* Entries of Huffman tables, and of symbols: length, raw bits << 4, the value's bits above the raw ones << 8. A run to
- * the row's end has a value of 0; shifted, its flag is longer than any row. */
-enum { ENTRY_RAW = 4, ENTRY_VALUE = 8, ENTRY_RUN = 1 << 12, ENTRY_TO_END = 1 << 13, TO_END_SHIFT = 3 };
-
-__device__ __forceinline__ uint32_t entry_of(int symbol, int length)
-{
-    if (symbol == TSR_RUN_TO_END) return (uint32_t)ENTRY_TO_END | (uint32_t)ENTRY_RUN | (uint32_t)length;
-    const bool run = symbol >= TSR_RUN_SYMBOL;
-    const uint32_t raw = (uint32_t)tsr_symbol_raw_bits(symbol);
-    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
-    return (first >> raw) << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | raw << ENTRY_RAW | (uint32_t)length;
-}
-
-/* Codewords of labels: those of length n begin, by 12 bits, at start[n], with the symbol of this rank. */
-struct label_code {
-    uint16_t start[TSR_CODE_LIMIT + 2];
-    uint8_t rank[TSR_CODE_LIMIT + 2];
-    uint8_t symbol[TSR_LABELS_LIMIT];
-    uint8_t is_single; /* its codeword is empty */
-};
-
-/* Weights of a class, in the order in which they are taken; see sum_above(). */
-enum { WEIGHTS = 36, REFERENCE_WEIGHTS = 32, WEIGHTS_WITH_REFERENCES = 44 };
-TSR_TABLE(int8_t, tap_order, 32, 0, 4, 10, 18, 15, 7, 2, 1, 3, 9, 14, 25, 13, 8, 5, 6, 12, 17, 11, 16, 26, 22, 21, 20,
-          24, 23, 28, 19, 27, 29, -1, -1);
-
-/* What the lanes of a plane look up. Behind it lie the weights of the classes and the codes; a code is named by its
- * place (Huffman: in entries, rANS: in words) | first of the long codewords << 16, or NO_CODE. */
-struct __align__(16) lane_tables
-{
-    uint32_t bytes; /* of all, a multiple of 16 */
-    uint32_t weights_at, weights, codes_at;
-    uint32_t range;
-    uint32_t run, interruption; /* codes */
-    uint8_t lanes, refill_bits, set, references, classes, shift;
-    bool rans, has_intensities;
-    uint8_t row_of_level[64];      /* first cell of the activity level's group */
-    uint8_t group_of[BUCKETS];     /* of a bucket's first intensity level */
-    uint16_t cut[32];              /* of intensity levels; behind the last one the largest number */
-    uint16_t of_symbol[96];        /* rANS: entries */
-    uint32_t cell[TSR_CELL_LIMIT]; /* codes */
-};
-static_assert(sizeof(lane_tables) % 16 == 0, "copied in pieces of 16 bytes");
-
-enum {
-    LABEL_BYTES = (TSR_LABEL_TABLES_LIMIT * (int)sizeof(label_code) + 15) / 16 * 16,
-    RUN_ENTRIES =
-        DIRECT_ENTRIES + TSR_RUN_ALPHABET / 2 * (1 << LONG_BITS), /* two long codewords a direct entry, at least */
-    CODE_ENTRIES = DIRECT_ENTRIES + TSR_RESIDUAL_SYMBOLS / 2 * (1 << LONG_BITS),
-    CODES_BYTES = 2 * (RUN_ENTRIES + (TSR_MODEL_TABLES - 1) * CODE_ENTRIES),
-    PLANE_BYTES =
-        (LABEL_BYTES + (int)sizeof(lane_tables) + TSR_CLASS_LIMIT * WEIGHTS_WITH_REFERENCES * 4 + CODES_BYTES + 255) /
-        256 * 256
-};
-static_assert(TSR_MODEL_TABLES * RANS_WORDS * 4 <= CODES_BYTES, "rANS needs less");
-static_assert(CODES_BYTES / 2 <= 65536, "places fit 16 bits");
-
-__device__ __forceinline__ const label_code *labels_of(const tsr_cuda_decode_batch &b, uint32_t plane)
-{
-    return reinterpret_cast<const label_code *>(b.lane_tables + (size_t)plane * PLANE_BYTES);
-}
-
-__device__ __forceinline__ lane_tables *tables_of(const tsr_cuda_decode_batch &b, uint32_t plane)
-{
-    return reinterpret_cast<lane_tables *>(b.lane_tables + (size_t)plane * PLANE_BYTES + LABEL_BYTES);
-}
-
-/* The model of a plane of lanes, NULL if it is none. */
-__device__ __forceinline__ const tsr_plane_model *lane_model(const tsr_cuda_decode_batch &b, uint32_t frame,
-                                                             uint32_t number)
-{
-    if (b.frame[frame].state != TSR_DECODE_OK) return NULL;
-    const tsr_plane_model *plane = &tsr_decode_model(&b, frame)->plane[number];
-    return plane->present && plane->range > 1 && tsr_is_of_lanes(plane) ? plane : NULL;
-}
-
-/* The first of the codewords longer than DIRECT_BITS, by 12 bits. A warp; lengths below 13. */
-__device__ __forceinline__ uint32_t first_long(const uint8_t *lengths, unsigned lane)
-{
-    uint32_t sum = 0, used = 0;
-    for (unsigned s = lane; s < TSR_RUN_ALPHABET; s += TSR_WARP) {
-        used += lengths[s] != 0;
-        if (lengths[s] != 0 && lengths[s] <= DIRECT_BITS) sum += 1u << (TSR_CODE_LIMIT - lengths[s]);
-    }
-    used = tsr_warp_sum(used);
-    sum = tsr_warp_sum(sum);
-    return used == 1 ? 1u << TSR_CODE_LIMIT : sum;
-}
-
-/* Entries of a Huffman table. A warp. */
-__device__ __forceinline__ void fill_entries(const uint8_t *lengths, uint32_t longs, uint16_t *entry, unsigned lane)
-{
-    int length[3];
-    uint32_t start[3] = {0, 0, 0}, at = 0, used = 0;
-    for (int i = 0; i < 3; i++) {
-        const unsigned s = lane + TSR_WARP * (unsigned)i;
-        length[i] = s < TSR_RUN_ALPHABET ? lengths[s] : 0;
-        used += (uint32_t)__popc(__ballot_sync(TSR_FULL_WARP, length[i] != 0));
-    }
-    for (int n = 1; n <= TSR_CODE_LIMIT; n++)
-        for (int i = 0; i < 3; i++) {
-            const unsigned same = __ballot_sync(TSR_FULL_WARP, length[i] == n);
-            if (length[i] == n) start[i] = at + ((uint32_t)__popc(same & ((1u << lane) - 1u)) << (TSR_CODE_LIMIT - n));
-            at += (uint32_t)__popc(same) << (TSR_CODE_LIMIT - n);
-        }
-    for (int i = 0; i < 3; i++) {
-        if (length[i] == 0) continue;
-        const int symbol = (int)lane + TSR_WARP * i;
-        const uint16_t value = (uint16_t)entry_of(symbol, used == 1 ? 0 : length[i]);
-        if (used == 1) {
-            for (int k = 0; k < DIRECT_ENTRIES; k++) entry[k] = value;
-        } else if (length[i] <= DIRECT_BITS) {
-            for (uint32_t k = 0; k < 1u << (DIRECT_BITS - length[i]); k++) entry[(start[i] >> LONG_BITS) + k] = value;
-        } else {
-            for (uint32_t k = 0; k < 1u << (TSR_CODE_LIMIT - length[i]); k++)
-                entry[DIRECT_ENTRIES + start[i] - longs + k] = value;
-        }
-    }
-}
-
-/* The words of a rANS table: (frequency - 1) << 20 | first slot << 8 | symbol. One thread. */
-__device__ __forceinline__ void fill_slots(const uint16_t *weights, uint32_t *words)
-{
-    uint16_t frequency[TSR_RUN_ALPHABET];
-    uint8_t *index = reinterpret_cast<uint8_t *>(words);
-    uint32_t used = 0, start = 0, filled = 0;
-    tsr_rans_frequencies(weights, TSR_RUN_ALPHABET, frequency);
-    for (uint32_t s = 0; s < TSR_RUN_ALPHABET; s++) {
-        if (frequency[s] == 0) continue;
-        words[SLOT_INDICES / 4 + used] = (frequency[s] - 1u) << 20 | start << 8 | s;
-        start += frequency[s];
-        for (; filled < SLOT_INDICES && filled << SLOT_BITS < start; filled++) index[filled] = (uint8_t)used;
-        used++;
-    }
-}
-
-__device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, int table, label_code *code)
-{
-    const uint8_t *lengths = model.label_lengths[table];
-    int used = 0;
-    uint32_t at = 0;
-    for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
-        code->start[n] = (uint16_t)at;
-        code->rank[n] = (uint8_t)used;
-        for (int s = 0; s <= model.classes; s++)
-            if (lengths[s] == n) {
-                code->symbol[used++] = (uint8_t)s;
-                at += 1u << (TSR_CODE_LIMIT - n);
-            }
-    }
-    code->start[TSR_CODE_LIMIT + 1] = (uint16_t)at;
-    code->is_single = used == 1;
-}
-
-__device__ __forceinline__ uint32_t count_cuts(const uint16_t *cut, uint32_t cuts, uint32_t level)
-{
-    uint32_t count = 0;
-    while (count < cuts && cut[count] <= level) count++;
-    return count;
-}
-
-/* A block a plane: the frames' planes of one number. lanes: of a group. */
-__global__ void __launch_bounds__(TABLE_THREADS)
-    k_tables(const tsr_cuda_decode_batch b, uint32_t number, uint32_t lanes)
-{
-    __shared__ uint32_t code[TSR_MODEL_TABLES], places;
-    const uint32_t frame = blockIdx.x, thread = threadIdx.x, lane = thread % TSR_WARP, warp = thread / TSR_WARP;
-    const uint32_t plane = frame * b.frame_planes + number;
-    const tsr_plane_model *const model = lane_model(b, frame, number);
-    __syncthreads(); /* before the state changes */
-    if (!model) return;
-    const tsr_residual_model &residual = model->residual;
-    const tsr_predictor_model &predictor = model->predictor;
-    if (residual.lanes > lanes) {
-        if (thread == 0) b.frame[frame].state = TSR_DECODE_ELSEWHERE;
-        return;
-    }
-    lane_tables *const t = tables_of(b, plane);
-    const bool rans = model->coder == TSR_CODER_RANS;
-    const uint32_t tables = TSR_FIRST_RESIDUAL_TABLE + (residual.tables > 0 ? residual.tables : 1);
-    const uint32_t references = predictor.set ? predictor.shape.references : 0u;
-    const uint32_t stride = references ? WEIGHTS_WITH_REFERENCES : WEIGHTS,
-                   classes = predictor.set ? predictor.classes : 0u;
-    const uint32_t weights_at = sizeof(lane_tables), codes_at = weights_at + classes * stride * 4;
-
-    for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {
-        uint32_t used = 0;
-        for (uint32_t s = lane; s < TSR_RUN_ALPHABET; s += TSR_WARP)
-            used += (rans ? residual.weights[c][s] : residual.lengths[c][s]) != 0;
-        used = tsr_warp_sum(used);
-        const uint32_t longs = rans ? 0u : first_long(residual.lengths[c], lane);
-        if (lane == 0) code[c] = used ? longs << 16 : NO_CODE;
-    }
-    __syncthreads();
-    if (thread == 0) {
-        uint32_t at = 0;
-        for (uint32_t c = 0; c < tables; c++) {
-            if (code[c] & NO_CODE) continue;
-            const uint32_t longs = code[c] >> 16;
-            code[c] |= at;
-            at += rans ? (uint32_t)RANS_WORDS : DIRECT_ENTRIES + (1u << TSR_CODE_LIMIT) - longs;
-        }
-        places = at;
-    }
-    __syncthreads();
-    for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {
-        if (code[c] & NO_CODE) continue;
-        uint8_t *const at = reinterpret_cast<uint8_t *>(t) + codes_at + (code[c] & 0xffffu) * (rans ? 4u : 2u);
-        if (!rans)
-            fill_entries(residual.lengths[c], code[c] >> 16, reinterpret_cast<uint16_t *>(at), lane);
-        else if (lane == 0)
-            fill_slots(residual.weights[c], reinterpret_cast<uint32_t *>(at));
-    }
-    for (uint32_t i = thread; i < classes * stride; i += TABLE_THREADS) {
-        const uint32_t k = i % stride;
-        int tap = k < 32 ? TSR_AT(tap_order)[k] : predictor.shape.neighbours + (int)k - REFERENCE_WEIGHTS;
-        const int taps = k < 32 ? predictor.shape.neighbours : tsr_taps(predictor.shape);
-        int32_t *const weight = reinterpret_cast<int32_t *>(reinterpret_cast<uint8_t *>(t) + weights_at);
-        weight[i] = tap >= 0 && tap < taps ? predictor.weight[i / stride][tap] : 0;
-    }
-    const uint32_t cells = (uint32_t)tsr_model_cells(&residual), across = residual.intensity_cuts + 1u;
-    for (uint32_t i = thread; i < cells; i += TABLE_THREADS)
-        t->cell[i] = code[TSR_FIRST_RESIDUAL_TABLE + (residual.tables ? residual.table_of[i] : 0)];
-    for (uint32_t i = thread; i < 64; i += TABLE_THREADS)
-        t->row_of_level[i] = (uint8_t)(count_cuts(residual.activity_cut, residual.activity_cuts, i) * across);
-    for (uint32_t i = thread; i < BUCKETS; i += TABLE_THREADS)
-        t->group_of[i] = (uint8_t)count_cuts(residual.intensity_cut, residual.intensity_cuts, i << BUCKET_BITS);
-    for (uint32_t i = thread; i < 32; i += TABLE_THREADS)
-        t->cut[i] = i < residual.intensity_cuts ? residual.intensity_cut[i] : 65535;
-    for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
-    label_code *const labels = const_cast<label_code *>(labels_of(b, plane));
-    const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
-    for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS) fill_labels(predictor, (int)i, &labels[i]);
-    if (thread != 0) return;
-    t->bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
-    t->weights_at = weights_at;
-    t->weights = stride;
-    t->codes_at = codes_at;
-    t->range = model->range;
-    t->run = code[TSR_RUN_TABLE];
-    t->interruption = code[TSR_INTERRUPTION_TABLE];
-    t->lanes = residual.lanes;
-    t->refill_bits = residual.refill_bits;
-    t->set = predictor.set;
-    t->references = (uint8_t)references;
-    t->classes = (uint8_t)classes;
-    t->shift = (uint8_t)tsr_intensity_shift(model->range);
-    t->rans = rans;
-    t->has_intensities = residual.intensity_cuts > 0;
-}
-
-/* ---- Labels --------------------------------------------------------------------------------------------- */
-
-/* The words of a tile, behind its labels. */
-struct lane_stream {
-    uint64_t at;    /* of the first states, or of the words */
-    uint32_t words; /* how many, without states */
-    uint32_t is_there;
-};
-
-/* The work space: of the planes of one number, by frame and tile. */
-struct lane_space {
-    lane_stream *stream;
-    uint8_t *label;
-    uint4 *delayed;
-    uint32_t labels; /* of a tile */
-    uint32_t slots;  /* of a ring of chunks that wait, 3 uint4 each */
-    size_t bytes;
-};
-
-lane_space lay_space_out(const tsr_cuda_decode_batch &b, uint32_t lanes)
-{
-    const size_t tiles = (size_t)b.frames * b.tiles;
-    lane_space s;
-    s.labels = (uint32_t)((b.tile_width + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK) *
-               (uint32_t)((b.tile_height + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK);
-    s.slots = (uint32_t)tsr_max((b.tile_width + 3) / 4, 2 * (int32_t)lanes);
-    const size_t stream_bytes = tiles * sizeof(lane_stream), label_bytes = (tiles * s.labels + 15) / 16 * 16;
-    s.stream = reinterpret_cast<lane_stream *>(b.lanes);
-    s.label = b.lanes + stream_bytes;
-    s.delayed = reinterpret_cast<uint4 *>(b.lanes + stream_bytes + label_bytes);
-    s.bytes = stream_bytes + label_bytes + tiles * s.slots * 3 * sizeof(uint4);
-    return s;
-}
-
-/* Labels in front of the words; returns their bytes, UINT32_MAX where they are none. */
-__device__ __forceinline__ uint32_t get_labels(const tsr_predictor_model &model, const label_code *codes,
-                                               const uint8_t *payload, uint32_t size, int32_t across, int32_t down,
-                                               uint8_t *label)
-{
-    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
-    for (int32_t y = 0; y < down; y++)
-        for (int32_t x = 0, left = -1; x < across; x++) {
-            const label_code *code = &codes[model.label_table_of[tsr_label_cell(left)]];
-            if (code->is_single) {
-                left = code->symbol[0];
-            } else {
-                const uint32_t next = tsr_peek_bits(&reader, TSR_CODE_LIMIT);
-                int n = 1;
-                while (n < TSR_CODE_LIMIT && next >= code->start[n + 1]) n++;
-                left = code->symbol[code->rank[n] + ((next - code->start[n]) >> (TSR_CODE_LIMIT - n))];
-                tsr_skip_bits(&reader, n);
-            }
-            *label++ = (uint8_t)left;
-        }
-    const size_t used = (tsr_bits_read(&reader) + 15) / 16 * 2;
-    if (reader.overrun || used > size) return UINT32_MAX;
-    while (tsr_bits_read(&reader) < 8 * used)
-        if (tsr_get_bits(&reader, 1) != 0) return UINT32_MAX;
-    return (uint32_t)used;
-}
-
-/* A thread a tile of the frames' planes of one number: what stands in front of its words. */
-__global__ void __launch_bounds__(TABLE_THREADS)
-    k_labels(const tsr_cuda_decode_batch b, uint32_t number, const lane_space s)
-{
-    const uint32_t i = blockIdx.x * TABLE_THREADS + threadIdx.x;
-    if (i >= b.frames * b.tiles) return;
-    const uint32_t frame = i / b.tiles, tile_number = i - frame * b.tiles, plane = frame * b.frame_planes + number;
-    lane_stream *const stream = &s.stream[i];
-    stream->is_there = 0;
-    const tsr_plane_model *const model = lane_model(b, frame, number);
-    const tsr_cuda_piece piece = b.piece[(size_t)plane * b.tiles + tile_number];
-    const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
-    if (!model || !piece.is_there || piece.size == tsr_raw_tile_bytes(model->range, tile.width, tile.height)) return;
-    const uint8_t *payload = b.payloads + piece.offset;
-    uint32_t at = 0;
-    bool bad = false;
-    if (model->predictor.set) {
-        at = get_labels(model->predictor, labels_of(b, plane), payload, piece.size,
-                        (tile.width + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK,
-                        (tile.height + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK, s.label + (size_t)i * s.labels);
-        bad = at == UINT32_MAX;
-    }
-    uint32_t states = 0;
-    if (!bad && model->coder == TSR_CODER_RANS) {
-        states = 4u * (uint32_t)tsr_min(model->residual.lanes, tile.height);
-        bad = piece.size - at < states;
-        for (uint32_t k = 0; k < states && !bad; k += 4) bad = (payload[at + k + 2] | payload[at + k + 3]) == 0;
-    }
-    if (bad || (piece.size - at - states) % 2 != 0) {
-        tsr_note_bad_tile(b, frame, tile_number);
-        return;
-    }
-    stream->at = piece.offset + at;
-    stream->words = (piece.size - at - states) / 2;
-    stream->is_there = 1;
-}
 
 /* ---- Lanes ---------------------------------------------------------------------------------------------- */
 
@@ -454,7 +85,7 @@ __device__ __forceinline__ void add_tap(int32_t sum[CHUNK], int32_t weight, cons
 /* What a warp's thread works on. */
 struct lane_job {
     bool is_there;
-    const lane_tables *tables;
+    const tsr_lane_tables *tables;
     int32_t width, height, lanes;
     uint16_t *samples; /* of the tile */
     size_t pitch;
@@ -514,7 +145,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
     const int32_t across = (width + CHUNK - 1) / CHUNK, period = tsr_max(across, 2 * lanes), delay = period - 2 * lanes;
     const int source = (int)base + (me == 0 ? lanes - 1 : (int)me - 1);
     const bool is_last = job.is_there && (int32_t)me == lanes - 1, any_delay = __any_sync(TSR_FULL_WARP, delay > 0);
-    const lane_tables *const t = job.tables;
+    const tsr_lane_tables *const t = job.tables;
     const uint8_t *const codes = reinterpret_cast<const uint8_t *>(t) + (job.is_there ? t->codes_at : 0);
     const int32_t range = job.is_there ? (int32_t)t->range : 1;
     const int32_t refill_bits = job.is_there ? t->refill_bits : 0, shift = job.is_there ? t->shift : 0;
@@ -694,7 +325,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 add_tap(sum, near.w, v + 4);
             }
             if (t->references > 0)
-                add_references(sum, job, reinterpret_cast<const int32_t *>(weights + REFERENCE_WEIGHTS / 4), y,
+                add_references(sum, job, reinterpret_cast<const int32_t *>(weights + TSR_LANE_REFERENCE_WEIGHTS / 4), y,
                                q * CHUNK);
         } else { /* N and NW for the median edge predictor */
             above[0] = high_of(left[1].y);
@@ -738,27 +369,27 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                     uint32_t cell = t->row_of_level[tsr_activity_level(activity)];
                     if (has_intensities) {
                         const uint32_t level = (uint32_t)prediction >> shift;
-                        uint32_t g = t->group_of[level >> BUCKET_BITS];
+                        uint32_t g = t->group_of[level >> TSR_LANE_BUCKET_BITS];
                         while (level >= t->cut[g]) g++;
                         cell += g;
                     }
                     code = t->cell[cell];
                 }
-                bad = bad || (code & NO_CODE);
-                if (code & NO_CODE) code = t->run;
+                bad = bad || (code & TSR_LANE_NO_CODE);
+                if (code & TSR_LANE_NO_CODE) code = t->run;
             }
             if (RANS) {
                 uint32_t raw = 0;
                 if (coding) {
                     const uint32_t *const words = reinterpret_cast<const uint32_t *>(codes) + (code & 0xffffu);
                     const uint32_t at = state & (TSR_RANS_TOTAL - 1);
-                    const uint32_t *symbol =
-                        words + SLOT_INDICES / 4 + reinterpret_cast<const uint8_t *>(words)[at >> SLOT_BITS];
+                    const uint32_t *symbol = words + TSR_LANE_SLOT_INDICES / 4 +
+                                             reinterpret_cast<const uint8_t *>(words)[at >> TSR_LANE_SLOT_BITS];
                     uint32_t word = *symbol;
                     while (at - (word >> 8 & 0xfffu) > word >> 20) word = *++symbol;
                     state = ((word >> 20) + 1) * (state >> TSR_RANS_BITS) + at - (word >> 8 & 0xfffu);
                     entry = t->of_symbol[word & 255u];
-                    raw = entry >> ENTRY_RAW & 15u;
+                    raw = entry >> TSR_LANE_ENTRY_RAW & 15u;
                 }
                 const bool wants = coding && tsr_rans_wants_word(state);
                 const bool more = coding && (wants ? state >> raw == 0 : state >> raw < TSR_RANS_LOW);
@@ -790,9 +421,10 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 next += (uint32_t)__popc(first & of_group) + (uint32_t)__popc(second & of_group);
                 if (coding) {
                     const uint32_t bits = high >> (32 - TSR_CODE_LIMIT), longs = code >> 16 & 0x1fffu;
-                    const uint32_t at = bits >= longs ? DIRECT_ENTRIES + bits - longs : bits >> LONG_BITS;
+                    const uint32_t at =
+                        bits >= longs ? TSR_LANE_DIRECT_ENTRIES + bits - longs : bits >> TSR_LANE_LONG_BITS;
                     entry = reinterpret_cast<const uint16_t *>(codes)[(code & 0xffffu) + at];
-                    const uint32_t length = entry & 15u, raw = entry >> ENTRY_RAW & 15u, both = length + raw;
+                    const uint32_t length = entry & 15u, raw = entry >> TSR_LANE_ENTRY_RAW & 15u, both = length + raw;
                     value = __funnelshift_l(low, high, length) >> 1 >> (31 - raw);
                     high = __funnelshift_lc(low, high, both);
                     low = __funnelshift_lc(0, low, both);
@@ -801,10 +433,10 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
             }
             int32_t residual = 0;
             if (coding) {
-                value |= (entry >> ENTRY_VALUE & 15u) << (entry >> ENTRY_RAW & 15u);
-                if (entry & ENTRY_RUN) {
+                value |= (entry >> TSR_LANE_ENTRY_VALUE & 15u) << (entry >> TSR_LANE_ENTRY_RAW & 15u);
+                if (entry & TSR_LANE_ENTRY_RUN) {
                     bad = bad || !may_run;
-                    run = (int32_t)(value | (entry & (uint32_t)ENTRY_TO_END) << TO_END_SHIFT);
+                    run = (int32_t)(value | (entry & (uint32_t)TSR_LANE_ENTRY_TO_END) << TSR_LANE_TO_END_SHIFT);
                 } else {
                     residual = tsr_unfold(value);
                 }
@@ -868,7 +500,7 @@ struct lane_policy {
  * latter. */
 template <bool DEEP, bool RANS>
 __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_LIMIT)
-    k_lanes(const tsr_cuda_decode_batch b, uint32_t number, const lane_space s, const lane_policy policy)
+    k_lanes(const tsr_cuda_decode_batch b, uint32_t number, const tsr_lane_space s, const lane_policy policy)
 {
     TSR_DYNAMIC_SHARED(memory);
     const uint32_t lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP, group = policy.group;
@@ -890,9 +522,9 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
     bool any = false;
     for (uint32_t i = 0; i < policy.frames_of_block; i++) {
         const uint32_t f = policy.frames_of_block == 1 ? frame : blockIdx.x * policy.frames_of_block + i;
-        if (f >= b.frames || !lane_model(b, f, number)) continue;
-        const lane_tables *const t = tables_of(b, f * b.frame_planes + number);
-        if ((t->set == DEEP_SET) != DEEP || t->rans != RANS) continue;
+        if (f >= b.frames || !tsr_lane_model(b, f, number)) continue;
+        const tsr_lane_tables *const t = tsr_lane_tables_of(b, f * b.frame_planes + number);
+        if ((t->set == TSR_LANE_DEEP_SET) != DEEP || t->rans != RANS) continue;
         any = true;
         if (t->bytes > policy.room) continue;
         const uint4 *const from = reinterpret_cast<const uint4 *>(t);
@@ -905,14 +537,16 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
     lane_job job = {};
     const uint32_t tile_index = frame * b.tiles + tile_number;
     const uint32_t plane = frame * b.frame_planes + number;
-    if (is_dealt && s.stream[tile_index].is_there && lane_model(b, frame, number) &&
-        (tables_of(b, plane)->set == DEEP_SET) == DEEP && tables_of(b, plane)->rans == RANS) {
-        const lane_stream stream = s.stream[tile_index];
+    if (is_dealt && s.stream[tile_index].is_there && tsr_lane_model(b, frame, number) &&
+        (tsr_lane_tables_of(b, plane)->set == TSR_LANE_DEEP_SET) == DEEP &&
+        tsr_lane_tables_of(b, plane)->rans == RANS) {
+        const tsr_lane_stream stream = s.stream[tile_index];
         const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
         const tsr_frame_model *const model = tsr_decode_model(&b, frame);
         job.is_there = true;
-        job.tables = tables_of(b, plane);
-        if (job.tables->bytes <= policy.room) job.tables = reinterpret_cast<lane_tables *>(rooms + place * policy.room);
+        job.tables = tsr_lane_tables_of(b, plane);
+        if (job.tables->bytes <= policy.room)
+            job.tables = reinterpret_cast<tsr_lane_tables *>(rooms + place * policy.room);
         job.width = tile.width;
         job.height = tile.height;
         job.lanes = job.tables->lanes;
@@ -940,7 +574,7 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
         }
     } else {
         job.lanes = 1;
-        job.tables = tables_of(b, 0);
+        job.tables = tsr_lane_tables_of(b, 0);
     }
     job.ring = rings + (warp * TSR_WARP + in_warp * group) * RING_WORDS;
     const bool good = DEEP ? decode_tiles<4, RANS>(job, group)
@@ -951,6 +585,21 @@ __global__ void __launch_bounds__(WARPS_LIMIT *TSR_WARP, WARPS_AT_ONCE / WARPS_L
 }
 
 /* ---- Launches ------------------------------------------------------------------------------------------- */
+
+tsr_lane_space lay_space_out(const tsr_cuda_decode_batch &b, uint32_t lanes)
+{
+    const size_t tiles = (size_t)b.frames * b.tiles;
+    tsr_lane_space s;
+    s.labels = (uint32_t)((b.tile_width + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK) *
+               (uint32_t)((b.tile_height + TSR_PREDICTOR_BLOCK - 1) / TSR_PREDICTOR_BLOCK);
+    s.slots = (uint32_t)tsr_max((b.tile_width + 3) / 4, 2 * (int32_t)lanes);
+    const size_t stream_bytes = tiles * sizeof(tsr_lane_stream), label_bytes = (tiles * s.labels + 15) / 16 * 16;
+    s.stream = reinterpret_cast<tsr_lane_stream *>(b.lanes);
+    s.label = b.lanes + stream_bytes;
+    s.delayed = reinterpret_cast<uint4 *>(b.lanes + stream_bytes + label_bytes);
+    s.bytes = stream_bytes + label_bytes + tiles * s.slots * 3 * sizeof(uint4);
+    return s;
+}
 
 uint32_t group_of(const tsr_cuda_decode_batch &b)
 {
@@ -975,7 +624,7 @@ lane_policy choose_policy(const tsr_cuda_decode_batch &b)
     return p;
 }
 
-cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const lane_space &s, const lane_policy &p,
+cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const tsr_lane_space &s, const lane_policy &p,
                          cudaStream_t stream)
 {
     const uint32_t threads = p.warps * TSR_WARP;
@@ -994,11 +643,6 @@ cudaError_t launch_lanes(const tsr_cuda_decode_batch &b, uint32_t number, const 
 
 } // namespace
 
-size_t tsr_cuda_lane_table_bytes(void)
-{
-    return PLANE_BYTES;
-}
-
 size_t tsr_cuda_decode_lanes_workspace(const struct tsr_cuda_decode_batch *batch)
 {
     return lay_space_out(*batch, group_of(*batch)).bytes;
@@ -1007,12 +651,9 @@ size_t tsr_cuda_decode_lanes_workspace(const struct tsr_cuda_decode_batch *batch
 int tsr_cuda_decode_lanes(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
     const lane_policy p = choose_policy(*batch);
-    const lane_space s = lay_space_out(*batch, p.group);
-    const uint32_t tiles = batch->frames * batch->tiles;
+    const tsr_lane_space s = lay_space_out(*batch, p.group);
     for (uint32_t number = 0; number < batch->frame_planes; number++) { /* later planes refer to earlier ones */
-        TSR_CUDA_TRY(tsr_launch(k_tables, batch->frames, TABLE_THREADS, 0, stream, *batch, number, p.group));
-        TSR_CUDA_TRY(tsr_launch(k_labels, (tiles + TABLE_THREADS - 1) / TABLE_THREADS, TABLE_THREADS, 0, stream, *batch,
-                                number, s));
+        TSR_CUDA_TRY(tsr_make_lane_tables(*batch, number, p.group, s, stream));
         TSR_CUDA_TRY(launch_lanes(*batch, number, s, p, stream));
     }
     return cudaSuccess;
