@@ -3,57 +3,30 @@
  *
  * The lengths in front of a piece say where each slice begins; from there on slices are free of each other, and a
  * thread decodes one. What is coded how stands in the models on the device alone, so all slices of a kind are numbered
- * by a scan, and each kind's kernel takes its own, neighbours of a piece in neighbouring threads: they share tables.
- * Levels of a block come together in shared memory and leave it as a whole. */
-#include "device.cuh"
+ * by a scan (cuda_slice_tables.cu), and each kind's kernel takes its own, neighbours of a piece in neighbouring
+ * threads: they share tables. Levels of a block come together in shared memory and leave it as a whole. */
+#include "cuda_slice_tables.cuh"
 
 #include "cavlc_read.cuh"
-#include "cuda_decode_levels.h"
 #include "cuda_stages.h"
 
 namespace
 {
 
 enum {
-    THREADS = 128,    /* of which each decodes a slice */
-    CUT_THREADS = 64, /* of which each cuts a piece */
-    SCAN_THREADS = 1024,
-    TABLE_THREADS = 256,
-    ROW_BLOCKS = TSR_LARGE_SLICE_BLOCKS, /* most of a slice, where its last row is in shared memory */
-    TABLE_UNIT = 16
+    THREADS = 128, /* of which each decodes a slice */
+    ROW_BLOCKS = TSR_SLICE_ROW_BLOCKS
 };
-
-/* A rANS table: tsr_rans_decoder by buckets of slots, a tenth of its bytes. */
-struct rans_table {
-    enum { BUCKET_BITS = 4 };
-    uint8_t first[TSR_RANS_TOTAL >> BUCKET_BITS]; /* symbol of a bucket's first slot */
-    uint32_t place[TSR_LEVEL_SYMBOLS];            /* by symbol: its first slot, and the next one's << 16 */
-};
-
-/* Bytes of a table. A Huffman decoder ends with its alphabet. */
-__host__ __device__ constexpr uint32_t huffman_bytes(uint32_t symbols)
-{
-    return (uint32_t)(offsetof(tsr_huffman_decoder, symbol) + symbols * sizeof(uint16_t) + TABLE_UNIT - 1) /
-           TABLE_UNIT * TABLE_UNIT;
-}
-
-__host__ __device__ constexpr uint32_t table_bytes(tsr_slice_kind kind)
-{
-    return kind == TSR_SLICES_RANS    ? (uint32_t)sizeof(rans_table)
-           : kind == TSR_SLICES_PAIRS ? huffman_bytes(TSR_PAIR_SYMBOLS)
-                                      : huffman_bytes(TSR_AC_SYMBOLS);
-}
-static_assert(sizeof(rans_table) % TABLE_UNIT == 0, "tables are aligned");
 
 /* Room for a plane's tables: all that run-level symbols and rANS may need. Pairs may need a third of it more, but small
  * planes have few tables, and large ones have more room. */
 enum {
     PLANE_TABLE_BYTES = 104 * 1024,
     SAMPLES_A_TABLE_BYTE = 2,
-    PLANE_TABLE_LIMIT = TSR_PAIR_TABLES * huffman_bytes(TSR_PAIR_SYMBOLS)
+    PLANE_TABLE_LIMIT = TSR_PAIR_TABLES * tsr_slice_huffman_bytes(TSR_PAIR_SYMBOLS)
 };
-static_assert(TSR_LEVEL_TABLES * table_bytes(TSR_SLICES_RANS) <= PLANE_TABLE_BYTES &&
-                  (TSR_DC_CELLS + TSR_TABLE_LIMIT) * table_bytes(TSR_SLICES_RUN_LEVEL) <= PLANE_TABLE_BYTES,
+static_assert(TSR_LEVEL_TABLES * tsr_slice_table_bytes(TSR_SLICES_RANS) <= PLANE_TABLE_BYTES &&
+                  (TSR_DC_CELLS + TSR_TABLE_LIMIT) * tsr_slice_table_bytes(TSR_SLICES_RUN_LEVEL) <= PLANE_TABLE_BYTES,
               "tables of run-level symbols and of rANS always have room");
 
 /* ---- The work space --------------------------------------------------------------------------------------- */
@@ -81,283 +54,18 @@ size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_levels &w, uint
     w.most_slices = (uint32_t)(most.slice_columns * most.slice_rows);
     w.tile_blocks = (uint32_t)(most.columns * most.rows);
     const size_t table_room = PLANE_TABLE_BYTES + b.plane_samples / SAMPLES_A_TABLE_BYTE;
-    w.table_room = (table_room < PLANE_TABLE_LIMIT ? table_room : PLANE_TABLE_LIMIT) / TABLE_UNIT * b.planes;
+    w.table_room = (table_room < PLANE_TABLE_LIMIT ? table_room : PLANE_TABLE_LIMIT) / TSR_SLICE_TABLE_UNIT * b.planes;
     take(w.piece, base, used, w.pieces);
     take(w.start, base, used, (size_t)w.pieces * (w.most_slices + 1));
     take(w.first_slice, base, used, (size_t)TSR_SLICE_KINDS * (w.pieces + 1));
     take(w.plane, base, used, b.planes);
-    take(w.tables, base, used, w.table_room * TABLE_UNIT);
+    take(w.tables, base, used, w.table_room * TSR_SLICE_TABLE_UNIT);
     const size_t blocks = (size_t)w.pieces * w.tile_blocks;
     uint8_t *levels;
     take(levels, base, used, blocks * TSR_BLOCK_SAMPLES * (w.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     w.levels = levels;
     take(w.dcs, base, used, blocks);
     return used;
-}
-
-/* ---- Pieces to slices ------------------------------------------------------------------------------------- */
-
-__device__ __forceinline__ const tsr_plane_model &model_of(const struct tsr_cuda_decode_batch &b, uint32_t plane)
-{
-    return tsr_decode_model(&b, plane / b.frame_planes)->plane[plane % b.frame_planes];
-}
-
-__device__ __forceinline__ tsr_slice_kind kind_of(const tsr_plane_model &plane)
-{
-    return plane.coder == TSR_CODER_CAVLC  ? TSR_SLICES_CAVLC
-           : plane.coder == TSR_CODER_RANS ? TSR_SLICES_RANS
-           : plane.pairs                   ? TSR_SLICES_PAIRS
-                                           : TSR_SLICES_RUN_LEVEL;
-}
-
-/* True if this plane's pieces are blocks in slices. */
-__device__ __forceinline__ bool is_sliced(const struct tsr_cuda_decode_batch &b, uint32_t plane)
-{
-    if (b.frame[plane / b.frame_planes].state != TSR_DECODE_OK) return false;
-    const tsr_plane_model &model = model_of(b, plane);
-    return model.present && model.range > 1 && !tsr_is_of_lanes(&model);
-}
-
-__device__ __forceinline__ bool is_large(const tsr_plane_model &model)
-{
-    const tsr_slice_kind kind = kind_of(model);
-    return (kind == TSR_SLICES_CAVLC || kind == TSR_SLICES_RUN_LEVEL) && model.slice_side > ROW_BLOCKS;
-}
-
-/* A thread a piece: where its strings begin. first_slice becomes how many slices there are. */
-__global__ void __launch_bounds__(CUT_THREADS)
-    k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
-{
-    const uint32_t number = blockIdx.x * CUT_THREADS + threadIdx.x;
-    if (number >= w.pieces) return;
-    const uint32_t plane = number / b.tiles, tile_number = number - plane * b.tiles;
-    tsr_sliced_piece own = {0, 0, 0, 0};
-    uint32_t count = 0;
-    const tsr_cuda_piece piece = b.piece[number];
-    if (piece.is_there && is_sliced(b, plane)) {
-        const tsr_plane_model &model = model_of(b, plane);
-        const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
-        if (piece.size != tsr_raw_tile_bytes(model.range, tile.width, tile.height)) {
-            const uint8_t *bytes = b.payloads + piece.offset;
-            const uint32_t flag = model.lapping && piece.size > 0 ? 1u : 0u;
-            const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
-            uint32_t *start = w.start + (size_t)number * (w.most_slices + 1);
-            count = (uint32_t)(grid.slice_columns * grid.slice_rows);
-            own.is_sliced = 1;
-            own.kind = (uint8_t)kind_of(model);
-            own.lapped = flag ? bytes[0] : 0;
-            own.is_bad = own.lapped > 1 || piece.size == 0;
-            uint64_t at = tsr_get_lengths_in_front(bytes + flag, piece.size - flag, start, (int32_t)count);
-            own.is_bad |= at == 0;
-            at += flag;
-            for (uint32_t s = 0; s < count && !own.is_bad; s++) {
-                const uint32_t length = start[s];
-                start[s] = (uint32_t)at;
-                at += length;
-            }
-            start[count] = (uint32_t)at;
-            own.is_bad |= at != piece.size;
-            if (own.is_bad) {
-                tsr_note_bad_tile(b, plane / b.frame_planes, tile_number);
-                count = 0;
-            }
-        }
-    }
-    w.piece[number] = own;
-    for (uint32_t kind = 0; kind < TSR_SLICE_KINDS; kind++)
-        w.first_slice[(size_t)kind * (w.pieces + 1) + number] = kind == own.kind ? count : 0u;
-}
-
-/* A block a kind: counts of slices to numbers of first ones. */
-__global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode_levels w)
-{
-    __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
-    uint32_t *counts = w.first_slice + (size_t)blockIdx.x * (w.pieces + 1), start = 0;
-    for (uint32_t first = 0; first < w.pieces; first += SCAN_THREADS) {
-        const uint32_t number = first + threadIdx.x;
-        uint32_t total;
-        const uint32_t before = tsr_block_scan<SCAN_THREADS>(number < w.pieces ? counts[number] : 0u, sums, &total);
-        if (number < w.pieces) counts[number] = start + before;
-        start += total;
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) counts[w.pieces] = start;
-}
-
-/* ---- Tables ----------------------------------------------------------------------------------------------- */
-
-__device__ uint32_t tables_of(const tsr_plane_model &model)
-{
-    uint32_t count = 0;
-    switch (kind_of(model)) {
-    case TSR_SLICES_RUN_LEVEL:
-        return (uint32_t)model.coefficient.dc_tables + model.coefficient.ac_tables;
-    case TSR_SLICES_PAIRS:
-        for (int g = 0; g < TSR_PAIR_GROUPS; g++) count += model.pair.tables[g];
-        return count;
-    case TSR_SLICES_RANS:
-        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) count += model.level.tables[g];
-        return count;
-    default:
-        return 0;
-    }
-}
-
-/* One block: places of the planes' tables. A frame whose tables have no room, or whose slices are too large, is decoded
- * elsewhere. */
-__global__ void __launch_bounds__(SCAN_THREADS)
-    k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
-{
-    __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
-    uint64_t start = 0;
-    for (uint32_t first = 0; first < b.planes; first += SCAN_THREADS) {
-        const uint32_t plane = first + threadIdx.x;
-        const bool here = plane < b.planes && is_sliced(b, plane);
-        uint32_t count = 0, units = 0, total;
-        if (here) {
-            count = tables_of(model_of(b, plane));
-            units = count * (table_bytes(kind_of(model_of(b, plane))) / TABLE_UNIT);
-        }
-        const uint64_t at = start + tsr_block_scan<SCAN_THREADS>(units, sums, &total);
-        start += total;
-        __syncthreads(); /* all have read the frames' states */
-        if (here && ((units > 0 && at + units > w.table_room) || is_large(model_of(b, plane)))) {
-            b.frame[plane / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
-            count = 0;
-        }
-        if (plane < b.planes) {
-            w.plane[plane].first = (uint32_t)at;
-            w.plane[plane].count = count;
-        }
-    }
-}
-
-/* The table of lengths[symbols] by a warp: tsr_huffman_decoder_init, where each lane takes its symbols. */
-__device__ void build_huffman(tsr_huffman_decoder *d, const uint8_t *lengths, int symbols, unsigned lane)
-{
-    uint32_t next[TSR_CODE_LIMIT + 1]; /* first by length: how many there are, then how many were entered */
-    uint32_t used = 0, code = 0;
-#pragma unroll
-    for (int n = 0; n <= TSR_CODE_LIMIT; n++) next[n] = 0;
-    for (int first = 0; first < symbols; first += TSR_WARP) {
-        const int length = first + (int)lane < symbols ? lengths[first + lane] : 0;
-#pragma unroll
-        for (int n = 1; n <= TSR_CODE_LIMIT; n++)
-            next[n] += (uint32_t)__popc(__ballot_sync(TSR_FULL_WARP, length == n));
-    }
-    for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = TSR_LONGER_CODEWORD;
-#pragma unroll
-    for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
-        code <<= 1;
-        if (lane == 0) {
-            d->first[n] = (uint16_t)code;
-            d->rank[n] = (uint16_t)used;
-            d->count[n] = (uint16_t)next[n];
-        }
-        used += next[n];
-        code += next[n];
-        next[n] = 0;
-    }
-    __syncwarp();
-    for (int first = 0; first < symbols; first += TSR_WARP) {
-        const int symbol = first + (int)lane, length = symbol < symbols ? lengths[symbol] : 0;
-#pragma unroll
-        for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
-            const uint32_t all = __ballot_sync(TSR_FULL_WARP, length == n);
-            if (length == n) {
-                const uint32_t place = next[n] + (uint32_t)__popc(all & ((1u << lane) - 1u));
-                d->symbol[d->rank[n] + place] = (uint16_t)symbol;
-                if (n <= TSR_DIRECT_BITS) {
-                    const uint32_t spread = 1u << (TSR_DIRECT_BITS - n), from = (d->first[n] + place) * spread;
-                    for (uint32_t i = 0; i < spread; i++) d->direct[from + i] = (uint16_t)(symbol << 4 | n);
-                }
-            }
-            next[n] += (uint32_t)__popc(all);
-        }
-    }
-    __syncwarp();
-    if (used > 1) return;
-    const int only = used == 1 ? d->symbol[0] : TSR_NO_CODE;
-    __syncwarp();
-    for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = (uint16_t)(only << 4);
-}
-
-/* Likewise of weights, tsr_rans_decoder_init's: one lane normalises, all enter buckets. */
-__device__ void build_rans(rans_table *table, const uint16_t *weight, unsigned lane)
-{
-    if (lane == 0) {
-        uint16_t frequency[TSR_RANS_ALPHABET];
-        uint32_t start = 0;
-        tsr_rans_frequencies(weight, TSR_LEVEL_SYMBOLS, frequency);
-        for (int s = 0; s < TSR_LEVEL_SYMBOLS; s++) {
-            table->place[s] = start | (start + frequency[s]) << 16;
-            start += frequency[s];
-        }
-        if (start == 0) table->place[0] = (uint32_t)TSR_RANS_TOTAL << 16;
-    }
-    __syncwarp();
-    for (uint32_t bucket = lane; bucket < TSR_RANS_TOTAL >> rans_table::BUCKET_BITS; bucket += TSR_WARP) {
-        uint32_t symbol = 0;
-        while (table->place[symbol] >> 16 <= bucket << rans_table::BUCKET_BITS) symbol++;
-        table->first[bucket] = (uint8_t)symbol;
-    }
-}
-
-/* Number of the table of a cell, where groups have tables each. */
-__device__ uint8_t grouped_table(const uint8_t *tables, const uint8_t *table_of, uint32_t cell)
-{
-    const uint32_t group = cell / TSR_ENERGY_LEVELS;
-    uint32_t before = 0;
-    if (tables[group] == 0) return TSR_NO_TABLE;
-    for (uint32_t g = 0; g < group; g++) before += tables[g];
-    return (uint8_t)(before + table_of[cell]);
-}
-
-/* What describes table t of groups that have tables each, of which the model has TSR_ENERGY_LEVELS places a group. */
-__device__ uint32_t grouped_place(const uint8_t *tables, uint32_t t)
-{
-    uint32_t group = 0;
-    for (; t >= tables[group]; group++) t -= tables[group];
-    return group * TSR_ENERGY_LEVELS + t;
-}
-
-/* A block a plane, a warp a table. */
-__global__ void __launch_bounds__(TABLE_THREADS)
-    k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
-{
-    const uint32_t plane = blockIdx.x;
-    if (!is_sliced(b, plane)) return;
-    const tsr_plane_model &model = model_of(b, plane);
-    const tsr_slice_kind kind = kind_of(model);
-    tsr_slice_tables &own = w.plane[plane];
-    if (kind == TSR_SLICES_CAVLC) return;
-    for (uint32_t c = threadIdx.x; c < TSR_PAIR_CELLS; c += TABLE_THREADS) {
-        uint8_t table = TSR_NO_TABLE;
-        if (kind == TSR_SLICES_PAIRS)
-            table = grouped_table(model.pair.tables, model.pair.table_of, c);
-        else if (kind == TSR_SLICES_RANS && c < TSR_LEVEL_CELLS)
-            table = grouped_table(model.level.tables, model.level.table_of, c);
-        else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS)
-            table = model.coefficient.dc_table_of[c];
-        else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS + TSR_AC_CELLS)
-            table = (uint8_t)(model.coefficient.dc_tables + model.coefficient.ac_table_of[c - TSR_DC_CELLS]);
-        own.of_cell[c] = table;
-    }
-    const unsigned lane = threadIdx.x % TSR_WARP;
-    for (uint32_t t = threadIdx.x / TSR_WARP; t < own.count; t += TABLE_THREADS / TSR_WARP) {
-        uint8_t *at = w.tables + ((size_t)own.first + (size_t)t * (table_bytes(kind) / TABLE_UNIT)) * TABLE_UNIT;
-        tsr_huffman_decoder *huffman = reinterpret_cast<tsr_huffman_decoder *>(at);
-        const uint32_t dc_tables = model.coefficient.dc_tables;
-        if (kind == TSR_SLICES_RANS)
-            build_rans(reinterpret_cast<rans_table *>(at), model.level.weight[grouped_place(model.level.tables, t)],
-                       lane);
-        else if (kind == TSR_SLICES_PAIRS)
-            build_huffman(huffman, model.pair.lengths[grouped_place(model.pair.tables, t)], TSR_PAIR_SYMBOLS, lane);
-        else if (t < dc_tables)
-            build_huffman(huffman, model.coefficient.dc_lengths[t], TSR_DC_SYMBOLS, lane);
-        else
-            build_huffman(huffman, model.coefficient.ac_lengths[t - dc_tables], TSR_AC_SYMBOLS, lane);
-    }
 }
 
 typedef tsr_word_reader<THREADS> word_reader;
@@ -392,7 +100,8 @@ __device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batc
     work.tile = low - work.plane * b.tiles;
     work.frame = work.plane / b.frame_planes;
     const tsr_tile tile = tsr_decode_tile_at(&b, work.tile);
-    const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model_of(b, work.plane).slice_side);
+    const struct tsr_block_grid grid =
+        tsr_block_grid(tile.width, tile.height, tsr_slice_model(b, work.plane).slice_side);
     const tsr_slice slice = tsr_slice_at(grid, (int32_t)index);
     work.columns = (uint32_t)slice.columns;
     work.rows = (uint32_t)slice.rows;
@@ -504,9 +213,10 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned thread = threadIdx.x;
     decode_slices<Level>(b, w, TSR_SLICES_RUN_LEVEL, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const uint8_t *tables = w.tables + (size_t)of_plane.first * TABLE_UNIT;
+        const uint8_t *tables = w.tables + (size_t)of_plane.first * TSR_SLICE_TABLE_UNIT;
         const auto table_at = [&](uint32_t number) {
-            return reinterpret_cast<const tsr_huffman_decoder *>(tables + number * table_bytes(TSR_SLICES_RUN_LEVEL));
+            return reinterpret_cast<const tsr_huffman_decoder *>(tables +
+                                                                 number * tsr_slice_table_bytes(TSR_SLICES_RUN_LEVEL));
         };
         word_reader reader(ring);
         reader.begin(work.bytes, work.size);
@@ -648,7 +358,8 @@ __device__ __forceinline__ const Table *cell_table(const tsr_decode_levels &w, c
 {
     const uint32_t number = of_plane.of_cell[cell];
     if (number == TSR_NO_TABLE) return NULL;
-    return reinterpret_cast<const Table *>(w.tables + (size_t)of_plane.first * TABLE_UNIT + number * table_bytes(KIND));
+    return reinterpret_cast<const Table *>(w.tables + (size_t)of_plane.first * TSR_SLICE_TABLE_UNIT +
+                                           number * tsr_slice_table_bytes(KIND));
 }
 
 /* ---- Pairs ------------------------------------------------------------------------------------------------ */
@@ -743,7 +454,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned thread = threadIdx.x;
     decode_slices<Level>(b, w, TSR_SLICES_PAIRS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const int shift = model_of(b, work.plane).pair.magnitude_shift;
+        const int shift = tsr_slice_model(b, work.plane).pair.magnitude_shift;
         word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         bool in_run = false;
@@ -806,10 +517,10 @@ struct rans_reader {
         const uint32_t swapped = words.get(16);
         state = tsr_rans_with_word(state, swapped >> 8 | (swapped & 255u) << 8);
     }
-    __device__ __forceinline__ int symbol(const rans_table *table)
+    __device__ __forceinline__ int symbol(const tsr_slice_rans_table *table)
     {
         const uint32_t slot = state & (TSR_RANS_TOTAL - 1u);
-        uint32_t s = table->first[slot >> rans_table::BUCKET_BITS], place = table->place[s];
+        uint32_t s = table->first[slot >> tsr_slice_rans_table::BUCKET_BITS], place = table->place[s];
         while (place >> 16 <= slot) place = table->place[++s];
         const uint32_t start = place & 0xffffu;
         state = ((place >> 16) - start) * (state >> TSR_RANS_BITS) + slot - start;
@@ -838,8 +549,8 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
     const unsigned thread = threadIdx.x;
     *dc = 0;
     block.clear(thread);
-    const rans_table *table =
-        cell_table<TSR_SLICES_RANS, rans_table>(w, of_plane, tsr_level_cell(TSR_LEVEL_PLACES, level));
+    const tsr_slice_rans_table *table =
+        cell_table<TSR_SLICES_RANS, tsr_slice_rans_table>(w, of_plane, tsr_level_cell(TSR_LEVEL_PLACES, level));
     if (!table) return false;
     const int places = r.symbol(table);
     if (places > TSR_BLOCK_SAMPLES) return false;
@@ -847,8 +558,8 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
     uint32_t less = 1;
     for (int p = places - 1; p >= 0; p--) {
         if (p == 0 && places > 1) group = TSR_LEVEL_DC;
-        table = cell_table<TSR_SLICES_RANS, rans_table>(w, of_plane,
-                                                        tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
+        table = cell_table<TSR_SLICES_RANS, tsr_slice_rans_table>(
+            w, of_plane, tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
         if (!table) return false;
         const int symbol = r.symbol(table);
         uint32_t magnitude = (uint32_t)symbol;
@@ -891,7 +602,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned thread = threadIdx.x;
     decode_slices<Level>(b, w, TSR_SLICES_RANS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const int shift = model_of(b, work.plane).level.magnitude_shift;
+        const int shift = tsr_slice_model(b, work.plane).level.magnitude_shift;
         rans_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
@@ -938,11 +649,7 @@ int tsr_cuda_decode_transform_tiles(const struct tsr_cuda_decode_batch *batch, c
     if (!batch->has_transform) return cudaSuccess;
     tsr_decode_levels w;
     lay_out(*batch, w, batch->transform);
-    TSR_CUDA_TRY(tsr_launch(k_place_tables, 1, SCAN_THREADS, 0, stream, *batch, w));
-    TSR_CUDA_TRY(tsr_launch(k_build_tables, batch->planes, TABLE_THREADS, 0, stream, *batch, w));
-    TSR_CUDA_TRY(
-        tsr_launch(k_cut_slices, (w.pieces + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, stream, *batch, w));
-    TSR_CUDA_TRY(tsr_launch(k_number_slices, TSR_SLICE_KINDS, SCAN_THREADS, 0, stream, w));
+    TSR_CUDA_TRY(tsr_cut_slices(*batch, w, stream));
     TSR_CUDA_TRY((cudaError_t)(w.narrow ? levels_of_slices<int16_t>(*batch, w, stream)
                                         : levels_of_slices<int32_t>(*batch, w, stream)));
     return tsr_cuda_inverse(batch, &w, stream);
