@@ -36,6 +36,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
     const struct tsr_context_plan contexts = tsr_context_plan(level, coding->coder, samples);
     p.period = contexts.period;
+    p.cuts_period = contexts.cuts_period;
     p.activity_groups = contexts.activity_groups;
     p.intensity_groups = contexts.intensity_groups;
     p.cells = (uint32_t)(p.activity_groups * p.intensity_groups);

@@ -33,7 +33,7 @@ __device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t
 
 /* ---- The walk ----------------------------------------------------------------------------------------------- */
 
-/* Bands of a tile: of BAND_ROWS rows, or of the rows that level 1 looks at. */
+/* Bands of a tile: of BAND_ROWS rows, or of the rows that are looked at alone. */
 struct band_plan {
     uint32_t bands;     /* of a tile */
     int32_t step, rows; /* from band to band; of a band */
@@ -431,7 +431,7 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
     if (is_constant(p, plane)) return;
     tsr_residual_model &model = p.residual[plane]; /* all zero */
     tsr_device_levels &levels = p.levels[plane];
-    if (p.period > 0 && threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
+    if (threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
     __syncthreads();
     tsr_device_groups &groups = p.groups[plane];
     const int activity_cuts =
@@ -669,7 +669,7 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 
 int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const band_plan plan = plan_bands(*batch, batch->period, WARPS);
+    const band_plan plan = plan_bands(*batch, batch->cuts_period, WARPS);
     const size_t level_bytes = sizeof(tsr_device_levels) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_levels, level_bytes));
     TSR_CUDA_TRY(tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, level_bytes, stream, *batch, plan));

@@ -63,7 +63,7 @@ struct tsr_device_codes {
 struct tsr_predict_batch {
     struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
     bool rans;
-    int32_t period; /* level 1: rows of which training looks at some; 0: at all */
+    int32_t period, cuts_period; /* as tsr_context_plan has them */
     int plan_count; /* 0: the median edge predictor alone */
     struct tsr_training_plan plan[TSR_DEVICE_PLANS];
     int references; /* most of a plane */

@@ -349,8 +349,8 @@ static void predict_pass(struct plane_work *work, uint32_t part, uint32_t tile)
         predictors.tile = training_tile(work, tile);
     }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors.model->set ? &predictors : NULL, work->contexts.period, s->symbols,
-                     &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
+                     predictors.model->set ? &predictors : NULL, work->contexts.period, work->contexts.cuts_period,
+                     s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct plane_work *work, uint32_t part, uint32_t tile)
@@ -513,8 +513,7 @@ static void train_residual_model(struct plane_work *work)
 
     run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
     struct tsr_level_counts *levels = &s->counts[0].levels;
-    if (work->contexts.period > 0)
-        levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
+    levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
         (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS, plan.activity_groups, model->activity_cut);
     model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS, plan.intensity_groups,

@@ -44,10 +44,11 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
 }
 
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
-                      const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
-                      struct tsr_level_counts *counts, void *scratch)
+                      const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
+                      struct tsr_symbol_planes out, struct tsr_level_counts *counts, void *scratch)
 {
     struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
+    struct tsr_level_counts of_others = {0}; /* nobody asks */
     for (int32_t y = 0; y < tile.height; y++) {
         if (period && y % period == TSR_SAMPLED_ROWS) {
             y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
@@ -59,7 +60,7 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
         if (!tsr_row_is_sampled(y, period)) continue;
         memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
         symbol_row(rows.folded, rows.activity, rows.intensity, tile.width, out.value + at, out.symbol + at,
-                   out.context + at, counts);
+                   out.context + at, tsr_row_is_sampled(y, cuts_period) ? counts : &of_others);
     }
 }
 

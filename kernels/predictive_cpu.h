@@ -46,10 +46,11 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
 /* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is
- * added to. period: 0, or of so many rows the first four alone, without predictors. */
+ * added to. period: 0, or of so many rows TSR_SAMPLED_ROWS alone, without predictors; cuts_period: 0, or a multiple of
+ * it, for counts. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
-                      const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
-                      struct tsr_level_counts *counts, void *scratch);
+                      const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
+                      struct tsr_symbol_planes out, struct tsr_level_counts *counts, void *scratch);
 
 /* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits.
  * Returns the bytes, SIZE_MAX if they would exceed capacity. */

@@ -122,7 +122,7 @@ TEST(codes_without_symbols_are_those_of_symbols)
         void *scratch = must(malloc(bytes));
         memset(&levels, 0, sizeof levels);
         memset(&counts, 0, sizeof counts);
-        tsr_predict_tile(samples, tile, range, NULL, 0, planes, &levels, scratch);
+        tsr_predict_tile(samples, tile, range, NULL, 0, 0, planes, &levels, scratch);
         levels.activity[1]++;
         levels.intensity[0]++;
         model.activity_cuts =

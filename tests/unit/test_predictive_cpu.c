@@ -131,7 +131,7 @@ static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t rang
     memset(contexts, NO_VALUE, sizeof contexts);
     memset(intensities, NO_VALUE, sizeof intensities);
     memset(counts, 0, sizeof *counts);
-    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, 0, out, counts, scratch);
+    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, 0, 0, out, counts, scratch);
     free(scratch);
 }
 
