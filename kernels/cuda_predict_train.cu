@@ -1250,13 +1250,22 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
 enum {
     FINISH_THREADS = 256,
     FINISH_WARPS = FINISH_THREADS / TSR_WARP,
-    LABEL_COUNTS = TSR_LABEL_CELLS * TSR_LABELS_LIMIT
+    LABEL_PITCH = (TSR_LABELS_LIMIT + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * TSR_QUAD_COUNTS,
+    LABEL_COUNTS = TSR_LABEL_CELLS * LABEL_PITCH
 };
 
-struct finish_memory {
-    tsr_merge_memory<TSR_LABEL_CELLS, TSR_LABELS_LIMIT, FINISH_THREADS> merge;
-    tsr_lengths_memory<TSR_LABELS_LIMIT> lengths[FINISH_WARPS];
+/* A warp's, of one table. */
+struct finish_codes {
+    tsr_lengths_memory<TSR_LABELS_LIMIT> lengths;
+    uint32_t leaf[TSR_LABELS_LIMIT], first[TSR_CODE_LIMIT + 1];
+    uint8_t order[TSR_LABELS_LIMIT], by_leaf[TSR_LABELS_LIMIT], by_symbol[TSR_LABELS_LIMIT];
+};
+static_assert((int)TSR_LABELS_LIMIT <= (int)TSR_WARP, "a lane a label");
+
+struct alignas(16) finish_memory {
     uint32_t counts[LABEL_COUNTS];
+    unsigned char merge[tsr_merge_bytes<int64_t>(TSR_LABEL_CELLS, LABEL_COUNTS / TSR_QUAD_COUNTS)];
+    finish_codes codes[FINISH_WARPS];
     uint8_t renumbered[TSR_LABELS_LIMIT];
     int plan;
 };
@@ -1307,16 +1316,31 @@ __global__ void __launch_bounds__(FINISH_THREADS) k_finish_training(const tsr_pr
         const int label = m.renumbered[labels[block.at]];
         const int left = block.x > 0 ? m.renumbered[labels[block.at - 1]] : -1;
         p.final_label[block.at] = (uint8_t)label;
-        atomicAdd(&m.counts[tsr_label_cell(left) * symbols + label], 1u);
+        atomicAdd(&m.counts[tsr_label_cell(left) * LABEL_PITCH + label], 1u);
     }
     __syncthreads();
-    const int tables = tsr_merge_cells(m.merge, m.counts, symbols + 1, symbols, model.label_table_of);
+    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, FINISH_THREADS, 4, 4, int64_t>(
+        m.merge, sizeof m.merge, m.counts, symbols + 1, model.label_table_of, [](int) { return 0u; });
     if (thread == 0) model.label_tables = (uint8_t)tables;
     __syncthreads();
     tsr_codeword(*const words)[TSR_LABELS_LIMIT] = p.label_code + (size_t)plane * TSR_LABEL_TABLES_LIMIT;
     for (int t = (int)warp; t < tables; t += FINISH_WARPS) {
-        tsr_find_lengths(m.lengths[warp], m.counts + t * symbols, symbols, model.label_lengths[t], lane);
-        tsr_find_codewords(m.lengths[warp], model.label_lengths[t], symbols, words[t], lane);
+        finish_codes &own = m.codes[warp];
+        uint8_t *const lengths = model.label_lengths[t];
+        const int used = tsr_sort_counts<TSR_LABELS_LIMIT>(m.counts + t * LABEL_PITCH, symbols, own.leaf, own.order, lane);
+        tsr_limit_lengths(own.lengths, own.leaf, used, own.by_leaf, lane);
+        if ((int)lane < symbols) own.by_symbol[lane] = 0;
+        __syncwarp();
+        if ((int)lane < used) own.by_symbol[own.order[lane]] = own.by_leaf[lane];
+        __syncwarp();
+        if ((int)lane < symbols) lengths[lane] = own.by_symbol[lane];
+        tsr_each_codeword(
+            own.by_symbol, symbols, used, own.first,
+            [&](int symbol, uint32_t bits, int length) {
+                words[t][symbol].bits = (uint16_t)bits;
+                words[t][symbol].length = (uint8_t)length;
+            },
+            lane);
     }
 }
 
