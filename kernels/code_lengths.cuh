@@ -20,12 +20,61 @@ template <int SYMBOLS> struct tsr_lengths_memory {
     uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a level's order */
 };
 
+/* Sorts 64 keys, two a lane, by a bitonic network. */
+static __device__ __forceinline__ void tsr_sort_pairs(uint32_t key[2], unsigned lane)
+{
+#pragma unroll
+    for (unsigned size = 2; size <= 2 * TSR_WARP; size *= 2)
+#pragma unroll
+        for (unsigned step = size / 2; step > 0; step /= 2) {
+            const bool falls = (2 * lane & size) != 0;
+            if (step == 1) {
+                const uint32_t low = min(key[0], key[1]), high = max(key[0], key[1]);
+                key[0] = falls ? high : low;
+                key[1] = falls ? low : high;
+                continue;
+            }
+            const bool takes_low = ((2 * lane & step) == 0) != falls;
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, key[i], (int)step / 2);
+                key[i] = takes_low ? min(key[i], other) : max(key[i], other);
+            }
+        }
+}
+
 /* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
  * each; a warp. Returns how many. */
 template <int SYMBOLS>
 static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
                                                       uint8_t *order, unsigned lane)
 {
+    constexpr int KEY_SHIFT = 6;
+    if (symbols <= 1 << KEY_SHIFT) { /* most are, and their counts leave room for symbols below them */
+        uint32_t key[2];
+        int sorted = 0;
+        bool is_large = false;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int s = 2 * (int)lane + i;
+            const uint32_t c = s < symbols ? counts[s] : 0u;
+            is_large |= c >> (32 - KEY_SHIFT) != 0;
+            key[i] = c != 0 ? c << KEY_SHIFT | (uint32_t)s : UINT32_MAX;
+            sorted += __popc(__ballot_sync(TSR_FULL_WARP, c != 0));
+        }
+        if (!__any_sync(TSR_FULL_WARP, is_large)) {
+            tsr_sort_pairs(key, lane);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int at = 2 * (int)lane + i;
+                if (at >= sorted) continue;
+                leaf[at] = key[i] >> KEY_SHIFT;
+                order[at] = (uint8_t)(key[i] & ((1u << KEY_SHIFT) - 1u));
+            }
+            __syncwarp();
+            return sorted;
+        }
+    }
     constexpr int EACH = (SYMBOLS + TSR_WARP - 1) / TSR_WARP;
     static_assert(SYMBOLS <= 256, "order is of bytes");
     int used = 0;

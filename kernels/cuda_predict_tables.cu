@@ -26,8 +26,8 @@ __device__ __forceinline__ uint32_t *cell_counts(const tsr_predict_batch &p, uin
 }
 
 /* A block a plane: its tables' counts, and which table each context has. */
-template <int CELLS, int THREADS, int FIRST_LANES, int LANES, typename Gain>
-__global__ void __launch_bounds__(THREADS) k_merge(const tsr_predict_batch p, unsigned bytes)
+template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
+__global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_batch p, unsigned bytes)
 {
     TSR_DYNAMIC_SHARED(memory);
     const uint32_t plane = blockIdx.x, range = p.b.plane[plane].range;
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(THREADS) k_merge(const tsr_predict_batch p, un
     const int cells = tsr_model_cells(&model);
     const bool is_sampled = p.period > 0;
     if (is_sampled && threadIdx.x == 0) cell[0]++; /* one table at least */
-    const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, FIRST_LANES, LANES, Gain>(
+    const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, 1, LANES, Gain>(
         memory, bytes, cell, cells, model.table_of, [&](int symbol) {
             return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.tile_width) ? 1u : 0u;
         });
@@ -51,36 +51,39 @@ __global__ void __launch_bounds__(THREADS) k_merge(const tsr_predict_batch p, un
     if (threadIdx.x == 0) model.tables = (uint8_t)tables;
 }
 
-/* planes_at_once: of a multiprocessor, where there are so many; they share its memory, but for what blocks need. */
-template <int CELLS, int THREADS, int FIRST_LANES, int LANES, typename Gain>
-int launch_merge(const tsr_predict_batch &p, unsigned planes_at_once, cudaStream_t stream)
+/* PLANES: at once on a multiprocessor, where there are so many; they share its memory. */
+template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
+int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
-    const auto kernel = k_merge<CELLS, THREADS, FIRST_LANES, LANES, Gain>;
+    const auto kernel = k_merge<CELLS, THREADS, LANES, PLANES, Gain>;
     int device = 0, processors = 0, most = 0;
     TSR_CUDA_TRY(cudaGetDevice(&device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1, /* most that occur */
-        row_quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS, of_block = 1024,
-                 share = ((size_t)most + of_block) / max(1u, min(planes_at_once, p.b.planes / (unsigned)processors)) -
-                         of_block;
-    const size_t bytes = max(tsr_merge_bytes<Gain>(CELLS, 0),
-                             min(share, tsr_merge_bytes<Gain>(CELLS, row_quads * CELLS))) /
-                         16 * 16;
+        quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS, of_system = 1024 /* of each block */,
+                 planes = max(1u, min((unsigned)PLANES, (p.b.planes + (unsigned)processors - 1) / (unsigned)processors)),
+                 share = ((size_t)most + of_system) / planes - of_system,
+                 bytes = max(tsr_merge_bytes<Gain>(CELLS, 0), min(share, tsr_merge_bytes<Gain>(CELLS, quads))) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
     return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
 }
 
+/* Large planes are few: more threads for each. */
 template <typename Gain> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
-    return p.cells <= SMALL_CELLS     ? launch_merge<SMALL_CELLS, 32, 4, 4, Gain>(p, 32, stream)
-           : p.cells <= SAMPLED_CELLS ? launch_merge<SAMPLED_CELLS, 32, 4, 4, Gain>(p, 16, stream)
-                                      : launch_merge<TSR_CELL_LIMIT, 128, 4, 4, Gain>(p, 8, stream);
+    constexpr bool IS_NARROW = sizeof(Gain) == sizeof(int32_t);
+    return p.cells <= SMALL_CELLS     ? launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream)
+           : p.cells <= SAMPLED_CELLS ? launch_merge<SAMPLED_CELLS, 128, 4, IS_NARROW ? 8 : 4, Gain>(p, stream)
+                                      : launch_merge<TSR_CELL_LIMIT, IS_NARROW ? 128 : 256, IS_NARROW ? 4 : 8,
+                                                     IS_NARROW ? 8 : 2, Gain>(p, stream);
 }
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
-enum { CODE_WARPS = 4, CODE_THREADS = CODE_WARPS * TSR_WARP, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
+/* Warps of a plane where planes are many, and where they are few, so that its tables do not wait for each other. */
+enum { FEW_CODE_WARPS = 4, CODE_WARPS = 16, CODE_PLANES = 4 /* of a multiprocessor */ };
+enum { LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
 static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
               "a lane a table, each with a bank of its own");
 
@@ -97,13 +100,13 @@ __device__ __forceinline__ const uint32_t *table_counts(const tsr_predict_batch 
 }
 
 /* A block a plane: lengths, codewords, and the most bits that a symbol takes. */
-__global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batch p)
+template <int WARPS> __global__ void __launch_bounds__(WARPS * TSR_WARP) k_huffman(const tsr_predict_batch p)
 {
-    __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[CODE_WARPS];
+    __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[WARPS];
     __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH]; /* then depths */
     __shared__ uint8_t order[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];
-    __shared__ uint8_t by_leaf[CODE_WARPS][TSR_RUN_ALPHABET], by_symbol[CODE_WARPS][TSR_DEVICE_CODE_PITCH];
-    __shared__ uint32_t first[CODE_WARPS][TSR_CODE_LIMIT + 1];
+    __shared__ uint8_t by_leaf[WARPS][TSR_RUN_ALPHABET], by_symbol[WARPS][TSR_RUN_ALPHABET];
+    __shared__ uint32_t first[WARPS][TSR_CODE_LIMIT + 1];
     __shared__ int used[TSR_MODEL_TABLES], depth[TSR_MODEL_TABLES];
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
@@ -113,7 +116,7 @@ __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batc
     tsr_residual_model &model = p.residual[plane];
     const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
-    for (int t = warp; t < tables; t += CODE_WARPS) {
+    for (int t = warp; t < tables; t += WARPS) {
         const int count =
             tsr_sort_counts<TSR_RUN_ALPHABET>(table_counts(p, plane, t), symbols_of(t), leaf[t], order[t], lane);
         if (lane == 0) used[t] = count;
@@ -126,7 +129,7 @@ __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batc
     }
     __syncthreads();
     uint32_t most = 0;
-    for (int t = warp; t < tables; t += CODE_WARPS) {
+    for (int t = warp; t < tables; t += WARPS) {
         const int symbols = symbols_of(t), count = used[t];
         const bool is_long = depth[t] > TSR_CODE_LIMIT;
         if (is_long) {
@@ -134,17 +137,18 @@ __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batc
             for (int i = (int)lane; i < count; i += TSR_WARP) leaf[t][i] = counts[order[t][i]];
             tsr_limit_lengths(memory[warp], leaf[t], count, by_leaf[warp], lane);
         }
-        for (int s = (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) by_symbol[warp][s] = 0;
+        for (int s = (int)lane; s < symbols; s += TSR_WARP) by_symbol[warp][s] = 0;
         __syncwarp();
         for (int i = (int)lane; i < count; i += TSR_WARP)
             by_symbol[warp][order[t][i]] = is_long ? by_leaf[warp][i] : (uint8_t)leaf[t][i];
         uint8_t *const lengths = model.lengths[t];
         uint32_t *const codes = p.codes[plane].huffman[t];
+        for (int s = symbols + (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) codes[s] = 0;
         tsr_each_codeword(
-            by_symbol[warp], TSR_DEVICE_CODE_PITCH, count, first[warp],
+            by_symbol[warp], symbols, count, first[warp],
             [&](int s, uint32_t bits, int length) {
                 const uint32_t raw_bits = by_symbol[warp][s] ? (uint32_t)tsr_symbol_raw_bits(s) : 0u;
-                if (s < symbols) lengths[s] = by_symbol[warp][s];
+                lengths[s] = by_symbol[warp][s];
                 codes[s] = bits << 16 | raw_bits << 8 | (uint32_t)length;
                 most = max(most, raw_bits + (uint32_t)length);
             },
@@ -193,7 +197,14 @@ int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t strea
 {
     TSR_CUDA_TRY((cudaError_t)(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
                                                                                : launch_merge<int64_t>(*batch, stream)));
-    if (!batch->rans) return tsr_launch(k_huffman, batch->b.planes, CODE_THREADS, 0, stream, *batch);
+    if (!batch->rans) {
+        int device = 0, processors = 0;
+        TSR_CUDA_TRY(cudaGetDevice(&device));
+        TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        return batch->b.planes > CODE_PLANES * (unsigned)processors
+                   ? tsr_launch(k_huffman<FEW_CODE_WARPS>, batch->b.planes, FEW_CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                   : tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch);
+    }
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
     return tsr_launch(k_rans, batch->b.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
 }

@@ -49,7 +49,7 @@ template <typename Gain> struct tsr_merge_slot_bytes {
 /* Memory that so many cells need at least; with quads more, fewer of their counts stay outside. */
 template <typename Gain> static constexpr size_t tsr_merge_bytes(size_t cells, size_t quads)
 {
-    return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain>::ALL + 1) + 96 +
+    return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain>::ALL + 1) + 128 +
            (cells * 12 > quads * 16 ? (cells * 12 + 15) / 16 * 16 : quads * 16);
 }
 
