@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_bat
     const int cells = tsr_model_cells(&model);
     const bool is_sampled = p.period > 0;
     if (is_sampled && threadIdx.x == 0) cell[0]++; /* one table at least */
-    const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, 1, LANES, Gain>(
+    const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, LANES, Gain>(
         memory, bytes, cell, cells, model.table_of, [&](int symbol) {
             return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.tile_width) ? 1u : 0u;
         });
@@ -62,9 +62,11 @@ int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1, /* most that occur */
         quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS, of_system = 1024 /* of each block */,
-                 planes = max(1u, min((unsigned)PLANES, (p.b.planes + (unsigned)processors - 1) / (unsigned)processors)),
+                 planes =
+                     max(1u, min((unsigned)PLANES, (p.b.planes + (unsigned)processors - 1) / (unsigned)processors)),
                  share = ((size_t)most + of_system) / planes - of_system,
-                 bytes = max(tsr_merge_bytes<Gain>(CELLS, 0), min(share, tsr_merge_bytes<Gain>(CELLS, quads))) / 16 * 16;
+                 bytes =
+                     max(tsr_merge_bytes<Gain>(CELLS, 0), min(share, tsr_merge_bytes<Gain>(CELLS, quads))) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
     return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
 }
@@ -73,17 +75,18 @@ int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 template <typename Gain> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
     constexpr bool IS_NARROW = sizeof(Gain) == sizeof(int32_t);
-    return p.cells <= SMALL_CELLS     ? launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream)
-           : p.cells <= SAMPLED_CELLS ? launch_merge<SAMPLED_CELLS, 128, 4, IS_NARROW ? 8 : 4, Gain>(p, stream)
-                                      : launch_merge<TSR_CELL_LIMIT, IS_NARROW ? 128 : 256, IS_NARROW ? 4 : 8,
-                                                     IS_NARROW ? 8 : 2, Gain>(p, stream);
+    return p.cells <= SMALL_CELLS ? launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream)
+                                  : p.cells <= SAMPLED_CELLS
+               ? launch_merge < SAMPLED_CELLS,
+           128, 4, IS_NARROW ? 8 : 4, Gain > (p, stream) : launch_merge < TSR_CELL_LIMIT, IS_NARROW ? 128 : 256,
+           IS_NARROW ? 4 : 8, IS_NARROW ? 8 : 2, Gain > (p, stream);
 }
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
-/* Warps of a plane where planes are many, and where they are few, so that its tables do not wait for each other. */
-enum { FEW_CODE_WARPS = 4, CODE_WARPS = 16, CODE_PLANES = 4 /* of a multiprocessor */ };
-enum { LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
+/* Warps of a plane; and where each has a multiprocessor, so many that its tables do not wait for each other. With 16
+ * for four planes of a multiprocessor they took half as long again. */
+enum { CODE_WARPS = 4, MOST_CODE_WARPS = 16, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
 static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
               "a lane a table, each with a bank of its own");
 
@@ -100,7 +103,7 @@ __device__ __forceinline__ const uint32_t *table_counts(const tsr_predict_batch 
 }
 
 /* A block a plane: lengths, codewords, and the most bits that a symbol takes. */
-template <int WARPS> __global__ void __launch_bounds__(WARPS * TSR_WARP) k_huffman(const tsr_predict_batch p)
+template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffman(const tsr_predict_batch p)
 {
     __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[WARPS];
     __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH]; /* then depths */
@@ -195,15 +198,17 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((cudaError_t)(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
-                                                                               : launch_merge<int64_t>(*batch, stream)));
+    TSR_CUDA_TRY((cudaError_t)(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL
+                                   ? launch_merge<int32_t>(*batch, stream)
+                                   : launch_merge<int64_t>(*batch, stream)));
     if (!batch->rans) {
         int device = 0, processors = 0;
         TSR_CUDA_TRY(cudaGetDevice(&device));
         TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        return batch->b.planes > CODE_PLANES * (unsigned)processors
-                   ? tsr_launch(k_huffman<FEW_CODE_WARPS>, batch->b.planes, FEW_CODE_WARPS * TSR_WARP, 0, stream, *batch)
-                   : tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch);
+        return batch->b.planes > (unsigned)processors
+                   ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                   : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
+                                *batch);
     }
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
     return tsr_launch(k_rans, batch->b.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);

@@ -522,14 +522,8 @@ __global__ void __launch_bounds__(THREADS)
 /* ---- Fit ---------------------------------------------------------------------------------------------------- */
 
 /* tsr_solve_predictor by a few lanes: its steps, each number of a step by a lane. All that is kept fits 32 bits. Eight
- * lanes waste least of a step; the fewer classes there are, the more lanes, so that they wait less. */
-enum { FIT_WARPS = 4, FIT_THREADS = FIT_WARPS * TSR_WARP };
-
-int fit_lanes(size_t classes)
-{
-    return classes < 4096 ? 32 : classes < 12288 ? 16 : 8;
-}
-
+ * lanes waste least of a step (16 took as long where classes are 6144); a warp, where classes are few, waits least. */
+enum { FIT_WARPS = 4, FIT_THREADS = FIT_WARPS * TSR_WARP, FIT_LANES = 8, MANY_CLASSES = 4096 };
 struct fit_memory {
     int32_t *c; /* rows of pitch numbers; above the diagonal L, transposed */
     int pitch;
@@ -1267,7 +1261,7 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
 enum {
     FINISH_THREADS = 512,     /* of a plane, */
     FEW_FINISH_THREADS = 128, /* and where planes are so many */
-    MANY_PLANES = 1024,
+    MANY_PLANES = 256,
     LABEL_PITCH = (TSR_LABELS_LIMIT + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * TSR_QUAD_COUNTS,
     LABEL_COUNTS = TSR_LABEL_CELLS * LABEL_PITCH
 };
@@ -1288,8 +1282,8 @@ template <int COUNT> struct alignas(16) finish_memory {
     int plan;
 };
 
-/* A block of COUNT threads a plane: the plan that costs least, without classes that nobody wants; its labels, counted, and their codes.
- */
+/* A block of COUNT threads a plane: the plan that costs least, without classes that nobody wants; its labels, counted,
+ * and their codes. */
 template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(const tsr_predict_batch p)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -1337,7 +1331,7 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
         atomicAdd(&m.counts[tsr_label_cell(left) * LABEL_PITCH + label], 1u);
     }
     __syncthreads();
-    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, COUNT, 4, 4, int64_t>(
+    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, COUNT, 4, int64_t>(
         m.merge, sizeof m.merge, m.counts, symbols + 1, model.label_table_of, [](int) { return 0u; });
     if (thread == 0) model.label_tables = (uint8_t)tables;
     __syncthreads();
@@ -1345,7 +1339,8 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
     for (int t = (int)warp; t < tables; t += COUNT / TSR_WARP) {
         finish_codes &own = m.codes[warp];
         uint8_t *const lengths = model.label_lengths[t];
-        const int used = tsr_sort_counts<TSR_LABELS_LIMIT>(m.counts + t * LABEL_PITCH, symbols, own.leaf, own.order, lane);
+        const int used =
+            tsr_sort_counts<TSR_LABELS_LIMIT>(m.counts + t * LABEL_PITCH, symbols, own.leaf, own.order, lane);
         tsr_limit_lengths(own.lengths, own.leaf, used, own.by_leaf, lane);
         if ((int)lane < symbols) own.by_symbol[lane] = 0;
         __syncwarp();
@@ -1440,13 +1435,13 @@ int train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)
     label_kernel *const labels = labels_of(shape, plan.classes);
     flat_kernel *const flat_labels = flat_labels_of(shape, plan.classes);
     const size_t of_sums = sum_bytes(is_narrow, p.references), classes = p.b.planes * plan.classes,
-                 fit_classes = (size_t)FIT_THREADS / (size_t)fit_lanes(classes),
+                 fit_classes = classes < MANY_CLASSES ? FIT_THREADS / TSR_WARP : FIT_THREADS / FIT_LANES,
                  of_fit = fit_classes * fit_class_bytes(tsr_features(shape)),
                  of_labels = WARPS * (is_narrow ? label_warp_bytes<true>(0) : label_warp_bytes<false>(p.references));
     TSR_CUDA_TRY(tsr_allow_shared(sums, of_sums));
     TSR_CUDA_TRY(tsr_allow_shared(labels, of_labels));
     TSR_CUDA_TRY(tsr_allow_shared(flat_labels, of_labels));
-    const auto fit = fit_lanes(classes) == 32 ? k_fit<32> : fit_lanes(classes) == 16 ? k_fit<16> : k_fit<8>;
+    const auto fit = classes < MANY_CLASSES ? k_fit<TSR_WARP> : k_fit<FIT_LANES>;
     TSR_CUDA_TRY(tsr_allow_shared(fit, of_fit));
     TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_LEVELS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {

@@ -7,8 +7,8 @@
  * A merge makes 24 gains new, three kinds of eight, which are worked out as if it were done already: the sums by all
  * warps, what is known without them, and the best of all gains that stay, by the last. Then the first warp takes them
  * in, and finds the best partners of the at most 16 slots that have new gains, and so the next merge, while others add
- * up the counts and move up the list of the living: two barriers a merge. What the definition decides by order, the first of equal gains, is decided by the least
- * slot. */
+ * up the counts and move up the list of the living: two barriers a merge. What the definition decides by order, the
+ * first of equal gains, is decided by the least slot. */
 #ifndef TSR_KERNELS_MERGE_TABLES_CUH
 #define TSR_KERNELS_MERGE_TABLES_CUH
 
@@ -18,7 +18,7 @@
 
 enum {
     TSR_QUAD_COUNTS = 4,
-    TSR_MERGE_COSTS = 512,         /* counts whose logarithms are kept */
+    TSR_MERGE_COSTS = 512,           /* counts whose logarithms are kept */
     TSR_NARROW_GAINS_TOTAL = 3 << 17 /* counts that add up to no more have gains of 32 bits */
 };
 /* A logarithm is at most 1 off, so a cost is at most twice its total off; in truth two tables cost at most one bit a
@@ -162,14 +162,15 @@ static __device__ __forceinline__ uint64_t tsr_symbols_of_table(uint64_t all, ui
     return all > inside ? all - inside : 0;
 }
 
-/* Gains of the living with those behind them, or, with own set, the slots' own costs. LANES lanes a gain. */
-template <int THREADS, int LANES, bool OWN, bool OUTSIDE, typename Gain>
+/* Gains of all slots with those behind them, or, with OWN, the slots' own costs; a thread each. */
+template <int THREADS, bool OWN, bool OUTSIDE, typename Gain>
 static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Gain> &m, int slots)
 {
     constexpr int EACH = OWN ? 1 : (int)TSR_MERGE_WINDOW;
-    const int thread = (int)threadIdx.x, count = slots * EACH;
-    for (int first = 0; first < count; first += THREADS / LANES) {
-        const int number = first + thread / LANES, one = number / EACH, two = one + 1 + number % EACH;
+    const int count = slots * EACH;
+    for (int first = 0; first < count; first += THREADS) {
+        const int number = first + (int)threadIdx.x, one = number / EACH, two = one + 1 + number % EACH;
+        if (first + (int)threadIdx.x / TSR_WARP * TSR_WARP >= count) break; /* the whole warp */
         const bool is_there = number < count && (OWN || two < slots);
         uint32_t row = 0, row_two = 0, total = 1;
         uint64_t mask = 0;
@@ -183,9 +184,9 @@ static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Ga
             total += m.total[two];
             mask |= m.mask[two];
         }
-        const uint64_t inside = tsr_sum_table<LANES, OUTSIDE>(m, row, row_two, 0, thread % LANES),
+        const uint64_t inside = tsr_sum_table<1, OUTSIDE>(m, row, row_two, 0, 0),
                        cost = tsr_symbols_of_table(tsr_whole_of_table(total), inside) + tsr_description_of_table(mask);
-        if (thread % LANES != 0 || number >= count) continue;
+        if (number >= count) break;
         if (OWN)
             m.cost[one] = (Gain)cost;
         else
@@ -215,8 +216,8 @@ static __device__ __forceinline__ tsr_fresh_pair tsr_fresh_pair_of(const tsr_mer
     pair.kind = number / TSR_MERGE_WINDOW;
     pair.first = (pair.kind == 2 ? merge.other : merge.place) + (pair.kind == 1 ? k + 1 : -1 - k);
     pair.second = pair.first + TSR_MERGE_WINDOW;
-    pair.is_there = (unsigned)pair.first < (unsigned)living && (pair.kind < 2 || pair.second < living) &&
-                    number < TSR_FRESH_GAINS;
+    pair.is_there =
+        (unsigned)pair.first < (unsigned)living && (pair.kind < 2 || pair.second < living) && number < TSR_FRESH_GAINS;
     return pair;
 }
 
@@ -375,7 +376,7 @@ static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain> 
 }
 
 /* Merges slots; returns how many live. A barrier is needed before, and another after. */
-template <int THREADS, int FIRST_LANES, int LANES, bool OUTSIDE, typename Gain>
+template <int THREADS, int LANES, bool OUTSIDE, typename Gain>
 static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain> &m, tsr_merge_head<Gain> &head,
                                                       int slots)
 {
@@ -383,9 +384,9 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
                   MOVES = WARPS > 2 ? 2 : 0;
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int thread = (int)threadIdx.x, warp = thread / TSR_WARP;
-    tsr_first_gains<THREADS, FIRST_LANES, true, OUTSIDE>(m, slots);
+    tsr_first_gains<THREADS, true, OUTSIDE>(m, slots);
     tsr_sync_threads<THREADS>();
-    tsr_first_gains<THREADS, FIRST_LANES, false, OUTSIDE>(m, slots);
+    tsr_first_gains<THREADS, false, OUTSIDE>(m, slots);
     tsr_sync_threads<THREADS>();
     for (int slot = thread; slot < (slots + 3) / 4 * 4; slot += THREADS) {
         Gain row[WINDOW], best;
@@ -491,7 +492,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
 /* counts[cells][SYMBOLS], 16-byte aligned, are used up as the definition has it, but for those of the tables, to which
  * more(symbol) is added. table_of[cells]; returns the number of tables. memory: shared, 16-byte aligned,
  * tsr_merge_bytes() at least. All threads of the block; a barrier is before and after. */
-template <int CELLS, int SYMBOLS, int THREADS, int FIRST_LANES, int LANES, typename Gain, typename More>
+template <int CELLS, int SYMBOLS, int THREADS, int LANES, typename Gain, typename More>
 static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint32_t *counts, int cells,
                                       uint8_t *table_of, More more)
 {
@@ -504,7 +505,8 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     uint8_t *const slot_of = memory + sizeof head; /* by cell; 255: it counted nothing */
     const size_t before_slots = sizeof head + ((size_t)cells + 15) / 16 * 16;
     /* Cells, for the time being, lie at the end. */
-    uint64_t *const cell_mask = reinterpret_cast<uint64_t *>(memory + (bytes / 16 * 16 - ((size_t)cells * 12 + 15) / 16 * 16));
+    uint64_t *const cell_mask =
+        reinterpret_cast<uint64_t *>(memory + (bytes / 16 * 16 - ((size_t)cells * 12 + 15) / 16 * 16));
     uint32_t *const cell_total = reinterpret_cast<uint32_t *>(cell_mask + cells);
     tsr_sync_threads<THREADS>();
     for (int c = thread; c < TSR_MERGE_COSTS; c += THREADS)
@@ -523,7 +525,9 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     }
     tsr_sync_threads<THREADS>();
     /* A thread takes a few cells that follow each other. Slots, and above them quads, before its own; and of all. */
-    const auto quads_of = [](uint64_t mask) { return mask ? (uint32_t)(63 - __clzll((long long)mask)) / TSR_QUAD_COUNTS + 1 : 0u; };
+    const auto quads_of = [](uint64_t mask) {
+        return mask ? (uint32_t)(63 - __clzll((long long)mask)) / TSR_QUAD_COUNTS + 1 : 0u;
+    };
     uint32_t mine = 0, all;
     for (int e = 0; e < EACH; e++) {
         const int c = thread * EACH + e;
@@ -571,8 +575,8 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     }
     tsr_sync_threads<THREADS>();
     const bool outside = all >> 16 > room;
-    const int living = outside ? tsr_merge_slots<THREADS, FIRST_LANES, LANES, true>(m, head, slots)
-                               : tsr_merge_slots<THREADS, FIRST_LANES, LANES, false>(m, head, slots);
+    const int living = outside ? tsr_merge_slots<THREADS, LANES, true>(m, head, slots)
+                               : tsr_merge_slots<THREADS, LANES, false>(m, head, slots);
     tsr_sync_threads<THREADS>();
     /* Tables are numbered by their first cells, and their counts move to the front: one after the other where they may
      * come from further behind. Cells without samples get the table before them. */
