@@ -46,7 +46,8 @@ template <typename Gain> struct tsr_merge_slot_bytes {
     enum { ALL = (TSR_MERGE_WINDOW + 2) * sizeof(Gain) + sizeof(uint64_t) + 2 * sizeof(uint32_t) + 4 };
 };
 
-/* Memory that so many cells need at least; with quads more, fewer of their counts stay outside. */
+/* Memory that so many cells need at least, 128 bytes of it for rounding; with quads more, fewer of their counts stay
+ * outside. */
 template <typename Gain> static constexpr size_t tsr_merge_bytes(size_t cells, size_t quads)
 {
     return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain>::ALL + 1) + 128 +
@@ -491,7 +492,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
 
 /* counts[cells][SYMBOLS], 16-byte aligned, are used up as the definition has it, but for those of the tables, to which
  * more(symbol) is added. table_of[cells]; returns the number of tables. memory: shared, 16-byte aligned,
- * tsr_merge_bytes() at least. All threads of the block; a barrier is before and after. */
+ * tsr_merge_bytes() at least. LANES share a sum. All threads of the block; a barrier is before and after. */
 template <int CELLS, int SYMBOLS, int THREADS, int LANES, typename Gain, typename More>
 static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint32_t *counts, int cells,
                                       uint8_t *table_of, More more)
