@@ -1,4 +1,4 @@
-/* Huffman tables: tsr_huffman_lengths and tsr_huffman_codewords.
+/* Huffman tables: tsr_huffman_lengths and tsr_huffman_codewords, in steps: symbols by their counts, lengths, codewords.
  *
  * Where no codeword would be longer than the limit anyway, package-merge gives the lengths of plain Huffman codes that
  * take leaves before packages of the same weight. These a thread finds in place, a table a thread, in a tenth of the
@@ -16,36 +16,141 @@
 /* Packages weigh at most 12 times what was counted: counts of a table add up to less than 2^32 / 12. */
 template <int SYMBOLS> struct tsr_lengths_memory {
     enum { LEVEL_WORDS = (2 * SYMBOLS + TSR_WARP - 1) / TSR_WARP };
-    uint32_t leaf[SYMBOLS]; /* counts of used symbols, rarest first */
     uint32_t weight[2][2 * SYMBOLS];
     uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a level's order */
-    uint16_t order[SYMBOLS];                       /* the leaves' symbols */
-    uint16_t used[SYMBOLS];
-    uint8_t length[SYMBOLS]; /* by leaf */
-    int used_count;
 };
+
+/* Sorts 64 keys, two a lane, by a bitonic network. */
+static __device__ __forceinline__ void tsr_sort_pairs(uint32_t key[2], unsigned lane)
+{
+#pragma unroll
+    for (unsigned size = 2; size <= 2 * TSR_WARP; size *= 2)
+#pragma unroll
+        for (unsigned step = size / 2; step > 0; step /= 2) {
+            const bool falls = (2 * lane & size) != 0;
+            if (step == 1) {
+                const uint32_t low = min(key[0], key[1]), high = max(key[0], key[1]);
+                key[0] = falls ? high : low;
+                key[1] = falls ? low : high;
+                continue;
+            }
+            const bool takes_low = ((2 * lane & step) == 0) != falls;
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, key[i], (int)step / 2);
+                key[i] = takes_low ? min(key[i], other) : max(key[i], other);
+            }
+        }
+}
+
+/* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
+ * each; a warp. Returns how many. */
+template <int SYMBOLS>
+static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
+                                                      uint8_t *order, unsigned lane)
+{
+    constexpr int KEY_SHIFT = 6;
+    if (symbols <= 1 << KEY_SHIFT) { /* most are, and their counts leave room for symbols below them */
+        uint32_t key[2];
+        int sorted = 0;
+        bool is_large = false;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int s = 2 * (int)lane + i;
+            const uint32_t c = s < symbols ? counts[s] : 0u;
+            is_large |= c >> (32 - KEY_SHIFT) != 0;
+            key[i] = c != 0 ? c << KEY_SHIFT | (uint32_t)s : UINT32_MAX;
+            sorted += __popc(__ballot_sync(TSR_FULL_WARP, c != 0));
+        }
+        if (!__any_sync(TSR_FULL_WARP, is_large)) {
+            tsr_sort_pairs(key, lane);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const int at = 2 * (int)lane + i;
+                if (at >= sorted) continue;
+                leaf[at] = key[i] >> KEY_SHIFT;
+                order[at] = (uint8_t)(key[i] & ((1u << KEY_SHIFT) - 1u));
+            }
+            __syncwarp();
+            return sorted;
+        }
+    }
+    constexpr int EACH = (SYMBOLS + TSR_WARP - 1) / TSR_WARP;
+    static_assert(SYMBOLS <= 256, "order is of bytes");
+    int used = 0;
+    __syncwarp();
+#pragma unroll
+    for (int e = 0; e < EACH; e++) { /* those used, close together */
+        const int s = e * TSR_WARP + (int)lane;
+        const uint32_t c = s < symbols ? counts[s] : 0u, here = __ballot_sync(TSR_FULL_WARP, c != 0);
+        if (c != 0) {
+            const int at = used + __popc(here & ((1u << lane) - 1u));
+            leaf[at] = c;
+            order[at] = (uint8_t)s;
+        }
+        used += __popc(here);
+    }
+    __syncwarp();
+    uint32_t mine[EACH];
+    int symbol[EACH], rank[EACH];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        const int i = e * TSR_WARP + (int)lane;
+        mine[e] = i < used ? leaf[i] : UINT32_MAX; /* behind all that are used */
+        symbol[e] = i < used ? order[i] : 0;
+        rank[e] = 0;
+    }
+    __syncwarp();
+#pragma unroll
+    for (int e = 0; e < EACH; e++)
+        for (int k = 0; k < tsr_min(used - e * TSR_WARP, (int)TSR_WARP); k++) {
+            const uint32_t other = __shfl_sync(TSR_FULL_WARP, mine[e], k);
+            rank[e] += other < mine[e] || (other == mine[e] && k < (int)lane);
+#pragma unroll
+            for (int f = 0; f < EACH; f++) {
+                if (f == e || f * TSR_WARP >= used) continue;
+                rank[f] += f > e ? other <= mine[f] : other < mine[f];
+            }
+        }
+#pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        if (e * TSR_WARP + (int)lane >= used) continue;
+        leaf[rank[e]] = mine[e];
+        order[rank[e]] = (uint8_t)symbol[e];
+    }
+    __syncwarp();
+    return used;
+}
 
 /* weights[count], rising, to depths of a Huffman tree's leaves, in place (after Moffat and Katajainen 1995); count is 2
  * at least. Returns the greatest. Nodes lie where the leaves were that are taken: their weights, then, once they have a
  * parent, its number, then their depths. */
 static __device__ __forceinline__ int tsr_tree_depths(uint32_t *weights, int count)
 {
-    int leaf = 0, node = 0; /* the first of each without a parent */
+    int leaf = 0, node = 0; /* the first of each without a parent, and their weights */
+    uint32_t of_leaf = weights[0], of_node = UINT32_MAX;
     for (int parent = 0; parent < count - 1; parent++) {
         uint32_t weight = 0;
         for (int child = 0; child < 2; child++) {
-            const bool is_leaf = leaf < count && (node >= parent || weights[leaf] <= weights[node]);
-            if (is_leaf) {
-                weight += weights[leaf++];
+            if (leaf < count && of_leaf <= of_node) {
+                weight += of_leaf;
+                if (++leaf < count) of_leaf = weights[leaf];
             } else {
-                weight += weights[node];
+                weight += of_node;
                 weights[node++] = (uint32_t)parent;
+                of_node = node < parent ? weights[node] : UINT32_MAX;
             }
         }
         weights[parent] = weight;
+        if (node == parent) of_node = weight;
     }
     weights[count - 2] = 0; /* the root */
-    for (int i = count - 3; i >= 0; i--) weights[i] = weights[weights[i]] + 1;
+    uint32_t parent = count > 2 ? weights[count - 3] : 0;
+    for (int i = count - 3; i >= 0; i--) {
+        const uint32_t next = i > 0 ? weights[i - 1] : 0; /* before it has to wait */
+        weights[i] = weights[parent] + 1;
+        parent = next;
+    }
     /* Places on a level are nodes or leaves: so many are left of them. */
     int places = 1, last = count - 1, inner = count - 2;
     uint32_t depth = 0;
@@ -73,34 +178,12 @@ static __device__ __forceinline__ int tsr_entries_below(const uint32_t *list, in
     return low;
 }
 
-/* counts[symbols] to lengths[symbols]. */
+/* leaf[used], rising, to length[used] by package-merge; a warp. */
 template <int SYMBOLS>
-static __device__ void tsr_find_lengths(tsr_lengths_memory<SYMBOLS> &m, const uint32_t *counts, int symbols,
-                                        uint8_t *lengths, unsigned lane)
+static __device__ __forceinline__ void tsr_limit_lengths(tsr_lengths_memory<SYMBOLS> &m, const uint32_t *leaf, int used,
+                                                         uint8_t *length, unsigned lane)
 {
     typedef tsr_lengths_memory<SYMBOLS> memory;
-    /* Used symbols by count, then by symbol. */
-    int used = 0;
-    __syncwarp();
-    for (int first = 0; first < symbols; first += TSR_WARP) {
-        const int s = first + (int)lane;
-        const uint32_t c = s < symbols ? counts[s] : 0u, here = __ballot_sync(TSR_FULL_WARP, c != 0);
-        if (c != 0) m.used[used + __popc(here & ((1u << lane) - 1u))] = (uint16_t)s;
-        used += __popc(here);
-        if (s < symbols) lengths[s] = 0;
-    }
-    if (lane == 0) m.used_count = used;
-    __syncwarp();
-    uint32_t *unsorted = m.weight[0];
-    for (int i = (int)lane; i < used; i += TSR_WARP) unsorted[i] = counts[m.used[i]];
-    __syncwarp();
-    for (int i = (int)lane; i < used; i += TSR_WARP) {
-        const uint32_t mine = unsorted[i];
-        int rank = 0;
-        for (int k = 0; k < used; k++) rank += unsorted[k] < mine || (unsorted[k] == mine && k < i);
-        m.leaf[rank] = mine;
-        m.order[rank] = m.used[i];
-    }
     __syncwarp();
     /* The items of all levels: leaves merged with pairs of the level before, a leaf in front of its equals. */
     int size = 0;
@@ -113,17 +196,17 @@ static __device__ void tsr_find_lengths(tsr_lengths_memory<SYMBOLS> &m, const ui
         for (int p = (int)lane; p < pairs; p += TSR_WARP) before[p] = now[p]; /* packages, in a place of their own */
         __syncwarp();
         for (int i = (int)lane; i < used; i += TSR_WARP) {
-            const int at = i + tsr_entries_below(before, pairs, m.leaf[i], false);
-            now[at] = m.leaf[i];
+            const int at = i + tsr_entries_below(before, pairs, leaf[i], false);
+            now[at] = leaf[i];
             atomicOr(&m.is_leaf[level][at / TSR_WARP], 1u << at % TSR_WARP);
         }
         for (int p = (int)lane; p < pairs; p += TSR_WARP)
-            now[p + tsr_entries_below(m.leaf, used, before[p], true)] = before[p];
+            now[p + tsr_entries_below(leaf, used, before[p], true)] = before[p];
         size = used + pairs;
         __syncwarp();
     }
     /* Lengths of the leaves from the levels. */
-    for (int i = (int)lane; i < used; i += TSR_WARP) m.length[i] = used == 1 ? 1 : 0;
+    for (int i = (int)lane; i < used; i += TSR_WARP) length[i] = used == 1 ? 1 : 0;
     int take = 2 * (used - 1);
     for (int level = TSR_CODE_LIMIT - 1; used > 1 && level >= 0 && take > 0; level--) {
         int leaves = 0;
@@ -131,60 +214,43 @@ static __device__ void tsr_find_lengths(tsr_lengths_memory<SYMBOLS> &m, const ui
             const uint32_t word = m.is_leaf[level][first / TSR_WARP];
             leaves += __popc(take - first >= TSR_WARP ? word : word & ((1u << (take - first)) - 1u));
         }
-        for (int i = (int)lane; i < leaves; i += TSR_WARP) m.length[i]++;
+        for (int i = (int)lane; i < leaves; i += TSR_WARP) length[i]++;
         take = 2 * (take - leaves);
     }
     __syncwarp();
-    for (int i = (int)lane; i < used; i += TSR_WARP) lengths[m.order[i]] = m.length[i];
-    __syncwarp();
 }
 
-/* Canonical codewords of lengths[symbols], of two symbols at least: put(symbol, bits, length) for every symbol that is
- * used. Lane n keeps the next codeword of length n. */
+/* Canonical codewords of lengths[symbols]: put(symbol, bits, length) for every symbol, with no bits where it is not
+ * used, or the only one. first[TSR_CODE_LIMIT + 1]: shared memory; a warp. */
 template <typename Put>
-static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths, int symbols, Put put, unsigned lane)
+static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths, int symbols, int used, uint32_t *first,
+                                                         Put put, unsigned lane)
 {
-    uint32_t count = 0;
-    for (int first = 0; first < symbols; first += TSR_WARP) {
-        const int s = first + (int)lane, length = s < symbols ? lengths[s] : 0;
-        for (unsigned n = 1; n <= TSR_CODE_LIMIT; n++) {
-            const uint32_t here = __ballot_sync(TSR_FULL_WARP, length == (int)n);
-            if (lane == n) count += (uint32_t)__popc(here);
-        }
-    }
-    uint32_t next = 0, code = 0;
-    for (unsigned n = 1; n <= TSR_CODE_LIMIT; n++) {
-        const uint32_t shorter = __shfl_sync(TSR_FULL_WARP, count, (int)n - 1); /* lane 0 counts none */
-        code = (code + shorter) << 1;
-        if (lane == n) next = code;
-    }
-    for (int first = 0; first < symbols; first += TSR_WARP) {
-        const int s = first + (int)lane, length = s < symbols ? lengths[s] : 0;
-        uint32_t bits = __shfl_sync(TSR_FULL_WARP, next, length);
-        for (unsigned n = 1; n <= TSR_CODE_LIMIT; n++) {
-            const uint32_t here = __ballot_sync(TSR_FULL_WARP, length == (int)n);
-            if (length == (int)n) bits += (uint32_t)__popc(here & ((1u << lane) - 1u));
-            if (lane == n) next += (uint32_t)__popc(here);
-        }
-        if (length > 0) put(s, bits, length);
-    }
-}
-
-/* The same as an array of all symbols. */
-template <int SYMBOLS>
-static __device__ void tsr_find_codewords(const tsr_lengths_memory<SYMBOLS> &m, const uint8_t *lengths, int symbols,
-                                          tsr_codeword *words, unsigned lane)
-{
-    for (int s = (int)lane; s < symbols; s += TSR_WARP) words[s].bits = words[s].length = 0;
     __syncwarp();
-    if (m.used_count < 2) return;
-    tsr_each_codeword(
-        lengths, symbols,
-        [&](int symbol, uint32_t bits, int length) {
-            words[symbol].bits = (uint16_t)bits;
-            words[symbol].length = (uint8_t)length;
-        },
-        lane);
+    if (lane <= TSR_CODE_LIMIT) first[lane] = 0;
+    __syncwarp();
+    for (int begin = 0; begin < symbols; begin += TSR_WARP) { /* how many have a length */
+        const int s = begin + (int)lane, length = s < symbols ? lengths[s] : 0;
+        const uint32_t same = __match_any_sync(TSR_FULL_WARP, length);
+        if (length > 0 && (same & ((1u << lane) - 1u)) == 0) first[length] += (uint32_t)__popc(same);
+        __syncwarp();
+    }
+    /* A length's first codeword comes behind all that are shorter. */
+    const int right = (int)TSR_CODE_LIMIT - (int)lane;
+    const uint32_t taken = right >= 0 ? first[lane] << right : 0u, behind = tsr_warp_scan(taken, lane);
+    __syncwarp();
+    if (right >= 0) first[lane] = (behind - taken) >> right;
+    __syncwarp();
+    for (int begin = 0; begin < symbols; begin += TSR_WARP) {
+        const int s = begin + (int)lane, length = s < symbols ? lengths[s] : 0;
+        const uint32_t same = __match_any_sync(TSR_FULL_WARP, length), before = same & ((1u << lane) - 1u),
+                       bits = first[length] + (uint32_t)__popc(before);
+        __syncwarp();
+        if (length > 0 && before == 0) first[length] += (uint32_t)__popc(same);
+        __syncwarp();
+        const bool has_bits = length > 0 && used > 1;
+        if (s < symbols) put(s, has_bits ? bits : 0u, has_bits ? length : 0);
+    }
 }
 
 #endif

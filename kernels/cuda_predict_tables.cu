@@ -11,14 +11,9 @@ namespace
 
 /* ---- Merging ------------------------------------------------------------------------------------------------ */
 
-/* Cells of small planes, of level 1, and of all others: with fewer, less shared memory and fewer threads will do. A
- * merge makes 24 gains new: two or three a warp. */
-enum {
-    SMALL_CELLS = 24,
-    SAMPLED_CELLS = TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS,
-    LARGE_THREADS = 384,
-    SMALL_THREADS = 256
-};
+/* Cells of small planes, of level 1, and of all others. */
+enum { SMALL_CELLS = 24, SAMPLED_CELLS = TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS };
+static_assert((TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET) % TSR_QUAD_COUNTS == 0, "cells' counts are aligned");
 
 __device__ __forceinline__ uint32_t *special_counts(const tsr_predict_batch &p, uint32_t plane)
 {
@@ -31,42 +26,67 @@ __device__ __forceinline__ uint32_t *cell_counts(const tsr_predict_batch &p, uin
 }
 
 /* A block a plane: its tables' counts, and which table each context has. */
-template <int CELLS, int THREADS> __global__ void __launch_bounds__(THREADS) k_merge(const tsr_predict_batch p)
+template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
+__global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_batch p, unsigned bytes)
 {
     TSR_DYNAMIC_SHARED(memory);
-    typedef tsr_merge_memory<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS> merge_memory;
     const uint32_t plane = blockIdx.x, range = p.b.plane[plane].range;
     if (range < 2) return;
     tsr_residual_model &model = p.residual[plane];
     uint32_t *cell = cell_counts(p, plane);
     const int cells = tsr_model_cells(&model);
-    if (p.period > 0 && threadIdx.x == 0) cell[0]++; /* one table at least */
-    const int tables =
-        tsr_merge_cells(*reinterpret_cast<merge_memory *>(memory), cell, cells, TSR_RESIDUAL_SYMBOLS, model.table_of);
-    if (p.period > 0) {
+    const bool is_sampled = p.period > 0;
+    if (is_sampled && threadIdx.x == 0) cell[0]++; /* one table at least */
+    const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, LANES, Gain>(
+        memory, bytes, cell, cells, model.table_of, [&](int symbol) {
+            return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.tile_width) ? 1u : 0u;
+        });
+    if (is_sampled) {
         uint32_t *special = special_counts(p, plane);
         for (int i = (int)threadIdx.x; i < TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET; i += THREADS)
             special[i] += tsr_symbol_may_come(i / TSR_RUN_ALPHABET, i % TSR_RUN_ALPHABET, range, p.b.tile_width);
-        for (int i = (int)threadIdx.x; i < tables * TSR_RESIDUAL_SYMBOLS; i += THREADS)
-            cell[i] += tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, i % TSR_RESIDUAL_SYMBOLS, range, p.b.tile_width);
     }
     for (int c = (int)threadIdx.x; c < cells; c += THREADS)
         p.codes[plane].table_of[c] = (uint8_t)(tables > 0 ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[c] : 0);
     if (threadIdx.x == 0) model.tables = (uint8_t)tables;
 }
 
-template <int CELLS, int THREADS> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
+/* PLANES: at once on a multiprocessor, where there are so many; they share its memory. */
+template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
+int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
-    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur: less memory, more blocks */
-    typedef tsr_merge_memory<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS> memory;
-    const size_t bytes = sizeof(memory) - (TSR_RESIDUAL_SYMBOLS - symbols) * CELLS * sizeof(uint32_t);
-    TSR_CUDA_TRY(tsr_allow_shared(k_merge<CELLS, THREADS>, bytes));
-    return tsr_launch(k_merge<CELLS, THREADS>, p.b.planes, THREADS, bytes, stream, p);
+    const auto kernel = k_merge<CELLS, THREADS, LANES, PLANES, Gain>;
+    int device = 0, processors = 0, most = 0;
+    TSR_CUDA_TRY(cudaGetDevice(&device));
+    TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1, /* most that occur */
+        quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS, of_system = 1024 /* of each block */,
+                 planes =
+                     max(1u, min((unsigned)PLANES, (p.b.planes + (unsigned)processors - 1) / (unsigned)processors)),
+                 share = ((size_t)most + of_system) / planes - of_system,
+                 bytes =
+                     max(tsr_merge_bytes<Gain>(CELLS, 0), min(share, tsr_merge_bytes<Gain>(CELLS, quads))) / 16 * 16;
+    TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
+    return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
+}
+
+/* Large planes are few: more threads for each. */
+template <typename Gain> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
+{
+    constexpr bool IS_NARROW = sizeof(Gain) == sizeof(int32_t);
+    return p.cells <= SMALL_CELLS ? launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream)
+                                  : p.cells <= SAMPLED_CELLS
+               ? launch_merge < SAMPLED_CELLS,
+           128, 4, IS_NARROW ? 8 : 4, Gain > (p, stream) : launch_merge < TSR_CELL_LIMIT, IS_NARROW ? 128 : 256,
+           IS_NARROW ? 4 : 8, IS_NARROW ? 8 : 2, Gain > (p, stream);
 }
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
-enum { CODE_WARPS = 8, CODE_THREADS = CODE_WARPS * TSR_WARP, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
+/* Warps of a plane; and where each has a multiprocessor, so many that its tables do not wait for each other. With 16
+ * for four planes of a multiprocessor they took half as long again. */
+enum { CODE_WARPS = 4, MOST_CODE_WARPS = 16, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
 static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
               "a lane a table, each with a bank of its own");
 
@@ -82,50 +102,14 @@ __device__ __forceinline__ const uint32_t *table_counts(const tsr_predict_batch 
                : cell_counts(p, plane) + (table - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS;
 }
 
-/* What a table's used symbols are sorted by: count, then symbol. */
-__device__ __forceinline__ uint32_t sorted_before(uint32_t mine, int symbol, uint32_t other, int other_symbol)
-{
-    return other < mine || (other == mine && other_symbol < symbol);
-}
-
-/* Counts of a table's used symbols, rarest first, and these symbols; a warp. Returns how many. */
-__device__ __forceinline__ int sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf, uint8_t *order,
-                                           unsigned lane)
-{
-    int used = 0, rank[3] = {0, 0, 0};
-    uint32_t mine[3], there[3];
-#pragma unroll
-    for (int k = 0; k < 3; k++) {
-        const int s = k * TSR_WARP + (int)lane;
-        mine[k] = s < symbols ? counts[s] : 0u;
-        there[k] = __ballot_sync(TSR_FULL_WARP, mine[k] != 0);
-        used += __popc(there[k]);
-    }
-#pragma unroll
-    for (int word = 0; word < 3; word++)
-        for (uint32_t rest = there[word]; rest != 0; rest &= rest - 1) {
-            const int from = __ffs((int)rest) - 1;
-            const uint32_t other = __shfl_sync(TSR_FULL_WARP, mine[word], from);
-#pragma unroll
-            for (int k = 0; k < 3; k++)
-                rank[k] += (int)sorted_before(mine[k], k * TSR_WARP + (int)lane, other, word * TSR_WARP + from);
-        }
-#pragma unroll
-    for (int k = 0; k < 3; k++) {
-        if (mine[k] == 0) continue;
-        leaf[rank[k]] = mine[k];
-        order[rank[k]] = (uint8_t)(k * TSR_WARP + (int)lane);
-    }
-    return used;
-}
-static_assert((int)TSR_RUN_ALPHABET <= 3 * (int)TSR_WARP, "three symbols a lane");
-
 /* A block a plane: lengths, codewords, and the most bits that a symbol takes. */
-__global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batch p)
+template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffman(const tsr_predict_batch p)
 {
-    __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[CODE_WARPS];
-    __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH];
+    __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[WARPS];
+    __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH]; /* then depths */
     __shared__ uint8_t order[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];
+    __shared__ uint8_t by_leaf[WARPS][TSR_RUN_ALPHABET], by_symbol[WARPS][TSR_RUN_ALPHABET];
+    __shared__ uint32_t first[WARPS][TSR_CODE_LIMIT + 1];
     __shared__ int used[TSR_MODEL_TABLES], depth[TSR_MODEL_TABLES];
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
@@ -135,8 +119,9 @@ __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batc
     tsr_residual_model &model = p.residual[plane];
     const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
-    for (int t = warp; t < tables; t += CODE_WARPS) {
-        const int count = sort_counts(table_counts(p, plane, t), symbols_of(t), leaf[t], order[t], lane);
+    for (int t = warp; t < tables; t += WARPS) {
+        const int count =
+            tsr_sort_counts<TSR_RUN_ALPHABET>(table_counts(p, plane, t), symbols_of(t), leaf[t], order[t], lane);
         if (lane == 0) used[t] = count;
     }
     __syncthreads();
@@ -146,31 +131,34 @@ __global__ void __launch_bounds__(CODE_THREADS) k_huffman(const tsr_predict_batc
         if (count == 1) leaf[threadIdx.x][0] = 1;
     }
     __syncthreads();
-    for (int t = warp; t < tables; t += CODE_WARPS) {
+    uint32_t most = 0;
+    for (int t = warp; t < tables; t += WARPS) {
         const int symbols = symbols_of(t), count = used[t];
-        uint8_t *lengths = model.lengths[t];
-        uint32_t *codes = p.codes[plane].huffman[t], most = 0;
-        if (depth[t] > TSR_CODE_LIMIT) {
-            tsr_find_lengths(memory[warp], table_counts(p, plane, t), symbols, lengths, lane);
-        } else {
-            for (int s = (int)lane; s < symbols; s += TSR_WARP) lengths[s] = 0;
-            __syncwarp();
-            for (int i = (int)lane; i < count; i += TSR_WARP) lengths[order[t][i]] = (uint8_t)leaf[t][i];
+        const bool is_long = depth[t] > TSR_CODE_LIMIT;
+        if (is_long) {
+            const uint32_t *const counts = table_counts(p, plane, t);
+            for (int i = (int)lane; i < count; i += TSR_WARP) leaf[t][i] = counts[order[t][i]];
+            tsr_limit_lengths(memory[warp], leaf[t], count, by_leaf[warp], lane);
         }
+        for (int s = (int)lane; s < symbols; s += TSR_WARP) by_symbol[warp][s] = 0;
         __syncwarp();
-        for (int s = (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) {
-            const int length = s < symbols ? lengths[s] : 0, raw_bits = length ? tsr_symbol_raw_bits(s) : 0;
-            if (length) most = max(most, (uint32_t)(raw_bits + (count == 1 ? 0 : length)));
-            codes[s] = (uint32_t)raw_bits << 8;
-        }
-        __syncwarp();
-        if (count > 1)
-            tsr_each_codeword(
-                lengths, symbols,
-                [&](int symbol, uint32_t bits, int length) { codes[symbol] |= bits << 16 | (uint32_t)length; }, lane);
-        most = tsr_warp_max(most);
-        if (lane == 0) atomicMax(&refill_bits, most);
+        for (int i = (int)lane; i < count; i += TSR_WARP)
+            by_symbol[warp][order[t][i]] = is_long ? by_leaf[warp][i] : (uint8_t)leaf[t][i];
+        uint8_t *const lengths = model.lengths[t];
+        uint32_t *const codes = p.codes[plane].huffman[t];
+        for (int s = symbols + (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) codes[s] = 0;
+        tsr_each_codeword(
+            by_symbol[warp], symbols, count, first[warp],
+            [&](int s, uint32_t bits, int length) {
+                const uint32_t raw_bits = by_symbol[warp][s] ? (uint32_t)tsr_symbol_raw_bits(s) : 0u;
+                lengths[s] = by_symbol[warp][s];
+                codes[s] = bits << 16 | raw_bits << 8 | (uint32_t)length;
+                most = max(most, raw_bits + (uint32_t)length);
+            },
+            lane);
     }
+    most = tsr_warp_max(most);
+    if (lane == 0) atomicMax(&refill_bits, most);
     __syncthreads();
     if (threadIdx.x == 0) model.refill_bits = (uint8_t)refill_bits;
 }
@@ -210,11 +198,18 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((cudaError_t)(batch->cells <= SMALL_CELLS ? launch_merge<SMALL_CELLS, SMALL_THREADS>(*batch, stream)
-                               : batch->cells <= SAMPLED_CELLS
-                                   ? launch_merge<SAMPLED_CELLS, SMALL_THREADS>(*batch, stream)
-                                   : launch_merge<TSR_CELL_LIMIT, LARGE_THREADS>(*batch, stream)));
-    if (!batch->rans) return tsr_launch(k_huffman, batch->b.planes, CODE_THREADS, 0, stream, *batch);
+    TSR_CUDA_TRY((cudaError_t)(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL
+                                   ? launch_merge<int32_t>(*batch, stream)
+                                   : launch_merge<int64_t>(*batch, stream)));
+    if (!batch->rans) {
+        int device = 0, processors = 0;
+        TSR_CUDA_TRY(cudaGetDevice(&device));
+        TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        return batch->b.planes > (unsigned)processors
+                   ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                   : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
+                                *batch);
+    }
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
     return tsr_launch(k_rans, batch->b.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
 }

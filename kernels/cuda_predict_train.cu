@@ -521,10 +521,11 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- Fit ---------------------------------------------------------------------------------------------------- */
 
-/* tsr_solve_predictor by a warp: its steps, each number of a step by a lane. All that is kept fits 32 bits. */
-enum { FIT_WARPS = 4, FIT_THREADS = FIT_WARPS * TSR_WARP };
+/* tsr_solve_predictor by a few lanes: its steps, each number of a step by a lane. All that is kept fits 32 bits. Eight
+ * lanes waste least of a step (16 took as long where classes are 6144); a warp, where classes are few, waits least. */
+enum { FIT_WARPS = 4, FIT_THREADS = FIT_WARPS * TSR_WARP, FIT_LANES = 8, MANY_CLASSES = 4096 };
 struct fit_memory {
-    int32_t *c, *l; /* rows of pitch numbers */
+    int32_t *c; /* rows of pitch numbers; above the diagonal L, transposed */
     int pitch;
     int16_t *of_feature;
     int8_t *shift;
@@ -536,9 +537,9 @@ __host__ __device__ __forceinline__ int fit_pitch(int n)
     return (n + 1) | 1;
 }
 
-__host__ __device__ __forceinline__ size_t fit_warp_bytes(int n)
+__host__ __device__ __forceinline__ size_t fit_class_bytes(int n)
 {
-    return (2 * sizeof(int32_t) * (size_t)((n + 1) * fit_pitch(n)) + sizeof(int16_t) * TSR_FEATURES_LIMIT +
+    return (sizeof(int32_t) * (size_t)((n + 1) * fit_pitch(n)) + sizeof(int16_t) * TSR_FEATURES_LIMIT +
             TSR_FEATURES_LIMIT + 1 + 15) /
            16 * 16;
 }
@@ -548,71 +549,81 @@ __device__ __forceinline__ fit_memory fit_memory_at(unsigned char *memory, int n
     fit_memory s;
     s.pitch = fit_pitch(n);
     s.c = reinterpret_cast<int32_t *>(memory);
-    s.l = s.c + (n + 1) * s.pitch;
-    s.of_feature = reinterpret_cast<int16_t *>(s.l + (n + 1) * s.pitch);
+    s.of_feature = reinterpret_cast<int16_t *>(s.c + (n + 1) * s.pitch);
     s.shift = reinterpret_cast<int8_t *>(s.of_feature + TSR_FEATURES_LIMIT);
     return s;
 }
 
-__device__ __forceinline__ void solve(const unsigned long long *sums, int n, const fit_memory &s, unsigned lane)
+/* lanes: those of the class, of which this is number own. */
+template <int LANES>
+__device__ __forceinline__ void solve(const unsigned long long *sums, int n, const fit_memory &s, unsigned lanes,
+                                      int own)
 {
-    constexpr int HALF = TSR_WARP / 2, EACH = (TSR_FEATURES_LIMIT + TSR_WARP - 1) / TSR_WARP;
-    const int column = (int)(lane % HALF), line = (int)(lane / HALF);
-    for (int i = (int)lane; i <= n; i += TSR_WARP) {
+    constexpr int COLUMNS = LANES == TSR_WARP ? LANES / 2 : LANES, LINES = LANES / COLUMNS,
+                  EACH = (TSR_FEATURES_LIMIT + LANES - 1) / LANES;
+    const int column = own % COLUMNS, line = own / COLUMNS;
+    for (int i = own; i <= n; i += LANES) {
         const int64_t square = (int64_t)sums[i * (i + 1) / 2 + i];
         s.shift[i] = (int8_t)(square > 0 ? tsr_half_shift(square) : 0);
     }
-    __syncwarp();
-    for (int i = line; i <= n; i += 2)
-        for (int j = column; j <= i; j += HALF)
+    __syncwarp(lanes);
+    for (int i = line; i <= n; i += LINES)
+        for (int j = column; j <= i; j += COLUMNS)
             s.c[i * s.pitch + j] =
                 (int32_t)tsr_solver_entry((int64_t)sums[i * (i + 1) / 2 + j], s.shift[i] + s.shift[j], i == j);
-    __syncwarp();
+    __syncwarp(lanes);
     for (int k = 0; k < n; k++) {
-        const int64_t pivot = tsr_solver_pivot(s.c[k * s.pitch + k]);
-        for (int i = k + 1 + (int)lane; i <= n; i += TSR_WARP)
-            s.l[i * s.pitch + k] = (int32_t)tsr_solver_quotient(s.c[i * s.pitch + k], pivot);
-        __syncwarp();
-        for (int j = k + 1 + column; j <= n; j += HALF) { /* every second row, from the diagonal on */
-            const int32_t l = s.l[j * s.pitch + k];
-            const int start = j + ((j + k + 1 + line) & 1);
+        int32_t *const of_step = s.c + k * s.pitch; /* L's column */
+        const int64_t pivot = tsr_solver_pivot(of_step[k]);
+        for (int i = k + 1 + own; i <= n; i += LANES)
+            of_step[i] = (int32_t)tsr_solver_quotient(s.c[i * s.pitch + k], pivot);
+        __syncwarp(lanes);
+        for (int j = k + 1 + column; j <= n; j += COLUMNS) { /* every row from the diagonal on, or every second */
+            const int32_t l = of_step[j];
+            const int start = LINES == 1 ? j : j + ((j + k + 1 + line) & 1);
             int32_t *to = s.c + start * s.pitch + j;
             const int32_t *from = s.c + start * s.pitch + k;
-            for (int i = start; i <= n; i += 2, to += 2 * s.pitch, from += 2 * s.pitch)
+            for (int i = start; i <= n; i += LINES, to += LINES * s.pitch, from += LINES * s.pitch)
                 *to = (int32_t)tsr_solver_step(*to, *from, l);
         }
-        __syncwarp();
+        __syncwarp(lanes);
     }
-    int64_t left[EACH]; /* of features lane, lane + 32, ... */
+    int64_t left[EACH]; /* of features own, own + LANES, ... */
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
-        const int i = e * TSR_WARP + (int)lane;
-        left[e] = i < n ? s.l[n * s.pitch + i] : 0;
+        const int i = e * LANES + own;
+        left[e] = i < n ? s.c[i * s.pitch + n] : 0;
     }
     for (int i = n - 1; i >= 0; i--) {
         int32_t v = 0;
 #pragma unroll
         for (int e = 0; e < EACH; e++)
-            if (i / TSR_WARP == e) v = (int32_t)tsr_clamp_30(left[e]);
-        v = __shfl_sync(TSR_FULL_WARP, v, i % TSR_WARP);
-        if (lane == 0) s.of_feature[i] = tsr_solver_weight(v, s.shift[i] - s.shift[n]);
+            if (i / LANES == e) v = (int32_t)tsr_clamp_30(left[e]);
+        v = __shfl_sync(lanes, v, i % LANES, LANES);
+        if (own == 0) s.c[i * s.pitch + i] = v; /* the diagonal has had its turn */
 #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const int k = e * TSR_WARP + (int)lane;
-            if (k < i) left[e] -= tsr_asr64((int64_t)s.l[i * s.pitch + k] * v, TSR_SOLVER_SHIFT);
+            if (e * LANES >= i) continue;
+            const int k = e * LANES + own;
+            if (k < i) left[e] -= tsr_asr64((int64_t)s.c[k * s.pitch + i] * v, TSR_SOLVER_SHIFT);
         }
     }
-    __syncwarp();
+    __syncwarp(lanes);
+    for (int i = own; i < n; i += LANES)
+        s.of_feature[i] = tsr_solver_weight(s.c[i * s.pitch + i], s.shift[i] - s.shift[n]);
+    __syncwarp(lanes);
 }
 
-/* A warp a class: its weights from its products, which are cleared for the next round, as are the totals. */
+/* LANES lanes a class: its weights from its products, which are cleared for the next round, as are the totals. */
+template <int LANES>
 __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, int plan_number, int features)
 {
     TSR_DYNAMIC_SHARED(memory);
     const tsr_training_plan plan = p.plan[plan_number];
-    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
-    const uint32_t number = blockIdx.x * FIT_WARPS + warp;
+    const uint32_t here = threadIdx.x / LANES, number = blockIdx.x * (FIT_THREADS / LANES) + here;
     const uint32_t plane = number / plan.classes, c = number - plane * plan.classes;
+    const int own = (int)(threadIdx.x % LANES);
+    const unsigned lanes = TSR_FULL_WARP >> (TSR_WARP - LANES) << (threadIdx.x % TSR_WARP - (unsigned)own);
     if (plane >= p.b.planes || is_constant(p, plane)) return;
     tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
     tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
@@ -621,9 +632,9 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
     shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
     shape.references = (uint8_t)tsr_view_plane(p, plane).references;
     const int n = tsr_features(shape);
-    const fit_memory m = fit_memory_at(memory + warp * fit_warp_bytes(features), n);
-    solve(sums, n, m, lane);
-    if (lane == 0) {
+    const fit_memory m = fit_memory_at(memory + here * fit_class_bytes(features), n);
+    solve<LANES>(sums, n, m, lanes, own);
+    if (own == 0) {
         tsr_take_weights(shape, m.of_feature, model.weight[c]);
         totals.cost[c] = totals.samples[c] = 0;
         if (c == 0) {
@@ -632,7 +643,7 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
             model.shape = shape;
         }
     }
-    for (int i = (int)lane; i < (n + 1) * (n + 2) / 2; i += TSR_WARP) sums[i] = 0;
+    for (int i = own; i < (n + 1) * (n + 2) / 2; i += LANES) sums[i] = 0;
 }
 
 /* ---- Labels ------------------------------------------------------------------------------------------------- */
@@ -1248,25 +1259,35 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
 /* ---- The end ------------------------------------------------------------------------------------------------ */
 
 enum {
-    FINISH_THREADS = 256,
-    FINISH_WARPS = FINISH_THREADS / TSR_WARP,
-    LABEL_COUNTS = TSR_LABEL_CELLS * TSR_LABELS_LIMIT
+    FINISH_THREADS = 512,     /* of a plane, */
+    FEW_FINISH_THREADS = 128, /* and where planes are so many */
+    MANY_PLANES = 256,
+    LABEL_PITCH = (TSR_LABELS_LIMIT + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * TSR_QUAD_COUNTS,
+    LABEL_COUNTS = TSR_LABEL_CELLS * LABEL_PITCH
 };
 
-struct finish_memory {
-    tsr_merge_memory<TSR_LABEL_CELLS, TSR_LABELS_LIMIT, FINISH_THREADS> merge;
-    tsr_lengths_memory<TSR_LABELS_LIMIT> lengths[FINISH_WARPS];
+/* A warp's, of one table. */
+struct finish_codes {
+    tsr_lengths_memory<TSR_LABELS_LIMIT> lengths;
+    uint32_t leaf[TSR_LABELS_LIMIT], first[TSR_CODE_LIMIT + 1];
+    uint8_t order[TSR_LABELS_LIMIT], by_leaf[TSR_LABELS_LIMIT], by_symbol[TSR_LABELS_LIMIT];
+};
+static_assert((int)TSR_LABELS_LIMIT <= (int)TSR_WARP, "a lane a label");
+
+template <int COUNT> struct alignas(16) finish_memory {
     uint32_t counts[LABEL_COUNTS];
+    unsigned char merge[tsr_merge_bytes<int64_t>(TSR_LABEL_CELLS, LABEL_COUNTS / TSR_QUAD_COUNTS)];
+    finish_codes codes[COUNT / TSR_WARP];
     uint8_t renumbered[TSR_LABELS_LIMIT];
     int plan;
 };
 
-/* A block a plane: the plan that costs least, without classes that nobody wants; its labels, counted, and their codes.
- */
-__global__ void __launch_bounds__(FINISH_THREADS) k_finish_training(const tsr_predict_batch p)
+/* A block of COUNT threads a plane: the plan that costs least, without classes that nobody wants; its labels, counted,
+ * and their codes. */
+template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(const tsr_predict_batch p)
 {
     TSR_DYNAMIC_SHARED(memory);
-    finish_memory &m = *reinterpret_cast<finish_memory *>(memory);
+    finish_memory<COUNT> &m = *reinterpret_cast<finish_memory<COUNT> *>(memory);
     const uint32_t plane = blockIdx.x;
     const unsigned thread = threadIdx.x, lane = thread % TSR_WARP, warp = thread / TSR_WARP;
     tsr_predictor_model &model = p.predictor[plane]; /* all zero */
@@ -1286,12 +1307,12 @@ __global__ void __launch_bounds__(FINISH_THREADS) k_finish_training(const tsr_pr
         tsr_drop_empty_classes(&p.trial[at], reinterpret_cast<const uint64_t *>(p.totals[at].samples),
                                p.plan[m.plan].classes, m.renumbered);
     }
-    for (unsigned i = thread; i < LABEL_COUNTS; i += FINISH_THREADS) m.counts[i] = 0;
+    for (unsigned i = thread; i < LABEL_COUNTS; i += COUNT) m.counts[i] = 0;
     __syncthreads();
     const tsr_predictor_model &best = p.trial[(size_t)m.plan * p.b.planes + plane];
     const int classes = best.classes, symbols = classes + 1;
     if (classes == 0) return;
-    for (unsigned i = thread; i < TSR_CLASS_LIMIT * TSR_TAPS_LIMIT; i += FINISH_THREADS) {
+    for (unsigned i = thread; i < TSR_CLASS_LIMIT * TSR_TAPS_LIMIT; i += COUNT) {
         const unsigned c = i / TSR_TAPS_LIMIT, k = i % TSR_TAPS_LIMIT;
         if ((int)c < classes && (int)k < tsr_taps(best.shape)) model.weight[c][k] = best.weight[c][k];
     }
@@ -1301,22 +1322,38 @@ __global__ void __launch_bounds__(FINISH_THREADS) k_finish_training(const tsr_pr
         model.classes = (uint8_t)classes;
     }
     const uint8_t *labels = p.label + (size_t)m.plan * all_tiles(p) * p.tile_blocks;
-    for (uint32_t number = thread; number < p.b.tiles * p.tile_blocks; number += FINISH_THREADS) {
+    for (uint32_t number = thread; number < p.b.tiles * p.tile_blocks; number += COUNT) {
         const tsr_block_place block = tsr_any_block(p, plane, number);
         if (!block.is_there) continue;
         const int label = m.renumbered[labels[block.at]];
         const int left = block.x > 0 ? m.renumbered[labels[block.at - 1]] : -1;
         p.final_label[block.at] = (uint8_t)label;
-        atomicAdd(&m.counts[tsr_label_cell(left) * symbols + label], 1u);
+        atomicAdd(&m.counts[tsr_label_cell(left) * LABEL_PITCH + label], 1u);
     }
     __syncthreads();
-    const int tables = tsr_merge_cells(m.merge, m.counts, symbols + 1, symbols, model.label_table_of);
+    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, COUNT, 4, int64_t>(
+        m.merge, sizeof m.merge, m.counts, symbols + 1, model.label_table_of, [](int) { return 0u; });
     if (thread == 0) model.label_tables = (uint8_t)tables;
     __syncthreads();
     tsr_codeword(*const words)[TSR_LABELS_LIMIT] = p.label_code + (size_t)plane * TSR_LABEL_TABLES_LIMIT;
-    for (int t = (int)warp; t < tables; t += FINISH_WARPS) {
-        tsr_find_lengths(m.lengths[warp], m.counts + t * symbols, symbols, model.label_lengths[t], lane);
-        tsr_find_codewords(m.lengths[warp], model.label_lengths[t], symbols, words[t], lane);
+    for (int t = (int)warp; t < tables; t += COUNT / TSR_WARP) {
+        finish_codes &own = m.codes[warp];
+        uint8_t *const lengths = model.label_lengths[t];
+        const int used =
+            tsr_sort_counts<TSR_LABELS_LIMIT>(m.counts + t * LABEL_PITCH, symbols, own.leaf, own.order, lane);
+        tsr_limit_lengths(own.lengths, own.leaf, used, own.by_leaf, lane);
+        if ((int)lane < symbols) own.by_symbol[lane] = 0;
+        __syncwarp();
+        if ((int)lane < used) own.by_symbol[own.order[lane]] = own.by_leaf[lane];
+        __syncwarp();
+        if ((int)lane < symbols) lengths[lane] = own.by_symbol[lane];
+        tsr_each_codeword(
+            own.by_symbol, symbols, used, own.first,
+            [&](int symbol, uint32_t bits, int length) {
+                words[t][symbol].bits = (uint16_t)bits;
+                words[t][symbol].length = (uint8_t)length;
+            },
+            lane);
     }
 }
 
@@ -1397,23 +1434,32 @@ int train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)
     sum_kernel *const sums = sums_of(shape, is_narrow);
     label_kernel *const labels = labels_of(shape, plan.classes);
     flat_kernel *const flat_labels = flat_labels_of(shape, plan.classes);
-    const size_t of_sums = sum_bytes(is_narrow, p.references), of_fit = FIT_WARPS * fit_warp_bytes(tsr_features(shape)),
+    const size_t of_sums = sum_bytes(is_narrow, p.references), classes = p.b.planes * plan.classes,
+                 fit_classes = classes < MANY_CLASSES ? FIT_THREADS / TSR_WARP : FIT_THREADS / FIT_LANES,
+                 of_fit = fit_classes * fit_class_bytes(tsr_features(shape)),
                  of_labels = WARPS * (is_narrow ? label_warp_bytes<true>(0) : label_warp_bytes<false>(p.references));
     TSR_CUDA_TRY(tsr_allow_shared(sums, of_sums));
     TSR_CUDA_TRY(tsr_allow_shared(labels, of_labels));
     TSR_CUDA_TRY(tsr_allow_shared(flat_labels, of_labels));
-    TSR_CUDA_TRY(tsr_allow_shared(k_fit, of_fit));
+    const auto fit = classes < MANY_CLASSES ? k_fit<TSR_WARP> : k_fit<FIT_LANES>;
+    TSR_CUDA_TRY(tsr_allow_shared(fit, of_fit));
     TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_LEVELS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {
         const bool last = round + 1 == plan.rounds;
         const unsigned groups = last ? all : taking_part;
         TSR_CUDA_TRY(tsr_launch(sums, p.b.planes * sum_groups, THREADS, of_sums, stream, p, number, round, sum_groups,
                                 sum_slots));
-        TSR_CUDA_TRY(tsr_launch(k_fit, (p.b.planes * plan.classes + FIT_WARPS - 1) / FIT_WARPS, FIT_THREADS, of_fit,
-                                stream, p, number, tsr_features(shape)));
+        TSR_CUDA_TRY(tsr_launch(fit, (unsigned)((classes + fit_classes - 1) / fit_classes), FIT_THREADS, of_fit, stream,
+                                p, number, tsr_features(shape)));
         TSR_CUDA_TRY(tsr_launch(labels, p.b.planes * groups, THREADS, of_labels, stream, p, number, groups, last));
     }
     return tsr_launch(flat_labels, p.b.planes * flat_groups, THREADS, of_labels, stream, p, number, flat_groups);
+}
+
+template <int COUNT> int finish_training(const tsr_predict_batch &p, cudaStream_t stream)
+{
+    TSR_CUDA_TRY(tsr_allow_shared(k_finish_training<COUNT>, sizeof(finish_memory<COUNT>)));
+    return tsr_launch(k_finish_training<COUNT>, p.b.planes, COUNT, sizeof(finish_memory<COUNT>), stream, p);
 }
 
 } // namespace
@@ -1424,6 +1470,6 @@ int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream
     const unsigned groups = groups_of(p.b.tiles * p.tile_blocks);
     TSR_CUDA_TRY(tsr_launch(k_median_costs, p.b.planes * groups, THREADS, 0, stream, p, groups));
     for (int i = 0; i < p.plan_count; i++) TSR_CUDA_TRY((cudaError_t)train_plan(p, i, stream));
-    TSR_CUDA_TRY(tsr_allow_shared(k_finish_training, sizeof(finish_memory)));
-    return tsr_launch(k_finish_training, p.b.planes, FINISH_THREADS, sizeof(finish_memory), stream, p);
+    return p.b.planes < MANY_PLANES ? finish_training<FINISH_THREADS>(p, stream)
+                                    : finish_training<FEW_FINISH_THREADS>(p, stream);
 }

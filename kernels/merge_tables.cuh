@@ -1,10 +1,14 @@
 /* tsr_merge_contexts by a block of threads: cells' counts to tables, the same as the definition makes.
  *
- * Costs are exact integer sums. The lanes of a warp share the symbols of one pair of cells, and each lane then works
- * out one pair's gain from its sums. Gains are kept by cell and distance; a merge makes 24 of them new, which the warps
- * share, and changes the best of the 17 cells that have them, which the first warp looks for. The living stand in two
- * lists, an old and a new one, so that a merge takes three barriers. Symbols that no cell uses are squeezed out first.
- * What the definition decides by order, the first of equal gains, is decided by the least of (gain, place). */
+ * Cells that counted something are slots, in order. A slot's counts lie in shared memory as quads up to its last used
+ * symbol; what finds no room there stays where it was counted. Costs are exact integer sums: a few lanes share the
+ * quads of a pair, so that a warp sums up several pairs at once.
+ *
+ * A merge makes 24 gains new, three kinds of eight, which are worked out as if it were done already: the sums by all
+ * warps, what is known without them, and the best of all gains that stay, by the last. Then the first warp takes them
+ * in, and finds the best partners of the at most 16 slots that have new gains, and so the next merge, while others add
+ * up the counts and move up the list of the living: two barriers a merge. What the definition decides by order, the
+ * first of equal gains, is decided by the least slot. */
 #ifndef TSR_KERNELS_MERGE_TABLES_CUH
 #define TSR_KERNELS_MERGE_TABLES_CUH
 
@@ -12,270 +16,593 @@
 
 #include "../entropy/contexts.h"
 
-/* CELLS, SYMBOLS: at most so many. */
-template <int CELLS, int SYMBOLS, int THREADS> struct tsr_merge_memory {
-    enum {
-        WARPS = THREADS / TSR_WARP,
-        SYMBOL_WORDS = (SYMBOLS + TSR_WARP - 1) / TSR_WARP,
-        NEW_GAINS = 3 * TSR_MERGE_WINDOW,
-        COSTS = 512 /* of which no table's sum exceeds 32 bits */
-    };
-    static_assert((uint64_t)SYMBOLS * COSTS * 9 * TSR_COST_BIT <= UINT32_MAX, "sums of small counts' costs");
-    static_assert(CELLS <= 255 && CELLS <= THREADS, "a thread a cell");
-    int64_t gain[CELLS][TSR_MERGE_WINDOW]; /* of a cell and the next ones that are alive */
-    int64_t best[CELLS];                   /* the least of them */
-    uint64_t cost[CELLS];
-    uint32_t count_cost[COSTS]; /* as tsr_merge_work's */
-    uint32_t symbols_used[SYMBOL_WORDS];
-    uint32_t joined[SYMBOL_WORDS];      /* bit i: column i's symbol is the one after column i - 1's */
-    uint32_t mask[CELLS][SYMBOL_WORDS]; /* columns that a cell uses */
-    uint16_t symbol_of[SYMBOLS];        /* by column */
-    uint8_t alive[2][CELLS];            /* cells that are tables now, in order */
-    uint8_t distance[CELLS];            /* of the best partner, less 1 */
-    uint8_t table_of[CELLS];
-    int living, place, other; /* of the next merge; place -1: there is none */
-    uint32_t counts[CELLS * SYMBOLS];
+enum {
+    TSR_QUAD_COUNTS = 4,
+    TSR_MERGE_COSTS = 512,           /* counts whose logarithms are kept */
+    TSR_NARROW_GAINS_TOTAL = 3 << 17 /* counts that add up to no more have gains of 32 bits */
+};
+/* A logarithm is at most 1 off, so a cost is at most twice its total off; in truth two tables cost at most one bit a
+ * count less than one. The descriptions change by less than that of a whole table. */
+static_assert((int64_t)TSR_NARROW_GAINS_TOTAL * (TSR_COST_BIT + 4) + 2 * (8 + (2 + 6) * 64) * TSR_COST_BIT < INT32_MAX,
+              "narrow gains fit, and are below that of no pair");
+static_assert((uint64_t)64 * TSR_MERGE_COSTS * 10 * TSR_COST_BIT <= UINT32_MAX && 10 * TSR_COST_BIT <= UINT16_MAX,
+              "sums of small counts' costs, and their logarithms");
+
+enum { TSR_FRESH_GAINS = 3 * TSR_MERGE_WINDOW };
+
+/* The first part of the memory, of fixed size. */
+template <typename Gain> struct alignas(16) tsr_merge_head {
+    Gain fresh[3][TSR_MERGE_WINDOW]; /* gains that a merge makes new */
+    Gain rest[TSR_FRESH_GAINS];      /* of such a gain: what does not hang on the next two */
+    uint64_t all[TSR_FRESH_GAINS], inside[TSR_FRESH_GAINS];
+    Gain least, least_of_others; /* of the next merge; of slots without new gains */
+    uint32_t slot, other_slot;
+    uint32_t sums[TSR_WARP];
+    uint16_t logarithm[TSR_MERGE_COSTS];
 };
 
-/* What tsr_table_cost sums up of counts. */
-struct tsr_table_sums {
-    uint32_t total;
-    uint64_t inside; /* of each count times its logarithm */
+/* What is kept of a slot, but for its counts. */
+template <typename Gain> struct tsr_merge_slot_bytes {
+    enum { ALL = (TSR_MERGE_WINDOW + 2) * sizeof(Gain) + sizeof(uint64_t) + 2 * sizeof(uint32_t) + 4 };
 };
 
-/* By a warp, of columns of counts; b null: of one cell. All lanes get it. */
-template <typename Memory>
-static __device__ __forceinline__ tsr_table_sums tsr_sum_table(const Memory &m, uint32_t columns, const uint32_t *a,
-                                                               const uint32_t *b, unsigned lane)
+/* Memory that so many cells need at least, 128 bytes of it for rounding; with quads more, fewer of their counts stay
+ * outside. */
+template <typename Gain> static constexpr size_t tsr_merge_bytes(size_t cells, size_t quads)
 {
-    tsr_table_sums sums;
-    uint32_t total = 0, inside = 0;
-    uint64_t large = 0;
-#pragma unroll
-    for (uint32_t word = 0; word < (uint32_t)Memory::SYMBOL_WORDS; word++) {
-        const uint32_t column = word * TSR_WARP + lane;
-        if (column >= columns) continue;
-        const uint32_t c = a[column] + (b ? b[column] : 0u);
-        total += c;
-        if (c < Memory::COSTS)
-            inside += m.count_cost[c];
-        else
-            large += (uint64_t)c * tsr_log2_cost(c);
-    }
-    sums.total = tsr_warp_sum(total);
-    sums.inside = tsr_warp_sum(inside);
-    if (__any_sync(TSR_FULL_WARP, large != 0)) { /* below 2^44 together */
-        sums.inside += tsr_warp_sum((uint32_t)large & 0x3fffffu);
-        sums.inside += (uint64_t)tsr_warp_sum((uint32_t)(large >> 22)) << 22;
-    }
-    return sums;
+    return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain>::ALL + 1) + 128 +
+           (cells * 12 > quads * 16 ? (cells * 12 + 15) / 16 * 16 : quads * 16);
 }
 
-/* tsr_table_cost of cells a and b from their sums; both may be the same. */
-template <typename Memory>
-static __device__ __forceinline__ uint64_t tsr_cost_of_sums(const Memory &m, const tsr_table_sums &sums, int a, int b)
+/* Where everything lies, for so many slots. */
+template <typename Gain> struct tsr_merge_memory {
+    Gain *gain;      /* of a slot and the next ones that are alive: rows of eight */
+    uint64_t *mask;  /* symbols that a slot uses */
+    uint64_t *alive; /* bytes: slots that are tables now, in order */
+    uint64_t *place; /* bytes: by slot, where it is among them, or would be */
+    Gain *best;      /* by slot: the least gain */
+    Gain *cost;      /* narrow: its low bits */
+    uint32_t *total;
+    uint32_t *row;     /* TSR_MERGE_OUTSIDE | first quad << 8 | quads */
+    uint8_t *distance; /* to the best partner, less 1 */
+    uint8_t *parent;   /* into which a slot has merged, or itself */
+    const uint16_t *logarithm;
+    uint4 *quads;   /* of counts */
+    uint4 *outside; /* counts as they came */
+};
+#define TSR_MERGE_OUTSIDE 0x80000000u
+
+static __device__ __forceinline__ uint8_t &tsr_byte_of(uint64_t *bytes, int at)
 {
-    uint32_t used = 0, gaps = 0, before = 1; /* nothing before the first symbol: no gap */
-#pragma unroll
-    for (int word = 0; word < Memory::SYMBOL_WORDS; word++) {
-        const uint32_t here = m.mask[a][word] | m.mask[b][word];
-        /* a gap stands before a used symbol unless the symbol before it is used, or there is none */
-        gaps += (uint32_t)__popc(here & ~(m.joined[word] & (here << 1 | before)));
-        used += (uint32_t)__popc(here);
-        before = here >> 31;
-    }
-    if (used == 0) return 0;
-    const uint64_t all = (uint64_t)sums.total * tsr_log2_cost(sums.total);
-    return (all > sums.inside ? all - sums.inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
+    return reinterpret_cast<uint8_t *>(bytes)[at];
 }
 
-/* Gains of the pairs that place_pair names: (number, first place, second place) is true where there is such a pair. The
- * warps take count numbers in turn, each at most 32 of them. */
-template <typename Memory, typename Pair>
-static __device__ __forceinline__ void tsr_find_gains(Memory &m, uint32_t columns, const uint8_t *alive, int count,
-                                                      Pair place_pair)
+template <int THREADS> static __device__ __forceinline__ void tsr_sync_threads()
 {
-    const unsigned lane = threadIdx.x % TSR_WARP;
-    const int warp = (int)(threadIdx.x / TSR_WARP);
-    tsr_table_sums own = {0, 0};
-    int a = 0, b = 0, distance = -1, turn = 0;
-    for (int number = warp; number < count; number += Memory::WARPS) {
-        int first, second;
-        if (!place_pair(number, &first, &second)) continue;
-        const int one = alive[first], two = alive[second];
-        const tsr_table_sums sums = tsr_sum_table(m, columns, m.counts + one * columns, m.counts + two * columns, lane);
-        if ((int)lane == turn) {
-            own = sums;
-            a = one;
-            b = two;
-            distance = second - first - 1;
+    if constexpr (THREADS == TSR_WARP)
+        __syncwarp();
+    else
+        __syncthreads();
+}
+
+static __device__ __forceinline__ uint32_t tsr_warp_min(uint32_t value)
+{
+    return ~tsr_warp_max(~value);
+}
+
+static __device__ __forceinline__ int32_t tsr_warp_min(int32_t value)
+{
+    return (int32_t)(tsr_warp_min((uint32_t)value ^ 0x80000000u) ^ 0x80000000u);
+}
+
+static __device__ __forceinline__ int64_t tsr_warp_min(int64_t value)
+{
+    const int32_t high = tsr_warp_min((int32_t)(value >> 32));
+    const uint32_t low = tsr_warp_min((int32_t)(value >> 32) == high ? (uint32_t)value : UINT32_MAX);
+    return (int64_t)((uint64_t)(uint32_t)high << 32 | low);
+}
+
+template <typename Gain> static __device__ __forceinline__ Gain tsr_no_gain()
+{
+    return (Gain)(((uint64_t)1 << (8 * sizeof(Gain) - 1)) - 1);
+}
+
+/* Quad q of a slot's counts. */
+template <bool OUTSIDE, typename Gain>
+static __device__ __forceinline__ uint4 tsr_quad_of(const tsr_merge_memory<Gain> &m, uint32_t row, uint32_t q)
+{
+    if (q >= (row & 255u)) return make_uint4(0, 0, 0, 0);
+    const uint32_t at = ((row & ~TSR_MERGE_OUTSIDE) >> 8) + q;
+    if (OUTSIDE && (row & TSR_MERGE_OUTSIDE)) return m.outside[at];
+    return m.quads[at];
+}
+
+/* The sum of each count times its logarithm, of up to three rows added up. LANES lanes share a sum, part is the lane's
+ * number among them; all get it. All lanes of the warp. */
+template <int LANES, bool OUTSIDE, typename Gain>
+static __device__ __forceinline__ uint64_t tsr_sum_table(const tsr_merge_memory<Gain> &m, uint32_t a, uint32_t b,
+                                                         uint32_t c, uint32_t part)
+{
+    const uint32_t quads = max(max(a & 255u, b & 255u), c & 255u);
+    uint32_t small = 0;
+    uint64_t large = 0; /* below 2^44 together */
+    for (uint32_t q = part; q < quads; q += LANES) {
+        const uint4 x = tsr_quad_of<OUTSIDE>(m, a, q), y = tsr_quad_of<OUTSIDE>(m, b, q),
+                    z = tsr_quad_of<OUTSIDE>(m, c, q);
+        const uint32_t count[TSR_QUAD_COUNTS] = {x.x + y.x + z.x, x.y + y.y + z.y, x.z + y.z + z.z, x.w + y.w + z.w};
+        if ((count[0] | count[1] | count[2] | count[3]) < TSR_MERGE_COSTS) {
+#pragma unroll
+            for (int i = 0; i < TSR_QUAD_COUNTS; i++) small += count[i] * m.logarithm[count[i]];
+        } else {
+#pragma unroll
+            for (int i = 0; i < TSR_QUAD_COUNTS; i++) large += (uint64_t)count[i] * tsr_log2_cost(max(count[i], 1u));
         }
-        turn++;
     }
-    if (distance >= 0) m.gain[a][distance] = (int64_t)(tsr_cost_of_sums(m, own, a, b) - m.cost[a] - m.cost[b]);
-}
-
-/* tsr_find_partner for the cell at a place of the living. */
-template <typename Memory>
-static __device__ __forceinline__ void tsr_find_best(Memory &m, const uint8_t *alive, int living, int place)
-{
-    const int cell = alive[place];
-    int64_t best = INT64_MAX;
-    int distance = 0;
 #pragma unroll
-    for (int k = 0; k < TSR_MERGE_WINDOW; k++) {
-        const int64_t gain = m.gain[cell][k];
-        if (place + 1 + k >= living || gain >= best) continue;
-        best = gain;
-        distance = k;
+    for (int lanes = 1; lanes < LANES; lanes *= 2) small += __shfl_xor_sync(TSR_FULL_WARP, small, lanes);
+    if (__any_sync(TSR_FULL_WARP, large != 0))
+#pragma unroll
+        for (int lanes = 1; lanes < LANES; lanes *= 2) large += __shfl_xor_sync(TSR_FULL_WARP, large, lanes);
+    return small + large;
+}
+
+/* tsr_table_cost is all less inside, or 0, and the description, which its used symbols say. */
+static __device__ __forceinline__ uint64_t tsr_whole_of_table(uint32_t total)
+{
+    return (uint64_t)total * tsr_log2_cost(total);
+}
+
+static __device__ __forceinline__ uint32_t tsr_description_of_table(uint64_t used)
+{
+    const uint64_t behind_gaps = used & ~(used << 1 | 1u); /* no gap is before the first symbol */
+    return (uint32_t)(8 + 2 * __popcll((long long)used) + 6 * __popcll((long long)behind_gaps)) * TSR_COST_BIT;
+}
+
+static __device__ __forceinline__ uint64_t tsr_symbols_of_table(uint64_t all, uint64_t inside)
+{
+    return all > inside ? all - inside : 0;
+}
+
+/* Gains of all slots with those behind them, or, with OWN, the slots' own costs; a thread each. */
+template <int THREADS, bool OWN, bool OUTSIDE, typename Gain>
+static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Gain> &m, int slots)
+{
+    constexpr int EACH = OWN ? 1 : (int)TSR_MERGE_WINDOW;
+    const int count = slots * EACH;
+    for (int first = 0; first < count; first += THREADS) {
+        const int number = first + (int)threadIdx.x, one = number / EACH, two = one + 1 + number % EACH;
+        if (first + (int)threadIdx.x / TSR_WARP * TSR_WARP >= count) break; /* the whole warp */
+        const bool is_there = number < count && (OWN || two < slots);
+        uint32_t row = 0, row_two = 0, total = 1;
+        uint64_t mask = 0;
+        if (is_there) {
+            row = m.row[one];
+            total = m.total[one];
+            mask = m.mask[one];
+        }
+        if (is_there && !OWN) {
+            row_two = m.row[two];
+            total += m.total[two];
+            mask |= m.mask[two];
+        }
+        const uint64_t inside = tsr_sum_table<1, OUTSIDE>(m, row, row_two, 0, 0),
+                       cost = tsr_symbols_of_table(tsr_whole_of_table(total), inside) + tsr_description_of_table(mask);
+        if (number >= count) break;
+        if (OWN)
+            m.cost[one] = (Gain)cost;
+        else
+            m.gain[number] =
+                is_there ? (Gain)(cost - (uint64_t)m.cost[one] - (uint64_t)m.cost[two]) : tsr_no_gain<Gain>();
     }
-    m.best[cell] = best;
-    m.distance[cell] = (uint8_t)distance;
 }
 
-/* The pair that merges next, by the first warp. */
-template <typename Memory>
-static __device__ __forceinline__ void tsr_choose_merge(Memory &m, const uint8_t *alive, int living, unsigned lane)
+/* A pair that merges: its places and slots, and what they become. */
+template <typename Gain> struct tsr_merge {
+    int place, other, a, b;
+    uint32_t row_a, row_b;
+};
+
+/* The gains that a merge makes new, by number: eight of places before it with it, eight of it with places behind, and
+ * eight of pairs that then reach over its second place. Places are those after the merge. */
+struct tsr_fresh_pair {
+    int kind, first, second; /* with kind below 2, first is the other one */
+    bool is_there;
+};
+
+template <typename Gain>
+static __device__ __forceinline__ tsr_fresh_pair tsr_fresh_pair_of(const tsr_merge<Gain> &merge, int number, int living)
 {
-    int64_t key = INT64_MAX; /* orders by gain, then by place; gains are below 2^27 * 12 * 4096 < 2^43 in magnitude */
-    for (int place = (int)lane; place + 1 < living; place += TSR_WARP)
-        key = min(key, m.best[alive[place]] * 256 + place);
-    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) key = min(key, __shfl_xor_sync(TSR_FULL_WARP, key, lanes));
-    if (lane != 0) return;
-    const int place = (int)(key & 255); /* also of negative keys: two's complement */
-    const bool is_last = living < 2 || (key >= 0 && living <= TSR_TABLE_LIMIT);
-    m.place = is_last ? -1 : place;
-    m.other = is_last ? -1 : place + 1 + m.distance[alive[place]];
+    const int k = number % TSR_MERGE_WINDOW;
+    tsr_fresh_pair pair;
+    pair.kind = number / TSR_MERGE_WINDOW;
+    pair.first = (pair.kind == 2 ? merge.other : merge.place) + (pair.kind == 1 ? k + 1 : -1 - k);
+    pair.second = pair.first + TSR_MERGE_WINDOW;
+    pair.is_there =
+        (unsigned)pair.first < (unsigned)living && (pair.kind < 2 || pair.second < living) && number < TSR_FRESH_GAINS;
+    return pair;
 }
 
-/* counts[cells][symbols] are used up as the definition has it. table_of[cells]; returns the number of tables. All
- * threads of the block; no barrier is needed before, one is after. */
-template <int CELLS, int SYMBOLS, int THREADS>
-static __device__ int tsr_merge_cells(tsr_merge_memory<CELLS, SYMBOLS, THREADS> &m, uint32_t *counts, int cells,
-                                      int symbols, uint8_t *table_of)
+/* Their sums. */
+template <int THREADS, int LANES, bool OUTSIDE, typename Gain>
+static __device__ __forceinline__ void tsr_fresh_sums(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
+                                                      int living, uint64_t *inside)
 {
-    typedef tsr_merge_memory<CELLS, SYMBOLS, THREADS> memory;
+    constexpr int AT_ONCE = THREADS / LANES, OF_WARP = TSR_WARP / LANES;
+    const int thread = (int)threadIdx.x;
+#pragma unroll
+    for (int begin = 0; begin < TSR_FRESH_GAINS; begin += AT_ONCE) {
+        if (begin + thread / TSR_WARP * OF_WARP >= TSR_FRESH_GAINS) break; /* the whole warp */
+        const int number = begin + thread / LANES;
+        const tsr_fresh_pair pair = tsr_fresh_pair_of(merge, number, living);
+        uint32_t row = 0, row_b = 0, row_c = 0;
+        if (pair.is_there) {
+            row = m.row[tsr_byte_of(m.alive, pair.first + (pair.first >= merge.other))];
+            row_b = pair.kind < 2 ? merge.row_a : m.row[tsr_byte_of(m.alive, pair.second + 1)];
+            row_c = pair.kind < 2 ? merge.row_b : 0u;
+        }
+        const uint64_t sum = tsr_sum_table<LANES, OUTSIDE>(m, row, row_b, row_c, thread % LANES);
+        if (thread % LANES == 0 && number < TSR_FRESH_GAINS) inside[number] = sum;
+    }
+}
+
+/* What is known of them without the sums, by a warp. */
+template <typename Gain>
+static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
+                                                       Gain least, int living, tsr_merge_head<Gain> &head,
+                                                       unsigned lane)
+{
+    const tsr_fresh_pair pair = tsr_fresh_pair_of(merge, (int)lane, living);
+    if (lane >= TSR_FRESH_GAINS) return;
+    uint64_t all = 0, rest = (uint64_t)tsr_no_gain<Gain>();
+    if (pair.is_there) {
+        const int one = tsr_byte_of(m.alive, pair.first + (pair.first >= merge.other)),
+                  two = pair.kind < 2 ? merge.a : tsr_byte_of(m.alive, pair.second + 1);
+        uint32_t total = m.total[one] + m.total[two];
+        uint64_t mask = m.mask[one] | m.mask[two], less = (uint64_t)m.cost[one] + (uint64_t)m.cost[two];
+        if (pair.kind < 2) {
+            total += m.total[merge.b];
+            mask |= m.mask[merge.b];
+            less += (uint64_t)m.cost[merge.b] + (uint64_t)least;
+        }
+        all = tsr_whole_of_table(total);
+        rest = tsr_description_of_table(mask) - less;
+    }
+    head.all[lane] = all;
+    head.rest[lane] = (Gain)rest;
+}
+
+/* Some gains, 16 bytes at once. */
+template <int COUNT, typename Gain> static __device__ __forceinline__ void tsr_load_gains(Gain *row, const Gain *from)
+{
+    uint4 raw[COUNT * sizeof(Gain) / sizeof(uint4)];
+#pragma unroll
+    for (unsigned i = 0; i < sizeof raw / sizeof *raw; i++) raw[i] = reinterpret_cast<const uint4 *>(from)[i];
+    memcpy(row, raw, sizeof raw);
+}
+
+template <typename Gain> static __device__ __forceinline__ void tsr_store_gains(Gain *to, const Gain *row)
+{
+    uint4 raw[TSR_MERGE_WINDOW * sizeof(Gain) / sizeof(uint4)];
+    memcpy(raw, row, sizeof raw);
+#pragma unroll
+    for (unsigned i = 0; i < sizeof raw / sizeof *raw; i++) reinterpret_cast<uint4 *>(to)[i] = raw[i];
+}
+
+/* A slot's best partner: its gain, the first of equals, and the distance less 1. */
+template <typename Gain>
+static __device__ __forceinline__ void tsr_find_best(const Gain *row, Gain *best, int *distance)
+{
+    *best = row[0];
+    *distance = 0;
+#pragma unroll
+    for (int k = 1; k < TSR_MERGE_WINDOW; k++) {
+        if (row[k] < *best) *distance = k;
+        *best = min(*best, row[k]);
+    }
+}
+
+/* The gains of the slot at a place before the merge's second one, where it makes any new. */
+template <typename Gain>
+static __device__ __forceinline__ void tsr_renew_gains(Gain *row, const Gain (*fresh)[TSR_MERGE_WINDOW], int place,
+                                                       const tsr_merge<Gain> &merge)
+{
+    const int gone = merge.other - 1 - place, with = merge.place - 1 - place;
+    if (gone < TSR_MERGE_WINDOW) { /* windows that reached its second place now reach one further */
+#pragma unroll
+        for (int k = 0; k + 1 < TSR_MERGE_WINDOW; k++)
+            if (k >= gone) row[k] = row[k + 1];
+        row[TSR_MERGE_WINDOW - 1] = fresh[2][gone];
+    }
+    if (with >= 0) {
+        const Gain gain = fresh[0][with];
+#pragma unroll
+        for (int k = 0; k < TSR_MERGE_WINDOW; k++)
+            if (k == with) row[k] = gain;
+    }
+    if (with == -1) tsr_load_gains<TSR_MERGE_WINDOW>(row, fresh[1]);
+}
+
+/* The least of the lanes' gains, and of equals the first slot; all lanes get it. */
+template <typename Gain> static __device__ __forceinline__ void tsr_least_of_warp(Gain *gain, uint32_t *slot)
+{
+    const Gain own = *gain;
+    *gain = tsr_warp_min(own);
+    *slot = tsr_warp_min(own == *gain ? *slot : UINT32_MAX);
+}
+
+/* The best gain of the slots but for some, first to last, by a warp, and its slot. */
+template <typename Gain>
+static __device__ __forceinline__ void tsr_least_of_others(const tsr_merge_memory<Gain> &m, int slots, int first,
+                                                           int last, Gain *least, uint32_t *least_slot, unsigned lane)
+{
+    constexpr int EACH = 4;
+    *least = tsr_no_gain<Gain>();
+    *least_slot = UINT32_MAX;
+    for (int s = EACH * (int)lane; s < slots; s += EACH * TSR_WARP) {
+        Gain best[EACH];
+        tsr_load_gains<EACH>(best, m.best + s);
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            if (best[i] >= *least || (s + i >= first && s + i <= last)) continue;
+            *least = best[i];
+            *least_slot = (uint32_t)(s + i);
+        }
+    }
+    tsr_least_of_warp(least, least_slot);
+}
+
+/* The list of the living without a place, and the places behind it, by a warp: eight bytes a lane. */
+template <typename Gain>
+static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
+                                                   int slots, unsigned lane)
+{
+    const int words = (slots + 7) / 8;
+    const bool is_there = (int)lane < words;
+    uint64_t here = 0, behind = 0, place = 0;
+    if (is_there) {
+        here = m.alive[lane];
+        place = m.place[lane];
+        if ((int)lane + 1 < words) behind = m.alive[lane + 1];
+    }
+    __syncwarp();
+    if (!is_there) return;
+    /* bytes from a place on: all, some or none */
+    const auto bytes_from = [&](int at, uint64_t bytes) {
+        const int first = at - 8 * (int)lane;
+        return first >= 8 ? 0 : first <= 0 ? bytes : bytes << 8 * first;
+    };
+    const uint64_t moved = bytes_from(merge.other, UINT64_MAX);
+    m.alive[lane] = (here & ~moved) | ((here >> 8 | behind << 56) & moved);
+    m.place[lane] = place - bytes_from(merge.b + 1, 0x0101010101010101u); /* no byte below 0: they count who lives */
+}
+
+/* Merges slots; returns how many live. A barrier is needed before, and another after. */
+template <int THREADS, int LANES, bool OUTSIDE, typename Gain>
+static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain> &m, tsr_merge_head<Gain> &head,
+                                                      int slots)
+{
+    constexpr int WARPS = THREADS / TSR_WARP, WINDOW = TSR_MERGE_WINDOW, ADDS = WARPS > 1 ? 1 : 0,
+                  MOVES = WARPS > 2 ? 2 : 0;
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int thread = (int)threadIdx.x, warp = thread / TSR_WARP;
-    __syncthreads();
-    /* Squeeze. */
-    if (thread < memory::SYMBOL_WORDS) m.symbols_used[thread] = m.joined[thread] = 0;
-    for (int c = thread; c < memory::COSTS; c += THREADS)
-        m.count_cost[c] = c == 0 ? 0 : (uint32_t)c * tsr_log2_cost((uint32_t)c);
-    __syncthreads();
-    for (int i = thread; i < cells * symbols; i += THREADS) {
-        const int s = i % symbols;
-        if (counts[i] != 0 && !(m.symbols_used[s / TSR_WARP] >> s % TSR_WARP & 1u))
-            atomicOr(&m.symbols_used[s / TSR_WARP], 1u << s % TSR_WARP);
-    }
-    __syncthreads();
-    for (int s = thread; s < symbols; s += THREADS) {
-        if (!(m.symbols_used[s / TSR_WARP] >> s % TSR_WARP & 1u)) continue;
-        uint32_t column = (uint32_t)__popc(m.symbols_used[s / TSR_WARP] & ((1u << s % TSR_WARP) - 1u));
-        for (int w = 0; w < s / TSR_WARP; w++) column += (uint32_t)__popc(m.symbols_used[w]);
-        const bool is_joined = s == 0 || (m.symbols_used[(s - 1) / TSR_WARP] >> (s - 1) % TSR_WARP & 1u);
-        if (is_joined) atomicOr(&m.joined[column / TSR_WARP], 1u << column % TSR_WARP);
-        m.symbol_of[column] = (uint16_t)s;
-    }
-    uint32_t columns = 0;
-    for (int w = 0; w < memory::SYMBOL_WORDS; w++) columns += (uint32_t)__popc(m.symbols_used[w]);
-    __syncthreads();
-    for (uint32_t i = (uint32_t)thread; i < columns * (uint32_t)cells; i += THREADS) {
-        const uint32_t cell = i / columns;
-        m.counts[i] = counts[cell * (uint32_t)symbols + m.symbol_of[i - cell * columns]];
-    }
-    __syncthreads();
-
-    for (int c = warp; c < cells; c += memory::WARPS) {
-#pragma unroll
-        for (uint32_t word = 0; word < (uint32_t)memory::SYMBOL_WORDS; word++) {
-            const uint32_t column = word * TSR_WARP + lane;
-            const uint32_t here =
-                __ballot_sync(TSR_FULL_WARP, column < columns && m.counts[(uint32_t)c * columns + column] != 0);
-            if (lane == 0) m.mask[c][word] = here;
+    tsr_first_gains<THREADS, true, OUTSIDE>(m, slots);
+    tsr_sync_threads<THREADS>();
+    tsr_first_gains<THREADS, false, OUTSIDE>(m, slots);
+    tsr_sync_threads<THREADS>();
+    for (int slot = thread; slot < (slots + 3) / 4 * 4; slot += THREADS) {
+        Gain row[WINDOW], best;
+        int distance;
+        if (slot >= slots) {
+            m.best[slot] = tsr_no_gain<Gain>();
+            continue;
         }
-        __syncwarp();
-        const tsr_table_sums sums = tsr_sum_table(m, columns, m.counts + c * columns, NULL, lane);
-        const uint64_t cost = tsr_cost_of_sums(m, sums, c, c);
-        if (lane == 0) m.cost[c] = cost;
-        if (lane == 0) m.table_of[c] = cost ? (uint8_t)c : (uint8_t)255;
+        tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
+        tsr_find_best(row, &best, &distance);
+        m.best[slot] = best;
+        m.distance[slot] = (uint8_t)distance;
     }
-    __syncthreads();
-    uint8_t *alive = m.alive[0], *next_alive = m.alive[1];
-    if (warp == 0) { /* the living, in order */
-        int living = 0;
-        for (int first = 0; first < cells; first += TSR_WARP) {
-            const int c = first + (int)lane;
-            const uint32_t here = __ballot_sync(TSR_FULL_WARP, c < cells && m.cost[c] != 0);
-            if (here >> lane & 1u) alive[living + __popc(here & ((1u << lane) - 1u))] = (uint8_t)c;
-            living += __popc(here);
+    tsr_sync_threads<THREADS>();
+    Gain least = 0;
+    int living = slots;
+    if (warp == 0) {
+        uint32_t slot;
+        tsr_least_of_others(m, slots, slots, slots, &least, &slot, lane);
+        if (lane == 0) {
+            head.least = least;
+            head.slot = slot;
         }
-        if (lane == 0) m.living = living;
     }
-    __syncthreads();
-    int living = m.living;
-    for (int first = 0; first < living * TSR_MERGE_WINDOW; first += THREADS) /* 32 pairs a warp */
-        tsr_find_gains(m, columns, alive, tsr_min((int)THREADS, living * TSR_MERGE_WINDOW - first),
-                       [&](int number, int *one, int *two) {
-                           *one = (first + number) / TSR_MERGE_WINDOW;
-                           *two = *one + 1 + (first + number) % TSR_MERGE_WINDOW;
-                           return *two < living;
-                       });
-    __syncthreads();
-    if (thread < living) tsr_find_best(m, alive, living, thread);
-    __syncthreads();
     for (;;) {
-        if (warp == 0) tsr_choose_merge(m, alive, living, lane);
-        __syncthreads();
-        const int pa = m.place, pb = m.other;
-        if (pa < 0) break;
-        const int a = alive[pa], b = alive[pb];
+        tsr_sync_threads<THREADS>();
+        least = head.least;
+        if (living < 2 || (least >= 0 && living <= TSR_TABLE_LIMIT)) break;
         living--;
-        if (thread < living) next_alive[thread] = alive[thread + (thread >= pb)];
-        if (thread < cells && m.table_of[thread] == b) m.table_of[thread] = (uint8_t)a;
-        for (uint32_t i = (uint32_t)thread; i < columns; i += THREADS)
-            m.counts[a * columns + i] += m.counts[b * columns + i];
-        if (thread < memory::SYMBOL_WORDS) m.mask[a][thread] |= m.mask[b][thread];
-        if (thread == 0) m.cost[a] += m.cost[b] + (uint64_t)m.best[a];
-        /* Windows that reached b now reach one further. */
-        const int before = pb - 1 - (thread - (THREADS - TSR_MERGE_WINDOW));
-        if (thread >= THREADS - TSR_MERGE_WINDOW && before >= 0) {
-            const int cell = alive[before];
-            for (int k = pb - 1 - before; k + 1 < TSR_MERGE_WINDOW; k++) m.gain[cell][k] = m.gain[cell][k + 1];
+        tsr_merge<Gain> merge;
+        merge.a = (int)head.slot;
+        merge.place = tsr_byte_of(m.place, merge.a);
+        merge.other = merge.place + 1 + m.distance[merge.a];
+        merge.b = tsr_byte_of(m.alive, merge.other);
+        merge.row_a = m.row[merge.a];
+        merge.row_b = m.row[merge.b];
+        /* Slots with new gains are those before the second one, from the eighth before the first one on. */
+        const int place = merge.other - 1 - (int)lane;
+        const bool is_new = place >= 0 && place >= merge.place - WINDOW;
+        const int slot = warp == 0 && is_new ? tsr_byte_of(m.alive, place) : 0;
+        tsr_fresh_sums<THREADS, LANES, OUTSIDE>(m, merge, living, head.inside);
+        if (warp == WARPS - 1) { /* which has no sums, or few */
+            tsr_fresh_rests(m, merge, least, living, head, lane);
+            Gain of_others;
+            uint32_t other_slot;
+            tsr_least_of_others(m, slots, tsr_byte_of(m.alive, tsr_max(0, merge.place - WINDOW)), merge.b, &of_others,
+                                &other_slot, lane);
+            if (lane == 0) {
+                head.least_of_others = of_others;
+                head.other_slot = other_slot;
+            }
         }
-        uint8_t *const old = alive;
-        alive = next_alive;
-        next_alive = old;
-        __syncthreads();
-        /* New are the gains of the pairs with a, and of those that reach over b's old place. */
-        tsr_find_gains(m, columns, alive, memory::NEW_GAINS, [&](int number, int *one, int *two) {
-            const int k = number % TSR_MERGE_WINDOW, kind = number / TSR_MERGE_WINDOW;
-            *one = kind == 0 ? pa - 1 - k : kind == 1 ? pa : pb - 1 - k;
-            *two = kind == 0 ? pa : kind == 1 ? pa + 1 + k : *one + TSR_MERGE_WINDOW;
-            return *one >= 0 && *two < living;
-        });
-        __syncthreads();
-        if (warp != 0) continue;
-        const int change = (int)lane <= TSR_MERGE_WINDOW ? pa - (int)lane : pb - ((int)lane - TSR_MERGE_WINDOW);
-        if (lane <= 2 * TSR_MERGE_WINDOW && change >= 0 && change < living) tsr_find_best(m, alive, living, change);
-        __syncwarp();
+        tsr_sync_threads<THREADS>();
+        if (warp == ADDS) { /* counts add up where the longer row is */
+            const bool longer = (merge.row_b & 255u) > (merge.row_a & 255u);
+            const uint32_t to = longer ? merge.row_b : merge.row_a, from = longer ? merge.row_a : merge.row_b;
+            if (lane < (from & 255u)) {
+                const uint4 x = tsr_quad_of<OUTSIDE>(m, to, lane), y = tsr_quad_of<OUTSIDE>(m, from, lane);
+                const uint32_t quad = ((to & ~TSR_MERGE_OUTSIDE) >> 8) + lane;
+                (OUTSIDE && (to & TSR_MERGE_OUTSIDE) ? m.outside : m.quads)[quad] =
+                    make_uint4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+            }
+            if (lane == 0) {
+                m.row[merge.a] = to;
+                m.total[merge.a] += m.total[merge.b];
+                m.mask[merge.a] |= m.mask[merge.b];
+                m.cost[merge.a] = (Gain)((uint64_t)m.cost[merge.a] + (uint64_t)m.cost[merge.b] + (uint64_t)least);
+                m.parent[merge.b] = (uint8_t)merge.a;
+            }
+        }
+        if (warp == MOVES) tsr_move_up(m, merge, slots, lane);
+        if (warp == 0) {
+            if (lane < TSR_FRESH_GAINS) {
+                const Gain gain =
+                    (Gain)(tsr_symbols_of_table(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
+                head.fresh[0][lane] = gain;
+            }
+            __syncwarp();
+            uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
+            least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
+            if (is_new) {
+                Gain row[WINDOW];
+                int distance;
+                tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
+                tsr_renew_gains(row, head.fresh, place, merge);
+                tsr_store_gains(m.gain + slot * WINDOW, row);
+                tsr_find_best(row, &least, &distance);
+                next = (uint32_t)slot;
+                m.best[slot] = least;
+                m.distance[slot] = (uint8_t)distance;
+            }
+            tsr_least_of_warp(&least, &next);
+            if (lane == 0) {
+                m.best[merge.b] = tsr_no_gain<Gain>();
+                head.least = least;
+                head.slot = next;
+            }
+        }
     }
-    /* Number the tables by their first cells, and move their counts to the front; cells without samples get the table
-     * before them. */
-    for (int i = thread; i < living * symbols; i += THREADS) counts[i] = 0;
-    __syncthreads();
-    for (uint32_t i = (uint32_t)thread; i < (uint32_t)living * columns; i += THREADS) {
-        const uint32_t t = i / columns, column = i - t * columns;
-        counts[t * (uint32_t)symbols + m.symbol_of[column]] = m.counts[alive[t] * columns + column];
+    return living;
+}
+
+/* counts[cells][SYMBOLS], 16-byte aligned, are used up as the definition has it, but for those of the tables, to which
+ * more(symbol) is added. table_of[cells]; returns the number of tables. memory: shared, 16-byte aligned,
+ * tsr_merge_bytes() at least. LANES share a sum. All threads of the block; a barrier is before and after. */
+template <int CELLS, int SYMBOLS, int THREADS, int LANES, typename Gain, typename More>
+static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint32_t *counts, int cells,
+                                      uint8_t *table_of, More more)
+{
+    constexpr int WARPS = THREADS / TSR_WARP, EACH = (CELLS + THREADS - 1) / THREADS,
+                  ROW_QUADS = SYMBOLS / TSR_QUAD_COUNTS;
+    static_assert(CELLS <= 255 && SYMBOLS <= 64 && SYMBOLS % TSR_QUAD_COUNTS == 0, "bytes and masks");
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const int thread = (int)threadIdx.x, warp = thread / TSR_WARP;
+    tsr_merge_head<Gain> &head = *reinterpret_cast<tsr_merge_head<Gain> *>(memory);
+    uint8_t *const slot_of = memory + sizeof head; /* by cell; 255: it counted nothing */
+    const size_t before_slots = sizeof head + ((size_t)cells + 15) / 16 * 16;
+    /* Cells, for the time being, lie at the end. */
+    uint64_t *const cell_mask =
+        reinterpret_cast<uint64_t *>(memory + (bytes / 16 * 16 - ((size_t)cells * 12 + 15) / 16 * 16));
+    uint32_t *const cell_total = reinterpret_cast<uint32_t *>(cell_mask + cells);
+    tsr_sync_threads<THREADS>();
+    for (int c = thread; c < TSR_MERGE_COSTS; c += THREADS)
+        head.logarithm[c] = (uint16_t)(c == 0 ? 0 : tsr_log2_cost((uint32_t)c));
+#pragma unroll 4
+    for (int c = warp; c < cells; c += WARPS) {
+        const uint32_t *const row = counts + c * SYMBOLS;
+        const uint32_t low = (int)lane < SYMBOLS ? row[lane] : 0u,
+                       high = SYMBOLS > TSR_WARP && (int)lane + TSR_WARP < SYMBOLS ? row[lane + TSR_WARP] : 0u;
+        const uint64_t mask = __ballot_sync(TSR_FULL_WARP, low != 0) |
+                              (uint64_t)(SYMBOLS > TSR_WARP ? __ballot_sync(TSR_FULL_WARP, high != 0) : 0u) << TSR_WARP;
+        const uint32_t total = tsr_warp_sum(low + high);
+        if (lane != 0) continue;
+        cell_mask[c] = mask;
+        cell_total[c] = total;
+    }
+    tsr_sync_threads<THREADS>();
+    /* A thread takes a few cells that follow each other. Slots, and above them quads, before its own; and of all. */
+    const auto quads_of = [](uint64_t mask) {
+        return mask ? (uint32_t)(63 - __clzll((long long)mask)) / TSR_QUAD_COUNTS + 1 : 0u;
+    };
+    uint32_t mine = 0, all;
+    for (int e = 0; e < EACH; e++) {
+        const int c = thread * EACH + e;
+        if (c < cells && cell_mask[c] != 0) mine += 1u + (quads_of(cell_mask[c]) << 16);
+    }
+    uint32_t before = tsr_block_scan<THREADS>(mine, head.sums, &all);
+    const int slots = (int)(all & 0xffffu);
+    tsr_merge_memory<Gain> m;
+    const int slot_words = (slots + 7) / 8;
+    m.gain = reinterpret_cast<Gain *>(memory + before_slots);
+    m.best = m.gain + slots * TSR_MERGE_WINDOW;
+    m.mask = reinterpret_cast<uint64_t *>(m.best + (slots + 3) / 4 * 4);
+    m.alive = m.mask + slots;
+    m.place = m.alive + slot_words;
+    m.cost = reinterpret_cast<Gain *>(m.place + slot_words);
+    m.total = reinterpret_cast<uint32_t *>(m.cost + slots);
+    m.row = m.total + slots;
+    m.distance = reinterpret_cast<uint8_t *>(m.row + slots);
+    m.parent = m.distance + slots;
+    m.logarithm = head.logarithm;
+    const size_t before_quads = before_slots + ((size_t)(m.parent + slots - memory) - before_slots + 15) / 16 * 16;
+    m.quads = reinterpret_cast<uint4 *>(memory + before_quads);
+    m.outside = reinterpret_cast<uint4 *>(counts);
+    const uint32_t room = (uint32_t)((bytes - before_quads) / sizeof(uint4));
+    for (int e = 0; e < EACH; e++) {
+        const int c = thread * EACH + e;
+        if (c >= cells) break;
+        const uint64_t mask = cell_mask[c];
+        slot_of[c] = 255;
+        if (mask == 0) continue;
+        const uint32_t slot = before & 0xffffu, first = before >> 16, quads = quads_of(mask);
+        before += 1u + (quads << 16);
+        slot_of[c] = (uint8_t)slot;
+        m.mask[slot] = mask;
+        m.total[slot] = cell_total[c];
+        m.row[slot] = quads | (first + quads <= room ? first << 8 : (uint32_t)(c * ROW_QUADS) << 8 | TSR_MERGE_OUTSIDE);
+        tsr_byte_of(m.alive, (int)slot) = tsr_byte_of(m.place, (int)slot) = m.parent[slot] = (uint8_t)slot;
+    }
+    tsr_sync_threads<THREADS>();
+    for (int i = thread; i < cells * ROW_QUADS; i += THREADS) {
+        const int c = i / ROW_QUADS, q = i % ROW_QUADS;
+        if (slot_of[c] == 255) continue;
+        const uint32_t row = m.row[slot_of[c]];
+        if (!(row & TSR_MERGE_OUTSIDE) && q < (int)(row & 255u)) m.quads[(row >> 8) + (uint32_t)q] = m.outside[i];
+    }
+    tsr_sync_threads<THREADS>();
+    const bool outside = all >> 16 > room;
+    const int living = outside ? tsr_merge_slots<THREADS, LANES, true>(m, head, slots)
+                               : tsr_merge_slots<THREADS, LANES, false>(m, head, slots);
+    tsr_sync_threads<THREADS>();
+    /* Tables are numbered by their first cells, and their counts move to the front: one after the other where they may
+     * come from further behind. Cells without samples get the table before them. */
+    const int at_once = outside ? (int)ROW_QUADS : living * ROW_QUADS;
+    for (int first = 0; first < living * ROW_QUADS; first += at_once) {
+        for (int i = first + thread; i < first + at_once; i += THREADS) {
+            const uint32_t row = m.row[tsr_byte_of(m.alive, i / ROW_QUADS)];
+            const int q = i % ROW_QUADS, s = q * TSR_QUAD_COUNTS;
+            uint4 quad = tsr_quad_of<true>(m, row, (uint32_t)q);
+            quad.x += more(s);
+            quad.y += more(s + 1);
+            quad.z += more(s + 2);
+            quad.w += more(s + 3);
+            reinterpret_cast<uint4 *>(counts)[i] = quad;
+        }
+        if (outside) tsr_sync_threads<THREADS>();
     }
     for (int c = thread; c < cells; c += THREADS) {
-        int cell = c, table = 0;
-        while (cell >= 0 && m.table_of[cell] == 255) cell--;
-        for (int t = 0; cell >= 0 && t < living; t++)
-            if (alive[t] == m.table_of[cell]) table = t;
-        table_of[c] = (uint8_t)table;
+        int cell = c, slot = 0;
+        while (cell >= 0 && slot_of[cell] == 255) cell--;
+        if (cell >= 0) slot = slot_of[cell];
+        while (cell >= 0 && m.parent[slot] != slot) slot = m.parent[slot];
+        table_of[c] = cell >= 0 ? tsr_byte_of(m.place, slot) : (uint8_t)0;
     }
-    __syncthreads();
+    tsr_sync_threads<THREADS>();
     return living;
 }
 

@@ -7,6 +7,7 @@
 #include "tests/unit/images.h"
 
 #include "kernels/cuda_engine.h"
+#include "kernels/cuda_predictive.h"
 #include "kernels/cuda_stages.h"
 #include "kernels/planes_cpu.h"
 #include "kernels/range_cpu.h"
@@ -915,6 +916,118 @@ TEST(predicted_packed_colours)
     }
 }
 
+/* ---- Path P's tables from counts --------------------------------------------------------------------------------- */
+
+enum { COUNT_KINDS = 7 };
+
+/* Counts of cells: of all symbols; of the first ones; of every second; of one; none; some that are large; so few
+ * that many gains are equal. They add up to less than most, and so that no table's code weighs 2^32. */
+static void fill_context_counts(struct rng *r, int kind, bool wide, int cells, uint32_t *counts)
+{
+    const uint32_t only = rng_below(r, TSR_RESIDUAL_SYMBOLS);
+    for (int c = 0; c < cells; c++) {
+        const uint32_t end = kind == 0 ? TSR_RESIDUAL_SYMBOLS : 1 + rng_below(r, TSR_RESIDUAL_SYMBOLS);
+        const bool is_empty = kind == 4 || (kind > 0 && rng_below(r, 4) == 0);
+        for (uint32_t s = 0; s < TSR_RESIDUAL_SYMBOLS; s++) {
+            uint32_t count = rng_below(r, 8);
+            if (kind == 2 && s % 2 == 0) count = 0;
+            if (kind == 3) count = s == only ? 5 : 0;
+            if (kind == 6) count = s < 5 ? count % 2 : 0;
+            if (kind == 5 && rng_below(r, 100) == 0) count = wide ? 1u << (rng_below(r, 20)) : 700 + count;
+            counts[c * TSR_RESIDUAL_SYMBOLS + (int)s] = is_empty || (s >= end && kind != 3) ? 0 : count;
+        }
+    }
+    if (kind == 5 && wide) counts[1] = 1u << 27;
+}
+
+/* Merging and codes against the definition, of planes with few cells, of level 1, and of all others, and with so many
+ * planes at once that not all counts of a plane fit its share of shared memory. */
+TEST(tables_of_counts)
+{
+    static const uint8_t groups[][2] = {{8, 3}, {TSR_ACTIVITY_GROUPS, 8}, {TSR_ACTIVITY_GROUPS, TSR_INTENSITY_GROUPS}};
+    struct rng r = {408};
+    int processors = 0;
+    must_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
+    struct tsr_huffman_work *huffman = must(malloc(sizeof *huffman));
+    for (int number = 0; number < 12; number++) {
+        const uint8_t *const by = groups[number % 3];
+        const bool wide = number % 6 >= 3, many = number >= 6;
+        if (skip_case()) continue;
+        struct tsr_predict_batch p;
+        memset(&p, 0, sizeof p);
+        p.b.planes = COUNT_KINDS + (many ? 8 * (uint32_t)processors : 0);
+        p.b.values = 1 << 16;
+        p.b.plane_samples = wide ? 1 << 28 : 1 << 18;
+        p.cells = (uint32_t)(by[0] * by[1]);
+        const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET, cells = p.cells * TSR_RESIDUAL_SYMBOLS;
+        p.cell_counts = special + cells;
+        uint32_t *counts = must(calloc(COUNT_KINDS, p.cell_counts * sizeof *counts)),
+                 *expected = must(malloc(cells * 4));
+        for (int kind = 0; kind < COUNT_KINDS; kind++) {
+            uint32_t *const own = counts + (size_t)kind * p.cell_counts;
+            for (size_t i = 0; i < special; i++) own[i] = rng_below(&r, 3) ? 0 : rng_below(&r, 1000);
+            fill_context_counts(&r, kind, wide, (int)p.cells, own + special);
+        }
+        struct device_buffer on_device = device_buffer(p.b.planes * p.cell_counts * sizeof *counts),
+                             states = device_buffer(p.b.planes * sizeof *p.b.plane),
+                             models = device_buffer(p.b.planes * sizeof *p.residual),
+                             codes = device_buffer(p.b.planes * sizeof *p.codes);
+        p.counts = (uint32_t *)on_device.bytes;
+        p.b.plane = (struct tsr_plane_state *)states.bytes;
+        p.residual = (struct tsr_residual_model *)models.bytes;
+        p.codes = (struct tsr_device_codes *)codes.bytes;
+        struct tsr_plane_state of_plane;
+        struct tsr_residual_model model;
+        memset(&of_plane, 0, sizeof of_plane);
+        memset(&model, 0, sizeof model);
+        of_plane.range = 1 << 16;
+        model.activity_cuts = (uint8_t)(by[0] - 1);
+        model.intensity_cuts = (uint8_t)(by[1] - 1);
+        for (uint32_t plane = 0; plane < p.b.planes; plane++) {
+            must_cuda(cudaMemcpy(p.counts + plane * p.cell_counts, counts + plane % COUNT_KINDS * p.cell_counts,
+                                 p.cell_counts * sizeof *counts, cudaMemcpyHostToDevice));
+            must_cuda(cudaMemcpy(p.b.plane + plane, &of_plane, sizeof of_plane, cudaMemcpyHostToDevice));
+            must_cuda(cudaMemcpy(p.residual + plane, &model, sizeof model, cudaMemcpyHostToDevice));
+        }
+        must_cuda(tsr_predict_tables(&p, 0));
+        must_cuda(cudaDeviceSynchronize());
+        struct tsr_residual_model *got = copy_of(p.residual, p.b.planes * sizeof *got);
+        uint32_t *left = copy_of(p.counts, p.b.planes * p.cell_counts * sizeof *left);
+        for (int kind = 0; kind < COUNT_KINDS; kind++) {
+            const uint32_t *const own = counts + (size_t)kind * p.cell_counts;
+            memcpy(expected, own + special, cells * sizeof *expected);
+            const int tables = tsr_merge_contexts(expected, (int)p.cells, TSR_RESIDUAL_SYMBOLS, model.table_of, merge);
+            for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
+                const bool is_special = t < TSR_FIRST_RESIDUAL_TABLE;
+                tsr_huffman_lengths(is_special ? own + t * TSR_RUN_ALPHABET
+                                               : expected + (t - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS,
+                                    is_special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS, model.lengths[t], huffman);
+            }
+            for (uint32_t plane = (uint32_t)kind; plane < p.b.planes; plane += COUNT_KINDS) {
+                expect(got[plane].tables == tables, "%d, kind %d, plane %u: %d tables, not %d", number, kind, plane,
+                       got[plane].tables, tables);
+                assert_memory_equal(got[plane].table_of, model.table_of, p.cells);
+                for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++)
+                    assert_memory_equal(got[plane].lengths[t], model.lengths[t],
+                                        t < TSR_FIRST_RESIDUAL_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS);
+                assert_memory_equal(left + plane * p.cell_counts + special, expected,
+                                    (size_t)tables * TSR_RESIDUAL_SYMBOLS * sizeof *expected);
+            }
+        }
+        free(left);
+        free(got);
+        device_free(&codes, "codes");
+        device_free(&models, "models");
+        device_free(&states, "states");
+        device_free(&on_device, "counts");
+        free(expected);
+        free(counts);
+    }
+    free(huffman);
+    free(merge);
+}
+
 /* Decoding is the CPU engine's, and what path P's stages do not know. */
 TEST(what_the_gpu_does_not_do)
 {
@@ -951,6 +1064,7 @@ int main(void)
                                        cmocka_unit_test(predicted_screens),
                                        cmocka_unit_test(predicted_colours_in_use),
                                        cmocka_unit_test(predicted_packed_colours),
+                                       cmocka_unit_test(tables_of_counts),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};
     if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     if (!has_device()) return SKIPPED;
