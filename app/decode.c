@@ -72,7 +72,8 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
         tiles += frame_tiles;
     }
     if (bytes > d->sections_capacity) {
-        d->sections = renew(d->sections, bytes);
+        d->engine->ops->give_workspace(d->engine, d->sections);
+        d->sections = d->engine->ops->take_workspace(d->engine, bytes);
         d->sections_capacity = d->sections ? bytes : 0;
     }
     if (tiles > d->tiles_capacity || !d->tiles) { /* frames may have no tiles at all, in files that are none */
@@ -148,7 +149,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
     if (d->header->restore == TSR_RESTORE_VERBATIM) return TSR_OK;
     d->batch = tsr_batch_frames(d->engine, image);
     d->jobs = calloc(d->batch, sizeof *d->jobs);
-    d->rasters = malloc(d->batch * tsr_raster_bytes(image));
+    d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (!d->jobs || !d->rasters)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch,
                         tsr_raster_bytes(image));
@@ -185,8 +186,8 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     *decoded = (struct tsr_decoded){tsr_hasher_result128(&d.frames), d.engine_name, d.fallback, d.read_s, d.write_s};
     tsr_restorer_free(d.restorer);
     free(d.jobs);
-    free(d.rasters);
-    free(d.sections);
+    engine->ops->give_workspace(engine, d.rasters);
+    engine->ops->give_workspace(engine, d.sections);
     free(d.pieces);
     free(d.tiles);
     engine->ops->give_workspace(engine, d.workspace);

@@ -274,10 +274,12 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     }
     const size_t space = e->engine->ops->encode_workspace(e->engine, image, e->batch);
     e->jobs = calloc(e->batch, sizeof *e->jobs);
-    e->rasters = malloc(e->batch * tsr_raster_bytes(image));
-    e->decoded = malloc(tsr_raster_bytes(image));
+    e->rasters = e->engine->ops->take_workspace(e->engine, e->batch * tsr_raster_bytes(image));
+    e->decoded =
+        e->source->header.coding.lossy ? e->engine->ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
-    if (!e->jobs || !e->rasters || !e->decoded || !e->workspace)
+    const bool has_decoded = e->decoded || !e->source->header.coding.lossy;
+    if (!e->jobs || !e->rasters || !has_decoded || !e->workspace)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
     return TSR_OK;
 }
@@ -324,8 +326,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     }
     *encoded = e.encoded;
     free(e.jobs);
-    free(e.rasters);
-    free(e.decoded);
+    engine->ops->give_workspace(engine, e.rasters);
+    engine->ops->give_workspace(engine, e.decoded);
     engine->ops->give_workspace(engine, e.workspace);
     engine->ops->give_workspace(engine, e.stack_workspace);
     return status;

@@ -66,15 +66,22 @@ static void report_overshoot(const struct tsr_compress_options *options, struct 
                  "more than 0.1 dB over its PSNR: no coding that was tried is nearer");
 }
 
-/* The output to the disk; others work while it gets there. */
+/* The output to the disk; others work while it gets there. But where the last one was there at once, in a file system
+ * in memory, this one will be, too: its thread's place, and the wait for another, cost more than that. */
 static enum tsr_status finish(struct tsr_engine *engine, struct tsr_output *output, struct tsr_file_report *report,
                               struct tsr_error *error)
 {
+    static const double at_once_s = 500e-6;
+    static int takes_time = 1;
     const double start = tsr_seconds();
-    tsr_pool_rest(engine->pool, 0);
-    const enum tsr_status status = tsr_output_finish(output, error);
+    enum tsr_status status = tsr_output_flush(output, error);
+    const bool rests = __atomic_load_n(&takes_time, __ATOMIC_RELAXED);
+    const double flushed = tsr_seconds();
+    if (rests) tsr_pool_rest(engine->pool, 0);
+    if (status == TSR_OK) status = tsr_output_finish(output, error);
     const double finished = tsr_seconds();
-    tsr_pool_resume(engine->pool);
+    if (rests) tsr_pool_resume(engine->pool);
+    __atomic_store_n(&takes_time, finished - flushed > at_once_s, __ATOMIC_RELAXED);
     report->write_s += finished - start;
     report->wait_s += tsr_seconds() - finished;
     return status;

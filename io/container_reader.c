@@ -610,13 +610,14 @@ static enum tsr_status find_base(struct tsr_container_reader *r, const struct pl
                        (unsigned long long)place->offset);
 }
 
-/* A blob section's content. */
-static enum tsr_status open_blob(struct tsr_container_reader *r, const struct place *place, uint8_t *blob,
+/* A blob section's content; *size is 0 where it is another blob's. */
+static enum tsr_status open_blob(struct tsr_container_reader *r, const struct place *place, enum tsr_blob blob,
                                  const uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
     struct stored_blob b;
     TSR_TRY(read_blob(r, place, &b, error));
-    *blob = b.blob;
+    *size = 0;
+    if (b.blob != blob) return TSR_OK;
     *size = b.size;
     *bytes = b.bytes;
     if (b.method == TSR_BLOB_RAW) return TSR_OK;
@@ -637,11 +638,9 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_
     *size = 0;
     while (*cursor < r->end - r->first) {
         const struct place *place = &r->places[r->first + (*cursor)++];
-        uint8_t found;
         if (place->type != TSR_SECTION_BLOB) continue;
-        TSR_TRY(open_blob(r, place, &found, bytes, size, error));
-        if (found == blob) return TSR_OK;
-        *size = 0;
+        TSR_TRY(open_blob(r, place, blob, bytes, size, error));
+        if (*size > 0) return TSR_OK;
     }
     return TSR_OK;
 }

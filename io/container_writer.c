@@ -108,10 +108,27 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
     free(writer);
 }
 
-/* Metadata of a few kilobytes is worth the best level; large verbatim files are not worth its time. */
-enum { SMALL_BLOB = 1 << 16, WAITING_BLOB = 1 << 20, SMALL_LEVEL = 19, LARGE_LEVEL = 6 };
+/* Metadata of a few kilobytes is worth the best level; large verbatim files are not worth its time. Nor is the header
+ * of a large image, up to a level of the coding: 555 real DICOM headers, 6.9 KB on average, take 1.32 ms each by level
+ * 19, as long as the pixels of a CT slice take to decode, and 0.1 ms by level 6, which is 94 bytes longer. */
+enum {
+    SMALL_BLOB = 1 << 16,
+    WAITING_BLOB = 1 << 20,
+    LARGE_IMAGE_BYTES = 1 << 18,
+    THOROUGH_CODING = 7,
+    SMALL_LEVEL = 19,
+    LARGE_LEVEL = 6
+};
 
 #if TSR_WITH_ZSTD
+static int zstd_level(const struct tsr_header *header, size_t size)
+{
+    const bool is_image = header->restore != TSR_RESTORE_VERBATIM && header->restore != TSR_RESTORE_SERIES;
+    const bool is_large = is_image && header->coding.level < THOROUGH_CODING &&
+                          tsr_frame_bits(&header->image) / 8 * header->image.frames >= LARGE_IMAGE_BYTES;
+    return size <= SMALL_BLOB && !is_large ? SMALL_LEVEL : LARGE_LEVEL;
+}
+
 static enum tsr_status make_room(struct tsr_container_writer *w, size_t size, struct tsr_error *error)
 {
     if (ZSTD_compressBound(size) <= w->compressed_capacity) return TSR_OK;
@@ -127,8 +144,8 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void
                                       size_t *compressed, struct tsr_error *error)
 {
     TSR_TRY(make_room(w, size, error));
-    const size_t result = ZSTD_compress(w->compressed, w->compressed_capacity, bytes, size,
-                                        size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    const size_t result =
+        ZSTD_compress(w->compressed, w->compressed_capacity, bytes, size, zstd_level(&w->header, size));
     if (ZSTD_isError(result))
         return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
     *compressed = result;
@@ -142,8 +159,7 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
     TSR_TRY(make_room(w, size, error));
     ZSTD_CCtx *context = ZSTD_createCCtx();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
-    size_t result =
-        ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, size <= SMALL_BLOB ? SMALL_LEVEL : LARGE_LEVEL);
+    size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, zstd_level(&w->header, size));
     if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
     if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
     ZSTD_freeCCtx(context);

@@ -186,8 +186,9 @@ static enum tsr_status write_file(struct tsr_output *output, const uint8_t *byte
     return TSR_OK;
 }
 
-static enum tsr_status flush(struct tsr_output *output, struct tsr_error *error)
+enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
+    if (output->kind != TO_FILE) return TSR_OK;
     const size_t held = output->held;
     output->held = 0;
     return write_file(output, output->bytes, held, error);
@@ -221,7 +222,7 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
     case TO_FILE:
         break;
     }
-    if (size > output->capacity - output->held) TSR_TRY(flush(output, error));
+    if (size > output->capacity - output->held) TSR_TRY(tsr_output_flush(output, error));
     if (size >= output->capacity) return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
     output->held += size;
@@ -266,7 +267,7 @@ enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_ou
 enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *error)
 {
     if (output->kind != TO_FILE) return TSR_OK;
-    TSR_TRY(flush(output, error));
+    TSR_TRY(tsr_output_flush(output, error));
     if (output->has_time) {
         const struct timespec times[2] = {{0, UTIME_NOW}, output->time};
         (void)!futimens(output->file, times);

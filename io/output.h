@@ -41,6 +41,9 @@ struct tsr_output_mark tsr_output_mark(const struct tsr_output *output);
 enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_output_mark *mark,
                                   struct tsr_error *error);
 
+/* What is held of a file goes to the system, which has yet to bring it to the disk. */
+enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error);
+
 /* Everything is written: it reaches the disk now (files), errors included. */
 enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *error);
 

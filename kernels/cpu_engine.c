@@ -1,7 +1,9 @@
 /* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
+#define _GNU_SOURCE /* sched_getcpu */
 #include "cpu_engine.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,13 +23,15 @@ uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
 
 /* ---- Work space ------------------------------------------------------------------------------------------ */
 
-enum { KEPT_BLOCKS = 160 };
+enum { KEPT_BLOCKS = 512 };
 #define KEPT_BYTES ((size_t)256 << 20)
 
 struct block {
     void *memory; /* NULL: an empty place */
     size_t bytes;
     bool is_taken;
+    int processor;  /* that gave it back last: it is in its cache */
+    uint64_t given; /* when; counts blocks that were given back */
 };
 
 struct cpu_engine {
@@ -35,25 +39,55 @@ struct cpu_engine {
     pthread_mutex_t lock; /* of what follows */
     struct block blocks[KEPT_BLOCKS];
     size_t kept_bytes, kept_limit;
+    uint64_t given;
 };
+
+/* So that blocks for much the same serve each other's purpose: rounded up by an eighth at most. */
+static size_t rounded(size_t bytes)
+{
+    size_t step = 4096;
+    while (step < bytes / 8 && step < SIZE_MAX / 16) step *= 2;
+    return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
+}
+
+/* Keeps what is taken now, if there is a place for it, or one whose block has not been in use for longest and is not
+ * too small to make room. With the lock. */
+static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
+{
+    struct block *place = NULL;
+    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) {
+        const size_t held = b->memory ? b->bytes : 0; /* an empty place was given back before all others */
+        if (b->is_taken || cpu->kept_bytes - held + bytes > cpu->kept_limit) continue;
+        if (!place || b->given < place->given) place = b;
+    }
+    if (!place) return;
+    if (place->memory) cpu->kept_bytes -= place->bytes;
+    free(place->memory);
+    *place = (struct block){memory, bytes, true, 0, 0};
+    cpu->kept_bytes += bytes;
+}
+
+/* Whether a is to be taken rather than b: the smaller one, then this processor's, then the one that was in use last. */
+static bool is_better(const struct block *a, const struct block *b, int processor)
+{
+    if (!b || a->bytes != b->bytes) return !b || a->bytes < b->bytes;
+    if ((a->processor == processor) != (b->processor == processor)) return a->processor == processor;
+    return a->given > b->given;
+}
 
 static void *take_workspace(struct tsr_engine *engine, size_t bytes)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     struct block *best = NULL;
+    const int processor = sched_getcpu();
+    bytes = rounded(bytes);
     pthread_mutex_lock(&cpu->lock);
-    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++)
-        if (b->memory && !b->is_taken && b->bytes >= bytes && (!best || b->bytes < best->bytes)) best = b;
+    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) /* one much larger is others' */
+        if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
+            best = b;
     if (best) best->is_taken = true;
     void *memory = best ? best->memory : malloc(bytes);
-    for (struct block *b = cpu->blocks; memory && !best && b < cpu->blocks + KEPT_BLOCKS; b++) {
-        if (b->is_taken || cpu->kept_bytes - (b->memory ? b->bytes : 0) + bytes > cpu->kept_limit) continue;
-        if (b->memory) cpu->kept_bytes -= b->bytes; /* too small: gives way */
-        free(b->memory);
-        *b = (struct block){memory, bytes, true};
-        cpu->kept_bytes += bytes;
-        best = b;
-    }
+    if (memory && !best) keep(cpu, memory, bytes);
     pthread_mutex_unlock(&cpu->lock);
     return memory;
 }
@@ -67,6 +101,8 @@ static void give_workspace(struct tsr_engine *engine, void *workspace)
     for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) {
         if (b->memory != workspace) continue;
         b->is_taken = false;
+        b->processor = sched_getcpu();
+        b->given = ++cpu->given;
         is_kept = true;
     }
     pthread_mutex_unlock(&cpu->lock);
@@ -174,7 +210,7 @@ static const struct tsr_engine_ops cpu_engine_ops = {
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
 {
     struct cpu_engine *cpu = calloc(1, sizeof *cpu);
-    if (!cpu || pthread_mutex_init(&cpu->lock, NULL) != 0) {
+    if (!cpu || tsr_make_lock(&cpu->lock) != 0) {
         free(cpu);
         tsr_pool_destroy(pool);
         return NULL;

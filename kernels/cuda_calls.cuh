@@ -28,6 +28,21 @@ size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr
                          const uint8_t *d_rasters, void *d_base);
 cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream);
 
+/* A call's share of a batch, as the pool's threads see it; frames: the call's context, which has its engine. */
+template <typename Frames> struct tsr_shared_frames {
+    const tsr_batch *batch;
+    const tsr_batch_call *call;
+    const Frames *frames;
+};
+
+/* Each frame of a call, over the pool: work's context is the share, its index the frame's in the call. */
+template <typename Frames> void tsr_over_pool(const tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
+{
+    const Frames *frames = static_cast<const Frames *>(call->context);
+    tsr_shared_frames<Frames> shared = {batch, call, frames};
+    tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
+}
+
 /* Why a frame goes to the CPU engine that takes more than the bounds of a device's memory. */
 extern const char *const tsr_no_device_memory;
 

@@ -14,19 +14,7 @@ struct decoding_call {
     tsr_decode_job *jobs;
 };
 
-/* A call's share of a batch, as the pool's threads see it. */
-struct shared_frames {
-    const tsr_batch *batch;
-    const tsr_batch_call *call;
-    const decoding_call *frames;
-};
-
-void over_pool(tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
-{
-    const decoding_call *frames = static_cast<const decoding_call *>(call->context);
-    shared_frames shared = {batch, call, frames};
-    tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
-}
+using shared_frames = tsr_shared_frames<decoding_call>;
 
 const char *const other_model = "a frame has lanes, paths or slices that the GPU is not prepared for";
 
@@ -107,8 +95,8 @@ cudaError_t run(tsr_batch *batch)
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
-    batch->transfer_ns = tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
-                        tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+    batch->transfer_ns =
+        tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) + tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
     return cudaSuccess;
 }
 
@@ -129,7 +117,7 @@ void finish_frame(void *context, unsigned index)
 
 void finish(tsr_batch *batch, const tsr_batch_call *call)
 {
-    over_pool(batch, call, finish_frame);
+    tsr_over_pool<decoding_call>(batch, call, finish_frame);
 }
 
 const tsr_batch_steps decoding_steps = {stage, finish, run};

@@ -40,19 +40,7 @@ struct encoding_call {
     size_t space; /* of a frame */
 };
 
-/* A call's share of a batch, as the pool's threads see it. */
-struct shared_frames {
-    const tsr_batch *batch;
-    const tsr_batch_call *call;
-    const encoding_call *frames;
-};
-
-void over_pool(tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
-{
-    const encoding_call *frames = static_cast<const encoding_call *>(call->context);
-    shared_frames shared = {batch, call, frames};
-    tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
-}
+using shared_frames = tsr_shared_frames<encoding_call>;
 
 /* ---- Coded frames --------------------------------------------------------------------------------------- */
 
@@ -105,13 +93,7 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
     plane->offset = offsets;
     plane->path = b.coding.path;
     plane->coder = b.coding.coder;
-    plane->lossy = plan.lossy;
-    plane->qp_index = plan.qp_index;
-    plane->coarser_by = plan.coarser_by;
-    plane->coarser_from = plan.coarser_from;
-    plane->lapping = plan.lapping;
-    plane->pairs = plan.pairs;
-    plane->slice_side = plan.slice_side;
+    tsr_take_plan(plane, &plan);
     if (plane->packed)
         for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
             const uint32_t value = plane->minimum + offset;
@@ -212,7 +194,7 @@ void stage_frame(void *context, unsigned index)
 
 void stage(tsr_batch *batch, const tsr_batch_call *call)
 {
-    over_pool(batch, call, stage_frame);
+    tsr_over_pool<encoding_call>(batch, call, stage_frame);
 }
 
 /* Rasters in; results, then payloads, in their place. Waits twice: for the sizes, and for the payloads. */
@@ -238,14 +220,13 @@ cudaError_t run(tsr_batch *batch)
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
-    batch->transfer_ns = tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) +
-                        tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+    batch->transfer_ns =
+        tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) + tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
 
     const uint64_t payload_bytes = batch->results.b.payload_offset[b.planes * b.tiles];
     if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
-    TSR_CUDA_TRY(
-        cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->transfer_ns += tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
@@ -254,7 +235,7 @@ cudaError_t run(tsr_batch *batch)
 
 void finish(tsr_batch *batch, const tsr_batch_call *call)
 {
-    over_pool(batch, call, finish_frame);
+    tsr_over_pool<encoding_call>(batch, call, finish_frame);
 }
 
 const tsr_batch_steps encoding_steps = {stage, finish, run};

@@ -32,8 +32,8 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-/* Bytes of an area, but for frames that need more: fifty slices. The first one has room for some calls like its
- * first: pinning memory takes a while, and there may be no second file. */
+/* Bytes of an area, but for frames that need more: fifty slices. The first one has room for some calls like its first:
+ * pinning memory takes a while, and there may be no second file. */
 #define AREA_BYTES ((size_t)32 << 20)
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
 
@@ -65,17 +65,20 @@ tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batc
             device_room(call, frames, payload_bytes) <= g->bounds.share)
             return a;
         a->is_open = false;
+        pthread_cond_broadcast(&g->turned); /* its leader need wait for no other call */
     }
     return NULL;
 }
 
-/* The free area with most memory. */
-tsr_area *take_area(tsr_gathering *g)
+/* The free area with most memory. If it must grow, only if no other one does: that one is soon open, several at once
+ * take as long as one after the other, and meanwhile hold up whoever else wants memory of the system. */
+tsr_area *take_area(tsr_gathering *g, size_t needed)
 {
     tsr_area *best = NULL;
     for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++)
         if (!a->is_taken && (!best || a->bytes > best->bytes)) best = a;
-    if (best) best->is_taken = true;
+    if (!best || (best->bytes < needed && g->is_growing)) return NULL;
+    best->is_taken = true;
     return best;
 }
 
@@ -87,6 +90,7 @@ void give_area(tsr_gathering *g, tsr_area *area)
 
 void join(tsr_batch *batch, tsr_batch_call *call)
 {
+    call->sleeper = tsr_pool_sleeper();
     call->first = batch->frames;
     call->payload_at = batch->payload_bytes;
     call->next = batch->calls;
@@ -96,6 +100,21 @@ void join(tsr_batch *batch, tsr_batch_call *call)
     batch->payload_bytes += call->payload_bytes;
     batch->has_lanes |= call->has_lanes;
     batch->has_transform |= call->has_transform;
+}
+
+/* Beside another batch of its device, one of a few frames gains nothing: their kernels take as long as those of thirty,
+ * and each batch takes some 0.3 ms of a processor. It gathers until the other has ended. */
+enum { WORTH_A_SLOT = 8 };
+
+bool may_start(const tsr_gathering *g, const tsr_area *area)
+{
+    if (!area->is_open || area->batch.frames >= WORTH_A_SLOT) return true;
+    for (int d = 0; d < g->devices; d++) {
+        int taken = 0;
+        for (int s = 0; s < TSR_DEVICE_SLOTS; s++) taken += g->slots[d * TSR_DEVICE_SLOTS + s].is_taken;
+        if (taken == 0) return true;
+    }
+    return false;
 }
 
 tsr_slot *first_of_device(tsr_gathering *g, const tsr_slot *slot)
@@ -151,11 +170,13 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     size_t wanted = g->opened++ == 0 && FIRST_CALLS * needed < AREA_BYTES ? FIRST_CALLS * needed : AREA_BYTES;
     if (wanted < needed) wanted = needed;
     tsr_batch &b = area->batch;
-    if (area->bytes < wanted) {
+    if (area->bytes < (g->is_growing ? needed : wanted)) {
+        g->is_growing = true;
         pthread_mutex_unlock(&g->lock);
         cudaError_t error = cudaSetDevice(g->slots[0].device);
         if (error == cudaSuccess) error = tsr_area_grow(&area->host, &area->bytes, wanted);
         pthread_mutex_lock(&g->lock);
+        g->is_growing = false;
         if (error != cudaSuccess) {
             note_failure(g, error);
             give_area(g, area);
@@ -171,14 +192,53 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     return cudaSuccess;
 }
 
+/* One caller less has results in the area. With the lock. */
+void leave(tsr_gathering *g, tsr_area *area, uint32_t callers)
+{
+    area->batch.left += callers;
+    if (callers > 0 && area->batch.left == area->batch.joined) give_area(g, area);
+}
+
+/* Takes out the results of all calls of one frame, and wakes all callers but the leader. */
+void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps,
+                  const tsr_batch_call *leader, cudaError_t error)
+{
+    tsr_batch *const batch = &area->batch;
+    tsr_batch_call *calls = NULL; /* the first one first */
+    while (batch->calls) {
+        tsr_batch_call *const call = batch->calls;
+        batch->calls = call->next;
+        call->next = calls;
+        calls = call;
+    }
+    const uint64_t start = now_ns();
+    uint32_t finished = 0;
+    for (tsr_batch_call *call = calls; call; call = call->next) {
+        call->error = error;
+        call->is_finished = error != cudaSuccess || call->frames == 1;
+        if (!call->is_finished) continue;
+        if (error == cudaSuccess) steps->finish(batch, call);
+        finished++;
+    }
+    pthread_mutex_lock(&g->lock);
+    (batch->kind.decodes ? g->times.decode : g->times.encode).copy_ns += now_ns() - start;
+    leave(g, area, finished);
+    pthread_mutex_unlock(&g->lock);
+    for (tsr_batch_call *call = calls, *next; call; call = next) {
+        next = call->next; /* who is awake may be gone */
+        if (call != leader) tsr_pool_wake(pool, call->sleeper);
+    }
+}
+
 /* The leader's way, resting: with a slot, when all who have joined have put their frames in. */
-void lead(tsr_gathering *g, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
+void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
 {
     tsr_batch *batch = &area->batch;
     const bool alone = takes_device(g, call);
     pthread_mutex_lock(&g->lock);
     const uint64_t ticket = g->next_ticket++;
-    while (ticket != g->turn || !(batch->slot = take_slot(g, alone))) pthread_cond_wait(&g->turned, &g->lock);
+    while (ticket != g->turn || !may_start(g, area) || !(batch->slot = take_slot(g, alone)))
+        pthread_cond_wait(&g->turned, &g->lock);
     g->turn++;
     pthread_cond_broadcast(&g->turned);
     area->is_open = false;
@@ -203,26 +263,16 @@ void lead(tsr_gathering *g, tsr_area *area, const tsr_batch_steps *steps, const 
     } else {
         note_failure(g, error);
     }
-    batch->error = error;
-    batch->state = error == cudaSuccess ? TSR_BATCH_FINISHED : TSR_BATCH_FAILED;
     give_slot(g, batch->slot, alone);
-    pthread_cond_broadcast(&area->moved);
     pthread_mutex_unlock(&g->lock);
-}
-
-/* Any other caller's. */
-void follow(tsr_gathering *g, tsr_area *area)
-{
-    pthread_mutex_lock(&g->lock);
-    while (area->batch.state == TSR_BATCH_GATHERS) pthread_cond_wait(&area->moved, &g->lock);
-    pthread_mutex_unlock(&g->lock);
+    tell_callers(g, pool, area, steps, call, error);
 }
 
 } // namespace
 
 void tsr_gather_begin(tsr_gathering *g)
 {
-    pthread_mutex_init(&g->lock, NULL);
+    tsr_make_lock(&g->lock);
     pthread_cond_init(&g->turned, NULL);
     pthread_cond_init(&g->emptied, NULL);
     for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) pthread_cond_init(&g->areas[i].moved, NULL);
@@ -261,7 +311,8 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     cudaError_t error = cudaSuccess;
     tsr_area *area;
     pthread_mutex_lock(&g->lock);
-    while (!(area = find_open(g, kind, call)) && !(leads = (area = take_area(g)) != NULL)) {
+    const size_t needed = host_room(call, call->frames, call->payload_bytes);
+    while (!(area = find_open(g, kind, call)) && !(leads = (area = take_area(g, needed)) != NULL)) {
         if (!rests) tsr_pool_rest(pool, held);
         rests = true;
         pthread_cond_wait(&g->emptied, &g->lock);
@@ -271,35 +322,35 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
         error = open_batch(g, area, kind, call);
     else
         join(&area->batch, call);
+    if (area->batch.frames >= WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
     *reason = g->failure;
     pthread_mutex_unlock(&g->lock);
 
-    tsr_batch *batch = &area->batch;
-    uint64_t staged = now_ns();
-    if (error == cudaSuccess) {
-        steps->stage(batch, call);
-        staged = now_ns();
-        pthread_mutex_lock(&g->lock);
-        if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
-        pthread_mutex_unlock(&g->lock);
-        if (!rests) tsr_pool_rest(pool, held);
-        if (leads)
-            lead(g, area, steps, call);
-        else
-            follow(g, area);
-        rests = true;
+    if (error != cudaSuccess) {
+        if (rests) tsr_pool_resume(pool);
+        return error;
     }
-    if (rests) tsr_pool_resume(pool);
-    if (error != cudaSuccess) return error;
+    tsr_batch *batch = &area->batch;
+    steps->stage(batch, call);
+    const uint64_t staged = now_ns();
+    pthread_mutex_lock(&g->lock);
+    if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
+    pthread_mutex_unlock(&g->lock);
+    if (leads) {
+        if (!rests) tsr_pool_rest(pool, held);
+        lead(g, pool, area, steps, call);
+        tsr_pool_resume(pool);
+    } else {
+        tsr_pool_sleep(pool, held);
+    }
     waited_ns += now_ns() - staged;
-    error = batch->error;
-    if (error == cudaSuccess) steps->finish(batch, call);
+    if (!call->is_finished) steps->finish(batch, call);
 
     pthread_mutex_lock(&g->lock);
     tsr_gpu_times *const times = kind->decodes ? &g->times.decode : &g->times.encode;
     times->copy_ns += now_ns() - start - waited_ns;
     times->wait_ns += waited_ns;
-    if (++batch->left == batch->joined) give_area(g, area);
+    leave(g, area, call->is_finished ? 0 : 1);
     pthread_mutex_unlock(&g->lock);
-    return error;
+    return call->error;
 }

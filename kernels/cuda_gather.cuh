@@ -6,8 +6,9 @@
  * own thread. A batch starts as soon as its leader has a slot of a device. While slots are free that is at once, so a
  * single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no clock
  * is needed. Leaders get slots in the order in which they came. The leader copies in, launches, and copies out; its
- * slot is free for the next batch before the callers take their results from the area, each its own. The last one frees
- * it.
+ * slot is free for the next batch before results are taken from the area. The leader takes those of single frames, so
+ * that the area is soon free and nobody waits for a seat to free it; the others, larger ones, are their callers', over
+ * the pool's threads. Only then does a caller wake.
  *
  * Callers rest while they wait (thread_pool.h), so that other threads work on other files. Threads with a seat never
  * wait here, so all get on.
@@ -43,6 +44,9 @@ struct tsr_batch_call {
     size_t frame_bytes;            /* of a raster */
     size_t each, host_each;      /* memory that a frame takes at most, on the device and in an area, but for payloads */
     void *context;               /* the steps' */
+    tsr_sleeper *sleeper;        /* the caller's, which waits for the batch */
+    bool is_finished;            /* out: its results have been taken out of the area */
+    cudaError_t error;           /* out: of the batch */
     uint32_t first;              /* out: number of the first frame in the batch */
     size_t payload_at;           /* out: where its payloads begin */
     struct tsr_batch_call *next; /* of the batch */
@@ -52,14 +56,13 @@ struct tsr_batch;
 
 /* The ways there and back. */
 struct tsr_batch_steps {
-    /* Each caller's: its frames to the area, and what has become of them from there. */
+    /* Of each caller: its frames to the area, by itself, and what has become of them from there, by it or the leader.
+     */
     void (*stage)(tsr_batch *batch, const tsr_batch_call *call);
     void (*finish)(tsr_batch *batch, const tsr_batch_call *call);
     /* The leader's, between these: all from the area and back to it, by the batch's slot, which it grows. */
     cudaError_t (*run)(tsr_batch *batch);
 };
-
-enum tsr_batch_state { TSR_BATCH_GATHERS, TSR_BATCH_FINISHED, TSR_BATCH_FAILED };
 
 struct tsr_batch {
     tsr_batch_kind kind;
@@ -76,10 +79,7 @@ struct tsr_batch {
     tsr_cuda_decode_batch decode;
     const uint8_t *host_payloads, *host_rasters;
     const tsr_cuda_decode_frame *host_states;
-    /* Under the engine's lock. */
-    enum tsr_batch_state state;
-    cudaError_t error;
-    uint32_t joined, staged, left; /* calls */
+    uint32_t joined, staged, left; /* calls; under the engine's lock */
 };
 
 /* Host memory, and the batch in it. */
@@ -88,7 +88,7 @@ struct tsr_area {
     uint8_t *host;
     size_t bytes;
     tsr_batch batch;
-    pthread_cond_t moved; /* the last call is staged; the batch's state has changed */
+    pthread_cond_t moved; /* the last call is staged */
 };
 
 /* Slots of all devices, areas, and who waits for them. */
@@ -101,6 +101,7 @@ struct tsr_gathering {
     tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
     tsr_slot_bounds bounds;
     tsr_area areas[TSR_DEVICES_LIMIT * TSR_DEVICE_AREAS];
+    bool is_growing; /* an area */
     uint32_t opened; /* batches */
     tsr_engine_times times;
     uint32_t failures; /* batches that a call of CUDA's failed on */

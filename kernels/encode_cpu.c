@@ -158,8 +158,7 @@ struct plane_work {
     struct tsr_level_coding levels;
     int32_t lambda;  /* of lossy planes with lapping; 0: levels are rounded */
     bool cavlc_bits; /* they are chosen by the bits of CAVLC */
-    int32_t slice_side;
-    bool fine; /* with loss: see TSR_FINE_QP */
+    bool fine;       /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
     void (*pass)(struct plane_work *work, uint32_t part, uint32_t tile);
 };
@@ -622,7 +621,7 @@ static void encode_plane(struct plane_work *work)
         work->blocks.coarser_by = (int32_t)plane->coarser_by;
         work->blocks.coarser_from = plane->coarser_from;
         work->blocks.range = plane->range;
-        work->blocks.slice_side = plane->slice_side = work->slice_side;
+        work->blocks.slice_side = plane->slice_side;
         work->levels.slice_side = plane->slice_side;
         work->levels.pairs = plane->pairs;
         run_pass(work, plane->lapping ? lapped_pass : blocks_pass);
@@ -689,12 +688,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         plane->path = coding->path;
         plane->coder = coding->coder;
         const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
-        plane->lossy = plan.lossy;
-        plane->qp_index = plan.qp_index;
-        plane->lapping = plan.lapping;
-        plane->pairs = plan.pairs;
-        plane->coarser_by = plan.coarser_by;
-        plane->coarser_from = plan.coarser_from;
+        tsr_take_plan(plane, &plan);
         tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
         if (plane->span == 1) continue;
         struct plane_work work = {0};
@@ -711,7 +705,6 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.fine = plan.fine;
         work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
         work.cavlc_bits = plan.cavlc_bits;
-        work.slice_side = plan.slice_side;
         encode_plane(&work);
     }
     for (uint32_t t = 0; t < tiles; t++)

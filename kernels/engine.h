@@ -55,8 +55,9 @@ struct tsr_engine_ops {
     size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames);
 
-    /* Work space of at least so many bytes, NULL if there is no memory; and back. An engine keeps some of what it gets
-     * back: fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
+    /* Work space of at least so many bytes, or a buffer for frames, NULL if there is no memory; and back. An engine
+     * keeps some of what it gets back, and hands out what the same processor had last, which is still in its cache:
+     * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
     void *(*take_workspace)(struct tsr_engine *engine, size_t bytes);
     void (*give_workspace)(struct tsr_engine *engine, void *workspace);
 

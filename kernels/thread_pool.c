@@ -1,18 +1,27 @@
 /* A pool of threads; see the header.
  *
- * Runs in progress form a list, newest first: helpers take pieces of the newest, so that an inner run finishes before
- * the outer one goes on; but see open_run. A run's own caller takes pieces of it too, and waits only for those that
- * others hold.
+ * Runs in progress form a list, newest first. Helpers take pieces of the oldest, that is another file: an inner run's
+ * pieces are its caller's, which waits for nobody then; others help once all files have been begun. (Of the newest: a
+ * caller waits at the end of each inner run for a piece that another holds.)
  *
  * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
  * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want theirs
- * back go before new pieces, so that what has been begun ends first. */
-#define _GNU_SOURCE /* sched_getaffinity */
+ * back go before new pieces, so that what has been begun ends first; but while few rest, up to two new pieces go before
+ * each of them: what they rest for, a GPU, would else run dry until all that it has done is dealt with.
+ *
+ * A seat is handed to the thread that has waited longest for it, which wakes with it and asks nobody; who is woken by
+ * another (tsr_pool_wake) wakes when there is a seat for it, and not before; and a helper goes from a piece to the
+ * next.
+ *
+ * Where threads rest and seats are as many as processors, each seat is at one: Linux puts a thread that wakes where it
+ * ran last, behind who is busy there, and does not look for an idle processor when few are. With 16 threads of 128
+ * awake on 16 processors, three in ten of these idled. Threads without a seat run where they may. */
+#define _GNU_SOURCE /* sched_getaffinity, adaptive mutexes */
 #include "thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,73 +36,183 @@ struct run {
 
 struct tsr_pool {
     pthread_mutex_t lock;
-    pthread_cond_t arrived;  /* there is a piece and a seat for it, or the pool ends */
     pthread_cond_t finished; /* a run's last piece has returned */
-    pthread_cond_t freed;    /* a seat, for a thread that wants one */
     struct run *newest;
-    bool ends, rests;
+    bool ends;
     int seats, taken;
-    int wanting; /* threads that wait for a seat */
-    int idle;    /* helpers that wait for a piece */
+    int *free_seat;                                   /* seats - taken of them */
+    cpu_set_t processors;                             /* that its threads may run on */
+    int *processor;                                   /* by seat: where it is; NULL: anywhere */
+    struct tsr_sleeper *first_wanting, *last_wanting; /* threads that wait for a seat */
+    int wanting;
+    struct tsr_sleeper *idle; /* helpers that wait for a piece, the one that has worked last first */
+    int resting, few;         /* threads that rest, or want their seats again; less than this many are few */
+    int ahead;                /* pieces that were begun since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
     int helpers, helpers_limit;
     pthread_t *helper;
 };
 
+/* A thread, while it may be woken. State and seat are under the pool's lock. */
+struct tsr_sleeper {
+    sem_t woken;
+    bool has_semaphore;
+    enum { AWAKE, ASLEEP, CALLED } state; /* CALLED: somebody woke it before it slept */
+    bool wants_seat;
+    struct tsr_sleeper *next; /* of those that want a seat, or that are idle */
+    pid_t id;
+    int seat;     /* that it has, or -1 */
+    int bound_to; /* the processor that it runs on, -1: any */
+};
+
 static _Thread_local struct tsr_pool *seated_in, *resting_in;
 static _Thread_local size_t held_bytes; /* while it rests */
+static _Thread_local struct tsr_sleeper this_thread;
+
+struct tsr_sleeper *tsr_pool_sleeper(void)
+{
+    struct tsr_sleeper *const self = &this_thread;
+    if (!self->has_semaphore) {
+        sem_init(&self->woken, 0, 0); /* which cannot fail */
+        self->id = gettid();
+        self->seat = self->bound_to = -1;
+    }
+    self->has_semaphore = true;
+    return self;
+}
+
+static void wait_until_woken(struct tsr_sleeper *self)
+{
+    while (sem_wait(&self->woken) != 0) continue; /* a signal's handler has run */
+}
+
+/* A thread with a seat to the seat's processor, by itself or by who wakes it. */
+static void bind_to_seat(const struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    if (!pool->processor || sleeper->seat < 0 || sleeper->bound_to == pool->processor[sleeper->seat]) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sleeper->bound_to = pool->processor[sleeper->seat];
+    CPU_SET((size_t)sleeper->bound_to, &set);
+    sched_setaffinity(sleeper->id, sizeof set, &set); /* where that fails it runs anywhere */
+}
+
+/* The calling thread goes on without a seat. */
+static void unbind(const struct tsr_pool *pool)
+{
+    if (!pool->processor || this_thread.bound_to < 0) return;
+    sched_setaffinity(0, sizeof pool->processors, &pool->processors);
+    this_thread.bound_to = -1;
+}
+
+static void wake(const struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    if (!sleeper) return;
+    bind_to_seat(pool, sleeper);
+    sem_post(&sleeper->woken);
+}
 
 /* All functions down to tsr_pool_create are called with the lock. */
 
-/* Where threads rest there is always work for others: they take pieces of the oldest run, that is another file, so that
- * nobody waits for pieces of his own that others hold. */
-static struct run *open_run(struct tsr_pool *pool)
+enum { AHEAD_LIMIT = 2 };
+
+/* The oldest run that has pieces left. */
+static struct run *open_run(const struct tsr_pool *pool)
 {
     struct run *open = NULL;
-    for (struct run *run = pool->newest; run; run = run->older) {
-        if (run->next == run->count) continue;
-        open = run;
-        if (!pool->rests) break;
-    }
+    for (struct run *run = pool->newest; run; run = run->older)
+        if (run->next < run->count) open = run;
     return open;
 }
 
-static bool may_begin(const struct tsr_pool *pool)
+static bool may_begin(const struct tsr_pool *pool, int few)
 {
-    return pool->taken + pool->wanting < pool->seats && pool->resting_bytes <= pool->resting_limit;
+    const bool goes_first = pool->wanting == 0 || (pool->resting < few && pool->ahead < AHEAD_LIMIT);
+    return pool->taken < pool->seats && goes_first && pool->resting_bytes <= pool->resting_limit && open_run(pool);
+}
+
+static void seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    sleeper->seat = pool->free_seat[pool->seats - ++pool->taken];
+}
+
+static void unseat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    pool->free_seat[pool->seats - pool->taken--] = sleeper->seat;
+    sleeper->seat = -1;
+}
+
+static void begin(struct tsr_pool *pool, struct tsr_sleeper *helper)
+{
+    seat(pool, helper);
+    pool->ahead++;
 }
 
 static void *help(void *argument);
 
-/* Sees to it that a free seat is used: by a thread that wants it, or else by a helper, which is started if none is
- * idle. */
-static void offer_seat(struct tsr_pool *pool)
+/* A free seat to the thread that has waited longest, which the caller shall wake; NULL: there is none, of either. */
+static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
 {
-    if (pool->wanting > 0) {
-        pthread_cond_signal(&pool->freed);
-    } else if (may_begin(pool) && open_run(pool)) {
-        if (pool->idle > 0)
-            pthread_cond_signal(&pool->arrived);
-        else if (pool->helpers < pool->helpers_limit && !pool->ends &&
-                 pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
-            pool->helpers++;
-    }
+    struct tsr_sleeper *const next = pool->first_wanting;
+    if (!next || pool->taken == pool->seats) return NULL;
+    pool->first_wanting = next->next;
+    pool->wanting--;
+    pool->ahead = 0;
+    seat(pool, next);
+    return next;
 }
 
+/* Sees to it that a free seat is used: by a helper, which is started if none is idle, or by a thread that wants it.
+ * Either has the seat when it is woken, which the caller shall do. */
+static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
+{
+    if (may_begin(pool, pool->few)) {
+        struct tsr_sleeper *const helper = pool->idle;
+        if (helper) {
+            pool->idle = helper->next;
+            begin(pool, helper);
+            return helper;
+        }
+        if (pool->helpers < pool->helpers_limit && !pool->ends &&
+            pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0) {
+            pool->helpers++; /* it takes the seat itself, if it is still free */
+            return NULL;
+        }
+    }
+    return hand_seat(pool);
+}
+
+static void want_seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    sleeper->next = NULL;
+    if (pool->first_wanting)
+        pool->last_wanting->next = sleeper;
+    else
+        pool->first_wanting = sleeper;
+    pool->last_wanting = sleeper;
+    pool->wanting++;
+}
+
+/* Gives the lock up while it waits. */
 static void take_seat(struct tsr_pool *pool)
 {
-    pool->wanting++;
-    while (pool->taken == pool->seats) pthread_cond_wait(&pool->freed, &pool->lock);
-    pool->wanting--;
-    pool->taken++;
+    struct tsr_sleeper *const self = tsr_pool_sleeper();
+    if (pool->taken < pool->seats) {
+        seat(pool, self);
+    } else {
+        want_seat(pool, self);
+        pthread_mutex_unlock(&pool->lock);
+        wait_until_woken(self);
+        pthread_mutex_lock(&pool->lock);
+    }
     seated_in = pool;
 }
 
-static void give_seat(struct tsr_pool *pool)
+static struct tsr_sleeper *give_seat(struct tsr_pool *pool)
 {
     seated_in = NULL;
-    pool->taken--;
-    offer_seat(pool);
+    unseat(pool, &this_thread);
+    return offer_seat(pool);
 }
 
 /* Takes a piece of run, works on it and comes back. */
@@ -101,6 +220,7 @@ static void work_on(struct tsr_pool *pool, struct run *run)
 {
     const unsigned index = run->next++;
     pthread_mutex_unlock(&pool->lock);
+    bind_to_seat(pool, &this_thread);
     run->work(run->context, index);
     pthread_mutex_lock(&pool->lock);
     if (++run->done == run->count) pthread_cond_broadcast(&pool->finished);
@@ -109,20 +229,33 @@ static void work_on(struct tsr_pool *pool, struct run *run)
 static void *help(void *argument)
 {
     struct tsr_pool *pool = argument;
+    struct tsr_sleeper *const self = tsr_pool_sleeper();
     pthread_mutex_lock(&pool->lock);
-    while (!pool->ends) {
-        struct run *run = may_begin(pool) ? open_run(pool) : NULL;
+    if (pool->processor) sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
+    if (!pool->ends && may_begin(pool, pool->few)) begin(pool, self);
+    while (self->seat >= 0 || !pool->ends) {
+        struct run *const run = self->seat >= 0 ? open_run(pool) : NULL;
         if (run) {
-            pool->taken++;
             seated_in = pool;
-            offer_seat(pool); /* another one: two seats that came free may have woken but this thread */
+            wake(pool, offer_seat(pool)); /* if there is another seat */
             work_on(pool, run);
-            give_seat(pool);
-        } else {
-            pool->idle++;
-            pthread_cond_wait(&pool->arrived, &pool->lock);
-            pool->idle--;
+            seated_in = NULL;
+            unseat(pool, self);
+            /* To go on costs less than to wake an idle one for the next piece: it may do so where some more rest. */
+            if (may_begin(pool, pool->few + pool->seats)) begin(pool, self);
+            continue;
         }
+        if (self->seat >= 0) { /* another one has taken the last piece */
+            unseat(pool, self);
+            continue;
+        }
+        struct tsr_sleeper *const next = hand_seat(pool);
+        self->next = pool->idle;
+        pool->idle = self;
+        pthread_mutex_unlock(&pool->lock);
+        wake(pool, next);
+        wait_until_woken(self); /* with a seat, or at the pool's end */
+        pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -133,26 +266,65 @@ struct tsr_pool *tsr_pool_create(int threads)
     return tsr_pool_create_resting(threads, 0, 0);
 }
 
+int tsr_make_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutexattr_init(&kind);
+#if defined(__GLIBC__)
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    const int error = pthread_mutex_init(lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+    return error;
+}
+
+/* Where the seats are, if there is one for each processor. */
+static void place_seats(struct tsr_pool *pool)
+{
+    if (sched_getaffinity(0, sizeof pool->processors, &pool->processors) != 0) return;
+    const int count = CPU_COUNT(&pool->processors);
+    if (pool->seats < count) return;
+    pool->processor = malloc((size_t)pool->seats * sizeof *pool->processor);
+    for (int seat = 0, at = -1; seat < pool->seats && pool->processor; seat++) {
+        do at = (at + 1) % CPU_SETSIZE;
+        while (!CPU_ISSET((size_t)at, &pool->processors));
+        pool->processor[seat] = at;
+    }
+}
+
+static void free_pool(struct tsr_pool *pool)
+{
+    if (pool) {
+        free(pool->helper);
+        free(pool->free_seat);
+        free(pool->processor);
+    }
+    free(pool);
+}
+
 struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t resting_bytes)
 {
     const int wanted = threads > 1 ? threads - 1 : 0;
     struct tsr_pool *pool = calloc(1, sizeof *pool);
-    if (pool) pool->helper = malloc(((size_t)wanted + (size_t)resting + 1) * sizeof *pool->helper);
-    if (!pool || !pool->helper) {
-        free(pool);
+    if (pool) {
+        pool->helper = malloc(((size_t)wanted + (size_t)resting + 1) * sizeof *pool->helper);
+        pool->free_seat = malloc(((size_t)wanted + 1) * sizeof *pool->free_seat);
+    }
+    if (!pool || !pool->helper || !pool->free_seat) {
+        free_pool(pool);
         return NULL;
     }
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->arrived, NULL);
+    tsr_make_lock(&pool->lock);
     pthread_cond_init(&pool->finished, NULL);
-    pthread_cond_init(&pool->freed, NULL);
-    pool->rests = resting > 0;
+    pool->few = resting > 0 ? 2 * threads : 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
     while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
         pool->helpers++;
     pool->seats = pool->helpers + 1;
     pool->helpers_limit = pool->helpers + resting;
+    for (int seat = 0; seat < pool->seats; seat++) pool->free_seat[seat] = seat;
+    if (resting > 0) place_seats(pool);
     pthread_mutex_unlock(&pool->lock);
     return pool;
 }
@@ -162,15 +334,16 @@ void tsr_pool_destroy(struct tsr_pool *pool)
     if (!pool) return;
     pthread_mutex_lock(&pool->lock);
     pool->ends = true;
-    pthread_cond_broadcast(&pool->arrived);
+    for (struct tsr_sleeper *helper = pool->idle, *next; helper; helper = next) {
+        next = helper->next; /* it may end at once */
+        wake(pool, helper);
+    }
+    pool->idle = NULL;
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->helpers; i++) pthread_join(pool->helper[i], NULL);
-    pthread_cond_destroy(&pool->freed);
     pthread_cond_destroy(&pool->finished);
-    pthread_cond_destroy(&pool->arrived);
     pthread_mutex_destroy(&pool->lock);
-    free(pool->helper);
-    free(pool);
+    free_pool(pool);
 }
 
 int tsr_pool_threads(const struct tsr_pool *pool)
@@ -190,33 +363,58 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
     if (before != pool) take_seat(pool);
     run.older = pool->newest;
     pool->newest = &run;
-    if (may_begin(pool))
-        for (int i = 1; i < pool->seats && i <= pool->idle && (unsigned)i < count; i++)
-            pthread_cond_signal(&pool->arrived);
+    for (int i = 1; i < pool->seats && (unsigned)i < count && pool->idle; i++) wake(pool, offer_seat(pool));
     while (run.next < run.count) work_on(pool, &run);
     if (run.done < run.count) {
-        give_seat(pool);
+        struct tsr_sleeper *const next = give_seat(pool);
+        pthread_mutex_unlock(&pool->lock);
+        wake(pool, next);
+        pthread_mutex_lock(&pool->lock);
         while (run.done < run.count) pthread_cond_wait(&pool->finished, &pool->lock);
         if (before == pool) take_seat(pool);
     } else if (before != pool) {
-        give_seat(pool);
+        wake(pool, give_seat(pool));
     }
     seated_in = before;
     struct run **link = &pool->newest;
     while (*link != &run) link = &(*link)->older;
     *link = run.older;
     pthread_mutex_unlock(&pool->lock);
+    if (before == pool)
+        bind_to_seat(pool, &this_thread);
+    else
+        unbind(pool);
+}
+
+/* The thread, which has a seat, gives it up, to one that the caller shall wake, and holds so many bytes until end_rest.
+ * With the lock. */
+static struct tsr_sleeper *begin_rest(struct tsr_pool *pool, size_t bytes)
+{
+    pool->resting_bytes += bytes;
+    pool->resting++;
+    resting_in = pool;
+    held_bytes = bytes;
+    return give_seat(pool);
+}
+
+/* It has its seat again. */
+static void end_rest(struct tsr_pool *pool)
+{
+    pool->resting--;
+    pool->resting_bytes -= held_bytes;
+    wake(pool, offer_seat(pool)); /* what had been too many bytes may be so no longer */
+    seated_in = pool;
+    resting_in = NULL;
 }
 
 void tsr_pool_rest(struct tsr_pool *pool, size_t bytes)
 {
     if (seated_in != pool) return;
     pthread_mutex_lock(&pool->lock);
-    pool->resting_bytes += bytes;
-    give_seat(pool);
+    struct tsr_sleeper *const next = begin_rest(pool, bytes);
     pthread_mutex_unlock(&pool->lock);
-    resting_in = pool;
-    held_bytes = bytes;
+    unbind(pool);
+    wake(pool, next);
 }
 
 void tsr_pool_resume(struct tsr_pool *pool)
@@ -224,10 +422,44 @@ void tsr_pool_resume(struct tsr_pool *pool)
     if (resting_in != pool) return;
     pthread_mutex_lock(&pool->lock);
     take_seat(pool);
-    pool->resting_bytes -= held_bytes;
-    offer_seat(pool); /* what had been too many bytes may be so no longer */
+    end_rest(pool);
     pthread_mutex_unlock(&pool->lock);
-    resting_in = NULL;
+    bind_to_seat(pool, &this_thread);
+}
+
+void tsr_pool_sleep(struct tsr_pool *pool, size_t bytes)
+{
+    struct tsr_sleeper *const self = tsr_pool_sleeper();
+    pthread_mutex_lock(&pool->lock);
+    if (self->state == CALLED) {
+        self->state = AWAKE;
+        if (resting_in == pool) take_seat(pool);
+    } else {
+        self->wants_seat = seated_in == pool || resting_in == pool;
+        self->state = ASLEEP;
+        struct tsr_sleeper *const next = seated_in == pool ? begin_rest(pool, bytes) : NULL;
+        pthread_mutex_unlock(&pool->lock);
+        wake(pool, next);
+        wait_until_woken(self);
+        pthread_mutex_lock(&pool->lock);
+    }
+    if (resting_in == pool) end_rest(pool);
+    pthread_mutex_unlock(&pool->lock);
+    bind_to_seat(pool, self);
+}
+
+void tsr_pool_wake(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
+{
+    pthread_mutex_lock(&pool->lock);
+    const bool is_asleep = sleeper->state == ASLEEP;
+    sleeper->state = is_asleep ? AWAKE : CALLED;
+    struct tsr_sleeper *next = is_asleep ? sleeper : NULL;
+    if (is_asleep && sleeper->wants_seat) {
+        want_seat(pool, sleeper);
+        next = offer_seat(pool);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    wake(pool, next);
 }
 
 /* CPUs' worth of time that the cgroup (v2) allows, rounded up; 0 if it sets no limit. */

@@ -2,6 +2,8 @@
 #ifndef TSR_KERNELS_THREAD_POOL_H
 #define TSR_KERNELS_THREAD_POOL_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct tsr_pool;
@@ -28,6 +30,19 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
  * between it may run work, but not rest. */
 void tsr_pool_rest(struct tsr_pool *pool, size_t bytes);
 void tsr_pool_resume(struct tsr_pool *pool);
+
+/* The same where another thread knows when the wait is over: tsr_pool_sleep rests, unless the calling thread rests
+ * already, waits until somebody has woken it, and resumes; once for each time that it is woken, whichever is first. It
+ * wakes with its seat, so it sleeps once, not twice. A thread's sleeper lives as long as it, is told to whoever shall
+ * wake it, and also serves threads that do not work for the pool. */
+struct tsr_sleeper;
+struct tsr_sleeper *tsr_pool_sleeper(void);
+void tsr_pool_sleep(struct tsr_pool *pool, size_t bytes);
+void tsr_pool_wake(struct tsr_pool *pool, struct tsr_sleeper *sleeper);
+
+/* A mutex that is held for a few instructions at a time: who wants it tries for a while before it sleeps. Returns 0, or
+ * what pthread_mutex_init does. */
+int tsr_make_lock(pthread_mutex_t *lock);
 
 /* Threads that this process may keep busy: its affinity mask and its cgroup's CPU quota, at least 1. */
 int tsr_available_threads(void);

@@ -55,6 +55,18 @@ TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *imag
     return plan;
 }
 
+/* What a decoder needs of the plan: to the plane's model. */
+TSR_HD void tsr_take_plan(struct tsr_plane_model *plane, const struct tsr_transform_plan *plan)
+{
+    plane->lossy = plan->lossy;
+    plane->qp_index = plan->qp_index;
+    plane->coarser_by = plan->coarser_by;
+    plane->coarser_from = plan->coarser_from;
+    plane->lapping = plan->lapping;
+    plane->pairs = plan->pairs;
+    plane->slice_side = plan->slice_side;
+}
+
 /* The q of a block of the plane whose first sample is this one, counted along rows without gaps. */
 TSR_HD int32_t tsr_block_qp(const struct tsr_transform_plan *plan, size_t first)
 {

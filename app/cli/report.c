@@ -56,12 +56,14 @@ void print_json_line(cJSON *object)
     char *text = object ? cJSON_PrintUnformatted(object) : NULL;
     /* Names of files need not be UTF-8, JSON does. */
     for (const char *at = text; at && *at;) {
-        const size_t size = character_bytes((const unsigned char *)at);
-        if (size > 0)
-            fwrite(at, 1, size, stdout);
-        else
+        size_t good = 0, size;
+        while (at[good] && (size = character_bytes((const unsigned char *)at + good)) > 0) good += size;
+        fwrite(at, 1, good, stdout);
+        at += good;
+        if (*at) {
             fputs("\\ufffd", stdout);
-        at += size > 0 ? size : 1;
+            at++;
+        }
     }
     if (text) putchar('\n');
     fflush(stdout);

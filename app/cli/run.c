@@ -19,7 +19,8 @@ struct running {
     const struct task_work *work;
     struct outcome *outcomes;
     bool *done;
-    size_t reported; /* tasks before this one are reported */
+    size_t reported;   /* tasks before this one are reported */
+    bool is_reporting; /* a thread, without the lock: it also reports what is done meanwhile */
     size_t finished, failed;
     uint64_t bytes_in, bytes_out, bytes_total;
     double start, last_progress;
@@ -63,6 +64,22 @@ static void show_progress(struct running *r)
     fflush(stderr);
 }
 
+/* All that are done in their order, unless another thread is at it. Called with the lock. */
+static void report_done(struct running *r)
+{
+    if (r->is_reporting) return;
+    r->is_reporting = true;
+    if (r->done[r->reported]) clear_progress(r);
+    while (r->reported < r->list->count && r->done[r->reported]) {
+        pthread_mutex_unlock(&r->lock);
+        r->work->report(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
+        pthread_mutex_lock(&r->lock);
+        r->reported++;
+    }
+    show_progress(r);
+    r->is_reporting = false;
+}
+
 static void run_task(void *context, unsigned index)
 {
     struct running *r = context;
@@ -83,12 +100,7 @@ static void run_task(void *context, unsigned index)
     r->failed += outcome->status != TSR_OK;
     r->bytes_in += outcome->report.bytes_in;
     r->bytes_out += outcome->report.bytes_out;
-    if (r->done[r->reported]) clear_progress(r);
-    while (r->reported < r->list->count && r->done[r->reported]) {
-        r->work->report(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
-        r->reported++;
-    }
-    show_progress(r);
+    report_done(r);
     pthread_mutex_unlock(&r->lock);
 }
 

@@ -119,6 +119,7 @@ def run(command):
     summary['user_s'] = after.ru_utime - before.ru_utime
     summary['system_s'] = after.ru_stime - before.ru_stime
     summary['faults'] = after.ru_minflt - before.ru_minflt
+    summary['sleeps'] = after.ru_nvcsw - before.ru_nvcsw
     return summary
 
 
@@ -136,8 +137,8 @@ def shares(s, decodes_only):
     parts = {'read': get('read_s'), 'copy': copying, 'verify': verifying, 'write': get('write_s')}
     text = ['%s %4.1f %%' % (name, 100 * value / whole) for name, value in parts.items()]
     text.append('rest %4.1f %%' % (100 * max(0.0, whole - sum(parts.values())) / whole))
-    text.append('of %.2f s | waiting %.2f s | processors: program %.2f s, system %.2f s, %d page faults' % (
-        whole, waiting, s['user_s'], s['system_s'], s['faults']))
+    text.append('of %.2f s | waiting %.2f s | processors: program %.2f s, system %.2f s, %d page faults, %d sleeps' % (
+        whole, waiting, s['user_s'], s['system_s'], s['faults'], s['sleeps']))
     for way in 'encode', 'decode':
         if get(way + '_batches'):
             text.append('| %s: kernels %.0f %%, transfers %.0f %%, %.0f slices a batch' % (
@@ -222,6 +223,8 @@ def main():
         if name.startswith('decompress') and not same_trees(series, back):
             sys.exit('%s: what comes back is not the input' % name)
         sys.stdout.flush()
+    if 'test cpu' in rates and 'compress cuda, verify cpu' in rates:
+        print('compress cuda, verify cpu: %.2f x test cpu' % (rates['compress cuda, verify cpu'] / rates['test cpu']))
     shutil.rmtree(o.work)
 
 

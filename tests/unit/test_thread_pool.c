@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "support.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -181,6 +182,90 @@ TEST(resting_is_bounded)
     assert_false(too_many);
 }
 
+enum { SLEEPERS = 60 };
+
+struct sleeping {
+    struct tsr_pool *pool;
+    int seats;
+    _Atomic(struct tsr_sleeper *) sleeper[SLEEPERS];
+};
+
+/* Sleeps until another thread, which may be faster, has woken it; before that it may have rested. */
+static void work_and_sleep(void *context, unsigned index)
+{
+    struct sleeping *s = context;
+    atomic_store(&s->sleeper[index], tsr_pool_sleeper());
+    if (index % 3 == 1) sleep_ms(2);
+    if (index % 5 == 2) tsr_pool_rest(s->pool, 1);
+    tsr_pool_sleep(s->pool, 1);
+    if (atomic_fetch_add(&working, 1) + 1 > s->seats) atomic_store(&too_many, true);
+    sleep_ms(1);
+    atomic_fetch_sub(&working, 1);
+    atomic_fetch_add(&finished_pieces, 1);
+}
+
+/* As a GPU's batches end: some at once, and not in the order in which they began. */
+static void *wake_all(void *context)
+{
+    struct sleeping *s = context;
+    for (int left = SLEEPERS; left > 0;)
+        for (int i = SLEEPERS - 1; i >= 0; i--) {
+            struct tsr_sleeper *const sleeper = atomic_exchange(&s->sleeper[i], NULL);
+            if (!sleeper) continue;
+            tsr_pool_wake(s->pool, sleeper);
+            left--;
+        }
+    return NULL;
+}
+
+/* Each wakes once, with a seat; also where a thread that does not work for the pool sleeps. */
+TEST(woken_with_a_seat)
+{
+    for (int seats = 1; seats <= 4; seats++) {
+        static struct sleeping s;
+        pthread_t waker;
+        s.pool = must(tsr_pool_create_resting(seats, 12, 1000));
+        s.seats = tsr_pool_threads(s.pool);
+        atomic_store(&finished_pieces, 0);
+        atomic_store(&too_many, false);
+        assert_int_equal(pthread_create(&waker, NULL, wake_all, &s), 0);
+        tsr_pool_run(s.pool, work_and_sleep, &s, SLEEPERS - 1);
+        work_and_sleep(&s, SLEEPERS - 1);
+        pthread_join(waker, NULL);
+        tsr_pool_destroy(s.pool);
+        assert_int_equal(finished_pieces, SLEEPERS);
+        assert_false(too_many);
+    }
+}
+
+static atomic_int begun_before_resumed;
+
+static void rest_as_the_first(void *context, unsigned index)
+{
+    const struct resting *r = context;
+    atomic_fetch_add(&begun, 1);
+    if (index == 0) {
+        tsr_pool_rest(r->pool, 1);
+        while (atomic_load(&begun) < 2) sleep_ms(1);
+        tsr_pool_resume(r->pool);
+        atomic_store(&begun_before_resumed, atomic_load(&begun));
+    } else {
+        sleep_ms(2);
+    }
+}
+
+/* New pieces may go before who wants its seat again, but only two at a time. */
+TEST(who_rested_goes_on)
+{
+    enum { MANY = 200 };
+    struct resting r = {must(tsr_pool_create_resting(1, 8, 1000)), 1, 0};
+    atomic_store(&begun, 0);
+    tsr_pool_run(r.pool, rest_as_the_first, &r, MANY);
+    tsr_pool_destroy(r.pool);
+    assert_int_equal(begun, MANY);
+    expect(begun_before_resumed < MANY / 2, "%d pieces went first", begun_before_resumed);
+}
+
 TEST(threads_at_hand)
 {
     assert_true(tsr_available_threads() >= 1);
@@ -191,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_piece_once),     cmocka_unit_test(work_within_work),
                                        cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(others_work_meanwhile),
-                                       cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(threads_at_hand)};
+                                       cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(woken_with_a_seat),
+                                       cmocka_unit_test(who_rested_goes_on),   cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
