@@ -5,7 +5,6 @@
 
 #include "deflate_stream.h"
 #include "dicom_file.h"
-#include "dicom_plain.h"
 #include "readers.h"
 #include "section.h"
 
@@ -477,27 +476,6 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
 
 /* ---- All -------------------------------------------------------------------------------------------------- */
 
-/* By the first bytes alone, if they are of an ordinary file; else by the toolkit. */
-static enum tsr_status describe_file(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error)
-{
-    enum { FIRST = 1 << 14, MOST = 1 << 18 };
-    uint8_t first[FIRST], *bytes = first;
-    const uint64_t size = tsr_input_size(input);
-    size_t read = size < FIRST ? (size_t)size : FIRST;
-    TSR_TRY(tsr_input_read(input, 0, bytes, read, error));
-    enum tsr_plain plain = tsr_dicom_read_plain(bytes, read, dicom);
-    if (plain == TSR_PLAIN_LONGER && size > FIRST) {
-        read = size < MOST ? (size_t)size : MOST;
-        bytes = malloc(read);
-        if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read DICOM");
-        const enum tsr_status status = tsr_input_read(input, 0, bytes, read, error);
-        if (status == TSR_OK) plain = tsr_dicom_read_plain(bytes, read, dicom);
-        free(bytes);
-        TSR_TRY(status);
-    }
-    return plain == TSR_PLAIN_READ ? TSR_OK : tsr_dicom_describe_file(tsr_input_name(input), dicom, error);
-}
-
 enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
                                struct tsr_source **source, struct tsr_error *error)
 {
@@ -505,7 +483,7 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
     struct tsr_header header;
     enum tsr_status status;
     *source = NULL;
-    TSR_TRY(describe_file(input, &dicom, error));
+    TSR_TRY(tsr_dicom_describe_file(tsr_input_name(input), &dicom, error));
     switch (dicom.syntax) {
     case TSR_DICOM_NATIVE:
         memset(&header, 0, sizeof header);
