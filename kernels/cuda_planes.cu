@@ -25,20 +25,50 @@ unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
 
 /* ---- Ranges of values ----------------------------------------------------------------------------------- */
 
-/* What a thread has seen of a plane's values. */
+/* Values in use are marked in shared memory: by bytes, without a look at what is there, from which the least and the
+ * greatest one follow, too; by bits where there are many values. */
+enum { MOST_BYTES = 1 << 14 };
+
+struct value_marks {
+    uint32_t words; /* of bits; 0: values are not marked */
+    bool by_bytes;
+};
+
+__host__ __device__ __forceinline__ value_marks marks_of(const tsr_cuda_batch &b, bool marks)
+{
+    value_marks m;
+    m.words = marks && b.used ? b.values / 32 : 0;
+    m.by_bytes = m.words > 0 && b.values <= MOST_BYTES;
+    return m;
+}
+
+/* Words of shared memory that the marks take; two more lie behind them. */
+__host__ __device__ __forceinline__ uint32_t mark_words(value_marks marks)
+{
+    return marks.by_bytes ? marks.words * 8 : marks.words;
+}
+
+/* What a thread has seen of a plane's values, unless bytes tell it. */
 struct seen_values {
     uint32_t minimum, maximum;
 };
 
-/* used: shared; marks: its bits are asked for. */
-__device__ __forceinline__ void see_group(seen_values &seen, uint32_t *used, bool marks, const uint32_t value[GROUP])
+/* used: shared. */
+__device__ __forceinline__ void see_group(seen_values &seen, uint32_t *used, value_marks marks,
+                                          const uint32_t value[GROUP])
 {
+    if (marks.by_bytes) {
+        uint8_t *const bytes = reinterpret_cast<uint8_t *>(used);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) bytes[value[i]] = 1;
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < GROUP; i++) {
         seen.minimum = min(seen.minimum, value[i]);
         seen.maximum = max(seen.maximum, value[i]);
     }
-    if (!marks) return;
+    if (marks.words == 0) return;
     uint32_t all = 1;
 #pragma unroll
     for (int i = 0; i < GROUP; i++) all &= used[value[i] / 32] >> value[i] % 32;
@@ -48,31 +78,50 @@ __device__ __forceinline__ void see_group(seen_values &seen, uint32_t *used, boo
         if (!(used[value[i] / 32] >> value[i] % 32 & 1u)) atomicOr(&used[value[i] / 32], 1u << value[i] % 32);
 }
 
-/* used: shared, a bit for each value if marks, and two words more; a barrier follows. */
-__device__ __forceinline__ void clear_seen(uint32_t *used, uint32_t words)
+/* A barrier follows. */
+__device__ __forceinline__ void clear_seen(uint32_t *used, value_marks marks)
 {
-    for (uint32_t i = threadIdx.x; i < words + 2; i += THREADS) used[i] = 0;
+    for (uint32_t i = threadIdx.x; i < mark_words(marks) + 2; i += THREADS) used[i] = 0;
+}
+
+/* Word i of the marks. */
+__device__ __forceinline__ uint32_t marked_word(const uint32_t *used, value_marks marks, uint32_t i)
+{
+    if (!marks.by_bytes) return used[i];
+    const uint4 *const at = reinterpret_cast<const uint4 *>(used) + 2 * i;
+    const uint4 low = at[0], high = at[1];
+    const uint32_t four[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    uint32_t word = 0;
+#pragma unroll
+    for (int k = 0; k < 8; k++) word |= (four[k] * 0x10204080u >> 28) << 4 * k; /* of each byte the lowest bit */
+    return word;
 }
 
 /* What all threads of the block have seen goes to the plane. Most blocks find nothing new, and need no atomics. */
 __device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uint32_t plane, seen_values seen, uint32_t *used,
-                                             uint32_t words)
+                                             value_marks marks)
 {
+    uint32_t *const most = used + mark_words(marks), *const of_plane = b.used + (size_t)plane * marks.words;
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < marks.words; i += THREADS) {
+        const uint32_t word = marked_word(used, marks, i);
+        if (word & ~__ldcg(&of_plane[i])) atomicOr(&of_plane[i], word);
+        if (marks.by_bytes && word != 0) {
+            seen.minimum = min(seen.minimum, 32 * i + (uint32_t)__ffs((int)word) - 1u);
+            seen.maximum = max(seen.maximum, 32 * i + tsr_highest_bit(word));
+        }
+    }
     const uint32_t not_minimum = tsr_warp_max(65535u - seen.minimum); /* of a thread that saw nothing: 0 */
     seen.maximum = tsr_warp_max(seen.maximum);
     if (threadIdx.x % TSR_WARP == 0) {
-        atomicMax(&used[words], not_minimum);
-        atomicMax(&used[words + 1], seen.maximum);
+        atomicMax(&most[0], not_minimum);
+        atomicMax(&most[1], seen.maximum);
     }
     __syncthreads();
     tsr_plane_state &state = b.plane[plane];
-    if (threadIdx.x == 0) {
-        if (__ldcg(&state.not_minimum) < used[words]) atomicMax(&state.not_minimum, used[words]);
-        if (__ldcg(&state.maximum) < used[words + 1]) atomicMax(&state.maximum, used[words + 1]);
-    }
-    uint32_t *of_plane = b.used + (size_t)plane * words;
-    for (uint32_t i = threadIdx.x; i < words; i += THREADS)
-        if (used[i] & ~__ldcg(&of_plane[i])) atomicOr(&of_plane[i], used[i]);
+    if (threadIdx.x != 0) return;
+    if (__ldcg(&state.not_minimum) < most[0]) atomicMax(&state.not_minimum, most[0]);
+    if (__ldcg(&state.maximum) < most[1]) atomicMax(&state.maximum, most[1]);
 }
 
 /* ---- Split ---------------------------------------------------------------------------------------------- */
@@ -137,27 +186,29 @@ __device__ __forceinline__ struct tsr_word_layout layout_of(const tsr_image &ima
 struct pair_layout {
     bool is_common;
     uint32_t samples, sign; /* bits of both words that are samples; what makes signed ones unsigned */
-    uint32_t above;         /* bits above of one word */
-    unsigned top;           /* of a sample */
+    uint32_t repeated;      /* bits that the next higher one repeats if all above the samples repeat their top bit */
 };
 
 __device__ __forceinline__ pair_layout pairs_of(const tsr_image &image)
 {
+    const uint32_t top = 1u << (image.bits_stored - 1u);
     pair_layout l;
     l.is_common = image.bits_allocated == 16 && image.high_bit + 1 == image.bits_stored && !image.big_endian;
-    l.top = image.bits_stored - 1u;
-    l.samples = ((2u << l.top) - 1u) * 0x10001u;
-    l.sign = image.is_signed ? (1u << l.top) * 0x10001u : 0u;
-    l.above = (uint16_t)~l.samples;
+    l.samples = (2u * top - 1u) * 0x10001u;
+    l.sign = image.is_signed ? top * 0x10001u : 0u;
+    l.repeated = (0x8000u - top) * 0x10001u;
     return l;
 }
 
-/* To samples; unexpected: bits outside that are not the repeated top bit; that are not 0. */
-__device__ __forceinline__ uint32_t split_pair(const pair_layout &l, uint32_t pair, uint32_t unexpected[2])
+/* Bits that some pair has, and that differ from the next higher one in some. */
+struct seen_bits {
+    uint32_t set, changes;
+};
+
+__device__ __forceinline__ uint32_t split_pair(const pair_layout &l, uint32_t pair, seen_bits &bits)
 {
-    const uint32_t outside = pair & ~l.samples;
-    unexpected[0] |= outside ^ (pair >> l.top & 0x10001u) * l.above;
-    unexpected[1] |= outside;
+    bits.set |= pair;
+    bits.changes |= pair ^ pair >> 1;
     return (pair & l.samples) ^ l.sign;
 }
 
@@ -171,7 +222,8 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const tsr_image &image = b.image;
     const uint32_t plane = blockIdx.x / blocks, frame = plane / b.components, component = plane - frame * b.components;
     const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
-    const uint32_t words = ranges && b.used ? b.values / 32 : 0, step = image.planar ? 1 : b.components;
+    const uint32_t step = image.planar ? 1 : b.components;
+    const value_marks marks = marks_of(b, ranges);
     const uint8_t *raster = b.rasters + frame * b.frame_bytes;
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
@@ -179,9 +231,10 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const bool is_flat = sizeof(Word) == 2 && pairs.is_common && step == 1 && image.columns == b.pitch &&
                          reinterpret_cast<uintptr_t>(raster + origin * sizeof(Word)) % 16 == 0;
     uint16_t *samples = b.samples + plane * b.plane_samples;
-    uint32_t unexpected[2] = {0, 0};
+    uint32_t unexpected[2] = {0, 0}; /* bits outside that are not the repeated top bit; that are not 0 */
+    seen_bits bits = {0, 0};
     seen_values seen = {65535, 0};
-    clear_seen(used, words);
+    clear_seen(used, marks);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
 #pragma unroll 2
@@ -191,12 +244,12 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
         if (is_flat) {
             uint4 four = reinterpret_cast<const uint4 *>(raster + origin * sizeof(Word))[group];
             if (!PLAIN)
-                four = make_uint4(split_pair(pairs, four.x, unexpected), split_pair(pairs, four.y, unexpected),
-                                  split_pair(pairs, four.z, unexpected), split_pair(pairs, four.w, unexpected));
+                four = make_uint4(split_pair(pairs, four.x, bits), split_pair(pairs, four.y, bits),
+                                  split_pair(pairs, four.z, bits), split_pair(pairs, four.w, bits));
             *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = four;
             if (!ranges) continue;
             unpack_group(four, value);
-            see_group(seen, used, words > 0, value);
+            see_group(seen, used, marks, value);
             continue;
         }
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
@@ -210,11 +263,13 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
                 value[i] = tsr_word_sample(value[i], layout);
             }
         }
-        if (ranges) see_group(seen, used, words > 0, value);
+        if (ranges) see_group(seen, used, marks, value);
         *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = make_uint4(
             value[0] | value[1] << 16, value[2] | value[3] << 16, value[4] | value[5] << 16, value[6] | value[7] << 16);
     }
-    if (ranges) publish_seen(b, plane, seen, used, words);
+    if (ranges) publish_seen(b, plane, seen, used, marks);
+    unexpected[0] |= bits.changes & pairs.repeated;
+    unexpected[1] |= bits.set & ~pairs.samples;
     for (int way = 0; !PLAIN && way < 2; way++)
         if (__any_sync(TSR_FULL_WARP, unexpected[way] != 0) && threadIdx.x % TSR_WARP == 0)
             b.frame[frame].unexpected[way] = 1;
@@ -414,11 +469,12 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
 {
     TSR_DYNAMIC_SHARED(memory);
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
-    const uint32_t plane = blockIdx.x / blocks, words = b.used ? b.values / 32 : 0;
+    const uint32_t plane = blockIdx.x / blocks;
+    const value_marks marks = marks_of(b, true);
     const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
     const uint16_t *samples = b.samples + plane * b.plane_samples;
     seen_values seen = {65535, 0};
-    clear_seen(used, words);
+    clear_seen(used, marks);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
 #pragma unroll 2
@@ -430,14 +486,19 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
 #pragma unroll
         for (uint32_t i = 1; i < GROUP; i++)
             if (column + i >= b.image.columns) value[i] = value[0]; /* what pads a row counts for nothing */
-        see_group(seen, used, words > 0, value);
+        see_group(seen, used, marks, value);
     }
-    publish_seen(b, plane, seen, used, words);
+    publish_seen(b, plane, seen, used, marks);
 }
 
-__device__ __forceinline__ bool is_used(const uint32_t *used, uint32_t value)
+/* Calls take(first value, count, their bits) for values first .. end-1, up to 32 at a time. */
+template <typename Take>
+__device__ __forceinline__ void take_used(const uint32_t *used, uint32_t first, uint32_t end, Take take)
 {
-    return used[value / 32] >> value % 32 & 1u;
+    for (uint32_t v = first, count; v < end; v += count) {
+        count = min(32u - v % 32, end - v);
+        take(v, count, used[v / 32] >> v % 32 & UINT32_MAX >> (32 - count));
+    }
 }
 
 /* Sum over the block; all threads get it. sums: shared, a value a warp. */
@@ -452,25 +513,43 @@ __device__ __forceinline__ uint64_t block_sum(uint64_t value, uint64_t *sums)
     return sum;
 }
 
-/* Bits that the description of the packed histogram takes: the stretches that end among this thread's values
- * first .. end-1. starts: shared, a place a thread. */
+/* Bits that the description of the packed histogram takes: of stretches that end before a stretch that begins among
+ * this thread's values first .. end-1, and of the last one. starts: shared, a place a thread. */
 __device__ __forceinline__ uint64_t description_bits(const uint32_t *used, uint32_t low, uint32_t high, uint32_t first,
                                                      uint32_t end, uint32_t *starts)
 {
     const uint32_t none = UINT32_MAX;
-    uint32_t start = none, bits = 0;
-    for (uint32_t v = first; v < end; v++)
-        if (v == low || is_used(used, v) != is_used(used, v - 1)) start = v;
-    starts[threadIdx.x] = start;
+    uint32_t bits = 0, own = none;
+    /* start(v) for each v that begins a stretch. */
+    const auto each_start = [&](auto start) {
+        take_used(used, first, end, [&](uint32_t v, uint32_t count, uint32_t word) {
+            const uint32_t before = v > low ? used[(v - 1) / 32] >> (v - 1) % 32 & 1u : ~word & 1u;
+            for (uint32_t begins = (word ^ (word << 1 | before)) & UINT32_MAX >> (32 - count); begins != 0;
+                 begins &= begins - 1)
+                start(v + (uint32_t)__ffs((int)begins) - 1u);
+        });
+    };
+    each_start([&](uint32_t v) { own = v; });
+    starts[threadIdx.x] = own;
     __syncthreads();
-    start = none;
-    for (int t = (int)threadIdx.x - 1; t >= 0 && start == none; t--) start = starts[t];
-    for (uint32_t v = first; v < end; v++) {
-        if (v == low || is_used(used, v) != is_used(used, v - 1)) start = v;
-        if (v == high || is_used(used, v) != is_used(used, v + 1))
-            bits += (uint32_t)(2 * tsr_floor_log2(v - start + 1) + 1);
-    }
+    uint32_t last = none;
+    for (int t = (int)threadIdx.x - 1; t >= 0 && last == none; t--) last = starts[t];
+    const auto add = [&](uint32_t length) { bits += (uint32_t)(2 * tsr_floor_log2(length) + 1); };
+    each_start([&](uint32_t v) {
+        if (last != none) add(v - last);
+        last = v;
+    });
+    if (first < end && end == high + 1) add(end - last);
     return bits;
+}
+
+/* Costs of small residuals, in shared memory. */
+enum { COST_TABLE = 512 };
+
+__device__ __forceinline__ uint32_t known_cost(const uint16_t *costs, int32_t x, int32_t w, int32_t n, int32_t nw)
+{
+    const uint32_t magnitude = (uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw));
+    return magnitude < COST_TABLE ? costs[magnitude] : tsr_magnitude_cost(magnitude);
 }
 
 /* A block a plane: its range, and whether packing its histogram pays. */
@@ -478,6 +557,7 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
 {
     __shared__ uint64_t sums[THREADS / TSR_WARP];
     __shared__ uint32_t starts[THREADS];
+    __shared__ uint16_t costs[COST_TABLE];
     const uint32_t plane = blockIdx.x;
     const tsr_plane_state state = b.plane[plane];
     const uint32_t low = 65535u - state.not_minimum, span = tsr_state_span(state);
@@ -489,15 +569,18 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     const uint32_t each = (span + THREADS - 1) / THREADS;
     const uint32_t first = low + min(span, each * threadIdx.x), end = low + min(span, each * (threadIdx.x + 1));
     uint64_t in_use = 0, total;
-    for (uint32_t v = first; v < end; v++) in_use += is_used(used, v);
+    take_used(used, first, end, [&](uint32_t, uint32_t, uint32_t word) { in_use += (uint32_t)__popc(word); });
     in_use = tsr_block_scan<THREADS>(in_use, sums, &total);
-    for (uint32_t v = first; v < end; v++) {
-        index[v] = (uint16_t)in_use;
-        in_use += is_used(used, v);
-    }
+    take_used(used, first, end, [&](uint32_t v, uint32_t count, uint32_t word) {
+        for (uint32_t i = 0; i < count; i++) {
+            index[v + i] = (uint16_t)in_use;
+            in_use += word >> i & 1u;
+        }
+    });
     /* A tenth of the values must be unused for the question to be worth its time. */
     if (10 * total > 9 * (uint64_t)span) return;
-    __syncthreads(); /* index[] */
+    for (uint32_t m = threadIdx.x; m < COST_TABLE; m += THREADS) costs[m] = (uint16_t)tsr_magnitude_cost(m);
+    __syncthreads(); /* index[], costs[] */
 
     const uint16_t *samples = b.samples + plane * b.plane_samples;
     const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES),
@@ -507,8 +590,8 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
         const uint32_t row = i / across;
         const uint16_t *at = samples + (size_t)(1 + row * step) * b.pitch + 1 + (i - row * across), *up = at - b.pitch;
-        plain += residual_cost(at[0], at[-1], up[0], up[-1]);
-        packed += residual_cost(index[at[0]], index[at[-1]], index[up[0]], index[up[-1]]);
+        plain += known_cost(costs, at[0], at[-1], up[0], up[-1]);
+        packed += known_cost(costs, index[at[0]], index[at[-1]], index[up[0]], index[up[-1]]);
     }
     plain = block_sum(plain, sums);
     packed = block_sum(packed, sums);
@@ -523,9 +606,9 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
 } // namespace
 
 /* Bytes of shared memory that seeing values takes. */
-static size_t seen_bytes(const struct tsr_cuda_batch *batch)
+static size_t seen_bytes(const struct tsr_cuda_batch *batch, bool ranges)
 {
-    return ((batch->used ? batch->values / 32 : 0) + 2) * sizeof(uint32_t);
+    return (mark_words(marks_of(*batch, ranges)) + 2) * sizeof(uint32_t);
 }
 
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
@@ -536,7 +619,8 @@ int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
     void (*const kernel)(tsr_cuda_batch, unsigned, bool) =
         image.bits_allocated == 8 ? (is_plain ? k_split<uint8_t, true> : k_split<uint8_t, false>)
                                   : (is_plain ? k_split<uint16_t, true> : k_split<uint16_t, false>);
-    return tsr_launch(kernel, batch->planes * blocks, THREADS, seen_bytes(batch), stream, *batch, blocks, ranges);
+    return tsr_launch(kernel, batch->planes * blocks, THREADS, seen_bytes(batch, ranges), stream, *batch, blocks,
+                      ranges);
 }
 
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
@@ -559,6 +643,7 @@ int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
     if (batch->components >= 3)
-        TSR_CUDA_TRY(tsr_launch(k_ranges, batch->planes * blocks, THREADS, seen_bytes(batch), stream, *batch, blocks));
+        TSR_CUDA_TRY(
+            tsr_launch(k_ranges, batch->planes * blocks, THREADS, seen_bytes(batch, true), stream, *batch, blocks));
     return tsr_launch(k_choose_range, batch->planes, THREADS, 0, stream, *batch);
 }

@@ -3,8 +3,9 @@
  *
  * What counting and coding share is one walk: a warp goes down a band of a tile's rows, eight columns a lane, and keeps
  * the magnitudes of the last two rows in shared memory. Nothing but codes goes to memory: each pass (counts of levels,
- * counts of symbols by cell, codes) walks again, which takes less than reading what another one has left. Magnitudes
- * are 16 bits and eight of them fit 16 bits, so that activities are summed up two at a time. */
+ * counts of symbols by cell, codes) walks again, which takes less than reading what another one has left. Everything up
+ * to activities is done with two columns a word: 16 bits are enough for samples, predictions, folded residuals and
+ * activities, and sums and differences of such words carry nothing from half to half that they do not take back. */
 #include "device.cuh"
 
 #include "../transform/residual.h"
@@ -26,11 +27,6 @@ enum {
     GUARD = 8      /* samples before a row of magnitudes, of which two are used; one behind */
 };
 
-__device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t plane)
-{
-    return tsr_plane_range(p, plane) < 2;
-}
-
 /* ---- The walk ----------------------------------------------------------------------------------------------- */
 
 /* Bands of a tile: of BAND_ROWS rows, or of the rows that are looked at alone. */
@@ -48,7 +44,7 @@ band_plan plan_bands(const tsr_predict_batch &p, int32_t period, unsigned warps)
     plan.rows = period > 0 ? (int32_t)TSR_SAMPLED_ROWS : (int32_t)BAND_ROWS;
     plan.bands = ((uint32_t)p.b.tile_height + (uint32_t)plan.step - 1) / (uint32_t)plan.step;
     plan.blocks = (p.b.tiles * plan.bands + warps - 1) / warps;
-    plan.pitch = GUARD + (int32_t)p.tile_pitch + GUARD;
+    plan.pitch = GUARD + ((int32_t)p.tile_pitch + CHUNK - 1) / CHUNK * CHUNK + GUARD; /* lanes outside read, too */
     return plan;
 }
 
@@ -79,21 +75,14 @@ __device__ __forceinline__ bool place_band(const tsr_predict_batch &p, const ban
     return at->first < at->end;
 }
 
-/* Eight columns of a lane as the passes see them. */
+/* Eight columns of a lane as the passes see them, two a word. */
 struct walked_columns {
-    int32_t row, column, count; /* count: of columns inside the tile, 0 to 8 */
-    uint32_t value[COLUMNS];    /* folded residuals */
-    uint32_t prediction[COLUMNS];
+    int32_t row, column, count; /* count: of columns inside the tile, 1 to 8 */
+    uint32_t value[PAIRS];      /* folded residuals */
+    uint32_t prediction[PAIRS];
     uint32_t activity[PAIRS];
-    uint32_t quiet, run, was; /* bits by column: activity 0; in a run; the column before is */
-};
-
-/* Told with columns: all eight of them are inside, and none is quiet or in a run. */
-struct plain_columns {
-    static constexpr bool value = true;
-};
-struct any_columns {
-    static constexpr bool value = false;
+    bool is_plain;            /* all eight of each lane are inside, and none is in a run, or quiet if that matters */
+    uint32_t quiet, run, was; /* bits by column: activity 0, where not is_plain; in a run; the column before is */
 };
 
 __device__ __forceinline__ uint32_t low_half(uint32_t pair)
@@ -106,27 +95,28 @@ __device__ __forceinline__ uint32_t high_half(uint32_t pair)
     return pair >> 16;
 }
 
+/* Column i of some pairs; i is known to the compiler. */
+__device__ __forceinline__ uint32_t half_of(const uint32_t *pair, int i)
+{
+    return i % 2 ? high_half(pair[i / 2]) : low_half(pair[i / 2]);
+}
+
 /* The second of one pair and the first of the next. */
 __device__ __forceinline__ uint32_t between(uint32_t pair, uint32_t next)
 {
     return __byte_perm(pair, next, 0x5432);
 }
 
-__device__ __forceinline__ uint32_t activity_of(const walked_columns &c, int i)
+/* tsr_median_edge of two columns: W + N - NW, NW brought between the other two, says the same and stays in 16 bits. */
+__device__ __forceinline__ uint32_t median_edges(uint32_t w, uint32_t n, uint32_t nw)
 {
-    return i % 2 ? high_half(c.activity[i / 2]) : low_half(c.activity[i / 2]);
+    return w + n - __vmaxu2(__vminu2(w, n), __vminu2(__vmaxu2(w, n), nw));
 }
 
 /* Two values below 2^15: bits 15 and 31 say which of them are not 0. */
 __device__ __forceinline__ uint32_t nonzero_halves(uint32_t pair)
 {
-    return (pair + 0x7fff7fffu) & 0x80008000u;
-}
-
-/* The top bits of four bytes, the lowest first. */
-__device__ __forceinline__ uint32_t top_bits(uint32_t bytes)
-{
-    return (bytes >> 7 & 0x01010101u) * 0x10204080u >> 28;
+    return pair + 0x7fff7fffu;
 }
 
 /* Bits by column of those below count that are 0. */
@@ -135,68 +125,75 @@ __device__ __forceinline__ uint32_t zero_columns(const uint32_t pair[PAIRS], int
     uint32_t four[2];
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        four[h] = top_bits(~__byte_perm(nonzero_halves(pair[2 * h]), nonzero_halves(pair[2 * h + 1]), 0x7531));
-    return (four[0] | four[1] << 4) & ((1u << count) - 1u);
+        four[h] = ~__byte_perm(nonzero_halves(pair[2 * h]), nonzero_halves(pair[2 * h + 1]), 0x7531) & 0x80808080u;
+    /* The top bits of four bytes, the lowest first. */
+    return ((four[0] >> 7) * 0x10204080u >> 28 | (four[1] >> 7) * 0x10204080u >> 28 << 4) & ((1u << count) - 1u);
 }
 
+/* Ones at the bottom of fewer than 32 bits. */
 __device__ __forceinline__ int trailing_ones(uint32_t bits)
 {
-    return __ffs((int)~bits) - 1; /* of fewer than 32 */
+    return __ffs((int)~bits) - 1;
 }
 
 /* Runs of a row so far. */
 struct row_runs {
     bool goes_on;  /* over the end of the last chunk */
-    int32_t start; /* of that run */
+    int32_t start; /* of that run, in the lane where it begins; -1 in others */
 };
 
 /* Sets the flags of runs in a chunk of a row: they begin at the first quiet one of a stretch of zeros, and end with the
- * stretch. zeros, begin: bits by column. Calls run(column, length) for each run whose length is known now, in one lane;
- * length 0: it reaches the row's end. */
-template <typename Run>
-__device__ __forceinline__ void find_runs(walked_columns &c, row_runs &runs, uint32_t zeros, uint32_t begin,
-                                          int32_t chunk, int32_t width, unsigned lane, Run run)
+ * stretch. zeros, begin: bits by column. One of them begins a run, or runs.goes_on. */
+__device__ __forceinline__ void find_runs(walked_columns &c, bool *goes_on, uint32_t zeros, uint32_t begin,
+                                          unsigned lane)
 {
-    c.run = c.was = 0;
-    if (__ballot_sync(TSR_FULL_WARP, begin != 0) == 0 && !runs.goes_on) return;
     const uint32_t alone = zeros + begin;
     const uint32_t generates = __ballot_sync(TSR_FULL_WARP, alone >> COLUMNS != 0),
                    passes = __ballot_sync(TSR_FULL_WARP, zeros == 255u) | generates;
-    const uint64_t into = ((uint64_t)passes + generates + runs.goes_on) ^ passes ^ generates; /* bit i: into lane i */
-    const uint32_t carries = (alone + ((uint32_t)(into >> lane) & 1u)) ^ zeros ^ begin;       /* bit i: into column i */
+    const uint64_t into = ((uint64_t)passes + generates + *goes_on) ^ passes ^ generates; /* bit i: into lane i */
+    const uint32_t carries = (alone + ((uint32_t)(into >> lane) & 1u)) ^ zeros ^ begin;   /* bit i: into column i */
     c.run = carries >> 1 & 255u;
     c.was = carries & 255u;
-    /* How far a run goes on behind this lane's last column, inside the chunk. */
+    *goes_on = into >> TSR_WARP & 1u;
+}
+
+/* Calls run(column, length) for each run of a chunk whose length is known now, in the lane where it begins; length 0:
+ * it reaches the row's end. went_on: a run came in. */
+template <typename Run>
+__device__ __forceinline__ void end_runs(const walked_columns &c, row_runs &runs, bool went_on, int32_t chunk,
+                                         int32_t width, unsigned lane, Run run)
+{
+    /* The column behind the run that the lane's last column is in: the chunk's end where that is in the run, too. */
+    const int32_t own_end = c.column + trailing_ones(c.run);
+    int32_t end = c.column + COLUMNS;
     const uint32_t full = __ballot_sync(TSR_FULL_WARP, c.run == 255u);
-    const uint32_t behind = lane == TSR_WARP - 1 ? 0u : full >> (lane + 1);
-    const int more = trailing_ones(behind), next = (int)lane + 1 + more;
-    const uint32_t last = __shfl_sync(TSR_FULL_WARP, c.run, next & (TSR_WARP - 1));
-    const int32_t further = COLUMNS * more + (next < TSR_WARP ? trailing_ones(last) : 0);
-    if (runs.goes_on) { /* the run that came in */
-        const int ahead = full == UINT32_MAX ? (int)TSR_WARP : trailing_ones(full);
-        const uint32_t partial = __shfl_sync(TSR_FULL_WARP, c.run, ahead & (TSR_WARP - 1));
-        const int32_t stop = chunk + COLUMNS * ahead + (ahead < TSR_WARP ? trailing_ones(partial) : 0);
-        if (lane == 0 && (stop >= width || ahead < TSR_WARP)) run(runs.start, stop >= width ? 0 : stop - runs.start);
+    if (__any_sync(TSR_FULL_WARP, (c.run >> (COLUMNS - 1)) != 0)) {
+        const uint32_t behind = full >> lane >> 1;
+        const int next = (int)lane + __ffs((int)~behind); /* the first lane behind that is not full */
+        const int32_t its_end = __shfl_sync(TSR_FULL_WARP, own_end, next & (TSR_WARP - 1));
+        end = next < TSR_WARP ? its_end : chunk + CHUNK;
     }
-    runs.goes_on = into >> TSR_WARP & 1u;
-    int32_t open = -1;
+    if (went_on) {
+        const int first = trailing_ones(full); /* of all lanes: -1 */
+        const int32_t its_end = __shfl_sync(TSR_FULL_WARP, own_end, first & (TSR_WARP - 1));
+        const int32_t stop = first < 0 ? chunk + CHUNK : its_end;
+        if (stop >= width || first >= 0) {
+            if (runs.start >= 0) run(runs.start, stop >= width ? 0 : stop - runs.start);
+            runs.start = -1;
+        }
+    }
     for (uint32_t starts = c.run & ~c.was; starts != 0; starts &= starts - 1) {
         const int i = __ffs((int)starts) - 1;
-        int32_t length = trailing_ones(c.run >> i);
-        bool stays_open = false;
-        if (i + length == COLUMNS) {
-            length += further;
-            stays_open = next >= TSR_WARP;
-        }
         const int32_t start = c.column + i;
-        const bool to_end = start + length >= width;
-        if (stays_open && !to_end)
-            open = start;
+        int32_t stop = start + trailing_ones(c.run >> i);
+        if (stop == c.column + COLUMNS) stop = end;
+        if (stop >= width)
+            run(start, 0);
+        else if (stop == chunk + CHUNK)
+            runs.start = start;
         else
-            run(start, to_end ? 0 : length);
+            run(start, stop - start);
     }
-    const uint32_t opens = __ballot_sync(TSR_FULL_WARP, open >= 0); /* one at most */
-    if (opens) runs.start = __shfl_sync(TSR_FULL_WARP, open, __ffs((int)opens) - 1);
 }
 
 /* Eight samples of a row, as pairs. Tiles may begin at any column; rows are filled up to whole eights. */
@@ -210,120 +207,154 @@ __device__ __forceinline__ uint4 load_columns(const uint16_t *at, int32_t count,
     return make_uint4(pair[0], pair[1], pair[2], pair[3]);
 }
 
-/* Walks a band: see(columns, are they plain?) for eight columns a lane of each chunk of each row, but not where all are
- * outside; run(row, column, length) for each run; end_row(row) behind each row. rows: the warp's, of shared memory. */
-template <typename See, typename Run, typename EndRow>
+/* Folded residuals of two columns, and their magnitudes; of differences that do not wrap, as long as magnitudes are
+ * below half the range. */
+__device__ __forceinline__ void fold_pair(uint32_t x, uint32_t prediction, uint32_t *value, uint32_t *magnitude)
+{
+    const uint32_t high = __vmaxu2(x, prediction), low = __vminu2(x, prediction);
+    *magnitude = high - low;
+    *value = 2 * *magnitude - __vminu2(high - x, 0x00010001u); /* 2 |e|, less 1 where e < 0 */
+}
+
+/* The same of any differences. */
+__device__ __forceinline__ void wrap_pair(uint32_t x, uint32_t prediction, int32_t range, uint32_t *value,
+                                          uint32_t *magnitude)
+{
+    const int32_t low = tsr_residual((int32_t)low_half(x), (int32_t)low_half(prediction), range),
+                  high = tsr_residual((int32_t)high_half(x), (int32_t)high_half(prediction), range);
+    *magnitude = (uint32_t)tsr_abs(low) | (uint32_t)tsr_abs(high) << 16;
+    *value = tsr_fold(low) | tsr_fold(high) << 16;
+}
+
+/* Walks a band: see(columns) for eight columns a lane of each chunk of each row, but not where all are outside; behind
+ * it run(row, column, length) for each run that ends in the chunk; end_row(row) behind each row. rows: the warp's, of
+ * shared memory. QUIET: quiet columns are not plain. */
+template <bool QUIET, typename See, typename Run, typename EndRow>
 __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band_place &at, uint16_t *rows,
                                           int32_t pitch, See see, Run run, EndRow end_row)
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int32_t w = at.tile.width, range = (int32_t)tsr_plane_range(p, at.plane);
-    const size_t first_sample = at.plane * p.b.plane_samples + at.tile.first;
-    const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0, is_aligned = first_sample % COLUMNS == 0;
+    const uint32_t most = (uint32_t)((range - 1) >> 1) * 0x10001u; /* magnitudes that surely do not wrap */
+    const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0;
     const int32_t from = tsr_max(0, at.first - WARM_ROWS);
-    for (int32_t y = from; y < at.end; y++) {
+    const size_t first_sample =
+        at.plane * p.b.plane_samples + at.tile.first + (size_t)from * at.tile.stride + lane * COLUMNS;
+    const bool is_aligned = (first_sample | at.tile.stride) % COLUMNS == 0;
+    const uint16_t *x = p.b.samples + first_sample, *up = is_linear ? p.prediction + first_sample : x - at.tile.stride;
+    for (int32_t y = from; y < at.end; y++, x += at.tile.stride, up += at.tile.stride) {
         uint16_t *const here = rows + (y & 1) * pitch + GUARD;
-        const uint16_t *const above = rows + (~y & 1) * pitch + GUARD;
-        const uint16_t *const x = p.b.samples + first_sample + (size_t)y * at.tile.stride, *const up =
-                                                                                               x - at.tile.stride;
-        const uint16_t *const predictions = is_linear ? p.prediction + first_sample + (size_t)y * at.tile.stride : x;
-        row_runs runs = {false, 0};
-        __syncwarp();                                        /* the row above is complete */
-        uint32_t left = y > from ? above[0] * 0x10001u : 0u; /* magnitudes of the two columns before the chunk */
-        if (lane == 0) *reinterpret_cast<uint32_t *>(here - 2) = left;
+        uint16_t *const above = rows + (~y & 1) * pitch + GUARD;
+        const uint16_t *const two_up = y == 1 ? above : here; /* where NN still lies; of the second row it is N */
+        const bool predicts = is_linear && y > 0, is_wanted = y >= at.first;
+        row_runs runs = {false, -1};
+        __syncwarp(); /* the row above is complete */
+        /* Of lane 0: what is left of its chunk. */
+        uint32_t m_left = y > from ? above[0] * 0x10001u : 0u, x_left = 0, n_left = 0;
+        if (lane == 0) *reinterpret_cast<uint32_t *>(here - 2) = m_left;
         for (int32_t chunk = 0; chunk < w; chunk += CHUNK) {
             walked_columns c;
             c.row = y;
             c.column = chunk + (int32_t)lane * COLUMNS;
             c.count = tsr_max(0, tsr_min((int32_t)COLUMNS, w - c.column));
             uint4 xs = make_uint4(0, 0, 0, 0), ns = xs;
-            int32_t west = 0, corner = 0;
             if (c.count > 0) {
-                xs = load_columns(x + c.column, c.count, is_aligned);
-                if (c.column > 0) west = x[c.column - 1];
-                if (y > 0 && is_linear) {
-                    ns = load_columns(predictions + c.column, c.count, is_aligned);
-                } else if (y > 0) {
-                    ns = load_columns(up + c.column, c.count, is_aligned);
-                    if (c.column > 0)
-                        corner = up[c.column - 1];
-                    else
-                        west = corner = (int32_t)low_half(ns.x);
-                }
+                xs = load_columns(x + chunk, c.count, is_aligned);
+                if (y > 0) ns = load_columns(up + chunk, c.count, is_aligned); /* N, or the prediction */
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
-            uint32_t m_pair[PAIRS];
-            int32_t e[COLUMNS];
-            bool wraps = false;
-            const bool predicts = is_linear && y > 0;
+            uint32_t m_pair[PAIRS], largest = 0;
+            if (predicts) {
 #pragma unroll
-            for (int i = 0; i < COLUMNS; i++) {
-                const int32_t sample = (int32_t)(i % 2 ? high_half(x_pair[i / 2]) : low_half(x_pair[i / 2]));
-                const int32_t north = (int32_t)(i % 2 ? high_half(n_pair[i / 2]) : low_half(n_pair[i / 2]));
-                /* In the first row all that is above is 0, so that this is W. */
-                const int32_t prediction = predicts ? north : tsr_median_edge(west, north, corner);
-                e[i] = sample - prediction;
-                wraps |= (uint32_t)(e[i] + (range >> 1)) >= (uint32_t)range;
-                c.prediction[i] = (uint32_t)prediction;
-                west = sample;
-                corner = north;
-            }
-            if (wraps) { /* rarely */
-#pragma unroll
-                for (int i = 0; i < COLUMNS; i++) e[i] = tsr_residual(e[i], 0, range);
-            }
-#pragma unroll
-            for (int i = 0; i < COLUMNS; i++) {
-                const uint32_t magnitude = (uint32_t)tsr_context_magnitude(e[i]);
-                m_pair[i / 2] = i % 2 ? m_pair[i / 2] | magnitude << 16 : magnitude;
-                c.value[i] = tsr_fold(e[i]);
-            }
-            const uint32_t before = __shfl_up_sync(TSR_FULL_WARP, m_pair[PAIRS - 1], 1);
-            const uint32_t left_pair = lane == 0 ? left : before;
-            left = __shfl_sync(TSR_FULL_WARP, m_pair[PAIRS - 1], TSR_WARP - 1);
-            const bool is_wanted = y >= at.first;
-            uint4 nn = make_uint4(0, 0, 0, 0), n = nn;
-            uint32_t n_left = 0, n_right = 0;
-            if (c.count > 0) {
-                if (is_wanted && y > 0) {
-                    nn = *reinterpret_cast<const uint4 *>(here + c.column); /* two rows up, still */
-                    n = *reinterpret_cast<const uint4 *>(above + c.column);
-                    n_left = *reinterpret_cast<const uint32_t *>(above + c.column - 2);
-                    n_right = *reinterpret_cast<const uint32_t *>(above + c.column + COLUMNS);
+                for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
+            } else {
+                const unsigned before = (lane + TSR_WARP - 1) % TSR_WARP;
+                uint32_t xw = __shfl_sync(TSR_FULL_WARP, xs.w, (int)before),
+                         nw = __shfl_sync(TSR_FULL_WARP, ns.w, (int)before);
+                if (lane == 0) {
+                    const uint32_t next_x = xw, next_n = nw;
+                    xw = chunk > 0 ? x_left : ns.x << 16;
+                    nw = chunk > 0 ? n_left : ns.x << 16;
+                    x_left = next_x;
+                    n_left = next_n;
                 }
-                *reinterpret_cast<uint4 *>(here + c.column) = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
-                if (c.column + COLUMNS >= w) here[w] = here[w - 1]; /* the column behind the row repeats the last */
+                if (c.count == 0) xw = nw = 0;
+#pragma unroll
+                for (int j = 0; j < PAIRS; j++) /* in the first row all that is above is 0, so that this is W */
+                    c.prediction[j] = median_edges(between(j == 0 ? xw : x_pair[j - 1], x_pair[j]), n_pair[j],
+                                                   between(j == 0 ? nw : n_pair[j - 1], n_pair[j]));
             }
-            if (!is_wanted) continue;
-            if (y == 1) nn = n;
-            const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_right},
-                                              above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
-            uint32_t nonzero = UINT32_MAX;
 #pragma unroll
             for (int j = 0; j < PAIRS; j++) {
-                const uint32_t ww = j == 0 ? left_pair : m_pair[j - 1], wp = between(ww, m_pair[j]);
-                const uint32_t nw = between(j == 0 ? n_left : above_pair[j - 1], above_pair[j]),
-                               ne = between(above_pair[j], above_pair[j + 1]);
-                c.activity[j] =
-                    y == 0 ? 6 * wp + 2 * ww : 2 * (wp + above_pair[j]) + nw + ne + ww + above2_pair[j]; /* two sums */
-                nonzero &= nonzero_halves(c.activity[j]);
+                fold_pair(x_pair[j], c.prediction[j], &c.value[j], &m_pair[j]);
+                largest = __vmaxu2(largest, m_pair[j]);
             }
-            const bool is_plain = c.count == 0 || (c.count == COLUMNS && nonzero == 0x80008000u);
-            c.quiet = c.run = c.was = 0;
-            if (!runs.goes_on && __all_sync(TSR_FULL_WARP, is_plain)) {
-                if (c.count > 0) see(c, plain_columns());
-                continue;
+            if (__vmaxu2(largest, most) != most) { /* rarely */
+#pragma unroll
+                for (int j = 0; j < PAIRS; j++) wrap_pair(x_pair[j], c.prediction[j], range, &c.value[j], &m_pair[j]);
             }
 #pragma unroll
-            for (int j = 0; j < PAIRS; j++)
-                c.activity[j] &= 0x7fff7fffu; /* columns outside may have any; others are below */
-            c.quiet = zero_columns(c.activity, c.count);
-            const uint32_t zeros = zero_columns(m_pair, c.count);
-            find_runs(c, runs, zeros, zeros & c.quiet, chunk, w, lane,
-                      [&](int32_t column, int32_t length) { run(y, column, length); });
-            if (c.count > 0) see(c, any_columns());
+            for (int j = 0; j < PAIRS; j++) m_pair[j] = __vminu2(m_pair[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
+            const uint4 nn = *reinterpret_cast<const uint4 *>(two_up + c.column);
+            if (c.count > 0) {
+                const uint4 m = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
+                *reinterpret_cast<uint4 *>(here + c.column) = m;
+                /* The column behind a row repeats its last; where that is another lane's, the reader sees to it. */
+                if (c.count < COLUMNS) here[w] = here[w - 1];
+            }
+            if (!is_wanted) continue;
+            uint32_t ww = __shfl_sync(TSR_FULL_WARP, m_pair[PAIRS - 1], (int)((lane + TSR_WARP - 1) % TSR_WARP));
+            if (lane == 0) {
+                const uint32_t next = ww;
+                ww = m_left;
+                m_left = next;
+            }
+            const uint32_t before = ww;
+            const uint4 n = *reinterpret_cast<const uint4 *>(above + c.column);
+            uint32_t nw = *reinterpret_cast<const uint32_t *>(above + c.column - 2);
+            uint32_t n_behind = *reinterpret_cast<const uint32_t *>(above + c.column + COLUMNS);
+            if (c.column + COLUMNS >= w) n_behind = high_half(n.w);
+            const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_behind},
+                                              above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
+            uint32_t least = UINT32_MAX; /* of what makes columns not plain */
+#pragma unroll
+            for (int j = 0; j < PAIRS; j++) {
+                const uint32_t west = between(ww, m_pair[j]), ne = between(above_pair[j], above_pair[j + 1]);
+                c.activity[j] = 2 * (west + above_pair[j]) + (between(nw, above_pair[j]) + ne + ww) + above2_pair[j];
+                ww = m_pair[j];
+                nw = above_pair[j];
+            }
+            if (__builtin_expect(y == 0, 0)) {
+                ww = before;
+#pragma unroll
+                for (int j = 0; j < PAIRS; j++) {
+                    c.activity[j] = 6 * between(ww, m_pair[j]) + 2 * ww;
+                    ww = m_pair[j];
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < PAIRS; j++) least = __vminu2(least, QUIET ? c.activity[j] : c.activity[j] | m_pair[j]);
+            if (c.count < COLUMNS) least = (uint32_t)c.count - 1u; /* all are outside, or some */
+            const bool is_plain = (nonzero_halves(least) & 0x80008000u) == 0x80008000u;
+            c.is_plain = !runs.goes_on && __all_sync(TSR_FULL_WARP, is_plain);
+            c.quiet = c.run = c.was = 0;
+            const bool went_on = runs.goes_on;
+            bool has_runs = false;
+            if (!c.is_plain) {
+                /* Columns outside may have any activity, of which 15 bits are left; others are below. */
+#pragma unroll
+                for (int j = 0; j < PAIRS; j++) c.activity[j] &= 0x7fff7fffu;
+                c.quiet = zero_columns(c.activity, c.count);
+                const uint32_t zeros = zero_columns(m_pair, c.count);
+                has_runs = went_on || __any_sync(TSR_FULL_WARP, (zeros & c.quiet) != 0);
+                if (has_runs) find_runs(c, &runs.goes_on, zeros, zeros & c.quiet, lane);
+            }
+            if (c.count > 0) see(c);
+            if (has_runs)
+                end_runs(c, runs, went_on, chunk, w, lane,
+                         [&](int32_t column, int32_t length) { run(y, column, length); });
         }
-        if (y >= at.first) end_row(y);
+        if (is_wanted) end_row(y);
     }
 }
 static_assert(8 * TSR_MAGNITUDE_LIMIT < 65536, "two activities fit 32 bits");
@@ -336,6 +367,12 @@ __device__ __forceinline__ uint16_t *warp_rows(unsigned char *memory, size_t use
 
 /* ---- Counts of levels ----------------------------------------------------------------------------------------- */
 
+/* The level of column i's prediction. */
+__device__ __forceinline__ uint32_t intensity_of(const walked_columns &c, int i, int shift)
+{
+    return i % 2 ? c.prediction[i / 2] >> (16 + shift) : low_half(c.prediction[i / 2]) >> shift;
+}
+
 /* Of samples that are neither quiet nor in a run. */
 __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, const band_plan plan)
 {
@@ -344,20 +381,20 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, &at);
-    if (is_constant(p, at.plane)) return;
+    if (tsr_plane_is_constant(p, at.plane)) return;
     for (unsigned i = threadIdx.x; i < sizeof counts / 4; i += THREADS) all[i] = 0;
     __syncthreads();
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
     if (is_there)
-        walk_band(
+        walk_band<true>(
             p, at, warp_rows(memory, sizeof counts, plan.pitch), plan.pitch,
-            [&](const walked_columns &c, auto plain) {
-                const uint32_t other = c.quiet | c.run;
+            [&](const walked_columns &c) {
+                const uint32_t other = c.is_plain ? 0u : c.quiet | c.run | ~0u << c.count;
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    if (!plain.value && (i >= c.count || other >> i & 1u)) continue;
-                    atomicAdd(&counts.activity[tsr_activity_level((int32_t)activity_of(c, i))], 1u);
-                    atomicAdd(&counts.intensity[c.prediction[i] >> shift], 1u);
+                    if (other >> i & 1u) continue;
+                    atomicAdd(&counts.activity[tsr_activity_level((int32_t)half_of(c.activity, i))], 1u);
+                    atomicAdd(&counts.intensity[intensity_of(c, i, shift)], 1u);
                 }
             },
             [](int32_t, int32_t, int32_t) {}, [](int32_t) {});
@@ -370,84 +407,103 @@ static_assert(sizeof(tsr_device_levels) % 16 == 0, "rows of magnitudes lie behin
 
 /* ---- Cuts --------------------------------------------------------------------------------------------------- */
 
-enum { CUT_THREADS = 256, CUT_EACH = TSR_INTENSITY_LEVELS / CUT_THREADS };
+enum { CUT_THREADS = 256 };
 
-/* tsr_quantile_group; 32 bits are mostly enough, and divide in a third of the time. */
-__device__ __forceinline__ int quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
+/* What threads of a block tell each other. */
+struct cut_memory {
+    uint32_t sums[CUT_THREADS / TSR_WARP], tops[CUT_THREADS / TSR_WARP];
+};
+
+/* tsr_quantile_group; where 32 bits are enough, and they mostly are, by a reciprocal: inverse is 2^32 / (2 total). */
+__device__ __forceinline__ int quantile_group(uint32_t before, uint32_t count, uint32_t total, uint32_t inverse,
+                                              int groups)
 {
-    if (total * 2 * (uint64_t)groups <= UINT32_MAX)
-        return (int)((2 * (uint32_t)before + count) * (uint32_t)groups / (2 * (uint32_t)total));
-    return tsr_quantile_group(before, count, total, groups);
+    if (inverse == 0) return tsr_quantile_group(before, count, total, groups);
+    const uint32_t wanted = (2 * before + count) * (uint32_t)groups, group = __umulhi(wanted, inverse);
+    return (int)(group + (wanted - group * 2 * total >= 2 * total)); /* one too few at most */
 }
 
-/* tsr_cut_quantiles by a block: each thread has CUT_EACH levels. Groups rise with the levels. sums: shared; tops:
- * shared, a value a thread. Returns the number of cuts. */
+/* tsr_cut_quantiles by a block, and the levels' groups, which rise: each thread has EACH levels, of all that counts and
+ * group_of have. Returns the number of cuts. */
+template <int EACH>
 __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts,
-                                             uint64_t *sums, int *tops)
+                                             uint8_t *group_of, cut_memory &memory)
 {
-    const int thread = (int)threadIdx.x, first = thread * CUT_EACH;
-    uint64_t here = 0, total;
-    for (int i = first; i < first + CUT_EACH && i < levels; i++) here += counts[i];
-    uint64_t before = tsr_block_scan<CUT_THREADS>(here, sums, &total);
-    int group[CUT_EACH], top = -1; /* -1: no samples; top: the highest group of this thread's levels */
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
+    const int first = (int)threadIdx.x * EACH;
+    uint32_t count[EACH], here = 0, total;
 #pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        const uint32_t count = first + k < levels ? counts[first + k] : 0u;
-        group[k] = count ? quantile_group(before, count, total, groups) : -1;
-        before += count;
-        top = max(top, group[k]);
+    for (int k = 0; k < EACH; k++) {
+        count[k] = first + k < levels ? counts[first + k] : 0u;
+        here += count[k];
     }
     __syncthreads();
-    tops[thread] = top;
-    __syncthreads();
-    int below = -1;
-    for (int t = thread - 1; t >= 0 && below < 0; t--) below = tops[t];
-    int own = 0, found = below;
+    uint32_t before = tsr_block_scan<CUT_THREADS>(here, memory.sums, &total);
+    const uint32_t inverse =
+        (uint64_t)total * 2 * (uint64_t)groups <= UINT32_MAX && total > 0 ? UINT32_MAX / (2 * total) : 0u;
+    /* Groups plus one; 0: of a level without samples. */
+    uint32_t group[EACH], top = 0;
 #pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        if (group[k] < 0) continue;
-        own += found >= 0 && group[k] != found;
+    for (int k = 0; k < EACH; k++) {
+        group[k] = 0;
+        if (count[k] != 0) top = group[k] = 1u + (uint32_t)quantile_group(before, count[k], total, inverse, groups);
+        before += count[k];
+    }
+    /* The highest one of lower threads. */
+    uint32_t below = top;
+#pragma unroll
+    for (unsigned delta = 1; delta < TSR_WARP; delta *= 2) {
+        const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, below, delta);
+        if (lane >= delta) below = max(below, other);
+    }
+    if (lane == TSR_WARP - 1) memory.tops[warp] = below;
+    below = __shfl_up_sync(TSR_FULL_WARP, below, 1);
+    if (lane == 0) below = 0;
+    __syncthreads();
+    for (unsigned w = 0; w < warp; w++) below = max(below, memory.tops[w]);
+    uint32_t own = 0, found = below, all;
+#pragma unroll
+    for (int k = 0; k < EACH; k++) {
+        if (group[k] == 0) continue;
+        own += found != 0 && group[k] != found;
         found = group[k];
     }
-    uint64_t all;
-    uint64_t place = tsr_block_scan<CUT_THREADS>((uint64_t)own, sums, &all);
+    uint32_t place = tsr_block_scan<CUT_THREADS>(own, memory.sums, &all);
     found = below;
 #pragma unroll
-    for (int k = 0; k < CUT_EACH; k++) {
-        if (group[k] < 0) continue;
-        if (found >= 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
-        found = group[k];
+    for (int k = 0; k < EACH; k++) {
+        if (group[k] != 0) {
+            if (found != 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
+            found = group[k];
+        }
+        if (first + k < levels) group_of[first + k] = (uint8_t)place;
     }
-    __syncthreads();
     return (int)all;
 }
 
 /* A block a plane. */
 __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
 {
-    __shared__ uint64_t sums[CUT_THREADS / TSR_WARP];
-    __shared__ int tops[CUT_THREADS];
+    __shared__ cut_memory memory;
     const uint32_t plane = blockIdx.x;
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     tsr_residual_model &model = p.residual[plane]; /* all zero */
     tsr_device_levels &levels = p.levels[plane];
     if (threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
     __syncthreads();
     tsr_device_groups &groups = p.groups[plane];
-    const int activity_cuts =
-        cut_quantiles(levels.activity, TSR_ACTIVITY_LEVELS, p.activity_groups, model.activity_cut, sums, tops);
-    const int intensity_cuts =
-        cut_quantiles(levels.intensity, TSR_INTENSITY_LEVELS, p.intensity_groups, model.intensity_cut, sums, tops);
+    const int activity_cuts = cut_quantiles<1>(levels.activity, TSR_ACTIVITY_LEVELS, p.activity_groups,
+                                               model.activity_cut, groups.activity, memory);
+    const int intensity_cuts = cut_quantiles<TSR_INTENSITY_LEVELS / CUT_THREADS>(
+        levels.intensity, TSR_INTENSITY_LEVELS, p.intensity_groups, model.intensity_cut, groups.intensity, memory);
     if (threadIdx.x == 0) {
         model.lanes = (uint8_t)p.lanes;
         model.activity_cuts = (uint8_t)activity_cuts;
         model.intensity_cuts = (uint8_t)intensity_cuts;
     }
-    for (int l = (int)threadIdx.x; l < TSR_ACTIVITY_LEVELS; l += CUT_THREADS)
-        groups.activity[l] = tsr_group_of(model.activity_cut, activity_cuts, l);
-    for (int l = (int)threadIdx.x; l < TSR_INTENSITY_LEVELS; l += CUT_THREADS)
-        groups.intensity[l] = tsr_group_of(model.intensity_cut, intensity_cuts, l);
 }
+static_assert((int)TSR_ACTIVITY_LEVELS <= (int)CUT_THREADS && (int)TSR_INTENSITY_LEVELS % (int)CUT_THREADS == 0,
+              "each level has a thread");
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
@@ -465,12 +521,21 @@ __device__ __forceinline__ uint32_t value_at(uint32_t place)
     return place < FIRST_BEHIND ? place : (place - DIRECT) << BEHIND_BITS;
 }
 
+/* Activities that no sample has, of columns whose table does not go by neighbours: they have rows of cells of their own
+ * behind the others. So have quiet ones, whose activity is 0. */
+enum {
+    INTERRUPTION = 32768,                        /* quiet, behind a run */
+    UNCODED = INTERRUPTION + (1 << BEHIND_BITS), /* in a run, or outside */
+    ACTIVITY_PLACES = DIRECT + (UNCODED >> BEHIND_BITS) + 1,
+    SPECIAL_ROWS = 3 /* quiet, INTERRUPTION, UNCODED */
+};
+
 /* What leads from values to symbols, and from activity and prediction to a cell. */
 struct cell_lookup {
     uint8_t symbol[DIRECT + (65536 >> BEHIND_BITS)];
-    uint8_t activity[DIRECT + (32768 >> BEHIND_BITS)]; /* group x groups of intensity */
-    uint8_t intensity[TSR_INTENSITY_LEVELS];           /* group */
-    uint8_t run[TSR_TILE_WIDTH + 16];                  /* symbol of a run's length; 0: one to the end of its row */
+    uint8_t activity[(ACTIVITY_PLACES + 15) / 16 * 16]; /* group: row of cells */
+    uint8_t intensity[TSR_INTENSITY_LEVELS];            /* group */
+    uint8_t run[TSR_TILE_WIDTH + 16];                   /* symbol of a run's length; 0: one to the end of its row */
 };
 static_assert(sizeof(cell_lookup) % 16 == 0, "counts lie behind it");
 
@@ -478,11 +543,15 @@ static_assert(sizeof(cell_lookup) % 16 == 0, "counts lie behind it");
 __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t plane, cell_lookup &lookup)
 {
     const tsr_device_groups &groups = p.groups[plane];
-    const int across = p.residual[plane].intensity_cuts + 1;
+    const int rows = p.residual[plane].activity_cuts + 1;
     for (unsigned i = threadIdx.x; i < sizeof lookup.symbol; i += blockDim.x) {
         const int symbol = tsr_token_symbol(value_at(i));
         lookup.symbol[i] = (uint8_t)symbol;
-        if (i < sizeof lookup.activity) lookup.activity[i] = (uint8_t)(groups.activity[symbol] * across);
+        if (i < ACTIVITY_PLACES)
+            lookup.activity[i] = (uint8_t)(i == 0                             ? rows
+                                           : i == look_up_place(INTERRUPTION) ? rows + 1
+                                           : i == look_up_place(UNCODED)      ? rows + 2
+                                                                              : groups.activity[symbol]);
     }
     for (unsigned i = threadIdx.x; i < sizeof lookup.run; i += blockDim.x)
         lookup.run[i] = (uint8_t)(i == 0 ? (int)TSR_RUN_TO_END : (int)tsr_run_token(i).symbol);
@@ -490,6 +559,7 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
     for (unsigned i = threadIdx.x; i < TSR_INTENSITY_LEVELS / 4; i += blockDim.x) to[i] = from[i];
 }
+static_assert((int)ACTIVITY_PLACES <= (int)sizeof cell_lookup().symbol, "filled together");
 static_assert(sizeof(tsr_device_groups) % 4 == 0 && offsetof(tsr_device_groups, intensity) % 4 == 0, "copied by words");
 
 __device__ __forceinline__ uint32_t symbol_of(const cell_lookup &lookup, uint32_t value)
@@ -497,9 +567,11 @@ __device__ __forceinline__ uint32_t symbol_of(const cell_lookup &lookup, uint32_
     return lookup.symbol[look_up_place(value)];
 }
 
-__device__ __forceinline__ uint32_t cell_of(const cell_lookup &lookup, uint32_t activity, uint32_t intensity)
+/* across: groups of intensity. */
+__device__ __forceinline__ uint32_t cell_of(const cell_lookup &lookup, uint32_t across, uint32_t activity,
+                                            uint32_t intensity)
 {
-    return (uint32_t)lookup.activity[look_up_place(activity)] + lookup.intensity[intensity];
+    return (uint32_t)lookup.activity[look_up_place(activity)] * across + lookup.intensity[intensity];
 }
 
 /* Symbols by cell and of the special tables. */
@@ -510,25 +582,27 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     uint32_t *counts = reinterpret_cast<uint32_t *>(memory + sizeof lookup);
     band_place at;
     const bool is_there = place_band(p, plan, CELL_WARPS, &at);
-    if (is_constant(p, at.plane)) return;
+    if (tsr_plane_is_constant(p, at.plane)) return;
     const int used =
         TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + tsr_model_cells(&p.residual[at.plane]) * TSR_RESIDUAL_SYMBOLS;
     load_lookup(p, at.plane, lookup);
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS) counts[i] = 0;
     __syncthreads();
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
+    const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     uint32_t *const cell_counts = counts + TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
     if (is_there)
-        walk_band(
+        walk_band<true>(
             p, at, warp_rows(memory, room, plan.pitch), plan.pitch,
-            [&](const walked_columns &c, auto plain) {
+            [&](const walked_columns &c) {
+                const uint32_t uncoded = c.is_plain ? 0u : c.run | ~0u << c.count;
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    if (!plain.value && (i >= c.count || c.run >> i & 1u)) continue;
-                    const uint32_t symbol = symbol_of(lookup, c.value[i]);
-                    const uint32_t cell = cell_of(lookup, activity_of(c, i), c.prediction[i] >> shift);
+                    if (uncoded >> i & 1u) continue;
+                    const uint32_t symbol = symbol_of(lookup, half_of(c.value, i));
+                    const uint32_t cell = cell_of(lookup, across, half_of(c.activity, i), intensity_of(c, i, shift));
                     uint32_t *to = &cell_counts[cell * TSR_RESIDUAL_SYMBOLS + symbol];
-                    if (!plain.value && c.quiet >> i & 1u)
+                    if (c.quiet >> i & 1u)
                         to = &counts[(c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_RUN_ALPHABET +
                                      symbol];
                     atomicAdd(to, 1u);
@@ -549,9 +623,10 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
 /* What makes codes of values: a symbol's entry plus the value is its code. */
 struct code_lookup {
     cell_lookup cells;
-    uint16_t table_at[256]; /* by cell: first entry of its table */
-    uint32_t entry[TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH];
+    uint16_t table_at[(TSR_CELL_LIMIT + SPECIAL_ROWS * TSR_INTENSITY_GROUPS + 7) / 8 * 8]; /* first entry, by cell */
+    uint32_t entry[TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH + 4]; /* the last ones: of what has no code */
 };
+enum { NO_ENTRY = TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH };
 
 /* The least value that a symbol stands for; of a run to the end of its row, whose length needs no bits: 0. */
 __device__ __forceinline__ uint32_t least_value(int symbol)
@@ -564,10 +639,14 @@ __device__ __forceinline__ uint32_t least_value(int symbol)
 __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_t plane, code_lookup &lookup)
 {
     const tsr_device_codes &codes = p.codes[plane];
-    const int cells = tsr_model_cells(&p.residual[plane]),
+    const int cells = tsr_model_cells(&p.residual[plane]), across = p.residual[plane].intensity_cuts + 1,
               entries = (TSR_FIRST_RESIDUAL_TABLE + p.residual[plane].tables) * TSR_DEVICE_CODE_PITCH;
-    for (int c = (int)threadIdx.x; c < cells; c += THREADS)
-        lookup.table_at[c] = (uint16_t)(codes.table_of[c] * TSR_DEVICE_CODE_PITCH);
+    for (int c = (int)threadIdx.x; c < cells + SPECIAL_ROWS * across; c += THREADS)
+        lookup.table_at[c] = (uint16_t)(c < cells                ? codes.table_of[c] * TSR_DEVICE_CODE_PITCH
+                                        : c < cells + across     ? TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH
+                                        : c < cells + 2 * across ? TSR_INTERRUPTION_TABLE * TSR_DEVICE_CODE_PITCH
+                                                                 : NO_ENTRY);
+    if (threadIdx.x == 0) lookup.entry[NO_ENTRY] = TSR_DEVICE_NO_CODE; /* value 0 is added to it */
     for (int i = (int)threadIdx.x; i < entries; i += THREADS) {
         const int table = i / TSR_DEVICE_CODE_PITCH, symbol = i % TSR_DEVICE_CODE_PITCH;
         if (p.rans) {
@@ -580,16 +659,43 @@ __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_
     }
 }
 
-/* Bits of a row's codes, and where its last code stands: in the columns that its lane walks in one of its periods, and
- * in those of the next. */
+/* Bits 2 j and 2 j + 1 as ones at the bottom of halves. */
+__device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
+{
+    return (bits | bits << 15) >> 2 * j & 0x00010001u;
+}
+
+/* Gives columns whose table does not go by neighbours the activities that lead to theirs. Returns bits by column of
+ * those that have no code. */
+__device__ __forceinline__ uint32_t mark_special(walked_columns &c)
+{
+    const uint32_t outside = ~0u << c.count & 255u, uncoded = c.run | outside, interruptions = c.quiet & c.was & ~c.run;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++)
+        c.activity[j] =
+            __vmaxu2(c.activity[j], bits_of_pair(uncoded, j) * UNCODED + bits_of_pair(interruptions, j) * INTERRUPTION);
+    if (outside) {
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) c.value[j] &= ~(bits_of_pair(outside, j) * 0xffffu);
+    }
+    return uncoded;
+}
+
+/* Bits of a row's codes, and the column behind the last code: of the row, and of the columns that its lane walks in one
+ * of its periods. */
 struct row_sums {
-    uint32_t bits[2], behind[2];
+    uint32_t bits, behind, first_bits, first_behind;
 };
 
-__device__ __forceinline__ void add_code(row_sums &sums, int part, uint32_t code, int32_t column)
+/* cut: the first column of the next period. */
+__device__ __forceinline__ void add_code(row_sums &sums, uint32_t code, int32_t column, int32_t cut)
 {
-    sums.bits[part] += code >> TSR_DEVICE_LENGTH_SHIFT;
-    sums.behind[part] = max(sums.behind[part], (uint32_t)column + 1u);
+    const uint32_t length = code >> TSR_DEVICE_LENGTH_SHIFT, behind = (uint32_t)column + 1u;
+    sums.bits += length;
+    sums.behind = max(sums.behind, behind);
+    if (column >= cut) return;
+    sums.first_bits += length;
+    sums.first_behind = max(sums.first_behind, behind);
 }
 
 __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p, const band_plan plan)
@@ -599,66 +705,61 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     const unsigned lane = threadIdx.x % TSR_WARP;
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, &at);
-    if (is_constant(p, at.plane)) return;
+    if (tsr_plane_is_constant(p, at.plane)) return;
     load_lookup(p, at.plane, lookup.cells);
     load_entries(p, at.plane, lookup);
     __syncthreads();
     if (!is_there) return;
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
+    const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     const int32_t period = tsr_lane_period(at.tile.width, p.lanes);
     uint32_t *const codes = p.code + (size_t)at.number * p.tile_places;
     tsr_device_row *const row_at = p.rans ? NULL : p.rows + (size_t)at.number * (size_t)p.b.tile_height;
-    row_sums sums = {{0, 0}, {0, 0}};
-    const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y % p.lanes); };
-    walk_band(
+    row_sums sums = {0, 0, 0, 0};
+    const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y & (p.lanes - 1)); };
+    walk_band<false>(
         p, at, warp_rows(memory, sizeof lookup, plan.pitch), plan.pitch,
-        [&](const walked_columns &c, auto plain) {
-            uint32_t code[COLUMNS];
-            uint32_t lengths[2] = {0, 0};
-            const uint32_t coded = plain.value ? 255u : ((1u << c.count) - 1u) & ~c.run;
+        [&](walked_columns &c) {
+            uint32_t code[COLUMNS], lengths[2] = {0, 0};
+            const uint32_t uncoded = c.is_plain ? 0u : mark_special(c), coded = uncoded ^ 255u;
 #pragma unroll
             for (int i = 0; i < COLUMNS; i++) {
-                uint32_t table = lookup.table_at[cell_of(lookup.cells, activity_of(c, i), c.prediction[i] >> shift)];
-                if (!plain.value && c.quiet >> i & 1u)
-                    table = (c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_DEVICE_CODE_PITCH;
-                code[i] = lookup.entry[table + symbol_of(lookup.cells, c.value[i])] + c.value[i];
-                if (!plain.value && !(coded >> i & 1u))
-                    code[i] = TSR_DEVICE_NO_CODE;
-                else
-                    lengths[i / 4] += code[i] >> TSR_DEVICE_LENGTH_SHIFT;
+                const uint32_t value = half_of(c.value, i);
+                const uint32_t cell = cell_of(lookup.cells, across, half_of(c.activity, i), intensity_of(c, i, shift));
+                code[i] = lookup.entry[lookup.table_at[cell] + symbol_of(lookup.cells, value)] + value;
+                lengths[i / 4] += code[i] >> TSR_DEVICE_LENGTH_SHIFT;
             }
-            uint32_t *const to = codes + (size_t)c.row * p.tile_pitch + (size_t)c.column;
-            /* The first of a run may have its code already. */
-            const uint32_t starts = c.run & ~c.was;
-            if (plain.value || starts == 0) {
-                *reinterpret_cast<uint4 *>(to) = make_uint4(code[0], code[1], code[2], code[3]);
-                *reinterpret_cast<uint4 *>(to + 4) = make_uint4(code[4], code[5], code[6], code[7]);
-            } else {
-#pragma unroll
-                for (int i = 0; i < COLUMNS; i++)
-                    if (!(starts >> i & 1u)) to[i] = code[i];
+            if (uncoded) {
+                lengths[0] -= (uint32_t)__popc(uncoded & 15u) * (TSR_DEVICE_NO_CODE >> TSR_DEVICE_LENGTH_SHIFT);
+                lengths[1] -= (uint32_t)__popc(uncoded >> 4) * (TSR_DEVICE_NO_CODE >> TSR_DEVICE_LENGTH_SHIFT);
             }
+            uint32_t *const to = codes + ((uint32_t)c.row * p.tile_pitch + (uint32_t)c.column);
+            *reinterpret_cast<uint4 *>(to) = make_uint4(code[0], code[1], code[2], code[3]);
+            *reinterpret_cast<uint4 *>(to + 4) = make_uint4(code[4], code[5], code[6], code[7]);
+            /* Columns rise: what is behind a later one is behind all. */
             const int32_t cut = cut_of(c.row);
-            sums.bits[c.column >= cut] += lengths[0];
-            sums.bits[c.column + 4 >= cut] += lengths[1];
-            const uint32_t own = c.column >= cut ? 0u : c.column + 4 >= cut ? coded & 15u : coded, other = coded & ~own;
-            if (own) sums.behind[0] = max(sums.behind[0], (uint32_t)c.column + (tsr_highest_bit(own) + 1u));
-            if (other) sums.behind[1] = max(sums.behind[1], (uint32_t)c.column + (tsr_highest_bit(other) + 1u));
+            sums.bits += lengths[0] + lengths[1];
+            if (coded) sums.behind = (uint32_t)c.column + (tsr_highest_bit(coded) + 1u);
+            if (c.column >= cut) return;
+            const bool is_whole = c.column + 4 < cut;
+            const uint32_t first = is_whole ? coded : coded & 15u;
+            sums.first_bits += lengths[0] + (is_whole ? lengths[1] : 0u);
+            if (first) sums.first_behind = (uint32_t)c.column + (tsr_highest_bit(first) + 1u);
         },
         [&](int32_t y, int32_t column, int32_t length) {
             const uint32_t code =
                 lookup.entry[TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH + lookup.cells.run[length]] + (uint32_t)length;
-            codes[(size_t)y * p.tile_pitch + (size_t)column] = code;
-            add_code(sums, column >= cut_of(y), code, column);
+            codes[(uint32_t)y * p.tile_pitch + (uint32_t)column] = code;
+            add_code(sums, code, column, cut_of(y));
         },
         [&](int32_t y) {
+            const uint32_t bits = tsr_warp_sum(sums.bits), behind = tsr_warp_max(sums.behind);
             tsr_device_row row;
-#pragma unroll
-            for (int part = 0; part < 2; part++) {
-                row.bits[part] = tsr_warp_sum(sums.bits[part]);
-                row.behind[part] = (uint16_t)tsr_warp_max(sums.behind[part]);
-                sums.bits[part] = sums.behind[part] = 0;
-            }
+            row.bits[0] = tsr_warp_sum(sums.first_bits);
+            row.bits[1] = bits - row.bits[0];
+            row.behind[0] = (uint16_t)tsr_warp_max(sums.first_behind);
+            row.behind[1] = (uint16_t)((int32_t)behind > cut_of(y) ? behind : 0u);
+            sums = {0, 0, 0, 0};
             if (lane == 0 && row_at) row_at[y] = row;
         });
 }

@@ -1,11 +1,11 @@
 /* Symbols to payloads on the device: FORMAT.md section 7.7.
  *
  * A warp walks a tile's ticks as its decoder does, one thread a lane; where a tile has fewer than 32 lanes, it walks
- * several tiles. The place of a word follows from how many words are taken in earlier ticks and by lower lanes: two
- * ballots a tick. With Huffman a place is known before the word that fills it, so a lane keeps the places of words that
- * are to come, three at most; and a tile is cut into segments of ticks, for several warps, since what has been taken
- * before follows from the lengths of codes alone. With rANS the ticks are walked backwards, and words are listed from
- * the end of their room. What bounds a tick is the latency of its ballots: tiles run side by side. */
+ * several tiles. The place of a word follows from how many words are taken in earlier ticks and by lower lanes. With
+ * Huffman the lengths of codes alone say which words a lane takes when: so four ticks' words are counted by one scan
+ * over the lanes, and a tile is cut into segments of ticks, for several warps. A place is known before the word that
+ * fills it: a lane keeps the places of words that are to come. With rANS the ticks are walked backwards, two ballots
+ * each, and words are listed from the end of their room. Tiles run side by side. */
 #include "device.cuh"
 
 #include "cuda_predictive.h"
@@ -21,8 +21,8 @@ struct lane_place {
     bool is_there;
     uint32_t number, plane; /* of the tile, of all */
     int32_t l, lanes, width, height, period;
-    unsigned shift; /* of the tile's lanes in the warp */
-    uint32_t group; /* their bits in a ballot, shifted down */
+    unsigned shift; /* of the tile's lanes in the warp; rANS */
+    uint32_t group; /* their bits in a ballot, shifted down; rANS */
 };
 
 __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uint32_t warp)
@@ -82,40 +82,107 @@ int32_t segment_periods(const tsr_predict_batch &p)
     return (periods + SEGMENTS - 1) / SEGMENTS;
 }
 
-/* A lane's string on its way into words. */
-struct lane_string {
-    uint64_t bits, waiting; /* waiting: places of words to come, 16 bits each */
-    int32_t held, ahead, pending;
+/* Places of words that are to come lie in a ring of shared memory, of which a lane has every THREADS-th place. Its
+ * address is held, where a compiler would rather work it out each time. */
+enum { RING = 8, RING_STEP = THREADS * (int)sizeof(uint32_t), RING_BYTES = RING * RING_STEP };
+
+struct place_ring {
+#if defined(TSR_CUDA_EMULATED)
+    unsigned char *base;
+#else
+    uint32_t base;
+#endif
 };
+
+__device__ __forceinline__ place_ring ring_at(uint32_t *places)
+{
+    place_ring ring;
+#if defined(TSR_CUDA_EMULATED)
+    ring.base = reinterpret_cast<unsigned char *>(places);
+#else
+    ring.base = (uint32_t)__cvta_generic_to_shared(places);
+    asm volatile("" : "+r"(ring.base));
+#endif
+    return ring;
+}
+
+__device__ __forceinline__ void store_place(place_ring ring, uint32_t at, uint32_t place)
+{
+#if defined(TSR_CUDA_EMULATED)
+    *reinterpret_cast<uint32_t *>(ring.base + at % RING_BYTES) = place;
+#else
+    asm volatile("st.shared.u32 [%0], %1;" : : "r"(ring.base + at % RING_BYTES), "r"(place) : "memory");
+#endif
+}
+
+__device__ __forceinline__ uint32_t load_place(place_ring ring, uint32_t at)
+{
+    uint32_t place;
+#if defined(TSR_CUDA_EMULATED)
+    place = *reinterpret_cast<const uint32_t *>(ring.base + at % RING_BYTES);
+#else
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(place) : "r"(ring.base + at % RING_BYTES) : "memory");
+#endif
+    return place;
+}
+
+/* A lane's string on its way into words. in, out: bytes of the ring's next places to fill and to empty, without end. */
+struct lane_string {
+    uint64_t bits;
+    int32_t held;     /* bits that are in no word yet */
+    uint32_t deficit; /* 15 more than the bits that are missing from those that it wants ahead, or fewer: up to 15 */
+    uint32_t in, out;
+};
+
+__device__ __forceinline__ void expect_word(lane_string &s, place_ring ring, uint32_t place)
+{
+    store_place(ring, s.in, place);
+    s.in += RING_STEP;
+}
+
+__device__ __forceinline__ uint32_t code_length(uint32_t code)
+{
+    return code >> TSR_DEVICE_LENGTH_SHIFT;
+}
 
 __device__ __forceinline__ void append_code(lane_string &s, uint32_t code)
 {
-    const int32_t length = (int32_t)(code >> TSR_DEVICE_LENGTH_SHIFT);
-    s.bits = s.bits << length | (code & ((1u << TSR_DEVICE_LENGTH_SHIFT) - 1u));
-    s.held += length;
-    s.ahead -= length;
+    s.bits = s.bits << code_length(code) | (code & ((1u << TSR_DEVICE_LENGTH_SHIFT) - 1u));
+    s.held += (int32_t)code_length(code);
 }
 
-__device__ __forceinline__ void put_word(lane_string &s, uint16_t *words)
+__device__ __forceinline__ void put_word(lane_string &s, place_ring ring, uint16_t *words)
 {
     s.held -= TSR_LANE_WORD_BITS;
-    words[(uint32_t)s.waiting & 0xffffu] = (uint16_t)(s.bits >> s.held);
-    s.waiting >>= 16;
-    s.pending--;
+    words[load_place(ring, s.out)] = (uint16_t)(s.bits >> s.held);
+    s.out += RING_STEP;
 }
 
 /* The place of words that no payload has, and that others' have. Such a payload is larger than raw samples. */
 __device__ __forceinline__ uint32_t nowhere(const tsr_predict_batch &p)
 {
-    return min(p.tile_words - 1, 0xffffu);
+    return p.tile_words - 1;
+}
+
+/* Inclusive sum over the lanes of each tile. l: of the lane in its tile; steps: tiles have at most 2^steps lanes. */
+template <int STEPS> __device__ __forceinline__ uint32_t scan_lanes(uint32_t value, int32_t l, int32_t lanes)
+{
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) {
+        const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, value, 1u << step, lanes);
+        if (l >= 1 << step) value += other;
+    }
+    return value;
 }
 
 /* The lane's string where a segment begins, and the words that the tile's lanes have taken. Words that belong to an
  * earlier segment, though their last bits don't, are put by its warp: their places here are those of nothing. */
 __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p, const lane_place &at,
-                                                     int32_t refill_bits, int32_t periods_before, uint32_t *next)
+                                                     int32_t refill_bits, int32_t periods_before, place_ring ring,
+                                                     uint32_t *next)
 {
-    lane_string s = {0, UINT64_MAX, 0, 0, 0};
+    const uint32_t place = threadIdx.x * (uint32_t)sizeof(uint32_t);
+    lane_string s = {0, 0, 0, place, place};
     const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.tile_height;
     const uint32_t *codes = tile_codes(p, at);
     uint32_t all = 0, taken = 0;
@@ -133,12 +200,11 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
     }
     if (last_row >= 0) {
         const uint32_t last = codes[(size_t)last_row * p.tile_pitch + (size_t)(behind - 1)];
-        taken = tsr_lane_words(all - (last >> TSR_DEVICE_LENGTH_SHIFT), refill_bits);
+        taken = tsr_lane_words(all - code_length(last), refill_bits);
     }
     s.held = (int32_t)(all % TSR_LANE_WORD_BITS);
-    s.pending = (int32_t)(taken - all / TSR_LANE_WORD_BITS);
-    s.ahead = (int32_t)(taken * TSR_LANE_WORD_BITS - all);
-    s.waiting = s.pending > 0 ? nowhere(p) * 0x1000100010001u & UINT64_MAX >> (64 - 16 * s.pending) : 0;
+    s.deficit = (uint32_t)refill_bits + (TSR_LANE_WORD_BITS - 1) + all - taken * TSR_LANE_WORD_BITS;
+    for (uint32_t word = all / TSR_LANE_WORD_BITS; word < taken; word++) expect_word(s, ring, nowhere(p));
     for (int32_t lanes = at.lanes / 2; lanes > 0; lanes /= 2) taken += __shfl_xor_sync(TSR_FULL_WARP, taken, lanes);
     *next = taken;
     return s;
@@ -148,6 +214,8 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
 template <bool FULL>
 __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
 {
+    __shared__ uint32_t places_to_come[RING * THREADS];
+    const place_ring ring = ring_at(places_to_come);
     const uint32_t warp = blockIdx.x * WARPS + threadIdx.x / TSR_WARP;
     const int32_t segment = (int32_t)(warp % segments);
     lane_place at = place_lane(p, warp / segments);
@@ -159,10 +227,10 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
     const int32_t most = (int32_t)tsr_warp_max((uint32_t)ticks), refill_bits = p.residual[at.plane].refill_bits;
     if (most == 0) return;
     uint16_t *words = p.words + (size_t)at.number * p.tile_words;
-    const uint32_t group = FULL ? UINT32_MAX : at.group << at.shift, below = ((1u << at.l) - 1u) << at.shift,
-                   limit = nowhere(p);
+    const uint32_t limit = nowhere(p);
+    const int32_t lanes = FULL ? (int32_t)TSR_WARP : at.lanes;
     uint32_t next;
-    lane_string s = begin_segment(p, at, refill_bits, before, &next);
+    lane_string s = begin_segment(p, at, refill_bits, before, ring, &next);
     /* Where the lane is: some columns before its row, in the first segment, or in the row before. */
     int32_t c = -TSR_LANE_DELAY * at.l, y = at.l + before * at.lanes;
     if (before > 0 && c < 0) {
@@ -174,7 +242,7 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
     const uint32_t pitch = p.tile_pitch;
     uint4 codes = ticks > 0 ? load_codes(all_codes, pitch, at, y, c) : none;
     for (int32_t tick = 0; tick < most; tick += STEP) {
-        const uint4 four = codes;
+        uint32_t code[STEP] = {codes.x, codes.y, codes.z, codes.w}, taken[STEP], packed = 0; /* taken: words */
         if (tick < ticks) {
             c += STEP;
             if (c == at.period) {
@@ -185,35 +253,45 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
         codes = tick + STEP < ticks ? load_codes(all_codes, pitch, at, y, c) : none;
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
-            const uint32_t code = code_of(four, i);
-            const bool is_coded = code != TSR_DEVICE_NO_CODE;
-            const bool one = is_coded && s.ahead < refill_bits,
-                       two = is_coded && s.ahead + TSR_LANE_WORD_BITS < refill_bits;
-            const uint32_t ones = __ballot_sync(TSR_FULL_WARP, one), twos = __ballot_sync(TSR_FULL_WARP, two);
-            const uint32_t place = next + (uint32_t)(__popc(ones & below) + __popc(twos & below));
-            next += (uint32_t)(__popc(ones & group) + __popc(twos & group));
-            if (one) {
-                s.waiting |= (uint64_t)min(place, limit) << (16 * s.pending++);
-                s.ahead += TSR_LANE_WORD_BITS;
-            }
-            if (two) {
-                s.waiting |= (uint64_t)min(place + 1u, limit) << (16 * s.pending++);
-                s.ahead += TSR_LANE_WORD_BITS;
-            }
-            if (is_coded) append_code(s, code);
-            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words);
-            if (s.held >= TSR_LANE_WORD_BITS) put_word(s, words);
+            const bool is_coded = code[i] != TSR_DEVICE_NO_CODE;
+            if (!is_coded) code[i] = 0;                                /* no bits */
+            taken[i] = is_coded ? s.deficit / TSR_LANE_WORD_BITS : 0u; /* 0 to 2 */
+            s.deficit += code_length(code[i]) - taken[i] * TSR_LANE_WORD_BITS;
+            packed += taken[i] << 8 * i;
         }
+        /* A byte a tick: what lower lanes take in it, and all lanes in earlier ones. Four ticks of 32 lanes take less
+         * than 256 words: codes are shorter than two words, and lanes don't begin together. */
+        const uint32_t scanned = scan_lanes < FULL ? 5 : 4 > (packed, at.l, lanes),
+                       all = __shfl_sync(TSR_FULL_WARP, scanned, lanes - 1, lanes),
+                       places = scanned - packed + all * 0x01010100u;
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            const uint32_t place = next + (places >> 8 * i & 255u);
+            if (taken[i] != 0) {
+                expect_word(s, ring, min(place, limit));
+                if (taken[i] > 1) expect_word(s, ring, min(place + 1u, limit));
+            }
+            append_code(s, code[i]);
+            if (i % 2 == 0) { /* room for the next one */
+                if (s.held >= 2 * TSR_LANE_WORD_BITS) put_word(s, ring, words);
+            } else if (s.held >= TSR_LANE_WORD_BITS) {
+                put_word(s, ring, words);
+#pragma unroll 1
+                while (s.held >= TSR_LANE_WORD_BITS) put_word(s, ring, words);
+            }
+        }
+        next += all * 0x01010101u >> 24;
     }
     /* The bits of the next segment that this one's words end with. */
-    while (at.is_there && s.pending > 0 && y < at.height) {
+    while (at.is_there && s.in != s.out && y < at.height) {
         const uint4 four = load_codes(all_codes, pitch, at, y, c);
 #pragma unroll
         for (int i = 0; i < STEP; i++) {
             const uint32_t code = code_of(four, i);
-            if (code == TSR_DEVICE_NO_CODE || s.pending == 0) continue;
+            if (code == TSR_DEVICE_NO_CODE || s.in == s.out) continue;
             append_code(s, code);
-            while (s.held >= TSR_LANE_WORD_BITS && s.pending > 0) put_word(s, words);
+#pragma unroll 1
+            while (s.held >= TSR_LANE_WORD_BITS && s.in != s.out) put_word(s, ring, words);
         }
         c += STEP;
         if (c >= at.width) {
@@ -221,13 +299,15 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
             y += at.lanes;
         }
     }
-    if (s.pending > 0) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
-    for (; s.pending > 0; s.bits = 0) {
+    if (s.in != s.out) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
+    for (; s.in != s.out; s.bits = 0) {
         s.held = TSR_LANE_WORD_BITS;
-        put_word(s, words);
+        put_word(s, ring, words);
     }
     if (at.is_there && is_last && at.l == 0) p.word_count[at.number] = next;
 }
+static_assert(2 * TSR_LANE_WORD_BITS - 1 + TSR_DEVICE_LENGTH_SHIFT <= 64, "two codes' bits fit the lane's");
+static_assert((RING & (RING - 1)) == 0 && (THREADS & (THREADS - 1)) == 0, "rings wrap");
 
 /* ---- rANS ----------------------------------------------------------------------------------------------------- */
 

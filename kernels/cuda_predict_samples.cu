@@ -6,12 +6,7 @@
 namespace
 {
 
-enum { THREADS = 256, WARPS = THREADS / TSR_WARP };
-
-__device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t plane)
-{
-    return tsr_plane_range(p, plane) < 2;
-}
+enum { THREADS = 256 };
 
 /* ---- Indices ------------------------------------------------------------------------------------------------ */
 
@@ -50,7 +45,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups;
     const tsr_predictor_model &model = p.predictor[plane];
-    if (is_constant(p, plane) || model.set == 0 || TSR_AT(tsr_neighbours)[model.set] != NEIGHBOURS) return;
+    if (tsr_plane_is_constant(p, plane) || model.set == 0 || TSR_AT(tsr_neighbours)[model.set] != NEIGHBOURS) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
     int16_t *region = regions[warp];
     const uint32_t first = ((blockIdx.x - plane * groups) * BLOCK_WARPS + warp) * BLOCK_GROUP;
@@ -108,7 +103,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
     const int g = (int)(lane / 4), t = (int)(lane % 4);
     const uint32_t plane = blockIdx.x / groups;
     const tsr_predictor_model &model = p.predictor[plane];
-    if (is_constant(p, plane) || model.set == 0 || model.set == 3) return;
+    if (tsr_plane_is_constant(p, plane) || model.set == 0 || model.set == 3) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
     for (unsigned c = warp; c < model.classes; c += BLOCK_WARPS) {
         __syncwarp();

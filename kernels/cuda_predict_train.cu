@@ -20,11 +20,6 @@ enum {
     BLOCK_SAMPLES = TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK
 };
 
-__device__ __forceinline__ bool is_constant(const tsr_predict_batch &p, uint32_t plane)
-{
-    return tsr_plane_range(p, plane) < 2;
-}
-
 __device__ __forceinline__ size_t all_tiles(const tsr_predict_batch &p)
 {
     return (size_t)p.b.planes * p.b.tiles;
@@ -79,7 +74,7 @@ __global__ void __launch_bounds__(THREADS) k_median_costs(const tsr_predict_batc
     __shared__ tsr_block_place places[WARPS][GROUP];
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups;
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     const uint16_t *samples = p.b.samples + plane * p.b.plane_samples;
     const uint32_t stride = p.plan[0].block_stride;
     place_blocks(places[warp], p, plane, (blockIdx.x - plane * groups) * (WARPS * GROUP) + warp, 0, lane);
@@ -373,7 +368,7 @@ __global__ void __launch_bounds__(THREADS)
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const int g = (int)(lane / 4), t = (int)(lane % 4);
     const uint32_t plane = blockIdx.x / groups;
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     const tsr_training_plan plan = p.plan[plan_number];
     const tsr_plane_view view = tsr_view_plane(p, plane);
     const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
@@ -624,7 +619,7 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
     const uint32_t plane = number / plan.classes, c = number - plane * plan.classes;
     const int own = (int)(threadIdx.x % LANES);
     const unsigned lanes = TSR_FULL_WARP >> (TSR_WARP - LANES) << (threadIdx.x % TSR_WARP - (unsigned)own);
-    if (plane >= p.b.planes || is_constant(p, plane)) return;
+    if (plane >= p.b.planes || tsr_plane_is_constant(p, plane)) return;
     tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
     tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
     unsigned long long *sums = p.products + ((size_t)plane * p.class_count + c) * p.class_products;
@@ -1146,7 +1141,7 @@ __global__ void __launch_bounds__(THREADS, STEPS == 1 ? 5 : 3)
     __shared__ tsr_block_place places[WARPS][GROUP];
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups;
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
     const tsr_training_plan plan = p.plan[plan_number];
     if (threadIdx.x < TSR_LABELS_LIMIT) cost_of[threadIdx.x] = 0, samples_with[threadIdx.x] = 0;
@@ -1216,7 +1211,7 @@ __global__ void __launch_bounds__(THREADS) k_flat_labels(const tsr_predict_batch
     __shared__ unsigned count;
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups, first = (blockIdx.x - plane * groups) * FLAT_SLOTS;
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     if (threadIdx.x == 0) count = 0;
     __syncthreads();
     for (unsigned slot = threadIdx.x; slot < FLAT_SLOTS && first + slot < p.b.tiles * p.tile_blocks; slot += THREADS) {
@@ -1291,7 +1286,7 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
     const uint32_t plane = blockIdx.x;
     const unsigned thread = threadIdx.x, lane = thread % TSR_WARP, warp = thread / TSR_WARP;
     tsr_predictor_model &model = p.predictor[plane]; /* all zero */
-    if (is_constant(p, plane)) return;
+    if (tsr_plane_is_constant(p, plane)) return;
     if (thread == 0) {
         uint64_t least = UINT64_MAX;
         m.plan = 0;

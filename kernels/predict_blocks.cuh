@@ -39,6 +39,12 @@ static __device__ __forceinline__ uint32_t tsr_plane_range(const tsr_predict_bat
     return p.b.plane[plane].range;
 }
 
+/* Such a plane has no payload. */
+static __device__ __forceinline__ bool tsr_plane_is_constant(const tsr_predict_batch &p, uint32_t plane)
+{
+    return tsr_plane_range(p, plane) < 2;
+}
+
 /* tsr_reference_planes, on the device. */
 static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predict_batch &p, uint32_t plane)
 {

@@ -208,6 +208,14 @@ static inline unsigned __vadd2(unsigned a, unsigned b)
 {
     return tsr_emulated_halves([=](int i) { return (a >> i) + (b >> i); });
 }
+static inline unsigned __vminu2(unsigned a, unsigned b)
+{
+    return tsr_emulated_halves([=](int i) { return std::min((uint16_t)(a >> i), (uint16_t)(b >> i)); });
+}
+static inline unsigned __vmaxu2(unsigned a, unsigned b)
+{
+    return tsr_emulated_halves([=](int i) { return std::max((uint16_t)(a >> i), (uint16_t)(b >> i)); });
+}
 static inline unsigned __vmins2(unsigned a, unsigned b)
 {
     return tsr_emulated_halves([=](int i) { return std::min((int16_t)(a >> i), (int16_t)(b >> i)); });
