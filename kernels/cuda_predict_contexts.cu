@@ -113,21 +113,20 @@ __device__ __forceinline__ uint32_t median_edges(uint32_t w, uint32_t n, uint32_
     return w + n - __vmaxu2(__vminu2(w, n), __vminu2(__vmaxu2(w, n), nw));
 }
 
-/* Two values below 2^15: bits 15 and 31 say which of them are not 0. */
+/* Two values up to 2^15: bits 15 and 31 say which of them are not 0. */
 __device__ __forceinline__ uint32_t nonzero_halves(uint32_t pair)
 {
     return pair + 0x7fff7fffu;
 }
 
-/* Bits by column of those below count that are 0. */
+/* Bits by column of those below count that are 0; what others hold does not matter. */
 __device__ __forceinline__ uint32_t zero_columns(const uint32_t pair[PAIRS], int32_t count)
 {
-    uint32_t four[2];
+    uint32_t top[2]; /* bits of four bytes */
 #pragma unroll
     for (int h = 0; h < 2; h++)
-        four[h] = ~__byte_perm(nonzero_halves(pair[2 * h]), nonzero_halves(pair[2 * h + 1]), 0x7531) & 0x80808080u;
-    /* The top bits of four bytes, the lowest first. */
-    return ((four[0] >> 7) * 0x10204080u >> 28 | (four[1] >> 7) * 0x10204080u >> 28 << 4) & ((1u << count) - 1u);
+        top[h] = ~__byte_perm(nonzero_halves(pair[2 * h]), nonzero_halves(pair[2 * h + 1]), 0x7531) & 0x80808080u;
+    return __dp4a(top[1], 0x80402010u, __dp4a(top[0], 0x08040201u, 0u)) >> 7 & ((1u << count) - 1u);
 }
 
 /* Ones at the bottom of fewer than 32 bits. */
@@ -184,15 +183,12 @@ __device__ __forceinline__ void end_runs(const walked_columns &c, row_runs &runs
     }
     for (uint32_t starts = c.run & ~c.was; starts != 0; starts &= starts - 1) {
         const int i = __ffs((int)starts) - 1;
-        const int32_t start = c.column + i;
-        int32_t stop = start + trailing_ones(c.run >> i);
-        if (stop == c.column + COLUMNS) stop = end;
-        if (stop >= width)
-            run(start, 0);
-        else if (stop == chunk + CHUNK)
+        const int32_t start = c.column + i, own = start + trailing_ones(c.run >> i);
+        const int32_t stop = own == c.column + COLUMNS ? end : own;
+        if (stop == chunk + CHUNK && stop < width)
             runs.start = start;
         else
-            run(start, stop - start);
+            run(start, stop >= width ? 0 : stop - start);
     }
 }
 
@@ -341,9 +337,6 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
             const bool went_on = runs.goes_on;
             bool has_runs = false;
             if (!c.is_plain) {
-                /* Columns outside may have any activity, of which 15 bits are left; others are below. */
-#pragma unroll
-                for (int j = 0; j < PAIRS; j++) c.activity[j] &= 0x7fff7fffu;
                 c.quiet = zero_columns(c.activity, c.count);
                 const uint32_t zeros = zero_columns(m_pair, c.count);
                 has_runs = went_on || __any_sync(TSR_FULL_WARP, (zeros & c.quiet) != 0);
@@ -357,7 +350,7 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
         if (is_wanted) end_row(y);
     }
 }
-static_assert(8 * TSR_MAGNITUDE_LIMIT < 65536, "two activities fit 32 bits");
+static_assert(8 * TSR_MAGNITUDE_LIMIT <= 1 << 15, "two activities fit 32 bits, and one is not 0 if its top bit is not");
 
 /* The warp's rows of magnitudes, behind used bytes of dynamic shared memory. */
 __device__ __forceinline__ uint16_t *warp_rows(unsigned char *memory, size_t used, int32_t pitch)
@@ -365,7 +358,39 @@ __device__ __forceinline__ uint16_t *warp_rows(unsigned char *memory, size_t use
     return reinterpret_cast<uint16_t *>(memory + used) + (size_t)(threadIdx.x / TSR_WARP) * WARM_ROWS * (size_t)pitch;
 }
 
-/* ---- Counts of levels ----------------------------------------------------------------------------------------- */
+/* ---- Levels --------------------------------------------------------------------------------------------------- */
+
+/* Where tokens are looked up: of small values by themselves, of others, whose tokens have so many of them and more, by
+ * their higher bits. */
+enum {
+    FINE_BITS = 4,
+    FINE = 64, /* the first place of values by all but 4 bits */
+    COARSE_BITS = 8,
+    COARSE = 124 /* by all but 8 */
+};
+
+__device__ __forceinline__ uint32_t look_up_place(uint32_t value)
+{
+    return min(min(value, FINE + (value >> FINE_BITS)), COARSE + (value >> COARSE_BITS));
+}
+
+/* The least value of a place. */
+__device__ __forceinline__ uint32_t value_at(uint32_t place)
+{
+    return place < FINE + (FINE >> FINE_BITS)       ? place
+           : place < COARSE + (1024 >> COARSE_BITS) ? (place - FINE) << FINE_BITS
+                                                    : (place - COARSE) << COARSE_BITS;
+}
+static_assert(FINE == 4 << FINE_BITS && 1024 == 4 << COARSE_BITS && FINE + (1024 >> FINE_BITS) == COARSE + 4,
+              "tokens of 2^(b + 2) have 2^b values, and places rise");
+
+/* Activities that no sample has, of columns whose table does not go by neighbours. */
+enum {
+    INTERRUPTION = 32768,                        /* quiet, behind a run */
+    UNCODED = INTERRUPTION + (1 << COARSE_BITS), /* in a run, or outside */
+    VALUE_PLACES = COARSE + (65536 >> COARSE_BITS),
+    ACTIVITY_PLACES = COARSE + (UNCODED >> COARSE_BITS) + 1
+};
 
 /* The level of column i's prediction. */
 __device__ __forceinline__ uint32_t intensity_of(const walked_columns &c, int i, int shift)
@@ -373,37 +398,69 @@ __device__ __forceinline__ uint32_t intensity_of(const walked_columns &c, int i,
     return i % 2 ? c.prediction[i / 2] >> (16 + shift) : low_half(c.prediction[i / 2]) >> shift;
 }
 
+/* Bits 2 j and 2 j + 1 as ones at the bottom of halves. */
+__device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
+{
+    return (bits | bits << 15) >> 2 * j & 0x00010001u;
+}
+
+/* What a plane's samples are counted by: level 0 is that of none that count; behind the levels of intensity is a place
+ * for those, too. */
+struct level_counts {
+    tsr_device_levels levels;
+    uint32_t none[4];
+    uint8_t level[(ACTIVITY_PLACES + 15) / 16 * 16]; /* of an activity, by place */
+};
+
 /* Of samples that are neither quiet nor in a run. */
 __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
-    tsr_device_levels &counts = *reinterpret_cast<tsr_device_levels *>(memory);
+    level_counts &counts = *reinterpret_cast<level_counts *>(memory);
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
-    for (unsigned i = threadIdx.x; i < sizeof counts / 4; i += THREADS) all[i] = 0;
+    for (unsigned i = threadIdx.x; i < sizeof counts.levels / 4; i += THREADS) all[i] = 0;
+    for (unsigned i = threadIdx.x; i < ACTIVITY_PLACES; i += THREADS)
+        counts.level[i] = (uint8_t)tsr_activity_level((int32_t)value_at(i));
     __syncthreads();
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
+    const uint32_t mask = (0xffffu >> shift) * 0x10001u;
+    uint32_t *const by_intensity = all + offsetof(tsr_device_levels, intensity) / sizeof(uint32_t);
     if (is_there)
         walk_band<true>(
             p, at, warp_rows(memory, sizeof counts, plan.pitch), plan.pitch,
-            [&](const walked_columns &c) {
-                const uint32_t other = c.is_plain ? 0u : c.quiet | c.run | ~0u << c.count;
+            [&](walked_columns &c) {
+                uint32_t intensity[PAIRS];
+#pragma unroll
+                for (int j = 0; j < PAIRS; j++) intensity[j] = c.prediction[j] >> shift & mask;
+                if (!c.is_plain) {
+                    const uint32_t other = (c.quiet | c.run | ~0u << c.count) & 255u;
+#pragma unroll
+                    for (int j = 0; j < PAIRS; j++) {
+                        const uint32_t pair = bits_of_pair(other, j);
+                        c.activity[j] &= ~(pair * 0xffffu);
+                        intensity[j] = __vmaxu2(intensity[j], pair * TSR_INTENSITY_LEVELS);
+                    }
+                }
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    if (other >> i & 1u) continue;
-                    atomicAdd(&counts.activity[tsr_activity_level((int32_t)half_of(c.activity, i))], 1u);
-                    atomicAdd(&counts.intensity[intensity_of(c, i, shift)], 1u);
+                    atomicAdd(&counts.levels.activity[counts.level[look_up_place(half_of(c.activity, i))]], 1u);
+                    atomicAdd(&by_intensity[half_of(intensity, i)], 1u);
                 }
             },
             [](int32_t, int32_t, int32_t) {}, [](int32_t) {});
     __syncthreads();
     uint32_t *sums = reinterpret_cast<uint32_t *>(&p.levels[at.plane]);
-    for (unsigned i = threadIdx.x; i < sizeof counts / 4; i += THREADS)
-        if (all[i] != 0) atomicAdd(&sums[i], all[i]);
+    for (unsigned i = threadIdx.x; i < sizeof counts.levels / 4; i += THREADS)
+        if (i > 0 && all[i] != 0) atomicAdd(&sums[i], all[i]);
 }
-static_assert(sizeof(tsr_device_levels) % 16 == 0, "rows of magnitudes lie behind it");
+static_assert(sizeof(level_counts) % 16 == 0, "rows of magnitudes lie behind it");
+static_assert(offsetof(tsr_device_levels, activity) == 0 && offsetof(level_counts, none) == sizeof(tsr_device_levels) &&
+                  offsetof(tsr_device_levels, intensity) + TSR_INTENSITY_LEVELS * sizeof(uint32_t) ==
+                      sizeof(tsr_device_levels),
+              "levels that count for nothing");
 
 /* ---- Cuts --------------------------------------------------------------------------------------------------- */
 
@@ -507,44 +564,35 @@ static_assert((int)TSR_ACTIVITY_LEVELS <= (int)CUT_THREADS && (int)TSR_INTENSITY
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
-/* Tokens are looked up: of values up to DIRECT + 15 by themselves, of others, whose tokens have 256 of them and more,
- * by their higher bits. */
-enum { DIRECT = 1024, BEHIND_BITS = 6, FIRST_BEHIND = DIRECT + (DIRECT >> BEHIND_BITS) };
+/* Columns whose table does not go by neighbours have rows of cells of their own behind the others: quiet ones, whose
+ * activity is 0, INTERRUPTION and UNCODED. */
+enum { SPECIAL_ROWS = 3, CELL_ROOM = TSR_CELL_LIMIT + SPECIAL_ROWS * TSR_INTENSITY_GROUPS };
 
-__device__ __forceinline__ uint32_t look_up_place(uint32_t value)
-{
-    return min(value, DIRECT + (value >> BEHIND_BITS));
-}
-
-__device__ __forceinline__ uint32_t value_at(uint32_t place)
-{
-    return place < FIRST_BEHIND ? place : (place - DIRECT) << BEHIND_BITS;
-}
-
-/* Activities that no sample has, of columns whose table does not go by neighbours: they have rows of cells of their own
- * behind the others. So have quiet ones, whose activity is 0. */
-enum {
-    INTERRUPTION = 32768,                        /* quiet, behind a run */
-    UNCODED = INTERRUPTION + (1 << BEHIND_BITS), /* in a run, or outside */
-    ACTIVITY_PLACES = DIRECT + (UNCODED >> BEHIND_BITS) + 1,
-    SPECIAL_ROWS = 3 /* quiet, INTERRUPTION, UNCODED */
-};
-
-/* What leads from values to symbols, and from activity and prediction to a cell. */
+/* What leads from values to symbols, and from activity and prediction to where the symbols of a cell lie. */
 struct cell_lookup {
-    uint8_t symbol[DIRECT + (65536 >> BEHIND_BITS)];
-    uint8_t activity[(ACTIVITY_PLACES + 15) / 16 * 16]; /* group: row of cells */
+    uint16_t first[(CELL_ROOM + 7) / 8 * 8];            /* by cell */
+    uint8_t symbol[(VALUE_PLACES + 15) / 16 * 16];      /* by place */
+    uint8_t activity[(ACTIVITY_PLACES + 15) / 16 * 16]; /* by place: row of cells */
     uint8_t intensity[TSR_INTENSITY_LEVELS];            /* group */
     uint8_t run[TSR_TILE_WIDTH + 16];                   /* symbol of a run's length; 0: one to the end of its row */
 };
-static_assert(sizeof(cell_lookup) % 16 == 0, "counts lie behind it");
+static_assert(sizeof(cell_lookup) % 16 == 0, "counts or entries lie behind it");
 
-/* All threads; a barrier follows. */
-__device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t plane, cell_lookup &lookup)
+/* All threads; a barrier follows. first_of(cell), quiet, interruption, uncoded: where the symbols of cells lie that go
+ * by neighbours, and of others; in symbols, which are words. */
+template <typename FirstOf>
+__device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t plane, cell_lookup &lookup,
+                                            FirstOf first_of, int quiet, int interruption, int uncoded)
 {
     const tsr_device_groups &groups = p.groups[plane];
-    const int rows = p.residual[plane].activity_cuts + 1;
-    for (unsigned i = threadIdx.x; i < sizeof lookup.symbol; i += blockDim.x) {
+    const int rows = p.residual[plane].activity_cuts + 1, across = p.residual[plane].intensity_cuts + 1,
+              cells = rows * across;
+    for (int c = (int)threadIdx.x; c < cells + SPECIAL_ROWS * across; c += (int)blockDim.x)
+        lookup.first[c] = (uint16_t)(c < cells                ? first_of(c)
+                                     : c < cells + across     ? quiet
+                                     : c < cells + 2 * across ? interruption
+                                                              : uncoded);
+    for (unsigned i = threadIdx.x; i < VALUE_PLACES; i += blockDim.x) {
         const int symbol = tsr_token_symbol(value_at(i));
         lookup.symbol[i] = (uint8_t)symbol;
         if (i < ACTIVITY_PLACES)
@@ -553,28 +601,45 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
                                            : i == look_up_place(UNCODED)      ? rows + 2
                                                                               : groups.activity[symbol]);
     }
-    for (unsigned i = threadIdx.x; i < sizeof lookup.run; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i <= (unsigned)p.b.tile_width; i += blockDim.x)
         lookup.run[i] = (uint8_t)(i == 0 ? (int)TSR_RUN_TO_END : (int)tsr_run_token(i).symbol);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(groups.intensity);
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
     for (unsigned i = threadIdx.x; i < TSR_INTENSITY_LEVELS / 4; i += blockDim.x) to[i] = from[i];
 }
-static_assert((int)ACTIVITY_PLACES <= (int)sizeof cell_lookup().symbol, "filled together");
 static_assert(sizeof(tsr_device_groups) % 4 == 0 && offsetof(tsr_device_groups, intensity) % 4 == 0, "copied by words");
+static_assert((int)ACTIVITY_PLACES <= (int)VALUE_PLACES, "filled together");
 
-__device__ __forceinline__ uint32_t symbol_of(const cell_lookup &lookup, uint32_t value)
+/* Gives columns whose table does not go by neighbours the activities that lead to theirs. Returns bits by column of
+ * those that have no symbol, whose values are 0. */
+__device__ __forceinline__ uint32_t mark_special(walked_columns &c)
 {
-    return lookup.symbol[look_up_place(value)];
+    const uint32_t outside = ~0u << c.count & 255u, interruptions = c.quiet & c.was & ~c.run;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++)
+        c.activity[j] =
+            __vmaxu2(c.activity[j], bits_of_pair(c.run, j) * UNCODED + bits_of_pair(interruptions, j) * INTERRUPTION);
+    if (outside) {
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            const uint32_t pair = bits_of_pair(outside, j);
+            c.value[j] &= ~(pair * 0xffffu);
+            c.activity[j] = (c.activity[j] & ~(pair * 0xffffu)) | pair * UNCODED;
+        }
+    }
+    return c.run | outside;
 }
 
-/* across: groups of intensity. */
-__device__ __forceinline__ uint32_t cell_of(const cell_lookup &lookup, uint32_t across, uint32_t activity,
-                                            uint32_t intensity)
+/* Where column i's symbol lies. across: groups of intensity. */
+__device__ __forceinline__ uint32_t symbol_place(const cell_lookup &lookup, const walked_columns &c, int i,
+                                                 uint32_t across, int shift)
 {
-    return (uint32_t)lookup.activity[look_up_place(activity)] * across + lookup.intensity[intensity];
+    const uint32_t cell =
+        lookup.activity[look_up_place(half_of(c.activity, i))] * across + lookup.intensity[intensity_of(c, i, shift)];
+    return (uint32_t)lookup.first[cell] + lookup.symbol[look_up_place(half_of(c.value, i))];
 }
 
-/* Symbols by cell and of the special tables. */
+/* Symbols by cell and of the special tables. room: bytes of lookups and counts. */
 __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch p, const band_plan plan, size_t room)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -583,30 +648,22 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     band_place at;
     const bool is_there = place_band(p, plan, CELL_WARPS, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
-    const int used =
-        TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + tsr_model_cells(&p.residual[at.plane]) * TSR_RESIDUAL_SYMBOLS;
-    load_lookup(p, at.plane, lookup);
+    const int first_cell = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
+    const int used = first_cell + tsr_model_cells(&p.residual[at.plane]) * TSR_RESIDUAL_SYMBOLS;
+    load_lookup(
+        p, at.plane, lookup, [&](int cell) { return first_cell + cell * TSR_RESIDUAL_SYMBOLS; },
+        TSR_RUN_TABLE * TSR_RUN_ALPHABET, TSR_INTERRUPTION_TABLE * TSR_RUN_ALPHABET, used);
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS) counts[i] = 0;
     __syncthreads();
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
     const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
-    uint32_t *const cell_counts = counts + TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
     if (is_there)
-        walk_band<true>(
+        walk_band<false>(
             p, at, warp_rows(memory, room, plan.pitch), plan.pitch,
-            [&](const walked_columns &c) {
-                const uint32_t uncoded = c.is_plain ? 0u : c.run | ~0u << c.count;
+            [&](walked_columns &c) {
+                if (!c.is_plain) mark_special(c);
 #pragma unroll
-                for (int i = 0; i < COLUMNS; i++) {
-                    if (uncoded >> i & 1u) continue;
-                    const uint32_t symbol = symbol_of(lookup, half_of(c.value, i));
-                    const uint32_t cell = cell_of(lookup, across, half_of(c.activity, i), intensity_of(c, i, shift));
-                    uint32_t *to = &cell_counts[cell * TSR_RESIDUAL_SYMBOLS + symbol];
-                    if (c.quiet >> i & 1u)
-                        to = &counts[(c.was >> i & 1u ? TSR_INTERRUPTION_TABLE : TSR_RUN_TABLE) * TSR_RUN_ALPHABET +
-                                     symbol];
-                    atomicAdd(to, 1u);
-                }
+                for (int i = 0; i < COLUMNS; i++) atomicAdd(&counts[symbol_place(lookup, c, i, across, shift)], 1u);
             },
             [&](int32_t, int32_t, int32_t length) {
                 atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + lookup.run[length]], 1u);
@@ -617,13 +674,14 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS)
         if (counts[i] != 0) atomicAdd(&sums[i], counts[i]);
 }
+static_assert(TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + (int)TSR_CELL_LIMIT * (int)TSR_RESIDUAL_SYMBOLS < 65536,
+              "places of counts are 16 bits");
 
 /* ---- Codes ---------------------------------------------------------------------------------------------------- */
 
 /* What makes codes of values: a symbol's entry plus the value is its code. */
 struct code_lookup {
     cell_lookup cells;
-    uint16_t table_at[(TSR_CELL_LIMIT + SPECIAL_ROWS * TSR_INTENSITY_GROUPS + 7) / 8 * 8]; /* first entry, by cell */
     uint32_t entry[TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH + 4]; /* the last ones: of what has no code */
 };
 enum { NO_ENTRY = TSR_MODEL_TABLES * TSR_DEVICE_CODE_PITCH };
@@ -639,46 +697,27 @@ __device__ __forceinline__ uint32_t least_value(int symbol)
 __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_t plane, code_lookup &lookup)
 {
     const tsr_device_codes &codes = p.codes[plane];
-    const int cells = tsr_model_cells(&p.residual[plane]), across = p.residual[plane].intensity_cuts + 1,
-              entries = (TSR_FIRST_RESIDUAL_TABLE + p.residual[plane].tables) * TSR_DEVICE_CODE_PITCH;
-    for (int c = (int)threadIdx.x; c < cells + SPECIAL_ROWS * across; c += THREADS)
-        lookup.table_at[c] = (uint16_t)(c < cells                ? codes.table_of[c] * TSR_DEVICE_CODE_PITCH
-                                        : c < cells + across     ? TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH
-                                        : c < cells + 2 * across ? TSR_INTERRUPTION_TABLE * TSR_DEVICE_CODE_PITCH
-                                                                 : NO_ENTRY);
+    load_lookup(
+        p, plane, lookup.cells, [&](int cell) { return codes.table_of[cell] * TSR_DEVICE_CODE_PITCH; },
+        TSR_RUN_TABLE * TSR_DEVICE_CODE_PITCH, TSR_INTERRUPTION_TABLE * TSR_DEVICE_CODE_PITCH, NO_ENTRY);
     if (threadIdx.x == 0) lookup.entry[NO_ENTRY] = TSR_DEVICE_NO_CODE; /* value 0 is added to it */
-    for (int i = (int)threadIdx.x; i < entries; i += THREADS) {
-        const int table = i / TSR_DEVICE_CODE_PITCH, symbol = i % TSR_DEVICE_CODE_PITCH;
+    /* A thread a symbol, some tables at once. */
+    constexpr int AT_ONCE = THREADS / TSR_DEVICE_CODE_PITCH;
+    const int symbol = (int)threadIdx.x % TSR_DEVICE_CODE_PITCH,
+              tables = TSR_FIRST_RESIDUAL_TABLE + p.residual[plane].tables;
+    const uint32_t least = least_value(symbol);
+    int table = (int)threadIdx.x / TSR_DEVICE_CODE_PITCH;
+    if (table == AT_ONCE) return;
+    for (; table < tables; table += AT_ONCE) {
+        uint32_t entry;
         if (p.rans) {
-            lookup.entry[i] = tsr_device_symbol(table, symbol);
+            entry = tsr_device_symbol(table, symbol);
         } else {
             const uint32_t code = codes.huffman[table][symbol], raw_bits = code >> 8 & 255u;
-            lookup.entry[i] = (((code & 255u) + raw_bits) << TSR_DEVICE_LENGTH_SHIFT) + ((code >> 16) << raw_bits) -
-                              least_value(symbol);
+            entry = (((code & 255u) + raw_bits) << TSR_DEVICE_LENGTH_SHIFT) + ((code >> 16) << raw_bits) - least;
         }
+        lookup.entry[table * TSR_DEVICE_CODE_PITCH + symbol] = entry;
     }
-}
-
-/* Bits 2 j and 2 j + 1 as ones at the bottom of halves. */
-__device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
-{
-    return (bits | bits << 15) >> 2 * j & 0x00010001u;
-}
-
-/* Gives columns whose table does not go by neighbours the activities that lead to theirs. Returns bits by column of
- * those that have no code. */
-__device__ __forceinline__ uint32_t mark_special(walked_columns &c)
-{
-    const uint32_t outside = ~0u << c.count & 255u, uncoded = c.run | outside, interruptions = c.quiet & c.was & ~c.run;
-#pragma unroll
-    for (int j = 0; j < PAIRS; j++)
-        c.activity[j] =
-            __vmaxu2(c.activity[j], bits_of_pair(uncoded, j) * UNCODED + bits_of_pair(interruptions, j) * INTERRUPTION);
-    if (outside) {
-#pragma unroll
-        for (int j = 0; j < PAIRS; j++) c.value[j] &= ~(bits_of_pair(outside, j) * 0xffffu);
-    }
-    return uncoded;
 }
 
 /* Bits of a row's codes, and the column behind the last code: of the row, and of the columns that its lane walks in one
@@ -706,7 +745,6 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
-    load_lookup(p, at.plane, lookup.cells);
     load_entries(p, at.plane, lookup);
     __syncthreads();
     if (!is_there) return;
@@ -724,9 +762,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
             const uint32_t uncoded = c.is_plain ? 0u : mark_special(c), coded = uncoded ^ 255u;
 #pragma unroll
             for (int i = 0; i < COLUMNS; i++) {
-                const uint32_t value = half_of(c.value, i);
-                const uint32_t cell = cell_of(lookup.cells, across, half_of(c.activity, i), intensity_of(c, i, shift));
-                code[i] = lookup.entry[lookup.table_at[cell] + symbol_of(lookup.cells, value)] + value;
+                code[i] = lookup.entry[symbol_place(lookup.cells, c, i, across, shift)] + half_of(c.value, i);
                 lengths[i / 4] += code[i] >> TSR_DEVICE_LENGTH_SHIFT;
             }
             if (uncoded) {
@@ -771,12 +807,12 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, batch->cuts_period, WARPS);
-    const size_t level_bytes = sizeof(tsr_device_levels) + walk_bytes(plan, WARPS);
+    const size_t level_bytes = sizeof(level_counts) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_levels, level_bytes));
     TSR_CUDA_TRY(tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, level_bytes, stream, *batch, plan));
     TSR_CUDA_TRY(tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch));
     const band_plan cells = plan_bands(*batch, batch->period, CELL_WARPS);
-    const size_t room = (sizeof(cell_lookup) + batch->cell_counts * sizeof(uint32_t) + 15) / 16 * 16;
+    const size_t room = (sizeof(cell_lookup) + (batch->cell_counts + 1) * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(cells, CELL_WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_cells, bytes));
     return tsr_launch(k_cells, batch->b.planes * cells.blocks, CELL_THREADS, bytes, stream, *batch, cells, room);

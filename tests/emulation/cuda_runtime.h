@@ -235,6 +235,11 @@ static inline unsigned __sad(int a, int b, unsigned c)
 {
     return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a);
 }
+static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c)
+{
+    for (int i = 0; i < 32; i += 8) c += (a >> i & 255u) * (b >> i & 255u);
+    return c;
+}
 /* Halves of a by bytes 0 and 1 of b, or 2 and 3. */
 static inline int __dp2a_lo(int a, int b, int c)
 {
