@@ -14,7 +14,8 @@ namespace
 {
 
 /* Rows of planes are filled up to groups of samples, which a thread loads and stores at once. */
-enum { THREADS = 256, GROUP = 8, ROUNDS = 8 };
+enum { THREADS = 256, GROUP = 8, ROUNDS = 8, AT_ONCE = 4 };
+static_assert(ROUNDS % AT_ONCE == 0, "loads on their way together");
 
 /* Blocks of THREADS threads a plane, each thread rounds groups of GROUP samples. */
 unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
@@ -237,21 +238,32 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     clear_seen(used, marks);
     __syncthreads();
     uint32_t group = (blockIdx.x - plane * blocks) * THREADS * ROUNDS + threadIdx.x;
+    int round = 0;
+#pragma unroll 1
+    for (; is_flat && round < ROUNDS; round += AT_ONCE, group += AT_ONCE * THREADS) {
+        const uint4 *const from = reinterpret_cast<const uint4 *>(raster + origin * sizeof(Word)) + group;
+        uint4 *const to = reinterpret_cast<uint4 *>(samples) + group;
+        uint4 four[AT_ONCE];
+#pragma unroll
+        for (uint32_t i = 0; i < AT_ONCE; i++)
+            if (group + i * THREADS < groups) four[i] = from[i * THREADS];
+#pragma unroll
+        for (uint32_t i = 0; i < AT_ONCE; i++) {
+            if (group + i * THREADS >= groups) continue;
+            if (!PLAIN)
+                four[i] = make_uint4(split_pair(pairs, four[i].x, bits), split_pair(pairs, four[i].y, bits),
+                                     split_pair(pairs, four[i].z, bits), split_pair(pairs, four[i].w, bits));
+            to[i * THREADS] = four[i];
+            if (!ranges) continue;
+            uint32_t value[GROUP];
+            unpack_group(four[i], value);
+            see_group(seen, used, marks, value);
+        }
+    }
 #pragma unroll 2
-    for (int round = 0; round < ROUNDS; round++, group += THREADS) {
+    for (; round < ROUNDS; round++, group += THREADS) {
         if (group >= groups) continue;
         uint32_t value[GROUP];
-        if (is_flat) {
-            uint4 four = reinterpret_cast<const uint4 *>(raster + origin * sizeof(Word))[group];
-            if (!PLAIN)
-                four = make_uint4(split_pair(pairs, four.x, bits), split_pair(pairs, four.y, bits),
-                                  split_pair(pairs, four.z, bits), split_pair(pairs, four.w, bits));
-            *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = four;
-            if (!ranges) continue;
-            unpack_group(four, value);
-            see_group(seen, used, marks, value);
-            continue;
-        }
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
         const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
         load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);

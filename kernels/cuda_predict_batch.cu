@@ -44,7 +44,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     p.lanes = tsr_lanes_for_tile(b.tile_width, b.tile_height);
     p.tile_pitch = ((uint32_t)b.tile_width + 7) / 8 * 8;
     p.tile_places = (size_t)p.tile_pitch * (size_t)b.tile_height;
-    p.tile_words = (uint32_t)(tsr_raw_tile_bytes(b.values, b.tile_width, b.tile_height) / 2 + 1) / 2 * 2 + 2;
+    p.tile_words = ((uint32_t)tsr_raw_tile_bytes(b.values, b.tile_width, b.tile_height) / 2 + 3 + 7) / 8 * 8;
     p.blocks_across = (uint32_t)tsr_blocks_across(b.tile_width);
     p.blocks_down = (uint32_t)tsr_blocks_across(b.tile_height);
     p.tile_blocks = p.blocks_across * p.blocks_down;

@@ -444,10 +444,14 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
     const uint16_t *label = reinterpret_cast<const uint16_t *>(p.label_string + (size_t)number * p.label_bytes);
     const uint16_t *state = reinterpret_cast<const uint16_t *>(p.states + (size_t)number * TSR_LANE_LIMIT);
     const uint16_t *words = p.words + (size_t)number * p.tile_words + (p.rans ? p.tile_words - (units - behind) : 0u);
-    if (behind == 0 && !p.rans) { /* words alone, which begin at multiples of 4 bytes */
-        const uint32_t *const pairs = reinterpret_cast<const uint32_t *>(words);
-        for (uint32_t w = threadIdx.x; w < size / 4; w += ASSEMBLE_THREADS) out[w] = pairs[w];
-        if (size % 4 != 0 && threadIdx.x == 0) out[size / 4] = words[size / 2 - 1];
+    if (behind == 0 && !p.rans) { /* words alone, which begin at multiples of 16 bytes, as payloads do */
+        const uint32_t whole = size / 16, *const pairs = reinterpret_cast<const uint32_t *>(words);
+        const uint4 *const from = reinterpret_cast<const uint4 *>(words);
+#pragma unroll 4
+        for (uint32_t w = threadIdx.x; w < whole; w += ASSEMBLE_THREADS) reinterpret_cast<uint4 *>(out)[w] = from[w];
+        const uint32_t w = 4 * whole + threadIdx.x;
+        if (w < size / 4) out[w] = pairs[w];
+        if (size % 4 != 0 && w == size / 4) out[w] = words[size / 2 - 1];
         return;
     }
     const auto unit = [&](uint32_t i) -> uint32_t {

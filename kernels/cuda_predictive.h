@@ -71,7 +71,7 @@ struct tsr_predict_batch {
     int lanes;
     uint32_t tile_pitch;                  /* of rows of values and contexts: a multiple of 8 */
     size_t tile_places;                   /* tile_pitch * tile_height */
-    uint32_t tile_words;                  /* room for the words of a tile, of 16 bits, and for some more */
+    uint32_t tile_words;                  /* room for a tile's words of 16 bits and some more: a multiple of 8 */
     uint32_t blocks_across, blocks_down;  /* of a full tile */
     uint32_t tile_blocks, label_bytes;    /* label_bytes: room for the labels of a tile */
     uint32_t class_products, class_count; /* room for products, by class and plane */
