@@ -88,6 +88,8 @@ void tsr_area_free(uint8_t *host)
 void tsr_slot_empty(struct tsr_slot *slot)
 {
     if (slot->stream || slot->d_bytes || slot->event[0]) cudaSetDevice(slot->device);
+    /* What of a failed batch is still on its way reads this memory, and the area's: cudaFree does not wait for it. */
+    if (slot->stream) cudaStreamSynchronize(slot->stream);
     if (slot->d_bytes) cudaFree(slot->d_bytes);
     for (int i = 0; i < TSR_SLOT_EVENTS; i++)
         if (slot->event[i]) cudaEventDestroy(slot->event[i]);

@@ -142,7 +142,16 @@ FAILING(CUDA_CALL_COPY, cudaMemcpyAsync,
         (to, from, bytes, way, stream))
 FAILING(CUDA_CALL_FILL, cudaMemsetAsync, (void *memory, int value, size_t bytes, cudaStream_t stream),
         (memory, value, bytes, stream))
-FAILING(CUDA_CALL_WAIT, cudaStreamSynchronize, (cudaStream_t stream), (stream))
+
+/* Waits also where it fails: a device that has failed runs nothing any more, this one does. */
+cudaError_t __real_cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
+{
+    const cudaError_t done = __real_cudaStreamSynchronize(stream), error = count_call(CUDA_CALL_WAIT);
+    return error == cudaSuccess ? done : error;
+}
+
 FAILING(CUDA_CALL_WAIT_DEVICE, cudaDeviceSynchronize, (void), ())
 FAILING(CUDA_CALL_COUNT_DEVICES, cudaGetDeviceCount, (int *count), (count))
 FAILING(CUDA_CALL_GET_DEVICE, cudaGetDevice, (int *device), (device))
