@@ -152,6 +152,11 @@ __global__ void __launch_bounds__(TABLE_THREADS)
         places = at;
     }
     __syncthreads();
+    const uint32_t bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
+    for (uint32_t i = thread; i < bytes / sizeof(uint4);
+         i += TABLE_THREADS) /* tables have gaps, and are copied whole */
+        reinterpret_cast<uint4 *>(t)[i] = make_uint4(0, 0, 0, 0);
+    __syncthreads();
     for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {
         if (code[c] & TSR_LANE_NO_CODE) continue;
         uint8_t *const at = reinterpret_cast<uint8_t *>(t) + codes_at + (code[c] & 0xffffu) * (rans ? 4u : 2u);
@@ -182,7 +187,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
     for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS) fill_labels(predictor, (int)i, &labels[i]);
     if (thread != 0) return;
-    t->bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
+    t->bytes = bytes;
     t->weights_at = weights_at;
     t->weights = stride;
     t->codes_at = codes_at;
