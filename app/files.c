@@ -15,9 +15,9 @@ double tsr_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-void tsr_remove_temporary_files(void)
+void tsr_end_process(int status)
 {
-    tsr_output_remove_temporaries();
+    tsr_output_end_process(status);
 }
 
 void tsr_clear_report(struct tsr_file_report *report)

@@ -306,8 +306,9 @@ enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_s
 enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
                                 struct tsr_error *error);
 
-/* Removes the temporary files of all running calls; for a signal handler that ends the process. */
-void tsr_remove_temporary_files(void);
+/* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
+ * signals (no handler may call it). */
+void tsr_end_process(int status);
 
 #ifdef __cplusplus
 }

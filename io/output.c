@@ -30,10 +30,11 @@ struct tsr_output {
     struct tsr_hasher hasher;
 };
 
-/* Names of temporary files that exist, for the signal handler. Slots change under the lock; the handler only reads
- * pointers, which are never freed while they stand here. */
+/* Names of temporary files that exist, for who ends the process. They change under the lock; files are created while
+ * it may not end. */
 static pthread_mutex_t temporaries_lock = PTHREAD_MUTEX_INITIALIZER;
-static char *volatile temporaries[TEMPORARIES_LIMIT];
+static pthread_rwlock_t ending = PTHREAD_RWLOCK_INITIALIZER;
+static char *temporaries[TEMPORARIES_LIMIT];
 
 static int remember_temporary(char *name)
 {
@@ -54,10 +55,13 @@ static void forget_temporary(struct tsr_output *output)
     pthread_mutex_unlock(&temporaries_lock);
 }
 
-void tsr_output_remove_temporaries(void)
+void tsr_output_end_process(int status)
 {
+    pthread_rwlock_wrlock(&ending);
+    pthread_mutex_lock(&temporaries_lock);
     for (int i = 0; i < TEMPORARIES_LIMIT; i++)
         if (temporaries[i]) unlink(temporaries[i]);
+    _exit(status);
 }
 
 static struct tsr_output *create(enum output_kind kind)
@@ -131,14 +135,18 @@ enum tsr_status tsr_output_create(const char *path, bool overwrite, struct tsr_o
         tsr_output_close(created);
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
     }
+    pthread_rwlock_rdlock(&ending);
     created->file = open_temporary(created);
+    const int reason = errno;
+    if (created->file >= 0) created->slot = remember_temporary(created->temporary);
+    pthread_rwlock_unlock(&ending);
+    errno = reason;
     if (created->file < 0) {
         const enum tsr_status status = tsr_fail(error, errno == ENOMEM ? TSR_ERROR_LIMIT : TSR_ERROR_WRITE,
                                                 "cannot create %s: %s", path, strerror(errno));
         tsr_output_close(created);
         return status;
     }
-    created->slot = remember_temporary(created->temporary);
     *output = created;
     return TSR_OK;
 }

@@ -35,11 +35,32 @@ double wall_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Ends the process on a signal, without leaving temporary files. */
-static void on_signal(int signal_number)
+/* A thread that ends the process on a signal, without leaving temporary files. */
+static void *await_signal(void *signals)
 {
-    tsr_remove_temporary_files();
-    _exit(128 + signal_number);
+    int number;
+    while (sigwait(signals, &number) != 0) continue;
+    tsr_end_process(128 + number);
+    return NULL;
+}
+
+/* From here on signals come to that thread alone: this one has them blocked, as have those that it creates. */
+static void handle_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static sigset_t signals;
+    pthread_t thread;
+    sigemptyset(&signals);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        sigaddset(&signals, numbers[i]);
+        signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
+    }
+    signal(SIGPIPE, SIG_IGN);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    if (pthread_create(&thread, NULL, await_signal, &signals) == 0)
+        pthread_detach(thread);
+    else
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 static void clear_progress(const struct running *r)
@@ -136,16 +157,14 @@ static enum tsr_engine_choice engine_choice(const struct options *options, uint6
 
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds, struct tsr_error *error)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     int numbers[NUMBERS_LIMIT];
     const struct tsr_gpu_choice gpus = {numbers, options->gpus.count, options->gpu_memory};
     for (int i = 0; i < gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
+    handle_signals();
     const double start = wall_seconds();
     struct tsr_engine *engine = tsr_engine_create_on(engine_choice(options, bytes), &gpus, options->threads, error);
     *seconds = wall_seconds() - start;
     if (!engine) return NULL;
-    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) signal(signals[i], on_signal);
-    signal(SIGPIPE, SIG_IGN);
     if (options->verbosity >= 0 && error->text[0] && options->compress.verify == TSR_VERIFY_ENGINE)
         fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", error->text);
     else if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)

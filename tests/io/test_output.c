@@ -3,6 +3,8 @@
 #include "in_memory.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "failing_calls.h"
 
@@ -138,23 +140,29 @@ TEST(sizes)
     empty_folder();
 }
 
-TEST(temporaries_of_signal_handlers)
+/* In a process of its own. */
+TEST(temporaries_at_the_end)
 {
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) {
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 71);
+        assert_int_equal(count_files(), 1); /* the published one */
+        empty_folder();
+        return;
+    }
     struct tsr_output *outputs[20];
     for (int i = 0; i < 20; i++) {
         char name[20];
         snprintf(name, sizeof name, "out%d", i);
         outputs[i] = create(name, false);
     }
-    assert_int_equal(tsr_output_finish(outputs[3], NULL), TSR_OK);
-    assert_int_equal(tsr_output_publish(outputs[3], NULL), TSR_OK);
-    assert_int_equal(count_files(), 20);
-    tsr_output_remove_temporaries();
-    assert_int_equal(count_files(), 1); /* the published one */
-    for (int i = 0; i < 20; i++) tsr_output_close(outputs[i]);
-    tsr_output_remove_temporaries();
-    assert_int_equal(count_files(), 1);
-    empty_folder();
+    const bool good = tsr_output_finish(outputs[3], NULL) == TSR_OK && tsr_output_publish(outputs[3], NULL) == TSR_OK &&
+                      count_files() == 20;
+    tsr_output_close(outputs[4]);
+    tsr_output_end_process(good ? 71 : 1);
 }
 
 /* ---- Failing calls ------------------------------------------------------------------------------------------ */
@@ -396,7 +404,7 @@ int main(void)
                                        cmocka_unit_test(disappears_when_not_published),
                                        cmocka_unit_test(exists),
                                        cmocka_unit_test(sizes),
-                                       cmocka_unit_test(temporaries_of_signal_handlers),
+                                       cmocka_unit_test(temporaries_at_the_end),
                                        cmocka_unit_test(writes_that_fail),
                                        cmocka_unit_test(writes_that_are_short_or_interrupted),
                                        cmocka_unit_test(puts_that_fail),
