@@ -463,7 +463,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
             if (lane < TSR_FRESH_GAINS) {
                 const Gain gain =
                     (Gain)(tsr_symbols_of_table(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
-                head.fresh[0][lane] = gain;
+                head.fresh[lane / WINDOW][lane % WINDOW] = gain;
             }
             __syncwarp();
             uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
