@@ -373,14 +373,13 @@ static cudaError_t tsr_code_blocks(const Coder &coder, const tsr_block_string &s
     void (*const kernel)(Coder, tsr_block_string, tsr_look_back, uint64_t *) =
         tsr_block_coder::k_code_blocks<Coder, THREADS, RESIDENT>;
     if (string.tiles == 0) return cudaMemsetAsync(string.bits, 0, sizeof *string.bits, stream);
-    int device = 0, processors = 0;
-    TSR_CUDA_TRY(cudaGetDevice(&device));
-    TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    unsigned processors;
+    TSR_CUDA_TRY(tsr_device_processors(&processors));
     if (shared_bytes > 48u << 10) TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     TSR_CUDA_TRY(cudaMemsetAsync(string.workspace, 0, tsr_code_blocks_workspace(string.tiles), stream));
     const tsr_look_back state = tsr_look_back_at(string.workspace);
     uint64_t *tails = reinterpret_cast<uint64_t *>(state.tiles + string.tiles);
-    const uint32_t resident = (uint32_t)processors * RESIDENT;
+    const uint32_t resident = processors * RESIDENT;
     return tsr_launch(kernel, string.tiles < resident ? string.tiles : resident, THREADS + TSR_WARP, shared_bytes,
                       stream, coder, string, state, tails);
 }

@@ -441,7 +441,7 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
             uint32_t first = UINT32_MAX;
 #pragma unroll
             for (int i = 0; i < 2 * EIGHTS; i++) first = min(first, key[i]);
-            first = ~tsr_warp_max(~first);
+            first = tsr_warp_min(first);
             if (lane == n) entry = first;
 #pragma unroll
             for (int i = 0; i < 2 * EIGHTS; i++)
@@ -458,7 +458,7 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
             const uint32_t before = __shfl_sync(TSR_FULL_WARP, entry, at);
             if (at < count) best = min(best, before + listed[i] * TSR_WARP);
         }
-        return ~tsr_warp_max(~best);
+        return tsr_warp_min(best);
     }
 
     __device__ __forceinline__ static bool is_shared(int i)
@@ -490,7 +490,7 @@ template <int STEPS, int EIGHTS, bool SHARED> struct block_costs {
 #pragma unroll
         for (int i = 0; i < 2 * EIGHTS; i++)
             if (class_of(i) < classes) key = min(key, cost[i] * TSR_WARP + class_of(i));
-        return ~tsr_warp_max(~key);
+        return tsr_warp_min(key);
     }
 };
 

@@ -261,7 +261,8 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
         }
         /* A byte a tick: what lower lanes take in it, and all lanes in earlier ones. Four ticks of 32 lanes take less
          * than 256 words: codes are shorter than two words, and lanes don't begin together. */
-        const uint32_t scanned = scan_lanes < FULL ? 5 : 4 > (packed, at.l, lanes),
+        constexpr int STEPS = FULL ? 5 : 4;
+        const uint32_t scanned = scan_lanes<STEPS>(packed, at.l, lanes),
                        all = __shfl_sync(TSR_FULL_WARP, scanned, lanes - 1, lanes),
                        places = scanned - packed + all * 0x01010100u;
 #pragma unroll

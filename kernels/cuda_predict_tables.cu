@@ -53,33 +53,34 @@ __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_bat
 
 /* PLANES: at once on a multiprocessor, where there are so many; they share its memory. */
 template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
-int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
+cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
+    constexpr size_t OF_SYSTEM = 1024; /* bytes of each block */
     const auto kernel = k_merge<CELLS, THREADS, LANES, PLANES, Gain>;
-    int device = 0, processors = 0, most = 0;
+    int device = 0, most = 0;
+    unsigned processors;
     TSR_CUDA_TRY(cudaGetDevice(&device));
-    TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1, /* most that occur */
-        quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS, of_system = 1024 /* of each block */,
-                 planes =
-                     max(1u, min((unsigned)PLANES, (p.b.planes + (unsigned)processors - 1) / (unsigned)processors)),
-                 share = ((size_t)most + of_system) / planes - of_system,
-                 bytes =
-                     max(tsr_merge_bytes<Gain>(CELLS, 0), min(share, tsr_merge_bytes<Gain>(CELLS, quads))) / 16 * 16;
+    TSR_CUDA_TRY(tsr_device_processors(&processors));
+    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur */
+    const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS;
+    const size_t planes = max(1u, min((unsigned)PLANES, (p.b.planes + processors - 1) / processors));
+    const size_t share = ((size_t)most + OF_SYSTEM) / planes - OF_SYSTEM;
+    const size_t least = tsr_merge_bytes<Gain>(CELLS, 0), wanted = tsr_merge_bytes<Gain>(CELLS, quads);
+    const size_t bytes = max(least, min(share, wanted)) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
     return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
 }
 
-/* Large planes are few: more threads for each. */
-template <typename Gain> int launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
+/* Large planes, whose gains are wide, are few: more threads for each. */
+template <typename Gain> cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
     constexpr bool IS_NARROW = sizeof(Gain) == sizeof(int32_t);
-    return p.cells <= SMALL_CELLS ? launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream)
-                                  : p.cells <= SAMPLED_CELLS
-               ? launch_merge < SAMPLED_CELLS,
-           128, 4, IS_NARROW ? 8 : 4, Gain > (p, stream) : launch_merge < TSR_CELL_LIMIT, IS_NARROW ? 128 : 256,
-           IS_NARROW ? 4 : 8, IS_NARROW ? 8 : 2, Gain > (p, stream);
+    constexpr int SAMPLED_PLANES = IS_NARROW ? 8 : 4, LARGE_PLANES = IS_NARROW ? 8 : 2,
+                  LARGE_THREADS = IS_NARROW ? 128 : 256, LARGE_LANES = IS_NARROW ? 4 : 8;
+    if (p.cells <= SMALL_CELLS) return launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream);
+    if (p.cells <= SAMPLED_CELLS) return launch_merge<SAMPLED_CELLS, 128, 4, SAMPLED_PLANES, Gain>(p, stream);
+    return launch_merge<TSR_CELL_LIMIT, LARGE_THREADS, LARGE_LANES, LARGE_PLANES, Gain>(p, stream);
 }
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
@@ -198,14 +199,12 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((cudaError_t)(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL
-                                   ? launch_merge<int32_t>(*batch, stream)
-                                   : launch_merge<int64_t>(*batch, stream)));
+    TSR_CUDA_TRY(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
+                                                                 : launch_merge<int64_t>(*batch, stream));
     if (!batch->rans) {
-        int device = 0, processors = 0;
-        TSR_CUDA_TRY(cudaGetDevice(&device));
-        TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        return batch->b.planes > (unsigned)processors
+        unsigned processors;
+        TSR_CUDA_TRY(tsr_device_processors(&processors));
+        return batch->b.planes > processors
                    ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
                    : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
                                 *batch);

@@ -55,16 +55,26 @@ template <typename Kernel> static cudaError_t tsr_allow_shared(Kernel kernel, si
     return error;
 }
 
+/* Multiprocessors of the thread's device. */
+static inline cudaError_t tsr_device_processors(unsigned *processors)
+{
+    int device = 0, count = 0;
+    TSR_CUDA_TRY(cudaGetDevice(&device));
+    TSR_CUDA_TRY(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    *processors = (unsigned)count;
+    return cudaSuccess;
+}
+
 /* Blocks that the device holds at once of this kernel; lets it use shared_bytes of dynamic shared memory. */
 template <typename Kernel>
 static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t shared_bytes, unsigned *blocks)
 {
-    int device = 0, each = 0, processors = 0;
-    TSR_CUDA_TRY(cudaGetDevice(&device));
-    TSR_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    int each = 0;
+    unsigned processors;
+    TSR_CUDA_TRY(tsr_device_processors(&processors));
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     TSR_CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, (int)threads, shared_bytes));
-    *blocks = (unsigned)each * (unsigned)processors;
+    *blocks = (unsigned)each * processors;
     return *blocks > 0 ? cudaSuccess : cudaErrorInvalidValue;
 }
 
@@ -177,6 +187,24 @@ static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
     }
     return value;
 #endif
+}
+
+/* And the least. */
+static __device__ __forceinline__ uint32_t tsr_warp_min(uint32_t value)
+{
+    return ~tsr_warp_max(~value);
+}
+
+static __device__ __forceinline__ int32_t tsr_warp_min(int32_t value)
+{
+    return (int32_t)(tsr_warp_min((uint32_t)value ^ 0x80000000u) ^ 0x80000000u);
+}
+
+static __device__ __forceinline__ int64_t tsr_warp_min(int64_t value)
+{
+    const int32_t high = tsr_warp_min((int32_t)(value >> 32));
+    const uint32_t low = tsr_warp_min((int32_t)(value >> 32) == high ? (uint32_t)value : UINT32_MAX);
+    return (int64_t)((uint64_t)(uint32_t)high << 32 | low);
 }
 
 /* Exclusive sum over THREADS threads (a multiple of 32) of a one-dimensional block; *total receives the sum of all.

@@ -85,23 +85,6 @@ template <int THREADS> static __device__ __forceinline__ void tsr_sync_threads()
         __syncthreads();
 }
 
-static __device__ __forceinline__ uint32_t tsr_warp_min(uint32_t value)
-{
-    return ~tsr_warp_max(~value);
-}
-
-static __device__ __forceinline__ int32_t tsr_warp_min(int32_t value)
-{
-    return (int32_t)(tsr_warp_min((uint32_t)value ^ 0x80000000u) ^ 0x80000000u);
-}
-
-static __device__ __forceinline__ int64_t tsr_warp_min(int64_t value)
-{
-    const int32_t high = tsr_warp_min((int32_t)(value >> 32));
-    const uint32_t low = tsr_warp_min((int32_t)(value >> 32) == high ? (uint32_t)value : UINT32_MAX);
-    return (int64_t)((uint64_t)(uint32_t)high << 32 | low);
-}
-
 template <typename Gain> static __device__ __forceinline__ Gain tsr_no_gain()
 {
     return (Gain)(((uint64_t)1 << (8 * sizeof(Gain) - 1)) - 1);

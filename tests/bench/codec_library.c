@@ -6,25 +6,13 @@
 
 #include "tessera.h"
 
+#include "../plain_image.h"
+
 static double seconds(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static struct tsr_image describe(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits)
-{
-    struct tsr_image image;
-    memset(&image, 0, sizeof image);
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = (uint8_t)components;
-    image.bits_allocated = bits > 8 ? 16 : 8;
-    image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
-    return image;
 }
 
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits);
@@ -39,7 +27,7 @@ double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
 
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits)
 {
-    const struct tsr_image image = describe(columns, rows, components, bits);
+    const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
     return tsr_encode_bound(&image);
 }
 
@@ -48,7 +36,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
                     uint32_t path, uint32_t coder, uint32_t level, const uint8_t *raster, uint8_t *payload,
                     size_t *size)
 {
-    const struct tsr_image image = describe(columns, rows, components, bits);
+    const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
     struct tsr_coding coding;
     struct tsr_error error;
     memset(&coding, 0, sizeof coding);
@@ -65,7 +53,7 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
                           uint32_t bits, uint32_t coder, uint32_t level, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size)
 {
-    const struct tsr_image image = describe(columns, rows, components, bits);
+    const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
     struct tsr_coding coding;
     struct tsr_error error;
     memset(&coding, 0, sizeof coding);
@@ -82,7 +70,7 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
 double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     const uint8_t *payload, size_t size, uint8_t *raster)
 {
-    const struct tsr_image image = describe(columns, rows, components, bits);
+    const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
     struct tsr_error error;
     const double start = seconds();
     const enum tsr_status status = tsr_decode_frame(engine, &image, payload, size, raster, &error);

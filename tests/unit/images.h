@@ -5,6 +5,7 @@
 #include "support.h"
 
 #include "app/tessera.h"
+#include "tests/plain_image.h"
 
 /* An image of any layout, at most most x most; frames 1. */
 static inline struct tsr_image random_image(struct rng *r, int32_t most)
@@ -23,20 +24,6 @@ static inline struct tsr_image random_image(struct rng *r, int32_t most)
     image.planar = rng_below(r, 2);
     image.big_endian = rng_below(r, 2);
     image.swapped = image.bits_allocated <= 8 && tsr_frame_bits(&image) % 16 == 0 && rng_below(r, 2);
-    return image;
-}
-
-/* Samples of so many bits, in words of 8 or 16. */
-static inline struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)
-{
-    struct tsr_image image = {0};
-    image.columns = columns;
-    image.rows = rows;
-    image.frames = 1;
-    image.components = (uint8_t)components;
-    image.bits_allocated = bits > 8 ? 16 : 8;
-    image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
     return image;
 }
 

@@ -8,10 +8,8 @@
 
 static struct tsr_image some_image(int bits, uint32_t columns, uint32_t rows, uint32_t frames)
 {
-    struct tsr_image image = {.columns = columns, .rows = rows, .frames = frames, .components = 1};
-    image.bits_allocated = bits > 8 ? 16 : 8;
-    image.bits_stored = (uint8_t)bits;
-    image.high_bit = (uint8_t)(bits - 1);
+    struct tsr_image image = plain_image(columns, rows, 1, bits);
+    image.frames = frames;
     return image;
 }
 
