@@ -99,7 +99,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     if (!coding->lossy) tsr_take_array(b.index, base, used, planes * b.values);
     uint8_t *levels;
     tsr_take_array(levels, base, used,
-         slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+                   slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     b.levels = levels;
     if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
     if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);

@@ -8,6 +8,7 @@
 struct tsr_cuda_engine {
     tsr_engine base;
     tsr_gathering gathering;
+    int launch_policy; /* of tsr_launch_policies */
     tsr_slot resident; /* of tsr_cuda_encode_resident, whose memory no bound knows */
 };
 

@@ -207,6 +207,7 @@ cudaError_t run(tsr_batch *batch)
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
     TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_limit));
     tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
+    batch->encode.launch = tsr_launch_policies[kind.launch_policy];
     batch->results = results_at(batch->encode, batch->host);
     uint8_t *const payloads = batch->host + b.result_bytes;
     batch->host_payloads = payloads;
@@ -296,6 +297,7 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
     tsr_batch_kind kind = {};
     kind.image = *image;
     kind.coding = *coding;
+    kind.launch_policy = tsr_cuda_engine_of(engine)->launch_policy;
     const size_t space = tsr_cuda_encode_space(engine, image);
     for (uint32_t first = 0, count; first < frames; first += count) {
         uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;

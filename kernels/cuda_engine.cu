@@ -163,6 +163,11 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     return &engine->base;
 }
 
+void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy)
+{
+    tsr_cuda_engine_of(engine)->launch_policy = policy;
+}
+
 int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *image, const struct tsr_coding *coding,
                              const uint8_t *d_rasters, uint32_t frames, uint64_t *payload_bytes, void *stream)
 {
@@ -173,6 +178,7 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
     const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
     TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes));
     tsr_lay_batch_out(&p, image, coding, frames, d_rasters, slot->d_bytes);
+    p.launch = tsr_launch_policies[tsr_cuda_engine_of(base)->launch_policy];
     TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));
     if (!payload_bytes) return cudaSuccess;
     TSR_CUDA_TRY(cudaMemcpyAsync(payload_bytes, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),

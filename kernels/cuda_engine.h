@@ -16,6 +16,10 @@ enum { TSR_CUDA_FRAMES = 256 }; /* of 512 x 512: what fills a GPU */
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
                                           size_t reason_size);
 
+/* For measurements and tests: from the next call on path P's encoder launches its kernels by this one of
+ * tsr_launch_policies (cuda_policies.h); at first by 0. Not while calls are under way. */
+void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy);
+
 /* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code
  * tables that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the
  * call wait for it, to say how many bytes the payloads take. Frames that encode would leave to the CPU engine (colours

@@ -27,7 +27,7 @@ bool same_coding(const tsr_coding &a, const tsr_coding &b)
 bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 {
     return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) && same_coding(a.coding, b.coding) &&
-           a.tile_width == b.tile_width && a.tile_height == b.tile_height;
+           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height;
 }
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */

@@ -33,6 +33,7 @@ struct tsr_batch_kind {
     bool decodes;
     tsr_image image;                 /* but for its number of frames */
     tsr_coding coding;               /* encoding */
+    int launch_policy;               /* likewise */
     int32_t tile_width, tile_height; /* decoding */
 };
 

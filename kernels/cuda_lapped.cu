@@ -19,7 +19,7 @@ namespace
 enum {
     THREADS = TSR_SLICE_PLACE_COUNT,
     CHOICE_THREADS = 128,
-    RESIDENT = 3, /* blocks of threads of a multiprocessor */
+    RESIDENT = 4, /* blocks of threads of a multiprocessor */
     DC_PITCH = TSR_SLICE_BLOCKS + 1,
     WINDOWS = TSR_SLICE_BLOCKS + 1, /* across a slice */
     WINDOW_PITCH = WINDOWS
@@ -153,26 +153,62 @@ __global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cud
 
 /* ---- Samples to levels, or to units --------------------------------------------------------------------- */
 
-/* DCs as k_blocks has them, and a slice's windows: sample i of window w at [i][w]. */
+/* DCs as k_blocks has them, and a slice's windows: sample i of window w at [i][w]. Windows at the slice's upper and
+ * left sides are those of the slices there. */
 template <typename Level> struct lapped_memory {
     int32_t dc[DC_PITCH * DC_PITCH];
     Level left[TSR_SLICE_BLOCKS];
     Level above[2][TSR_TILE_WIDTH / 4];
     int32_t window[16][WINDOWS * WINDOW_PITCH];
+    int32_t lowest[16][TSR_TILE_WIDTH / 4 + 1]; /* along the lower sides of a row of slices */
 };
 
-/* The slice's windows, its first block at column, row. */
+/* The slice's windows, its first block at column, row: a thread one, below and right of its block; where there is no
+ * slice before, some threads another one. */
 template <typename Level>
 __device__ __forceinline__ void fill_windows(lapped_memory<Level> &m, const tile_view &tile, int32_t column,
                                              int32_t row)
 {
-    for (int32_t w = (int32_t)threadIdx.x; w < WINDOWS * WINDOWS; w += THREADS) {
-        const int32_t y = w / WINDOWS, x = w - y * WINDOWS;
-        if (column + x > tile.columns || row + y > tile.rows) continue;
-        int32_t v[16];
-        lap_window(tile, column + x, row + y, v);
+    enum { SIDE = TSR_SLICE_BLOCKS };
+    const int32_t thread = (int32_t)threadIdx.x, group = thread / TSR_WARP, along = thread % TSR_WARP + 1;
+    int32_t x = thread % SIDE + 1, y = thread / SIDE + 1;
+    const bool is_left = column == 0 && group == 0 && along <= SIDE, is_upper = row == 0 && group == 1 && along <= SIDE,
+               is_corner = column == 0 && row == 0 && thread == 2 * TSR_WARP;
+    const int turns = is_left || is_upper || is_corner ? 2 : 1;
+#pragma unroll 1
+    for (int turn = 0; turn < turns; turn++) {
+        if (column + x <= tile.columns && row + y <= tile.rows) {
+            int32_t v[16];
+            lap_window(tile, column + x, row + y, v);
 #pragma unroll
-        for (int i = 0; i < 16; i++) m.window[i][y * WINDOW_PITCH + x] = v[i];
+            for (int i = 0; i < 16; i++) m.window[i][y * WINDOW_PITCH + x] = v[i];
+        }
+        x = is_upper ? along : 0;
+        y = is_left ? along : 0;
+    }
+    if (row == 0) return;
+    const int32_t i = thread / SIDE;
+    m.window[i][thread % SIDE + 1] = m.lowest[i][column + thread % SIDE + 1];
+    if (column == 0 && thread < 16) m.window[thread][0] = m.lowest[thread][0];
+}
+static_assert((int)THREADS == 16 * TSR_SLICE_BLOCKS && (int)THREADS > 2 * (int)TSR_WARP,
+              "a thread a sample of the windows along a side");
+
+/* Keeps the lower side's, before keep_right. */
+template <typename Level> __device__ __forceinline__ void keep_lowest(lapped_memory<Level> &m, int32_t column)
+{
+    enum { SIDE = TSR_SLICE_BLOCKS };
+    const int32_t i = (int32_t)threadIdx.x / SIDE, x = (int32_t)threadIdx.x % SIDE + 1;
+    m.lowest[i][column + x] = m.window[i][SIDE * WINDOW_PITCH + x];
+    if (column == 0 && x == 1) m.lowest[i][0] = m.window[i][SIDE * WINDOW_PITCH];
+}
+
+/* The right side's windows are the left ones of the next slice. */
+template <typename Level> __device__ __forceinline__ void keep_right(lapped_memory<Level> &m)
+{
+    for (int32_t at = (int32_t)threadIdx.x; at < 16 * WINDOWS; at += THREADS) {
+        const int32_t i = at % 16, y = at / 16;
+        m.window[i][y * WINDOW_PITCH] = m.window[i][y * WINDOW_PITCH + TSR_SLICE_BLOCKS];
     }
 }
 
@@ -211,6 +247,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
         if (lapped) {
             fill_windows(memory, tile, column, row);
             __syncthreads();
+            keep_lowest(memory, column);
         }
         if (is_block) {
             if (lapped)
@@ -238,6 +275,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
         else if (thread == 2 * TSR_SLICE_BLOCKS && column > 0)
             memory.dc[0] = before[column - 1];
         __syncthreads();
+        if (lapped) keep_right(memory);
         if (is_block) {
             if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
             if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];

@@ -6,6 +6,7 @@
 #include "device.cuh"
 
 #include "cuda_stages.h"
+#include "sample_pairs.cuh"
 
 #include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
@@ -558,17 +559,50 @@ __device__ __forceinline__ uint64_t description_bits(const uint32_t *used, uint3
 /* Costs of small residuals, in shared memory. */
 enum { COST_TABLE = 512 };
 
-__device__ __forceinline__ uint32_t known_cost(const uint16_t *costs, int32_t x, int32_t w, int32_t n, int32_t nw)
+__device__ __forceinline__ uint32_t known_cost(const uint16_t *costs, uint32_t magnitude)
 {
-    const uint32_t magnitude = (uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw));
     return magnitude < COST_TABLE ? costs[magnitude] : tsr_magnitude_cost(magnitude);
 }
+
+/* What a thread's share of a plane costs as it is, and with its histogram packed. */
+struct range_costs {
+    uint64_t plain, packed;
+};
+
+/* pair_of(value): below, the value, above, its index; all that is done with them is done with both. at: a group of a
+ * row's columns; first, count: those that are looked at. */
+template <typename PairOf>
+__device__ __forceinline__ void add_range_costs(range_costs &sum, const uint16_t *costs, const uint16_t *at,
+                                                const uint16_t *up, uint32_t first, uint32_t count, PairOf pair_of)
+{
+    uint32_t here[GROUP], above[GROUP], w = 0, nw = 0;
+    unpack_group(*reinterpret_cast<const uint4 *>(at), here);
+    unpack_group(*reinterpret_cast<const uint4 *>(up), above);
+    if (first == 0) {
+        w = pair_of(at[-1]);
+        nw = pair_of(up[-1]);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < GROUP; i++) {
+        const uint32_t x = pair_of(here[i]), n = pair_of(above[i]);
+        const uint32_t magnitudes = tsr_pair_distances(x, tsr_median_edges(w, n, nw));
+        w = x;
+        nw = n;
+        if (i < first || i >= count) continue;
+        sum.plain += known_cost(costs, magnitudes & 0xffffu);
+        sum.packed += known_cost(costs, magnitudes >> 16);
+    }
+}
+
+/* Planes of so many values have their indices in shared memory until it is known whether they are needed. */
+enum { INDEXED_VALUES = 1 << 14 };
 
 /* A block a plane: its range, and whether packing its histogram pays. */
 __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b)
 {
-    __shared__ uint64_t sums[THREADS / TSR_WARP];
-    __shared__ uint32_t starts[THREADS];
+    TSR_DYNAMIC_SHARED(memory);
+    __shared__ uint32_t sums[THREADS / TSR_WARP], starts[THREADS];
+    __shared__ uint64_t wide_sums[THREADS / TSR_WARP];
     __shared__ uint16_t costs[COST_TABLE];
     const uint32_t plane = blockIdx.x;
     const tsr_plane_state state = b.plane[plane];
@@ -577,42 +611,53 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     if (!b.used || span <= 2) return;
 
     const uint32_t *used = b.used + (size_t)plane * (b.values / 32);
-    uint16_t *index = b.index + (size_t)plane * b.values;
-    const uint32_t each = (span + THREADS - 1) / THREADS;
-    const uint32_t first = low + min(span, each * threadIdx.x), end = low + min(span, each * (threadIdx.x + 1));
-    uint64_t in_use = 0, total;
-    take_used(used, first, end, [&](uint32_t, uint32_t, uint32_t word) { in_use += (uint32_t)__popc(word); });
+    uint16_t *const index_of_plane = b.index + (size_t)plane * b.values;
+    uint16_t *const used_before = reinterpret_cast<uint16_t *>(memory); /* by word of used: values in use below it */
+    uint16_t *const index = b.values <= INDEXED_VALUES ? used_before + b.values / 32 : index_of_plane;
+    const uint32_t first_word = low / 32, words = (low + span - 1) / 32 + 1 - first_word,
+                   words_each = (words + THREADS - 1) / THREADS;
+    const uint32_t first = min(words, words_each * threadIdx.x), end = min(words, first + words_each);
+    uint32_t in_use = 0, total;
+    for (uint32_t i = first; i < end; i++) in_use += (uint32_t)__popc(used[first_word + i]);
     in_use = tsr_block_scan<THREADS>(in_use, sums, &total);
-    take_used(used, first, end, [&](uint32_t v, uint32_t count, uint32_t word) {
-        for (uint32_t i = 0; i < count; i++) {
-            index[v + i] = (uint16_t)in_use;
-            in_use += word >> i & 1u;
-        }
-    });
     /* A tenth of the values must be unused for the question to be worth its time. */
-    if (10 * total > 9 * (uint64_t)span) return;
+    if (10 * (uint64_t)total > 9 * (uint64_t)span) return;
+    for (uint32_t i = first; i < end; i++) {
+        used_before[i] = (uint16_t)in_use;
+        in_use += (uint32_t)__popc(used[first_word + i]);
+    }
     for (uint32_t m = threadIdx.x; m < COST_TABLE; m += THREADS) costs[m] = (uint16_t)tsr_magnitude_cost(m);
-    __syncthreads(); /* index[], costs[] */
+    __syncthreads(); /* used_before[], costs[] */
+    for (uint32_t v = low + threadIdx.x; v < low + span; v += THREADS)
+        index[v] = (uint16_t)(used_before[v / 32 - first_word] + __popc(used[v / 32] & ((1u << v % 32) - 1u)));
+    __syncthreads(); /* index[] */
 
     const uint16_t *samples = b.samples + plane * b.plane_samples;
     const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES),
-                   across = b.image.columns - 1;
-    const uint32_t looked_at = choice_rows(b.image, step) * across;
-    uint64_t plain = 0, packed = 0;
-    for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
-        const uint32_t row = i / across;
-        const uint16_t *at = samples + (size_t)(1 + row * step) * b.pitch + 1 + (i - row * across), *up = at - b.pitch;
-        plain += known_cost(costs, at[0], at[-1], up[0], up[-1]);
-        packed += known_cost(costs, index[at[0]], index[at[-1]], index[up[0]], index[up[-1]]);
+                   rows = choice_rows(b.image, step), across = b.pitch / GROUP;
+    range_costs sum = {0, 0};
+    for (uint32_t group = threadIdx.x; group < rows * across; group += THREADS) {
+        const uint32_t row = group / across, column = (group - row * across) * GROUP;
+        const uint16_t *const at = samples + (size_t)(1 + row * step) * b.pitch + column;
+        add_range_costs(sum, costs, at, at - b.pitch, column == 0 ? 1 : 0, b.image.columns - column,
+                        [&](uint32_t v) { return (uint32_t)index[v] << 16 | v; });
     }
-    plain = block_sum(plain, sums);
-    packed = block_sum(packed, sums);
-    const uint64_t bits = block_sum(description_bits(used, low, low + span - 1, first, end, starts), sums);
-    if (threadIdx.x != 0 || looked_at == 0 || packed >= plain) return;
-    const uint64_t samples_of_plane = (uint64_t)b.image.columns * b.image.rows;
-    if ((plain - packed) / looked_at * samples_of_plane >> TSR_COST_SHIFT <= bits) return;
-    b.plane[plane].packed = 1;
-    b.plane[plane].range = (uint32_t)total;
+    sum.plain = block_sum(sum.plain, wide_sums);
+    sum.packed = block_sum(sum.packed, wide_sums);
+    const uint32_t each = (span + THREADS - 1) / THREADS, first_value = low + min(span, each * threadIdx.x);
+    const uint64_t bits = block_sum(
+        description_bits(used, low, low + span - 1, first_value, low + min(span, each * (threadIdx.x + 1)), starts),
+        wide_sums);
+    const uint64_t looked_at = (uint64_t)rows * (b.image.columns - 1),
+                   samples_of_plane = (uint64_t)b.image.columns * b.image.rows;
+    if (looked_at == 0 || sum.packed >= sum.plain) return; /* all threads know the sums */
+    if ((sum.plain - sum.packed) / looked_at * samples_of_plane >> TSR_COST_SHIFT <= bits) return;
+    if (threadIdx.x == 0) {
+        b.plane[plane].packed = 1;
+        b.plane[plane].range = total;
+    }
+    if (index == index_of_plane) return;
+    for (uint32_t v = low + threadIdx.x; v < low + span; v += THREADS) index_of_plane[v] = index[v];
 }
 
 } // namespace
@@ -657,5 +702,7 @@ int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream)
     if (batch->components >= 3)
         TSR_CUDA_TRY(
             tsr_launch(k_ranges, batch->planes * blocks, THREADS, seen_bytes(batch, true), stream, *batch, blocks));
-    return tsr_launch(k_choose_range, batch->planes, THREADS, 0, stream, *batch);
+    const size_t index_bytes =
+        (batch->values / 32 + (batch->values <= INDEXED_VALUES ? batch->values : 0)) * sizeof(uint16_t);
+    return tsr_launch(k_choose_range, batch->planes, THREADS, index_bytes, stream, *batch);
 }

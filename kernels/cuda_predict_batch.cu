@@ -31,6 +31,7 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
     const struct tsr_level_plan level = tsr_level_plan(coding->level);
+    p.launch = tsr_launch_policies[0];
     p.rans = coding->coder == TSR_CODER_RANS;
     p.plan_count = tsr_training_plans(level, samples, p.plan);
     p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
@@ -120,9 +121,14 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     return used;
 }
 
-int tsr_predict_encode_batch(const struct tsr_predict_batch *p, cudaStream_t stream)
+int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const tsr_cuda_batch *b = &p->b;
+    tsr_predict_batch launched = *batch;
+    const tsr_predict_batch *const p = &launched;
+    const tsr_cuda_batch *const b = &p->b;
+    tsr_launch_size size = {0, b->planes, b->tiles, b->tile_height, p->lanes, p->period};
+    TSR_CUDA_TRY(tsr_device_processors(&size.processors));
+    launched.launch = tsr_choose_launches(p->launch, size);
     TSR_CUDA_TRY(cudaMemsetAsync(b->cleared, 0, b->cleared_bytes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));

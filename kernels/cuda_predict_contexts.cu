@@ -10,40 +10,43 @@
 
 #include "../transform/residual.h"
 #include "predict_blocks.cuh"
+#include "sample_pairs.cuh"
 
 namespace
 {
 
 enum {
-    WARPS = 8,
+    WARPS = TSR_CODE_WARPS,
     THREADS = WARPS * TSR_WARP,
-    CELL_WARPS = 16, /* of the pass that counts by cell, whose counts are many */
+    CELL_WARPS = TSR_CELL_WARPS,
     CELL_THREADS = CELL_WARPS * TSR_WARP,
     COLUMNS = 8, /* of a lane */
     PAIRS = COLUMNS / 2,
     CHUNK = COLUMNS * TSR_WARP,
-    BAND_ROWS = 16,
+    BAND_ROWS = TSR_BAND_ROWS,
     WARM_ROWS = 2, /* above a band: their magnitudes are needed */
     GUARD = 8      /* samples before a row of magnitudes, of which two are used; one behind */
 };
 
 /* ---- The walk ----------------------------------------------------------------------------------------------- */
 
-/* Bands of a tile: of BAND_ROWS rows, or of the rows that are looked at alone. */
+/* Bands of a tile: of so many rows, or of the rows that are looked at alone. */
 struct band_plan {
     uint32_t bands;     /* of a tile */
     int32_t step, rows; /* from band to band; of a band */
+    uint32_t each;      /* bands that a warp takes, one after the other */
     uint32_t blocks;    /* of a plane */
     int32_t pitch;      /* of a row of magnitudes */
 };
 
-band_plan plan_bands(const tsr_predict_batch &p, int32_t period, unsigned warps)
+band_plan plan_bands(const tsr_predict_batch &p, int32_t period, int32_t rows, unsigned warps, uint32_t each)
 {
     band_plan plan;
-    plan.step = period > 0 ? period : (int32_t)BAND_ROWS;
-    plan.rows = period > 0 ? (int32_t)TSR_SAMPLED_ROWS : (int32_t)BAND_ROWS;
+    plan.step = period > 0 ? period : rows;
+    plan.rows = period > 0 ? (int32_t)TSR_SAMPLED_ROWS : rows;
     plan.bands = ((uint32_t)p.b.tile_height + (uint32_t)plan.step - 1) / (uint32_t)plan.step;
-    plan.blocks = (p.b.tiles * plan.bands + warps - 1) / warps;
+    plan.each = each;
+    plan.blocks = (p.b.tiles * plan.bands + warps * each - 1) / (warps * each);
     plan.pitch = GUARD + ((int32_t)p.tile_pitch + CHUNK - 1) / CHUNK * CHUNK + GUARD; /* lanes outside read, too */
     return plan;
 }
@@ -60,12 +63,17 @@ struct band_place {
     int32_t first, end; /* rows */
 };
 
-/* False: there is none. */
-__device__ __forceinline__ bool place_band(const tsr_predict_batch &p, const band_plan &plan, unsigned warps,
-                                           band_place *at)
+__device__ __forceinline__ uint32_t plane_of_block(const band_plan &plan)
 {
-    at->plane = blockIdx.x / plan.blocks;
-    const uint32_t unit = (blockIdx.x - at->plane * plan.blocks) * warps + threadIdx.x / TSR_WARP;
+    return blockIdx.x / plan.blocks;
+}
+
+/* turn: which of the warp's bands. False: there is none. */
+__device__ __forceinline__ bool place_band(const tsr_predict_batch &p, const band_plan &plan, unsigned warps,
+                                           uint32_t turn, band_place *at)
+{
+    at->plane = plane_of_block(plan);
+    const uint32_t unit = ((blockIdx.x - at->plane * plan.blocks) * plan.each + turn) * warps + threadIdx.x / TSR_WARP;
     const uint32_t tile = unit / plan.bands;
     if (tile >= p.b.tiles) return false;
     at->number = at->plane * p.b.tiles + tile;
@@ -105,12 +113,6 @@ __device__ __forceinline__ uint32_t half_of(const uint32_t *pair, int i)
 __device__ __forceinline__ uint32_t between(uint32_t pair, uint32_t next)
 {
     return __byte_perm(pair, next, 0x5432);
-}
-
-/* tsr_median_edge of two columns: W + N - NW, NW brought between the other two, says the same and stays in 16 bits. */
-__device__ __forceinline__ uint32_t median_edges(uint32_t w, uint32_t n, uint32_t nw)
-{
-    return w + n - __vmaxu2(__vminu2(w, n), __vminu2(__vmaxu2(w, n), nw));
 }
 
 /* Two values up to 2^15: bits 15 and 31 say which of them are not 0. */
@@ -277,8 +279,8 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
                 if (c.count == 0) xw = nw = 0;
 #pragma unroll
                 for (int j = 0; j < PAIRS; j++) /* in the first row all that is above is 0, so that this is W */
-                    c.prediction[j] = median_edges(between(j == 0 ? xw : x_pair[j - 1], x_pair[j]), n_pair[j],
-                                                   between(j == 0 ? nw : n_pair[j - 1], n_pair[j]));
+                    c.prediction[j] = tsr_median_edges(between(j == 0 ? xw : x_pair[j - 1], x_pair[j]), n_pair[j],
+                                                       between(j == 0 ? nw : n_pair[j - 1], n_pair[j]));
             }
 #pragma unroll
             for (int j = 0; j < PAIRS; j++) {
@@ -419,7 +421,7 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
     level_counts &counts = *reinterpret_cast<level_counts *>(memory);
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
-    const bool is_there = place_band(p, plan, WARPS, &at);
+    const bool is_there = place_band(p, plan, WARPS, 0, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
     for (unsigned i = threadIdx.x; i < sizeof counts.levels / 4; i += THREADS) all[i] = 0;
     for (unsigned i = threadIdx.x; i < ACTIVITY_PLACES; i += THREADS)
@@ -480,6 +482,37 @@ __device__ __forceinline__ int quantile_group(uint32_t before, uint32_t count, u
     return (int)(group + (wanted - group * 2 * total >= 2 * total)); /* one too few at most */
 }
 
+/* A thread's levels from first on: sixteen, or one where there is one. */
+template <int EACH>
+__device__ __forceinline__ void load_counts(const uint32_t *counts, int first, int levels, uint32_t count[EACH])
+{
+    if constexpr (EACH == 1) {
+        count[0] = first < levels ? counts[first] : 0u;
+    } else {
+#pragma unroll
+        for (int k = 0; k < EACH; k += 4) {
+            const uint4 four = *reinterpret_cast<const uint4 *>(counts + first + k);
+            count[k] = four.x;
+            count[k + 1] = four.y;
+            count[k + 2] = four.z;
+            count[k + 3] = four.w;
+        }
+    }
+}
+
+template <int EACH>
+__device__ __forceinline__ void store_groups(uint8_t *group_of, int first, int levels, const uint32_t group[EACH])
+{
+    if constexpr (EACH == 1) {
+        if (first < levels) group_of[first] = (uint8_t)group[0];
+    } else {
+#pragma unroll
+        for (int k = 0; k < EACH; k += 4)
+            *reinterpret_cast<uint32_t *>(group_of + first + k) =
+                group[k] | group[k + 1] << 8 | group[k + 2] << 16 | group[k + 3] << 24;
+    }
+}
+
 /* tsr_cut_quantiles by a block, and the levels' groups, which rise: each thread has EACH levels, of all that counts and
  * group_of have. Returns the number of cuts. */
 template <int EACH>
@@ -489,11 +522,9 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels,
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const int first = (int)threadIdx.x * EACH;
     uint32_t count[EACH], here = 0, total;
+    load_counts<EACH>(counts, first, levels, count);
 #pragma unroll
-    for (int k = 0; k < EACH; k++) {
-        count[k] = first + k < levels ? counts[first + k] : 0u;
-        here += count[k];
-    }
+    for (int k = 0; k < EACH; k++) here += count[k];
     __syncthreads();
     uint32_t before = tsr_block_scan<CUT_THREADS>(here, memory.sums, &total);
     const uint32_t inverse =
@@ -525,7 +556,7 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels,
         own += found != 0 && group[k] != found;
         found = group[k];
     }
-    uint32_t place = tsr_block_scan<CUT_THREADS>(own, memory.sums, &all);
+    uint32_t place = tsr_block_scan<CUT_THREADS>(own, memory.sums, &all), groups_here[EACH];
     found = below;
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
@@ -533,8 +564,9 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels,
             if (found != 0 && group[k] != found) cuts[place++] = (uint16_t)(first + k);
             found = group[k];
         }
-        if (first + k < levels) group_of[first + k] = (uint8_t)place;
+        groups_here[k] = place;
     }
+    store_groups<EACH>(group_of, first, levels, groups_here);
     return (int)all;
 }
 
@@ -645,19 +677,22 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
     TSR_DYNAMIC_SHARED(memory);
     cell_lookup &lookup = *reinterpret_cast<cell_lookup *>(memory);
     uint32_t *counts = reinterpret_cast<uint32_t *>(memory + sizeof lookup);
-    band_place at;
-    const bool is_there = place_band(p, plan, CELL_WARPS, &at);
-    if (tsr_plane_is_constant(p, at.plane)) return;
+    const uint32_t plane = plane_of_block(plan);
+    if (tsr_plane_is_constant(p, plane)) return;
     const int first_cell = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
-    const int used = first_cell + tsr_model_cells(&p.residual[at.plane]) * TSR_RESIDUAL_SYMBOLS;
+    const int used = first_cell + tsr_model_cells(&p.residual[plane]) * TSR_RESIDUAL_SYMBOLS;
     load_lookup(
-        p, at.plane, lookup, [&](int cell) { return first_cell + cell * TSR_RESIDUAL_SYMBOLS; },
+        p, plane, lookup, [&](int cell) { return first_cell + cell * TSR_RESIDUAL_SYMBOLS; },
         TSR_RUN_TABLE * TSR_RUN_ALPHABET, TSR_INTERRUPTION_TABLE * TSR_RUN_ALPHABET, used);
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS) counts[i] = 0;
     __syncthreads();
-    const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
-    const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
-    if (is_there)
+    const int shift = tsr_intensity_shift(tsr_plane_range(p, plane));
+    const uint32_t across = p.residual[plane].intensity_cuts + 1u;
+#pragma unroll 1
+    for (uint32_t turn = 0; turn < plan.each; turn++) {
+        band_place at;
+        if (!place_band(p, plan, CELL_WARPS, turn, &at)) continue;
+        __syncwarp(); /* nobody is in the last band's rows of magnitudes */
         walk_band<false>(
             p, at, warp_rows(memory, room, plan.pitch), plan.pitch,
             [&](walked_columns &c) {
@@ -669,8 +704,9 @@ __global__ void __launch_bounds__(CELL_THREADS) k_cells(const tsr_predict_batch 
                 atomicAdd(&counts[TSR_RUN_TABLE * TSR_RUN_ALPHABET + lookup.run[length]], 1u);
             },
             [](int32_t) {});
+    }
     __syncthreads();
-    uint32_t *sums = p.counts + at.plane * p.cell_counts;
+    uint32_t *sums = p.counts + plane * p.cell_counts;
     for (int i = (int)threadIdx.x; i < used; i += CELL_THREADS)
         if (counts[i] != 0) atomicAdd(&sums[i], counts[i]);
 }
@@ -743,7 +779,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     code_lookup &lookup = *reinterpret_cast<code_lookup *>(memory);
     const unsigned lane = threadIdx.x % TSR_WARP;
     band_place at;
-    const bool is_there = place_band(p, plan, WARPS, &at);
+    const bool is_there = place_band(p, plan, WARPS, 0, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
     load_entries(p, at.plane, lookup);
     __syncthreads();
@@ -806,12 +842,12 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 
 int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const band_plan plan = plan_bands(*batch, batch->cuts_period, WARPS);
+    const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
     const size_t level_bytes = sizeof(level_counts) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_levels, level_bytes));
     TSR_CUDA_TRY(tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, level_bytes, stream, *batch, plan));
     TSR_CUDA_TRY(tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch));
-    const band_plan cells = plan_bands(*batch, batch->period, CELL_WARPS);
+    const band_plan cells = plan_bands(*batch, batch->period, BAND_ROWS, CELL_WARPS, batch->launch.cell_bands);
     const size_t room = (sizeof(cell_lookup) + (batch->cell_counts + 1) * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(cells, CELL_WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_cells, bytes));
@@ -820,7 +856,7 @@ int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t strea
 
 int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const band_plan plan = plan_bands(*batch, 0, WARPS);
+    const band_plan plan = plan_bands(*batch, 0, batch->launch.code_rows, WARPS, 1);
     const size_t bytes = sizeof(code_lookup) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_codes, bytes));
     return tsr_launch(k_codes, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);

@@ -72,14 +72,12 @@ __device__ __forceinline__ uint32_t code_of(uint4 four, int i)
 
 /* ---- Huffman -------------------------------------------------------------------------------------------------- */
 
-/* A tile's ticks are cut into segments, each for another warp: so many periods of ticks each, at most SEGMENTS. What a
- * lane has coded before its segment, and so how many words it has taken, is known from sums over rows. */
-enum { SEGMENTS = 8 };
-
+/* A tile's ticks are cut into segments, each for another warp: so many periods of ticks each. What a lane has coded
+ * before its segment, and so how many words it has taken, is known from sums over rows. */
 int32_t segment_periods(const tsr_predict_batch &p)
 {
     const int32_t periods = (p.b.tile_height + p.lanes - 1) / p.lanes;
-    return (periods + SEGMENTS - 1) / SEGMENTS;
+    return (periods + p.launch.lane_segments - 1) / p.launch.lane_segments;
 }
 
 /* Places of words that are to come lie in a ring of shared memory, of which a lane has every THREADS-th place. Its

@@ -11,8 +11,7 @@ namespace
 
 /* ---- Merging ------------------------------------------------------------------------------------------------ */
 
-/* Cells of small planes, of level 1, and of all others. */
-enum { SMALL_CELLS = 24, SAMPLED_CELLS = TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS };
+enum { SMALL_CELLS = 24 /* of small planes, at most */ };
 static_assert((TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET) % TSR_QUAD_COUNTS == 0, "cells' counts are aligned");
 
 __device__ __forceinline__ uint32_t *special_counts(const tsr_predict_batch &p, uint32_t plane)
@@ -63,10 +62,10 @@ cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     TSR_CUDA_TRY(tsr_device_processors(&processors));
     const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur */
-    const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * CELLS;
+    const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * p.cells;
     const size_t planes = max(1u, min((unsigned)PLANES, (p.b.planes + processors - 1) / processors));
     const size_t share = ((size_t)most + OF_SYSTEM) / planes - OF_SYSTEM;
-    const size_t least = tsr_merge_bytes<Gain>(CELLS, 0), wanted = tsr_merge_bytes<Gain>(CELLS, quads);
+    const size_t least = tsr_merge_bytes<Gain>(p.cells, 0), wanted = tsr_merge_bytes<Gain>(p.cells, quads);
     const size_t bytes = max(least, min(share, wanted)) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
     return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
@@ -76,17 +75,14 @@ cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 template <typename Gain> cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {
     constexpr bool IS_NARROW = sizeof(Gain) == sizeof(int32_t);
-    constexpr int SAMPLED_PLANES = IS_NARROW ? 8 : 4, LARGE_PLANES = IS_NARROW ? 8 : 2,
-                  LARGE_THREADS = IS_NARROW ? 128 : 256, LARGE_LANES = IS_NARROW ? 4 : 8;
+    constexpr int THREADS = IS_NARROW ? 128 : 256, LANES = IS_NARROW ? 4 : 8, PLANES = IS_NARROW ? 8 : 2;
     if (p.cells <= SMALL_CELLS) return launch_merge<SMALL_CELLS, 32, 4, 28, Gain>(p, stream);
-    if (p.cells <= SAMPLED_CELLS) return launch_merge<SAMPLED_CELLS, 128, 4, SAMPLED_PLANES, Gain>(p, stream);
-    return launch_merge<TSR_CELL_LIMIT, LARGE_THREADS, LARGE_LANES, LARGE_PLANES, Gain>(p, stream);
+    return launch_merge<TSR_CELL_LIMIT, THREADS, LANES, PLANES, Gain>(p, stream);
 }
 
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
-/* Warps of a plane; and where each has a multiprocessor, so many that its tables do not wait for each other. With 16
- * for four planes of a multiprocessor they took half as long again. */
+/* Warps of a plane, of either kind. */
 enum { CODE_WARPS = 4, MOST_CODE_WARPS = 16, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
 static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
               "a lane a table, each with a bank of its own");
@@ -202,9 +198,7 @@ int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t strea
     TSR_CUDA_TRY(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
                                                                  : launch_merge<int64_t>(*batch, stream));
     if (!batch->rans) {
-        unsigned processors;
-        TSR_CUDA_TRY(tsr_device_processors(&processors));
-        return batch->b.planes > processors
+        return batch->launch.length_warps == CODE_WARPS
                    ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
                    : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
                                 *batch);

@@ -10,9 +10,14 @@
 #include "cuda_stages.h"
 
 #include "../entropy/predictor_training.h"
+#include "cuda_policies.h"
 #include "levels.h"
 
 enum { TSR_DEVICE_CODE_PITCH = 96, TSR_DEVICE_PLANS = 3 };
+
+/* Passes over rows: rows of a band, at least, and warps of a block, of those that make codes and those that count by
+ * cell, whose counts are many. */
+enum { TSR_BAND_ROWS = 16, TSR_CODE_WARPS = 8, TSR_CELL_WARPS = 16 };
 
 /* What stands for a sample: with Huffman its bits, raw ones included, and their number from this bit on; with rANS
  * table, symbol and value. A run's first sample has the run's; its others, and places behind the row, have none. */
@@ -63,8 +68,9 @@ struct tsr_device_codes {
 struct tsr_predict_batch {
     struct tsr_cuda_batch b; /* samples are values until tsr_predict_indices, then x */
     bool rans;
-    int32_t period, cuts_period; /* as tsr_context_plan has them */
-    int plan_count; /* 0: the median edge predictor alone */
+    int32_t period, cuts_period;     /* as tsr_context_plan has them */
+    struct tsr_launch_policy launch; /* not part of the layout: the first one, unless the caller sets another */
+    int plan_count;                  /* 0: the median edge predictor alone */
     struct tsr_training_plan plan[TSR_DEVICE_PLANS];
     int references; /* most of a plane */
     int activity_groups, intensity_groups;

@@ -259,7 +259,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     plane->pairs = false;
     plane->slice_side = 0;
     plane->range = plane->span;
-    if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum) return false;
+    if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum)
+        return false;
     if (plane->span == 1) return true;
     plane->packed = tsr_get_bits(r, 1) != 0;
     if (plane->packed) {
@@ -355,7 +356,8 @@ TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image
         model->plane[p].present = !optional || tsr_get_bits(r, 1);
         if (!model->plane[p].present) continue;
         const uint32_t values = 1u << tsr_plane_bits(image, model, p);
-        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values)) return false;
+        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values))
+            return false;
         if (p > 2 || model->colours.packing == TSR_COLOURS_PLAIN) continue;
         if (model->plane[p].lossy) return false; /* indices are no quantities */
         if (palette && p > 0 && model->plane[p].minimum + model->plane[p].span > 1) return false;

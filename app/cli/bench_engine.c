@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "../../kernels/cuda_engine.h"
+#include "../../kernels/cuda_policies.h"
 #include "bench.h"
 
 /* CPU_BYTES: of samples, for the CPU's row, at most. */
@@ -83,7 +84,7 @@ static const struct tsr_kernel_row cpu_row = {"CPU engine", "all threads",      
 static int encode_cuda(const void *job_, int policy)
 {
     const struct engine_job *job = job_;
-    (void)policy;
+    tsr_cuda_engine_launch_by(job->engine, policy);
     return tsr_cuda_encode_resident(job->engine, &job->image, &job->coding, job->rasters, job->frames, NULL,
                                     job->stream);
 }
@@ -98,8 +99,22 @@ static bool same_length(void *context)
     return error == 0 && bytes == run->payload_bytes;
 }
 
-static const struct tsr_kernel_row cuda_row = {"Tessera", "the CUDA engine, device-resident", 1, 1, 0, the_policy,
-                                               NULL,      {{"encode", encode_cuda}}};
+static const char *launch_policy(int policy)
+{
+    return tsr_launch_policies[policy].name;
+}
+
+static const struct tsr_kernel_row transform_row = {"Tessera", "the CUDA engine, device-resident", 1, 1, 0, the_policy,
+                                                    NULL,      {{"encode", encode_cuda}}},
+                                   predict_row = {"Tessera", "the CUDA engine, device-resident",
+                                                  1,         TSR_LAUNCH_POLICIES,
+                                                  0,         launch_policy,
+                                                  NULL,      {{"encode", encode_cuda}}};
+
+static const struct tsr_kernel_row *cuda_row(const struct engine_job *job)
+{
+    return job->coding.path == TSR_PATH_PREDICT ? &predict_row : &transform_row;
+}
 
 #endif
 
@@ -117,7 +132,7 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, s
 #if TSR_WITH_CUDA
     struct engine_run run = {job, payload_bytes};
     const struct bench_task task = {.kind = BENCH_ENCODE,
-                                    .row = &cuda_row,
+                                    .row = cuda_row(job),
                                     .job = job,
                                     .workspace = &job->workspace,
                                     .is_right = same_length,
@@ -137,7 +152,7 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, s
 static bool has_room(const struct bench *bench, const struct bench_workload *workload, const struct engine_job *job)
 {
 #if TSR_WITH_CUDA
-    if (!bench_is_out_of_memory(bench_run(&cuda_row, job, 0))) return true;
+    if (!bench_is_out_of_memory(bench_run(cuda_row(job), job, 0))) return true;
     bench_say(bench, "\n%s is left out: the GPU has too little memory for it", workload->name);
     return false;
 #else

@@ -7,6 +7,7 @@
 #include "tests/unit/images.h"
 
 #include "kernels/cuda_engine.h"
+#include "kernels/cuda_policies.h"
 #include "kernels/cuda_predictive.h"
 #include "kernels/cuda_stages.h"
 #include "kernels/planes_cpu.h"
@@ -818,6 +819,49 @@ TEST(predicted_sampled_rows)
     if (!skip_case()) check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
 }
 
+/* However the kernels share the work out: a plane whose rows are sampled, one with lanes that are cut in many ways, and
+ * tiles of several sizes. */
+TEST(predicted_policies)
+{
+    static const uint32_t shapes[][2] = {{260, 256}, {40, 1100}, {1030, 90}};
+    for (int policy = 0; policy < TSR_LAUNCH_POLICIES; policy++)
+        for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+            const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, 16);
+            if (skip_case()) continue;
+            tsr_cuda_engine_launch_by(cuda, policy);
+            check_prediction(&image, CONTENTS, 2, i == 2 ? 2 : 1, TSR_CODER_HUFFMAN);
+        }
+    tsr_cuda_engine_launch_by(cuda, 0);
+}
+
+/* What is chosen: the work of each plane is cut up where there are few planes, and not where there are many. */
+TEST(launches_by_size)
+{
+    const struct tsr_launch_size few = {132, 22, 1, 512, 32, 16}, many = {132, 16384, 1, 512, 32, 16},
+                                 small = {132, 16384, 1, 64, 4, 0}, full = {132, 2048, 1, 256, 16, 8};
+    const struct tsr_launch_policy by_few = tsr_choose_launches(tsr_launch_policies[0], few),
+                                   by_many = tsr_choose_launches(tsr_launch_policies[0], many),
+                                   by_small = tsr_choose_launches(tsr_launch_policies[0], small),
+                                   by_full = tsr_choose_launches(tsr_launch_policies[0], full);
+    assert_int_equal(by_few.code_rows, 16);
+    assert_int_equal(by_few.cell_bands, 1);
+    assert_int_equal(by_few.length_warps, 16);
+    assert_int_equal(by_many.code_rows, 64);
+    assert_int_equal(by_many.cell_bands, 2);
+    assert_int_equal(by_many.length_warps, 4);
+    assert_int_equal(by_few.lane_segments, 8);
+    assert_int_equal(by_many.lane_segments, 8);
+    assert_int_equal(by_full.lane_segments, 4); /* 31 warps a multiprocessor, which would be 62 */
+    assert_int_equal(by_small.code_rows, 16);   /* it has 4 bands of these, and a block 8 warps */
+    for (int policy = 1; policy < TSR_LAUNCH_POLICIES; policy++) {
+        const struct tsr_launch_policy wanted = tsr_launch_policies[policy], chosen = tsr_choose_launches(wanted, many);
+        assert_true(wanted.code_rows == 0 || chosen.code_rows == wanted.code_rows);
+        assert_true(wanted.cell_bands == 0 || chosen.cell_bands == wanted.cell_bands);
+        assert_true(wanted.lane_segments == 0 || chosen.lane_segments == wanted.lane_segments);
+        assert_true(wanted.length_warps == 0 || chosen.length_warps == wanted.length_warps);
+    }
+}
+
 /* Planes that refer to earlier ones, some of them constant. */
 TEST(predicted_colours)
 {
@@ -1059,6 +1103,8 @@ int main(void)
                                        cmocka_unit_test(predicted_shapes),
                                        cmocka_unit_test(predicted_contents),
                                        cmocka_unit_test(predicted_sampled_rows),
+                                       cmocka_unit_test(predicted_policies),
+                                       cmocka_unit_test(launches_by_size),
                                        cmocka_unit_test(predicted_colours),
                                        cmocka_unit_test(predicted_packed),
                                        cmocka_unit_test(predicted_screens),

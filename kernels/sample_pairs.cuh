@@ -1,0 +1,20 @@
+/* Two 16-bit samples in the halves of a word, for passes that take two columns at once. Sums and differences of such
+ * words carry nothing from half to half that they do not take back, as long as what they end with fits. */
+#ifndef TSR_KERNELS_SAMPLE_PAIRS_CUH
+#define TSR_KERNELS_SAMPLE_PAIRS_CUH
+
+#include "device.cuh"
+
+/* tsr_median_edge of both: W + N - NW, NW brought between the other two, says the same and stays in 16 bits. */
+static __device__ __forceinline__ uint32_t tsr_median_edges(uint32_t w, uint32_t n, uint32_t nw)
+{
+    return w + n - __vmaxu2(__vminu2(w, n), __vminu2(__vmaxu2(w, n), nw));
+}
+
+/* The amounts by which both differ. */
+static __device__ __forceinline__ uint32_t tsr_pair_distances(uint32_t a, uint32_t b)
+{
+    return __vmaxu2(a, b) - __vminu2(a, b);
+}
+
+#endif
