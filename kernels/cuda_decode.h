@@ -72,12 +72,6 @@ TSR_HD struct tsr_frame_model *tsr_decode_model(const struct tsr_cuda_decode_bat
     return (struct tsr_frame_model *)(void *)(b->models + frame * b->model_bytes);
 }
 
-/* True for pieces that lanes code, unless they are raw; all others are blocks in slices: path T, and CAVLC. */
-TSR_HD bool tsr_is_of_lanes(const struct tsr_plane_model *plane)
-{
-    return plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC;
-}
-
 /* True for images that the stages can make. */
 TSR_HD bool tsr_cuda_can_decode(const struct tsr_image *image)
 {

@@ -120,8 +120,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     uint16_t *samples = s->planes[number];
     if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
         return get_raw_tile(payload, size, plane->range, samples, tile);
-    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
-        return decode_predicted_tile(work, number, tile, payload, size, scratch);
+    if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
     bool lapped = false;
     if (plane->lapping) {
         if (size == 0 || payload[0] > 1) return false;

@@ -56,6 +56,12 @@ struct tsr_plane_model {
     };
 };
 
+/* True for planes whose tiles lanes code, unless they are raw; all others are blocks in slices: path T, and CAVLC. */
+TSR_HD bool tsr_is_of_lanes(const struct tsr_plane_model *plane)
+{
+    return plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC;
+}
+
 struct tsr_frame_model {
     int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
     enum tsr_colour colour;          /* of images with 3 or 4 components */
@@ -230,7 +236,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         }
         if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_bits(w, plane->pairs, 1);
     }
-    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC) {
+    if (tsr_is_of_lanes(plane)) {
         tsr_put_residual_model(w, &plane->residual, plane->coder == TSR_CODER_RANS);
         return;
     }
@@ -286,8 +292,7 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
         plane->lapping = plane->lossy && tsr_get_bits(r, 1);
         plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
     }
-    if (plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC)
-        return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
+    if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
     const uint32_t side = tsr_get_ue(r);
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;

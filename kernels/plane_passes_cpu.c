@@ -1,0 +1,31 @@
+/* Passes over the tiles of a plane, parts of them at once. */
+#include "plane_passes_cpu.h"
+
+#include <string.h>
+
+static void run_part(void *context, unsigned part)
+{
+    struct tsr_plane_work *work = context;
+    const uint32_t first = (uint32_t)((uint64_t)part * work->tiles / work->parts);
+    const uint32_t end = (uint32_t)((uint64_t)(part + 1) * work->tiles / work->parts);
+    for (uint32_t tile = first; tile < end; tile++) work->pass(work, part, tile);
+}
+
+void tsr_run_pass(struct tsr_plane_work *work, void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile))
+{
+    work->pass = pass;
+    tsr_pool_run(work->pool, run_part, work, work->parts);
+}
+
+void tsr_run_counts(struct tsr_plane_work *work,
+                    void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile), size_t bytes)
+{
+    struct tsr_encode_space *s = work->space;
+    uint32_t *sum = (uint32_t *)&s->counts[0];
+    for (uint32_t part = 0; part < work->parts; part++) memset(&s->counts[part], 0, bytes);
+    tsr_run_pass(work, pass);
+    for (uint32_t part = 1; part < work->parts; part++) {
+        const uint32_t *counts = (const uint32_t *)&s->counts[part];
+        for (size_t i = 0; i < bytes / sizeof *counts; i++) sum[i] += counts[i];
+    }
+}
