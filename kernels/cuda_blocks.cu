@@ -17,7 +17,7 @@ namespace
 {
 
 enum { RESIDENT = 4 /* blocks of threads of a multiprocessor */ };
-enum { THREADS = TSR_SLICE_PLACE_COUNT, DC_PITCH = TSR_SLICE_BLOCKS + 1, COUNT_WORDS = (TSR_PLANE_COUNTS + 1) / 2 };
+enum { THREADS = TSR_SLICE_PLACE_COUNT, DC_PITCH = TSR_SLICE_BLOCKS + 1 };
 
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 15 symbols of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 15 < 65536, "a tile's counts must fit 16 bits");
@@ -118,7 +118,7 @@ template <typename Level> struct dc_memory {
 struct count_memory {
     tsr_slice_energies energies;
     uint8_t width[TSR_BLOCK_SAMPLES][THREADS]; /* of the magnitude - 1 at place p of thread t's block: [p][t] */
-    uint32_t counts[COUNT_WORDS];
+    tsr_tile_counts<TSR_PLANE_COUNTS> counts;
 };
 
 /* The neighbours' DCs to their places beside the slice: thread 0..15 above, 16..31 left, 32 the corner. Those outside
@@ -135,19 +135,14 @@ __device__ __forceinline__ void bring_neighbours(dc_memory<Level> &m, const Leve
         m.dc[0] = above[column - 1];
 }
 
-__device__ __forceinline__ void add_count(uint32_t *counts, uint32_t at)
-{
-    atomicAdd(&counts[at / 2], at % 2 ? 1u << 16 : 1u);
-}
-
 template <typename Width>
-__device__ __forceinline__ void count_block(uint32_t *counts, int32_t dc, uint32_t mask, Width width, int dc_class,
-                                            int ac_class)
+__device__ __forceinline__ void count_block(tsr_tile_counts<TSR_PLANE_COUNTS> &counts, int32_t dc, uint32_t mask,
+                                            Width width, int dc_class, int ac_class)
 {
-    add_count(counts, (uint32_t)(dc_class * TSR_DC_SYMBOLS + tsr_token_symbol(tsr_fold(dc))));
+    counts.add((uint32_t)(dc_class * TSR_DC_SYMBOLS + tsr_token_symbol(tsr_fold(dc))));
     const auto add_ac = [&](int symbol, int start) {
         const int cell = tsr_ac_cell(tsr_place_class(start), ac_class);
-        add_count(counts, (uint32_t)(TSR_DC_COUNTS + cell * TSR_AC_SYMBOLS + symbol));
+        counts.add((uint32_t)(TSR_DC_COUNTS + cell * TSR_AC_SYMBOLS + symbol));
     };
     const int end = tsr_visit_runs(
         mask, [&](int place, int start) { add_ac(tsr_run_level_symbol(place - start, width(place)), start); });
@@ -197,8 +192,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
                             place.tile.height,
                             (int32_t)b.pitch};
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
-    if (COUNTS)
-        for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) counting.counts[i] = 0;
+    if (COUNTS) counting.counts.clear(thread, THREADS);
 
     Level *levels =
         static_cast<Level *>(b.levels) + tsr_level_place((size_t)number * b.slices + place.first_slice, 0, thread);
@@ -243,12 +237,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     }
     if (!COUNTS) return;
     __syncthreads();
-    uint32_t *sums = b.counts + (size_t)number * TSR_PLANE_COUNTS;
-    for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) {
-        const uint32_t two = counting.counts[i];
-        if (two & 0xffffu) atomicAdd(&sums[2 * i], two & 0xffffu);
-        if (two >> 16) atomicAdd(&sums[2 * i + 1], two >> 16);
-    }
+    counting.counts.add_to(b.counts + (size_t)number * TSR_PLANE_COUNTS, thread, THREADS);
 }
 
 template <typename Level, block_kind KIND, bool COUNTS>

@@ -8,6 +8,7 @@
 #include "cuda_slice_tables.cuh"
 
 #include "cavlc_read.cuh"
+#include "cuda_energies.cuh"
 #include "cuda_stages.h"
 
 namespace
@@ -269,46 +270,44 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- Energies --------------------------------------------------------------------------------------------- */
 
-/* A block's magnitudes as its neighbours see them, in raster order, two a word. */
-struct seen_block {
-    uint32_t pair[TSR_BLOCK_SAMPLES / 2];
+/* tsr_see_words of levels in raster order. */
+__device__ __forceinline__ void see_raster(const int32_t raster[TSR_BLOCK_SAMPLES], int shift,
+                                           uint32_t seen[TSR_PLACE_WORDS])
+{
+    int32_t block[TSR_BLOCK_SAMPLES];
+#pragma unroll
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) block[p] = raster[tsr_zigzag(p)];
+    tsr_see_words(block, shift, seen);
+}
 
-    __device__ __forceinline__ void clear()
-    {
+__device__ __forceinline__ void see_stored(const int16_t *levels, int shift, uint32_t seen[TSR_PLACE_WORDS])
+{
+    int32_t block[TSR_BLOCK_SAMPLES];
+    const uint4 *from = reinterpret_cast<const uint4 *>(levels);
 #pragma unroll
-        for (int i = 0; i < TSR_BLOCK_SAMPLES / 2; i++) pair[i] = 0;
-    }
-    __device__ __forceinline__ uint32_t at(int raster) const
-    {
-        return raster % 2 ? pair[raster / 2] >> 16 : pair[raster / 2] & 0xffffu;
-    }
-    __device__ __forceinline__ void see(const int16_t *levels, int shift)
-    {
-        const uint4 *from = reinterpret_cast<const uint4 *>(levels);
+    for (int i = 0; i < 2; i++) {
+        const uint4 eight = from[i];
+        const uint32_t word[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const uint4 eight = from[i];
-            const uint32_t word[4] = {eight.x, eight.y, eight.z, eight.w};
+        for (int k = 0; k < 8; k++) block[8 * i + k] = (int16_t)(word[k / 2] >> 16 * (k % 2) & 0xffffu);
+    }
+    see_raster(block, shift, seen);
+}
+
+__device__ __forceinline__ void see_stored(const int32_t *levels, int shift, uint32_t seen[TSR_PLACE_WORDS])
+{
+    int32_t block[TSR_BLOCK_SAMPLES];
+    const int4 *from = reinterpret_cast<const int4 *>(levels);
 #pragma unroll
-            for (int k = 0; k < 4; k++)
-                pair[4 * i + k] = two((int16_t)(word[k] & 0xffffu), (int16_t)(word[k] >> 16), shift);
-        }
+    for (int i = 0; i < 4; i++) {
+        const int4 four = from[i];
+        block[4 * i] = four.x;
+        block[4 * i + 1] = four.y;
+        block[4 * i + 2] = four.z;
+        block[4 * i + 3] = four.w;
     }
-    __device__ __forceinline__ void see(const int32_t *levels, int shift)
-    {
-        const int4 *from = reinterpret_cast<const int4 *>(levels);
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int4 four = from[i];
-            pair[2 * i] = two(four.x, four.y, shift);
-            pair[2 * i + 1] = two(four.z, four.w, shift);
-        }
-    }
-    static __device__ __forceinline__ uint32_t two(int32_t a, int32_t b, int shift)
-    {
-        return tsr_seen_magnitude((uint32_t)tsr_abs(a), shift) | tsr_seen_magnitude((uint32_t)tsr_abs(b), shift) << 16;
-    }
-};
+    see_raster(block, shift, seen);
+}
 
 /* Energies of the block at work, by place of the scan. */
 typedef uint16_t block_energies[TSR_BLOCK_SAMPLES][THREADS];
@@ -316,30 +315,26 @@ typedef uint16_t block_energies[TSR_BLOCK_SAMPLES][THREADS];
 /* Energies from the blocks around the one in column c, row r of the slice; returns the block's level. */
 template <typename Level>
 __device__ __forceinline__ int energies_around(const tsr_decode_levels &w, const slice_work &work, uint32_t r,
-                                               uint32_t c, int shift, const seen_block &left, block_energies &energy)
+                                               uint32_t c, int shift, const uint32_t left[TSR_PLACE_WORDS],
+                                               block_energies &energy)
 {
-    const Level *above = static_cast<const Level *>(w.levels) +
-                         (work.first + (size_t)(r - (r > 0)) * work.pitch + c) * TSR_BLOCK_SAMPLES;
-    seen_block n, nw, ne;
-    n.clear();
-    nw.clear();
-    ne.clear();
+    const Level *at = static_cast<const Level *>(w.levels) +
+                      (work.first + (size_t)(r - (r > 0)) * work.pitch + c) * TSR_BLOCK_SAMPLES;
+    uint32_t above[TSR_PLACE_WORDS] = {0}, corners[TSR_PLACE_WORDS] = {0}, own[TSR_PLACE_WORDS];
     if (r > 0) {
-        n.see(above, shift);
-        if (c > 0) nw.see(above - TSR_BLOCK_SAMPLES, shift);
-        if (c + 1 < work.columns) ne.see(above + TSR_BLOCK_SAMPLES, shift);
-    }
-    uint32_t sum = 0;
+        see_stored(at, shift, above);
+        if (c > 0) see_stored(at - TSR_BLOCK_SAMPLES, shift, corners);
+        if (c + 1 < work.columns) {
+            uint32_t right[TSR_PLACE_WORDS];
+            see_stored(at + TSR_BLOCK_SAMPLES, shift, right);
 #pragma unroll
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
-        const int raster = tsr_zigzag(p);
-        const uint32_t own = left.at(raster) * TSR_AT(tsr_weight_left)[p] + n.at(raster) * TSR_AT(tsr_weight_above)[p] +
-                             (nw.at(raster) + ne.at(raster)) * TSR_AT(tsr_weight_corner)[p];
-        energy[p][threadIdx.x] = (uint16_t)own;
-        sum += own;
+            for (int k = 0; k < TSR_PLACE_WORDS; k++) corners[k] += right[k];
+        }
     }
-    sum >>= 2;
-    return tsr_energy_level(sum < 65535u ? sum : 65535u);
+    tsr_word_energies(left, above, corners, own);
+#pragma unroll
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p][threadIdx.x] = (uint16_t)tsr_half(own, p);
+    return tsr_level_of_block(own);
 }
 
 /* Adds what the magnitude at this place says of those below it. */
@@ -460,8 +455,7 @@ __global__ void __launch_bounds__(THREADS)
         bool in_run = false;
         uint32_t run = 0;
         for (uint32_t r = 0; r < work.rows; r++) {
-            seen_block left;
-            left.clear();
+            uint32_t left[TSR_PLACE_WORDS] = {0};
             for (uint32_t c = 0; c < work.columns; c++) {
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 int level = 0;
@@ -479,7 +473,8 @@ __global__ void __launch_bounds__(THREADS)
                     run--;
                     block.store_zeros(levels_at<Level>(w, at));
                     w.dcs[at] = 0;
-                    left.clear();
+#pragma unroll
+                    for (int k = 0; k < TSR_PLACE_WORDS; k++) left[k] = 0;
                     continue;
                 }
                 in_run = false;
@@ -487,7 +482,7 @@ __global__ void __launch_bounds__(THREADS)
                 if (!read_pairs(reader, w, of_plane, level, shift, block, energy, &dc, seen)) return false;
                 block.store(thread, levels_at<Level>(w, at));
                 w.dcs[at] = dc;
-                left.see(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift);
+                see_stored(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift, left);
             }
         }
         return reader.ended();
@@ -606,8 +601,7 @@ __global__ void __launch_bounds__(THREADS)
         rans_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
-            seen_block left;
-            left.clear();
+            uint32_t left[TSR_PLACE_WORDS] = {0};
             for (uint32_t c = 0; c < work.columns; c++) {
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 reader.words.prepare();
@@ -616,7 +610,7 @@ __global__ void __launch_bounds__(THREADS)
                 if (!read_levels(reader, w, of_plane, level, shift, block, energy, levels, &dc, seen)) return false;
                 block.store(thread, levels_at<Level>(w, at));
                 w.dcs[at] = dc;
-                left.see(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift);
+                see_stored(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift, left);
             }
         }
         return reader.ended();

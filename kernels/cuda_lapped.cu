@@ -8,6 +8,7 @@
  * blocks in all slices around, so that these must be there. */
 #include "device.cuh"
 
+#include "cuda_energies.cuh"
 #include "cuda_levels.cuh"
 
 #include "../entropy/rate_distortion.h"

@@ -6,6 +6,7 @@
  * state: it is asked for four entries ahead. */
 #include "device.cuh"
 
+#include "cuda_energies.cuh"
 #include "cuda_levels.cuh"
 
 #include "../entropy/level_rans.h"
@@ -15,7 +16,7 @@ namespace
 
 /* ---- Entries -------------------------------------------------------------------------------------------- */
 
-enum { THREADS = TSR_SLICE_PLACE_COUNT, COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS, COUNT_WORDS = COUNTS / 2 };
+enum { THREADS = TSR_SLICE_PLACE_COUNT, COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
 
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 14 magnitudes of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 14 < 65536, "a tile's counts must fit 16 bits");
@@ -23,17 +24,17 @@ static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 14 < 65536, "a tile's co
 template <int SIDE> struct entry_memory {
     tsr_seen_blocks<SIDE> seen;
     uint32_t sums[THREADS / TSR_WARP];
-    uint32_t counts[COUNT_WORDS];
+    tsr_tile_counts<COUNTS> counts;
 };
 
 /* Entries of a block: tsr_level_entries. */
 struct entry_sink {
-    uint32_t *counts, *out;
+    tsr_tile_counts<COUNTS> &counts;
+    uint32_t *out;
 
     __device__ __forceinline__ void symbol(int cell, int symbol)
     {
-        const uint32_t at = (uint32_t)(cell * TSR_LEVEL_SYMBOLS + symbol);
-        atomicAdd(&counts[at / 2], at % 2 ? 1u << 16 : 1u);
+        counts.add((uint32_t)(cell * TSR_LEVEL_SYMBOLS + symbol));
         *out++ = (uint32_t)cell << 8 | (uint32_t)symbol;
     }
     __device__ __forceinline__ void raw(uint32_t value, int bits)
@@ -95,7 +96,7 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
     if (tsr_state_span(b.plane[number]) == 1) return;
     const int shift = tsr_plane_shift(b, number);
     const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, SIDE);
-    for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) m.counts[i] = 0;
+    m.counts.clear(thread, THREADS);
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
         const struct tsr_slice slice = tsr_slice_at(grid, s);
         const size_t room = first + tsr_slice_room(&place, SIDE, s);
@@ -139,12 +140,7 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
         if (used + thread < (used + 3) / 4 * 4) out[used + thread] = 0; /* they are read by fours */
     }
     __syncthreads();
-    uint32_t *sums = b.counts + (size_t)number * COUNTS;
-    for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) {
-        const uint32_t two = m.counts[i];
-        if (two & 0xffffu) atomicAdd(&sums[2 * i], two & 0xffffu);
-        if (two >> 16) atomicAdd(&sums[2 * i + 1], two >> 16);
-    }
+    m.counts.add_to(b.counts + (size_t)number * COUNTS, thread, THREADS);
 }
 
 template <typename Level, int SIDE> cudaError_t count_entries(const tsr_cuda_batch *b, cudaStream_t stream)

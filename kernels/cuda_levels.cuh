@@ -1,14 +1,10 @@
-/* Levels on the device: how they lie, and the energies around them (entropy/energies.h), for kernels with a thread a
- * block. Here two places share a word: a block's magnitudes are 8 words, and what one of them adds to all energies is 8
- * multiplications. No half overflows into the other: see TSR_MAGNITUDE_CAP. */
+/* Levels on the device: how they lie, and how their symbols are counted, for kernels with a thread a block. */
 #ifndef TSR_KERNELS_CUDA_LEVELS_CUH
 #define TSR_KERNELS_CUDA_LEVELS_CUH
 
 #include "device.cuh"
 
 #include "cuda_stages.h"
-
-#include "../entropy/energies.h"
 
 /* ---- Levels in memory ----------------------------------------------------------------------------------- */
 
@@ -73,88 +69,33 @@ static __device__ __forceinline__ int tsr_plane_shift(const tsr_cuda_batch &b, u
     return tsr_magnitude_shift(b.magnitudes[plane], b.magnitude_count);
 }
 
-/* ---- Magnitudes and energies ---------------------------------------------------------------------------- */
+/* ---- Counts of symbols ---------------------------------------------------------------------------------- */
 
-enum { TSR_PLACE_WORDS = TSR_BLOCK_SAMPLES / 2 };
+/* Of a tile, in shared memory, two in a word: each must stay below 65536. */
+template <int COUNTS> struct tsr_tile_counts {
+    enum { WORDS = (COUNTS + 1) / 2 };
+    uint32_t two[WORDS];
 
-/* Magnitudes of 256 blocks, COLUMNS in a row, with a row above and a block on both sides. */
-template <int COLUMNS> struct tsr_seen_blocks {
-    enum { ROWS = 256 / COLUMNS, PITCH = COLUMNS + 2, BLOCKS = PITCH * (ROWS + 1) };
-    uint32_t words[TSR_PLACE_WORDS][BLOCKS];
-
-    /* Place of a thread's block. */
-    static __device__ __forceinline__ uint32_t at(uint32_t thread)
+    /* By all threads. */
+    __device__ __forceinline__ void clear(unsigned thread, unsigned threads)
     {
-        return (thread / COLUMNS + 1u) * PITCH + thread % COLUMNS + 1u;
+        for (unsigned i = thread; i < WORDS; i += threads) two[i] = 0;
     }
 
-    __device__ __forceinline__ void set(uint32_t place, const uint32_t seen[TSR_PLACE_WORDS])
+    __device__ __forceinline__ void add(uint32_t at)
     {
-#pragma unroll
-        for (int k = 0; k < TSR_PLACE_WORDS; k++) words[k][place] = seen[k];
+        atomicAdd(&two[at / 2], at % 2 ? 1u << 16 : 1u);
     }
 
-    /* Zeros everywhere. By all threads. */
-    __device__ __forceinline__ void clear(uint32_t thread, uint32_t threads)
+    /* To a plane's. By all threads, behind a barrier. */
+    __device__ __forceinline__ void add_to(uint32_t *sums, unsigned thread, unsigned threads) const
     {
-        for (uint32_t i = thread; i < (uint32_t)(TSR_PLACE_WORDS * BLOCKS); i += threads) (&words[0][0])[i] = 0;
-    }
-
-    /* tsr_energies_around. */
-    __device__ __forceinline__ void energies(uint32_t place, uint32_t energy[TSR_PLACE_WORDS]) const
-    {
-#pragma unroll
-        for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-            const uint32_t *row = words[k];
-            const uint32_t left = row[place - 1u], above = row[place - PITCH];
-            const uint32_t corners = row[place - PITCH - 1u] + row[place - PITCH + 1u];
-            const uint32_t low = (left & 0xffffu) * TSR_AT(tsr_weight_left)[2 * k] +
-                                 (above & 0xffffu) * TSR_AT(tsr_weight_above)[2 * k] +
-                                 (corners & 0xffffu) * TSR_AT(tsr_weight_corner)[2 * k];
-            const uint32_t high = (left >> 16) * TSR_AT(tsr_weight_left)[2 * k + 1] +
-                                  (above >> 16) * TSR_AT(tsr_weight_above)[2 * k + 1] +
-                                  (corners >> 16) * TSR_AT(tsr_weight_corner)[2 * k + 1];
-            energy[k] = high << 16 | low;
+        for (unsigned i = thread; i < WORDS; i += threads) {
+            const uint32_t own = two[i];
+            if (own & 0xffffu) atomicAdd(&sums[2 * i], own & 0xffffu);
+            if (own >> 16) atomicAdd(&sums[2 * i + 1], own >> 16);
         }
     }
 };
-
-/* tsr_see_magnitudes. */
-static __device__ __forceinline__ void tsr_see_words(const int32_t block[TSR_BLOCK_SAMPLES], int shift,
-                                                     uint32_t seen[TSR_PLACE_WORDS])
-{
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++)
-        seen[k] = tsr_seen_magnitude((uint32_t)tsr_abs(block[2 * k + 1]), shift) << 16 |
-                  tsr_seen_magnitude((uint32_t)tsr_abs(block[2 * k]), shift);
-}
-
-static __device__ __forceinline__ uint32_t tsr_half(const uint32_t words[TSR_PLACE_WORDS], int place)
-{
-    return place % 2 ? words[place / 2] >> 16 : words[place / 2] & 0xffffu;
-}
-
-/* tsr_add_energies. */
-static __device__ __forceinline__ void tsr_add_own_energies(const uint32_t seen[TSR_PLACE_WORDS],
-                                                            uint32_t energy[TSR_PLACE_WORDS])
-{
-#pragma unroll
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        const uint32_t magnitude = tsr_half(seen, p);
-#pragma unroll
-        for (int k = 0; k < TSR_PLACE_WORDS; k++)
-            energy[k] += magnitude * ((uint32_t)TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + 2 * k + 1] << 16 |
-                                      TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + 2 * k]);
-    }
-}
-
-/* tsr_block_energy_level. */
-static __device__ __forceinline__ int tsr_level_of_block(const uint32_t energy[TSR_PLACE_WORDS])
-{
-    uint32_t sum = 0;
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) sum += (energy[k] & 0xffffu) + (energy[k] >> 16);
-    return tsr_energy_level(min(sum >> 2, 65535u));
-}
 
 #endif

@@ -8,6 +8,7 @@
 #include "device.cuh"
 
 #include "block_coder.cuh"
+#include "cuda_energies.cuh"
 #include "cuda_levels.cuh"
 
 #include "../entropy/level_pairs.h"
@@ -175,7 +176,7 @@ __device__ __forceinline__ void visit_pairs(Sink &sink, const block_run &run, in
 
 /* ---- Counting ------------------------------------------------------------------------------------------- */
 
-enum { COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS, COUNT_WORDS = COUNTS / 2 };
+enum { COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
 
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 7 pairs of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 7 < 65536, "a tile's counts must fit 16 bits");
@@ -185,16 +186,15 @@ template <typename Level> struct count_memory {
     pair_energies expected;
     zero_masks masks;
     Level level[TSR_BLOCK_SAMPLES][THREADS];
-    uint32_t counts[COUNT_WORDS];
+    tsr_tile_counts<COUNTS> counts;
 };
 
 struct count_sink {
-    uint32_t *counts;
+    tsr_tile_counts<COUNTS> &counts;
 
     __device__ __forceinline__ void symbol(int cell, int symbol, uint32_t, int)
     {
-        const uint32_t at = (uint32_t)(cell * TSR_PAIR_SYMBOLS + symbol);
-        atomicAdd(&counts[at / 2], at % 2 ? 1u << 16 : 1u);
+        counts.add((uint32_t)(cell * TSR_PAIR_SYMBOLS + symbol));
     }
     __device__ __forceinline__ void raw(uint32_t, int)
     {
@@ -212,7 +212,7 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_count_pai
     const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
     const int shift = tsr_plane_shift(b, number);
     m.seen.clear(thread, THREADS);
-    for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) m.counts[i] = 0;
+    m.counts.clear(thread, THREADS);
     __syncthreads();
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     for (uint32_t s = 0; s < place.slice_columns * place.slice_rows; s++) {
@@ -247,12 +247,7 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_count_pai
         visit_pairs(sink, run, places, shift, m.expected, thread, [&](int p) { return (int32_t)m.level[p][thread]; });
     }
     __syncthreads();
-    uint32_t *sums = b.counts + (size_t)number * COUNTS;
-    for (unsigned i = thread; i < COUNT_WORDS; i += THREADS) {
-        const uint32_t two = m.counts[i];
-        if (two & 0xffffu) atomicAdd(&sums[2 * i], two & 0xffffu);
-        if (two >> 16) atomicAdd(&sums[2 * i + 1], two >> 16);
-    }
+    m.counts.add_to(b.counts + (size_t)number * COUNTS, thread, THREADS);
 }
 
 template <typename Level> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)

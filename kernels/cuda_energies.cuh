@@ -1,0 +1,106 @@
+/* Energies on the device (entropy/energies.h), for encoder and decoder. Here two places share a word: a block's
+ * magnitudes are 8 words, as are its energies, and what one magnitude adds to all of them is 8 multiplications. No half
+ * overflows into the other: see TSR_MAGNITUDE_CAP. */
+#ifndef TSR_KERNELS_CUDA_ENERGIES_CUH
+#define TSR_KERNELS_CUDA_ENERGIES_CUH
+
+#include "device.cuh"
+
+#include "../entropy/energies.h"
+
+enum { TSR_PLACE_WORDS = TSR_BLOCK_SAMPLES / 2 };
+
+static __device__ __forceinline__ uint32_t tsr_half(const uint32_t words[TSR_PLACE_WORDS], int place)
+{
+    return place % 2 ? words[place / 2] >> 16 : words[place / 2] & 0xffffu;
+}
+
+/* tsr_see_magnitudes. */
+static __device__ __forceinline__ void tsr_see_words(const int32_t block[TSR_BLOCK_SAMPLES], int shift,
+                                                     uint32_t seen[TSR_PLACE_WORDS])
+{
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++)
+        seen[k] = tsr_seen_magnitude((uint32_t)tsr_abs(block[2 * k + 1]), shift) << 16 |
+                  tsr_seen_magnitude((uint32_t)tsr_abs(block[2 * k]), shift);
+}
+
+/* tsr_energies_around; corners: the sums of both. */
+static __device__ __forceinline__ void tsr_word_energies(const uint32_t left[TSR_PLACE_WORDS],
+                                                         const uint32_t above[TSR_PLACE_WORDS],
+                                                         const uint32_t corners[TSR_PLACE_WORDS],
+                                                         uint32_t energy[TSR_PLACE_WORDS])
+{
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+        const uint32_t low = (left[k] & 0xffffu) * TSR_AT(tsr_weight_left)[2 * k] +
+                             (above[k] & 0xffffu) * TSR_AT(tsr_weight_above)[2 * k] +
+                             (corners[k] & 0xffffu) * TSR_AT(tsr_weight_corner)[2 * k];
+        const uint32_t high = (left[k] >> 16) * TSR_AT(tsr_weight_left)[2 * k + 1] +
+                              (above[k] >> 16) * TSR_AT(tsr_weight_above)[2 * k + 1] +
+                              (corners[k] >> 16) * TSR_AT(tsr_weight_corner)[2 * k + 1];
+        energy[k] = high << 16 | low;
+    }
+}
+
+/* tsr_block_energy_level. */
+static __device__ __forceinline__ int tsr_level_of_block(const uint32_t energy[TSR_PLACE_WORDS])
+{
+    uint32_t sum = 0;
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) sum += (energy[k] & 0xffffu) + (energy[k] >> 16);
+    return tsr_energy_level(min(sum >> 2, 65535u));
+}
+
+/* tsr_add_energies. */
+static __device__ __forceinline__ void tsr_add_own_energies(const uint32_t seen[TSR_PLACE_WORDS],
+                                                            uint32_t energy[TSR_PLACE_WORDS])
+{
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        const uint32_t magnitude = tsr_half(seen, p);
+#pragma unroll
+        for (int k = 0; k < TSR_PLACE_WORDS; k++)
+            energy[k] += magnitude * ((uint32_t)TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + 2 * k + 1] << 16 |
+                                      TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + 2 * k]);
+    }
+}
+
+/* Magnitudes of 256 blocks, COLUMNS in a row, with a row above and a block on both sides. */
+template <int COLUMNS> struct tsr_seen_blocks {
+    enum { ROWS = 256 / COLUMNS, PITCH = COLUMNS + 2, BLOCKS = PITCH * (ROWS + 1) };
+    uint32_t words[TSR_PLACE_WORDS][BLOCKS];
+
+    /* Place of a thread's block. */
+    static __device__ __forceinline__ uint32_t at(uint32_t thread)
+    {
+        return (thread / COLUMNS + 1u) * PITCH + thread % COLUMNS + 1u;
+    }
+
+    __device__ __forceinline__ void set(uint32_t place, const uint32_t seen[TSR_PLACE_WORDS])
+    {
+#pragma unroll
+        for (int k = 0; k < TSR_PLACE_WORDS; k++) words[k][place] = seen[k];
+    }
+
+    /* Zeros everywhere. By all threads. */
+    __device__ __forceinline__ void clear(uint32_t thread, uint32_t threads)
+    {
+        for (uint32_t i = thread; i < (uint32_t)(TSR_PLACE_WORDS * BLOCKS); i += threads) (&words[0][0])[i] = 0;
+    }
+
+    __device__ __forceinline__ void energies(uint32_t place, uint32_t energy[TSR_PLACE_WORDS]) const
+    {
+        uint32_t left[TSR_PLACE_WORDS], above[TSR_PLACE_WORDS], corners[TSR_PLACE_WORDS];
+#pragma unroll
+        for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+            const uint32_t *row = words[k];
+            left[k] = row[place - 1u];
+            above[k] = row[place - PITCH];
+            corners[k] = row[place - PITCH - 1u] + row[place - PITCH + 1u];
+        }
+        tsr_word_energies(left, above, corners, energy);
+    }
+};
+
+#endif
