@@ -20,34 +20,60 @@ template <int SYMBOLS> struct tsr_lengths_memory {
     uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a level's order */
 };
 
-/* Sorts 64 keys, two a lane, by a bitonic network. */
-static __device__ __forceinline__ void tsr_sort_pairs(uint32_t key[2], unsigned lane)
+/* Sorts keys, EACH a lane, by a bitonic network. */
+template <int EACH> static __device__ __forceinline__ void tsr_sort_keys(uint32_t key[EACH], unsigned lane)
 {
 #pragma unroll
-    for (unsigned size = 2; size <= 2 * TSR_WARP; size *= 2)
+    for (unsigned size = 2; size <= EACH * TSR_WARP; size *= 2)
 #pragma unroll
         for (unsigned step = size / 2; step > 0; step /= 2) {
-            const bool falls = (2 * lane & size) != 0;
-            if (step == 1) {
-                const uint32_t low = min(key[0], key[1]), high = max(key[0], key[1]);
-                key[0] = falls ? high : low;
-                key[1] = falls ? low : high;
+            if (step < EACH) {
+#pragma unroll
+                for (unsigned i = 0; i < EACH; i++) {
+                    if (i & step) continue;
+                    const bool falls = ((EACH * lane + i) & size) != 0;
+                    const uint32_t low = min(key[i], key[i + step]), high = max(key[i], key[i + step]);
+                    key[i] = falls ? high : low;
+                    key[i + step] = falls ? low : high;
+                }
                 continue;
             }
-            const bool takes_low = ((2 * lane & step) == 0) != falls;
+            const bool falls = (EACH * lane & size) != 0, takes_low = ((EACH * lane & step) == 0) != falls;
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, key[i], (int)step / 2);
+            for (unsigned i = 0; i < EACH; i++) {
+                const uint32_t other = __shfl_xor_sync(TSR_FULL_WARP, key[i], (int)(step / EACH));
                 key[i] = takes_low ? min(key[i], other) : max(key[i], other);
             }
         }
 }
 
+/* leaf[used] and order[used], where count << SHIFT | symbol fits a word, by these; a warp. */
+template <int EACH, int SHIFT, typename Symbol>
+static __device__ __forceinline__ void tsr_sort_leaves(uint32_t *leaf, Symbol *order, int used, unsigned lane)
+{
+    uint32_t key[EACH];
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        const int at = EACH * (int)lane + i;
+        key[i] = at < used ? leaf[at] << SHIFT | order[at] : UINT32_MAX;
+    }
+    __syncwarp();
+    tsr_sort_keys<EACH>(key, lane);
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        const int at = EACH * (int)lane + i;
+        if (at >= used) continue;
+        leaf[at] = key[i] >> SHIFT;
+        order[at] = (Symbol)(key[i] & ((1u << SHIFT) - 1u));
+    }
+    __syncwarp();
+}
+
 /* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
  * each; a warp. Returns how many. */
-template <int SYMBOLS>
+template <int SYMBOLS, typename Symbol>
 static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
-                                                      uint8_t *order, unsigned lane)
+                                                      Symbol *order, unsigned lane)
 {
     constexpr int KEY_SHIFT = 6;
     if (symbols <= 1 << KEY_SHIFT) { /* most are, and their counts leave room for symbols below them */
@@ -63,20 +89,20 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
             sorted += __popc(__ballot_sync(TSR_FULL_WARP, c != 0));
         }
         if (!__any_sync(TSR_FULL_WARP, is_large)) {
-            tsr_sort_pairs(key, lane);
+            tsr_sort_keys<2>(key, lane);
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 const int at = 2 * (int)lane + i;
                 if (at >= sorted) continue;
                 leaf[at] = key[i] >> KEY_SHIFT;
-                order[at] = (uint8_t)(key[i] & ((1u << KEY_SHIFT) - 1u));
+                order[at] = (Symbol)(key[i] & ((1u << KEY_SHIFT) - 1u));
             }
             __syncwarp();
             return sorted;
         }
     }
     constexpr int EACH = (SYMBOLS + TSR_WARP - 1) / TSR_WARP;
-    static_assert(SYMBOLS <= 256, "order is of bytes");
+    static_assert(SYMBOLS <= 1 << 8 * sizeof(Symbol), "order must have room");
     int used = 0;
     __syncwarp();
 #pragma unroll
@@ -86,11 +112,26 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
         if (c != 0) {
             const int at = used + __popc(here & ((1u << lane) - 1u));
             leaf[at] = c;
-            order[at] = (uint8_t)s;
+            order[at] = (Symbol)s;
         }
         used += __popc(here);
     }
     __syncwarp();
+    if (EACH > 3) {
+        constexpr int SHIFT = 9;
+        static_assert(SYMBOLS <= 1 << SHIFT, "a symbol has its bits");
+        bool is_large = false;
+        for (int i = (int)lane; i < used; i += TSR_WARP) is_large |= leaf[i] >> (32 - SHIFT) != 0;
+        if (used <= 8 * TSR_WARP && !__any_sync(TSR_FULL_WARP, is_large)) {
+            if (used <= 2 * TSR_WARP)
+                tsr_sort_leaves<2, SHIFT>(leaf, order, used, lane);
+            else if (used <= 4 * TSR_WARP || SYMBOLS <= 4 * TSR_WARP)
+                tsr_sort_leaves<4, SHIFT>(leaf, order, used, lane);
+            else
+                tsr_sort_leaves<8, SHIFT>(leaf, order, used, lane);
+            return used;
+        }
+    }
     uint32_t mine[EACH];
     int symbol[EACH], rank[EACH];
 #pragma unroll
@@ -116,7 +157,7 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
     for (int e = 0; e < EACH; e++) {
         if (e * TSR_WARP + (int)lane >= used) continue;
         leaf[rank[e]] = mine[e];
-        order[rank[e]] = (uint8_t)symbol[e];
+        order[rank[e]] = (Symbol)symbol[e];
     }
     __syncwarp();
     return used;
@@ -250,6 +291,66 @@ static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths,
         __syncwarp();
         const bool has_bits = length > 0 && used > 1;
         if (s < symbols) put(s, has_bits ? bits : 0u, has_bits ? length : 0);
+    }
+}
+
+/* ---- Tables of a block of threads ------------------------------------------------------------------------------- */
+
+template <bool IS_BYTE> struct tsr_symbol_of {
+    typedef uint8_t type;
+};
+template <> struct tsr_symbol_of<false> {
+    typedef uint16_t type;
+};
+
+/* Of at most so many tables of so many symbols. */
+template <int TABLES, int SYMBOLS, int WARPS> struct tsr_tables_memory {
+    enum { LEAF_PITCH = SYMBOLS | 1 }; /* each table begins at a bank of its own */
+    typedef typename tsr_symbol_of<SYMBOLS <= 256>::type symbol;
+    tsr_lengths_memory<SYMBOLS> memory[WARPS];
+    uint32_t leaf[TABLES][LEAF_PITCH]; /* then depths */
+    symbol order[TABLES][SYMBOLS];
+    uint8_t by_leaf[WARPS][SYMBOLS], by_symbol[WARPS][SYMBOLS];
+    uint32_t first[WARPS][TSR_CODE_LIMIT + 1];
+    int used[TABLES], depth[TABLES];
+};
+
+/* Tables' lengths and codewords, each table a warp's: put(table, symbol, symbol's length, bits, their number), of no
+ * bits where the symbol is not used, or the only one. counts_of(table), symbols_of(table): what it is made of. By all
+ * threads; a barrier is inside, one must be before the memory is used again. */
+template <int TABLES, int SYMBOLS, int WARPS, typename CountsOf, typename SymbolsOf, typename Put>
+static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES, SYMBOLS, WARPS> &m, int tables,
+                                                       CountsOf counts_of, SymbolsOf symbols_of, Put put)
+{
+    static_assert(TABLES <= WARPS * TSR_WARP, "a thread a table");
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const int warp = (int)(threadIdx.x / TSR_WARP);
+    for (int t = warp; t < tables; t += WARPS) {
+        const int count = tsr_sort_counts<SYMBOLS>(counts_of(t), symbols_of(t), m.leaf[t], m.order[t], lane);
+        if (lane == 0) m.used[t] = count;
+    }
+    __syncthreads();
+    if ((int)threadIdx.x < tables) {
+        const int count = m.used[threadIdx.x];
+        m.depth[threadIdx.x] = count > 1 ? tsr_tree_depths(m.leaf[threadIdx.x], count) : 1;
+        if (count == 1) m.leaf[threadIdx.x][0] = 1;
+    }
+    __syncthreads();
+    for (int t = warp; t < tables; t += WARPS) {
+        const int symbols = symbols_of(t), count = m.used[t];
+        const bool is_long = m.depth[t] > TSR_CODE_LIMIT;
+        if (is_long) {
+            const uint32_t *const counts = counts_of(t);
+            for (int i = (int)lane; i < count; i += TSR_WARP) m.leaf[t][i] = counts[m.order[t][i]];
+            tsr_limit_lengths(m.memory[warp], m.leaf[t], count, m.by_leaf[warp], lane);
+        }
+        for (int s = (int)lane; s < symbols; s += TSR_WARP) m.by_symbol[warp][s] = 0;
+        __syncwarp();
+        for (int i = (int)lane; i < count; i += TSR_WARP)
+            m.by_symbol[warp][m.order[t][i]] = is_long ? m.by_leaf[warp][i] : (uint8_t)m.leaf[t][i];
+        tsr_each_codeword(
+            m.by_symbol[warp], symbols, count, m.first[warp],
+            [&](int s, uint32_t bits, int length) { put(t, s, m.by_symbol[warp][s], bits, length); }, lane);
     }
 }
 

@@ -142,7 +142,7 @@ __device__ __forceinline__ void count_block(tsr_tile_counts<TSR_PLANE_COUNTS> &c
     counts.add((uint32_t)(dc_class * TSR_DC_SYMBOLS + tsr_token_symbol(tsr_fold(dc))));
     const auto add_ac = [&](int symbol, int start) {
         const int cell = tsr_ac_cell(tsr_place_class(start), ac_class);
-        counts.add((uint32_t)(TSR_DC_COUNTS + cell * TSR_AC_SYMBOLS + symbol));
+        counts.add((uint32_t)(TSR_DC_COUNTS + cell * TSR_AC_PITCH + symbol));
     };
     const int end = tsr_visit_runs(
         mask, [&](int place, int start) { add_ac(tsr_run_level_symbol(place - start, width(place)), start); });

@@ -1,85 +1,91 @@
 /* Training on the device for energy contexts: a plane's counts of pairs' symbols to Huffman tables, of rANS symbols to
- * frequencies; the behaviour of train_entries. A block of threads a group of cells merges them (cuda_merging.cuh), then
- * a warp a table.
+ * frequencies; the behaviour of train_entries. A block of threads a group of cells merges them (merge_tables.cuh); then
+ * it is a block a group that makes codes of pairs (code_lengths.cuh), or a warp a table of rANS.
  *
  * rANS: what tsr_rans_weights and tsr_rans_symbols make. A lane has three symbols; where the definition takes the first
  * of the best, the warp takes the best of (fraction, symbol). */
 #include "device.cuh"
 
+#include "code_lengths.cuh"
 #include "cuda_levels.cuh"
-#include "cuda_merging.cuh"
+#include "merge_tables.cuh"
 
 namespace
 {
 
-using namespace tsr_training;
-
-enum { TABLE_WARPS = 4 };
-
 /* ---- Merging -------------------------------------------------------------------------------------------- */
 
+enum { MERGE_THREADS = 128, MERGE_LANES = 4 };
+
+/* With room for all counts of a group. */
+template <int SYMBOLS, typename Gain> struct alignas(16) group_memory {
+    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS };
+    unsigned char bytes[tsr_merge_bytes<Gain, SYMBOLS>(TSR_ENERGY_LEVELS, QUADS)];
+};
+
 /* A model of groups of TSR_ENERGY_LEVELS cells. */
-template <int GROUPS, int SYMBOLS, typename Model>
-__global__ void __launch_bounds__(TSR_ENERGY_LEVELS *TSR_MERGE_WINDOW)
-    k_merge_groups(const tsr_cuda_batch b, Model *models)
+template <int GROUPS, int SYMBOLS, typename Gain, typename Model>
+__global__ void __launch_bounds__(MERGE_THREADS) k_merge_groups(const tsr_cuda_batch b, Model *models)
 {
-    typedef merge_memory<TSR_ENERGY_LEVELS, SYMBOLS> group_merging;
-    __shared__ group_merging memory;
+    __shared__ group_memory<SYMBOLS, Gain> memory;
     const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
     if (tsr_state_span(b.plane[plane]) == 1) return;
     Model &model = models[plane];
     const uint32_t first = group * TSR_ENERGY_LEVELS;
     uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * SYMBOLS;
-    const int tables = merge_cells(memory, counts, TSR_ENERGY_LEVELS, SYMBOLS, model.table_of + first);
+    const int tables = tsr_merge_cells<TSR_ENERGY_LEVELS, SYMBOLS, MERGE_THREADS, MERGE_LANES, Gain>(
+        memory.bytes, sizeof memory, counts, TSR_ENERGY_LEVELS, model.table_of + first, [](int) { return 0u; });
     if (threadIdx.x != 0) return;
     model.tables[group] = (uint8_t)tables;
     if (group == 0) model.magnitude_shift = (uint8_t)tsr_plane_shift(b, plane);
 }
 
+template <int GROUPS, int SYMBOLS, typename Model>
+cudaError_t merge_groups(const tsr_cuda_batch &b, Model *models, cudaStream_t stream)
+{
+    const size_t most = (size_t)b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES; /* symbols of a group */
+    void (*const merge)(tsr_cuda_batch, Model *) = most <= TSR_NARROW_GAINS_TOTAL
+                                                       ? k_merge_groups<GROUPS, SYMBOLS, int32_t, Model>
+                                                       : k_merge_groups<GROUPS, SYMBOLS, int64_t, Model>;
+    return tsr_launch(merge, b.planes * GROUPS, MERGE_THREADS, 0, stream, b, models);
+}
+
 /* ---- Huffman codes of pairs ----------------------------------------------------------------------------- */
 
-struct pair_memory : code_memory<TSR_PAIR_SYMBOLS> {
-    uint16_t words[TSR_PAIR_SYMBOLS];
-};
+enum { CODE_WARPS = 4 };
 
-/* A warp a table; its codewords go to all cells that have it. */
-__global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_pair_codes(const tsr_cuda_batch b)
+/* A block of threads a group; codewords go to all cells that have them. */
+__global__ void __launch_bounds__(CODE_WARPS *TSR_WARP) k_pair_codes(const tsr_cuda_batch b)
 {
-    __shared__ pair_memory memory[TABLE_WARPS];
-    const unsigned lane = threadIdx.x % TSR_WARP;
-    const uint32_t number = blockIdx.x * TABLE_WARPS + threadIdx.x / TSR_WARP;
-    const uint32_t plane = number / TSR_PAIR_TABLES, table = number - plane * TSR_PAIR_TABLES;
-    pair_memory &m = memory[threadIdx.x / TSR_WARP];
+    __shared__ tsr_tables_memory<TSR_TABLE_LIMIT, TSR_PAIR_SYMBOLS, CODE_WARPS> memory;
+    __shared__ uint16_t words[TSR_TABLE_LIMIT][TSR_PAIR_SYMBOLS];
+    const uint32_t plane = blockIdx.x / TSR_PAIR_GROUPS, group = blockIdx.x % TSR_PAIR_GROUPS,
+                   first = group * TSR_ENERGY_LEVELS;
     if (tsr_state_span(b.plane[plane]) == 1) return;
     tsr_pair_model &model = b.pair_model[plane];
-    const uint32_t group = table / TSR_ENERGY_LEVELS;
-    if (table % TSR_ENERGY_LEVELS >= model.tables[group]) return;
-    const uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + table * TSR_PAIR_SYMBOLS;
-    uint8_t *lengths = model.lengths[table];
-    const int used = sort_leaves(m, counts, TSR_PAIR_SYMBOLS, lane);
-    merge_levels(m, used, lane);
-    take_lengths(m, used, lane);
-    for (int s = (int)lane; s < TSR_PAIR_SYMBOLS; s += TSR_WARP) {
-        lengths[s] = 0;
-        m.words[s] = 0;
-    }
-    __syncwarp();
-    for (int i = (int)lane; i < used; i += TSR_WARP) lengths[m.order[i]] = m.length[i];
-    __syncwarp();
-    assign_codewords(m, lengths, used, m.words, lane);
-    __syncwarp();
-    for (uint32_t cell = group * TSR_ENERGY_LEVELS; cell < (group + 1) * TSR_ENERGY_LEVELS; cell++) {
-        if (model.table_of[cell] != table % TSR_ENERGY_LEVELS) continue;
-        for (int s = (int)lane; s < TSR_PAIR_SYMBOLS; s += TSR_WARP) b.pair_codes[plane].cell[cell][s] = m.words[s];
+    const uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * TSR_PAIR_SYMBOLS;
+    const int tables = model.tables[group];
+    if (tables == 0) return;
+    tsr_code_tables(
+        memory, tables, [&](int t) { return counts + t * TSR_PAIR_SYMBOLS; }, [](int) { return (int)TSR_PAIR_SYMBOLS; },
+        [&](int t, int s, uint8_t length, uint32_t bits, int coded) {
+            model.lengths[first + t][s] = length;
+            words[t][s] = (uint16_t)((uint32_t)coded << 12 | bits);
+        });
+    __syncthreads();
+    uint16_t *const out = &b.pair_codes[plane].cell[first][0];
+    for (uint32_t i = threadIdx.x; i < TSR_ENERGY_LEVELS * TSR_PAIR_SYMBOLS; i += CODE_WARPS * TSR_WARP) {
+        const uint32_t cell = i / TSR_PAIR_SYMBOLS;
+        out[i] = words[model.table_of[first + cell]][i - cell * TSR_PAIR_SYMBOLS];
     }
 }
-static_assert(TSR_PAIR_TABLES % TABLE_WARPS == 0 && TSR_LEVEL_TABLES % TABLE_WARPS == 0, "whole blocks of tables");
 
 /* ---- Frequencies of rANS -------------------------------------------------------------------------------- */
 
 /* Symbols of a lane: 3 lane .. 3 lane + 2. */
-enum { EACH = TSR_LEVEL_SYMBOLS / TSR_WARP };
+enum { TABLE_WARPS = 4, EACH = TSR_LEVEL_SYMBOLS / TSR_WARP };
 static_assert(TSR_LEVEL_SYMBOLS == EACH * TSR_WARP, "as many symbols a lane");
+static_assert(TSR_LEVEL_TABLES % TABLE_WARPS == 0, "whole blocks of tables");
 
 /* What a step of tsr_rans_normalise compares: count / twice. */
 struct candidate_fraction {
@@ -202,19 +208,13 @@ __global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_level_tables(const ts
 
 int tsr_cuda_train_pairs(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
-    void (*const merge)(tsr_cuda_batch, tsr_pair_model *) =
-        k_merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS, tsr_pair_model>;
-    TSR_CUDA_TRY(tsr_launch(merge, b->planes * TSR_PAIR_GROUPS, TSR_ENERGY_LEVELS * TSR_MERGE_WINDOW, 0, stream, *b,
-                            b->pair_model));
-    return tsr_launch(k_pair_codes, b->planes * (TSR_PAIR_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP, 0, stream, *b);
+    TSR_CUDA_TRY((merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS>(*b, b->pair_model, stream)));
+    return tsr_launch(k_pair_codes, b->planes * TSR_PAIR_GROUPS, CODE_WARPS * TSR_WARP, 0, stream, *b);
 }
 
 int tsr_cuda_train_levels(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
-    void (*const merge)(tsr_cuda_batch, tsr_level_model *) =
-        k_merge_groups<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS, tsr_level_model>;
-    TSR_CUDA_TRY(tsr_launch(merge, b->planes * TSR_LEVEL_GROUPS, TSR_ENERGY_LEVELS * TSR_MERGE_WINDOW, 0, stream, *b,
-                            b->level_model));
+    TSR_CUDA_TRY((merge_groups<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS>(*b, b->level_model, stream)));
     return tsr_launch(k_level_tables, b->planes * (TSR_LEVEL_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP, 0, stream,
                       *b);
 }

@@ -65,7 +65,8 @@ cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
     const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * p.cells;
     const size_t planes = max(1u, min((unsigned)PLANES, (p.b.planes + processors - 1) / processors));
     const size_t share = ((size_t)most + OF_SYSTEM) / planes - OF_SYSTEM;
-    const size_t least = tsr_merge_bytes<Gain>(p.cells, 0), wanted = tsr_merge_bytes<Gain>(p.cells, quads);
+    const size_t least = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, 0),
+                 wanted = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, quads);
     const size_t bytes = max(least, min(share, wanted)) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
     return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
@@ -83,9 +84,7 @@ template <typename Gain> cudaError_t launch_merge(const tsr_predict_batch &p, cu
 /* ---- Huffman ------------------------------------------------------------------------------------------------ */
 
 /* Warps of a plane, of either kind. */
-enum { CODE_WARPS = 4, MOST_CODE_WARPS = 16, LEAF_PITCH = TSR_RUN_ALPHABET + 1 };
-static_assert((int)TSR_MODEL_TABLES <= (int)TSR_WARP && LEAF_PITCH % 2 == 1,
-              "a lane a table, each with a bank of its own");
+enum { CODE_WARPS = 4, MOST_CODE_WARPS = 16 };
 
 __device__ __forceinline__ int symbols_of(int table)
 {
@@ -102,58 +101,26 @@ __device__ __forceinline__ const uint32_t *table_counts(const tsr_predict_batch 
 /* A block a plane: lengths, codewords, and the most bits that a symbol takes. */
 template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffman(const tsr_predict_batch p)
 {
-    __shared__ tsr_lengths_memory<TSR_RUN_ALPHABET> memory[WARPS];
-    __shared__ uint32_t leaf[TSR_MODEL_TABLES][LEAF_PITCH]; /* then depths */
-    __shared__ uint8_t order[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];
-    __shared__ uint8_t by_leaf[WARPS][TSR_RUN_ALPHABET], by_symbol[WARPS][TSR_RUN_ALPHABET];
-    __shared__ uint32_t first[WARPS][TSR_CODE_LIMIT + 1];
-    __shared__ int used[TSR_MODEL_TABLES], depth[TSR_MODEL_TABLES];
+    __shared__ tsr_tables_memory<TSR_MODEL_TABLES, TSR_RUN_ALPHABET, WARPS> memory;
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
-    const int warp = (int)(threadIdx.x / TSR_WARP);
     const uint32_t plane = blockIdx.x;
     if (p.b.plane[plane].range < 2) return;
     tsr_residual_model &model = p.residual[plane];
     const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
-    for (int t = warp; t < tables; t += WARPS) {
-        const int count =
-            tsr_sort_counts<TSR_RUN_ALPHABET>(table_counts(p, plane, t), symbols_of(t), leaf[t], order[t], lane);
-        if (lane == 0) used[t] = count;
-    }
-    __syncthreads();
-    if ((int)threadIdx.x < tables) {
-        const int count = used[threadIdx.x];
-        depth[threadIdx.x] = count > 1 ? tsr_tree_depths(leaf[threadIdx.x], count) : 1;
-        if (count == 1) leaf[threadIdx.x][0] = 1;
-    }
-    __syncthreads();
+    for (int t = (int)(threadIdx.x / TSR_WARP); t < tables; t += WARPS)
+        for (int s = symbols_of(t) + (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP)
+            p.codes[plane].huffman[t][s] = 0;
     uint32_t most = 0;
-    for (int t = warp; t < tables; t += WARPS) {
-        const int symbols = symbols_of(t), count = used[t];
-        const bool is_long = depth[t] > TSR_CODE_LIMIT;
-        if (is_long) {
-            const uint32_t *const counts = table_counts(p, plane, t);
-            for (int i = (int)lane; i < count; i += TSR_WARP) leaf[t][i] = counts[order[t][i]];
-            tsr_limit_lengths(memory[warp], leaf[t], count, by_leaf[warp], lane);
-        }
-        for (int s = (int)lane; s < symbols; s += TSR_WARP) by_symbol[warp][s] = 0;
-        __syncwarp();
-        for (int i = (int)lane; i < count; i += TSR_WARP)
-            by_symbol[warp][order[t][i]] = is_long ? by_leaf[warp][i] : (uint8_t)leaf[t][i];
-        uint8_t *const lengths = model.lengths[t];
-        uint32_t *const codes = p.codes[plane].huffman[t];
-        for (int s = symbols + (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP) codes[s] = 0;
-        tsr_each_codeword(
-            by_symbol[warp], symbols, count, first[warp],
-            [&](int s, uint32_t bits, int length) {
-                const uint32_t raw_bits = by_symbol[warp][s] ? (uint32_t)tsr_symbol_raw_bits(s) : 0u;
-                lengths[s] = by_symbol[warp][s];
-                codes[s] = bits << 16 | raw_bits << 8 | (uint32_t)length;
-                most = max(most, raw_bits + (uint32_t)length);
-            },
-            lane);
-    }
+    tsr_code_tables(
+        memory, tables, [&](int t) { return table_counts(p, plane, t); }, symbols_of,
+        [&](int t, int s, uint8_t own, uint32_t bits, int length) {
+            const uint32_t raw_bits = own ? (uint32_t)tsr_symbol_raw_bits(s) : 0u;
+            model.lengths[t][s] = own;
+            p.codes[plane].huffman[t][s] = bits << 16 | raw_bits << 8 | (uint32_t)length;
+            most = max(most, raw_bits + (uint32_t)length);
+        });
     most = tsr_warp_max(most);
     if (lane == 0) atomicMax(&refill_bits, most);
     __syncthreads();

@@ -243,7 +243,7 @@ static_assert((int)TSR_LABELS_LIMIT <= (int)TSR_WARP, "a lane a label");
 
 template <int COUNT> struct alignas(16) finish_memory {
     uint32_t counts[LABEL_COUNTS];
-    unsigned char merge[tsr_merge_bytes<int64_t>(TSR_LABEL_CELLS, LABEL_COUNTS / TSR_QUAD_COUNTS)];
+    unsigned char merge[tsr_merge_bytes<int64_t, LABEL_PITCH>(TSR_LABEL_CELLS, LABEL_COUNTS / TSR_QUAD_COUNTS)];
     finish_codes codes[COUNT / TSR_WARP];
     uint8_t renumbered[TSR_LABELS_LIMIT];
     int plan;

@@ -23,10 +23,12 @@ enum {
  * coefficient is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
 enum { TSR_NARROW_BITS = 12 };
 
-/* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts. */
+/* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts, each cell's aligned to 16
+ * bytes. */
 enum {
+    TSR_AC_PITCH = (TSR_AC_SYMBOLS + 3) / 4 * 4,
     TSR_DC_COUNTS = TSR_DC_CELLS * TSR_DC_SYMBOLS,
-    TSR_AC_COUNTS = TSR_AC_CELLS * TSR_AC_SYMBOLS,
+    TSR_AC_COUNTS = TSR_AC_CELLS * TSR_AC_PITCH,
     TSR_PLANE_COUNTS = TSR_DC_COUNTS + TSR_AC_COUNTS
 };
 

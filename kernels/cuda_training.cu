@@ -1,77 +1,87 @@
-/* Training on the device: a plane's counts of run-level symbols to its code tables (cuda_merging.cuh). A block of
- * threads an alphabet of a plane, then a warp a table. */
+/* Training on the device: a plane's counts of run-level symbols to its code tables, a block of threads an alphabet of a
+ * plane: its cells merge (merge_tables.cuh), then tables get codes (code_lengths.cuh). */
 #include "device.cuh"
 
-#include "cuda_merging.cuh"
+#include "code_lengths.cuh"
 #include "cuda_stages.h"
+#include "merge_tables.cuh"
 
 namespace
 {
 
-using namespace tsr_training;
+/* Each plane has two blocks of threads, the first of them for its ACs. */
+enum { MERGE_THREADS = 128, MERGE_LANES = 4, CODE_WARPS = 4 };
 
-typedef merge_memory<TSR_AC_CELLS, TSR_AC_SYMBOLS> run_level_merging;
+/* Room for counts in shared memory: those of some 128 symbols a cell, which most planes do not reach; more stay in
+ * global memory. Gains have 64 bits: planes may be large. */
+enum {
+    MERGE_QUADS = TSR_AC_CELLS * 32,
+    MERGE_BYTES = tsr_merge_bytes<int64_t, TSR_AC_PITCH>(TSR_AC_CELLS, MERGE_QUADS) / 16 * 16
+};
+static_assert((int)TSR_DC_CELLS * (int)TSR_DC_SYMBOLS <= MERGE_QUADS * (int)TSR_QUAD_COUNTS, "DCs' counts have room");
 
-enum { CODE_WARPS = 4, CODE_TABLES = TSR_DC_CELLS + TSR_TABLE_LIMIT };
-
-__global__ void __launch_bounds__(run_level_merging::THREADS)
+__global__ void __launch_bounds__(MERGE_THREADS)
     k_merge(uint32_t *counts, const tsr_plane_state *planes, tsr_coefficient_model *models)
 {
+    __shared__ tsr_kept_symbols<TSR_AC_SYMBOLS> kept;
     TSR_DYNAMIC_SHARED(memory);
-    run_level_merging &m = *reinterpret_cast<run_level_merging *>(memory);
     const uint32_t plane = blockIdx.x / 2;
+    const auto nothing = [](int) { return 0u; };
     if (tsr_state_span(planes[plane]) == 1) return;
-    uint32_t *mine = counts + (size_t)plane * TSR_PLANE_COUNTS;
+    uint32_t *dc = counts + (size_t)plane * TSR_PLANE_COUNTS, *ac = dc + TSR_DC_COUNTS;
     tsr_coefficient_model &model = models[plane];
     if (blockIdx.x % 2 == 0) {
-        const int tables = merge_cells(m, mine + TSR_DC_COUNTS, TSR_AC_CELLS, TSR_AC_SYMBOLS, model.ac_table_of);
+        tsr_close_gaps<TSR_AC_SYMBOLS, TSR_AC_PITCH, MERGE_THREADS>(kept, ac, TSR_AC_CELLS);
+        const int tables = tsr_merge_cells<TSR_AC_CELLS, TSR_AC_PITCH, MERGE_THREADS, MERGE_LANES, int64_t>(
+            memory, MERGE_BYTES, ac, TSR_AC_CELLS, model.ac_table_of, nothing);
+        tsr_open_gaps<TSR_AC_SYMBOLS, TSR_AC_PITCH, MERGE_THREADS>(kept, ac, tables);
         if (threadIdx.x == 0) model.ac_tables = (uint8_t)tables;
     } else {
-        const int tables = merge_cells(m, mine, TSR_DC_CELLS, TSR_DC_SYMBOLS, model.dc_table_of);
+        const int tables = tsr_merge_cells<TSR_DC_CELLS, TSR_DC_SYMBOLS, MERGE_THREADS, MERGE_LANES, int64_t>(
+            memory, MERGE_BYTES, dc, TSR_DC_CELLS, model.dc_table_of, nothing);
         if (threadIdx.x == 0) model.dc_tables = (uint8_t)tables;
     }
 }
 
+typedef tsr_tables_memory<TSR_TABLE_LIMIT, TSR_AC_SYMBOLS, CODE_WARPS> ac_codes;
+typedef tsr_tables_memory<TSR_DC_CELLS, TSR_DC_SYMBOLS, CODE_WARPS> dc_codes;
+static_assert(sizeof(dc_codes) <= sizeof(ac_codes), "they share memory");
+
 __global__ void __launch_bounds__(CODE_WARPS *TSR_WARP) k_codes(const uint32_t *counts, const tsr_plane_state *planes,
                                                                 tsr_coefficient_model *models, tsr_packed_codes *codes)
 {
-    __shared__ code_memory<TSR_AC_SYMBOLS> memory[CODE_WARPS];
-    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
-    const uint32_t plane = blockIdx.x / (CODE_TABLES / CODE_WARPS);
-    const int number = (int)(blockIdx.x % (CODE_TABLES / CODE_WARPS) * CODE_WARPS + warp);
-    code_memory<TSR_AC_SYMBOLS> &m = memory[warp];
+    TSR_DYNAMIC_SHARED(memory);
+    const uint32_t plane = blockIdx.x / 2;
     if (tsr_state_span(planes[plane]) == 1) return;
+    const uint32_t *dc = counts + (size_t)plane * TSR_PLANE_COUNTS, *ac = dc + TSR_DC_COUNTS;
     tsr_coefficient_model &model = models[plane];
-    const bool is_dc = number < TSR_DC_CELLS;
-    const int table = is_dc ? number : number - TSR_DC_CELLS;
-    if (table >= (is_dc ? model.dc_tables : model.ac_tables)) return;
-    const int symbols = is_dc ? (int)TSR_DC_SYMBOLS : (int)TSR_AC_SYMBOLS;
-    const uint32_t *mine = counts + (size_t)plane * TSR_PLANE_COUNTS + (is_dc ? 0 : TSR_DC_COUNTS) + table * symbols;
-    uint8_t *lengths = is_dc ? model.dc_lengths[table] : model.ac_lengths[table];
-    uint16_t *words = is_dc ? codes[plane].dc[table] : codes[plane].ac[table];
-
-    const int used = sort_leaves(m, mine, symbols, lane);
-    merge_levels(m, used, lane);
-    take_lengths(m, used, lane);
-    for (int s = (int)lane; s < symbols; s += TSR_WARP) {
-        lengths[s] = 0;
-        words[s] = 0;
-    }
-    __syncwarp();
-    for (int i = (int)lane; i < used; i += TSR_WARP) lengths[m.order[i]] = m.length[i];
-    __syncwarp();
-    assign_codewords(m, lengths, used, words, lane);
+    tsr_packed_codes &own = codes[plane];
+    if (blockIdx.x % 2 == 0)
+        tsr_code_tables(
+            *reinterpret_cast<ac_codes *>(memory), model.ac_tables, [&](int t) { return ac + t * TSR_AC_PITCH; },
+            [](int) { return (int)TSR_AC_SYMBOLS; },
+            [&](int t, int s, uint8_t length, uint32_t bits, int coded) {
+                model.ac_lengths[t][s] = length;
+                own.ac[t][s] = (uint16_t)((uint32_t)coded << 12 | bits);
+            });
+    else
+        tsr_code_tables(
+            *reinterpret_cast<dc_codes *>(memory), model.dc_tables, [&](int t) { return dc + t * TSR_DC_SYMBOLS; },
+            [](int) { return (int)TSR_DC_SYMBOLS; },
+            [&](int t, int s, uint8_t length, uint32_t bits, int coded) {
+                model.dc_lengths[t][s] = length;
+                own.dc[t][s] = (uint16_t)((uint32_t)coded << 12 | bits);
+            });
 }
-static_assert(CODE_TABLES % CODE_WARPS == 0, "whole blocks of tables");
 
 } // namespace
 
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
                    struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream)
 {
-    TSR_CUDA_TRY(tsr_allow_shared(k_merge, sizeof(run_level_merging)));
-    TSR_CUDA_TRY(tsr_launch(k_merge, 2 * planes, run_level_merging::THREADS, sizeof(run_level_merging), stream,
-                            d_counts, d_plane, d_model));
-    return tsr_launch(k_codes, planes * (CODE_TABLES / CODE_WARPS), CODE_WARPS * TSR_WARP, 0, stream, d_counts, d_plane,
-                      d_model, d_codes);
+    TSR_CUDA_TRY(tsr_allow_shared(k_merge, MERGE_BYTES));
+    TSR_CUDA_TRY(tsr_launch(k_merge, 2 * planes, MERGE_THREADS, MERGE_BYTES, stream, d_counts, d_plane, d_model));
+    TSR_CUDA_TRY(tsr_allow_shared(k_codes, sizeof(ac_codes)));
+    return tsr_launch(k_codes, 2 * planes, CODE_WARPS * TSR_WARP, sizeof(ac_codes), stream, d_counts, d_plane, d_model,
+                      d_codes);
 }

@@ -23,10 +23,9 @@ enum {
 };
 /* A logarithm is at most 1 off, so a cost is at most twice its total off; in truth two tables cost at most one bit a
  * count less than one. The descriptions change by less than that of a whole table. */
-static_assert((int64_t)TSR_NARROW_GAINS_TOTAL * (TSR_COST_BIT + 4) + 2 * (8 + (2 + 6) * 64) * TSR_COST_BIT < INT32_MAX,
+static_assert((int64_t)TSR_NARROW_GAINS_TOTAL * (TSR_COST_BIT + 4) + 2 * (8 + (2 + 6) * 512) * TSR_COST_BIT < INT32_MAX,
               "narrow gains fit, and are below that of no pair");
-static_assert((uint64_t)64 * TSR_MERGE_COSTS * 10 * TSR_COST_BIT <= UINT32_MAX && 10 * TSR_COST_BIT <= UINT16_MAX,
-              "sums of small counts' costs, and their logarithms");
+static_assert(10 * TSR_COST_BIT <= UINT16_MAX, "small counts' logarithms");
 
 enum { TSR_FRESH_GAINS = 3 * TSR_MERGE_WINDOW };
 
@@ -41,27 +40,68 @@ template <typename Gain> struct alignas(16) tsr_merge_head {
     uint16_t logarithm[TSR_MERGE_COSTS];
 };
 
-/* What is kept of a slot, but for its counts. */
-template <typename Gain> struct tsr_merge_slot_bytes {
-    enum { ALL = (TSR_MERGE_WINDOW + 2) * sizeof(Gain) + sizeof(uint64_t) + 2 * sizeof(uint32_t) + 4 };
+/* Symbols that are used. */
+enum { TSR_MASK_SYMBOLS = 64 };
+template <int WORDS> struct tsr_symbol_mask {
+    uint64_t word[WORDS];
 };
 
-/* Memory that so many cells need at least, 128 bytes of it for rounding; with quads more, fewer of their counts stay
- * outside. */
-template <typename Gain> static constexpr size_t tsr_merge_bytes(size_t cells, size_t quads)
+/* Of so many symbols. */
+template <int SYMBOLS> struct tsr_mask_words {
+    enum { WORDS = (SYMBOLS + TSR_MASK_SYMBOLS - 1) / TSR_MASK_SYMBOLS };
+};
+
+template <int WORDS>
+static __device__ __forceinline__ void tsr_add_mask(tsr_symbol_mask<WORDS> &to, const tsr_symbol_mask<WORDS> &mask)
 {
-    return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain>::ALL + 1) + 128 +
-           (cells * 12 > quads * 16 ? (cells * 12 + 15) / 16 * 16 : quads * 16);
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) to.word[w] |= mask.word[w];
+}
+
+/* Quads up to the last symbol. */
+template <int WORDS> static __device__ __forceinline__ uint32_t tsr_quads_of_mask(const tsr_symbol_mask<WORDS> &mask)
+{
+    uint32_t quads = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++)
+        if (mask.word[w])
+            quads = (uint32_t)((w + 1) * TSR_MASK_SYMBOLS - 1 - __clzll((long long)mask.word[w])) / TSR_QUAD_COUNTS + 1;
+    return quads;
+}
+
+/* What the costs of so many small counts add up in. */
+template <int WORDS,
+          bool IS_NARROW = (uint64_t)WORDS *TSR_MASK_SYMBOLS *TSR_MERGE_COSTS * 10 * TSR_COST_BIT <= UINT32_MAX>
+struct tsr_small_sum {
+    typedef uint32_t type;
+};
+template <int WORDS> struct tsr_small_sum<WORDS, false> {
+    typedef uint64_t type;
+};
+
+/* What is kept of a slot, but for its counts. */
+template <typename Gain, int WORDS> struct tsr_merge_slot_bytes {
+    enum { ALL = (TSR_MERGE_WINDOW + 2) * sizeof(Gain) + WORDS * sizeof(uint64_t) + 2 * sizeof(uint32_t) + 4 };
+};
+
+/* Memory that so many cells of so many symbols need at least, 128 bytes of it for rounding; with quads more, fewer of
+ * their counts stay outside. */
+template <typename Gain, int SYMBOLS> static constexpr size_t tsr_merge_bytes(size_t cells, size_t quads)
+{
+    constexpr int WORDS = tsr_mask_words<SYMBOLS>::WORDS;
+    const size_t of_cells = (cells * (WORDS * sizeof(uint64_t) + sizeof(uint32_t)) + 15) / 16 * 16;
+    return sizeof(tsr_merge_head<Gain>) + cells * (tsr_merge_slot_bytes<Gain, WORDS>::ALL + 1) + 128 +
+           (of_cells > quads * 16 ? of_cells : quads * 16);
 }
 
 /* Where everything lies, for so many slots. */
-template <typename Gain> struct tsr_merge_memory {
-    Gain *gain;      /* of a slot and the next ones that are alive: rows of eight */
-    uint64_t *mask;  /* symbols that a slot uses */
-    uint64_t *alive; /* bytes: slots that are tables now, in order */
-    uint64_t *place; /* bytes: by slot, where it is among them, or would be */
-    Gain *best;      /* by slot: the least gain */
-    Gain *cost;      /* narrow: its low bits */
+template <typename Gain, int WORDS> struct tsr_merge_memory {
+    Gain *gain;                   /* of a slot and the next ones that are alive: rows of eight */
+    tsr_symbol_mask<WORDS> *mask; /* symbols that a slot uses */
+    uint64_t *alive;              /* bytes: slots that are tables now, in order */
+    uint64_t *place;              /* bytes: by slot, where it is among them, or would be */
+    Gain *best;                   /* by slot: the least gain */
+    Gain *cost;                   /* narrow: its low bits */
     uint32_t *total;
     uint32_t *row;     /* TSR_MERGE_OUTSIDE | first quad << 8 | quads */
     uint8_t *distance; /* to the best partner, less 1 */
@@ -91,8 +131,8 @@ template <typename Gain> static __device__ __forceinline__ Gain tsr_no_gain()
 }
 
 /* Quad q of a slot's counts. */
-template <bool OUTSIDE, typename Gain>
-static __device__ __forceinline__ uint4 tsr_quad_of(const tsr_merge_memory<Gain> &m, uint32_t row, uint32_t q)
+template <bool OUTSIDE, typename Gain, int WORDS>
+static __device__ __forceinline__ uint4 tsr_quad_of(const tsr_merge_memory<Gain, WORDS> &m, uint32_t row, uint32_t q)
 {
     if (q >= (row & 255u)) return make_uint4(0, 0, 0, 0);
     const uint32_t at = ((row & ~TSR_MERGE_OUTSIDE) >> 8) + q;
@@ -102,12 +142,12 @@ static __device__ __forceinline__ uint4 tsr_quad_of(const tsr_merge_memory<Gain>
 
 /* The sum of each count times its logarithm, of up to three rows added up. LANES lanes share a sum, part is the lane's
  * number among them; all get it. All lanes of the warp. */
-template <int LANES, bool OUTSIDE, typename Gain>
-static __device__ __forceinline__ uint64_t tsr_sum_table(const tsr_merge_memory<Gain> &m, uint32_t a, uint32_t b,
+template <int LANES, bool OUTSIDE, typename Gain, int WORDS>
+static __device__ __forceinline__ uint64_t tsr_sum_table(const tsr_merge_memory<Gain, WORDS> &m, uint32_t a, uint32_t b,
                                                          uint32_t c, uint32_t part)
 {
     const uint32_t quads = max(max(a & 255u, b & 255u), c & 255u);
-    uint32_t small = 0;
+    typename tsr_small_sum<WORDS>::type small = 0;
     uint64_t large = 0; /* below 2^44 together */
     for (uint32_t q = part; q < quads; q += LANES) {
         const uint4 x = tsr_quad_of<OUTSIDE>(m, a, q), y = tsr_quad_of<OUTSIDE>(m, b, q),
@@ -135,10 +175,18 @@ static __device__ __forceinline__ uint64_t tsr_whole_of_table(uint32_t total)
     return (uint64_t)total * tsr_log2_cost(total);
 }
 
-static __device__ __forceinline__ uint32_t tsr_description_of_table(uint64_t used)
+template <int WORDS>
+static __device__ __forceinline__ uint32_t tsr_description_of_table(const tsr_symbol_mask<WORDS> &used)
 {
-    const uint64_t behind_gaps = used & ~(used << 1 | 1u); /* no gap is before the first symbol */
-    return (uint32_t)(8 + 2 * __popcll((long long)used) + 6 * __popcll((long long)behind_gaps)) * TSR_COST_BIT;
+    int symbols = 0, gaps = 0;
+    uint64_t before = 1; /* no gap is before the first symbol */
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+        symbols += __popcll((long long)used.word[w]);
+        gaps += __popcll((long long)(used.word[w] & ~(used.word[w] << 1 | before)));
+        before = used.word[w] >> (TSR_MASK_SYMBOLS - 1);
+    }
+    return (uint32_t)(8 + 2 * symbols + 6 * gaps) * TSR_COST_BIT;
 }
 
 static __device__ __forceinline__ uint64_t tsr_symbols_of_table(uint64_t all, uint64_t inside)
@@ -147,8 +195,8 @@ static __device__ __forceinline__ uint64_t tsr_symbols_of_table(uint64_t all, ui
 }
 
 /* Gains of all slots with those behind them, or, with OWN, the slots' own costs; a thread each. */
-template <int THREADS, bool OWN, bool OUTSIDE, typename Gain>
-static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Gain> &m, int slots)
+template <int THREADS, bool OWN, bool OUTSIDE, typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Gain, WORDS> &m, int slots)
 {
     constexpr int EACH = OWN ? 1 : (int)TSR_MERGE_WINDOW;
     const int count = slots * EACH;
@@ -157,7 +205,7 @@ static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Ga
         if (first + (int)threadIdx.x / TSR_WARP * TSR_WARP >= count) break; /* the whole warp */
         const bool is_there = number < count && (OWN || two < slots);
         uint32_t row = 0, row_two = 0, total = 1;
-        uint64_t mask = 0;
+        tsr_symbol_mask<WORDS> mask = {};
         if (is_there) {
             row = m.row[one];
             total = m.total[one];
@@ -166,7 +214,7 @@ static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Ga
         if (is_there && !OWN) {
             row_two = m.row[two];
             total += m.total[two];
-            mask |= m.mask[two];
+            tsr_add_mask(mask, m.mask[two]);
         }
         const uint64_t inside = tsr_sum_table<1, OUTSIDE>(m, row, row_two, 0, 0),
                        cost = tsr_symbols_of_table(tsr_whole_of_table(total), inside) + tsr_description_of_table(mask);
@@ -206,9 +254,9 @@ static __device__ __forceinline__ tsr_fresh_pair tsr_fresh_pair_of(const tsr_mer
 }
 
 /* Their sums. */
-template <int THREADS, int LANES, bool OUTSIDE, typename Gain>
-static __device__ __forceinline__ void tsr_fresh_sums(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
-                                                      int living, uint64_t *inside)
+template <int THREADS, int LANES, bool OUTSIDE, typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_fresh_sums(const tsr_merge_memory<Gain, WORDS> &m,
+                                                      const tsr_merge<Gain> &merge, int living, uint64_t *inside)
 {
     constexpr int AT_ONCE = THREADS / LANES, OF_WARP = TSR_WARP / LANES;
     const int thread = (int)threadIdx.x;
@@ -229,10 +277,10 @@ static __device__ __forceinline__ void tsr_fresh_sums(const tsr_merge_memory<Gai
 }
 
 /* What is known of them without the sums, by a warp. */
-template <typename Gain>
-static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
-                                                       Gain least, int living, tsr_merge_head<Gain> &head,
-                                                       unsigned lane)
+template <typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Gain, WORDS> &m,
+                                                       const tsr_merge<Gain> &merge, Gain least, int living,
+                                                       tsr_merge_head<Gain> &head, unsigned lane)
 {
     const tsr_fresh_pair pair = tsr_fresh_pair_of(merge, (int)lane, living);
     if (lane >= TSR_FRESH_GAINS) return;
@@ -241,10 +289,12 @@ static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Ga
         const int one = tsr_byte_of(m.alive, pair.first + (pair.first >= merge.other)),
                   two = pair.kind < 2 ? merge.a : tsr_byte_of(m.alive, pair.second + 1);
         uint32_t total = m.total[one] + m.total[two];
-        uint64_t mask = m.mask[one] | m.mask[two], less = (uint64_t)m.cost[one] + (uint64_t)m.cost[two];
+        uint64_t less = (uint64_t)m.cost[one] + (uint64_t)m.cost[two];
+        tsr_symbol_mask<WORDS> mask = m.mask[one];
+        tsr_add_mask(mask, m.mask[two]);
         if (pair.kind < 2) {
             total += m.total[merge.b];
-            mask |= m.mask[merge.b];
+            tsr_add_mask(mask, m.mask[merge.b]);
             less += (uint64_t)m.cost[merge.b] + (uint64_t)least;
         }
         all = tsr_whole_of_table(total);
@@ -314,8 +364,8 @@ template <typename Gain> static __device__ __forceinline__ void tsr_least_of_war
 }
 
 /* The best gain of the slots but for some, first to last, by a warp, and its slot. */
-template <typename Gain>
-static __device__ __forceinline__ void tsr_least_of_others(const tsr_merge_memory<Gain> &m, int slots, int first,
+template <typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_least_of_others(const tsr_merge_memory<Gain, WORDS> &m, int slots, int first,
                                                            int last, Gain *least, uint32_t *least_slot, unsigned lane)
 {
     constexpr int EACH = 4;
@@ -335,8 +385,8 @@ static __device__ __forceinline__ void tsr_least_of_others(const tsr_merge_memor
 }
 
 /* The list of the living without a place, and the places behind it, by a warp: eight bytes a lane. */
-template <typename Gain>
-static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain> &m, const tsr_merge<Gain> &merge,
+template <typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge,
                                                    int slots, unsigned lane)
 {
     const int words = (slots + 7) / 8;
@@ -360,9 +410,9 @@ static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain> 
 }
 
 /* Merges slots; returns how many live. A barrier is needed before, and another after. */
-template <int THREADS, int LANES, bool OUTSIDE, typename Gain>
-static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain> &m, tsr_merge_head<Gain> &head,
-                                                      int slots)
+template <int THREADS, int LANES, bool OUTSIDE, typename Gain, int WORDS>
+static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain, WORDS> &m,
+                                                      tsr_merge_head<Gain> &head, int slots)
 {
     constexpr int WARPS = THREADS / TSR_WARP, WINDOW = TSR_MERGE_WINDOW, ADDS = WARPS > 1 ? 1 : 0,
                   MOVES = WARPS > 2 ? 2 : 0;
@@ -427,16 +477,17 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
         if (warp == ADDS) { /* counts add up where the longer row is */
             const bool longer = (merge.row_b & 255u) > (merge.row_a & 255u);
             const uint32_t to = longer ? merge.row_b : merge.row_a, from = longer ? merge.row_a : merge.row_b;
-            if (lane < (from & 255u)) {
-                const uint4 x = tsr_quad_of<OUTSIDE>(m, to, lane), y = tsr_quad_of<OUTSIDE>(m, from, lane);
-                const uint32_t quad = ((to & ~TSR_MERGE_OUTSIDE) >> 8) + lane;
+            for (uint32_t q = lane; q < (from & 255u); q += TSR_WARP) {
+                const uint4 x = tsr_quad_of<OUTSIDE>(m, to, q), y = tsr_quad_of<OUTSIDE>(m, from, q);
+                const uint32_t quad = ((to & ~TSR_MERGE_OUTSIDE) >> 8) + q;
                 (OUTSIDE && (to & TSR_MERGE_OUTSIDE) ? m.outside : m.quads)[quad] =
                     make_uint4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+                if (WORDS * TSR_MASK_SYMBOLS <= TSR_WARP * TSR_QUAD_COUNTS) break;
             }
             if (lane == 0) {
                 m.row[merge.a] = to;
                 m.total[merge.a] += m.total[merge.b];
-                m.mask[merge.a] |= m.mask[merge.b];
+                tsr_add_mask(m.mask[merge.a], m.mask[merge.b]);
                 m.cost[merge.a] = (Gain)((uint64_t)m.cost[merge.a] + (uint64_t)m.cost[merge.b] + (uint64_t)least);
                 m.parent[merge.b] = (uint8_t)merge.a;
             }
@@ -481,16 +532,18 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
                                       uint8_t *table_of, More more)
 {
     constexpr int WARPS = THREADS / TSR_WARP, EACH = (CELLS + THREADS - 1) / THREADS,
-                  ROW_QUADS = SYMBOLS / TSR_QUAD_COUNTS;
-    static_assert(CELLS <= 255 && SYMBOLS <= 64 && SYMBOLS % TSR_QUAD_COUNTS == 0, "bytes and masks");
+                  ROW_QUADS = SYMBOLS / TSR_QUAD_COUNTS, WORDS = tsr_mask_words<SYMBOLS>::WORDS;
+    typedef tsr_symbol_mask<WORDS> symbol_mask;
+    static_assert(CELLS <= 255 && ROW_QUADS <= 255 && SYMBOLS % TSR_QUAD_COUNTS == 0, "bytes and quads");
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int thread = (int)threadIdx.x, warp = thread / TSR_WARP;
     tsr_merge_head<Gain> &head = *reinterpret_cast<tsr_merge_head<Gain> *>(memory);
     uint8_t *const slot_of = memory + sizeof head; /* by cell; 255: it counted nothing */
     const size_t before_slots = sizeof head + ((size_t)cells + 15) / 16 * 16;
     /* Cells, for the time being, lie at the end. */
-    uint64_t *const cell_mask =
-        reinterpret_cast<uint64_t *>(memory + (bytes / 16 * 16 - ((size_t)cells * 12 + 15) / 16 * 16));
+    constexpr size_t OF_CELL = sizeof(symbol_mask) + sizeof(uint32_t);
+    symbol_mask *const cell_mask =
+        reinterpret_cast<symbol_mask *>(memory + (bytes / 16 * 16 - ((size_t)cells * OF_CELL + 15) / 16 * 16));
     uint32_t *const cell_total = reinterpret_cast<uint32_t *>(cell_mask + cells);
     tsr_sync_threads<THREADS>();
     for (int c = thread; c < TSR_MERGE_COSTS; c += THREADS)
@@ -498,33 +551,39 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
 #pragma unroll 4
     for (int c = warp; c < cells; c += WARPS) {
         const uint32_t *const row = counts + c * SYMBOLS;
-        const uint32_t low = (int)lane < SYMBOLS ? row[lane] : 0u,
-                       high = SYMBOLS > TSR_WARP && (int)lane + TSR_WARP < SYMBOLS ? row[lane + TSR_WARP] : 0u;
-        const uint64_t mask = __ballot_sync(TSR_FULL_WARP, low != 0) |
-                              (uint64_t)(SYMBOLS > TSR_WARP ? __ballot_sync(TSR_FULL_WARP, high != 0) : 0u) << TSR_WARP;
-        const uint32_t total = tsr_warp_sum(low + high);
+        symbol_mask mask;
+        uint32_t total = 0;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) {
+            const int low_at = w * TSR_MASK_SYMBOLS + (int)lane, high_at = low_at + TSR_WARP;
+            const bool has_high = w * TSR_MASK_SYMBOLS + TSR_WARP < SYMBOLS;
+            const uint32_t low = low_at < SYMBOLS ? row[low_at] : 0u,
+                           high = has_high && high_at < SYMBOLS ? row[high_at] : 0u;
+            mask.word[w] = __ballot_sync(TSR_FULL_WARP, low != 0) |
+                           (uint64_t)(has_high ? __ballot_sync(TSR_FULL_WARP, high != 0) : 0u) << TSR_WARP;
+            total += low + high;
+        }
+        total = tsr_warp_sum(total);
         if (lane != 0) continue;
         cell_mask[c] = mask;
         cell_total[c] = total;
     }
     tsr_sync_threads<THREADS>();
     /* A thread takes a few cells that follow each other. Slots, and above them quads, before its own; and of all. */
-    const auto quads_of = [](uint64_t mask) {
-        return mask ? (uint32_t)(63 - __clzll((long long)mask)) / TSR_QUAD_COUNTS + 1 : 0u;
-    };
     uint32_t mine = 0, all;
     for (int e = 0; e < EACH; e++) {
         const int c = thread * EACH + e;
-        if (c < cells && cell_mask[c] != 0) mine += 1u + (quads_of(cell_mask[c]) << 16);
+        const uint32_t quads = c < cells ? tsr_quads_of_mask(cell_mask[c]) : 0u;
+        if (quads > 0) mine += 1u + (quads << 16);
     }
     uint32_t before = tsr_block_scan<THREADS>(mine, head.sums, &all);
     const int slots = (int)(all & 0xffffu);
-    tsr_merge_memory<Gain> m;
+    tsr_merge_memory<Gain, WORDS> m;
     const int slot_words = (slots + 7) / 8;
     m.gain = reinterpret_cast<Gain *>(memory + before_slots);
     m.best = m.gain + slots * TSR_MERGE_WINDOW;
-    m.mask = reinterpret_cast<uint64_t *>(m.best + (slots + 3) / 4 * 4);
-    m.alive = m.mask + slots;
+    m.mask = reinterpret_cast<symbol_mask *>(m.best + (slots + 3) / 4 * 4);
+    m.alive = reinterpret_cast<uint64_t *>(m.mask + slots);
     m.place = m.alive + slot_words;
     m.cost = reinterpret_cast<Gain *>(m.place + slot_words);
     m.total = reinterpret_cast<uint32_t *>(m.cost + slots);
@@ -539,10 +598,10 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     for (int e = 0; e < EACH; e++) {
         const int c = thread * EACH + e;
         if (c >= cells) break;
-        const uint64_t mask = cell_mask[c];
+        const symbol_mask mask = cell_mask[c];
         slot_of[c] = 255;
-        if (mask == 0) continue;
-        const uint32_t slot = before & 0xffffu, first = before >> 16, quads = quads_of(mask);
+        const uint32_t slot = before & 0xffffu, first = before >> 16, quads = tsr_quads_of_mask(mask);
+        if (quads == 0) continue;
         before += 1u + (quads << 16);
         slot_of[c] = (uint8_t)slot;
         m.mask[slot] = mask;
@@ -587,6 +646,91 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     }
     tsr_sync_threads<THREADS>();
     return living;
+}
+
+/* ---- Alphabets with gaps --------------------------------------------------------------------------------------------
+ */
+
+/* Large alphabets of which little is used are merged without the symbols that no cell uses, but for one in each gap,
+ * before the first used symbol too: descriptions cost the same. */
+template <int SYMBOLS> struct tsr_kept_symbols {
+    enum { WORDS = (SYMBOLS + TSR_WARP - 1) / TSR_WARP, EACH = WORDS /* symbols of a lane */ };
+    uint32_t used[WORDS], kept[WORDS];
+
+    /* A symbol's place among those kept. */
+    __device__ __forceinline__ int place(int word, unsigned lane) const
+    {
+        int before = __popc(kept[word] & ((1u << lane) - 1u));
+        for (int w = 0; w < word; w++) before += __popc(kept[w]);
+        return before;
+    }
+    __device__ __forceinline__ bool is_kept(int word, unsigned lane) const
+    {
+        return kept[word] >> lane & 1u;
+    }
+};
+
+/* counts[cells][PITCH], of SYMBOLS symbols each, to counts of those kept, and zeros. k: shared memory. By all threads;
+ * a barrier is behind. */
+template <int SYMBOLS, int PITCH, int THREADS>
+static __device__ __forceinline__ void tsr_close_gaps(tsr_kept_symbols<SYMBOLS> &k, uint32_t *counts, int cells)
+{
+    typedef tsr_kept_symbols<SYMBOLS> kept_symbols;
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const int warp = (int)(threadIdx.x / TSR_WARP);
+    for (int w = warp; w < kept_symbols::WORDS; w += THREADS / TSR_WARP) {
+        const int s = w * TSR_WARP + (int)lane;
+        uint32_t any = 0;
+#pragma unroll 8
+        for (int c = 0; c < cells; c++) any |= s < SYMBOLS ? counts[c * PITCH + s] : 0u;
+        const uint32_t used = __ballot_sync(TSR_FULL_WARP, any != 0);
+        if (lane == 0) k.used[w] = used;
+    }
+    tsr_sync_threads<THREADS>();
+    if ((int)threadIdx.x < kept_symbols::WORDS) {
+        const uint32_t used = k.used[threadIdx.x], before = threadIdx.x > 0 ? k.used[threadIdx.x - 1] >> 31 : 1u;
+        k.kept[threadIdx.x] = used | used << 1 | before;
+    }
+    tsr_sync_threads<THREADS>();
+    for (int c = warp; c < cells; c += THREADS / TSR_WARP) {
+        uint32_t *const row = counts + c * PITCH;
+        uint32_t count[kept_symbols::EACH];
+#pragma unroll
+        for (int w = 0; w < kept_symbols::EACH; w++) {
+            const int s = w * TSR_WARP + (int)lane;
+            count[w] = s < SYMBOLS ? row[s] : 0u;
+        }
+        __syncwarp();
+#pragma unroll
+        for (int w = 0; w < kept_symbols::EACH; w++)
+            if (count[w] != 0) row[w * TSR_WARP + (int)lane] = 0;
+        __syncwarp();
+#pragma unroll
+        for (int w = 0; w < kept_symbols::EACH; w++)
+            if (count[w] != 0) row[k.place(w, lane)] = count[w];
+    }
+    tsr_sync_threads<THREADS>();
+}
+
+/* And back, of so many tables. */
+template <int SYMBOLS, int PITCH, int THREADS>
+static __device__ __forceinline__ void tsr_open_gaps(const tsr_kept_symbols<SYMBOLS> &k, uint32_t *counts, int tables)
+{
+    typedef tsr_kept_symbols<SYMBOLS> kept_symbols;
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    for (int t = (int)(threadIdx.x / TSR_WARP); t < tables; t += THREADS / TSR_WARP) {
+        uint32_t *const row = counts + t * PITCH;
+        uint32_t count[kept_symbols::EACH];
+#pragma unroll
+        for (int w = 0; w < kept_symbols::EACH; w++) count[w] = k.is_kept(w, lane) ? row[k.place(w, lane)] : 0u;
+        __syncwarp();
+#pragma unroll
+        for (int w = 0; w < kept_symbols::EACH; w++) {
+            const int s = w * TSR_WARP + (int)lane;
+            if (s < SYMBOLS) row[s] = count[w];
+        }
+    }
+    tsr_sync_threads<THREADS>();
 }
 
 #endif

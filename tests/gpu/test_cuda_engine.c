@@ -287,8 +287,15 @@ TEST(training)
         fill_counts(&r, p, &counts[p]);
         states[p] = (struct tsr_plane_state){65535, p == 5 ? 0 : 9, p == 5 ? 1 : 10, 0};
     }
-    static_assert(sizeof *counts == TSR_PLANE_COUNTS * sizeof(uint32_t), "the same layout");
-    struct device_buffer d_counts = device_copy(counts, PLANES * sizeof *counts, PLANES * sizeof *counts);
+    uint32_t *aligned = must(calloc(PLANES * TSR_PLANE_COUNTS, sizeof *aligned));
+    for (int p = 0; p < PLANES; p++) {
+        uint32_t *const own = aligned + (size_t)p * TSR_PLANE_COUNTS;
+        memcpy(own, counts[p].dc, sizeof counts[p].dc);
+        for (int c = 0; c < TSR_AC_CELLS; c++)
+            memcpy(own + TSR_DC_COUNTS + c * TSR_AC_PITCH, counts[p].ac[c], sizeof counts[p].ac[c]);
+    }
+    const size_t count_bytes = PLANES * TSR_PLANE_COUNTS * sizeof *aligned;
+    struct device_buffer d_counts = device_copy(aligned, count_bytes, count_bytes);
     struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
     struct device_buffer d_models = device_buffer(PLANES * sizeof(struct tsr_coefficient_model));
     struct device_buffer d_codes = device_buffer(PLANES * sizeof(struct tsr_packed_codes));
@@ -321,6 +328,7 @@ TEST(training)
     free(merge);
     free(codes);
     free(models);
+    free(aligned);
     free(counts);
     device_free(&d_codes, "codes");
     device_free(&d_models, "models");
@@ -328,8 +336,9 @@ TEST(training)
     device_free(&d_counts, "counts");
 }
 
-/* Counts of groups of cells by energy, one cell after the other. */
-static void fill_cells(struct rng *r, int kind, uint32_t *counts, int cells, int symbols)
+/* Counts of groups of cells by energy, one cell after the other. Those of a group add up to less than 2^18 if not wide.
+ */
+static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int cells, int symbols)
 {
     memset(counts, 0, (size_t)(cells * symbols) * sizeof *counts);
     for (int c = 0; c < cells; c++) {
@@ -340,8 +349,8 @@ static void fill_cells(struct rng *r, int kind, uint32_t *counts, int cells, int
             const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)symbols);
             counts[c * symbols + (int)symbol] = kind % 5 == 0   ? 1
                                                 : kind % 5 == 1 ? rng_below(r, 4)
-                                                : kind % 5 == 2 ? rng_width(r, 17)
-                                                                : rng_width(r, 9) >> rng_below(r, 9);
+                                                : kind % 5 == 2 ? rng_width(r, wide ? 17 : 6)
+                                                                : rng_width(r, wide ? 9 : 6) >> rng_below(r, 9);
         }
     }
 }
@@ -366,12 +375,14 @@ TEST(training_by_energy)
     struct device_buffer d_magnitudes = device_copy(magnitudes, sizeof magnitudes, sizeof magnitudes);
     b.plane = (struct tsr_plane_state *)d_states.bytes;
     b.magnitudes = (uint64_t *)d_magnitudes.bytes;
-    for (int rans = 0; rans < 2; rans++) {
+    for (int number = 0; number < 4; number++) {
+        const bool rans = number % 2, wide = number >= 2;
         const int symbols = rans ? TSR_LEVEL_SYMBOLS : TSR_PAIR_SYMBOLS,
                   cells = rans ? TSR_LEVEL_CELLS : TSR_PAIR_CELLS;
         const size_t model_bytes = rans ? sizeof(struct tsr_level_model) : sizeof(struct tsr_pair_model);
         b.plane_counts = rans ? LEVEL_COUNTS : PAIR_COUNTS;
-        for (int p = 0; p < PLANES; p++) fill_cells(&r, p, counts + (size_t)p * b.plane_counts, cells, symbols);
+        b.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
+        for (int p = 0; p < PLANES; p++) fill_cells(&r, p, wide, counts + (size_t)p * b.plane_counts, cells, symbols);
         const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
         struct device_buffer d_counts = device_copy(counts, count_bytes, count_bytes);
         struct device_buffer d_models = device_buffer(PLANES * model_bytes);
