@@ -316,9 +316,10 @@ template <int TABLES, int SYMBOLS, int WARPS> struct tsr_tables_memory {
 };
 
 /* Tables' lengths and codewords, each table a warp's: put(table, symbol, symbol's length, bits, their number), of no
- * bits where the symbol is not used, or the only one. counts_of(table), symbols_of(table): what it is made of. By all
+ * bits where the symbol is not used, or the only one. counts_of(table), symbols_of(table): what it is made of. Without
+ * TREES all lengths are found by package-merge: where a warp has but one table, a thread would take longer. By all
  * threads; a barrier is inside, one must be before the memory is used again. */
-template <int TABLES, int SYMBOLS, int WARPS, typename CountsOf, typename SymbolsOf, typename Put>
+template <bool TREES, int TABLES, int SYMBOLS, int WARPS, typename CountsOf, typename SymbolsOf, typename Put>
 static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES, SYMBOLS, WARPS> &m, int tables,
                                                        CountsOf counts_of, SymbolsOf symbols_of, Put put)
 {
@@ -330,7 +331,7 @@ static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES,
         if (lane == 0) m.used[t] = count;
     }
     __syncthreads();
-    if ((int)threadIdx.x < tables) {
+    if (TREES && (int)threadIdx.x < tables) {
         const int count = m.used[threadIdx.x];
         m.depth[threadIdx.x] = count > 1 ? tsr_tree_depths(m.leaf[threadIdx.x], count) : 1;
         if (count == 1) m.leaf[threadIdx.x][0] = 1;
@@ -338,10 +339,10 @@ static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES,
     __syncthreads();
     for (int t = warp; t < tables; t += WARPS) {
         const int symbols = symbols_of(t), count = m.used[t];
-        const bool is_long = m.depth[t] > TSR_CODE_LIMIT;
+        const bool is_long = !TREES || m.depth[t] > TSR_CODE_LIMIT;
         if (is_long) {
             const uint32_t *const counts = counts_of(t);
-            for (int i = (int)lane; i < count; i += TSR_WARP) m.leaf[t][i] = counts[m.order[t][i]];
+            for (int i = (int)lane; TREES && i < count; i += TSR_WARP) m.leaf[t][i] = counts[m.order[t][i]];
             tsr_limit_lengths(m.memory[warp], m.leaf[t], count, m.by_leaf[warp], lane);
         }
         for (int s = (int)lane; s < symbols; s += TSR_WARP) m.by_symbol[warp][s] = 0;

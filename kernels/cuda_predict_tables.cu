@@ -113,7 +113,7 @@ template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffma
         for (int s = symbols_of(t) + (int)lane; s < TSR_DEVICE_CODE_PITCH; s += TSR_WARP)
             p.codes[plane].huffman[t][s] = 0;
     uint32_t most = 0;
-    tsr_code_tables(
+    tsr_code_tables<true>(
         memory, tables, [&](int t) { return table_counts(p, plane, t); }, symbols_of,
         [&](int t, int s, uint8_t own, uint32_t bits, int length) {
             const uint32_t raw_bits = own ? (uint32_t)tsr_symbol_raw_bits(s) : 0u;

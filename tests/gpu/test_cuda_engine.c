@@ -277,29 +277,30 @@ static void check_table(const uint32_t *counts, int symbols, const uint8_t *leng
     }
 }
 
-TEST(training)
+/* Planes with all kinds of counts, by turns. */
+static void check_training(uint32_t planes)
 {
-    enum { PLANES = 24 };
+    enum { KINDS = 24 };
     struct rng r = {402};
-    struct tsr_block_counts *counts = must(malloc(PLANES * sizeof *counts));
-    struct tsr_plane_state states[PLANES];
-    for (int p = 0; p < PLANES; p++) {
-        fill_counts(&r, p, &counts[p]);
+    struct tsr_block_counts *counts = must(malloc(planes * sizeof *counts));
+    struct tsr_plane_state *states = must(malloc(planes * sizeof *states));
+    for (uint32_t p = 0; p < planes; p++) {
+        fill_counts(&r, (int)(p % KINDS), &counts[p]);
         states[p] = (struct tsr_plane_state){65535, p == 5 ? 0 : 9, p == 5 ? 1 : 10, 0};
     }
-    uint32_t *aligned = must(calloc(PLANES * TSR_PLANE_COUNTS, sizeof *aligned));
-    for (int p = 0; p < PLANES; p++) {
+    uint32_t *aligned = must(calloc((size_t)planes * TSR_PLANE_COUNTS, sizeof *aligned));
+    for (uint32_t p = 0; p < planes; p++) {
         uint32_t *const own = aligned + (size_t)p * TSR_PLANE_COUNTS;
         memcpy(own, counts[p].dc, sizeof counts[p].dc);
         for (int c = 0; c < TSR_AC_CELLS; c++)
             memcpy(own + TSR_DC_COUNTS + c * TSR_AC_PITCH, counts[p].ac[c], sizeof counts[p].ac[c]);
     }
-    const size_t count_bytes = PLANES * TSR_PLANE_COUNTS * sizeof *aligned;
+    const size_t count_bytes = (size_t)planes * TSR_PLANE_COUNTS * sizeof *aligned;
     struct device_buffer d_counts = device_copy(aligned, count_bytes, count_bytes);
-    struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
-    struct device_buffer d_models = device_buffer(PLANES * sizeof(struct tsr_coefficient_model));
-    struct device_buffer d_codes = device_buffer(PLANES * sizeof(struct tsr_packed_codes));
-    must_cuda(tsr_cuda_train((uint32_t *)d_counts.bytes, (struct tsr_plane_state *)d_states.bytes, PLANES,
+    struct device_buffer d_states = device_copy(states, planes * sizeof *states, planes * sizeof *states);
+    struct device_buffer d_models = device_buffer(planes * sizeof(struct tsr_coefficient_model));
+    struct device_buffer d_codes = device_buffer(planes * sizeof(struct tsr_packed_codes));
+    must_cuda(tsr_cuda_train((uint32_t *)d_counts.bytes, (struct tsr_plane_state *)d_states.bytes, planes,
                              (struct tsr_coefficient_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes,
                              0));
     must_cuda(cudaDeviceSynchronize());
@@ -307,7 +308,7 @@ TEST(training)
     struct tsr_packed_codes *codes = copy_of(d_codes.bytes, d_codes.size);
     struct tsr_merge_work *merge = must(malloc(sizeof *merge));
     struct tsr_huffman_work *work = must(malloc(sizeof *work));
-    for (int p = 0; p < PLANES; p++) {
+    for (uint32_t p = 0; p < planes; p++) {
         if (p == 5) { /* a constant plane: untouched */
             for (size_t i = 0; i < sizeof models[p]; i++) assert_int_equal(((uint8_t *)&models[p])[i], 0xc3);
             continue;
@@ -315,7 +316,7 @@ TEST(training)
         uint8_t dc_of[TSR_DC_CELLS], ac_of[TSR_AC_CELLS];
         const int dc = tsr_merge_contexts(&counts[p].dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, dc_of, merge);
         const int ac = tsr_merge_contexts(&counts[p].ac[0][0], TSR_AC_CELLS, TSR_AC_SYMBOLS, ac_of, merge);
-        expect(models[p].dc_tables == dc && models[p].ac_tables == ac, "kind %d: %d and %d tables, not %d and %d", p,
+        expect(models[p].dc_tables == dc && models[p].ac_tables == ac, "plane %u: %d and %d tables, not %d and %d", p,
                models[p].dc_tables, models[p].ac_tables, dc, ac);
         assert_memory_equal(models[p].dc_table_of, dc_of, sizeof dc_of);
         assert_memory_equal(models[p].ac_table_of, ac_of, sizeof ac_of);
@@ -329,11 +330,21 @@ TEST(training)
     free(codes);
     free(models);
     free(aligned);
+    free(states);
     free(counts);
     device_free(&d_codes, "codes");
     device_free(&d_models, "models");
     device_free(&d_states, "states");
     device_free(&d_counts, "counts");
+}
+
+/* Few planes, and more than there are multiprocessors. */
+TEST(training)
+{
+    int processors = 0;
+    must_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    check_training((uint32_t)processors);
+    check_training((uint32_t)(processors < 24 ? 24 : processors + 1));
 }
 
 /* Counts of groups of cells by energy, one cell after the other. Those of a group add up to less than 2^18 if not wide.
