@@ -274,7 +274,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     }
     const size_t space = e->engine->ops->encode_workspace(e->engine, image, e->batch);
     e->jobs = calloc(e->batch, sizeof *e->jobs);
-    e->rasters = e->engine->ops->take_workspace(e->engine, e->batch * tsr_raster_bytes(image));
+    e->rasters = e->engine->ops->take_rasters(e->engine, e->batch * tsr_raster_bytes(image));
     e->decoded =
         e->source->header.coding.lossy ? e->engine->ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
