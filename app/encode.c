@@ -121,15 +121,13 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
                                  struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
-    const uint8_t *decoded = job->raster;
     if (e->source->header.coding.lossy) {
         TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
         tsr_add_difference(image, job->raster, e->decoded, &e->difference);
         if (e->encoded.profile)
             tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
-        decoded = e->decoded;
+        tsr_add_frame_hash(&e->frames, image, e->decoded);
     }
-    tsr_add_frame_hash(&e->frames, image, decoded);
     e->frames_done++;
     e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
     if (job->fallback) e->encoded.fallback = job->fallback;
@@ -240,6 +238,8 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
             uint8_t *raster = e->rasters + i * raster_bytes;
             e->jobs[i].raster = raster;
             TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+            /* Now, while it is in the cache: when it is coded, files that wait for a GPU have taken its place. */
+            if (!source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, raster);
         }
         e->encoded.read_s += tsr_seconds() - start;
         for (uint32_t i = 0, alike; i < count; i += alike) {
@@ -274,7 +274,7 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     }
     const size_t space = e->engine->ops->encode_workspace(e->engine, image, e->batch);
     e->jobs = calloc(e->batch, sizeof *e->jobs);
-    e->rasters = e->engine->ops->take_workspace(e->engine, e->batch * tsr_raster_bytes(image));
+    e->rasters = e->engine->ops->take_rasters(e->engine, e->batch * tsr_raster_bytes(image));
     e->decoded =
         e->source->header.coding.lossy ? e->engine->ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
     e->workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;

@@ -377,6 +377,7 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
     enum tsr_status status = tsr_input_open(input, &in, error);
     if (status == TSR_OK) status = tsr_output_create(output, options->overwrite, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
+    if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections have theirs */
     if (status == TSR_OK) status = tsr_write_container(engine, in, out, options, NULL, &proof, &header, report, error);
     if (status == TSR_OK) status = finish(engine, out, report, error);
     const double written = tsr_seconds();

@@ -1,10 +1,12 @@
 /* Frames in memory: the engines behind the public interface. */
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "flow.h"
+#include "../io/source.h"
 #include "../io/status.h"
 #include "../kernels/cuda_engine.h"
 #include "../kernels/engine.h"
@@ -39,13 +41,32 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 
+static void *prepare_sources(void *unused)
+{
+    (void)unused;
+    tsr_source_prepare();
+    return NULL;
+}
+
+/* Meanwhile another thread does what the first files would wait for. */
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
     const int wanted = WAITING_OF_THREAD * threads;
     const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
+    pthread_t preparer;
+    const bool prepares = pthread_create(&preparer, NULL, prepare_sources, NULL) == 0;
     struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
     snprintf(reason, reason_size, "no memory or threads");
-    return pool ? tsr_cuda_engine_create(pool, gpus, reason, reason_size) : NULL;
+    struct tsr_gpu_choice resolved = {0};
+    struct tsr_coding coding;
+    if (gpus) resolved = *gpus;
+    if (resolved.coding) {
+        coding = *resolved.coding;
+        resolved.coding = tsr_resolve_coding(&coding, NULL) == TSR_OK ? &coding : NULL;
+    }
+    struct tsr_engine *engine = pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
+    if (prepares) pthread_join(preparer, NULL);
+    return engine;
 }
 #else
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)

@@ -144,6 +144,8 @@ struct tsr_gpu_choice {
     int count;             /* 0: all that can be used */
     uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
                               that takes more is the CPU engine's */
+    const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
+                                        kernels, if it is lossless, before the first image waits for them */
 };
 
 /* The same on certain GPUs; TSR_ERROR_ENGINE also if CUDA is demanded and one of them cannot be used. */

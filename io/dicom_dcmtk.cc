@@ -162,6 +162,14 @@ template <class Stream> class shallow : public Stream
     mutable bool was_deep_ = false;
 };
 
+/* Who reads it first has to load it. */
+tsr_status load_dictionary(void *)
+{
+    dcmDataDict.rdlock();
+    dcmDataDict.rdunlock();
+    return TSR_OK;
+}
+
 tsr_status too_deep(tsr_error *error)
 {
     return tsr_fail(error, TSR_ERROR_CORRUPT, "its sequences are nested too deep");
@@ -173,6 +181,7 @@ struct describe_job {
     size_t size;
     tsr_dicom *dicom;
     tsr_error *error;
+    bool is_whole;
 };
 
 tsr_status describe_file(void *context)
@@ -228,7 +237,7 @@ tsr_status describe_memory(void *context)
     describe_job &job = *static_cast<describe_job *>(context);
     shallow<DcmInputBufferStream> stream;
     stream.setBuffer(job.bytes, static_cast<offile_off_t>(job.size));
-    stream.setEos();
+    if (job.is_whole) stream.setEos();
     DcmFileFormat file;
     file.transferInit();
     const OFCondition condition =
@@ -607,11 +616,17 @@ extern "C" tsr_status tsr_dicom_derive(const char *path, const tsr_derivation *d
     return guarded(error, derive, &job);
 }
 
+extern "C" void tsr_dicom_load_dictionary(void)
+{
+    silence();
+    guarded(nullptr, load_dictionary, nullptr);
+}
+
 extern "C" tsr_status tsr_dicom_describe_file(const char *path, tsr_dicom *dicom, tsr_error *error)
 {
     silence();
     std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {path, nullptr, 0, dicom, error};
+    describe_job job = {path, nullptr, 0, dicom, error, true};
     return guarded(error, describe_file, &job);
 }
 
@@ -620,14 +635,15 @@ extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t 
 {
     silence();
     std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {nullptr, dataset, size, dicom, error};
+    describe_job job = {nullptr, dataset, size, dicom, error, true};
     return guarded(error, describe_dataset, &job);
 }
 
-extern "C" tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
+extern "C" tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, bool is_whole, tsr_dicom *dicom,
+                                                tsr_error *error)
 {
     silence();
     std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {nullptr, bytes, size, dicom, error};
+    describe_job job = {nullptr, bytes, size, dicom, error, is_whole};
     return guarded(error, describe_memory, &job);
 }

@@ -35,14 +35,18 @@ struct tsr_dicom {
     char photometric[20], modality[20], sop_class[TSR_DICOM_UID_BYTES];
 };
 
+/* Loads the toolkit's dictionary, if it is not loaded. */
+void tsr_dicom_load_dictionary(void);
+
 /* Reads a file, or, with dataset set, the inflated data set of one (explicit little endian, no meta header).
  * Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as DICOM, TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_dicom_describe_file(const char *path, struct tsr_dicom *dicom, struct tsr_error *error);
 enum tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
 
-/* Reads the beginning of a file, meta header and all, up to its pixel data's value. Errors as above. */
-enum tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
+/* Reads the beginning of a file, meta header and all, up to its pixel data's value; is_whole: nothing follows. Errors
+ * as above. */
+enum tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, bool is_whole, struct tsr_dicom *dicom,
                                           struct tsr_error *error);
 
 /* What a DICOM object says of itself once its samples were coded with loss. */

@@ -136,8 +136,9 @@ static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *erro
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
 {
     enum { CHUNK = 1 << 16 };
-    uint8_t *chunk = malloc(CHUNK);
-    if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
+    uint8_t *chunk = input->hashed < input->size ? malloc(CHUNK) : NULL; /* mostly all has been read */
+    if (!chunk && input->hashed < input->size)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
     enum tsr_status status = TSR_OK;
     while (status == TSR_OK && input->hashed < input->size) {
         const uint64_t left = input->size - input->hashed;

@@ -27,6 +27,7 @@ struct tsr_output {
     int slot;             /* of the temporary's name in temporaries[], -1: none */
     uint8_t *bytes;       /* a file's buffer, or the memory */
     size_t held, capacity;
+    bool forgoes_hash;
     struct tsr_hasher hasher;
 };
 
@@ -174,6 +175,11 @@ void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input
     output->time = status.st_mtim;
 }
 
+void tsr_output_forgo_hash(struct tsr_output *output)
+{
+    output->forgoes_hash = true;
+}
+
 void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *input)
 {
     struct stat in, out;
@@ -221,7 +227,7 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
 {
     if (size == 0) return TSR_OK;
     output->size += size;
-    tsr_hasher_add(&output->hasher, bytes, size);
+    if (!output->forgoes_hash) tsr_hasher_add(&output->hasher, bytes, size);
     switch (output->kind) {
     case TO_MEMORY:
         return keep(output, bytes, size, error);

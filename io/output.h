@@ -47,6 +47,9 @@ enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *er
 /* Everything is written: it reaches the disk now (files), errors included. */
 enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *error);
 
+/* Nobody will ask for the hash of what is written. */
+void tsr_output_forgo_hash(struct tsr_output *output);
+
 /* Name of a file's temporary, for reading it back after tsr_output_finish. */
 const char *tsr_output_temporary(const struct tsr_output *output);
 

@@ -12,6 +12,7 @@ bool tsr_pnm_is(const uint8_t *head, size_t size);
 enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error);
 
 bool tsr_dicom_is(const uint8_t *head, size_t size);
+void tsr_dicom_prepare(void);
 enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
                                struct tsr_source **source, struct tsr_error *error);
 

@@ -78,6 +78,11 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     return status;
 }
 
+void tsr_source_prepare(void)
+{
+    tsr_dicom_prepare();
+}
+
 void tsr_source_close(struct tsr_source *source)
 {
     if (source) source->ops->close(source);

@@ -45,4 +45,8 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
                                 struct tsr_source **source, struct tsr_error *error);
 void tsr_source_close(struct tsr_source *source);
 
+/* What opening the first source would take longest for, and all others wait: the toolkit's dictionary of DICOM, 8 ms.
+ * Any thread may do it, any time. */
+void tsr_source_prepare(void);
+
 #endif

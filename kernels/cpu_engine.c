@@ -204,7 +204,8 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu", encode_workspace, decode_workspace, take_workspace, give_workspace, encode, decode, times, destroy,
+    "cpu",          encode_workspace, decode_workspace, take_workspace, take_workspace,
+    give_workspace, encode,           decode,           times,          destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)

@@ -4,11 +4,13 @@
 #define TSR_KERNELS_CUDA_CALLS_CUH
 
 #include "cuda_gather.cuh"
+#include "cuda_rasters.cuh"
 
 struct tsr_cuda_engine {
     tsr_engine base;
     tsr_gathering gathering;
     int launch_policy; /* of tsr_launch_policies */
+    tsr_raster_stock stock;
     tsr_slot resident; /* of tsr_cuda_encode_resident, whose memory no bound knows */
 };
 

@@ -67,7 +67,7 @@ cudaError_t run(tsr_batch *batch)
     const size_t bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
                                                  batch->payload_bytes, NULL, NULL, NULL);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
-    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_limit));
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
     tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, batch->payload_bytes, NULL,
                             NULL, slot->d_bytes);
     const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16;

@@ -185,16 +185,47 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
+/* Whether copies to the device can run from where the raster is. */
+bool is_in_stock(const encoding_call &call, uint32_t index)
+{
+    return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, call.jobs[index].raster);
+}
+
 void stage_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
     const size_t bytes = f.call->frame_bytes;
+    if (is_in_stock(*f.frames, index)) return;
     memcpy(f.batch->host + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
 }
 
 void stage(tsr_batch *batch, const tsr_batch_call *call)
 {
     tsr_over_pool<encoding_call>(batch, call, stage_frame);
+}
+
+/* Rasters to the device: each that is in the stock from there, those between them from the area. */
+cudaError_t copy_in(const tsr_batch *batch)
+{
+    const size_t bytes = batch->encode.b.frame_bytes;
+    uint32_t end = batch->frames; /* frames from here on are on their way */
+    const auto copy = [&](const void *rasters, uint32_t first, uint32_t frames) {
+        uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.rasters) + first * bytes;
+        return frames == 0
+                   ? cudaSuccess
+                   : cudaMemcpyAsync(d_rasters, rasters, frames * bytes, cudaMemcpyHostToDevice, batch->slot->stream);
+    };
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) { /* the last one first */
+        const encoding_call &frames = *static_cast<const encoding_call *>(call->context);
+        for (uint32_t i = call->frames; i-- > 0;) {
+            if (!is_in_stock(frames, i)) continue;
+            const uint32_t number = call->first + i, behind = number + 1;
+            TSR_CUDA_TRY(copy(batch->host + behind * bytes, behind, end - behind));
+            TSR_CUDA_TRY(copy(frames.jobs[i].raster, number, 1));
+            end = number;
+        }
+    }
+    return copy(batch->host, 0, end);
 }
 
 /* Rasters in; results, then payloads, in their place. Waits twice: for the sizes, and for the payloads. */
@@ -205,15 +236,14 @@ cudaError_t run(tsr_batch *batch)
     const tsr_cuda_batch &b = batch->encode.b;
     const size_t bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
     if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
-    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_limit));
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
     tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
     batch->results = results_at(batch->encode, batch->host);
     uint8_t *const payloads = batch->host + b.result_bytes;
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
-    TSR_CUDA_TRY(cudaMemcpyAsync(const_cast<uint8_t *>(b.rasters), batch->host, batch->frames * b.frame_bytes,
-                                 cudaMemcpyHostToDevice, slot->stream));
+    TSR_CUDA_TRY(copy_in(batch));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));

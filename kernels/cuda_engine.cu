@@ -38,8 +38,15 @@ void *take_workspace(tsr_engine *engine, size_t bytes)
     return engine->cpu->ops->take_workspace(engine->cpu, bytes);
 }
 
+void *take_rasters(tsr_engine *engine, size_t bytes)
+{
+    void *const rasters = tsr_stock_take(&tsr_cuda_engine_of(engine)->stock, bytes);
+    return rasters ? rasters : take_workspace(engine, bytes);
+}
+
 void give_workspace(tsr_engine *engine, void *workspace)
 {
+    if (tsr_stock_give(&tsr_cuda_engine_of(engine)->stock, workspace)) return;
     engine->cpu->ops->give_workspace(engine->cpu, workspace);
 }
 
@@ -57,6 +64,7 @@ void destroy(tsr_engine *base)
     tsr_slot_empty(&engine->resident);
     engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
     tsr_gather_end(&engine->gathering);
+    tsr_stock_end(&engine->stock);
     free(engine);
 }
 
@@ -66,7 +74,7 @@ const tsr_engine_ops cuda_engine_ops = {
 #else
     "cuda",
 #endif
-    encode_workspace, tsr_cuda_decode_space, take_workspace, give_workspace,
+    encode_workspace, tsr_cuda_decode_space, take_workspace, take_rasters, give_workspace,
     tsr_cuda_encode,  tsr_cuda_decode,       times,          destroy,
 };
 
@@ -135,6 +143,66 @@ bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, 
     return false;
 }
 
+/* Host memory that will be pinned. */
+struct fresh_memory {
+    tsr_pool *pool;
+    tsr_fresh_areas areas;
+    uint8_t *stock;
+    bool is_unwanted; /* there is no device */
+};
+
+/* What many files at once need, threads and memory, while CUDA wakes, which takes several times as long. */
+void *touch_memory(void *context)
+{
+    fresh_memory *const fresh = static_cast<fresh_memory *>(context);
+    if (!tsr_pool_start_resting(fresh->pool)) return NULL;
+    tsr_gather_touch(&fresh->areas, &fresh->is_unwanted);
+    if (!__atomic_load_n(&fresh->is_unwanted, __ATOMIC_RELAXED)) fresh->stock = tsr_area_touch(TSR_STOCK_BYTES);
+    return NULL;
+}
+
+struct loading {
+    tsr_cuda_engine *engine;
+    const tsr_coding *coding;
+};
+
+/* Kernels are loaded when they are first called, 16 ms for those of a level, in which nothing else gets on: here while
+ * memory is pinned, not when files wait for them. A flat image calls those of any other. The slots get memory for full
+ * areas. What fails here fails again where it is told. */
+void *load_kernels(void *context)
+{
+    const loading *const work = static_cast<const loading *>(context);
+    tsr_gathering *const g = &work->engine->gathering;
+    tsr_image image = {};
+    image.columns = image.rows = 64;
+    image.frames = image.components = 1;
+    image.bits_allocated = image.bits_stored = 16;
+    image.high_bit = 15;
+    if (work->coding->lossy || !tsr_can_encode(&image, work->coding)) return NULL;
+    tsr_predict_batch p;
+    tsr_image slice = image;
+    slice.columns = slice.rows = 512;
+    const size_t worth = tsr_lay_batch_out(&p, &slice, work->coding, TSR_STOCK_BYTES / 2 / (512 * 512 * 2), NULL, NULL);
+    const size_t bytes = tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, NULL);
+    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) {
+        tsr_slot *const slot = &g->slots[i];
+        if (bytes > g->bounds.share || tsr_slot_grow(slot, bytes, worth, g->bounds.share) != cudaSuccess) break;
+        if (i % TSR_DEVICE_SLOTS > 0) continue;
+        if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
+        tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
+        p.launch = tsr_launch_policies[work->engine->launch_policy];
+        if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;
+    }
+    cudaGetLastError();
+    return NULL;
+}
+
+void drop_memory(fresh_memory *fresh)
+{
+    tsr_gather_drop(&fresh->areas);
+    free(fresh->stock);
+}
+
 } // namespace
 
 struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
@@ -142,8 +210,15 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
 {
     static const tsr_gpu_choice any = {};
     tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
+    fresh_memory fresh = {pool};
+    pthread_t toucher;
+    const bool touches = pthread_create(&toucher, NULL, touch_memory, &fresh) == 0;
     snprintf(reason, reason_size, "there is no memory");
-    if (!engine || !find_devices(&engine->gathering, choice ? choice : &any, reason, reason_size)) {
+    const bool has_device = engine && find_devices(&engine->gathering, choice ? choice : &any, reason, reason_size);
+    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
+    if (touches) pthread_join(toucher, NULL);
+    if (!has_device) {
+        drop_memory(&fresh);
         free(engine);
         tsr_pool_destroy(pool);
         return NULL;
@@ -151,11 +226,17 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     engine->base.cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
     if (!engine->base.cpu) {
         snprintf(reason, reason_size, "there is no memory");
+        drop_memory(&fresh);
         free(engine);
         return NULL;
     }
     engine->resident.device = engine->gathering.slots[0].device;
-    tsr_gather_begin(&engine->gathering);
+    pthread_t loader;
+    loading work = {engine, choice ? choice->coding : NULL};
+    const bool loads = work.coding && pthread_create(&loader, NULL, load_kernels, &work) == 0;
+    tsr_gather_begin(&engine->gathering, &fresh.areas);
+    tsr_stock_begin(&engine->stock, fresh.stock);
+    if (loads) pthread_join(loader, NULL);
     engine->base.ops = &cuda_engine_ops;
     engine->base.pool = engine->base.cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
@@ -176,7 +257,7 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
     const tsr_cuda_batch &b = p.b;
     if (!tsr_can_encode(image, coding)) return cudaErrorInvalidValue;
     const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
-    TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes));
+    TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes, device_bytes));
     tsr_lay_batch_out(&p, image, coding, frames, d_rasters, slot->d_bytes);
     p.launch = tsr_launch_policies[tsr_cuda_engine_of(base)->launch_policy];
     TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));

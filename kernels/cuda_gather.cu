@@ -2,6 +2,7 @@
 #include "device.cuh"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -32,8 +33,8 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-/* Bytes of an area, but for frames that need more: fifty slices. The first one has room for some calls like its first:
- * pinning memory takes a while, and there may be no second file. */
+/* Bytes of an area, but for frames that need more: fifty slices. The first one that is not there beforehand has room
+ * for some calls like its first: pinning memory takes a while, and there may be no second file. */
 #define AREA_BYTES ((size_t)32 << 20)
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
 
@@ -45,6 +46,13 @@ size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_b
 size_t host_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
 {
     return call->host_each * frames + payload_bytes + AREA_SPARE;
+}
+
+/* What the device needs for as many frames like the call's as the area has room for. */
+size_t full_room(const tsr_area *area, const tsr_batch_call *call)
+{
+    const size_t payload_bytes = call->payload_bytes / call->frames;
+    return device_room(call, 1, payload_bytes) * (area->bytes / host_room(call, 1, payload_bytes));
 }
 
 /* A batch of a single frame may take more than a slot's share: it then has its device for itself. */
@@ -248,6 +256,7 @@ void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_step
     tsr_slot *const first = first_of_device(g, batch->slot);
     for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++)
         if (s != batch->slot) tsr_slot_empty(s);
+    batch->device_worth = full_room(area, call);
     batch->device_limit = alone ? g->bounds.all : g->bounds.share;
     const cudaError_t error = steps->run(batch);
     if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share)
@@ -270,8 +279,25 @@ void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_step
 
 } // namespace
 
-void tsr_gather_begin(tsr_gathering *g)
+void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted)
 {
+    for (uint8_t *&host : fresh->host)
+        if (!__atomic_load_n(is_unwanted, __ATOMIC_RELAXED)) host = tsr_area_touch(AREA_BYTES);
+}
+
+void tsr_gather_drop(tsr_fresh_areas *fresh)
+{
+    for (uint8_t *host : fresh->host) free(host);
+}
+
+void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
+{
+    for (int i = 0; i < TSR_DEVICE_AREAS; i++) {
+        if (!fresh->host[i] || tsr_area_pin(fresh->host[i], AREA_BYTES) != cudaSuccess) continue;
+        g->areas[i].host = fresh->host[i];
+        g->areas[i].bytes = AREA_BYTES;
+    }
+    cudaGetLastError(); /* an area without memory gets some when it is needed, or says why not */
     tsr_make_lock(&g->lock);
     pthread_cond_init(&g->turned, NULL);
     pthread_cond_init(&g->emptied, NULL);

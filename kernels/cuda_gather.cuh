@@ -73,8 +73,8 @@ struct tsr_batch {
     bool has_lanes, has_transform;
     uint8_t *host; /* the area's */
     tsr_slot *slot;
-    size_t device_limit;
-    uint64_t transfer_ns, kernel_ns; /* set by run */
+    size_t device_worth, device_limit; /* as tsr_slot_grow has them */
+    uint64_t transfer_ns, kernel_ns;   /* set by run */
     /* What run has laid out, and where in the area the callers find it. */
     tsr_predict_batch encode, results;
     tsr_cuda_decode_batch decode;
@@ -109,7 +109,15 @@ struct tsr_gathering {
     char failure[256]; /* the first of them; written once */
 };
 
-void tsr_gather_begin(tsr_gathering *g); /* devices, slots and bounds are known */
+/* Memory of the areas of the first device, touched before CUDA is awake; NULL: what there was none for. */
+struct tsr_fresh_areas {
+    uint8_t *host[TSR_DEVICE_AREAS];
+};
+void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted); /* another thread may come to know that */
+void tsr_gather_drop(tsr_fresh_areas *fresh);
+
+/* Devices, slots and bounds are known, and the first device is the thread's; the areas get the memory, pinned. */
+void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh);
 void tsr_gather_end(tsr_gathering *g);
 
 /* False where not even one such frame fits a device's memory. */

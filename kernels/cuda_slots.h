@@ -38,12 +38,18 @@ extern "C" {
 #endif
 
 /* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
- * it grows. most: of device memory, not less than bytes. */
-cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t most);
+ * it grows, which holds up whoever else works with CUDA, so it grows to worth bytes at once, where others will want
+ * that. most: of device memory, not less than bytes. */
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t worth, size_t most);
 
 /* The same of host memory, bytes of it at *host; any device copies to and from it. */
 cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
 void tsr_area_free(uint8_t *host);
+
+/* The two steps of growing, where one thread can take the first while another wakes CUDA: memory, whose pages are
+ * there, NULL if there is none; and its pinning, if that fails the memory is freed. bytes: of whole areas. */
+uint8_t *tsr_area_touch(size_t bytes);
+cudaError_t tsr_area_pin(uint8_t *host, size_t bytes);
 
 /* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
 void tsr_slot_empty(struct tsr_slot *slot);

@@ -59,6 +59,8 @@ struct tsr_engine_ops {
      * keeps some of what it gets back, and hands out what the same processor had last, which is still in its cache:
      * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
     void *(*take_workspace)(struct tsr_engine *engine, size_t bytes);
+    /* The same for rasters that will be encoded, where an engine has memory that it reads with least effort. */
+    void *(*take_rasters)(struct tsr_engine *engine, size_t bytes);
     void (*give_workspace)(struct tsr_engine *engine, void *workspace);
 
     /* Codes all jobs. The image and the coding have been checked. */

@@ -6,8 +6,11 @@
  *
  * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
  * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want theirs
- * back go before new pieces, so that what has been begun ends first; but while few rest, up to two new pieces go before
- * each of them: what they rest for, a GPU, would else run dry until all that it has done is dealt with.
+ * back go before new pieces, so that what has been begun ends first; but while few rest, up to two new files go before
+ * each of them: what they rest for, a GPU, would else run dry until all that it has done is dealt with. (Few: less than
+ * four times as many as there are seats. With twice as many a GPU ran dry five times in 2000 slices, 5 ms each time.)
+ * Not so pieces of files: those that were begun last would all be at work at once, in fresh memory, a tenth of a second
+ * of page faults.
  *
  * A seat is handed to the thread that has waited longest for it, which wakes with it and asks nobody; who is woken by
  * another (tsr_pool_wake) wakes when there is a seat for it, and not before; and a helper goes from a piece to the
@@ -127,8 +130,11 @@ static struct run *open_run(const struct tsr_pool *pool)
 
 static bool may_begin(const struct tsr_pool *pool, int few)
 {
-    const bool goes_first = pool->wanting == 0 || (pool->resting < few && pool->ahead < AHEAD_LIMIT);
-    return pool->taken < pool->seats && goes_first && pool->resting_bytes <= pool->resting_limit && open_run(pool);
+    const struct run *const run = open_run(pool);
+    if (!run || pool->taken == pool->seats || pool->resting_bytes > pool->resting_limit) return false;
+    if (pool->wanting == 0) return true;
+    /* Pieces of an inner run bring nothing to what others rest for. */
+    return !run->older && pool->resting < few && pool->ahead < AHEAD_LIMIT;
 }
 
 static void seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
@@ -316,7 +322,7 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     }
     tsr_make_lock(&pool->lock);
     pthread_cond_init(&pool->finished, NULL);
-    pool->few = resting > 0 ? 2 * threads : 0;
+    pool->few = resting > 0 ? 4 * threads : 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
     while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
@@ -327,6 +333,18 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     if (resting > 0) place_seats(pool);
     pthread_mutex_unlock(&pool->lock);
     return pool;
+}
+
+bool tsr_pool_start_resting(struct tsr_pool *pool)
+{
+    for (bool starts = true; starts;) {
+        pthread_mutex_lock(&pool->lock);
+        starts = pool->helpers < pool->helpers_limit && !pool->ends &&
+                 pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0;
+        pool->helpers += starts;
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return pool->helpers_limit >= pool->seats;
 }
 
 void tsr_pool_destroy(struct tsr_pool *pool)

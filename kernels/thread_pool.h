@@ -18,6 +18,8 @@ struct tsr_pool *tsr_pool_create(int threads);
  * once, the others rest. While those hold over resting_bytes together, none begins a new piece: what all of them hold
  * is that, and what threads more hold. */
 struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t resting_bytes);
+/* Starts those now, from any thread, while work waits for something else; false: the pool has none. */
+bool tsr_pool_start_resting(struct tsr_pool *pool);
 void tsr_pool_destroy(struct tsr_pool *pool);
 int tsr_pool_threads(const struct tsr_pool *pool);
 

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <stdio.h>
 
+#include "../../kernels/thread_pool.h"
 #include "cli.h"
 
 /* A file's buffers are the next file's: memory that is given back to the system in between costs a page fault every
@@ -12,6 +13,7 @@ static void keep_memory(void)
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, 1 << 20);
+    mallopt(M_ARENA_MAX, tsr_available_threads()); /* not eight times as many, each with pages of its own: most rest */
 #endif
 }
 

@@ -31,12 +31,18 @@ for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemset
     'a launch') TESSERA_FAULT_AT=20 ;;
     *) TESSERA_FAULT_AT=1 ;;
     esac
+    # Some of the calls are made while CUDA wakes, for files to come, and cost none of them anything.
+    least=1 least_coding=1
+    case $TESSERA_FAULT_CALL in
+    cudaHostRegister) least=0 least_coding=0 ;;
+    cudaMalloc | cudaMemset* | 'a launch') least_coding=0 ;;
+    esac
     rm -rf set back
     run 0 "$FAULTY" compress -r --json --engine cuda --path transform in -o set
-    says_fallbacks 1 2
+    says_fallbacks $least_coding 2
     diff -r good set || bad "$TESSERA_FAULT_CALL: other bytes"
     run 0 "$FAULTY" test -r --json --engine cuda set
-    says_fallbacks 1 2
+    says_fallbacks $least 2
     run 0 "$FAULTY" decompress -r -q --engine cuda set -o back
     for file in a.pgm b.ppm d.dcm; do cmp in/$file back/$file || bad "$TESSERA_FAULT_CALL: $file comes back wrong"; done
     "$BIN/tsr_same_png" in/c.png back/c.png || bad "$TESSERA_FAULT_CALL: c.png comes back wrong"

@@ -265,6 +265,30 @@ TEST(batches)
     free_scenario(&scenario);
 }
 
+/* Memory for files that wait is pinned when the engine is made; what fails then costs nobody anything. */
+TEST(waking)
+{
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = 2};
+    struct scenario scenario = {.name = "waking"};
+    add_steps(&scenario, plain_image(20, 20, 1, 16), coding, 1, false);
+    for (int lasts = 0; lasts < 2; lasts++) {
+        char reason[200] = "";
+        plan_cuda_failure(CUDA_CALL_PIN, 1, lasts);
+        struct tsr_engine *engine =
+            tsr_cuda_engine_create(tsr_pool_create_resting(1, 2, 1 << 20), NULL, reason, sizeof reason);
+        expect(engine && cuda_failure().failed, "waking: %s", reason);
+        const uint32_t own = run_step(engine, &scenario.step[0], "waking");
+        expect(own == (lasts ? 0 : scenario.step[0].frames), "waking: %u frames on the GPU", own);
+        engine->ops->destroy(engine);
+        const struct cuda_belongings left = cuda_belongings();
+        expect(left.blocks == 0 && left.host_blocks == 0, "waking: %ld blocks, %ld pinned ones are left", left.blocks,
+               left.host_blocks);
+        plan_cuda_failure(CUDA_CALLS, 0, false);
+        drop_cuda_belongings();
+    }
+    free_scenario(&scenario);
+}
+
 /* Every kind of call has failed. */
 TEST(kinds)
 {
@@ -292,7 +316,7 @@ static int destroy_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(predictive_path), cmocka_unit_test(transform_path),
-                                       cmocka_unit_test(batches), cmocka_unit_test(kinds)};
+                                       cmocka_unit_test(batches), cmocka_unit_test(waking), cmocka_unit_test(kinds)};
     if (getenv("TSR_TEST")) cmocka_set_test_filter(getenv("TSR_TEST"));
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, create_cpu, destroy_cpu);

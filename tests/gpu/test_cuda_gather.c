@@ -188,7 +188,7 @@ TEST(several_devices)
 #if defined(TSR_CUDA_EMULATED)
     setenv("TSR_EMULATE_DEVICES", "3", 1);
     const int numbers[2] = {2, 0};
-    const struct tsr_gpu_choice two = {numbers, 2, 0};
+    const struct tsr_gpu_choice two = {numbers, 2, 0, NULL};
     for (int d = 0; d < 3; d++) tsr_emulated_peak_bytes(d);
     struct tsr_engine *engine = must(create_engine(&two, reason, sizeof reason));
     call_all(engine);
@@ -206,7 +206,7 @@ TEST(several_devices)
     all->ops->destroy(all);
 
     const int missing = 200;
-    const struct tsr_gpu_choice none = {&missing, 1, 0};
+    const struct tsr_gpu_choice none = {&missing, 1, 0, NULL};
     assert_null(create_engine(&none, reason, sizeof reason));
     assert_non_null(strstr(reason, "there is no GPU 200"));
 #if defined(TSR_CUDA_EMULATED)
