@@ -315,6 +315,7 @@ cudaError_t __wrap_cudaHostUnregister(void *memory)
 
 void drop_cuda_belongings(void)
 {
+    __real_cudaDeviceSynchronize(); /* who failed for good could not wait for kernels that use it */
     for (int i = 0; i < HELD_LIMIT; i++) {
         if (!held[i].what || !held[i].was_tried) continue;
         void *const what = (void *)(uintptr_t)held[i].what;

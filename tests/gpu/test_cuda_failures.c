@@ -128,13 +128,16 @@ static uint32_t run_step(struct tsr_engine *engine, const struct step *s, const 
     return own;
 }
 
+/* Where there are others an engine would do without the one that fails. */
+static const struct tsr_gpu_choice first_gpu = {.number = (const int[]){0}, .count = 1};
+
 /* From the engine's creation to its end, with the n-th call failing (0: none). Returns what failed. */
 static struct cuda_failure run_scenario(const struct scenario *scenario, long n, bool lasts)
 {
     char what[120];
     char reason[200] = "";
     plan_cuda_failure(CUDA_CALLS, n, lasts);
-    struct tsr_engine *engine = tsr_cuda_engine_create(tsr_pool_create(1), NULL, reason, sizeof reason);
+    struct tsr_engine *engine = tsr_cuda_engine_create(tsr_pool_create(1), &first_gpu, reason, sizeof reason);
     struct cuda_failure failure = cuda_failure();
     snprintf(what, sizeof what, "%s, call %ld, %s", scenario->name, n,
              failure.failed ? cuda_call_names[failure.kind] : "creation");
@@ -275,7 +278,7 @@ TEST(waking)
         char reason[200] = "";
         plan_cuda_failure(CUDA_CALL_PIN, 1, lasts);
         struct tsr_engine *engine =
-            tsr_cuda_engine_create(tsr_pool_create_resting(1, 2, 1 << 20), NULL, reason, sizeof reason);
+            tsr_cuda_engine_create(tsr_pool_create_resting(1, 2, 1 << 20), &first_gpu, reason, sizeof reason);
         expect(engine && cuda_failure().failed, "waking: %s", reason);
         const uint32_t own = run_step(engine, &scenario.step[0], "waking");
         expect(own == (lasts ? 0 : scenario.step[0].frames), "waking: %u frames on the GPU", own);
