@@ -47,6 +47,21 @@ template <int EACH> static __device__ __forceinline__ void tsr_sort_keys(uint32_
         }
 }
 
+/* Keys count << SHIFT | symbol, sorted, to leaf[used] and order[used]; a warp. */
+template <int EACH, int SHIFT, typename Symbol>
+static __device__ __forceinline__ void tsr_store_leaves(const uint32_t key[EACH], uint32_t *leaf, Symbol *order,
+                                                        int used, unsigned lane)
+{
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        const int at = EACH * (int)lane + i;
+        if (at >= used) continue;
+        leaf[at] = key[i] >> SHIFT;
+        order[at] = (Symbol)(key[i] & ((1u << SHIFT) - 1u));
+    }
+    __syncwarp();
+}
+
 /* leaf[used] and order[used], where count << SHIFT | symbol fits a word, by these; a warp. */
 template <int EACH, int SHIFT, typename Symbol>
 static __device__ __forceinline__ void tsr_sort_leaves(uint32_t *leaf, Symbol *order, int used, unsigned lane)
@@ -59,14 +74,7 @@ static __device__ __forceinline__ void tsr_sort_leaves(uint32_t *leaf, Symbol *o
     }
     __syncwarp();
     tsr_sort_keys<EACH>(key, lane);
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const int at = EACH * (int)lane + i;
-        if (at >= used) continue;
-        leaf[at] = key[i] >> SHIFT;
-        order[at] = (Symbol)(key[i] & ((1u << SHIFT) - 1u));
-    }
-    __syncwarp();
+    tsr_store_leaves<EACH, SHIFT>(key, leaf, order, used, lane);
 }
 
 /* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
@@ -90,14 +98,7 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
         }
         if (!__any_sync(TSR_FULL_WARP, is_large)) {
             tsr_sort_keys<2>(key, lane);
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int at = 2 * (int)lane + i;
-                if (at >= sorted) continue;
-                leaf[at] = key[i] >> KEY_SHIFT;
-                order[at] = (Symbol)(key[i] & ((1u << KEY_SHIFT) - 1u));
-            }
-            __syncwarp();
+            tsr_store_leaves<2, KEY_SHIFT>(key, leaf, order, sorted, lane);
             return sorted;
         }
     }

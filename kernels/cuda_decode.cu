@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cuda_decode.h"
+#include "sample_pairs.cuh"
 
 namespace
 {
@@ -166,15 +167,8 @@ __device__ __forceinline__ void load_values(const tsr_cuda_decode_batch &b, uint
         return;
     }
     const uint16_t *const from = b.samples + plane * b.plane_samples + (size_t)group * GROUP;
-    uint32_t pair[4] = {0, 0, 0, 0};
-    if (count == GROUP) {
-        const uint4 four = *reinterpret_cast<const uint4 *>(from);
-        pair[0] = four.x, pair[1] = four.y, pair[2] = four.z, pair[3] = four.w;
-    } else { /* behind a row's end there is nothing */
-#pragma unroll
-        for (uint32_t i = 0; i < GROUP; i++)
-            if (i < count) pair[i / 2] |= (uint32_t)from[i] << (i % 2 * 16);
-    }
+    const uint4 four = tsr_load_samples(from, (int32_t)count, true);
+    const uint32_t pair[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int i = 0; i < GROUP; i++) value[i] = (int32_t)(pair[i / 2] >> (i % 2 * 16) & 0xffffu);
     if (model->packed) {

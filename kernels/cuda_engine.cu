@@ -190,7 +190,6 @@ void *load_kernels(void *context)
         if (i % TSR_DEVICE_SLOTS > 0) continue;
         if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
         tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
-        p.launch = tsr_launch_policies[work->engine->launch_policy];
         if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;
     }
     cudaGetLastError();
@@ -213,8 +212,9 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     fresh_memory fresh = {pool};
     pthread_t toucher;
     const bool touches = pthread_create(&toucher, NULL, touch_memory, &fresh) == 0;
+    if (!choice) choice = &any;
     snprintf(reason, reason_size, "there is no memory");
-    const bool has_device = engine && find_devices(&engine->gathering, choice ? choice : &any, reason, reason_size);
+    const bool has_device = engine && find_devices(&engine->gathering, choice, reason, reason_size);
     __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
     if (touches) pthread_join(toucher, NULL);
     if (!has_device) {
@@ -232,7 +232,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     }
     engine->resident.device = engine->gathering.slots[0].device;
     pthread_t loader;
-    loading work = {engine, choice ? choice->coding : NULL};
+    loading work = {engine, choice->coding};
     const bool loads = work.coding && pthread_create(&loader, NULL, load_kernels, &work) == 0;
     tsr_gather_begin(&engine->gathering, &fresh.areas);
     tsr_stock_begin(&engine->stock, fresh.stock);

@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     }
     __syncthreads();
     const uint32_t bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
-    for (uint32_t i = thread; i < bytes / sizeof(uint4);
-         i += TABLE_THREADS) /* tables have gaps, and are copied whole */
+    /* Tables have gaps, and are copied whole. */
+    for (uint32_t i = thread; i < bytes / sizeof(uint4); i += TABLE_THREADS)
         reinterpret_cast<uint4 *>(t)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
     for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {

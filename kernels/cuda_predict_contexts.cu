@@ -194,17 +194,6 @@ __device__ __forceinline__ void end_runs(const walked_columns &c, row_runs &runs
     }
 }
 
-/* Eight samples of a row, as pairs. Tiles may begin at any column; rows are filled up to whole eights. */
-__device__ __forceinline__ uint4 load_columns(const uint16_t *at, int32_t count, bool is_aligned)
-{
-    if (is_aligned && count == COLUMNS) return *reinterpret_cast<const uint4 *>(at);
-    uint32_t pair[PAIRS] = {0, 0, 0, 0};
-#pragma unroll
-    for (int i = 0; i < COLUMNS; i++)
-        if (i < count) pair[i / 2] |= (uint32_t)at[i] << (16 * (i % 2));
-    return make_uint4(pair[0], pair[1], pair[2], pair[3]);
-}
-
 /* Folded residuals of two columns, and their magnitudes; of differences that do not wrap, as long as magnitudes are
  * below half the range. */
 __device__ __forceinline__ void fold_pair(uint32_t x, uint32_t prediction, uint32_t *value, uint32_t *magnitude)
@@ -257,8 +246,8 @@ __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band
             c.count = tsr_max(0, tsr_min((int32_t)COLUMNS, w - c.column));
             uint4 xs = make_uint4(0, 0, 0, 0), ns = xs;
             if (c.count > 0) {
-                xs = load_columns(x + chunk, c.count, is_aligned);
-                if (y > 0) ns = load_columns(up + chunk, c.count, is_aligned); /* N, or the prediction */
+                xs = tsr_load_samples(x + chunk, c.count, is_aligned);
+                if (y > 0) ns = tsr_load_samples(up + chunk, c.count, is_aligned); /* N, or the prediction */
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
             uint32_t m_pair[PAIRS], largest = 0;

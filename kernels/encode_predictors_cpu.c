@@ -57,8 +57,7 @@ static void count_labels_pass(struct tsr_plane_work *work, uint32_t part, uint32
 }
 
 /* Runs a pass that sums up, and adds up the sums of all parts: those of the classes in use. */
-static const struct tsr_training_sums *run_sums(struct tsr_plane_work *work,
-                                                void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile))
+static const struct tsr_training_sums *run_sums(struct tsr_plane_work *work, tsr_tile_pass *pass)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_training_sums *sums = &s->counts[0].sums;

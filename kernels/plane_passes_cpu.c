@@ -11,14 +11,13 @@ static void run_part(void *context, unsigned part)
     for (uint32_t tile = first; tile < end; tile++) work->pass(work, part, tile);
 }
 
-void tsr_run_pass(struct tsr_plane_work *work, void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile))
+void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass)
 {
     work->pass = pass;
     tsr_pool_run(work->pool, run_part, work, work->parts);
 }
 
-void tsr_run_counts(struct tsr_plane_work *work,
-                    void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile), size_t bytes)
+void tsr_run_counts(struct tsr_plane_work *work, tsr_tile_pass *pass, size_t bytes)
 {
     struct tsr_encode_space *s = work->space;
     uint32_t *sum = (uint32_t *)&s->counts[0];

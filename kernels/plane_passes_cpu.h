@@ -59,6 +59,11 @@ struct tsr_encode_space {
     };
 };
 
+struct tsr_plane_work;
+
+/* What is done with a tile; part: of the counts and of the scratch memory, that no other thread has. */
+typedef void tsr_tile_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile);
+
 /* A plane at work, as the passes over its tiles see it. */
 struct tsr_plane_work {
     struct tsr_pool *pool;
@@ -78,15 +83,14 @@ struct tsr_plane_work {
     bool cavlc_bits; /* they are chosen by the bits of CAVLC */
     bool fine;       /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
-    void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile);
+    tsr_tile_pass *pass;
 };
 
 /* Calls pass for all tiles, those of one part one after the other. */
-void tsr_run_pass(struct tsr_plane_work *work, void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile));
+void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass);
 
 /* Runs a pass that counts: the first bytes of each part's counts from 0 on, then added up, words of 32 bits, in part
  * 0's. */
-void tsr_run_counts(struct tsr_plane_work *work,
-                    void (*pass)(struct tsr_plane_work *work, uint32_t part, uint32_t tile), size_t bytes);
+void tsr_run_counts(struct tsr_plane_work *work, tsr_tile_pass *pass, size_t bytes);
 
 #endif

@@ -5,6 +5,18 @@
 
 #include "device.cuh"
 
+/* The first count samples of eight of a row, as pairs; the others are 0, and may not be there. is_aligned: at 16 bytes.
+ */
+static __device__ __forceinline__ uint4 tsr_load_samples(const uint16_t *at, int32_t count, bool is_aligned)
+{
+    if (is_aligned && count == 8) return *reinterpret_cast<const uint4 *>(at);
+    uint32_t pair[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i < count) pair[i / 2] |= (uint32_t)at[i] << (16 * (i % 2));
+    return make_uint4(pair[0], pair[1], pair[2], pair[3]);
+}
+
 /* tsr_median_edge of both: W + N - NW, NW brought between the other two, says the same and stays in 16 bits. */
 static __device__ __forceinline__ uint32_t tsr_median_edges(uint32_t w, uint32_t n, uint32_t nw)
 {
