@@ -266,6 +266,63 @@ TEST(who_rested_goes_on)
     expect(begun_before_resumed < MANY / 2, "%d pieces went first", begun_before_resumed);
 }
 
+enum { WANTING = 6, INNER_PIECES = 60, ROUNDS = 20 };
+
+/* Files that rest, and one that shares an inner run's pieces. */
+struct inner_run {
+    struct tsr_pool *pool;
+    atomic_int begun, wanting, resumed, before_resumed;
+};
+
+static _Thread_local bool runs_pieces;
+
+/* Of the pieces that others than the run's own thread take: how many while all wait for their seats. */
+static void work_as_piece(void *context, unsigned index)
+{
+    struct inner_run *r = context;
+    (void)index;
+    if (!runs_pieces && atomic_load(&r->wanting) == WANTING && atomic_load(&r->resumed) < WANTING)
+        atomic_fetch_add(&r->before_resumed, 1);
+    atomic_fetch_add(&r->begun, 1);
+    sleep_ms(1);
+}
+
+static void rest_or_run(void *context, unsigned index)
+{
+    struct inner_run *r = context;
+    if (index == WANTING) {
+        runs_pieces = true;
+        tsr_pool_run(r->pool, work_as_piece, r, INNER_PIECES);
+        runs_pieces = false;
+        return;
+    }
+    tsr_pool_rest(r->pool, 1);
+    while (atomic_load(&r->begun) < 3) sleep_ms(1);
+    atomic_fetch_add(&r->wanting, 1);
+    tsr_pool_resume(r->pool);
+    atomic_fetch_add(&r->resumed, 1);
+    sleep_ms(2);
+}
+
+/* Pieces of a file don't go before who wants its seat again. A thread may be late to its queue, so not in all rounds.
+ */
+TEST(pieces_go_after_who_rested)
+{
+    int rounds = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct inner_run r = {.pool = must(tsr_pool_create_resting(2, WANTING + 2, 1000))};
+        if (tsr_pool_threads(r.pool) < 2) {
+            tsr_pool_destroy(r.pool);
+            skip();
+        }
+        tsr_pool_run(r.pool, rest_or_run, &r, WANTING + 1);
+        tsr_pool_destroy(r.pool);
+        assert_int_equal(r.begun, INNER_PIECES);
+        rounds += r.before_resumed > 2;
+    }
+    expect(rounds < ROUNDS / 2, "pieces went first in %d rounds", rounds);
+}
+
 TEST(threads_at_hand)
 {
     assert_true(tsr_available_threads() >= 1);
@@ -274,9 +331,11 @@ TEST(threads_at_hand)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_piece_once),     cmocka_unit_test(work_within_work),
-                                       cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(others_work_meanwhile),
-                                       cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(woken_with_a_seat),
-                                       cmocka_unit_test(who_rested_goes_on),   cmocka_unit_test(threads_at_hand)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_piece_once),     cmocka_unit_test(work_within_work),
+        cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(others_work_meanwhile),
+        cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(woken_with_a_seat),
+        cmocka_unit_test(who_rested_goes_on),   cmocka_unit_test(pieces_go_after_who_rested),
+        cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
