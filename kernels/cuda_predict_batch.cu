@@ -138,7 +138,9 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));
     }
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_counts(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_levels(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_cells(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_tables(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_codes(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_lanes(p, stream));

@@ -132,8 +132,10 @@ int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stre
 /* Predictors and labels, with their codes; and predictions. */
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Counts of levels, cuts, and counts of symbols by cell. */
-int tsr_predict_counts(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Counts of levels; their cuts; and counts of symbols by cell. */
+int tsr_predict_levels(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts to tables. */
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Samples to codes; codes to words. */
