@@ -3,12 +3,10 @@
  *
  * The samples of the four blocks around a corner that are nearest to it, 4 x 4 of them, are a window: lapping mixes
  * nothing else with them. So a thread takes a window through both directions in its registers; a block is a quarter of
- * each of four windows. Three kernels: which tiles are lapped, by a part of their blocks; samples to units of a step
- * and DCs to levels; and, where levels are chosen by rate and distortion, units to levels, which see magnitudes of
- * blocks in all slices around, so that these must be there. */
+ * each of four windows. Two kernels: which tiles are lapped, by a part of their blocks; samples to levels, or to units
+ * of a step and DCs to levels where cuda_choose.cu chooses. */
 #include "device.cuh"
 
-#include "cuda_energies.cuh"
 #include "cuda_levels.cuh"
 
 #include "../entropy/rate_distortion.h"
@@ -298,125 +296,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     }
 }
 
-/* ---- Units to levels by rate and distortion ------------------------------------------------------------- */
-
-/* Rounded magnitudes of a slice's blocks, and of those around it but below: a column on the right for the corners. */
-enum { AROUND_PITCH = TSR_SLICE_BLOCKS + 2, AROUND = AROUND_PITCH * (TSR_SLICE_BLOCKS + 1) };
-
-typedef tsr_seen_blocks<TSR_SLICE_BLOCKS> slice_seen;
-
-/* Of units, the first place a level. */
-__device__ __forceinline__ void round_words(const int32_t units[16], uint32_t seen[TSR_PLACE_WORDS])
-{
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-        const uint32_t low = (uint32_t)(k == 0 ? tsr_abs(units[0]) : tsr_round_units(units[2 * k], TSR_ROUND_AC));
-        const uint32_t high = (uint32_t)tsr_round_units(units[2 * k + 1], TSR_ROUND_AC);
-        seen[k] = tsr_seen_magnitude(high, 0) << 16 | tsr_seen_magnitude(low, 0);
-    }
-}
-
-__device__ __forceinline__ int total_at(const slice_seen &around, uint32_t place)
-{
-    int total = 0;
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-        const uint32_t word = around.words[k][place];
-        total += ((word & 0xffffu) != 0) + (word >> 16 != 0);
-    }
-    return total;
-}
-
-/* A block of threads a slice. */
-template <typename Level, bool CAVLC>
-__global__ void __launch_bounds__(THREADS, 2) k_choose_levels(const tsr_cuda_batch b)
-{
-    __shared__ slice_seen around;
-    const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.slices;
-    if (tsr_state_span(b.plane[number]) == 1) return;
-    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
-    const uint32_t in_plane = blockIdx.x - number * b.slices;
-    const struct tsr_slice slice = tsr_plane_slice(&b, in_plane);
-    /* The slice's tile: its number, and the slice's first block in it. */
-    const uint32_t tile_columns = b.tile_slice_columns * TSR_SLICE_BLOCKS,
-                   tile_rows = b.tile_slice_rows * TSR_SLICE_BLOCKS;
-    const uint32_t tile = (uint32_t)slice.row / tile_rows * b.tiles_across + (uint32_t)slice.column / tile_columns;
-    const struct tsr_tile_place place = tsr_tile_place(&b, tile);
-    const int32_t column = slice.column % (int32_t)tile_columns, row = slice.row % (int32_t)tile_rows;
-    const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
-    const size_t first = (size_t)number * b.slices + place.first_slice;
-    const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
-    const bool is_block = c < slice.columns && r < slice.rows;
-    int32_t block[16];
-    uint32_t seen[TSR_PLACE_WORDS];
-    if (is_block) tsr_load_block(b.units, (size_t)number * b.slices + in_plane, thread, block);
-    if (is_block && !plan.chooses) { /* the same for the whole plane */
-#pragma unroll
-        for (int p = 1; p < 16; p++) {
-            const int32_t level = tsr_round_units(block[p], TSR_ROUND_AC);
-            block[p] = block[p] < 0 ? -level : level;
-        }
-        tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
-    }
-    if (!plan.chooses) return;
-    around.clear(thread, THREADS);
-    __syncthreads();
-    if (is_block) {
-        round_words(block, seen);
-        around.set(slice_seen::at(thread), seen);
-    }
-    if (thread < AROUND_PITCH + 2 * TSR_SLICE_BLOCKS) { /* above: PITCH of them; left and right: 16 each */
-        const bool is_above = thread < AROUND_PITCH;
-        const unsigned side = (thread - AROUND_PITCH) / TSR_SLICE_BLOCKS,
-                       down = (thread - AROUND_PITCH) % TSR_SLICE_BLOCKS;
-        const int32_t x = is_above ? (int32_t)thread - 1
-                          : side   ? TSR_SLICE_BLOCKS
-                                   : -1,
-                      y = is_above ? -1 : (int32_t)down;
-        const int32_t at_column = column + x, at_row = row + y;
-        if (at_column >= 0 && at_column < columns && at_row >= 0 && at_row < rows) {
-            const size_t other = first + (uint32_t)(at_row / TSR_SLICE_BLOCKS) * place.slice_columns +
-                                 (uint32_t)(at_column / TSR_SLICE_BLOCKS);
-            int32_t units[16];
-            uint32_t words[TSR_PLACE_WORDS];
-            tsr_load_block(b.units, other,
-                           (uint32_t)(at_row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + at_column % TSR_SLICE_BLOCKS),
-                           units);
-            round_words(units, words);
-            around.set((uint32_t)((y + 1) * AROUND_PITCH + x + 1), words);
-        }
-    }
-    __syncthreads();
-    if (!is_block) return;
-    const bool lapped = b.lapped[number * b.tiles + tile] != 0;
-    const uint32_t at = slice_seen::at(thread);
-    if (CAVLC) {
-        const int left = column + c > 0 ? total_at(around, at - 1u) : -1;
-        const int up = row + r > 0 ? total_at(around, at - AROUND_PITCH) : -1;
-        tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
-    } else {
-        uint32_t words[TSR_PLACE_WORDS];
-        uint16_t energy[TSR_BLOCK_SAMPLES];
-        around.energies(at, words);
-        const int block_level = tsr_level_of_block(words);
-        tsr_add_own_energies(seen, words);
-#pragma unroll
-        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p] = (uint16_t)tsr_half(words, p);
-        tsr_optimise_block(block, energy, block_level, lapped, TSR_RATE_LAMBDA);
-    }
-    tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
-}
-
 template <typename Level> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
 {
     const unsigned tiles = b->planes * b->tiles;
     TSR_CUDA_TRY(tsr_launch(k_choose_lapping, tiles, CHOICE_THREADS, 0, stream, *b));
-    if (!b->chooses) return tsr_launch(k_lapped<Level, false>, tiles, THREADS, 0, stream, *b);
-    TSR_CUDA_TRY(tsr_launch(k_lapped<Level, true>, tiles, THREADS, 0, stream, *b));
-    void (*const choose)(tsr_cuda_batch) =
-        b->plan.cavlc_bits ? k_choose_levels<Level, true> : k_choose_levels<Level, false>;
-    return tsr_launch(choose, b->planes * b->slices, THREADS, 0, stream, *b);
+    void (*const kernel)(tsr_cuda_batch) = b->chooses ? k_lapped<Level, true> : k_lapped<Level, false>;
+    return tsr_launch(kernel, tiles, THREADS, 0, stream, *b);
 }
 
 } // namespace
