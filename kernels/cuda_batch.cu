@@ -103,7 +103,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     b.levels = levels;
     if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
     if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);
-    if (pairs) tsr_take_array(b.runs, base, used, slices * TSR_SLICE_PLACE_COUNT);
+    if (pairs) tsr_take_array(b.pair_blocks, base, used, slices * TSR_SLICE_PLACE_COUNT);
     if (rans) tsr_take_array(b.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.block_entries);
     if (rans) tsr_take_array(b.entry_count, base, used, slices);
     if (rans) tsr_take_array(b.slice_string, base, used, slices);

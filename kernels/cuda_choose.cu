@@ -28,11 +28,9 @@ struct magnitude_rates {
     int32_t here, less, last, last_less;
 };
 
-/* Rows are energies by the upper ten bits of a float, of which the lowest is the highest bit of the mantissa: two an
- * octave as tsr_energy_level has them, but for some rows between 0, 1 and 2 that do not occur. A row has a magnitude
- * more than is used, so that neighbouring rows lie in different banks. */
+/* Rows are those of tsr_energy_row. One has a magnitude more than is used, so that neighbouring rows lie in different
+ * banks. */
 enum {
-    FIRST_ROW = 252, /* of 0.5 */
     ROWS = TSR_ENERGY_LEVELS + 2,
     ROW_PITCH = TSR_RATE_MAGNITUDES + 1,
     PLACES_PITCH = TSR_BLOCK_SAMPLES + 1,
@@ -99,8 +97,8 @@ __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const u
 #pragma unroll
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         if (in_use >> p == 0) break;
-        const uint32_t row = __float_as_uint(__uint_as_float(0x4b000000u + energy_at(around, seen, p)) - 8388607.5f) >> 22;
-        const magnitude_rates *rate = rates.of + (int)(row * ROW_PITCH) - FIRST_ROW * ROW_PITCH;
+        const uint32_t row = tsr_energy_row(energy_at(around, seen, p));
+        const magnitude_rates *rate = rates.of + (int)(row * ROW_PITCH) - TSR_ENERGY_ROW * ROW_PITCH;
         if (!(in_use >> p & 1u)) {
             below += rate->here;
             continue;

@@ -111,7 +111,7 @@ struct tsr_cuda_batch {
     uint8_t *coder;          /* work space of the block coder */
     int32_t *units;          /* as levels lie, DCs are levels already; where levels are chosen */
     uint8_t *lapped;         /* by plane and tile; with lapping */
-    uint16_t *runs;          /* by slice of the batch and place: see cuda_pairs.cu; pairs */
+    uint64_t *pair_blocks;   /* by slice of the batch and place: see cuda_pairs.cu; pairs */
     uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
     uint32_t *entry_count;   /* by room; rANS */
     struct tsr_slice_string *slice_string; /* by room; rANS */
