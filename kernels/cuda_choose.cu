@@ -69,26 +69,11 @@ __device__ void fill_rates(rate_tables &rates, unsigned thread)
 
 /* ---- A block -------------------------------------------------------------------------------------------- */
 
-/* What the magnitudes at and above a place say of it, and its neighbours'. */
-__device__ __forceinline__ uint32_t energy_at(const uint32_t around[TSR_PLACE_WORDS],
-                                              const uint32_t seen[TSR_PLACE_WORDS], int place)
-{
-    uint32_t energy = tsr_half(around, place);
-#pragma unroll
-    for (int k = place / 2; k < TSR_PLACE_WORDS; k++) {
-        const int low = TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * 2 * k + place],
-                  high = TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * (2 * k + 1) + place];
-        if (low != 0 || high != 0) energy = (uint32_t)__dp2a_lo((int)seen[k], high << 8 | low, (int)energy);
-    }
-    return energy;
-}
-
 /* tsr_optimise_block for a warp, each block by its thread; all of them are here. Sums are those of the definition, less
  * the errors of zeros at all places. */
 template <bool LAPPED>
-__device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const uint32_t around[TSR_PLACE_WORDS],
-                                       const uint32_t seen[TSR_PLACE_WORDS], uint32_t in_use, int block_level,
-                                       const rate_tables &rates)
+__device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const uint32_t energy[TSR_PLACE_WORDS],
+                                       uint32_t in_use, int block_level, const rate_tables &rates)
 {
     const int32_t *places = rates.places + PLACES_PITCH * block_level;
     int32_t least = places[block[0] != 0], below = 0;
@@ -97,7 +82,7 @@ __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const u
 #pragma unroll
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         if (in_use >> p == 0) break;
-        const uint32_t row = tsr_energy_row(energy_at(around, seen, p));
+        const uint32_t row = tsr_energy_row(tsr_half(energy, p));
         const magnitude_rates *rate = rates.of + (int)(row * ROW_PITCH) - TSR_ENERGY_ROW * ROW_PITCH;
         if (!(in_use >> p & 1u)) {
             below += rate->here;
@@ -168,25 +153,34 @@ __device__ __forceinline__ int total_at(const slice_seen &around, uint32_t place
 
 /* ---- Slices --------------------------------------------------------------------------------------------- */
 
-/* The blocks around a slice but below, at column, row of the tile; slice: of the batch. By all threads. */
-__device__ __forceinline__ void see_around(const tsr_cuda_batch &b, slice_seen &around, unsigned thread, size_t slice,
-                                           uint32_t slice_columns, int32_t column, int32_t row, int32_t columns,
-                                           int32_t rows)
-{
-    const int32_t lane = (int32_t)(thread % TSR_WARP);
-    const bool is_above = thread < TSR_WARP;
-    if (thread >= 2 * TSR_WARP || (is_above && lane >= SIDE + 2)) return;
-    const int32_t x = is_above ? lane - 1 : lane < SIDE ? -1 : SIDE, y = is_above ? -1 : lane % SIDE;
-    uint32_t words[TSR_PLACE_WORDS] = {0};
-    if (column + x >= 0 && column + x < columns && row + y >= 0 && row + y < rows) {
-        const size_t other =
-            slice - (y < 0 ? slice_columns : 0u) + (size_t)(ptrdiff_t)(x < 0 ? -1 : x >= SIDE ? 1 : 0);
-        int32_t units[TSR_BLOCK_SAMPLES];
-        tsr_load_block(b.units, other, (uint32_t)((y & (SIDE - 1)) * SIDE + (x & (SIDE - 1))), units);
-        round_words(units, words);
+/* A block of magnitudes above or to the right of a slice at column, row of the tile, by the threads of the first warp:
+ * where it lies. Those to the left are the slice's before. */
+struct side_block {
+    int32_t x, y; /* from the slice's first block */
+    bool is_there;
+
+    __device__ __forceinline__ side_block(int32_t lane)
+    {
+        const bool is_above = lane <= SIDE;
+        x = is_above ? lane : SIDE;
+        y = is_above ? -1 : lane - SIDE - 1;
+        is_there = false;
     }
-    around.set((uint32_t)((y + 1) * slice_seen::PITCH + x + 1), words);
-}
+    __device__ __forceinline__ uint32_t at() const
+    {
+        return (uint32_t)((y + 1) * slice_seen::PITCH + x + 1);
+    }
+    /* slice: of the batch. */
+    __device__ __forceinline__ void load(const tsr_cuda_batch &b, size_t slice, uint32_t slice_columns, int32_t column,
+                                         int32_t row, int32_t columns, int32_t rows, int32_t units[TSR_BLOCK_SAMPLES])
+    {
+        is_there = column + x < columns && row + y >= 0 && row + y < rows;
+        if (!is_there) return;
+        const size_t other = slice - (y < 0 ? slice_columns : 0u) + (x < SIDE ? 0u : 1u);
+        tsr_load_block(b.units, other, (uint32_t)((y & (SIDE - 1)) * SIDE + (x & (SIDE - 1))), units);
+    }
+};
+static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
 
 /* A block of threads a row of slices of a tile. */
 template <typename Level, bool CAVLC>
@@ -207,10 +201,11 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
     const uint32_t at = slice_seen::at(thread);
     size_t slice = (size_t)number * b.slices + place.first_slice + slice_row * place.slice_columns;
     if (!CAVLC && chooses) fill_rates(rates, thread);
+    uint32_t seen[TSR_PLACE_WORDS] = {0};
+    side_block side((int32_t)thread % TSR_WARP);
     for (int32_t column = 0; column < columns; column += SIDE, slice++) {
         const bool is_block = column + c < columns && row + r < rows;
-        int32_t block[TSR_BLOCK_SAMPLES] = {0};
-        uint32_t seen[TSR_PLACE_WORDS];
+        int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
         if (is_block) tsr_load_block(b.units, slice, thread, block);
         if (!chooses) { /* the same for the whole plane */
 #pragma unroll
@@ -221,10 +216,21 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
             if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
             continue;
         }
-        round_words(block, seen);
+        if (thread < TSR_WARP) side.load(b, slice, place.slice_columns, column, row, columns, rows, side_units);
+        if (thread == 0 && column + SIDE < columns)
+            tsr_prefetch(b.units + tsr_level_place(slice + 1, 0, 0),
+                         TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * sizeof(int32_t));
         if (column > 0) __syncthreads(); /* the slice before is done with the memory */
+        if (c == SIDE - 1) around.set(at - SIDE, seen);
+        round_words(block, seen);
         around.set(at, seen);
-        see_around(b, around, thread, slice, place.slice_columns, column, row, columns, rows);
+        if (thread < TSR_WARP) {
+            uint32_t side_seen[TSR_PLACE_WORDS] = {0};
+            if (thread < TSR_PLACE_WORDS) around.words[thread][0] = column > 0 ? around.words[thread][SIDE] : 0;
+            if (side.is_there) round_words(side_units, side_seen);
+            __syncwarp();
+            around.set(side.at(), side_seen);
+        }
         __syncthreads();
         if (CAVLC) {
             const int left = column + c > 0 ? total_at(around, at - 1u) : -1;
@@ -232,13 +238,17 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
             if (is_block) tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
         } else {
             const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
-            uint32_t words[TSR_PLACE_WORDS];
-            if (in_use != 0) around.energies(at, words);
-            const int block_level = in_use != 0 ? tsr_level_of_block(words) : 0;
+            uint32_t energy[TSR_PLACE_WORDS] = {0};
+            int block_level = 0;
+            if (in_use != 0) {
+                around.energies(at, energy);
+                block_level = tsr_level_of_block(energy);
+                tsr_add_own_energies(seen, energy);
+            }
             if (lapped)
-                choose<true>(block, words, seen, in_use, block_level, rates);
+                choose<true>(block, energy, in_use, block_level, rates);
             else
-                choose<false>(block, words, seen, in_use, block_level, rates);
+                choose<false>(block, energy, in_use, block_level, rates);
         }
         if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
     }

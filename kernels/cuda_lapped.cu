@@ -70,16 +70,22 @@ __device__ __forceinline__ void load_samples(const tile_view &tile, int32_t colu
     for (int i = 0; i < 16; i++) out[i] = (int32_t)((uint32_t)out[i] - tile.minimum) << TSR_LAP_BITS;
 }
 
-/* The window around the upper left corner of the block at column, row. */
-__device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
+/* Of samples, around the upper left corner of the block at column, row. */
+__device__ __forceinline__ void lap_samples(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
 {
-    load_samples(tile, 4 * column - 2, 4 * row - 2, v);
     if (row > 0 && row < tile.rows)
 #pragma unroll
         for (int j = 0; j < 4; j++) tsr_lap_forward(&v[j], &v[4 + j], &v[8 + j], &v[12 + j]);
     if (column > 0 && column < tile.columns)
 #pragma unroll
         for (int i = 0; i < 4; i++) tsr_lap_forward(&v[4 * i], &v[4 * i + 1], &v[4 * i + 2], &v[4 * i + 3]);
+}
+
+/* The window around the upper left corner of the block at column, row. */
+__device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
+{
+    load_samples(tile, 4 * column - 2, 4 * row - 2, v);
+    lap_samples(tile, column, row, v);
 }
 
 /* Coefficients to units of the step q, raster order. */
@@ -92,6 +98,42 @@ __device__ __forceinline__ void forward_units(int32_t q, int32_t block[16])
 
 /* ---- Lapped or not -------------------------------------------------------------------------------------- */
 
+/* A block and the samples around it that lapping mixes with it, two in a word: its own from row 2 and word 1 on. */
+struct wide_block {
+    uint32_t words[8][4];
+
+    __device__ __forceinline__ wide_block(const tile_view &tile, int32_t column, int32_t row)
+    {
+        const int32_t x = 4 * column - 2, y = 4 * row - 2;
+        const bool is_whole = x >= 0 && x + 8 <= tile.width;
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const uint16_t *line = tile.samples + tsr_max(0, tsr_min(y + i, tile.height - 1)) * tile.stride;
+            if (is_whole) {
+                const uint2 own = *reinterpret_cast<const uint2 *>(line + x + 2);
+                words[i][0] = *reinterpret_cast<const uint32_t *>(line + x);
+                words[i][1] = own.x;
+                words[i][2] = own.y;
+                words[i][3] = *reinterpret_cast<const uint32_t *>(line + x + 6);
+            } else {
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    words[i][k] = line[tsr_max(0, tsr_min(x + 2 * k, tile.width - 1))] |
+                                  (uint32_t)line[tsr_max(0, tsr_min(x + 2 * k + 1, tile.width - 1))] << 16;
+            }
+        }
+    }
+    /* 4 x 4 samples with their fraction. */
+    __device__ __forceinline__ void take(const tile_view &tile, int row, int word, int32_t out[16]) const
+    {
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            const uint32_t two = words[row + i / 4][word + i % 4 / 2];
+            out[i] = (int32_t)((i % 2 ? two >> 16 : two & 0xffffu) - tile.minimum) << TSR_LAP_BITS;
+        }
+    }
+};
+
 /* What the block's places but the first seem to cost. */
 __device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
 {
@@ -102,7 +144,7 @@ __device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
 }
 
 /* A block of threads a tile of a plane. */
-__global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cuda_batch b)
+__global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_cuda_batch b)
 {
     __shared__ uint64_t sums[2][CHOICE_THREADS / TSR_WARP];
     const uint32_t number = blockIdx.x / b.tiles;
@@ -121,13 +163,15 @@ __global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cud
         const int32_t row = at / tile.columns, column = at - row * tile.columns;
         const int32_t q = tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column, row));
         int32_t block[16], window[16];
-        load_samples(tile, 4 * column, 4 * row, block);
+        const wide_block wide(tile, column, row);
+        wide.take(tile, 2, 1, block);
         forward_units(q, block);
         cost[0] += rough_cost(block);
 #pragma unroll
         for (int corner = 0; corner < 4; corner++) { /* its quarter nearest to the block's middle is another block's */
             const int x = corner % 2, y = corner / 2;
-            lap_window(tile, column + x, row + y, window);
+            wide.take(tile, 4 * y, 2 * x, window);
+            lap_samples(tile, column + x, row + y, window);
 #pragma unroll
             for (int i = 0; i < 2; i++)
 #pragma unroll
@@ -221,6 +265,18 @@ __device__ __forceinline__ void take_block(const lapped_memory<Level> &m, int32_
             block[4 * i + j] = m.window[(i + 2) % 4 * 4 + (j + 2) % 4][(r + i / 2) * WINDOW_PITCH + c + j / 2];
 }
 
+/* Asks for the samples of the slice behind this one at column, row: most threads a row of them. */
+__device__ __forceinline__ void ask_for_next(const tile_view &tile, int32_t column, int32_t row)
+{
+    enum { SIDE = TSR_SLICE_BLOCKS, ROWS = 4 * SIDE + 2, MARGIN = 8 };
+    const int32_t next = column + SIDE < tile.columns ? column + SIDE : 0;
+    if (next == 0) row += SIDE;
+    const int32_t y = 4 * row + (int32_t)threadIdx.x, x = 4 * next;
+    if (threadIdx.x >= ROWS || row >= tile.rows || y >= tile.height) return;
+    const int32_t columns = tsr_min(4 * SIDE + MARGIN, (tile.width - x + 7) / 8 * 8); /* pitches are multiples of 8 */
+    tsr_prefetch(tile.samples + y * tile.stride + x, (uint32_t)columns * sizeof(uint16_t));
+}
+
 /* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
 template <typename Level, bool UNITS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
@@ -242,6 +298,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
         int32_t block[16];
+        ask_for_next(tile, column, row);
         __syncthreads(); /* the slice before is done with the memory */
         if (lapped) {
             fill_windows(memory, tile, column, row);
