@@ -141,7 +141,7 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)(b->plan.lapping ? tsr_cuda_lapped(b, stream) : tsr_cuda_blocks(b, stream)));
     if (b->chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_choose(b, stream));
-    if (b->magnitudes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
+    if (b->magnitudes && !b->chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
     switch (b->by) {
     case TSR_BY_RUN_LEVEL:
         TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));

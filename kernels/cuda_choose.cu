@@ -1,11 +1,11 @@
 /* Units to levels by rate and distortion on the device: the choice of entropy/rate_distortion.h, the behaviour of
  * tsr_choose_levels in kernels/lapped_cpu.c.
  *
- * A thread a block, a block of threads the slices beside each other in a tile. Magnitudes by plain rounding lie in shared
- * memory, those of the blocks around the slice, too, which are rounded anew. What a place costs is one look-up of four
- * numbers, by its energy and its magnitude, and every place of a block is as good as any other: what has no level at
- * a place pays for it like the others. So no lane waits for another one, and a place at which no block of the warp has
- * anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
+ * A thread a block, a block of threads the slices beside each other in a tile. Magnitudes by plain rounding lie in
+ * shared memory, those of the blocks around the slice, too, which are rounded anew. What a place costs is one look-up
+ * of four numbers, by its energy and its magnitude, and every place of a block is as good as any other: what has no
+ * level at a place pays for it like the others. So no lane waits for another one, and a place at which no block of the
+ * warp has anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
 #include "device.cuh"
 
 #include "cuda_energies.cuh"
@@ -203,8 +203,10 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
     if (!CAVLC && chooses) fill_rates(rates, thread);
     uint32_t seen[TSR_PLACE_WORDS] = {0};
     side_block side((int32_t)thread % TSR_WARP);
+    uint32_t magnitudes = 0; /* of one block in TSR_MAGNITUDE_STEP along the tile's rows */
     for (int32_t column = 0; column < columns; column += SIDE, slice++) {
         const bool is_block = column + c < columns && row + r < rows;
+        const bool is_counted = is_block && ((row + r) * columns + column + c) % TSR_MAGNITUDE_STEP == 0;
         int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
         if (is_block) tsr_load_block(b.units, slice, thread, block);
         if (!chooses) { /* the same for the whole plane */
@@ -214,6 +216,7 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
                 block[p] = block[p] < 0 ? -level : level;
             }
             if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+            if (is_counted) magnitudes += tsr_magnitudes_of(block);
             continue;
         }
         if (thread < TSR_WARP) side.load(b, slice, place.slice_columns, column, row, columns, rows, side_units);
@@ -251,7 +254,9 @@ __global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_bat
                 choose<false>(block, energy, in_use, block_level, rates);
         }
         if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+        if (is_counted) magnitudes += tsr_magnitudes_of(block);
     }
+    if (b.magnitudes) tsr_add_magnitudes(b, number, magnitudes);
 }
 
 template <typename Level> cudaError_t choose_levels(const tsr_cuda_batch *b, cudaStream_t stream)

@@ -119,8 +119,8 @@ template <> struct block_levels<int16_t> {
     {
 #pragma unroll
         for (int quarter = 0; quarter < 4; quarter++) {
-            const uint2 four = __ldcs(
-                reinterpret_cast<const uint2 *>(levels + tsr_level_place(slice, (uint32_t)quarter, place)));
+            const uint2 four =
+                __ldcs(reinterpret_cast<const uint2 *>(levels + tsr_level_place(slice, (uint32_t)quarter, place)));
             words[2 * quarter] = four.x;
             words[2 * quarter + 1] = four.y;
         }
@@ -365,7 +365,8 @@ template <typename Level> struct pair_coder {
     /* A run of 12 + 7 bits, 12 for the places, 8 pairs of 12 and twice 5 + 23 + 1 bits, or 5 + 15 + 1 where levels are
      * narrow. */
     enum { WORDS = sizeof(Level) == 2 ? 16 : 20, WHOLE_BYTES = 1 };
-    struct shared {};
+    struct shared {
+    };
     struct block {
         uint32_t plane;
         uint64_t packed; /* see pack_block */

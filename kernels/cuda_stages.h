@@ -254,9 +254,9 @@ int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to levels with lapping, the tiles that seem to cost less so; to units where levels are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Units to levels, where levels of some plane are chosen by rate and distortion. */
+/* Units to levels, where levels of some plane are chosen by rate and distortion; sums up their magnitudes. */
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Sums of magnitudes, as contexts want to know them. */
+/* Sums of magnitudes, as contexts want to know them, where levels are not chosen. */
 int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Levels to counts of pairs' symbols; to rANS entries and their counts. */
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
