@@ -184,7 +184,7 @@ static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those
 
 /* A block of threads a row of slices of a tile. */
 template <typename Level, bool CAVLC>
-__global__ void __launch_bounds__(THREADS, 3) k_choose_levels(const tsr_cuda_batch b)
+__global__ void __launch_bounds__(THREADS, 4) k_choose_levels(const tsr_cuda_batch b)
 {
     __shared__ slice_seen around;
     __shared__ rate_tables rates;

@@ -412,7 +412,7 @@ template <typename Level> int code_pairs(const tsr_cuda_batch &b, cudaStream_t s
     string.workspace = b.coder;
     pair_coder<Level> coder;
     coder.b = b;
-    return tsr_code_blocks<THREADS, 4>(coder, string, stream);
+    return tsr_code_blocks<THREADS, 5>(coder, string, stream);
 }
 
 } // namespace

@@ -88,7 +88,7 @@ static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t s
 /* Asks for memory before it is read, where the GPU can be asked. Both multiples of 16. */
 static __device__ __forceinline__ void tsr_prefetch(const void *at, uint32_t bytes)
 {
-#if !defined(TSR_CUDA_EMULATED) && __CUDA_ARCH__ >= 900
+#if !defined(TSR_CUDA_EMULATED) && __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
     asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(at), "r"(bytes) : "memory");
 #else
     (void)at;
