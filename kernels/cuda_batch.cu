@@ -103,7 +103,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     b.levels = levels;
     if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
     if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);
-    if (pairs) tsr_take_array(b.runs, base, used, slices * TSR_SLICE_PLACE_COUNT);
+    if (pairs) tsr_take_array(b.pair_blocks, base, used, slices * TSR_SLICE_PLACE_COUNT);
     if (rans) tsr_take_array(b.entries, base, used, slices * TSR_SLICE_PLACE_COUNT * b.block_entries);
     if (rans) tsr_take_array(b.entry_count, base, used, slices);
     if (rans) tsr_take_array(b.slice_string, base, used, slices);
@@ -140,7 +140,8 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)(b->plan.lapping ? tsr_cuda_lapped(b, stream) : tsr_cuda_blocks(b, stream)));
-    if (b->magnitudes) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
+    if (b->chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_choose(b, stream));
+    if (b->magnitudes && !b->chooses) TSR_CUDA_TRY((cudaError_t)tsr_cuda_magnitudes(b, stream));
     switch (b->by) {
     case TSR_BY_RUN_LEVEL:
         TSR_CUDA_TRY((cudaError_t)tsr_cuda_train(b->counts, b->plane, b->planes, b->model, b->codes, stream));

@@ -33,14 +33,29 @@ static __device__ __forceinline__ void tsr_word_energies(const uint32_t left[TSR
 {
 #pragma unroll
     for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-        const uint32_t low = (left[k] & 0xffffu) * TSR_AT(tsr_weight_left)[2 * k] +
-                             (above[k] & 0xffffu) * TSR_AT(tsr_weight_above)[2 * k] +
-                             (corners[k] & 0xffffu) * TSR_AT(tsr_weight_corner)[2 * k];
-        const uint32_t high = (left[k] >> 16) * TSR_AT(tsr_weight_left)[2 * k + 1] +
-                              (above[k] >> 16) * TSR_AT(tsr_weight_above)[2 * k + 1] +
-                              (corners[k] >> 16) * TSR_AT(tsr_weight_corner)[2 * k + 1];
-        energy[k] = high << 16 | low;
+        /* All by the lower place's weights, and the upper half by what its place's are more: mod 2^32 that is exact. */
+        const uint32_t low[3] = {TSR_AT(tsr_weight_left)[2 * k], TSR_AT(tsr_weight_above)[2 * k],
+                                 TSR_AT(tsr_weight_corner)[2 * k]};
+        const uint32_t more[3] = {TSR_AT(tsr_weight_left)[2 * k + 1] - low[0],
+                                  TSR_AT(tsr_weight_above)[2 * k + 1] - low[1],
+                                  TSR_AT(tsr_weight_corner)[2 * k + 1] - low[2]};
+        energy[k] = left[k] * low[0] + above[k] * low[1] + corners[k] * low[2] + (left[k] & 0xffff0000u) * more[0] +
+                    (above[k] & 0xffff0000u) * more[1] + (corners[k] & 0xffff0000u) * more[2];
     }
+}
+
+/* The energy by half as a float: its exponent and the highest bit of its mantissa are two steps an octave, as
+ * tsr_energy_level has them, but 0.5 and 1.5 lie three steps apart, not one. For energies below 2^22. */
+enum { TSR_ENERGY_ROW = 252 }; /* of energy 0 */
+static __device__ __forceinline__ uint32_t tsr_energy_row(uint32_t energy)
+{
+    return __float_as_uint(__uint_as_float(0x4b000000u + energy) - 8388607.5f) >> 22;
+}
+
+/* tsr_energy_level. */
+static __device__ __forceinline__ int tsr_level_of_energy(uint32_t energy)
+{
+    return tsr_max(0, (int)tsr_energy_row(energy) - (TSR_ENERGY_ROW + 2));
 }
 
 /* tsr_block_energy_level. */
@@ -49,7 +64,7 @@ static __device__ __forceinline__ int tsr_level_of_block(const uint32_t energy[T
     uint32_t sum = 0;
 #pragma unroll
     for (int k = 0; k < TSR_PLACE_WORDS; k++) sum += (energy[k] & 0xffffu) + (energy[k] >> 16);
-    return tsr_energy_level(min(sum >> 2, 65535u));
+    return tsr_level_of_energy(min(sum >> 2, 65535u));
 }
 
 /* tsr_add_energies. */

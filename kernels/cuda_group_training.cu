@@ -17,17 +17,18 @@ namespace
 
 /* Planes with narrow gains are many, others few. With 128 threads for the former: 236 us where 64 take 227; 256, and 8
  * lanes a sum: 374 (1024 planes of 512 x 512 on an H200). */
-enum { NARROW_THREADS = 64, WIDE_THREADS = 128, MERGE_LANES = 4 };
+enum { NARROW_THREADS = 64, WIDE_THREADS = 128, MERGE_LANES = 4, MERGE_RESIDENT_THREADS = 1024 };
 
-/* With room for all counts of a group. */
+/* With room for half of a group's counts: most groups use fewer, and others stay where they were counted. */
 template <int SYMBOLS, typename Gain> struct alignas(16) group_memory {
-    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS };
+    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS / 2 };
     unsigned char bytes[tsr_merge_bytes<Gain, SYMBOLS>(TSR_ENERGY_LEVELS, QUADS)];
 };
 
 /* A model of groups of TSR_ENERGY_LEVELS cells. */
 template <int GROUPS, int SYMBOLS, int THREADS, typename Gain, typename Model>
-__global__ void __launch_bounds__(THREADS) k_merge_groups(const tsr_cuda_batch b, Model *models)
+__global__ void __launch_bounds__(THREADS, MERGE_RESIDENT_THREADS / THREADS)
+    k_merge_groups(const tsr_cuda_batch b, Model *models)
 {
     __shared__ group_memory<SYMBOLS, Gain> memory;
     const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
@@ -54,10 +55,10 @@ cudaError_t merge_groups(const tsr_cuda_batch &b, Model *models, cudaStream_t st
 
 /* ---- Huffman codes of pairs ----------------------------------------------------------------------------- */
 
-enum { CODE_WARPS = 4 };
+enum { CODE_WARPS = 4, CODE_RESIDENT = 9 };
 
 /* A block of threads a group; codewords go to all cells that have them. */
-__global__ void __launch_bounds__(CODE_WARPS *TSR_WARP) k_pair_codes(const tsr_cuda_batch b)
+__global__ void __launch_bounds__(CODE_WARPS *TSR_WARP, CODE_RESIDENT) k_pair_codes(const tsr_cuda_batch b)
 {
     __shared__ tsr_tables_memory<TSR_TABLE_LIMIT, TSR_PAIR_SYMBOLS, CODE_WARPS> memory;
     __shared__ uint16_t words[TSR_TABLE_LIMIT][TSR_PAIR_SYMBOLS];

@@ -3,12 +3,10 @@
  *
  * The samples of the four blocks around a corner that are nearest to it, 4 x 4 of them, are a window: lapping mixes
  * nothing else with them. So a thread takes a window through both directions in its registers; a block is a quarter of
- * each of four windows. Three kernels: which tiles are lapped, by a part of their blocks; samples to units of a step
- * and DCs to levels; and, where levels are chosen by rate and distortion, units to levels, which see magnitudes of
- * blocks in all slices around, so that these must be there. */
+ * each of four windows. Two kernels: which tiles are lapped, by a part of their blocks; samples to levels, or to units
+ * of a step and DCs to levels where cuda_choose.cu chooses. */
 #include "device.cuh"
 
-#include "cuda_energies.cuh"
 #include "cuda_levels.cuh"
 
 #include "../entropy/rate_distortion.h"
@@ -72,16 +70,22 @@ __device__ __forceinline__ void load_samples(const tile_view &tile, int32_t colu
     for (int i = 0; i < 16; i++) out[i] = (int32_t)((uint32_t)out[i] - tile.minimum) << TSR_LAP_BITS;
 }
 
-/* The window around the upper left corner of the block at column, row. */
-__device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
+/* Of samples, around the upper left corner of the block at column, row. */
+__device__ __forceinline__ void lap_samples(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
 {
-    load_samples(tile, 4 * column - 2, 4 * row - 2, v);
     if (row > 0 && row < tile.rows)
 #pragma unroll
         for (int j = 0; j < 4; j++) tsr_lap_forward(&v[j], &v[4 + j], &v[8 + j], &v[12 + j]);
     if (column > 0 && column < tile.columns)
 #pragma unroll
         for (int i = 0; i < 4; i++) tsr_lap_forward(&v[4 * i], &v[4 * i + 1], &v[4 * i + 2], &v[4 * i + 3]);
+}
+
+/* The window around the upper left corner of the block at column, row. */
+__device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column, int32_t row, int32_t v[16])
+{
+    load_samples(tile, 4 * column - 2, 4 * row - 2, v);
+    lap_samples(tile, column, row, v);
 }
 
 /* Coefficients to units of the step q, raster order. */
@@ -94,6 +98,42 @@ __device__ __forceinline__ void forward_units(int32_t q, int32_t block[16])
 
 /* ---- Lapped or not -------------------------------------------------------------------------------------- */
 
+/* A block and the samples around it that lapping mixes with it, two in a word: its own from row 2 and word 1 on. */
+struct wide_block {
+    uint32_t words[8][4];
+
+    __device__ __forceinline__ wide_block(const tile_view &tile, int32_t column, int32_t row)
+    {
+        const int32_t x = 4 * column - 2, y = 4 * row - 2;
+        const bool is_whole = x >= 0 && x + 8 <= tile.width;
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const uint16_t *line = tile.samples + tsr_max(0, tsr_min(y + i, tile.height - 1)) * tile.stride;
+            if (is_whole) {
+                const uint2 own = *reinterpret_cast<const uint2 *>(line + x + 2);
+                words[i][0] = *reinterpret_cast<const uint32_t *>(line + x);
+                words[i][1] = own.x;
+                words[i][2] = own.y;
+                words[i][3] = *reinterpret_cast<const uint32_t *>(line + x + 6);
+            } else {
+#pragma unroll
+                for (int k = 0; k < 4; k++)
+                    words[i][k] = line[tsr_max(0, tsr_min(x + 2 * k, tile.width - 1))] |
+                                  (uint32_t)line[tsr_max(0, tsr_min(x + 2 * k + 1, tile.width - 1))] << 16;
+            }
+        }
+    }
+    /* 4 x 4 samples with their fraction. */
+    __device__ __forceinline__ void take(const tile_view &tile, int row, int word, int32_t out[16]) const
+    {
+#pragma unroll
+        for (int i = 0; i < 16; i++) {
+            const uint32_t two = words[row + i / 4][word + i % 4 / 2];
+            out[i] = (int32_t)((i % 2 ? two >> 16 : two & 0xffffu) - tile.minimum) << TSR_LAP_BITS;
+        }
+    }
+};
+
 /* What the block's places but the first seem to cost. */
 __device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
 {
@@ -104,7 +144,7 @@ __device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
 }
 
 /* A block of threads a tile of a plane. */
-__global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cuda_batch b)
+__global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_cuda_batch b)
 {
     __shared__ uint64_t sums[2][CHOICE_THREADS / TSR_WARP];
     const uint32_t number = blockIdx.x / b.tiles;
@@ -123,13 +163,15 @@ __global__ void __launch_bounds__(CHOICE_THREADS) k_choose_lapping(const tsr_cud
         const int32_t row = at / tile.columns, column = at - row * tile.columns;
         const int32_t q = tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column, row));
         int32_t block[16], window[16];
-        load_samples(tile, 4 * column, 4 * row, block);
+        const wide_block wide(tile, column, row);
+        wide.take(tile, 2, 1, block);
         forward_units(q, block);
         cost[0] += rough_cost(block);
 #pragma unroll
         for (int corner = 0; corner < 4; corner++) { /* its quarter nearest to the block's middle is another block's */
             const int x = corner % 2, y = corner / 2;
-            lap_window(tile, column + x, row + y, window);
+            wide.take(tile, 4 * y, 2 * x, window);
+            lap_samples(tile, column + x, row + y, window);
 #pragma unroll
             for (int i = 0; i < 2; i++)
 #pragma unroll
@@ -223,6 +265,18 @@ __device__ __forceinline__ void take_block(const lapped_memory<Level> &m, int32_
             block[4 * i + j] = m.window[(i + 2) % 4 * 4 + (j + 2) % 4][(r + i / 2) * WINDOW_PITCH + c + j / 2];
 }
 
+/* Asks for the samples of the slice behind this one at column, row: most threads a row of them. */
+__device__ __forceinline__ void ask_for_next(const tile_view &tile, int32_t column, int32_t row)
+{
+    enum { SIDE = TSR_SLICE_BLOCKS, ROWS = 4 * SIDE + 2, MARGIN = 8 };
+    const int32_t next = column + SIDE < tile.columns ? column + SIDE : 0;
+    if (next == 0) row += SIDE;
+    const int32_t y = 4 * row + (int32_t)threadIdx.x, x = 4 * next;
+    if (threadIdx.x >= ROWS || row >= tile.rows || y >= tile.height) return;
+    const int32_t columns = tsr_min(4 * SIDE + MARGIN, (tile.width - x + 7) / 8 * 8); /* pitches are multiples of 8 */
+    tsr_prefetch(tile.samples + y * tile.stride + x, (uint32_t)columns * sizeof(uint16_t));
+}
+
 /* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
 template <typename Level, bool UNITS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
@@ -244,6 +298,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
         int32_t block[16];
+        ask_for_next(tile, column, row);
         __syncthreads(); /* the slice before is done with the memory */
         if (lapped) {
             fill_windows(memory, tile, column, row);
@@ -298,125 +353,12 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     }
 }
 
-/* ---- Units to levels by rate and distortion ------------------------------------------------------------- */
-
-/* Rounded magnitudes of a slice's blocks, and of those around it but below: a column on the right for the corners. */
-enum { AROUND_PITCH = TSR_SLICE_BLOCKS + 2, AROUND = AROUND_PITCH * (TSR_SLICE_BLOCKS + 1) };
-
-typedef tsr_seen_blocks<TSR_SLICE_BLOCKS> slice_seen;
-
-/* Of units, the first place a level. */
-__device__ __forceinline__ void round_words(const int32_t units[16], uint32_t seen[TSR_PLACE_WORDS])
-{
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-        const uint32_t low = (uint32_t)(k == 0 ? tsr_abs(units[0]) : tsr_round_units(units[2 * k], TSR_ROUND_AC));
-        const uint32_t high = (uint32_t)tsr_round_units(units[2 * k + 1], TSR_ROUND_AC);
-        seen[k] = tsr_seen_magnitude(high, 0) << 16 | tsr_seen_magnitude(low, 0);
-    }
-}
-
-__device__ __forceinline__ int total_at(const slice_seen &around, uint32_t place)
-{
-    int total = 0;
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
-        const uint32_t word = around.words[k][place];
-        total += ((word & 0xffffu) != 0) + (word >> 16 != 0);
-    }
-    return total;
-}
-
-/* A block of threads a slice. */
-template <typename Level, bool CAVLC>
-__global__ void __launch_bounds__(THREADS, 2) k_choose_levels(const tsr_cuda_batch b)
-{
-    __shared__ slice_seen around;
-    const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.slices;
-    if (tsr_state_span(b.plane[number]) == 1) return;
-    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
-    const uint32_t in_plane = blockIdx.x - number * b.slices;
-    const struct tsr_slice slice = tsr_plane_slice(&b, in_plane);
-    /* The slice's tile: its number, and the slice's first block in it. */
-    const uint32_t tile_columns = b.tile_slice_columns * TSR_SLICE_BLOCKS,
-                   tile_rows = b.tile_slice_rows * TSR_SLICE_BLOCKS;
-    const uint32_t tile = (uint32_t)slice.row / tile_rows * b.tiles_across + (uint32_t)slice.column / tile_columns;
-    const struct tsr_tile_place place = tsr_tile_place(&b, tile);
-    const int32_t column = slice.column % (int32_t)tile_columns, row = slice.row % (int32_t)tile_rows;
-    const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
-    const size_t first = (size_t)number * b.slices + place.first_slice;
-    const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
-    const bool is_block = c < slice.columns && r < slice.rows;
-    int32_t block[16];
-    uint32_t seen[TSR_PLACE_WORDS];
-    if (is_block) tsr_load_block(b.units, (size_t)number * b.slices + in_plane, thread, block);
-    if (is_block && !plan.chooses) { /* the same for the whole plane */
-#pragma unroll
-        for (int p = 1; p < 16; p++) {
-            const int32_t level = tsr_round_units(block[p], TSR_ROUND_AC);
-            block[p] = block[p] < 0 ? -level : level;
-        }
-        tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
-    }
-    if (!plan.chooses) return;
-    around.clear(thread, THREADS);
-    __syncthreads();
-    if (is_block) {
-        round_words(block, seen);
-        around.set(slice_seen::at(thread), seen);
-    }
-    if (thread < AROUND_PITCH + 2 * TSR_SLICE_BLOCKS) { /* above: PITCH of them; left and right: 16 each */
-        const bool is_above = thread < AROUND_PITCH;
-        const unsigned side = (thread - AROUND_PITCH) / TSR_SLICE_BLOCKS,
-                       down = (thread - AROUND_PITCH) % TSR_SLICE_BLOCKS;
-        const int32_t x = is_above ? (int32_t)thread - 1
-                          : side   ? TSR_SLICE_BLOCKS
-                                   : -1,
-                      y = is_above ? -1 : (int32_t)down;
-        const int32_t at_column = column + x, at_row = row + y;
-        if (at_column >= 0 && at_column < columns && at_row >= 0 && at_row < rows) {
-            const size_t other = first + (uint32_t)(at_row / TSR_SLICE_BLOCKS) * place.slice_columns +
-                                 (uint32_t)(at_column / TSR_SLICE_BLOCKS);
-            int32_t units[16];
-            uint32_t words[TSR_PLACE_WORDS];
-            tsr_load_block(b.units, other,
-                           (uint32_t)(at_row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + at_column % TSR_SLICE_BLOCKS),
-                           units);
-            round_words(units, words);
-            around.set((uint32_t)((y + 1) * AROUND_PITCH + x + 1), words);
-        }
-    }
-    __syncthreads();
-    if (!is_block) return;
-    const bool lapped = b.lapped[number * b.tiles + tile] != 0;
-    const uint32_t at = slice_seen::at(thread);
-    if (CAVLC) {
-        const int left = column + c > 0 ? total_at(around, at - 1u) : -1;
-        const int up = row + r > 0 ? total_at(around, at - AROUND_PITCH) : -1;
-        tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
-    } else {
-        uint32_t words[TSR_PLACE_WORDS];
-        uint16_t energy[TSR_BLOCK_SAMPLES];
-        around.energies(at, words);
-        const int block_level = tsr_level_of_block(words);
-        tsr_add_own_energies(seen, words);
-#pragma unroll
-        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p] = (uint16_t)tsr_half(words, p);
-        tsr_optimise_block(block, energy, block_level, lapped, TSR_RATE_LAMBDA);
-    }
-    tsr_store_block(static_cast<Level *>(b.levels), (size_t)number * b.slices + in_plane, thread, block);
-}
-
 template <typename Level> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
 {
     const unsigned tiles = b->planes * b->tiles;
     TSR_CUDA_TRY(tsr_launch(k_choose_lapping, tiles, CHOICE_THREADS, 0, stream, *b));
-    if (!b->chooses) return tsr_launch(k_lapped<Level, false>, tiles, THREADS, 0, stream, *b);
-    TSR_CUDA_TRY(tsr_launch(k_lapped<Level, true>, tiles, THREADS, 0, stream, *b));
-    void (*const choose)(tsr_cuda_batch) =
-        b->plan.cavlc_bits ? k_choose_levels<Level, true> : k_choose_levels<Level, false>;
-    return tsr_launch(choose, b->planes * b->slices, THREADS, 0, stream, *b);
+    void (*const kernel)(tsr_cuda_batch) = b->chooses ? k_lapped<Level, true> : k_lapped<Level, false>;
+    return tsr_launch(kernel, tiles, THREADS, 0, stream, *b);
 }
 
 } // namespace

@@ -63,6 +63,23 @@ static __device__ __forceinline__ int tsr_places_of(const int32_t block[TSR_BLOC
     return tsr_bit_width(mask);
 }
 
+/* Of a block's places but the first. */
+static __device__ __forceinline__ uint32_t tsr_magnitudes_of(const int32_t block[TSR_BLOCK_SAMPLES])
+{
+    uint32_t sum = 0;
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) sum += (uint32_t)tsr_abs(block[p]);
+    return sum;
+}
+
+/* To the plane's. By all threads of a warp. */
+static __device__ __forceinline__ void tsr_add_magnitudes(const tsr_cuda_batch &b, uint32_t plane, uint64_t sum)
+{
+    sum = tsr_warp_sum(sum);
+    if (threadIdx.x % TSR_WARP == 0 && sum > 0)
+        atomicAdd(reinterpret_cast<unsigned long long *>(&b.magnitudes[plane]), (unsigned long long)sum);
+}
+
 /* The shift of a plane's magnitudes. */
 static __device__ __forceinline__ int tsr_plane_shift(const tsr_cuda_batch &b, uint32_t plane)
 {

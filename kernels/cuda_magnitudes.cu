@@ -1,4 +1,5 @@
-/* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. */
+/* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. Where levels are chosen,
+ * cuda_choose.cu does it on the way: one block in so many leaves three quarters of each sector unused. */
 #include "device.cuh"
 
 #include "cuda_levels.cuh"
@@ -23,11 +24,9 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_magnitude
         tsr_load_block(static_cast<const Level *>(b.levels),
                        first + row / TSR_SLICE_BLOCKS * place.slice_columns + column / TSR_SLICE_BLOCKS,
                        row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS, block);
-        for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) sum += (uint32_t)tsr_abs(block[p]);
+        sum += tsr_magnitudes_of(block);
     }
-    sum = tsr_warp_sum(sum);
-    if (threadIdx.x % TSR_WARP == 0 && sum > 0)
-        atomicAdd(reinterpret_cast<unsigned long long *>(&b.magnitudes[number]), (unsigned long long)sum);
+    tsr_add_magnitudes(b, number, sum);
 }
 
 } // namespace

@@ -4,7 +4,8 @@
  * A thread a block, twice: a block of threads a tile counts symbols, and the frame of block_coder.cuh writes their
  * codes. Runs of zero blocks need no walk along the slice: a slice's zero blocks between two others are one stretch,
  * the first of them with energy level 0 begins the run, and all that follow in the stretch belong to it, so two masks
- * of the slice's blocks tell each its part. What a block finds there is kept for the second time. */
+ * of the slice's blocks tell each its part. What a block finds there, and what its pairs expect, is kept for the second
+ * time, which so needs no neighbours. */
 #include "device.cuh"
 
 #include "block_coder.cuh"
@@ -88,28 +89,97 @@ __device__ __forceinline__ block_run find_run(const zero_masks &masks, const str
 
 /* ---- A block's symbols ---------------------------------------------------------------------------------- */
 
-/* What the pair of place p and p - 1 expects; at 0 the energy of place 0. Of thread t: places 2k and 2k + 1 at [k][t].
- */
-typedef uint32_t pair_energies[TSR_PLACE_WORDS][THREADS];
+/* A block's levels, and two of them: of pair k, counted from below. Of an odd number of places the pairs begin at place
+ * 1, and pair 0 is place 0 alone, as the first of two. */
+template <typename Level> struct block_levels {
+    int32_t at[TSR_BLOCK_SAMPLES];
 
-__device__ __forceinline__ void set_expected(pair_energies &expected, unsigned thread,
-                                             const uint32_t seen[TSR_PLACE_WORDS], uint32_t energy[TSR_PLACE_WORDS])
+    __device__ __forceinline__ void load(const Level *levels, size_t slice, uint32_t place)
+    {
+        tsr_load_block(levels, slice, place, at);
+    }
+    /* To what neighbours see; returns the places up to the last level that is not 0. */
+    __device__ __forceinline__ int see(int shift, uint32_t seen[TSR_PLACE_WORDS]) const
+    {
+        tsr_see_words(at, shift, seen);
+        return tsr_places_of(at);
+    }
+    __device__ __forceinline__ void pair(int k, bool is_odd, int32_t *first, int32_t *second) const
+    {
+        *first = is_odd ? at[2 * k] : at[2 * k + 1];
+        *second = !is_odd ? at[2 * k] : k > 0 ? at[2 * k - 1] : 0;
+    }
+};
+
+/* Two in a word, as they lie in memory. */
+template <> struct block_levels<int16_t> {
+    uint32_t words[TSR_PLACE_WORDS];
+
+    __device__ __forceinline__ void load(const int16_t *levels, size_t slice, uint32_t place)
+    {
+#pragma unroll
+        for (int quarter = 0; quarter < 4; quarter++) {
+            const uint2 four =
+                __ldcs(reinterpret_cast<const uint2 *>(levels + tsr_level_place(slice, (uint32_t)quarter, place)));
+            words[2 * quarter] = four.x;
+            words[2 * quarter + 1] = four.y;
+        }
+    }
+    __device__ __forceinline__ int see(int shift, uint32_t seen[TSR_PLACE_WORDS]) const
+    {
+        const uint32_t kept = (0x7fffu >> shift) * 0x10001u, cap = TSR_MAGNITUDE_CAP * 0x10001u;
+        uint32_t used = 0; /* bit k: place 2k; bit 16 + k: 2k + 1 */
+#pragma unroll
+        for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+            const uint32_t magnitudes = __viaddmax_s16x2(~words[k], 0x00010001u, words[k]);
+            used |= ((magnitudes + 0x7fff7fffu) & 0x80008000u) >> (15 - k);
+            seen[k] = __vminu2(magnitudes >> shift & kept, cap);
+        }
+        return tsr_max(2 * tsr_bit_width(used & 0xffu) - 1, 2 * tsr_bit_width(used >> 16));
+    }
+    __device__ __forceinline__ void pair(int k, bool is_odd, int32_t *first, int32_t *second) const
+    {
+        const uint32_t two = __funnelshift_lc(k > 0 ? words[k - 1] : 0u, words[k], is_odd ? 16u : 0u);
+        *first = (int32_t)two >> 16;
+        *second = (int16_t)two;
+    }
+};
+
+/* What counting finds out of a block and coding goes by: its part in runs, its places, and by pairs, from below, the
+ * levels of what they expect; for place 0 alone its own. */
+enum { PLACES_AT = 16, LEVELS_AT = 21, LEVEL_BITS = 5 };
+
+/* Nothing is coded of it. */
+static const uint64_t NO_BLOCK = 32;
+
+__device__ __forceinline__ uint64_t pack_block(const block_run &run, int places, uint64_t levels)
 {
-    tsr_add_own_energies(seen, energy);
-    uint32_t at[TSR_BLOCK_SAMPLES];
-    at[0] = tsr_half(energy, 0);
-#pragma unroll
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++)
-        at[p] = (tsr_half(energy, p) + tsr_half(energy, p - 1) -
-                 tsr_half(seen, p) * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1]) >>
-                1;
-#pragma unroll
-    for (int k = 0; k < TSR_PLACE_WORDS; k++) expected[k][thread] = at[2 * k + 1] << 16 | at[2 * k];
+    return pack_run(run) | (uint32_t)places << PLACES_AT | levels << LEVELS_AT;
 }
 
-__device__ __forceinline__ uint32_t expected_at(const pair_energies &expected, unsigned thread, int place)
+/* The levels of energy of a block's pairs. */
+__device__ __forceinline__ uint64_t expected_levels(const uint32_t seen[TSR_PLACE_WORDS],
+                                                    uint32_t energy[TSR_PLACE_WORDS], bool is_odd)
 {
-    return expected[place / 2][thread] >> (place % 2 ? 16 : 0) & 0xffffu;
+    uint64_t levels = 0;
+    const uint32_t shift = is_odd ? 16u : 0u;
+    tsr_add_own_energies(seen, energy);
+#pragma unroll
+    for (int k = TSR_PLACE_WORDS - 1; k >= 0; k--) {
+        const uint32_t two = __funnelshift_lc(k > 0 ? energy[k - 1] : 0u, energy[k], shift),
+                       first = seen[k] >> (16u - shift) & 0xffffu;
+        const uint32_t weight_even = TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * (2 * k + 1) + 2 * k],
+                       weight_odd = k > 0 ? TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * 2 * k + 2 * k - 1] : 0u;
+        const uint32_t sum = (two >> 16) + (two & 0xffffu) - first * (is_odd ? weight_odd : weight_even);
+        levels = levels << LEVEL_BITS | (uint32_t)tsr_level_of_energy(k == 0 && is_odd ? sum : sum >> 1);
+    }
+    return levels;
+}
+
+/* tsr_pair_raw_bits by the level of the energy. */
+__device__ __forceinline__ int raw_bits_of(int level, int shift)
+{
+    return tsr_max(0, tsr_min(15, tsr_max(0, (level >> 1) - 5) + shift - 1));
 }
 
 /* tsr_pair_rest. */
@@ -125,30 +195,39 @@ template <typename Sink> __device__ __forceinline__ void put_rest(Sink &sink, ui
 }
 
 /* The run in front of a block and tsr_pair_entries, into a sink that takes symbols of cells, followed by raw bits, and
- * raw bits. level_at(p): the level at place p. */
-template <typename Sink, typename LevelAt>
-__device__ __forceinline__ void visit_pairs(Sink &sink, const block_run &run, int places, int shift,
-                                            const pair_energies &expected, unsigned thread, LevelAt level_at)
+ * raw bits. packed: see pack_block. */
+template <typename Sink, typename Level>
+__device__ __forceinline__ void visit_pairs(Sink &sink, uint64_t packed, int shift, const block_levels<Level> &levels)
 {
     const uint32_t top = TSR_PAIR_DIGITS - 1;
+    const block_run run = unpack_run((uint32_t)packed & 0xffffu);
     if (run.is_inside) return;
     if (run.begins) {
         const int symbol = tsr_zero_run_symbol(run.length), raw_bits = tsr_zero_run_raw_bits(symbol);
         sink.symbol(tsr_pair_cell(TSR_PAIR_RUN, 0), symbol, run.length & ((1u << raw_bits) - 1u), raw_bits);
         if (run.length > 0) return;
     }
+    const int places = (int)((uint32_t)packed >> PLACES_AT & 31u), highest = (places - 1) >> 1;
+    const bool is_odd = places & 1;
     sink.symbol(tsr_pair_cell(TSR_PAIR_PLACES, (int)run.level), places, 0, 0);
-    int group = TSR_PAIR_HIGHEST;
-    uint32_t less = 1;
-    for (int p = places - 1; p > 0; p -= 2) {
-        if (p == 1) {
-            group = TSR_PAIR_DC;
-            less = 0;
+#pragma unroll
+    for (int k = TSR_PLACE_WORDS - 1; k >= 0; k--) {
+        if (k > highest) continue;
+        const int level = (int)((uint32_t)(packed >> (LEVELS_AT + LEVEL_BITS * k)) & 31u);
+        int32_t a_level, b_level;
+        levels.pair(k, is_odd, &a_level, &b_level);
+        if (k == 0 && is_odd) {
+            const uint32_t magnitude = (uint32_t)tsr_abs(a_level);
+            const struct tsr_token token = tsr_token(magnitude - (places == 1));
+            const int sign = magnitude != 0;
+            sink.symbol_and_long(tsr_pair_cell(places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE, level), token.symbol,
+                                 token.raw << sign | (uint32_t)(a_level < 0), token.raw_bits + sign);
+            continue;
         }
-        const uint32_t energy = expected_at(expected, thread, p);
-        const int low_bits = tsr_pair_raw_bits(energy, shift), cell = tsr_pair_cell(group, tsr_energy_level(energy));
-        const int32_t a_level = level_at(p), b_level = level_at(p - 1);
-        const uint32_t a = (uint32_t)tsr_abs(a_level) - less, b = (uint32_t)tsr_abs(b_level);
+        const bool is_highest = k > 0 && k == highest;
+        const int group = k == 0 ? TSR_PAIR_DC : is_highest ? TSR_PAIR_HIGHEST : TSR_PAIR_OTHERS;
+        const int low_bits = raw_bits_of(level, shift), cell = tsr_pair_cell(group, level);
+        const uint32_t a = (uint32_t)tsr_abs(a_level) - is_highest, b = (uint32_t)tsr_abs(b_level);
         const uint32_t first = a >> low_bits, second = b >> low_bits;
         const int a_sign = a_level != 0, b_sign = b_level != 0;
         if (first < top && second < top && low_bits == 0) {
@@ -161,17 +240,7 @@ __device__ __forceinline__ void visit_pairs(Sink &sink, const block_run &run, in
             put_rest(sink, b, low_bits);
             sink.raw(b_level < 0, b_sign);
         }
-        group = TSR_PAIR_OTHERS;
-        less = 0;
     }
-    if (places % 2 == 0) return;
-    const int32_t level = level_at(0);
-    const uint32_t magnitude = (uint32_t)tsr_abs(level);
-    const struct tsr_token token = tsr_token(magnitude - (places == 1));
-    const int sign = magnitude != 0;
-    sink.symbol(tsr_pair_cell(places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE,
-                              tsr_energy_level(expected_at(expected, thread, 0))),
-                token.symbol, token.raw << sign | (uint32_t)(level < 0), token.raw_bits + sign);
 }
 
 /* ---- Counting ------------------------------------------------------------------------------------------- */
@@ -181,11 +250,9 @@ enum { COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 7 pairs of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 7 < 65536, "a tile's counts must fit 16 bits");
 
-template <typename Level> struct count_memory {
+struct count_memory {
     slice_seen seen;
-    pair_energies expected;
     zero_masks masks;
-    Level level[TSR_BLOCK_SAMPLES][THREADS];
     tsr_tile_counts<COUNTS> counts;
 };
 
@@ -196,38 +263,41 @@ struct count_sink {
     {
         counts.add((uint32_t)(cell * TSR_PAIR_SYMBOLS + symbol));
     }
+    __device__ __forceinline__ void symbol_and_long(int cell, int symbol_of, uint32_t, int)
+    {
+        symbol(cell, symbol_of, 0, 0);
+    }
     __device__ __forceinline__ void raw(uint32_t, int)
     {
     }
 };
 
 /* A block of threads a tile of a plane. */
-template <typename Level> __global__ void __launch_bounds__(THREADS) k_count_pairs(const tsr_cuda_batch b)
+template <typename Level> __global__ void __launch_bounds__(THREADS, 4) k_count_pairs(const tsr_cuda_batch b)
 {
     TSR_DYNAMIC_SHARED(memory);
-    count_memory<Level> &m = *reinterpret_cast<count_memory<Level> *>(memory);
+    count_memory &m = *reinterpret_cast<count_memory *>(memory);
     const unsigned thread = threadIdx.x;
     const uint32_t number = blockIdx.x / b.tiles;
     if (tsr_state_span(b.plane[number]) == 1) return;
     const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
     const int shift = tsr_plane_shift(b, number);
     m.seen.clear(thread, THREADS);
     m.counts.clear(thread, THREADS);
     __syncthreads();
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
-    for (uint32_t s = 0; s < place.slice_columns * place.slice_rows; s++) {
-        const size_t at = (size_t)number * b.slices + place.first_slice + s;
-        const struct tsr_slice slice = tsr_plane_slice(&b, place.first_slice + s);
+    struct tsr_slice slice = {0};
+    for (size_t at = (size_t)number * b.slices + place.first_slice; slice.row < rows; at++) {
+        slice.columns = tsr_min(TSR_SLICE_BLOCKS, columns - slice.column);
+        slice.rows = tsr_min(TSR_SLICE_BLOCKS, rows - slice.row);
         const bool is_block = c < slice.columns && r < slice.rows;
         uint32_t seen[TSR_PLACE_WORDS] = {0}, energy[TSR_PLACE_WORDS];
+        block_levels<Level> levels;
         int places = 0;
         if (is_block) {
-            int32_t block[TSR_BLOCK_SAMPLES];
-            tsr_load_block(static_cast<const Level *>(b.levels), at, thread, block);
-            tsr_see_words(block, shift, seen);
-            places = tsr_places_of(block);
-#pragma unroll
-            for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) m.level[p][thread] = (Level)block[p];
+            levels.load(static_cast<const Level *>(b.levels), at, thread);
+            places = levels.see(shift, seen);
         }
         m.seen.set(slice_seen::at(thread), seen);
         __syncthreads();
@@ -238,13 +308,19 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_count_pai
         if (thread % TSR_WARP == 0) m.masks.coded[thread / TSR_WARP] = coded;
         if (thread % TSR_WARP == 0) m.masks.quiet[thread / TSR_WARP] = quiet;
         __syncthreads();
-        if (!is_block) continue;
-        const block_run run = find_run(m.masks, slice, thread, level, places == 0);
-        b.runs[at * THREADS + thread] = pack_run(run);
-        if (run.is_inside) continue;
-        set_expected(m.expected, thread, seen, energy);
-        count_sink sink = {m.counts};
-        visit_pairs(sink, run, places, shift, m.expected, thread, [&](int p) { return (int32_t)m.level[p][thread]; });
+        if (is_block) {
+            const block_run run = find_run(m.masks, slice, thread, level, places == 0);
+            const uint64_t packed =
+                pack_block(run, places, places > 0 ? expected_levels(seen, energy, places & 1) : 0u);
+            b.pair_blocks[at * THREADS + thread] = packed;
+            count_sink sink = {m.counts};
+            visit_pairs(sink, packed, shift, levels);
+        }
+        slice.column += TSR_SLICE_BLOCKS;
+        if (slice.column >= columns) {
+            slice.column = 0;
+            slice.row += TSR_SLICE_BLOCKS;
+        }
     }
     __syncthreads();
     m.counts.add_to(b.counts + (size_t)number * COUNTS, thread, THREADS);
@@ -253,7 +329,7 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_count_pai
 template <typename Level> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)
 {
     void (*const kernel)(tsr_cuda_batch) = k_count_pairs<Level>;
-    const size_t shared_bytes = sizeof(count_memory<Level>);
+    const size_t shared_bytes = sizeof(count_memory);
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
 }
@@ -264,13 +340,18 @@ struct writer_sink {
     tsr_code_writer<THREADS> &writer;
     const tsr_cell_codes &codes;
 
+    /* With few raw bits: a codeword has at most 12. */
     __device__ __forceinline__ void symbol(int cell, int symbol, uint32_t raw_value, int raw_bits)
     {
         const uint32_t word = __ldg(&codes.cell[cell][symbol]), bits = word & 0xfffu, length = word >> 12;
-        if (length + (uint32_t)raw_bits <= 32u) {
-            writer.put(bits << raw_bits | raw_value, length + (uint32_t)raw_bits);
+        writer.put(bits << raw_bits | raw_value, length + (uint32_t)raw_bits);
+    }
+    __device__ __forceinline__ void symbol_and_long(int cell, int symbol_of, uint32_t raw_value, int raw_bits)
+    {
+        if (raw_bits <= 20) {
+            symbol(cell, symbol_of, raw_value, raw_bits);
         } else {
-            writer.put(bits, length);
+            symbol(cell, symbol_of, 0, 0);
             writer.put(raw_value, (uint32_t)raw_bits);
         }
     }
@@ -285,57 +366,34 @@ template <typename Level> struct pair_coder {
      * narrow. */
     enum { WORDS = sizeof(Level) == 2 ? 16 : 20, WHOLE_BYTES = 1 };
     struct shared {
-        slice_seen seen;
-        pair_energies expected;
-        Level level[TSR_BLOCK_SAMPLES][THREADS];
     };
     struct block {
         uint32_t plane;
-        uint32_t run; /* packed */
-        int places;
-        bool is_block;
+        uint64_t packed; /* see pack_block */
+        block_levels<Level> levels;
     };
     tsr_cuda_batch b;
 
-    __device__ void prepare(shared &s) const
+    __device__ void prepare(shared &) const
     {
-        s.seen.clear(threadIdx.x, THREADS);
     }
 
-    __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
+    __device__ __forceinline__ void load(shared &, unsigned tile, unsigned thread, block &own) const
     {
         own.plane = tile / b.slices;
         const struct tsr_slice slice = tsr_plane_slice(&b, tile - own.plane * b.slices);
-        own.is_block = tsr_state_span(b.plane[own.plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
-                       (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows;
-        uint32_t seen[TSR_PLACE_WORDS] = {0};
-        if (own.is_block) {
-            int32_t levels[TSR_BLOCK_SAMPLES];
-            tsr_load_block(static_cast<const Level *>(b.levels), tile, thread, levels);
-            own.run = b.runs[(size_t)tile * THREADS + thread];
-            own.places = tsr_places_of(levels);
-            tsr_see_words(levels, tsr_plane_shift(b, own.plane), seen);
-#pragma unroll
-            for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) s.level[p][thread] = (Level)levels[p];
+        own.packed = NO_BLOCK;
+        if (tsr_state_span(b.plane[own.plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
+            (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows) {
+            own.packed = b.pair_blocks[(size_t)tile * THREADS + thread];
+            own.levels.load(static_cast<const Level *>(b.levels), tile, thread);
         }
-        s.seen.set(slice_seen::at(thread), seen);
     }
 
-    __device__ __forceinline__ void put(shared &s, unsigned thread, const block &own,
-                                        tsr_code_writer<THREADS> &writer) const
+    __device__ __forceinline__ void put(shared &, unsigned, const block &own, tsr_code_writer<THREADS> &writer) const
     {
-        const block_run run = unpack_run(own.run);
-        if (!own.is_block || run.is_inside) return;
-        if (own.places > 0) {
-            uint32_t seen[TSR_PLACE_WORDS], energy[TSR_PLACE_WORDS];
-#pragma unroll
-            for (int k = 0; k < TSR_PLACE_WORDS; k++) seen[k] = s.seen.words[k][slice_seen::at(thread)];
-            s.seen.energies(slice_seen::at(thread), energy);
-            set_expected(s.expected, thread, seen, energy);
-        }
         writer_sink sink = {writer, b.pair_codes[own.plane]};
-        visit_pairs(sink, run, own.places, tsr_plane_shift(b, own.plane), s.expected, thread,
-                    [&](int p) { return (int32_t)s.level[p][thread]; });
+        visit_pairs(sink, own.packed, tsr_plane_shift(b, own.plane), own.levels);
     }
 
     __device__ __forceinline__ int64_t unit(unsigned tile, unsigned thread, const block &) const
@@ -354,7 +412,7 @@ template <typename Level> int code_pairs(const tsr_cuda_batch &b, cudaStream_t s
     string.workspace = b.coder;
     pair_coder<Level> coder;
     coder.b = b;
-    return tsr_code_blocks<THREADS, 4>(coder, string, stream);
+    return tsr_code_blocks<THREADS, 5>(coder, string, stream);
 }
 
 } // namespace

@@ -111,7 +111,7 @@ struct tsr_cuda_batch {
     uint8_t *coder;          /* work space of the block coder */
     int32_t *units;          /* as levels lie, DCs are levels already; where levels are chosen */
     uint8_t *lapped;         /* by plane and tile; with lapping */
-    uint16_t *runs;          /* by slice of the batch and place: see cuda_pairs.cu; pairs */
+    uint64_t *pair_blocks;   /* by slice of the batch and place: see cuda_pairs.cu; pairs */
     uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
     uint32_t *entry_count;   /* by room; rANS */
     struct tsr_slice_string *slice_string; /* by room; rANS */
@@ -252,9 +252,11 @@ int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to levels, without lapping; Huffman of run-level symbols: counts them. */
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Values to levels with lapping, the tiles that seem to cost less so. */
+/* Values to levels with lapping, the tiles that seem to cost less so; to units where levels are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Sums of magnitudes, as contexts want to know them. */
+/* Units to levels, where levels of some plane are chosen by rate and distortion; sums up their magnitudes. */
+int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Sums of magnitudes, as contexts want to know them, where levels are not chosen. */
 int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Levels to counts of pairs' symbols; to rANS entries and their counts. */
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);

@@ -85,6 +85,17 @@ static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t s
 #define TSR_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
 
+/* Asks for memory before it is read, where the GPU can be asked. Both multiples of 16. */
+static __device__ __forceinline__ void tsr_prefetch(const void *at, uint32_t bytes)
+{
+#if !defined(TSR_CUDA_EMULATED) && __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(at), "r"(bytes) : "memory");
+#else
+    (void)at;
+    (void)bytes;
+#endif
+}
+
 /* Words that blocks of one launch pass to each other. Each says itself whether it is there, and stands for nothing but
  * itself, so that relaxed order is enough. A loop that waits calls tsr_wait_a_little() each round. */
 static __device__ __forceinline__ uint64_t tsr_load_relaxed(const uint64_t *at)

@@ -135,6 +135,14 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
 }
 static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
 static inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
+static inline unsigned __reduce_or_sync(unsigned mask, unsigned value)
+{
+    const uint64_t *all = tsr_emulated_exchange(mask, value);
+    unsigned bits = 0;
+    for (unsigned l = 0; l < 32; l++)
+        if (mask >> l & 1u) bits |= (unsigned)all[l];
+    return bits;
+}
 template <typename T> static inline unsigned __match_any_sync(unsigned mask, T value)
 {
     const uint64_t mine = tsr_emulated_pack(value), *all = tsr_emulated_exchange(mask, mine);
@@ -189,6 +197,18 @@ static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned sh
 static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift)
 {
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
+static inline float __uint_as_float(unsigned bits)
+{
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+static inline unsigned __float_as_uint(float value)
+{
+    unsigned bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
 }
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 static inline unsigned __vcmpne4(unsigned a, unsigned b)
