@@ -112,7 +112,7 @@ void join(tsr_batch *batch, tsr_batch_call *call)
 
 /* Beside another batch of its device, one of a few frames gains nothing: their kernels take as long as those of thirty,
  * and each batch takes some 0.3 ms of a processor. It gathers until the other has ended. */
-enum { WORTH_A_SLOT = 8 };
+enum { WORTH_A_SLOT = 16 };
 
 bool may_start(const tsr_gathering *g, const tsr_area *area)
 {
@@ -378,8 +378,10 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
     pthread_mutex_unlock(&g->lock);
     if (leads) {
+        tsr_pool_hurry(pool, true);
         if (!rests) tsr_pool_rest(pool, held);
         lead(g, pool, area, steps, call);
+        tsr_pool_hurry(pool, false);
         tsr_pool_resume(pool);
     } else {
         tsr_pool_sleep(pool, held);
