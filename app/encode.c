@@ -137,6 +137,14 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     return status;
 }
 
+/* A frame with its own model; what the engine has lent for it goes back. */
+static enum tsr_status put_alone(struct encoding *e, struct tsr_encode_job *job, struct tsr_error *error)
+{
+    const enum tsr_status status = put_frame(e, job, 0, error);
+    e->engine->ops->give_coded(e->engine, job);
+    return status;
+}
+
 /* ---- Models that several frames share: FORMAT.md 5.4 */
 
 /* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's
@@ -237,6 +245,7 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
         for (uint32_t i = 0; i < count; i++) {
             uint8_t *raster = e->rasters + i * raster_bytes;
             e->jobs[i].raster = raster;
+            e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
             TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
             /* Now, while it is in the cache: when it is coded, files that wait for a GPU have taken its place. */
             if (!source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, raster);
@@ -251,7 +260,7 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
             const uint32_t step = e->stack ? e->stack : 1;
             for (uint32_t k = i; k < i + alike; k += step)
                 TSR_TRY(e->stack ? put_stack(e, k, i + alike - k < step ? i + alike - k : step, error)
-                                 : put_frame(e, &e->jobs[k], 0, error));
+                                 : put_alone(e, &e->jobs[k], error));
         }
     }
     return TSR_OK;

@@ -1,13 +1,10 @@
-/* What the sections of a .tsr file hold: members, frames, blobs, proof. FORMAT.md sections 3 to 5; section_reader.h finds
- * them, in damaged files too. */
+/* What the sections of a .tsr file hold: members, frames, blobs, proof. FORMAT.md sections 3 to 5; section_reader.h
+ * finds them, in damaged files too. */
 #include <stdlib.h>
 #include <string.h>
 
-#if TSR_WITH_ZSTD
-#include <zstd.h>
-#endif
-
 #include "section_reader.h"
+#include "zstd_contexts.h"
 
 #define NOWHERE SIZE_MAX
 
@@ -320,11 +317,11 @@ static enum tsr_status unpack_blob(const struct tsr_place *place, const struct s
                                    uint8_t *out, struct tsr_error *error)
 {
 #if TSR_WITH_ZSTD
-    ZSTD_DCtx *context = ZSTD_createDCtx();
+    ZSTD_DCtx *context = tsr_take_decompressor();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decompress %zu bytes", b->size);
     size_t result = base ? ZSTD_DCtx_refPrefix(context, base->bytes, base->size) : 0;
     if (!ZSTD_isError(result)) result = ZSTD_decompressDCtx(context, out, b->size, b->bytes, b->stored);
-    ZSTD_freeDCtx(context);
+    tsr_give_decompressor(context);
     if (ZSTD_isError(result) || result != b->size)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob at byte %llu does not decompress",
                            (unsigned long long)place->offset);

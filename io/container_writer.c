@@ -2,11 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if TSR_WITH_ZSTD
-#include <zstd.h>
-#endif
-
 #include "section.h"
+#include "zstd_contexts.h"
 
 /* A section in the index: its type and its whole length. */
 struct entry {
@@ -144,8 +141,11 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void
                                       size_t *compressed, struct tsr_error *error)
 {
     TSR_TRY(make_room(w, size, error));
+    ZSTD_CCtx *context = tsr_take_compressor();
+    if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
     const size_t result =
-        ZSTD_compress(w->compressed, w->compressed_capacity, bytes, size, zstd_level(&w->header, size));
+        ZSTD_compressCCtx(context, w->compressed, w->compressed_capacity, bytes, size, zstd_level(&w->header, size));
+    tsr_give_compressor(context);
     if (ZSTD_isError(result))
         return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
     *compressed = result;
@@ -157,12 +157,12 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
                                       size_t size, size_t *compressed, struct tsr_error *error)
 {
     TSR_TRY(make_room(w, size, error));
-    ZSTD_CCtx *context = ZSTD_createCCtx();
+    ZSTD_CCtx *context = tsr_take_compressor();
     if (!context) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compress %zu bytes", size);
     size_t result = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, zstd_level(&w->header, size));
     if (!ZSTD_isError(result)) result = ZSTD_CCtx_refPrefix(context, base->bytes, base->size);
     if (!ZSTD_isError(result)) result = ZSTD_compress2(context, w->compressed, w->compressed_capacity, bytes, size);
-    ZSTD_freeCCtx(context);
+    tsr_give_compressor(context);
     if (ZSTD_isError(result))
         return tsr_fail(error, TSR_ERROR_LIMIT, "zstd: %s, on %zu bytes", ZSTD_getErrorName(result), size);
     *compressed = result;

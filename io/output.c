@@ -10,9 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
-enum { BUFFER_BYTES = 1 << 18, TEMPORARIES_LIMIT = 1024 };
+/* A file's buffer is for small pieces: larger ones are written from where they are. */
+enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, TEMPORARIES_LIMIT = 1024 };
 
 enum output_kind { TO_FILE, TO_MEMORY, TO_NULL };
 
@@ -188,24 +190,29 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
     (void)!fchmod(output->file, out.st_mode & in.st_mode & 0777);
 }
 
-static enum tsr_status write_file(struct tsr_output *output, const uint8_t *bytes, size_t size, struct tsr_error *error)
+/* To the file: what is held of it, then these bytes, which are not copied for that. */
+static enum tsr_status write_file(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
-    while (size > 0) {
-        const ssize_t written = write(output->file, bytes, size);
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return tsr_fail(error, TSR_ERROR_WRITE, "cannot write %s: %s", output->path, strerror(errno));
-        bytes += written;
-        size -= (size_t)written;
+    struct iovec pieces[2] = {{output->bytes, output->held}, {(void *)(uintptr_t)bytes, size}};
+    output->held = 0;
+    while (pieces[0].iov_len + pieces[1].iov_len > 0) {
+        const ssize_t result = writev(output->file, pieces, 2);
+        if (result < 0 && errno == EINTR) continue;
+        if (result < 0) return tsr_fail(error, TSR_ERROR_WRITE, "cannot write %s: %s", output->path, strerror(errno));
+        size_t written = (size_t)result;
+        for (struct iovec *piece = pieces; piece < pieces + 2; piece++) {
+            const size_t now = written < piece->iov_len ? written : piece->iov_len;
+            piece->iov_base = (uint8_t *)piece->iov_base + now;
+            piece->iov_len -= now;
+            written -= now;
+        }
     }
     return TSR_OK;
 }
 
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
-    if (output->kind != TO_FILE) return TSR_OK;
-    const size_t held = output->held;
-    output->held = 0;
-    return write_file(output, output->bytes, held, error);
+    return output->kind == TO_FILE ? write_file(output, NULL, 0, error) : TSR_OK;
 }
 
 static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
@@ -236,8 +243,7 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
     case TO_FILE:
         break;
     }
-    if (size > output->capacity - output->held) TSR_TRY(tsr_output_flush(output, error));
-    if (size >= output->capacity) return write_file(output, bytes, size, error);
+    if (size > output->capacity - output->held || size >= DIRECT_BYTES) return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
     output->held += size;
     return TSR_OK;

@@ -62,8 +62,8 @@ struct tsr_hash128 tsr_output_hash(const struct tsr_output *output);
 /* What a memory output received; it is the output's. */
 const uint8_t *tsr_output_bytes(const struct tsr_output *output);
 
-/* Ends the process with a status, after removing the temporary files of all outputs, while other threads work. No signal
- * handler may call it. */
+/* Ends the process with a status, after removing the temporary files of all outputs, while other threads work. No
+ * signal handler may call it. */
 void tsr_output_end_process(int status);
 
 #endif

@@ -38,6 +38,7 @@ struct cpu_engine {
     struct tsr_engine base;
     pthread_mutex_t lock; /* of what follows */
     struct block blocks[KEPT_BLOCKS];
+    int places; /* blocks behind these have never been any */
     size_t kept_bytes, kept_limit;
     uint64_t given;
 };
@@ -55,12 +56,14 @@ static size_t rounded(size_t bytes)
 static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
 {
     struct block *place = NULL;
-    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) {
+    const int places = cpu->places < KEPT_BLOCKS ? cpu->places + 1 : KEPT_BLOCKS;
+    for (struct block *b = cpu->blocks; b < cpu->blocks + places; b++) {
         const size_t held = b->memory ? b->bytes : 0; /* an empty place was given back before all others */
         if (b->is_taken || cpu->kept_bytes - held + bytes > cpu->kept_limit) continue;
         if (!place || b->given < place->given) place = b;
     }
     if (!place) return;
+    if (place == cpu->blocks + cpu->places) cpu->places++;
     if (place->memory) cpu->kept_bytes -= place->bytes;
     free(place->memory);
     *place = (struct block){memory, bytes, true, 0, 0};
@@ -82,7 +85,7 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     const int processor = sched_getcpu();
     bytes = rounded(bytes);
     pthread_mutex_lock(&cpu->lock);
-    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) /* one much larger is others' */
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* one much larger is others' */
         if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
             best = b;
     if (best) best->is_taken = true;
@@ -98,7 +101,7 @@ static void give_workspace(struct tsr_engine *engine, void *workspace)
     bool is_kept = false;
     if (!workspace) return;
     pthread_mutex_lock(&cpu->lock);
-    for (struct block *b = cpu->blocks; b < cpu->blocks + KEPT_BLOCKS; b++) {
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places && !is_kept; b++) {
         if (b->memory != workspace) continue;
         b->is_taken = false;
         b->processor = sched_getcpu();
@@ -164,8 +167,16 @@ static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image 
     for (uint32_t i = 0; i < frames; i++) {
         jobs[i].engine = engine->ops->name;
         jobs[i].fallback = NULL;
+        jobs[i].lent = NULL;
     }
     return TSR_OK;
+}
+
+/* Nothing was lent. */
+static void give_coded(struct tsr_engine *engine, struct tsr_encode_job *job)
+{
+    (void)engine;
+    (void)job;
 }
 
 static void decode_one(void *context, unsigned index)
@@ -204,8 +215,8 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu",          encode_workspace, decode_workspace, take_workspace, take_workspace,
-    give_workspace, encode,           decode,           times,          destroy,
+    "cpu",  encode_workspace, decode_workspace, take_workspace, take_workspace, give_workspace,
+    encode, give_coded,       decode,           times,          destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)

@@ -21,6 +21,7 @@ size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, c
 
 tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                            uint32_t frames, void *workspace);
+void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job);
 tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
                            void *workspace);
 

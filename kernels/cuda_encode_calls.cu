@@ -132,8 +132,11 @@ void finish_frame(void *context, unsigned index)
 
     const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
     const uint64_t start = b.payload_offset[first_tile];
-    memcpy(s.payloads, f.batch->host_payloads + start,
-           (size_t)(b.payload_offset[first_tile + b.components * b.tiles] - start));
+    const uint8_t *payloads = f.batch->host_payloads + start;
+    if (!f.call->keeps || f.call->is_finished) {
+        memcpy(s.payloads, payloads, (size_t)(b.payload_offset[first_tile + b.components * b.tiles] - start));
+        payloads = s.payloads;
+    }
     for (uint32_t c = 0; c < b.components; c++) {
         const uint32_t p = first_plane + c;
         model->plane[c].present = true;
@@ -144,7 +147,7 @@ void finish_frame(void *context, unsigned index)
         }
         for (uint32_t t = 0; t < b.tiles; t++) {
             tsr_segment *segment = &s.tiles[t].segment[1 + c];
-            segment->bytes = s.payloads + (b.payload_offset[p * b.tiles + t] - start);
+            segment->bytes = payloads + (b.payload_offset[p * b.tiles + t] - start);
             segment->size = b.payload_size[p * b.tiles + t];
         }
     }
@@ -314,6 +317,12 @@ size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image)
     return most;
 }
 
+void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
+{
+    if (job->lent) tsr_gather_leave(&tsr_cuda_engine_of(engine)->gathering, static_cast<tsr_area *>(job->lent));
+    job->lent = NULL;
+}
+
 tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
                            uint32_t frames, void *workspace)
 {
@@ -338,12 +347,16 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
             if (!tsr_gather_holds(g, &call)) break;
         }
         call.frames = count;
+        call.keeps = count == 1 && here.jobs[0].borrows;
         const char *failure;
         const bool failed = tsr_gather(g, engine->pool, &kind, &encoding_steps, &call, &failure) != cudaSuccess;
-        for (uint32_t i = 0; i < count; i++)
-            if (failed || here.jobs[i].fallback)
-                encode_on_cpu(engine, image, coding, here.jobs + i, 1, there + i * space,
-                              failed ? failure : here.jobs[i].fallback);
+        for (uint32_t i = 0; i < count; i++) {
+            here.jobs[i].lent = call.area;
+            if (!failed && !here.jobs[i].fallback) continue;
+            tsr_cuda_give_coded(engine, &here.jobs[i]);
+            encode_on_cpu(engine, image, coding, here.jobs + i, 1, there + i * space,
+                          failed ? failure : here.jobs[i].fallback);
+        }
     }
     return TSR_OK;
 }

@@ -74,8 +74,8 @@ const tsr_engine_ops cuda_engine_ops = {
 #else
     "cuda",
 #endif
-    encode_workspace, tsr_cuda_decode_space, take_workspace, take_rasters, give_workspace,
-    tsr_cuda_encode,  tsr_cuda_decode,       times,          destroy,
+    encode_workspace, tsr_cuda_decode_space, take_workspace,  take_rasters, give_workspace,
+    tsr_cuda_encode,  tsr_cuda_give_coded,   tsr_cuda_decode, times,        destroy,
 };
 
 /* ---- Devices -------------------------------------------------------------------------------------------- */

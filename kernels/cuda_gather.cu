@@ -112,7 +112,7 @@ void join(tsr_batch *batch, tsr_batch_call *call)
 
 /* Beside another batch of its device, one of a few frames gains nothing: their kernels take as long as those of thirty,
  * and each batch takes some 0.3 ms of a processor. It gathers until the other has ended. */
-enum { WORTH_A_SLOT = 8 };
+enum { WORTH_A_SLOT = 16 };
 
 bool may_start(const tsr_gathering *g, const tsr_area *area)
 {
@@ -207,7 +207,20 @@ void leave(tsr_gathering *g, tsr_area *area, uint32_t callers)
     if (callers > 0 && area->batch.left == area->batch.joined) give_area(g, area);
 }
 
-/* Takes out the results of all calls of one frame, and wakes all callers but the leader. */
+/* Whether callers may keep results in an area until each of them has its seat again and has written them: with half of
+ * the areas free batches need not wait for those. */
+bool has_areas_to_spare(tsr_gathering *g)
+{
+    const int areas = g->devices * TSR_DEVICE_AREAS;
+    int count = 0;
+    pthread_mutex_lock(&g->lock);
+    for (int i = 0; i < areas; i++) count += !g->areas[i].is_taken;
+    pthread_mutex_unlock(&g->lock);
+    return 2 * count >= areas;
+}
+
+/* Takes out the results of all calls of one frame that shall not or may not keep them there, and wakes all callers but
+ * the leader. */
 void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps,
                   const tsr_batch_call *leader, cudaError_t error)
 {
@@ -221,9 +234,10 @@ void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_ba
     }
     const uint64_t start = now_ns();
     uint32_t finished = 0;
+    const bool lends = has_areas_to_spare(g);
     for (tsr_batch_call *call = calls; call; call = call->next) {
         call->error = error;
-        call->is_finished = error != cudaSuccess || call->frames == 1;
+        call->is_finished = error != cudaSuccess || (call->frames == 1 && !(call->keeps && lends));
         if (!call->is_finished) continue;
         if (error == cudaSuccess) steps->finish(batch, call);
         finished++;
@@ -336,6 +350,7 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     bool rests = false, leads = false;
     cudaError_t error = cudaSuccess;
     tsr_area *area;
+    call->area = NULL;
     pthread_mutex_lock(&g->lock);
     const size_t needed = host_room(call, call->frames, call->payload_bytes);
     while (!(area = find_open(g, kind, call)) && !(leads = (area = take_area(g, needed)) != NULL)) {
@@ -363,8 +378,10 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
     pthread_mutex_unlock(&g->lock);
     if (leads) {
+        tsr_pool_hurry(pool, true);
         if (!rests) tsr_pool_rest(pool, held);
         lead(g, pool, area, steps, call);
+        tsr_pool_hurry(pool, false);
         tsr_pool_resume(pool);
     } else {
         tsr_pool_sleep(pool, held);
@@ -376,7 +393,15 @@ cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *k
     tsr_gpu_times *const times = kind->decodes ? &g->times.decode : &g->times.encode;
     times->copy_ns += now_ns() - start - waited_ns;
     times->wait_ns += waited_ns;
-    leave(g, area, call->is_finished ? 0 : 1);
+    call->area = call->keeps && !call->is_finished ? area : NULL;
+    leave(g, area, call->is_finished || call->area ? 0 : 1);
     pthread_mutex_unlock(&g->lock);
     return call->error;
+}
+
+void tsr_gather_leave(tsr_gathering *g, tsr_area *area)
+{
+    pthread_mutex_lock(&g->lock);
+    leave(g, area, 1);
+    pthread_mutex_unlock(&g->lock);
 }

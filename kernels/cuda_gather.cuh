@@ -7,8 +7,9 @@
  * single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no clock
  * is needed. Leaders get slots in the order in which they came. The leader copies in, launches, and copies out; its
  * slot is free for the next batch before results are taken from the area. The leader takes those of single frames, so
- * that the area is soon free and nobody waits for a seat to free it; the others, larger ones, are their callers', over
- * the pool's threads. Only then does a caller wake.
+ * that the area is soon free and nobody waits for a seat to free it; but while areas are to spare, those that their
+ * callers can keep there stay until they are written. The others, larger ones, are their callers', over the pool's
+ * threads. Only then does a caller wake.
  *
  * Callers rest while they wait (thread_pool.h), so that other threads work on other files. Threads with a seat never
  * wait here, so all get on.
@@ -37,6 +38,8 @@ struct tsr_batch_kind {
     int32_t tile_width, tile_height; /* decoding */
 };
 
+struct tsr_area;
+
 /* Consecutive frames of one caller's. */
 struct tsr_batch_call {
     uint32_t frames;
@@ -46,7 +49,9 @@ struct tsr_batch_call {
     size_t each, host_each;      /* memory that a frame takes at most, on the device and in an area, but for payloads */
     void *context;               /* the steps' */
     tsr_sleeper *sleeper;        /* the caller's, which waits for the batch */
+    bool keeps;                  /* of one frame: its results may stay in the area until the caller leaves it */
     bool is_finished;            /* out: its results have been taken out of the area */
+    tsr_area *area;              /* out, if it keeps its results: where they are, for tsr_gather_leave; else NULL */
     cudaError_t error;           /* out: of the batch */
     uint32_t first;              /* out: number of the first frame in the batch */
     size_t payload_at;           /* out: where its payloads begin */
@@ -130,5 +135,8 @@ bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call);
  * as long as the engine. */
 cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
                        tsr_batch_call *call, const char **reason);
+
+/* A caller has no more use for the results that it has kept in its area. */
+void tsr_gather_leave(tsr_gathering *g, tsr_area *area);
 
 #endif

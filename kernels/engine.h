@@ -18,7 +18,7 @@ struct tsr_coded_tile {
     int segments;
 };
 
-/* A coded frame. Everything lies in the work space it was coded with. */
+/* A coded frame. Everything lies in the work space it was coded with, or in memory that the engine has lent. */
 struct tsr_coded_frame {
     struct tsr_segment model; /* FORMAT.md section 6 */
     uint32_t tiles;
@@ -28,7 +28,9 @@ struct tsr_coded_frame {
 /* Frames of one image to be coded or decoded at once. */
 struct tsr_encode_job {
     const uint8_t *raster;        /* in: tsr_frame_bits(image) bits */
+    bool borrows;                 /* in: whether what is coded may lie in the engine's memory, see give_coded */
     struct tsr_coded_frame coded; /* out */
+    void *lent;                   /* out: what of that memory is lent; NULL: nothing */
     const char *engine;           /* out: name of the engine that did it */
     const char *fallback;         /* out: why it was not the one called, or NULL; lives as long as the engine */
 };
@@ -66,6 +68,10 @@ struct tsr_engine_ops {
     /* Codes all jobs. The image and the coding have been checked. */
     enum tsr_status (*encode)(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                               struct tsr_encode_job *jobs, uint32_t frames, void *workspace);
+
+    /* A job that borrows: its coded frame is written, and what is lent for it, if anything, goes back. Until then its
+     * thread calls no engine: others may wait for that memory, and it for them. */
+    void (*give_coded)(struct tsr_engine *engine, struct tsr_encode_job *job);
 
     /* Decodes all jobs; returns the first one's status that is not TSR_OK. */
     enum tsr_status (*decode)(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,

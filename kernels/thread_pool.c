@@ -18,7 +18,11 @@
  *
  * Where threads rest and seats are as many as processors, each seat is at one: Linux puts a thread that wakes where it
  * ran last, behind who is busy there, and does not look for an idle processor when few are. With 16 threads of 128
- * awake on 16 processors, three in ten of these idled. Threads without a seat run where they may. */
+ * awake on 16 processors, three in ten of these idled. Threads without a seat run where they may.
+ *
+ * There the helpers' policy is SCHED_BATCH: a thread that wakes does not take the processor from who has woken it. Else
+ * who hands its seat on, to lead a batch to the GPU or to tell the callers of one, stood still at the first of them for
+ * as long as a slice takes to decode, 4 ms, and the GPU with it. Those that hurry have the ordinary policy. */
 #define _GNU_SOURCE /* sched_getaffinity, adaptive mutexes */
 #include "thread_pool.h"
 
@@ -62,6 +66,7 @@ struct tsr_sleeper {
     bool has_semaphore;
     enum { AWAKE, ASLEEP, CALLED } state; /* CALLED: somebody woke it before it slept */
     bool wants_seat;
+    bool is_patient;          /* its policy is SCHED_BATCH, but while it hurries */
     struct tsr_sleeper *next; /* of those that want a seat, or that are idle */
     pid_t id;
     int seat;     /* that it has, or -1 */
@@ -113,6 +118,19 @@ static void wake(const struct tsr_pool *pool, struct tsr_sleeper *sleeper)
     if (!sleeper) return;
     bind_to_seat(pool, sleeper);
     sem_post(&sleeper->woken);
+}
+
+/* False where the thread has been given another policy than the ordinary one, or may not change it. */
+static bool set_policy(int from, int to)
+{
+    const struct sched_param none = {0};
+    return sched_getscheduler(0) == from && sched_setscheduler(0, to, &none) == 0;
+}
+
+void tsr_pool_hurry(const struct tsr_pool *pool, bool hurries)
+{
+    if (!pool->processor || !this_thread.is_patient) return;
+    set_policy(hurries ? SCHED_BATCH : SCHED_OTHER, hurries ? SCHED_OTHER : SCHED_BATCH);
 }
 
 /* All functions down to tsr_pool_create are called with the lock. */
@@ -237,7 +255,10 @@ static void *help(void *argument)
     struct tsr_pool *pool = argument;
     struct tsr_sleeper *const self = tsr_pool_sleeper();
     pthread_mutex_lock(&pool->lock);
-    if (pool->processor) sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
+    if (pool->processor) {
+        sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
+        self->is_patient = set_policy(SCHED_OTHER, SCHED_BATCH);
+    }
     if (!pool->ends && may_begin(pool, pool->few)) begin(pool, self);
     while (self->seat >= 0 || !pool->ends) {
         struct run *const run = self->seat >= 0 ? open_run(pool) : NULL;

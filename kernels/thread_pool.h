@@ -33,6 +33,10 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
 void tsr_pool_rest(struct tsr_pool *pool, size_t bytes);
 void tsr_pool_resume(struct tsr_pool *pool);
 
+/* Between these, the calling thread does what many others wait for, in short pieces between waits of its own: it then
+ * goes before threads with seats, on whose processors it runs. */
+void tsr_pool_hurry(const struct tsr_pool *pool, bool hurries);
+
 /* The same where another thread knows when the wait is over: tsr_pool_sleep rests, unless the calling thread rests
  * already, waits until somebody has woken it, and resumes; once for each time that it is woken, whichever is first. It
  * wakes with its seat, so it sleeps once, not twice. A thread's sleeper lives as long as it, is told to whoever shall

@@ -231,7 +231,7 @@ static void code_frames(struct decode_input *input, struct bench_frames *frames,
 {
     const struct tsr_engine_ops *ops = input->cpu->ops;
     const size_t raster_bytes = tsr_raster_bytes(&frames->image), spare = 1;
-    struct tsr_encode_job jobs[DISTINCT_LIMIT];
+    struct tsr_encode_job jobs[DISTINCT_LIMIT] = {{0}};
     void *workspace =
         ops->take_workspace(input->cpu, ops->encode_workspace(input->cpu, &frames->image, frames->frames));
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %u frames", frames->frames);

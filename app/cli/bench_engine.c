@@ -60,7 +60,7 @@ static int encode_cpu(const void *job_, int policy)
     void *workspace = ops->take_workspace(job->engine, ops->encode_workspace(job->engine, &job->image, CPU_BATCH));
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %d frames", CPU_BATCH);
     for (uint32_t first = 0; first < job->frames; first += CPU_BATCH) {
-        struct tsr_encode_job jobs[CPU_BATCH];
+        struct tsr_encode_job jobs[CPU_BATCH] = {{0}};
         const uint32_t count = job->frames - first < CPU_BATCH ? job->frames - first : CPU_BATCH;
         for (uint32_t i = 0; i < count; i++) jobs[i].raster = job->rasters + (first + i) * raster_bytes;
         if (ops->encode(job->engine, &job->image, &job->coding, jobs, count, workspace) != TSR_OK) return -1;

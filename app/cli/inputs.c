@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../../io/status.h"
 #include "cli.h"
@@ -331,7 +332,12 @@ enum tsr_status make_folders(const char *path, struct tsr_error *error)
     char *copy = strdup(path);
     if (!copy) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the name of a folder");
     enum tsr_status status = TSR_OK;
-    for (char *at = copy + 1; status == TSR_OK && (at = strchr(at, '/')); at++) {
+    char *const name = strrchr(copy, '/');
+    if (name) *name = '\0';
+    /* Mostly it is there; to be told so by mkdir each file's thread would wait for others' in that folder. */
+    const bool is_there = !name || name == copy || access(copy, F_OK) == 0;
+    if (name) *name = '/';
+    for (char *at = copy + 1; !is_there && status == TSR_OK && (at = strchr(at, '/')); at++) {
         *at = '\0';
         if (mkdir(copy, 0777) != 0 && errno != EEXIST)
             status = tsr_fail(error, TSR_ERROR_WRITE, "cannot create the folder %s: %s", copy, strerror(errno));

@@ -1,23 +1,32 @@
 #!/usr/bin/env python3
-"""The whole program on a series of slices: rates, and where the time goes.
+"""The whole program on a series of slices: rates by turns, and where the time goes.
 
     python3 tests/bench/program.py --bin build/bin --frames FOLDER [--count 2000] [--kind dicom|pgm] [--level 5]
-                                   [--work /dev/shm/series] [--only NAME,...] [--gpu N,...] [--threads N]
+                                   [--work /dev/shm/series] [--only NAME,...] [--turns 5] [--gpu N,...] [--threads N]
 
 FOLDER has 16-bit PGM files of one size, which are repeated, each with other lowest bits in a part of its samples, until
-there are so many. They are read once before anything is timed, so they come from the page cache. Rates are in MB of
-input files a second (of restored ones, for test and decompress), and as ratios to the CPU engine's with the same check
-and to plain reading; `+start` has the waking of the GPU in it, which the others leave out. Shares: seconds of the
-program's threads in a stage, of all its threads' seconds at work on files, waiting for a GPU or a processor left out;
-kernels and transfers: seconds on the GPUs' streams, of the seconds that passed, so batches that overlap add up to more.
-Outputs of all engines must be the same, and what comes back must be the input.
+there are so many. They are read once before anything is timed, so they come from the page cache. A first round of all
+runs checks what they write: outputs of all engines must be the same, and what comes back must be the input. Then each
+turn has every run once, in the order of the table, so that runs which are compared have the machine in the same state:
+its rates vary by a tenth from minute to minute. NAME chooses runs by how their names begin; those that read what a
+compressing run has left need one.
+
+Rates are medians over the turns, with the lowest and the highest, in MB of input files a second (of restored ones, for
+test and decompress); `+start` has the waking of the GPU in it, which the others leave out. Ratios are those of medians,
+with the lowest and the highest of a turn: to plain reading, to the CPU engine with the same check, and to `test cpu`,
+the CPU decoder's own rate. Of the turn whose rate is the median: seconds of the program's threads in a stage, as shares
+of all its threads' seconds at work on files, waiting for a GPU or a processor left out; kernels and transfers: seconds
+on the GPUs' streams, of the seconds that passed, so batches that overlap add up to more.
 """
 import argparse
+import array
 import filecmp
 import json
 import os
+import random
 import resource
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -65,24 +74,36 @@ def dicom(columns, rows, bits, number, samples):
     return bytes(128) + b'DICM' + element(2, 0, b'UL', struct.pack('<I', len(meta))) + meta + body
 
 
+def noise(samples):
+    """Big-endian words of which one in 16 has its lowest bit set, by a fixed seed."""
+    bits, generator = 16 * samples, random.Random(1)
+    words = int.from_bytes(b'\0\1' * samples, 'big')
+    for _ in range(4):
+        words &= generator.getrandbits(bits)
+    return words.to_bytes(2 * samples, 'big')
+
+
 def make_series(frames, count, kind, folder):
-    import numpy
     sources = [read_pgm(os.path.join(frames, name)) for name in sorted(os.listdir(frames)) if name.endswith('.pgm')]
     sources = [s for s in sources if s[2] > 255 and s[:2] == sources[0][:2]]
-    random = numpy.random.default_rng(1)
+    columns, rows = sources[0][:2]
+    size = 2 * columns * rows
+    changes = noise(columns * rows + count)
     os.makedirs(folder)
     for i in range(count):
-        columns, rows, most, data = sources[i % len(sources)]
-        samples = numpy.frombuffer(data, '>u2').copy()
-        if i >= len(sources):  # the lowest bit of one sample in 16
-            at = random.integers(0, samples.size, samples.size // 16)
-            samples[at] ^= 1
+        most, data = sources[i % len(sources)][2:]
+        samples = data[:size]
+        if i >= len(sources):
+            changed = int.from_bytes(samples, 'big') ^ int.from_bytes(changes[2 * i:2 * i + size], 'big')
+            samples = changed.to_bytes(size, 'big')
         name = os.path.join(folder, 'slice_%05d.%s' % (i, 'dcm' if kind == 'dicom' else 'pgm'))
         with open(name, 'wb') as file:
             if kind == 'dicom':
-                file.write(dicom(columns, rows, most.bit_length(), i, samples.astype('<u2').tobytes()))
+                words = array.array('H', samples)
+                words.byteswap()
+                file.write(dicom(columns, rows, most.bit_length(), i, words.tobytes()))
             else:
-                file.write(b'P5\n%d %d\n%d\n' % (columns, rows, most) + samples.tobytes())
+                file.write(b'P5\n%d %d\n%d\n' % (columns, rows, most) + samples)
 
 
 def read_all(folder, threads):
@@ -153,6 +174,71 @@ def same_trees(a, b):
     return names == sorted(os.listdir(b)) and comparison is not None and not filecmp.cmpfiles(a, b, names, False)[1]
 
 
+def spread(values):
+    return '(%.2f to %.2f)' % (min(values), max(values))
+
+
+class Series:
+    """Folders of a series, of what it is compressed to, and of what comes back; and the runs from one to the next."""
+
+    def __init__(self, options):
+        tessera = os.path.join(options.bin, 'tessera')
+        self.series, self.packed, self.back, self.reference = (
+            os.path.join(options.work, name) for name in ('series', 'packed', 'back', 'reference'))
+        common = ['-r', '-q', '--json', '-T', str(options.threads)]
+        gpus = lambda engine: ['--gpu', options.gpu] if options.gpu and engine == 'cuda' else []
+        compress = lambda engine, verify: [tessera, 'compress', *common, '-f', '-%d' % options.level, '--engine', engine,
+                                           '--verify', verify, *gpus(engine), self.series, '-o', self.packed]
+        restore = lambda verb, engine: [tessera, verb, *common, '--engine', engine, *gpus(engine), self.packed,
+                                        *(['-f', '-o', self.back] if verb == 'decompress' else [])]
+        self.commands = {
+            'compress cpu verify cpu': compress('cpu', 'cpu'),
+            'compress cuda verify cuda': compress('cuda', 'cuda'),
+            'compress cuda verify none': compress('cuda', 'none'),
+            'compress cuda verify cpu': compress('cuda', 'cpu'),
+            'test cpu': restore('test', 'cpu'),
+            'test cuda': restore('test', 'cuda'),
+            'decompress cpu': restore('decompress', 'cpu'),
+            'decompress cuda': restore('decompress', 'cuda'),
+        }
+
+    def run(self, name):
+        """What the program says of it."""
+        if name.startswith('compress'):
+            shutil.rmtree(self.packed, ignore_errors=True)
+        if name.startswith('decompress'):
+            shutil.rmtree(self.back, ignore_errors=True)
+        return run(self.commands[name])
+
+    def check(self, name):
+        """Ends the program if what a run has just written is not what others write, or was read."""
+        if name.startswith('compress') and not os.path.isdir(self.reference):
+            shutil.copytree(self.packed, self.reference)
+        elif name.startswith('compress') and not same_trees(self.reference, self.packed):
+            sys.exit('%s: other bytes' % name)
+        if name.startswith('decompress') and not same_trees(self.series, self.back):
+            sys.exit('%s: what comes back is not the input' % name)
+
+
+def report(name, rates, turns, megabytes, read_rate):
+    """A run's lines; rates: of all runs, by turn."""
+    own = rates[name]
+    median = statistics.median(own)
+    shown = turns[min(range(len(own)), key=lambda turn: abs(own[turn] - median))][name]
+    text = '%-26s %6.0f MB/s (%.0f to %.0f; +start %.0f), %.2f x reading' % (
+        name, median, min(own), max(own), megabytes / shown['whole_s'], median / read_rate)
+    bases = {'compress cpu verify cpu'} if name.startswith('compress') else {'test cpu'}
+    if name == 'compress cuda verify cpu':
+        bases.add('test cpu')
+    for base in sorted(bases & rates.keys() - {name}):
+        ratios = [a / b for a, b in zip(own, rates[base])]
+        text += ', %.3f x %s %s' % (median / statistics.median(rates[base]), base, spread(ratios))
+    print(text)
+    print('    ' + shares(shown, not name.startswith('compress')))
+    if shown.get('fallbacks'):
+        print('    %d files by the CPU engine' % shown['fallbacks'])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--bin', default='build/bin')
@@ -162,69 +248,28 @@ def main():
     parser.add_argument('--level', type=int, default=5)
     parser.add_argument('--work', default='/dev/shm/tessera_series')
     parser.add_argument('--only')
+    parser.add_argument('--turns', type=int, default=5)
     parser.add_argument('--gpu')
     parser.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument('--repeat', type=int, default=3)
     o = parser.parse_args()
-    tessera = os.path.join(o.bin, 'tessera')
-    series, packed, back = (os.path.join(o.work, name) for name in ('series', 'packed', 'back'))
     shutil.rmtree(o.work, ignore_errors=True)
     os.makedirs(o.work)
-    make_series(o.frames, o.count, o.kind, series)
-    read_all(series, o.threads)
-    read_s = min(read_all(series, o.threads) for _ in range(3))
-    megabytes = sum(os.path.getsize(os.path.join(series, name)) for name in os.listdir(series)) / 1e6
-    print('%d %s files of %.0f kB, %.1f MB; -%d; %d threads; work folder %s' % (
-        o.count, o.kind, 1e3 * megabytes / o.count, megabytes, o.level, o.threads, o.work))
-    print('plain reading: %.0f MB/s' % (megabytes / read_s))
-
-    common = ['-r', '-q', '--json', '-T', str(o.threads)]
-    gpus = ['--gpu', o.gpu] if o.gpu else []
-    compress = lambda engine, verify: [tessera, 'compress', *common, '-f', '-%d' % o.level, '--engine', engine, '--verify',
-                                       verify, *(gpus if engine == 'cuda' else []), series, '-o', packed]
-    restore = lambda verb, engine: [tessera, verb, *common, '--engine', engine, *(gpus if engine == 'cuda' else []),
-                                    packed, *(['-f', '-o', back] if verb == 'decompress' else [])]
-    runs = {
-        'compress cpu, verify cpu': compress('cpu', 'cpu'),
-        'compress cuda, verify cuda': compress('cuda', 'cuda'),
-        'compress cuda, verify cpu': compress('cuda', 'cpu'),
-        'compress cuda, verify none': compress('cuda', 'none'),
-        'test cpu': restore('test', 'cpu'),
-        'test cuda': restore('test', 'cuda'),
-        'decompress cpu': restore('decompress', 'cpu'),
-        'decompress cuda': restore('decompress', 'cuda'),
-    }
-    rates, reference = {}, os.path.join(o.work, 'reference')
-    for name, command in runs.items():
-        if o.only and not any(name.startswith(wanted) for wanted in o.only.split(',')):
-            continue
-        best = None
-        for _ in range(1 if name == 'compress cpu, verify cpu' else o.repeat):
-            if name.startswith('compress'):
-                shutil.rmtree(packed, ignore_errors=True)
-            if name.startswith('decompress'):
-                shutil.rmtree(back, ignore_errors=True)
-            now = run(command)
-            if best is None or now['wall_s'] < best['wall_s']:
-                best = now
-        rates[name] = megabytes / best['wall_s']
-        ratios = ', %.2f x reading' % (rates[name] * read_s / megabytes)
-        for base in 'compress cpu, verify cpu', 'test cpu':
-            if base in rates and base != name and (base == 'test cpu') != name.startswith('compress cpu'):
-                ratios += ', %.2f x %s' % (rates[name] / rates[base], base)
-        print('%-27s %7.0f MB/s (+start %5.0f)%s' % (name, rates[name], megabytes / best['whole_s'], ratios))
-        print('    ' + shares(best, not name.startswith('compress')))
-        if best.get('fallbacks'):
-            print('    %d files by the CPU engine' % best['fallbacks'])
-        if name.startswith('compress') and not os.path.isdir(reference):
-            shutil.copytree(packed, reference)
-        elif name.startswith('compress') and not same_trees(reference, packed):
-            sys.exit('%s: other bytes' % name)
-        if name.startswith('decompress') and not same_trees(series, back):
-            sys.exit('%s: what comes back is not the input' % name)
-        sys.stdout.flush()
-    if 'test cpu' in rates and 'compress cuda, verify cpu' in rates:
-        print('compress cuda, verify cpu: %.2f x test cpu' % (rates['compress cuda, verify cpu'] / rates['test cpu']))
+    s = Series(o)
+    make_series(o.frames, o.count, o.kind, s.series)
+    names = [name for name in s.commands if not o.only or any(name.startswith(wanted) for wanted in o.only.split(','))]
+    read_all(s.series, o.threads)
+    megabytes = sum(os.path.getsize(os.path.join(s.series, name)) for name in os.listdir(s.series)) / 1e6
+    read_rate = megabytes / statistics.median(read_all(s.series, o.threads) for _ in range(o.turns))
+    print('%d %s files of %.0f kB, %.1f MB; -%d; %d threads; work folder %s; %d turns' % (
+        o.count, o.kind, 1e3 * megabytes / o.count, megabytes, o.level, o.threads, o.work, o.turns))
+    print('plain reading: %.0f MB/s' % read_rate)
+    for name in names:
+        s.run(name)
+        s.check(name)
+    turns = [{name: s.run(name) for name in names} for _ in range(o.turns)]
+    rates = {name: [megabytes / turn[name]['wall_s'] for turn in turns] for name in names}
+    for name in names:
+        report(name, rates, turns, megabytes, read_rate)
     shutil.rmtree(o.work)
 
 

@@ -104,7 +104,7 @@ static uint32_t run_step(struct tsr_engine *engine, const struct step *s, const 
 {
     uint32_t own = 0;
     if (!s->decodes) {
-        struct tsr_encode_job told[FRAMES_LIMIT];
+        struct tsr_encode_job told[FRAMES_LIMIT] = {{0}};
         struct coded_frames c = code_frames(engine, &s->image, &s->coding, s->rasters, s->frames, told);
         expect(c.size == s->coded.size && memcmp(c.bytes, s->coded.bytes, c.size) == 0, "%s: other bytes", what);
         free_frames(&c);

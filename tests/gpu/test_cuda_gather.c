@@ -3,6 +3,8 @@
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include "device.h"
 
+#include <sched.h>
+
 #include "tests/unit/images.h"
 
 #include "kernels/cuda_engine.h"
@@ -113,6 +115,74 @@ TEST(equal_and_different_shapes)
     engine->ops->destroy(engine);
 }
 
+static bool same_frames(const struct tsr_coded_frame *a, const struct tsr_coded_frame *b)
+{
+    bool same = a->tiles == b->tiles && a->model.size == b->model.size &&
+                memcmp(a->model.bytes, b->model.bytes, a->model.size) == 0;
+    for (uint32_t t = 0; t < a->tiles && same; t++) {
+        const struct tsr_segment one = a->tile[t].segment[1], other = b->tile[t].segment[1];
+        same = one.size == other.size && memcmp(one.bytes, other.bytes, one.size) == 0;
+    }
+    return same;
+}
+
+/* A call that borrows: what it has is looked at late, when others have been coded. */
+static void borrow_once(void *context, unsigned index)
+{
+    struct tsr_engine *engine = context;
+    struct one_call *c = &calls[index];
+    void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, 1)));
+    void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
+    struct tsr_encode_job job = {.raster = c->raster, .borrows = true}, alone = {.raster = c->raster};
+    c->is_good = engine->ops->encode(engine, &c->image, &c->coding, &job, 1, space) == TSR_OK && !job.fallback;
+    cpu->ops->encode(cpu, &c->image, &c->coding, &alone, 1, alone_space);
+    sched_yield();
+    c->is_good = c->is_good && same_frames(&job.coded, &alone.coded);
+    engine->ops->give_coded(engine, &job);
+    c->is_good = c->is_good && !job.lent;
+    free(space);
+    free(alone_space);
+}
+
+/* Of results that are held together some are lent, and the others were copied, when memory grew scarce. */
+TEST(borrowed_results)
+{
+    enum { HELD = 5 };
+    static const int first = 0;
+    const struct tsr_gpu_choice one = {&first, 1, 0, NULL};
+    char reason[256];
+    struct tsr_engine *engine = must(create_engine(&one, reason, sizeof reason));
+    struct tsr_encode_job jobs[HELD] = {{0}}, alone = {0};
+    void *space[HELD];
+    int lent = 0;
+    for (int i = 0; i < HELD; i++) {
+        const struct one_call *c = &calls[i];
+        space[i] = must(malloc(engine->ops->encode_workspace(engine, &c->image, 1)));
+        jobs[i].raster = c->raster;
+        jobs[i].borrows = true;
+        assert_int_equal(engine->ops->encode(engine, &c->image, &c->coding, &jobs[i], 1, space[i]), TSR_OK);
+        lent += jobs[i].lent != NULL;
+    }
+    assert_in_range(lent, 1, HELD - 1);
+    for (int round = 0; round < 5; round++) {
+        tsr_pool_run(engine->pool, borrow_once, engine, CALLS);
+        for (int i = 0; i < CALLS; i++) expect(calls[i].is_good, "call %d: other bytes", i);
+    }
+    for (int i = 0; i < HELD; i++) {
+        const struct one_call *c = &calls[i];
+        void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
+        alone.raster = c->raster;
+        cpu->ops->encode(cpu, &c->image, &c->coding, &alone, 1, alone_space);
+        expect(same_frames(&jobs[i].coded, &alone.coded), "job %d: other bytes", i);
+        engine->ops->give_coded(engine, &jobs[i]);
+        assert_null(jobs[i].lent);
+        free(space[i]);
+        free(alone_space);
+    }
+    call_all(engine);
+    engine->ops->destroy(engine);
+}
+
 /* Calls of several frames, more of them than a batch may have. */
 TEST(many_frames)
 {
@@ -121,7 +191,7 @@ TEST(many_frames)
     const struct tsr_gpu_choice gpus = {.memory_bytes = 12 << 20};
     struct tsr_engine *engine = must(create_engine(&gpus, reason, sizeof reason));
     const struct one_call *c = &calls[0];
-    struct tsr_encode_job jobs[FRAMES], alone;
+    struct tsr_encode_job jobs[FRAMES] = {{0}}, alone = {0};
     void *space = must(malloc(engine->ops->encode_workspace(engine, &c->image, FRAMES)));
     void *alone_space = must(malloc(cpu->ops->encode_workspace(cpu, &c->image, 1)));
     for (int f = 0; f < FRAMES; f++) jobs[f].raster = calls[f % 2 ? 3 : 0].raster;
@@ -216,8 +286,11 @@ TEST(several_devices)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_and_different_shapes), cmocka_unit_test(many_frames),
-                                       cmocka_unit_test(bounds_of_memory), cmocka_unit_test(what_does_not_fit_is_said),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(equal_and_different_shapes),
+                                       cmocka_unit_test(borrowed_results),
+                                       cmocka_unit_test(many_frames),
+                                       cmocka_unit_test(bounds_of_memory),
+                                       cmocka_unit_test(what_does_not_fit_is_said),
                                        cmocka_unit_test(several_devices)};
     if (!has_device()) return SKIPPED;
     return cmocka_run_group_tests(tests, make_calls, free_calls);

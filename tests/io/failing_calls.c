@@ -1,6 +1,7 @@
 /* Calls that fail on demand; see the header. */
 #include "failing_calls.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "io/output.h"
@@ -113,26 +115,42 @@ void __wrap_free(void *block)
 
 /* ---- Files -------------------------------------------------------------------------------------------------- */
 
-ssize_t __real_write(int file, const void *bytes, size_t size);
+ssize_t __real_writev(int file, const struct iovec *pieces, int count);
 ssize_t __real_pread(int file, void *bytes, size_t size, off_t offset);
 int __real_open(const char *path, int flags, ...);
 int __real_rename(const char *from, const char *to);
 int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
-ssize_t __wrap_write(int file, const void *bytes, size_t size);
+ssize_t __wrap_writev(int file, const struct iovec *pieces, int count);
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_fsync(int file);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 
-ssize_t __wrap_write(int file, const void *bytes, size_t size)
+/* A third of all pieces. */
+static ssize_t write_less(int file, const struct iovec *pieces, int count)
+{
+    struct iovec less[4];
+    size_t left = 2;
+    assert(count <= 4);
+    for (int i = 0; i < count; i++) left += pieces[i].iov_len;
+    left /= 3;
+    for (int i = 0; i < count; i++) {
+        less[i] = pieces[i];
+        if (less[i].iov_len > left) less[i].iov_len = left;
+        left -= less[i].iov_len;
+    }
+    return __real_writev(file, less, count);
+}
+
+ssize_t __wrap_writev(int file, const struct iovec *pieces, int count)
 {
     if (fails(CALL_WRITE)) {
-        if (call_plans[CALL_WRITE].fault == FAULT_SHORT) return __real_write(file, bytes, (size + 2) / 3);
+        if (call_plans[CALL_WRITE].fault == FAULT_SHORT) return write_less(file, pieces, count);
         errno = call_plans[CALL_WRITE].fault == FAULT_INTERRUPTED ? EINTR : ENOSPC;
         return -1;
     }
-    return __real_write(file, bytes, size);
+    return __real_writev(file, pieces, count);
 }
 
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset)

@@ -2,6 +2,8 @@
  * (io/container.h). FORMAT.md section 3. */
 #include "sections.h"
 
+#include "io/zstd_contexts.h"
+
 /* ---- Engine and a file ------------------------------------------------------------------------------------ */
 
 static struct tsr_engine *engine;
@@ -561,24 +563,68 @@ TEST(lying_footer)
     }
 }
 
+#if TSR_WITH_ZSTD
+/* What a context has done before does not show: files are the same, whichever thread's they were. */
+TEST(contexts_that_were_in_use)
+{
+    enum { BYTES = 40000, AT_ONCE = 80, LEVELS = 3 };
+    static const int levels[LEVELS] = {6, 19, 3};
+    static uint8_t bytes[BYTES], fresh[2 * BYTES], again[2 * BYTES], back[BYTES];
+    struct rng r = {77};
+    for (size_t i = 0; i < BYTES; i++) bytes[i] = (uint8_t)(rng_below(&r, 4) ? rng_below(&r, 9) : bytes[i / 2]);
+    for (int i = 0; i < 300; i++) {
+        const size_t size = 1 + rng_width(&r, 15), at = rng_below(&r, BYTES - (uint32_t)size);
+        const int level = levels[rng_below(&r, LEVELS)];
+        ZSTD_CCtx *const compressor = must(tsr_take_compressor());
+        ZSTD_DCtx *const decompressor = must(tsr_take_decompressor());
+        const size_t wanted = ZSTD_compress(fresh, sizeof fresh, bytes + at, size, level);
+        if (i % 2) ZSTD_CCtx_setParameter(compressor, ZSTD_c_compressionLevel, level);
+        assert_int_equal(i % 2 ? ZSTD_compress2(compressor, again, sizeof again, bytes + at, size)
+                               : ZSTD_compressCCtx(compressor, again, sizeof again, bytes + at, size, level),
+                         wanted);
+        assert_memory_equal(again, fresh, wanted);
+        assert_int_equal(ZSTD_decompressDCtx(decompressor, back, sizeof back, again, wanted), size);
+        assert_memory_equal(back, bytes + at, size);
+        if (i % 7 == 0) { /* what the next one must not know of */
+            ZSTD_CCtx_setParameter(compressor, ZSTD_c_checksumFlag, 1);
+            ZSTD_CCtx_refPrefix(compressor, bytes, BYTES);
+            ZSTD_DCtx_refPrefix(decompressor, bytes, BYTES);
+            (void)ZSTD_decompressDCtx(decompressor, back, sizeof back, bytes, 9); /* nonsense */
+        }
+        tsr_give_compressor(compressor);
+        tsr_give_decompressor(decompressor);
+    }
+    ZSTD_CCtx *all[AT_ONCE];
+    for (int i = 0; i < AT_ONCE; i++) all[i] = must(tsr_take_compressor());
+    for (int i = 0; i < AT_ONCE; i++)
+        for (int k = 0; k < i; k++) assert_ptr_not_equal(all[i], all[k]);
+    for (int i = 0; i < AT_ONCE; i++) tsr_give_compressor(all[i]);
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(split_and_join),
-                                       cmocka_unit_test(blobs),
-                                       cmocka_unit_test(frames),
-                                       cmocka_unit_test(lost_parts),
-                                       cmocka_unit_test(walk_without_index),
-                                       cmocka_unit_test(each_section_removed),
-                                       cmocka_unit_test(each_section_twice),
-                                       cmocka_unit_test(sections_exchanged),
-                                       cmocka_unit_test(sections_unknown_or_out_of_place),
-                                       cmocka_unit_test(a_blob_between_frames),
-                                       cmocka_unit_test(an_index_that_is_too_long),
-                                       cmocka_unit_test(wrong_numbers),
-                                       cmocka_unit_test(wrong_blobs),
-                                       cmocka_unit_test(wrong_lengths),
-                                       cmocka_unit_test(wrong_number_of_frames),
-                                       cmocka_unit_test(lying_index),
-                                       cmocka_unit_test(lying_footer)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(split_and_join),
+        cmocka_unit_test(blobs),
+        cmocka_unit_test(frames),
+        cmocka_unit_test(lost_parts),
+        cmocka_unit_test(walk_without_index),
+        cmocka_unit_test(each_section_removed),
+        cmocka_unit_test(each_section_twice),
+        cmocka_unit_test(sections_exchanged),
+        cmocka_unit_test(sections_unknown_or_out_of_place),
+        cmocka_unit_test(a_blob_between_frames),
+        cmocka_unit_test(an_index_that_is_too_long),
+        cmocka_unit_test(wrong_numbers),
+        cmocka_unit_test(wrong_blobs),
+        cmocka_unit_test(wrong_lengths),
+        cmocka_unit_test(wrong_number_of_frames),
+        cmocka_unit_test(lying_index),
+#if TSR_WITH_ZSTD
+        cmocka_unit_test(contexts_that_were_in_use),
+#endif
+        cmocka_unit_test(lying_footer)
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

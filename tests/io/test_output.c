@@ -117,7 +117,7 @@ TEST(sizes)
         }
         while (size < sizeof bytes && rng_below(&r, 12)) {
             const size_t most = sizeof bytes - size;
-            size_t now = i < 10 ? 1 + rng_below(&r, 100) : (size_t)(1 << 18) - 2 + rng_below(&r, 5);
+            size_t now = i < 10 ? 1 + rng_below(&r, 100) : (size_t)(1 << (i < 20 ? 13 : 16)) - 2 + rng_below(&r, 5);
             if (rng_below(&r, 2)) now = rng_width(&r, 19);
             if (now > most) now = most;
             for (int k = 0; k < 3; k++) assert_int_equal(tsr_output_write(outputs[k], bytes + size, now, NULL), TSR_OK);
@@ -263,8 +263,9 @@ TEST(writes_that_fail)
 TEST(writes_that_are_short_or_interrupted)
 {
     for (int decompresses = 0; decompresses < 2; decompresses++) {
-        assert_true(fail_each(CALL_WRITE, FAULT_SHORT, decompresses, 1, true, NULL) >= 2);
-        assert_true(fail_each(CALL_WRITE, FAULT_INTERRUPTED, decompresses, 1, true, NULL) >= 2);
+        const long least = decompresses ? 1 : 2; /* a raster is written with what is before it */
+        assert_true(fail_each(CALL_WRITE, FAULT_SHORT, decompresses, 1, true, NULL) >= least);
+        assert_true(fail_each(CALL_WRITE, FAULT_INTERRUPTED, decompresses, 1, true, NULL) >= least);
     }
 }
 

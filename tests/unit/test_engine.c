@@ -235,7 +235,7 @@ TEST(batches)
     const struct tsr_coding coding = lossless(0);
     const size_t bytes = raster_bytes(&image);
     uint8_t *rasters = must(malloc(FRAMES * bytes)), *back = must(malloc(FRAMES * bytes));
-    struct tsr_encode_job jobs[FRAMES] = {{NULL, {{NULL, 0}, 0, NULL}, NULL, NULL}};
+    struct tsr_encode_job jobs[FRAMES] = {{0}};
     struct tsr_decode_job decodes[FRAMES] = {{.status = TSR_OK}};
     struct tsr_segment tiles[FRAMES];
     uint8_t *joined[FRAMES];
@@ -248,7 +248,7 @@ TEST(batches)
     assert_int_equal(engine->ops->encode(engine, &image, &coding, jobs, FRAMES, space), TSR_OK);
     for (int f = 0; f < FRAMES; f++) {
         void *alone_space = must(malloc(engine->ops->encode_workspace(engine, &image, 1)));
-        struct tsr_encode_job alone = {jobs[f].raster, {{NULL, 0}, 0, NULL}, NULL, NULL};
+        struct tsr_encode_job alone = {.raster = jobs[f].raster};
         assert_int_equal(engine->ops->encode(engine, &image, &coding, &alone, 1, alone_space), TSR_OK);
         assert_int_equal(alone.coded.model.size, jobs[f].coded.model.size);
         assert_memory_equal(alone.coded.model.bytes, jobs[f].coded.model.bytes, alone.coded.model.size);
@@ -293,7 +293,7 @@ static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr
     const size_t space_bytes = engine->ops->encode_workspace(engine, image, 1), bytes = raster_bytes(image);
     void *space = must(malloc(space_bytes));
     memset(space, filling, space_bytes);
-    struct tsr_encode_job job = {raster, {{NULL, 0}, 0, NULL}, NULL, NULL};
+    struct tsr_encode_job job = {.raster = raster};
     assert_int_equal(engine->ops->encode(engine, image, coding, &job, 1, space), TSR_OK);
     uint8_t *joined = must(malloc(tsr_encode_bound(image)));
     struct tsr_segment *tiles = must(malloc(job.coded.tiles * sizeof *tiles));

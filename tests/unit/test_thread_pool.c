@@ -1,8 +1,9 @@
 /* kernels/thread_pool.h: every piece of work is done once, nested ones too. */
-#define _POSIX_C_SOURCE 200809L /* nanosleep */
+#define _GNU_SOURCE /* nanosleep, SCHED_BATCH */
 #include "support.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -329,13 +330,51 @@ TEST(threads_at_hand)
     tsr_pool_destroy(NULL);
 }
 
+struct policies {
+    struct tsr_pool *pool;
+    pthread_t caller;
+    atomic_int helpers, wrong;
+};
+
+static void hurry_once(void *context, unsigned index)
+{
+    struct policies *p = context;
+    const bool helps = !pthread_equal(pthread_self(), p->caller);
+    const int usual = helps ? SCHED_BATCH : SCHED_OTHER;
+    (void)index;
+    sleep_ms(1);
+    atomic_fetch_add(&p->helpers, helps);
+    atomic_fetch_add(&p->wrong, sched_getscheduler(0) != usual);
+    tsr_pool_hurry(p->pool, true);
+    atomic_fetch_add(&p->wrong, sched_getscheduler(0) != SCHED_OTHER);
+    tsr_pool_hurry(p->pool, false);
+    atomic_fetch_add(&p->wrong, sched_getscheduler(0) != usual);
+}
+
+/* Helpers whose seats have processors are put off by none that they wake; the caller's policy is its own affair. */
+TEST(who_hurries_goes_first)
+{
+    const struct sched_param none = {0};
+    if (sched_getscheduler(0) != SCHED_OTHER || sched_setscheduler(0, SCHED_BATCH, &none) != 0 ||
+        sched_setscheduler(0, SCHED_OTHER, &none) != 0)
+        skip();
+    cpu_set_t processors;
+    assert_int_equal(sched_getaffinity(0, sizeof processors, &processors), 0);
+    const int threads = CPU_COUNT(&processors) > 1 ? CPU_COUNT(&processors) : 2;
+    struct policies p = {must(tsr_pool_create_resting(threads, 4, 1 << 20)), pthread_self(), 0, 0};
+    for (int round = 0; round < 20 && atomic_load(&p.helpers) == 0; round++) tsr_pool_run(p.pool, hurry_once, &p, 40);
+    assert_true(atomic_load(&p.helpers) > 0);
+    assert_int_equal(atomic_load(&p.wrong), 0);
+    tsr_pool_destroy(p.pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once),     cmocka_unit_test(work_within_work),
-        cmocka_unit_test(runs_wait_for_others), cmocka_unit_test(others_work_meanwhile),
-        cmocka_unit_test(resting_is_bounded),   cmocka_unit_test(woken_with_a_seat),
-        cmocka_unit_test(who_rested_goes_on),   cmocka_unit_test(pieces_go_after_who_rested),
-        cmocka_unit_test(threads_at_hand)};
+        cmocka_unit_test(every_piece_once),       cmocka_unit_test(work_within_work),
+        cmocka_unit_test(runs_wait_for_others),   cmocka_unit_test(others_work_meanwhile),
+        cmocka_unit_test(resting_is_bounded),     cmocka_unit_test(woken_with_a_seat),
+        cmocka_unit_test(who_rested_goes_on),     cmocka_unit_test(pieces_go_after_who_rested),
+        cmocka_unit_test(who_hurries_goes_first), cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
