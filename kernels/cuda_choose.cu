@@ -83,7 +83,7 @@ __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const u
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         if (in_use >> p == 0) break;
         const uint32_t row = tsr_energy_row(tsr_half(energy, p));
-        const magnitude_rates *rate = rates.of + (int)(row * ROW_PITCH) - TSR_ENERGY_ROW * ROW_PITCH;
+        const magnitude_rates *rate = rates.of + row * ROW_PITCH;
         if (!(in_use >> p & 1u)) {
             below += rate->here;
             continue;

@@ -44,18 +44,17 @@ static __device__ __forceinline__ void tsr_word_energies(const uint32_t left[TSR
     }
 }
 
-/* The energy by half as a float: its exponent and the highest bit of its mantissa are two steps an octave, as
- * tsr_energy_level has them, but 0.5 and 1.5 lie three steps apart, not one. For energies below 2^22. */
-enum { TSR_ENERGY_ROW = 252 }; /* of energy 0 */
+/* Two steps an octave, as tsr_energy_level has them, but 0 and 1 lie three steps apart, not one. */
 static __device__ __forceinline__ uint32_t tsr_energy_row(uint32_t energy)
 {
-    return __float_as_uint(__uint_as_float(0x4b000000u + energy) - 8388607.5f) >> 22;
+    const uint32_t bits = energy << 1 | 1u, zeros = (uint32_t)__clz((int)bits);
+    return (bits << zeros >> 30) + 60u - 2u * zeros;
 }
 
 /* tsr_energy_level. */
 static __device__ __forceinline__ int tsr_level_of_energy(uint32_t energy)
 {
-    return tsr_max(0, (int)tsr_energy_row(energy) - (TSR_ENERGY_ROW + 2));
+    return tsr_max(0, (int)tsr_energy_row(energy) - 2);
 }
 
 /* tsr_block_energy_level. */
