@@ -198,18 +198,6 @@ static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned sh
 {
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
-static inline float __uint_as_float(unsigned bits)
-{
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-}
-static inline unsigned __float_as_uint(float value)
-{
-    unsigned bits;
-    std::memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
 static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
 static inline unsigned __vcmpne4(unsigned a, unsigned b)
 {
