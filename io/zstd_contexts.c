@@ -1,7 +1,6 @@
-/* zstd's contexts between blobs; see the header. */
+/* zstd's contexts between blobs; see the header. Part of builds with zstd. */
 #include "zstd_contexts.h"
 
-#if TSR_WITH_ZSTD
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,4 +60,3 @@ void tsr_give_decompressor(ZSTD_DCtx *context)
     ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
     if (ZSTD_sizeof_DCtx(context) > KEPT_BYTES || !keep(&decompressors, context)) ZSTD_freeDCtx(context);
 }
-#endif
