@@ -145,9 +145,9 @@ uint64_t input_bytes(const struct task_list *list)
     return bytes;
 }
 
-/* A GPU takes 0.4 s to wake. On an H200's machine, 16 threads compress 420 MB/s at -5 meanwhile, which the GPU takes
- * over 1200 MB/s later on: it is ahead after some 250 MB, or so much for each thread. Decoders read and write as fast
- * as the GPU's (2 to 2.5 GB/s by either), so they never wait for it, unless --verify cuda asks for its decoder. */
+/* A GPU takes 0.4 s to wake and to be left. On an H200's machine, 16 threads compress 470 MB/s at -5, with the GPU
+ * 2000: it is ahead after some 240 MB, or so much for each thread. Of a gigabyte their decoders test 2.3 GB/s, the
+ * GPU's, with its waking, 1.8: so decoding never waits for it, unless --verify cuda asks for its decoder. */
 static enum tsr_engine_choice engine_choice(const struct options *options, uint64_t bytes)
 {
     enum { WORTH_OF_THREAD = 16000000 };
