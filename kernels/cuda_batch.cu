@@ -27,6 +27,15 @@ tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_pla
 
 } // namespace
 
+int tsr_cuda_set_values(struct tsr_cuda_batch *b, uint32_t max_error)
+{
+    b->max_error = max_error;
+    b->bits = tsr_first_plane_bits(&b->image, max_error);
+    const int bits = b->image.components >= 3 ? tsr_chroma_bits(b->bits) : b->bits;
+    b->values = 1u << tsr_max(5, bits);
+    return bits;
+}
+
 void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, const struct tsr_coding *coding,
                     uint32_t frames)
 {
@@ -48,9 +57,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     b->pitch = (image->columns + 7u) / 8u * 8u;
     b->plane_samples = (size_t)b->pitch * image->rows;
-    const int sample_bits = tsr_sample_bits(image);
-    const int bits = image->components >= 3 ? tsr_chroma_bits(sample_bits) : sample_bits;
-    b->values = 1u << tsr_max(5, bits);
+    const int bits = tsr_cuda_set_values(b, tsr_bounded_error(coding));
     b->narrow = bits <= TSR_NARROW_BITS;
     b->block_entries = 1 + 16 * (b->narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
@@ -96,7 +103,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     }
     b.rasters = d_rasters;
     tsr_take_array(b.samples, base, used, planes * b.plane_samples);
-    if (!coding->lossy) tsr_take_array(b.index, base, used, planes * b.values);
+    if (!tsr_loses_levels(coding)) tsr_take_array(b.index, base, used, planes * b.values);
     uint8_t *levels;
     tsr_take_array(levels, base, used,
                    slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
@@ -119,7 +126,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);
     tsr_take_array(b.plane, base, used, planes);
-    if (!coding->lossy) tsr_take_array(b.used, base, used, planes * (b.values / 32));
+    if (!tsr_loses_levels(coding)) tsr_take_array(b.used, base, used, planes * (b.values / 32));
     if (run_level) tsr_take_array(b.model, base, used, planes);
     if (pairs) tsr_take_array(b.pair_model, base, used, planes);
     if (rans) tsr_take_array(b.level_model, base, used, planes);

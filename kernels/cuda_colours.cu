@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b)
     const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES),
                    across = b.image.columns - 1;
     const uint32_t looked_at = choice_rows(b.image, step) * across;
-    const int bits = tsr_sample_bits(&b.image);
+    const int bits = b.bits;
     uint64_t cost = 0;
     for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
         const uint32_t row = i / across;
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b
 {
     const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
     const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const int bits = tsr_sample_bits(&b.image);
+    const int bits = b.bits;
     uint32_t wraps = 0;
     if (group < b.plane_samples / GROUP) {
         for (int i = 0; i < GROUP; i++) { /* what pads a row repeats a sample of it */
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(THREADS) k_colours_in_use(const tsr_cuda_batch
     __shared__ uint32_t colours, in_use, low, high;
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
     const tsr_image &image = b.image;
-    const uint32_t frame = blockIdx.x, words = (1u << tsr_sample_bits(&image)) / 32 + 1;
+    const uint32_t frame = blockIdx.x, words = (1u << b.bits) / 32 + 1;
     const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
     const uint32_t step = tsr_choice_step(image.columns, image.rows, TSR_PACKING_SAMPLES);
     if (image.rows < 2 || image.columns < 2) return;
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b
     const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
     uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
     const tsr_colour colour = choose_colour(b.frame[frame]);
-    const int bits = tsr_sample_bits(&b.image);
+    const int bits = b.bits;
     if (group == 0) b.frame[frame].colour = colour;
     if (colour == TSR_COLOUR_NONE || group >= b.plane_samples / GROUP) return;
     for (int i = 0; i < GROUP; i++) {
@@ -195,14 +195,14 @@ int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     if (batch->components < 3) return cudaSuccess;
     const unsigned blocks = blocks_of_plane(*batch, 1);
-    const int bits = tsr_sample_bits(&batch->image);
+    const int bits = batch->bits;
     if (batch->coding.path == TSR_PATH_PREDICT) {
         const size_t used_bytes = ((1u << bits) / 32 + 1) * sizeof(uint32_t);
         TSR_CUDA_TRY(tsr_launch(k_colours_in_use, batch->frames, THREADS, used_bytes, stream, *batch));
         TSR_CUDA_TRY(tsr_launch(k_coloured, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
     }
     TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * TSR_COLOUR_COUNT, THREADS, 0, stream, *batch));
-    if (batch->coding.lossy && tsr_chroma_bits(bits) <= bits)
+    if (tsr_loses_levels(&batch->coding) && tsr_chroma_bits(bits) <= bits)
         TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
     return tsr_launch(k_apply_colour, batch->frames * blocks, THREADS, 0, stream, *batch, blocks);
 }

@@ -128,6 +128,7 @@ void finish_frame(void *context, unsigned index)
     model->tile_height = b.tile_height;
     model->colour = (tsr_colour)b.frame[number].colour;
     model->extends_sign = extends_sign;
+    model->max_error = b.max_error;
     model->planes = planes;
 
     const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
@@ -287,10 +288,7 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
 const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;
-    if (!tsr_can_encode(image, coding))
-        return image->bits_allocated % 32 == 0 || image->bits_allocated == 1
-                   ? "the GPU does not code samples of 1 or 32 bits"
-                   : "the GPU does not code bounded errors";
+    if (!tsr_can_encode(image, coding)) return "the GPU does not code samples of 1 or 32 bits";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
     call->frame_bytes = one.b.frame_bytes;
     const size_t back = one.b.result_bytes + one.b.payload_bytes;

@@ -81,9 +81,11 @@ __device__ __forceinline__ uint32_t split_pair(const pair_layout &l, uint32_t pa
     return (pair & l.samples) ^ l.sign;
 }
 
-/* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. PLAIN: words are
- * samples. */
-template <typename Word, bool PLAIN>
+/* Words that are samples; that hold them; and these samples quantised, for bounded errors. */
+enum words_kind { PLAIN, HELD, QUANTISED };
+
+/* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. */
+template <typename Word, words_kind KIND>
 __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsigned blocks, bool ranges)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -97,7 +99,8 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
     const pair_layout pairs = pairs_of(image);
-    const bool is_flat = sizeof(Word) == 2 && pairs.is_common && step == 1 && image.columns == b.pitch &&
+    const bool is_flat = sizeof(Word) == 2 && KIND != QUANTISED && pairs.is_common && step == 1 &&
+                         image.columns == b.pitch &&
                          reinterpret_cast<uintptr_t>(raster + origin * sizeof(Word)) % 16 == 0;
     uint16_t *samples = b.samples + plane * b.plane_samples;
     uint32_t unexpected[2] = {0, 0}; /* bits outside that are not the repeated top bit; that are not 0 */
@@ -118,7 +121,7 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
 #pragma unroll
         for (uint32_t i = 0; i < AT_ONCE; i++) {
             if (group + i * THREADS >= groups) continue;
-            if (!PLAIN)
+            if (KIND != PLAIN)
                 four[i] = make_uint4(split_pair(pairs, four[i].x, bits), split_pair(pairs, four[i].y, bits),
                                      split_pair(pairs, four[i].z, bits), split_pair(pairs, four[i].w, bits));
             to[i * THREADS] = four[i];
@@ -135,12 +138,14 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
         const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
         load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);
-        if (!PLAIN) {
+        if (KIND != PLAIN) {
 #pragma unroll
             for (uint32_t i = 0; i < GROUP; i++) {
                 if (i < count) unexpected[0] |= tsr_word_outside(value[i], extended);
                 if (i < count) unexpected[1] |= tsr_word_outside(value[i], layout);
                 value[i] = tsr_word_sample(value[i], layout);
+                if (KIND == QUANTISED)
+                    value[i] = tsr_near_lossless_index(value[i], tsr_frame_near_lossless(&image, b.max_error));
             }
         }
         if (ranges) see_group(seen, used, marks, value);
@@ -150,21 +155,25 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     if (ranges) publish_seen(b, plane, seen, used, marks);
     unexpected[0] |= bits.changes & pairs.repeated;
     unexpected[1] |= bits.set & ~pairs.samples;
-    for (int way = 0; !PLAIN && way < 2; way++)
+    for (int way = 0; KIND != PLAIN && way < 2; way++)
         if (__any_sync(TSR_FULL_WARP, unexpected[way] != 0) && threadIdx.x % TSR_WARP == 0)
             b.frame[frame].unexpected[way] = 1;
+}
+
+template <typename Word> cudaError_t split(const tsr_cuda_batch &b, cudaStream_t stream)
+{
+    const unsigned blocks = blocks_of_plane(b, ROUNDS);
+    const bool ranges = b.components < 3,
+               is_plain = b.image.bits_allocated == b.image.bits_stored && !b.image.is_signed;
+    void (*const kernel)(tsr_cuda_batch, unsigned, bool) = b.max_error > 0 ? k_split<Word, QUANTISED>
+                                                           : is_plain      ? k_split<Word, PLAIN>
+                                                                           : k_split<Word, HELD>;
+    return tsr_launch(kernel, b.planes * blocks, THREADS, seen_bytes(&b, ranges), stream, b, blocks, ranges);
 }
 
 } // namespace
 
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
-    const tsr_image &image = batch->image;
-    const bool ranges = batch->components < 3, is_plain = image.bits_allocated == image.bits_stored && !image.is_signed;
-    void (*const kernel)(tsr_cuda_batch, unsigned, bool) =
-        image.bits_allocated == 8 ? (is_plain ? k_split<uint8_t, true> : k_split<uint8_t, false>)
-                                  : (is_plain ? k_split<uint16_t, true> : k_split<uint16_t, false>);
-    return tsr_launch(kernel, batch->planes * blocks, THREADS, seen_bytes(batch, ranges), stream, *batch, blocks,
-                      ranges);
+    return batch->image.bits_allocated == 8 ? split<uint8_t>(*batch, stream) : split<uint16_t>(*batch, stream);
 }

@@ -113,7 +113,7 @@ struct tsr_predict_batch {
 /* True for what these stages can do. */
 TSR_HD bool tsr_cuda_can_predict(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    return coding->path == TSR_PATH_PREDICT && !coding->lossy &&
+    return coding->path == TSR_PATH_PREDICT &&
            (coding->coder == TSR_CODER_HUFFMAN || coding->coder == TSR_CODER_RANS) &&
            (image->bits_allocated == 8 || image->bits_allocated == 16);
 }

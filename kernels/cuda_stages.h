@@ -89,6 +89,8 @@ struct tsr_cuda_batch {
     uint32_t tile_slice_columns, tile_slice_rows; /* of a tile that is not the last of its row or column */
     uint32_t pitch;                               /* of a plane's rows: a multiple of 8 */
     size_t plane_samples;                         /* pitch * rows */
+    uint32_t max_error;                           /* of bounded errors; 0: samples are not quantised */
+    int bits;                                     /* of first planes' values, before the colour transform */
     uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
     bool narrow;                                  /* levels are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
@@ -132,11 +134,17 @@ struct tsr_cuda_batch {
     tsr_level_codes *level_codes;        /* by plane and table, TSR_LEVEL_TABLES a plane; rANS */
 };
 
-/* True for what the stages can do: path T, and path P by CAVLC without loss. */
+/* True for what the stages can do: path T, and path P by CAVLC. */
 TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_coding *coding)
 {
-    if (coding->path == TSR_PATH_PREDICT && (coding->coder != TSR_CODER_CAVLC || coding->lossy)) return false;
+    if (coding->path == TSR_PATH_PREDICT && coding->coder != TSR_CODER_CAVLC) return false;
     return image->bits_allocated == 8 || image->bits_allocated == 16;
+}
+
+/* True if blocks lose: planes keep values as they are then, without indices. */
+TSR_HD bool tsr_loses_levels(const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_TRANSFORM && coding->lossy;
 }
 
 /* Plan of a plane whose frame's colour transform is known. */
@@ -229,6 +237,10 @@ TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Fills in what follows from the image and the largest error (0: none): how many values planes have. Returns the bits
+ * of the widest plane's. */
+int tsr_cuda_set_values(struct tsr_cuda_batch *batch, uint32_t max_error);
 
 /* Fills in everything but the arrays. */
 void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,

@@ -170,7 +170,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 
     tsr_split_raster(image, job->raster, space.planes, model);
     const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
-    model->max_error = coding->lossy && !transforms ? coding->max_error : 0;
+    model->max_error = tsr_bounded_error(coding);
     int bits = tsr_first_plane_bits(image, model->max_error);
     for (int p = 0; p < image->components && model->max_error > 0; p++)
         tsr_quantise_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));

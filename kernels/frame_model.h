@@ -114,6 +114,12 @@ TSR_HD struct tsr_near_lossless tsr_frame_near_lossless(const struct tsr_image *
     return tsr_near_lossless(max_error, image->bits_stored, image->is_signed);
 }
 
+/* The largest error of a coding that bounds errors, by which its frames' samples are quantised; else 0. */
+TSR_HD uint32_t tsr_bounded_error(const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_PREDICT && coding->lossy ? coding->max_error : 0;
+}
+
 /* Bits of the first planes' values, before the colour transform. */
 TSR_HD int tsr_first_plane_bits(const struct tsr_image *image, uint32_t max_error)
 {

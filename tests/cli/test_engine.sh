@@ -33,6 +33,7 @@ done
 run 0 "$TESSERA" compress -r --json --engine cuda in -o predict
 names=$(fields engine fallback | sort -u)
 [ "$names" = "cuda${tab}null" ] || [ "$names" = "emulated${tab}null" ] || bad "predict: $names"
+gpu=$names
 run 0 "$TESSERA" compress -r --json in -o predict_auto
 [ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "auto: $(fields engine fallback)"
 diff -r predict predict_auto || bad "predict: the engines' bytes differ"
@@ -52,12 +53,20 @@ for options in '--path predict' '--path transform --coder cavlc'; do
     rm -r many.auto many.cpu
 done
 
-# Bounded errors do not: that is counted, with the reason.
+# So do bounded errors.
+run 0 "$TESSERA" compress -r -q --engine cpu --max-error 2 in -o bounded.cpu
 run 0 "$TESSERA" compress -r --json --engine cuda --max-error 2 in -o bounded
-[ "$(fields engine | sort -u)" = cpu ] || bad "bounded: $(fields engine)"
+[ "$(fields engine fallback | sort -u)" = "$gpu" ] || bad "bounded: $(fields engine fallback)"
+diff -r bounded.cpu bounded || bad "bounded: the engines' bytes differ"
+
+# Samples of 32 bits do not: that is counted, with the reason.
+mkdir halves
+cp "$DATA"/dicom/samples/32bit_*.dcm halves
+run 0 "$TESSERA" compress -r --json --engine cuda halves -o halves.out
+[ "$(fields engine | sort -u)" = cpu ] || bad "32 bits: $(fields engine)"
 fields fallback | grep -q null && bad "no reason: $(fields fallback)"
 [ "$(fields --summary engine fallbacks)" = "cpu${tab}2" ] || bad "summary: $(tail -n 1 "$out")"
-run 0 "$TESSERA" compress -r -f --engine cuda --max-error 2 in -o bounded
+run 0 "$TESSERA" compress -r -f --engine cuda halves -o halves.out
 grep -q '^  2 files by the CPU engine: ' "$out" || bad "not counted: $(cat "$out")"
 
 # Decoding runs there by demand, on both paths; by default nobody waits for a GPU.

@@ -61,10 +61,7 @@ encode()
     [ $status -eq 0 ] || faults="$faults; test: exit $status: $(tail -n 1 "$at/test.err")"
     # shellcheck disable=SC2046 # numbers
     set -- $(tell "$at/cuda.json") $(tell "$at/test.json")
-    case $name in
-    *bounded*) ;; # the CPU's, all of them
-    *) [ "$3" -gt 0 ] || faults="$faults; nothing ran on the GPU" ;;
-    esac
+    [ "$3" -gt 0 ] || faults="$faults; nothing ran on the GPU"
     [ "${10}" -gt 0 ] || faults="$faults; nothing was decoded on the GPU"
     printf '%-40s %5d coded of %d: %5d GPU, %3d both, %4d CPU, %5.1f %% of the samples; decoded: %5d GPU, %3d both, %4d CPU%s\n' \
         "$name" "$2" "$1" "$3" "$4" "$5" "$(awk "BEGIN { print $6 ? 100 * $7 / $6 : 0 }")" "${10}" "${11}" "${12}" "${faults:+ FAILED$faults}" >"$at.line"
