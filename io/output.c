@@ -212,7 +212,7 @@ static enum tsr_status write_file(struct tsr_output *output, const void *bytes, 
 
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
-    return output->kind == TO_FILE ? write_file(output, NULL, 0, error) : TSR_OK;
+    return output->kind == TO_FILE ? write_file(output, output->bytes, 0, error) : TSR_OK;
 }
 
 static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
