@@ -1,6 +1,8 @@
 /* The choice of levels by rate and distortion on the device against the CPU's, on units that no picture would give. */
 #include "device.h"
 
+#include "tests/plain_image.h"
+
 #include "kernels/cuda_stages.h"
 #include "kernels/lapped_cpu.h"
 
@@ -107,14 +109,8 @@ TEST(choices)
     static const int32_t sides[][2] = {{17, 9}, {64, 64}, {65, 70}, {200, 130}, {150, 300}, {1100, 70}};
     struct rng r = {431};
     for (int n = 0; n < 36; n++) {
-        const uint8_t bits = n % 2 ? 16 : 8;
-        const struct tsr_image image = {.columns = (uint32_t)sides[n % 6][0],
-                                        .rows = (uint32_t)sides[n % 6][1],
-                                        .frames = 1,
-                                        .components = 1,
-                                        .bits_allocated = bits,
-                                        .bits_stored = bits,
-                                        .high_bit = (uint8_t)(bits - 1)};
+        const struct tsr_image image =
+            plain_image((uint32_t)sides[n % 6][0], (uint32_t)sides[n % 6][1], 1, n % 2 ? 16 : 8);
         const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
                                           .coder = coders[n / 6 % 3],
                                           .lossy = true,
