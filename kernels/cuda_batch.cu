@@ -27,17 +27,8 @@ tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_pla
 
 } // namespace
 
-int tsr_cuda_set_values(struct tsr_cuda_batch *b, uint32_t max_error)
-{
-    b->max_error = max_error;
-    b->bits = tsr_first_plane_bits(&b->image, max_error);
-    const int bits = b->image.components >= 3 ? tsr_chroma_bits(b->bits) : b->bits;
-    b->values = 1u << tsr_max(5, bits);
-    return bits;
-}
-
 void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, const struct tsr_coding *coding,
-                    uint32_t frames)
+                    uint32_t max_error, uint32_t frames)
 {
     memset(b, 0, sizeof *b);
     b->image = *image;
@@ -57,7 +48,10 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     b->pitch = (image->columns + 7u) / 8u * 8u;
     b->plane_samples = (size_t)b->pitch * image->rows;
-    const int bits = tsr_cuda_set_values(b, tsr_bounded_error(coding));
+    b->max_error = max_error;
+    b->bits = tsr_first_plane_bits(image, max_error);
+    const int bits = image->components >= 3 ? tsr_chroma_bits(b->bits) : b->bits;
+    b->values = 1u << tsr_max(5, bits);
     b->narrow = bits <= TSR_NARROW_BITS;
     b->block_entries = 1 + 16 * (b->narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
@@ -92,7 +86,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
 {
     tsr_cuda_batch &b = *batch;
     uint8_t *base = static_cast<uint8_t *>(d_base);
-    tsr_cuda_shape(&b, image, coding, frames);
+    tsr_cuda_shape(&b, image, coding, tsr_bounded_error(coding), frames);
     const bool run_level = b.by == TSR_BY_RUN_LEVEL, pairs = b.by == TSR_BY_PAIRS, rans = b.by == TSR_BY_RANS;
     const size_t planes = b.planes, slices = planes * b.slices, tiles = planes * b.tiles;
     size_t used = 0;

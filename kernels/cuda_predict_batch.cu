@@ -20,9 +20,8 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     tsr_coding transform = *coding; /* planes are the same on both paths; tiles are not */
     transform.path = TSR_PATH_TRANSFORM;
     tsr_cuda_batch &b = p.b;
-    tsr_cuda_shape(&b, image, &transform, frames);
+    tsr_cuda_shape(&b, image, &transform, tsr_bounded_error(coding), frames);
     b.coding = *coding;
-    tsr_cuda_set_values(&b, tsr_bounded_error(coding));
     tsr_frame_model cut;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     b.tile_width = cut.tile_width;

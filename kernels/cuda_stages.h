@@ -238,13 +238,9 @@ TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 extern "C" {
 #endif
 
-/* Fills in what follows from the image and the largest error (0: none): how many values planes have. Returns the bits
- * of the widest plane's. */
-int tsr_cuda_set_values(struct tsr_cuda_batch *batch, uint32_t max_error);
-
-/* Fills in everything but the arrays. */
+/* Fills in everything but the arrays. max_error: see tsr_bounded_error; path P asks with path T's coding. */
 void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
-                    uint32_t frames);
+                    uint32_t max_error, uint32_t frames);
 
 /* Most bytes of a plane's payloads: those of tiles that are stored raw, each aligned. */
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
