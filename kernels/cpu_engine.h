@@ -5,8 +5,8 @@
 #include "engine.h"
 #include "thread_pool.h"
 
-/* Tiles are worked on in parts, each with scratch of its own: enough of them to keep the pool's threads busy to the
- * end. What is written does not depend on their number. */
+/* The encoder works on tiles in parts, each with scratch of its own: enough of them to keep the pool's threads busy to
+ * the end. What is written does not depend on their number. */
 enum { TSR_PARTS_LIMIT = 1024 };
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
 

@@ -1,4 +1,7 @@
-/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. */
+/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. What a thread
+ * touches on the way is kept small, so that it stays in its processor's cache from one slice to the next: a thread has
+ * one scratch for all of its tiles, and planes are the raster where that has their form. */
+#include <stdatomic.h>
 #include <string.h>
 
 #include "colours_cpu.h"
@@ -26,16 +29,23 @@ struct decode_space {
     uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
-    uint8_t *scratch; /* by part: row buffers, or the levels of a tile */
+    uint8_t *scratch; /* by thread: row buffers, or the levels of a tile */
     size_t scratch_bytes;
 };
+
+/* Threads that may be at work on a frame's tiles. */
+static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
+{
+    const unsigned threads = (unsigned)tsr_pool_threads(pool);
+    return tiles < threads ? tiles : threads;
+}
 
 /* Lays the space out for tiles of this size; returns its size. */
 static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
                       const struct tsr_frame_model *cut, void *base)
 {
     const size_t count = (size_t)image->columns * image->rows;
-    const size_t parts = tsr_parts_of(pool, tsr_tile_count(image, cut));
+    const size_t threads = tile_threads(pool, tsr_tile_count(image, cut));
     const size_t padded_bytes = tsr_padded_samples(cut->tile_width, cut->tile_height) * sizeof(int16_t);
     const size_t rows_bytes =
         tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
@@ -52,7 +62,7 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
     for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
-    s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
+    s->scratch = tsr_take(base, &used, threads * s->scratch_bytes);
     return used;
 }
 
@@ -76,8 +86,8 @@ struct frame_work {
     const struct tsr_image *image;
     struct decode_space *space;
     struct tsr_decode_job *job;
-    uint32_t tiles, parts;
-    uint32_t bad_tile[TSR_PARTS_LIMIT]; /* by part: the first that is corrupt, or tiles */
+    uint32_t tiles;
+    atomic_uint next_tile, bad_tile; /* bad: the first that is corrupt, or tiles */
 };
 
 static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
@@ -191,15 +201,16 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     return true;
 }
 
-static void decode_part(void *context, unsigned part)
+/* Tiles are taken in their order, so that all in front of one that is corrupt are decoded. */
+static void decode_tiles(void *context, unsigned thread)
 {
     struct frame_work *work = context;
-    void *scratch = work->space->scratch + part * work->space->scratch_bytes;
-    const uint32_t first = (uint32_t)((uint64_t)part * work->tiles / work->parts);
-    const uint32_t end = (uint32_t)((uint64_t)(part + 1) * work->tiles / work->parts);
-    uint32_t tile = first;
-    while (tile < end && decode_tile(work, tile, scratch)) tile++;
-    work->bad_tile[part] = tile < end ? tile : work->tiles;
+    void *scratch = work->space->scratch + thread * work->space->scratch_bytes;
+    for (uint32_t tile; (tile = atomic_fetch_add(&work->next_tile, 1)) < atomic_load(&work->bad_tile);) {
+        if (decode_tile(work, tile, scratch)) continue;
+        unsigned bad = atomic_load(&work->bad_tile);
+        while (tile < bad && !atomic_compare_exchange_weak(&work->bad_tile, &bad, tile)) continue;
+    }
 }
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
@@ -249,12 +260,16 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     work.space = &space;
     work.job = job;
     work.tiles = tsr_tile_count(image, model);
-    work.parts = tsr_parts_of(pool, work.tiles);
     if (work.tiles != job->tiles) return;
-    tsr_pool_run(pool, decode_part, &work, work.parts);
-    for (uint32_t part = 0; part < work.parts; part++) {
-        if (work.bad_tile[part] == work.tiles) continue;
-        job->bad_tile = work.bad_tile[part];
+    atomic_init(&work.next_tile, 0);
+    atomic_init(&work.bad_tile, work.tiles);
+    for (int c = 0; c < image->components; c++) {
+        uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
+        if (plane) space.planes[c] = plane;
+    }
+    tsr_pool_run(pool, decode_tiles, &work, tile_threads(pool, work.tiles));
+    if (work.bad_tile < work.tiles) {
+        job->bad_tile = work.bad_tile;
         return;
     }
 

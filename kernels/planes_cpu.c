@@ -47,6 +47,20 @@ static void load_words(const struct tsr_image *image, const uint8_t *raster, int
     }
 }
 
+/* Whether words of 16 bits have the other order of bytes. */
+static bool swaps_words(const struct tsr_image *image)
+{
+    return image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+}
+
+uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster)
+{
+    const struct word_walk walk = walk_component(image, component, (size_t)image->columns * image->rows);
+    if (image->bits_allocated != 16 || walk.step != 1 || swaps_words(image)) return NULL;
+    void *const plane = raster + 2 * walk.first;
+    return (uintptr_t)plane % _Alignof(uint16_t) == 0 ? plane : NULL;
+}
+
 enum { SWAPPED_WORDS = 512 };
 
 /* Bits of a raster of single bits must be 0 before. */
@@ -59,7 +73,7 @@ static void store_words(const struct tsr_image *image, const uint16_t *in, int c
         const size_t step = 2 * walk.step;
         if (step == 2) { /* the usual case: whole words at once */
             uint8_t *out = raster + 2 * walk.first;
-            const bool swaps = image->big_endian == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+            const bool swaps = swaps_words(image);
             if (!swaps) memcpy(out, in, 2 * count);
             for (size_t i = 0; i < count && swaps; i += SWAPPED_WORDS) {
                 uint16_t swapped[SWAPPED_WORDS];
@@ -208,6 +222,6 @@ void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model
         const bool as_they_stand = !has_outside && !layout.is_signed && !layout.extends_sign && layout.low_bit == 0;
         for (size_t i = 0; i < count && !as_they_stand; i++)
             planes[c][i] = (uint16_t)tsr_join_word(planes[c][i], has_outside ? planes[second][i] : 0u, layout);
-        store_words(image, planes[c], c, count, raster);
+        if (planes[c] != tsr_plane_in_raster(image, c, raster)) store_words(image, planes[c], c, count, raster);
     }
 }
