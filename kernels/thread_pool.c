@@ -12,9 +12,10 @@
  * Not so pieces of files: those that were begun last would all be at work at once, in fresh memory, a tenth of a second
  * of page faults.
  *
- * A seat is handed to the thread that has waited longest for it, which wakes with it and asks nobody; who is woken by
- * another (tsr_pool_wake) wakes when there is a seat for it, and not before; and a helper goes from a piece to the
- * next.
+ * A seat is handed to the thread that has waited longest of those that had it last: its stack, and what it has
+ * allocated, are in that processor's cache, and it need not move there. But nobody waits much longer for that than
+ * those of other seats. Who gets a seat wakes with it and asks nobody; who is woken by another (tsr_pool_wake) wakes
+ * when there is a seat for it, and not before; and a helper goes from a piece to the next.
  *
  * Where threads rest and seats are as many as processors, each seat is at one: Linux puts a thread that wakes where it
  * ran last, behind who is busy there, and does not look for an idle processor when few are. With 16 threads of 128
@@ -29,6 +30,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,22 +43,29 @@ struct run {
     struct run *older;
 };
 
+/* Threads that had a seat last. */
+struct group {
+    struct tsr_sleeper *first_wanting, *last_wanting; /* that wait for a seat */
+    uint64_t first_ticket;                            /* of the first one */
+    struct tsr_sleeper *idle; /* helpers that wait for a piece, the one that has worked last first */
+};
+
 struct tsr_pool {
     pthread_mutex_t lock;
     pthread_cond_t finished; /* a run's last piece has returned */
     struct run *newest;
     bool ends;
     int seats, taken;
-    int *free_seat;                                   /* seats - taken of them */
-    cpu_set_t processors;                             /* that its threads may run on */
-    int *processor;                                   /* by seat: where it is; NULL: anywhere */
-    struct tsr_sleeper *first_wanting, *last_wanting; /* threads that wait for a seat */
-    int wanting;
-    struct tsr_sleeper *idle; /* helpers that wait for a piece, the one that has worked last first */
-    int resting, few;         /* threads that rest, or want their seats again; less than this many are few */
-    int ahead;                /* pieces that were begun since a thread that wanted a seat got one */
+    int *free_seat;       /* seats - taken of them */
+    cpu_set_t processors; /* that its threads may run on */
+    int *processor;       /* by seat: where it is; NULL: anywhere */
+    struct group *group;  /* by seat */
+    uint64_t next_ticket; /* of threads that want a seat */
+    int wanting, idle;    /* threads of all groups */
+    int resting, few;     /* threads that rest, or want their seats again; less than this many are few */
+    int ahead;            /* pieces that were begun since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
-    int helpers, helpers_limit;
+    int helpers, helpers_limit, started;
     pthread_t *helper;
 };
 
@@ -67,9 +76,11 @@ struct tsr_sleeper {
     enum { AWAKE, ASLEEP, CALLED } state; /* CALLED: somebody woke it before it slept */
     bool wants_seat;
     bool is_patient;          /* its policy is SCHED_BATCH, but while it hurries */
-    struct tsr_sleeper *next; /* of those that want a seat, or that are idle */
+    struct tsr_sleeper *next; /* in its group: of those that want a seat, or that are idle */
+    uint64_t ticket;
     pid_t id;
     int seat;     /* that it has, or -1 */
+    int home;     /* that it had last */
     int bound_to; /* the processor that it runs on, -1: any */
 };
 
@@ -135,7 +146,8 @@ void tsr_pool_hurry(const struct tsr_pool *pool, bool hurries)
 
 /* All functions down to tsr_pool_create are called with the lock. */
 
-enum { AHEAD_LIMIT = 2 };
+/* Pieces that may go before a thread that wants a seat; and others for each seat that may, who want theirs later. */
+enum { AHEAD_LIMIT = 2, LATER_LIMIT = 4 };
 
 /* The oldest run that has pieces left. */
 static struct run *open_run(const struct tsr_pool *pool)
@@ -155,9 +167,16 @@ static bool may_begin(const struct tsr_pool *pool, int few)
     return !run->older && pool->resting < few && pool->ahead < AHEAD_LIMIT;
 }
 
+/* The seat that will be taken next, if one is free. */
+static int next_seat(const struct tsr_pool *pool)
+{
+    return pool->free_seat[pool->seats - pool->taken - 1];
+}
+
 static void seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
 {
-    sleeper->seat = pool->free_seat[pool->seats - ++pool->taken];
+    sleeper->seat = sleeper->home = next_seat(pool);
+    pool->taken++;
 }
 
 static void unseat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
@@ -172,14 +191,48 @@ static void begin(struct tsr_pool *pool, struct tsr_sleeper *helper)
     pool->ahead++;
 }
 
+/* An idle helper for the next seat, or NULL. */
+static struct tsr_sleeper *take_idle(struct tsr_pool *pool)
+{
+    const int first = pool->idle > 0 ? next_seat(pool) : 0;
+    for (int i = 0; i < pool->seats && pool->idle > 0; i++) {
+        struct group *const group = &pool->group[(first + i) % pool->seats];
+        struct tsr_sleeper *const helper = group->idle;
+        if (!helper) continue;
+        group->idle = helper->next;
+        pool->idle--;
+        return helper;
+    }
+    return NULL;
+}
+
 static void *help(void *argument);
 
-/* A free seat to the thread that has waited longest, which the caller shall wake; NULL: there is none, of either. */
+/* The group of a thread, which may come from another pool. */
+static struct group *group_of(const struct tsr_pool *pool, const struct tsr_sleeper *sleeper)
+{
+    return &pool->group[sleeper->home % pool->seats];
+}
+
+/* Of the threads that want a seat the one that shall have this one. */
+static struct tsr_sleeper *choose(struct tsr_pool *pool, int seat)
+{
+    struct group *oldest = NULL, *group = &pool->group[seat];
+    for (struct group *g = pool->group; g < pool->group + pool->seats; g++)
+        if (g->first_wanting && (!oldest || g->first_ticket < oldest->first_ticket)) oldest = g;
+    const uint64_t most = (uint64_t)LATER_LIMIT * (uint64_t)pool->seats;
+    if (!group->first_wanting || group->first_ticket - oldest->first_ticket > most) group = oldest;
+    struct tsr_sleeper *const chosen = group->first_wanting;
+    group->first_wanting = chosen->next;
+    if (chosen->next) group->first_ticket = chosen->next->ticket;
+    return chosen;
+}
+
+/* A free seat to a thread that wants one, which the caller shall wake; NULL: there is none, of either. */
 static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
 {
-    struct tsr_sleeper *const next = pool->first_wanting;
-    if (!next || pool->taken == pool->seats) return NULL;
-    pool->first_wanting = next->next;
+    if (pool->wanting == 0 || pool->taken == pool->seats) return NULL;
+    struct tsr_sleeper *const next = choose(pool, next_seat(pool));
     pool->wanting--;
     pool->ahead = 0;
     seat(pool, next);
@@ -191,9 +244,8 @@ static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
 static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
 {
     if (may_begin(pool, pool->few)) {
-        struct tsr_sleeper *const helper = pool->idle;
+        struct tsr_sleeper *const helper = take_idle(pool);
         if (helper) {
-            pool->idle = helper->next;
             begin(pool, helper);
             return helper;
         }
@@ -208,12 +260,16 @@ static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
 
 static void want_seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
 {
+    struct group *const group = group_of(pool, sleeper);
     sleeper->next = NULL;
-    if (pool->first_wanting)
-        pool->last_wanting->next = sleeper;
-    else
-        pool->first_wanting = sleeper;
-    pool->last_wanting = sleeper;
+    sleeper->ticket = pool->next_ticket++;
+    if (group->first_wanting) {
+        group->last_wanting->next = sleeper;
+    } else {
+        group->first_wanting = sleeper;
+        group->first_ticket = sleeper->ticket;
+    }
+    group->last_wanting = sleeper;
     pool->wanting++;
 }
 
@@ -259,6 +315,7 @@ static void *help(void *argument)
         sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
         self->is_patient = set_policy(SCHED_OTHER, SCHED_BATCH);
     }
+    self->home = pool->started++ % pool->seats;
     if (!pool->ends && may_begin(pool, pool->few)) begin(pool, self);
     while (self->seat >= 0 || !pool->ends) {
         struct run *const run = self->seat >= 0 ? open_run(pool) : NULL;
@@ -277,8 +334,10 @@ static void *help(void *argument)
             continue;
         }
         struct tsr_sleeper *const next = hand_seat(pool);
-        self->next = pool->idle;
-        pool->idle = self;
+        struct group *const group = group_of(pool, self);
+        self->next = group->idle;
+        group->idle = self;
+        pool->idle++;
         pthread_mutex_unlock(&pool->lock);
         wake(pool, next);
         wait_until_woken(self); /* with a seat, or at the pool's end */
@@ -324,6 +383,7 @@ static void free_pool(struct tsr_pool *pool)
     if (pool) {
         free(pool->helper);
         free(pool->free_seat);
+        free(pool->group);
         free(pool->processor);
     }
     free(pool);
@@ -336,8 +396,9 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     if (pool) {
         pool->helper = malloc(((size_t)wanted + (size_t)resting + 1) * sizeof *pool->helper);
         pool->free_seat = malloc(((size_t)wanted + 1) * sizeof *pool->free_seat);
+        pool->group = calloc((size_t)wanted + 1, sizeof *pool->group);
     }
-    if (!pool || !pool->helper || !pool->free_seat) {
+    if (!pool || !pool->helper || !pool->free_seat || !pool->group) {
         free_pool(pool);
         return NULL;
     }
@@ -373,11 +434,14 @@ void tsr_pool_destroy(struct tsr_pool *pool)
     if (!pool) return;
     pthread_mutex_lock(&pool->lock);
     pool->ends = true;
-    for (struct tsr_sleeper *helper = pool->idle, *next; helper; helper = next) {
-        next = helper->next; /* it may end at once */
-        wake(pool, helper);
+    for (struct group *group = pool->group; group < pool->group + pool->seats; group++) {
+        for (struct tsr_sleeper *helper = group->idle, *next; helper; helper = next) {
+            next = helper->next; /* it may end at once */
+            wake(pool, helper);
+        }
+        group->idle = NULL;
     }
-    pool->idle = NULL;
+    pool->idle = 0;
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->helpers; i++) pthread_join(pool->helper[i], NULL);
     pthread_cond_destroy(&pool->finished);

@@ -324,6 +324,91 @@ TEST(pieces_go_after_who_rested)
     expect(rounds < ROUNDS / 2, "pieces went first in %d rounds", rounds);
 }
 
+enum { RETURNING = 6, HOLDING = 2 };
+
+/* Threads that sleep until all seats are held, and two that hold these and wake them. */
+struct returning {
+    struct tsr_pool *pool;
+    _Atomic(struct tsr_sleeper *) sleeper[RETURNING];
+    int processor[RETURNING]; /* where it was before it slept */
+    atomic_int begun, asleep, holding, awake, moved;
+    atomic_bool all_woken;
+};
+
+/* The first processor that the thread may run on: with a seat the only one. */
+static int own_processor(void)
+{
+    cpu_set_t processors;
+    int first = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof processors, &processors), 0);
+    while (!CPU_ISSET((size_t)first, &processors)) first++;
+    return first;
+}
+
+/* First those of one processor, then those of the other: in this order, they would all get the seat that is free. */
+static void wake_by_processor(struct returning *r)
+{
+    for (int i = 0; i < RETURNING; i++)
+        if (r->processor[i] == r->processor[0]) tsr_pool_wake(r->pool, atomic_load(&r->sleeper[i]));
+    for (int i = 0; i < RETURNING; i++)
+        if (r->processor[i] != r->processor[0]) tsr_pool_wake(r->pool, atomic_load(&r->sleeper[i]));
+}
+
+/* Threads get on two at a time, so that each seat has as many as the other. */
+static void await_the_other(atomic_int *count)
+{
+    const int number = atomic_fetch_add(count, 1);
+    while (atomic_load(count) < number / HOLDING * HOLDING + HOLDING) sleep_ms(1);
+}
+
+static void return_to_seat(void *context, unsigned index)
+{
+    struct returning *r = context;
+    if (index < RETURNING) {
+        await_the_other(&r->begun);
+        r->processor[index] = own_processor();
+        atomic_store(&r->sleeper[index], tsr_pool_sleeper());
+        atomic_fetch_add(&r->asleep, 1);
+        tsr_pool_sleep(r->pool, 1);
+        atomic_fetch_add(&r->moved, own_processor() != r->processor[index]);
+        await_the_other(&r->awake);
+        return;
+    }
+    const bool wakes = atomic_fetch_add(&r->holding, 1) + 1 == HOLDING;
+    while (atomic_load(&r->asleep) < RETURNING || atomic_load(&r->holding) < HOLDING) sleep_ms(1);
+    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+    if (wakes) {
+        wake_by_processor(r);
+        atomic_store(&r->all_woken, true);
+    }
+    while (!atomic_load(&r->all_woken)) sleep_ms(1);
+}
+
+/* Threads that were woken get the seat that they had, if that is free as soon as another. One that slept too late was
+ * woken before, and its seat handed on: not often. */
+TEST(seats_are_those_had_last)
+{
+    cpu_set_t before, two;
+    int left = HOLDING, moved = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    if (CPU_COUNT(&before) < HOLDING) skip();
+    CPU_ZERO(&two);
+    for (size_t i = 0; left > 0; i++) {
+        if (!CPU_ISSET(i, &before)) continue;
+        CPU_SET(i, &two);
+        left--;
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof two, &two), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct returning r = {.pool = must(tsr_pool_create_resting(HOLDING, RETURNING + HOLDING, 1000))};
+        tsr_pool_run(r.pool, return_to_seat, &r, RETURNING + HOLDING);
+        tsr_pool_destroy(r.pool);
+        moved += r.moved;
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    expect(moved < ROUNDS * RETURNING / 4, "%d threads moved", moved);
+}
+
 TEST(threads_at_hand)
 {
     assert_true(tsr_available_threads() >= 1);
@@ -375,6 +460,7 @@ int main(void)
         cmocka_unit_test(runs_wait_for_others),   cmocka_unit_test(others_work_meanwhile),
         cmocka_unit_test(resting_is_bounded),     cmocka_unit_test(woken_with_a_seat),
         cmocka_unit_test(who_rested_goes_on),     cmocka_unit_test(pieces_go_after_who_rested),
-        cmocka_unit_test(who_hurries_goes_first), cmocka_unit_test(threads_at_hand)};
+        cmocka_unit_test(who_hurries_goes_first), cmocka_unit_test(seats_are_those_had_last),
+        cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
