@@ -175,6 +175,12 @@ TSR_HD void tsr_put_ue(struct tsr_bit_writer *w, uint32_t value)
     tsr_put_bits(w, value + 1, length);
 }
 
+/* Bits that it takes. */
+TSR_HD uint32_t tsr_ue_bits(uint32_t value)
+{
+    return (uint32_t)(2 * tsr_floor_log2(value + 1) + 1);
+}
+
 /* A code of 32 or more leading zeros is no value of ours: it counts as overrun. */
 TSR_HD uint32_t tsr_get_ue(struct tsr_bit_reader *r)
 {

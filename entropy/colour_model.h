@@ -70,25 +70,53 @@ TSR_HD uint32_t tsr_get_stretches(struct tsr_bit_reader *r, uint32_t first, uint
     }
 }
 
-/* The components of a palette's colours, the leading one first. */
-TSR_HD int tsr_palette_component(const struct tsr_colour_model *m, int place)
+/* A colour as one number; below, it is 48 bits. */
+TSR_HD uint64_t tsr_colour_key(uint16_t r, uint16_t g, uint16_t b)
 {
-    return place == 0 ? m->leading : place - (place <= m->leading);
+    return (uint64_t)r << 32 | (uint64_t)g << 16 | b;
+}
+
+TSR_HD uint16_t tsr_key_component(uint64_t key, int component)
+{
+    return (uint16_t)(key >> (32 - 16 * component));
+}
+
+/* The components of a palette's colours, the leading one first. */
+TSR_HD int tsr_palette_component(int leading, int place)
+{
+    return place == 0 ? leading : place - (place <= leading);
+}
+
+/* A colour's key with the components in the palette's order, by which colours rise. */
+TSR_HD uint64_t tsr_palette_key(uint64_t key, int leading)
+{
+    return tsr_colour_key(tsr_key_component(key, tsr_palette_component(leading, 0)),
+                          tsr_key_component(key, tsr_palette_component(leading, 1)),
+                          tsr_key_component(key, tsr_palette_component(leading, 2)));
+}
+
+/* The three numbers that stand for a colour of a palette behind the one before, by their keys in its order. */
+TSR_HD void tsr_palette_steps(uint64_t key, uint64_t before, bool is_first, uint32_t step[3])
+{
+    const int32_t a = tsr_key_component(key, 0), b = tsr_key_component(key, 1), c = tsr_key_component(key, 2);
+    const int32_t a_before = is_first ? 0 : tsr_key_component(before, 0), b_before = tsr_key_component(before, 1);
+    const bool same = !is_first && a == a_before, both = same && b == b_before;
+    step[0] = (uint32_t)(a - a_before);
+    step[1] = same ? (uint32_t)(b - b_before) : tsr_fold(b - a);
+    step[2] = both ? (uint32_t)(c - tsr_key_component(before, 2) - 1) : tsr_fold(c - b);
 }
 
 TSR_HD void tsr_put_palette(struct tsr_bit_writer *w, const struct tsr_colour_model *m)
 {
-    const uint16_t *list[3];
-    for (int k = 0; k < 3; k++) list[k] = m->list[tsr_palette_component(m, k)];
+    uint64_t before = 0;
     tsr_put_bits(w, m->leading, 2);
     tsr_put_ue(w, m->count[0] - 1);
     for (uint32_t i = 0; i < m->count[0]; i++) {
-        const int32_t a = list[0][i], b = list[1][i], c = list[2][i];
-        const int32_t a_before = i > 0 ? list[0][i - 1] : 0;
-        const bool same = i > 0 && a == a_before, both = same && b == list[1][i - 1];
-        tsr_put_ue(w, (uint32_t)(a - a_before));
-        tsr_put_ue(w, same ? (uint32_t)(b - list[1][i - 1]) : tsr_fold(b - a));
-        tsr_put_ue(w, both ? (uint32_t)(c - list[2][i - 1] - 1) : tsr_fold(c - b));
+        const uint64_t key = tsr_palette_key(tsr_colour_key(m->list[0][i], m->list[1][i], m->list[2][i]), m->leading);
+        uint32_t step[3];
+        tsr_palette_steps(key, before, i == 0, step);
+        for (int k = 0; k < 3; k++) tsr_put_ue(w, step[k]);
+        before = key;
     }
 }
 
@@ -98,7 +126,7 @@ TSR_HD bool tsr_get_palette(struct tsr_bit_reader *r, struct tsr_colour_model *m
     const uint32_t last = tsr_get_ue(r);
     if (r->overrun || m->leading > 2 || last >= TSR_PALETTE_LIMIT) return false;
     uint16_t *list[3];
-    for (int k = 0; k < 3; k++) list[k] = m->list[tsr_palette_component(m, k)];
+    for (int k = 0; k < 3; k++) list[k] = m->list[tsr_palette_component(m->leading, k)];
     for (int k = 0; k < 3; k++) m->count[k] = last + 1;
     int64_t a = 0, b = 0, c = 0;
     for (uint32_t i = 0; i <= last; i++) {

@@ -3,23 +3,20 @@
 
 #include <string.h>
 
-#include "../entropy/code_cost.h"
+#include "colour_choice.h"
 #include "range_cpu.h"
-
-/* What a plane that is not constant takes besides its residuals, at least: measured on flat screens. */
-enum { PLANE_BITS = 800 };
 
 /* ---- Colours in use ------------------------------------------------------------------------------------- */
 
 static uint64_t colour_key(uint16_t *const *planes, size_t at)
 {
-    return (uint64_t)planes[0][at] << 32 | (uint64_t)planes[1][at] << 16 | planes[2][at];
+    return tsr_colour_key(planes[0][at], planes[1][at], planes[2][at]);
 }
 
 /* The number of a colour, a new one if it is not yet known; TSR_PALETTE_LIMIT if there are too many. */
 static uint32_t number_of(struct tsr_colour_work *work, uint64_t key)
 {
-    uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) % TSR_COLOUR_SLOTS;
+    uint32_t at = tsr_colour_slot(key, TSR_COLOUR_SLOTS);
     for (; work->slot[at].key != 0; at = (at + 1) % TSR_COLOUR_SLOTS)
         if (work->slot[at].key == key + 1) return work->slot[at].number;
     if (work->colours == TSR_PALETTE_LIMIT) return TSR_PALETTE_LIMIT;
@@ -49,10 +46,8 @@ static bool find_colours(uint16_t *const *planes, uint32_t columns, uint32_t row
 /* True if components are equal in all colours: one plane holds them already. */
 static bool is_grey(const struct tsr_colour_work *work)
 {
-    for (uint32_t i = 0; i < work->colours; i++) {
-        const uint64_t key = work->colour[i];
-        if ((key >> 16 & 65535) != (key & 65535) || key >> 32 != (key & 65535)) return false;
-    }
+    for (uint32_t i = 0; i < work->colours; i++)
+        if (!tsr_is_grey(work->colour[i])) return false;
     return true;
 }
 
@@ -71,7 +66,7 @@ static bool is_sparse(const uint16_t *plane, uint32_t columns, uint32_t rows, ui
             used += !work->used[v];
             work->used[v] = 1;
         }
-    return 2 * used <= high - low + 1;
+    return tsr_is_sparse(used, low, high);
 }
 
 /* ---- Packing and unpacking ------------------------------------------------------------------------------ */
@@ -100,10 +95,7 @@ static void sort_colours(struct tsr_colour_work *work, struct tsr_colour_model *
     colours->packing = TSR_COLOURS_PALETTE;
     colours->leading = (uint8_t)leading;
     for (uint32_t i = 0; i < work->colours; i++) {
-        uint64_t key = 0; /* the components in their order, then the number */
-        for (int k = 0; k < 3; k++)
-            key = key << 16 | (work->colour[i] >> (32 - 16 * tsr_palette_component(colours, k)) & 65535);
-        key = key << 16 | i;
+        const uint64_t key = tsr_palette_key(work->colour[i], leading) << 16 | i;
         uint32_t at = i;
         for (; at > 0 && work->sorted[at - 1] > key; at--) work->sorted[at] = work->sorted[at - 1];
         work->sorted[at] = key;
@@ -111,7 +103,7 @@ static void sort_colours(struct tsr_colour_work *work, struct tsr_colour_model *
     for (uint32_t i = 0; i < work->colours; i++) {
         const uint32_t number = work->sorted[i] & 65535;
         work->rank[number] = (uint16_t)i;
-        for (int c = 0; c < 3; c++) colours->list[c][i] = (uint16_t)(work->colour[number] >> (32 - 16 * c));
+        for (int c = 0; c < 3; c++) colours->list[c][i] = tsr_key_component(work->colour[number], c);
     }
     for (int c = 0; c < 3; c++) colours->count[c] = work->colours;
 }
@@ -128,14 +120,6 @@ void tsr_unpack_colours(uint16_t *const *planes, size_t count, const struct tsr_
 
 /* ---- The choice ------------------------------------------------------------------------------------------ */
 
-/* Cost over the rows that choices look at, bits x 4096, to bits of all samples. */
-static uint64_t bits_of_cost(uint64_t cost, uint32_t columns, uint32_t rows)
-{
-    const uint32_t step = tsr_choice_step(columns, rows, TSR_COLOUR_SAMPLES);
-    const uint64_t looked_at = (uint64_t)((rows - 1 + step - 1) / step) * (columns - 1);
-    return cost / looked_at * ((uint64_t)columns * rows) >> TSR_COST_SHIFT;
-}
-
 static uint64_t least_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits)
 {
     uint64_t least = UINT64_MAX;
@@ -143,7 +127,7 @@ static uint64_t least_cost(uint16_t *const *planes, uint32_t columns, uint32_t r
         const uint64_t cost = tsr_colour_cost(planes, columns, rows, (enum tsr_colour)colour, bits);
         least = cost < least ? cost : least;
     }
-    return bits_of_cost(least, columns, rows);
+    return tsr_bits_of_cost(least, columns, rows);
 }
 
 static uint64_t description_bits(const struct tsr_colour_model *colours, struct tsr_colour_work *work)
@@ -168,7 +152,7 @@ static bool pack_palette(uint16_t *const *planes, uint32_t columns, uint32_t row
         for (size_t i = 0; i < count; i++) index[i] = work->rank[number[i]];
         uint16_t *const one[3] = {index, zero, zero};
         const uint64_t cost = tsr_colour_cost(one, columns, rows, TSR_COLOUR_NONE, 16);
-        const uint64_t bits = bits_of_cost(cost, columns, rows) + description_bits(colours, work);
+        const uint64_t bits = tsr_bits_of_cost(cost, columns, rows) + description_bits(colours, work);
         if (bits >= most) continue;
         best = leading;
         most = bits;
@@ -176,7 +160,7 @@ static bool pack_palette(uint16_t *const *planes, uint32_t columns, uint32_t row
     if (best >= 0) sort_colours(work, colours, best);
     for (size_t i = 0; i < count; i++) {
         const uint32_t here = number[i];
-        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)(best >= 0 ? 0 : work->colour[here] >> (32 - 16 * c));
+        for (int c = 0; c < 3; c++) planes[c][i] = best >= 0 ? 0 : tsr_key_component(work->colour[here], c);
         if (best >= 0) planes[0][i] = work->rank[here];
     }
     return best >= 0;
@@ -193,12 +177,12 @@ void tsr_pack_colours(uint16_t *const *planes, uint32_t columns, uint32_t rows, 
     bool sparse = false;
     for (int c = 0; c < 3; c++) sparse |= is_sparse(planes[c], columns, rows, step, bits, work);
     if (!few && !sparse) return;
-    uint64_t least = least_cost(planes, columns, rows, bits) + 2 * PLANE_BITS;
+    uint64_t least = least_cost(planes, columns, rows, bits) + 2 * TSR_PLANE_BITS;
     bool by_component = false;
     if (sparse) {
         pack_components(planes, count, bits, colours, work);
         const uint64_t cost = least_cost(planes, columns, rows, tsr_packed_colour_bits(colours, bits)) +
-                              description_bits(colours, work) + 2 * PLANE_BITS;
+                              description_bits(colours, work) + 2 * TSR_PLANE_BITS;
         by_component = cost < least;
         least = by_component ? cost : least;
         tsr_unpack_colours(planes, count, colours);

@@ -116,7 +116,7 @@ static uint64_t description_bits(const struct tsr_range_work *work, uint32_t spa
     for (uint32_t v = 0; v < span;) {
         uint32_t length = 1;
         while (v + length < span && work->used[v + length] == work->used[v]) length++;
-        bits += (uint64_t)(2 * tsr_floor_log2(length) + 1);
+        bits += tsr_ue_bits(length - 1);
         v += length;
     }
     return bits;
