@@ -37,4 +37,10 @@ TSR_HD uint64_t tsr_bits_of_cost(uint64_t cost, uint32_t columns, uint32_t rows)
     return cost / looked_at * ((uint64_t)columns * rows) >> TSR_COST_SHIFT;
 }
 
+/* Bits of a packing's description, which ends with a whole byte; lists: those that follow its number. */
+TSR_HD uint64_t tsr_packing_bits(uint64_t lists)
+{
+    return (2 + lists + 7) / 8 * 8;
+}
+
 #endif

@@ -28,7 +28,7 @@ tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_pla
 } // namespace
 
 void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, const struct tsr_coding *coding,
-                    uint32_t max_error, uint32_t frames)
+                    uint32_t frames)
 {
     memset(b, 0, sizeof *b);
     b->image = *image;
@@ -48,15 +48,17 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
     b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
     b->pitch = (image->columns + 7u) / 8u * 8u;
     b->plane_samples = (size_t)b->pitch * image->rows;
-    b->max_error = max_error;
-    b->bits = tsr_first_plane_bits(image, max_error);
-    const int bits = image->components >= 3 ? tsr_chroma_bits(b->bits) : b->bits;
-    b->values = 1u << tsr_max(5, bits);
-    b->narrow = bits <= TSR_NARROW_BITS;
+    b->max_error = tsr_bounded_error(coding);
+    b->bits = tsr_first_plane_bits(image, b->max_error);
+    b->plane_bits = image->components >= 3 ? tsr_chroma_bits(b->bits) : b->bits;
+    b->packs_colours = image->components >= 3 && coding->path == TSR_PATH_PREDICT;
+    const int index_bits = b->packs_colours ? tsr_bit_width(TSR_PALETTE_LIMIT - 1) : 5;
+    b->values = 1u << tsr_max(index_bits, b->plane_bits);
+    b->narrow = b->plane_bits <= TSR_NARROW_BITS;
     b->block_entries = 1 + 16 * (b->narrow ? 2 : 3) + 1; /* places, magnitudes with raw bits in 1 or 2 parts, signs */
 
     tsr_frame_model cut;
-    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    tsr_cut_tiles(image, TSR_SLICE_SAMPLES, &cut.tile_width, &cut.tile_height);
     b->tile_width = cut.tile_width;
     b->tile_height = cut.tile_height;
     b->tiles_across = tsr_tiles_across(image, &cut);
@@ -77,8 +79,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
 
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *b)
 {
-    const int bits = tsr_bit_width(b->values - 1);
-    return ((size_t)b->image.columns * b->image.rows * (size_t)bits + 7) / 8 + (size_t)b->tiles * 17;
+    return ((size_t)b->image.columns * b->image.rows * (size_t)b->plane_bits + 7) / 8 + (size_t)b->tiles * 17;
 }
 
 size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -86,7 +87,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
 {
     tsr_cuda_batch &b = *batch;
     uint8_t *base = static_cast<uint8_t *>(d_base);
-    tsr_cuda_shape(&b, image, coding, tsr_bounded_error(coding), frames);
+    tsr_cuda_shape(&b, image, coding, frames);
     const bool run_level = b.by == TSR_BY_RUN_LEVEL, pairs = b.by == TSR_BY_PAIRS, rans = b.by == TSR_BY_RANS;
     const size_t planes = b.planes, slices = planes * b.slices, tiles = planes * b.tiles;
     size_t used = 0;
@@ -98,6 +99,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     b.rasters = d_rasters;
     tsr_take_array(b.samples, base, used, planes * b.plane_samples);
     if (!tsr_loses_levels(coding)) tsr_take_array(b.index, base, used, planes * b.values);
+    if (b.packs_colours) tsr_take_array(b.colour_set, base, used, frames);
     uint8_t *levels;
     tsr_take_array(levels, base, used,
                    slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
@@ -115,10 +117,13 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     tsr_take_array(b.payloads, base, used, b.payload_bytes);
     const size_t cleared = used;
     tsr_take_array(b.cleared, base, used, 0);
+    if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
     if (b.plane_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
     if (pairs || rans) tsr_take_array(b.magnitudes, base, used, planes);
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);
+    if (b.packs_colours) tsr_take_array(b.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
+    if (b.packs_colours) tsr_take_array(b.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
     tsr_take_array(b.plane, base, used, planes);
     if (!tsr_loses_levels(coding)) tsr_take_array(b.used, base, used, planes * (b.values / 32));
     if (run_level) tsr_take_array(b.model, base, used, planes);
@@ -138,6 +143,7 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
     TSR_CUDA_TRY(cudaMemsetAsync(b->cleared, 0, b->cleared_bytes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_find_packings(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)(b->plan.lapping ? tsr_cuda_lapped(b, stream) : tsr_cuda_blocks(b, stream)));

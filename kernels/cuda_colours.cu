@@ -1,8 +1,8 @@
-/* Colour transforms on the device: FORMAT.md sections 6.3 and 6.6. The choice is that of colours_cpu.c: the same sums
- * of the same costs over the same samples, and sums of integers have no order. */
+/* Colour transforms and packings on the device: FORMAT.md sections 6.3 and 6.6. The choice is that of range_cpu.c and
+ * colours_cpu.c: the same sums of the same costs over the same samples, and sums of integers have no order. */
+#include "packed_colours.cuh"
 #include "plane_groups.cuh"
 
-#include "../entropy/code_cost.h"
 #include "../transform/median_edge.h"
 
 using namespace tsr_planes;
@@ -10,183 +10,250 @@ using namespace tsr_planes;
 namespace
 {
 
-__device__ __forceinline__ uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
+/* ---- What planes would be ---------------------------------------------------------------------------------- */
+
+/* Ways to hold a sample's three components, each as what it makes of them. */
+struct plain_values {
+    tsr_colour colour;
+    int bits;
+
+    __device__ __forceinline__ void make(const uint32_t in[3], int32_t out[3]) const
+    {
+        for (int c = 0; c < 3; c++) out[c] = (int32_t)in[c];
+        tsr_colour_forward(out, colour, bits);
+    }
+};
+
+struct listed_values {
+    const uint16_t *index[3];
+    tsr_colour colour;
+    int bits;
+
+    __device__ __forceinline__ void make(const uint32_t in[3], int32_t out[3]) const
+    {
+        for (int c = 0; c < 3; c++) out[c] = index[c][in[c]];
+        tsr_colour_forward(out, colour, bits);
+    }
+};
+
+struct palette_values {
+    const tsr_colour_set &set;
+    int leading;
+
+    __device__ __forceinline__ void make(const uint32_t in[3], int32_t out[3]) const
+    {
+        out[0] = tsr_colour_rank(set, leading, tsr_colour_key((uint16_t)in[0], (uint16_t)in[1], (uint16_t)in[2]));
+        out[1] = out[2] = 0;
+    }
+};
+
+__device__ __forceinline__ listed_values listed_of(const tsr_cuda_batch &b, uint32_t frame, tsr_colour colour)
 {
-    return tsr_magnitude_cost((uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw)));
+    return {{tsr_component_index(b, frame, 0), tsr_component_index(b, frame, 1), tsr_component_index(b, frame, 2)},
+            colour,
+            tsr_listed_bits(b.packing[frame], b.bits)};
 }
 
-__device__ __forceinline__ void colour_at(const uint16_t *planes, size_t plane_samples, size_t at, tsr_colour colour,
-                                          int bits, int32_t out[3])
+/* Of sample number i of a group. */
+template <typename Values>
+__device__ __forceinline__ void make_one(const Values &values, const uint32_t group[3][GROUP], int i, int32_t out[3])
 {
-    for (int c = 0; c < 3; c++) out[c] = planes[c * plane_samples + at];
-    tsr_colour_forward(out, colour, bits);
+    const uint32_t in[3] = {group[0][i], group[1][i], group[2][i]};
+    values.make(in, out);
 }
 
-/* A block a frame and transform: what it costs. */
-__global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b)
+/* ---- Costs ------------------------------------------------------------------------------------------------- */
+
+/* By a block: tsr_colour_cost, added to *sum. costs: filled. A thread takes a group of a row's columns. */
+template <typename Values>
+__device__ __forceinline__ void add_cost(const tsr_cuda_batch &b, uint32_t frame, const uint16_t *costs,
+                                         const Values values, uint64_t *sum)
 {
-    const uint32_t frame = blockIdx.x / TSR_COLOUR_COUNT;
-    const tsr_colour colour = (tsr_colour)(blockIdx.x % TSR_COLOUR_COUNT);
-    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES),
-                   across = b.image.columns - 1;
-    const uint32_t looked_at = choice_rows(b.image, step) * across;
-    const int bits = b.bits;
+    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES);
+    const uint32_t across = b.pitch / GROUP, groups = choice_rows(b.image, step) * across;
     uint64_t cost = 0;
-    for (uint32_t i = threadIdx.x; i < looked_at; i += THREADS) {
-        const uint32_t row = i / across;
-        const size_t at = (size_t)(1 + row * step) * b.pitch + 1 + (i - row * across);
-        int32_t x[3], w[3], n[3], nw[3];
-        colour_at(planes, b.plane_samples, at, colour, bits, x);
-        colour_at(planes, b.plane_samples, at - 1, colour, bits, w);
-        colour_at(planes, b.plane_samples, at - b.pitch, colour, bits, n);
-        colour_at(planes, b.plane_samples, at - b.pitch - 1, colour, bits, nw);
-        for (int c = 0; c < 3; c++) cost += residual_cost(x[c], w[c], n[c], nw[c]);
+    for (uint32_t group = threadIdx.x; group < groups; group += THREADS) {
+        const uint32_t row = group / across, column = (group - row * across) * GROUP;
+        const uint16_t *const at = tsr_frame_samples(b, frame) + (size_t)(1 + row * step) * b.pitch + column;
+        uint32_t here[3][GROUP], above[3][GROUP];
+        int32_t w[3] = {0, 0, 0}, nw[3] = {0, 0, 0};
+        load_groups(at, b.plane_samples, here);
+        load_groups(at - b.pitch, b.plane_samples, above);
+        if (column > 0) {
+            const uint16_t *const left = at - 1, *const corner = left - b.pitch;
+            const uint32_t lefts[3] = {left[0], left[b.plane_samples], left[2 * b.plane_samples]},
+                           corners[3] = {corner[0], corner[b.plane_samples], corner[2 * b.plane_samples]};
+            values.make(lefts, w);
+            values.make(corners, nw);
+        }
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            int32_t x[3], n[3];
+            make_one(values, here, i, x);
+            make_one(values, above, i, n);
+            const bool counts = column + (uint32_t)i > 0 && column + (uint32_t)i < b.image.columns;
+            for (int c = 0; c < 3; c++) {
+                if (counts) cost += known_cost(costs, (uint32_t)tsr_abs(x[c] - tsr_median_edge(w[c], n[c], nw[c])));
+                w[c] = x[c];
+                nw[c] = n[c];
+            }
+        }
     }
     cost = tsr_warp_sum(cost);
-    if (threadIdx.x % TSR_WARP == 0)
-        atomicAdd(reinterpret_cast<unsigned long long *>(&b.frame[frame].colour_cost[colour]),
-                  (unsigned long long)cost);
+    if (threadIdx.x % TSR_WARP == 0) atomicAdd(reinterpret_cast<unsigned long long *>(sum), (unsigned long long)cost);
+}
+
+/* Ways to hold a frame: a transform of its components, a transform of their indices, a palette by leading component. */
+enum { LISTED_WAYS = TSR_COLOUR_COUNT, PALETTE_WAYS = 2 * TSR_COLOUR_COUNT, WAYS = PALETTE_WAYS + 3 };
+
+/* A block a frame and way: what it costs, if it is one. */
+__global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b, unsigned ways)
+{
+    __shared__ uint16_t costs[COST_TABLE];
+    const uint32_t frame = blockIdx.x / ways, way = blockIdx.x - frame * ways;
+    const uint32_t listed = way - LISTED_WAYS, leading = way - PALETTE_WAYS;
+    if (way >= PALETTE_WAYS ? b.packing[frame].palette_bits[leading] == 0
+                            : way >= LISTED_WAYS && !b.packing[frame].is_sparse)
+        return;
+    fill_costs(costs);
+    __syncthreads();
+    if (way < LISTED_WAYS)
+        add_cost(b, frame, costs, plain_values{(tsr_colour)way, b.bits}, &b.frame[frame].colour_cost[way]);
+    else if (way < PALETTE_WAYS)
+        add_cost(b, frame, costs, listed_of(b, frame, (tsr_colour)listed), &b.packing[frame].listed_cost[listed]);
+    else
+        add_cost(b, frame, costs, palette_values{b.colour_set[frame], (int)leading},
+                 &b.packing[frame].palette_cost[leading]);
 }
 
 /* Which transforms wrap differences; of 16-bit components. */
 __global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b, unsigned blocks)
 {
     const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
-    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const int bits = b.bits;
     uint32_t wraps = 0;
     if (group < b.plane_samples / GROUP) {
-        for (int i = 0; i < GROUP; i++) { /* what pads a row repeats a sample of it */
-            const size_t at = (size_t)group * GROUP + i;
+        uint32_t value[3][GROUP]; /* what pads a row repeats a sample of it */
+        load_groups(tsr_frame_samples(b, frame) + (size_t)group * GROUP, b.plane_samples, value);
+        for (int i = 0; i < GROUP; i++)
             for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++) {
                 int32_t v[3];
-                colour_at(planes, b.plane_samples, at, (tsr_colour)colour, bits, v);
-                tsr_colour_inverse(v, (tsr_colour)colour, bits, true);
-                for (int c = 0; c < 3; c++) wraps |= (v[c] != planes[c * b.plane_samples + at] ? 1u : 0u) << colour;
+                make_one(plain_values{(tsr_colour)colour, b.bits}, value, i, v);
+                tsr_colour_inverse(v, (tsr_colour)colour, b.bits, true);
+                for (int c = 0; c < 3; c++) wraps |= (v[c] != (int32_t)value[c][i] ? 1u : 0u) << colour;
             }
-        }
     }
     for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++)
         if (__any_sync(TSR_FULL_WARP, wraps >> colour & 1u) && threadIdx.x % TSR_WARP == 0)
             atomicOr(&b.frame[frame].wraps, 1u << colour);
 }
 
-/* Slots of a set of colours: its threads may each put one more into it before they see that it has too many. */
-enum { COLOUR_SLOTS = 2048 };
-static_assert(TSR_PALETTE_LIMIT + THREADS < COLOUR_SLOTS, "there is always a free slot");
+/* ---- The choice -------------------------------------------------------------------------------------------- */
 
-/* Puts the colours of every step-th row into the set, until they are too many. A block. */
-__device__ __forceinline__ void collect_colours(const tsr_image &image, const uint16_t *planes, size_t plane_samples,
-                                                uint32_t pitch, uint32_t step, unsigned long long *slot,
-                                                volatile uint32_t *colours)
-{
-    for (uint32_t row = 0; row < image.rows; row += step)
-        for (uint32_t x = threadIdx.x; x < image.columns; x += THREADS) {
-            if (*colours > TSR_PALETTE_LIMIT) return;
-            const uint16_t *from = planes + (size_t)row * pitch + x;
-            const unsigned long long key =
-                ((unsigned long long)from[0] << 32 | (uint32_t)from[plane_samples] << 16 | from[2 * plane_samples]) +
-                1u;
-            uint32_t at = (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 40) % COLOUR_SLOTS;
-            for (;; at = (at + 1) % COLOUR_SLOTS) {
-                if (*(volatile unsigned long long *)&slot[at] == key) break;
-                const unsigned long long there = atomicCAS(&slot[at], 0ull, key);
-                if (there == 0) atomicAdd(const_cast<uint32_t *>(colours), 1u);
-                if (there == 0 || there == key) break;
-            }
-        }
-}
-
-/* A block a frame: what tsr_pack_colours finds first. used: shared, a bit a value. */
-__global__ void __launch_bounds__(THREADS) k_colours_in_use(const tsr_cuda_batch b)
-{
-    TSR_DYNAMIC_SHARED(memory);
-    __shared__ unsigned long long slot[COLOUR_SLOTS]; /* a colour, plus 1; 0 where it is free */
-    __shared__ uint32_t colours, in_use, low, high;
-    uint32_t *used = reinterpret_cast<uint32_t *>(memory);
-    const tsr_image &image = b.image;
-    const uint32_t frame = blockIdx.x, words = (1u << b.bits) / 32 + 1;
-    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const uint32_t step = tsr_choice_step(image.columns, image.rows, TSR_PACKING_SAMPLES);
-    if (image.rows < 2 || image.columns < 2) return;
-    for (int i = (int)threadIdx.x; i < COLOUR_SLOTS; i += THREADS) slot[i] = 0;
-    if (threadIdx.x == 0) colours = 0;
-    __syncthreads();
-    collect_colours(image, planes, b.plane_samples, b.pitch, step, slot, &colours);
-    bool sparse = false;
-    for (int c = 0; c < 3; c++) {
-        const uint16_t *plane = planes + c * b.plane_samples;
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < words; i += THREADS) used[i] = 0;
-        if (threadIdx.x == 0) in_use = high = 0, low = 65535;
-        __syncthreads();
-        for (uint32_t row = 0; row < image.rows; row += step)
-            for (uint32_t x = threadIdx.x; x < image.columns; x += THREADS) {
-                const uint32_t v = plane[(size_t)row * b.pitch + x];
-                atomicOr(&used[v / 32], 1u << v % 32);
-            }
-        __syncthreads();
-        for (uint32_t i = threadIdx.x; i < words; i += THREADS) {
-            if (used[i] == 0) continue;
-            atomicAdd(&in_use, (uint32_t)__popc(used[i]));
-            atomicMin(&low, 32 * i + (uint32_t)__ffs((int)used[i]) - 1);
-            atomicMax(&high, 32 * i + (uint32_t)tsr_floor_log2(used[i]));
-        }
-        __syncthreads();
-        sparse |= 2 * in_use <= high - low + 1;
-    }
-    if (!sparse) collect_colours(image, planes, b.plane_samples, b.pitch, 1, slot, &colours);
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    b.frame[frame].few_colours = colours <= TSR_PALETTE_LIMIT;
-    b.frame[frame].is_sparse = sparse;
-}
-
-/* Are frames of few colours grey? */
-__global__ void __launch_bounds__(THREADS) k_coloured(const tsr_cuda_batch b, unsigned blocks)
-{
-    const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
-    if (!b.frame[frame].few_colours || b.frame[frame].is_sparse) return;
-    const uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    bool coloured = false;
-    if (group < b.plane_samples / GROUP)
-        for (int i = 0; i < GROUP; i++) { /* what pads a row repeats a sample of it */
-            const size_t at = (size_t)group * GROUP + i;
-            coloured |= planes[at] != planes[b.plane_samples + at] || planes[at] != planes[2 * b.plane_samples + at];
-        }
-    if (__any_sync(TSR_FULL_WARP, coloured) && threadIdx.x % TSR_WARP == 0) b.frame[frame].is_coloured = 1;
-}
-
-__device__ __forceinline__ tsr_colour choose_colour(const tsr_frame_state &state)
+__device__ __forceinline__ tsr_colour choose_colour(const uint64_t cost[TSR_COLOUR_COUNT], uint32_t wraps)
 {
     const tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
     tsr_colour best = TSR_COLOUR_NONE;
-    uint64_t least = state.colour_cost[TSR_COLOUR_NONE];
+    uint64_t least = cost[TSR_COLOUR_NONE];
 #pragma unroll
     for (int i = 0; i < 3; i++) {
-        const uint64_t cost = state.colour_cost[candidates[i]];
-        if ((state.wraps >> candidates[i] & 1u) || cost >= least) continue;
-        least = cost;
+        const uint64_t here = cost[candidates[i]];
+        if ((wraps >> candidates[i] & 1u) || here >= least) continue;
+        least = here;
         best = candidates[i];
     }
     return best;
 }
 
+struct colour_choice {
+    tsr_colour colour;
+    tsr_colour_packing packing;
+    int leading;
+};
+
+__device__ __forceinline__ uint64_t least_bits(const tsr_image &image, const uint64_t cost[TSR_COLOUR_COUNT])
+{
+    return tsr_bits_of_cost(cost[choose_colour(cost, 0)], image.columns, image.rows);
+}
+
+/* tsr_pack_colours, whose costs are known. */
+__device__ void choose_packing(const tsr_cuda_batch &b, uint32_t frame, colour_choice *choice)
+{
+    const tsr_packing_state &packing = b.packing[frame];
+    if (!packing.is_sparse && packing.palette_bits[0] == 0) return;
+    uint64_t least = least_bits(b.image, b.frame[frame].colour_cost) + 2 * TSR_PLANE_BITS;
+    if (packing.is_sparse) {
+        const uint64_t bits =
+            least_bits(b.image, packing.listed_cost) + tsr_packing_bits(packing.list_bits) + 2 * TSR_PLANE_BITS;
+        if (bits < least) {
+            least = bits;
+            choice->packing = TSR_COLOURS_BY_COMPONENT;
+            choice->colour = choose_colour(packing.listed_cost, 0);
+        }
+    }
+    for (int leading = 0; leading < 3 && packing.palette_bits[leading] > 0; leading++) {
+        const uint64_t bits = tsr_bits_of_cost(packing.palette_cost[leading], b.image.columns, b.image.rows) +
+                              tsr_packing_bits(packing.palette_bits[leading]);
+        if (bits >= least) continue;
+        least = bits;
+        choice->packing = TSR_COLOURS_PALETTE;
+        choice->colour = TSR_COLOUR_NONE;
+        choice->leading = leading;
+    }
+}
+
+/* The values of the palette's colours, in its order. By a block. */
+__device__ __forceinline__ void put_palette(const tsr_cuda_batch &b, uint32_t frame, int leading)
+{
+    const tsr_colour_set &set = b.colour_set[frame];
+    uint16_t *const list = b.palette + 3 * (size_t)frame * TSR_PALETTE_LIMIT;
+    for (int i = (int)threadIdx.x; i < TSR_DEVICE_COLOUR_SLOTS; i += THREADS) {
+        if (set.slot[i] == 0) continue;
+        for (int c = 0; c < 3; c++)
+            list[c * TSR_PALETTE_LIMIT + set.rank[leading][i]] = tsr_key_component(set.slot[i] - 1, c);
+    }
+}
+
+/* samples: a group of each of the first three planes, in place. */
+template <typename Values>
+__device__ __forceinline__ void apply(uint16_t *samples, size_t plane_samples, const Values values)
+{
+    uint32_t value[3][GROUP];
+    load_groups(samples, plane_samples, value);
+#pragma unroll
+    for (int i = 0; i < GROUP; i++) {
+        int32_t out[3];
+        make_one(values, value, i, out);
+        for (int c = 0; c < 3; c++) value[c][i] = (uint32_t)out[c];
+    }
+    for (int c = 0; c < 3; c++) *reinterpret_cast<uint4 *>(samples + c * plane_samples) = pack_group(value[c]);
+}
+
 __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b, unsigned blocks)
 {
-    const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
-    uint16_t *planes = b.samples + (size_t)frame * b.components * b.plane_samples;
-    const tsr_colour colour = choose_colour(b.frame[frame]);
-    const int bits = b.bits;
-    if (group == 0) b.frame[frame].colour = colour;
-    if (colour == TSR_COLOUR_NONE || group >= b.plane_samples / GROUP) return;
-    for (int i = 0; i < GROUP; i++) {
-        const size_t at = (size_t)group * GROUP + i;
-        int32_t v[3];
-        colour_at(planes, b.plane_samples, at, colour, bits, v);
-        for (int c = 0; c < 3; c++) planes[c * b.plane_samples + at] = (uint16_t)v[c];
+    __shared__ colour_choice choice;
+    const uint32_t frame = blockIdx.x / blocks, block = blockIdx.x - frame * blocks;
+    const uint32_t group = block * THREADS + threadIdx.x;
+    tsr_frame_state &state = b.frame[frame];
+    if (threadIdx.x == 0) {
+        choice = {choose_colour(state.colour_cost, state.wraps), TSR_COLOURS_PLAIN, 0};
+        if (b.packs_colours) choose_packing(b, frame, &choice);
+        if (block == 0) {
+            state.colour = choice.colour;
+            state.packing = choice.packing;
+            state.leading = (uint32_t)choice.leading;
+            if (choice.packing == TSR_COLOURS_PALETTE) state.colours = b.packing[frame].colours;
+        }
     }
+    __syncthreads();
+    if (block == 0 && choice.packing == TSR_COLOURS_PALETTE) put_palette(b, frame, choice.leading);
+    if (group >= b.plane_samples / GROUP) return;
+    uint16_t *samples = b.samples + (size_t)frame * b.components * b.plane_samples + (size_t)group * GROUP;
+    if (choice.packing == TSR_COLOURS_PALETTE)
+        apply(samples, b.plane_samples, palette_values{b.colour_set[frame], choice.leading});
+    else if (choice.packing == TSR_COLOURS_BY_COMPONENT)
+        apply(samples, b.plane_samples, listed_of(b, frame, choice.colour));
+    else if (choice.colour != TSR_COLOUR_NONE)
+        apply(samples, b.plane_samples, plain_values{choice.colour, b.bits});
 }
 
 } // namespace
@@ -194,15 +261,9 @@ __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     if (batch->components < 3) return cudaSuccess;
-    const unsigned blocks = blocks_of_plane(*batch, 1);
-    const int bits = batch->bits;
-    if (batch->coding.path == TSR_PATH_PREDICT) {
-        const size_t used_bytes = ((1u << bits) / 32 + 1) * sizeof(uint32_t);
-        TSR_CUDA_TRY(tsr_launch(k_colours_in_use, batch->frames, THREADS, used_bytes, stream, *batch));
-        TSR_CUDA_TRY(tsr_launch(k_coloured, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
-    }
-    TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * TSR_COLOUR_COUNT, THREADS, 0, stream, *batch));
-    if (tsr_loses_levels(&batch->coding) && tsr_chroma_bits(bits) <= bits)
+    const unsigned blocks = blocks_of_plane(*batch, 1), ways = batch->packs_colours ? WAYS : LISTED_WAYS;
+    TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * ways, THREADS, 0, stream, *batch, ways));
+    if (tsr_loses_levels(&batch->coding) && tsr_chroma_bits(batch->bits) <= batch->bits)
         TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
     return tsr_launch(k_apply_colour, batch->frames * blocks, THREADS, 0, stream, *batch, blocks);
 }

@@ -44,7 +44,6 @@ using shared_frames = tsr_shared_frames<encoding_call>;
 
 /* ---- Coded frames --------------------------------------------------------------------------------------- */
 
-const char *const packed_colours = "the GPU does not pack colours";
 const char *const outside_bits = "words have bits outside their samples that are not what the header says";
 
 /* False: the frame has second planes, which the stages do not make. */
@@ -64,7 +63,7 @@ bool is_whole(const tsr_cuda_batch &b, const tsr_frame_state &frame, bool *exten
 /* What lies in a frame's work space. */
 struct frame_space {
     tsr_frame_model *model;
-    uint16_t *offsets;
+    uint16_t *offsets, *lists; /* of planes; of colours that are packed by component */
     uint8_t *model_bytes, *tile_sizes, *payloads;
     tsr_coded_tile *tiles;
 };
@@ -74,6 +73,8 @@ size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
     size_t used = 0;
     s->model = static_cast<tsr_frame_model *>(tsr_take(base, &used, sizeof *s->model));
     s->offsets = static_cast<uint16_t *>(tsr_take(base, &used, b.components * 65536 * sizeof(uint16_t)));
+    const size_t listed = b.packs_colours ? 3 * 65536 : 0;
+    s->lists = static_cast<uint16_t *>(tsr_take(base, &used, listed * sizeof(uint16_t)));
     s->model_bytes = static_cast<uint8_t *>(tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT));
     s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.tiles * sizeof *s->tiles));
     s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.tiles * TSR_TILE_SIZES_BYTES));
@@ -105,6 +106,25 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
     if (b.level_model) plane->level = b.level_model[number];
 }
 
+/* lists: room for those of components; a palette's are where they are. */
+void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t frame, uint16_t *lists)
+{
+    const tsr_frame_state &state = b.frame[frame];
+    colours->packing = (tsr_colour_packing)state.packing;
+    colours->leading = (uint8_t)state.leading;
+    for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_PALETTE; c++) {
+        colours->count[c] = state.colours;
+        colours->list[c] = b.palette + (3 * (size_t)frame + c) * TSR_PALETTE_LIMIT;
+    }
+    const uint32_t words = tsr_listed_words(&b);
+    for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_BY_COMPONENT; c++) {
+        const uint32_t *const listed = b.listed + (3 * (size_t)frame + c) * words;
+        uint16_t *const list = colours->list[c] = lists + (size_t)c * 65536;
+        for (uint32_t value = 0; value < 32 * words; value++)
+            if (listed[value / 32] >> value % 32 & 1u) list[colours->count[c]++] = (uint16_t)value;
+    }
+}
+
 /* Piece index of a call's: a frame from the batch's results to its job. What the GPU does not do is only noted: others
  * wait for the slot. */
 void finish_frame(void *context, unsigned index)
@@ -116,7 +136,7 @@ void finish_frame(void *context, unsigned index)
     bool extends_sign;
     const bool whole = is_whole(b, b.frame[number], &extends_sign);
     job->engine = f.frames->engine->ops->name;
-    job->fallback = !whole ? outside_bits : tsr_may_pack_colours(b.frame[number]) ? packed_colours : NULL;
+    job->fallback = whole ? NULL : outside_bits;
     if (job->fallback) return;
     frame_space s;
     lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
@@ -127,6 +147,7 @@ void finish_frame(void *context, unsigned index)
     model->tile_width = b.tile_width;
     model->tile_height = b.tile_height;
     model->colour = (tsr_colour)b.frame[number].colour;
+    if (b.packs_colours) put_colours(&model->colours, b, number, s.lists);
     model->extends_sign = extends_sign;
     model->max_error = b.max_error;
     model->planes = planes;
@@ -176,6 +197,8 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
     tsr_cuda_batch &r = results.b;
     move(results.predictor);
     move(results.residual);
+    move(r.listed);
+    move(r.palette);
     move(r.plane);
     move(r.used);
     move(r.model);

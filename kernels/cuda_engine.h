@@ -22,9 +22,8 @@ void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy);
 
 /* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code
  * tables that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the
- * call wait for it, to say how many bytes the payloads take. Frames that encode would leave to the CPU engine (colours
- * that may be packed, unexpected outside bits) are coded without what the GPU does not do. Returns a cudaError_t. One
- * caller at a time. */
+ * call wait for it, to say how many bytes the payloads take. Frames that encode would leave to the CPU engine
+ * (unexpected outside bits) are coded without what the GPU does not do. Returns a cudaError_t. One caller at a time. */
 int tsr_cuda_encode_resident(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
                              const uint8_t *d_rasters, uint32_t frames, uint64_t *payload_bytes, void *stream);
 

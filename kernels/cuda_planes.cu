@@ -149,8 +149,7 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
             }
         }
         if (ranges) see_group(seen, used, marks, value);
-        *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = make_uint4(
-            value[0] | value[1] << 16, value[2] | value[3] << 16, value[4] | value[5] << 16, value[6] | value[7] << 16);
+        *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = pack_group(value);
     }
     if (ranges) publish_seen(b, plane, seen, used, marks);
     unexpected[0] |= bits.changes & pairs.repeated;

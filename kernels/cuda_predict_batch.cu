@@ -17,11 +17,8 @@ namespace
 void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *coding, uint32_t frames)
 {
     memset(&p, 0, sizeof p);
-    tsr_coding transform = *coding; /* planes are the same on both paths; tiles are not */
-    transform.path = TSR_PATH_TRANSFORM;
     tsr_cuda_batch &b = p.b;
-    tsr_cuda_shape(&b, image, &transform, tsr_bounded_error(coding), frames);
-    b.coding = *coding;
+    tsr_cuda_shape(&b, image, coding, frames);
     tsr_frame_model cut;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     b.tile_width = cut.tile_width;
@@ -79,6 +76,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     b.rasters = d_rasters;
     tsr_take_array(b.samples, base, used, planes * b.plane_samples);
     tsr_take_array(b.index, base, used, planes * b.values);
+    if (b.packs_colours) tsr_take_array(b.colour_set, base, used, frames);
     tsr_take_array(p.code, base, used, places);
     if (!p.rans) tsr_take_array(p.rows, base, used, tiles * (size_t)b.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);
@@ -100,6 +98,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     }
     const size_t cleared = used;
     tsr_take_array(b.cleared, base, used, 0);
+    if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
     if (p.plan_count > 0) {
         tsr_take_array(p.cost_levels, base, used, planes * TSR_COST_LEVELS);
         tsr_take_array(p.totals, base, used, p.plan_count * planes);
@@ -110,6 +109,8 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(p.counts, base, used, planes * p.cell_counts);
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);
+    if (b.packs_colours) tsr_take_array(b.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
+    if (b.packs_colours) tsr_take_array(b.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
     tsr_take_array(b.plane, base, used, planes);
     tsr_take_array(b.used, base, used, planes * (b.values / 32));
     tsr_take_array(p.predictor, base, used, planes);
@@ -131,6 +132,7 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
     launched.launch = tsr_choose_launches(p->launch, size);
     TSR_CUDA_TRY(cudaMemsetAsync(b->cleared, 0, b->cleared_bytes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_find_packings(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_ranges(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_indices(p, stream));

@@ -2,8 +2,7 @@
  * range_cpu.c: the same sums of the same costs over the same samples, and sums of integers have no order. */
 #include "plane_groups.cuh"
 #include "sample_pairs.cuh"
-
-#include "../entropy/code_cost.h"
+#include "used_values.cuh"
 
 using namespace tsr_planes;
 
@@ -35,66 +34,6 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
         see_group(seen, used, marks, value);
     }
     publish_seen(b, plane, seen, used, marks);
-}
-
-/* Calls take(first value, count, their bits) for values first .. end-1, up to 32 at a time. */
-template <typename Take>
-__device__ __forceinline__ void take_used(const uint32_t *used, uint32_t first, uint32_t end, Take take)
-{
-    for (uint32_t v = first, count; v < end; v += count) {
-        count = min(32u - v % 32, end - v);
-        take(v, count, used[v / 32] >> v % 32 & UINT32_MAX >> (32 - count));
-    }
-}
-
-/* Sum over the block; all threads get it. sums: shared, a value a warp. */
-__device__ __forceinline__ uint64_t block_sum(uint64_t value, uint64_t *sums)
-{
-    value = tsr_warp_sum(value);
-    __syncthreads();
-    if (threadIdx.x % TSR_WARP == 0) sums[threadIdx.x / TSR_WARP] = value;
-    __syncthreads();
-    uint64_t sum = 0;
-    for (int i = 0; i < THREADS / TSR_WARP; i++) sum += sums[i];
-    return sum;
-}
-
-/* Bits that the description of the packed histogram takes: of stretches that end before a stretch that begins among
- * this thread's values first .. end-1, and of the last one. starts: shared, a place a thread. */
-__device__ __forceinline__ uint64_t description_bits(const uint32_t *used, uint32_t low, uint32_t high, uint32_t first,
-                                                     uint32_t end, uint32_t *starts)
-{
-    const uint32_t none = UINT32_MAX;
-    uint32_t bits = 0, own = none;
-    /* start(v) for each v that begins a stretch. */
-    const auto each_start = [&](auto start) {
-        take_used(used, first, end, [&](uint32_t v, uint32_t count, uint32_t word) {
-            const uint32_t before = v > low ? used[(v - 1) / 32] >> (v - 1) % 32 & 1u : ~word & 1u;
-            for (uint32_t begins = (word ^ (word << 1 | before)) & UINT32_MAX >> (32 - count); begins != 0;
-                 begins &= begins - 1)
-                start(v + (uint32_t)__ffs((int)begins) - 1u);
-        });
-    };
-    each_start([&](uint32_t v) { own = v; });
-    starts[threadIdx.x] = own;
-    __syncthreads();
-    uint32_t last = none;
-    for (int t = (int)threadIdx.x - 1; t >= 0 && last == none; t--) last = starts[t];
-    const auto add = [&](uint32_t length) { bits += (uint32_t)(2 * tsr_floor_log2(length) + 1); };
-    each_start([&](uint32_t v) {
-        if (last != none) add(v - last);
-        last = v;
-    });
-    if (first < end && end == high + 1) add(end - last);
-    return bits;
-}
-
-/* Costs of small residuals, in shared memory. */
-enum { COST_TABLE = 512 };
-
-__device__ __forceinline__ uint32_t known_cost(const uint16_t *costs, uint32_t magnitude)
-{
-    return magnitude < COST_TABLE ? costs[magnitude] : tsr_magnitude_cost(magnitude);
 }
 
 /* What a thread's share of a plane costs as it is, and with its histogram packed. */
@@ -150,19 +89,14 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     const uint32_t first_word = low / 32, words = (low + span - 1) / 32 + 1 - first_word,
                    words_each = (words + THREADS - 1) / THREADS;
     const uint32_t first = min(words, words_each * threadIdx.x), end = min(words, first + words_each);
-    uint32_t in_use = 0, total;
-    for (uint32_t i = first; i < end; i++) in_use += (uint32_t)__popc(used[first_word + i]);
-    in_use = tsr_block_scan<THREADS>(in_use, sums, &total);
+    uint32_t total, in_use = used_below(used + first_word, first, end, sums, &total);
     /* A tenth of the values must be unused for the question to be worth its time. */
     if (10 * (uint64_t)total > 9 * (uint64_t)span) return;
-    for (uint32_t i = first; i < end; i++) {
-        used_before[i] = (uint16_t)in_use;
-        in_use += (uint32_t)__popc(used[first_word + i]);
-    }
-    for (uint32_t m = threadIdx.x; m < COST_TABLE; m += THREADS) costs[m] = (uint16_t)tsr_magnitude_cost(m);
+    count_words(used + first_word, first, end, in_use, used_before);
+    fill_costs(costs);
     __syncthreads(); /* used_before[], costs[] */
     for (uint32_t v = low + threadIdx.x; v < low + span; v += THREADS)
-        index[v] = (uint16_t)(used_before[v / 32 - first_word] + __popc(used[v / 32] & ((1u << v % 32) - 1u)));
+        index[v] = used_before[v / 32 - first_word] + number_in_word(used, v);
     __syncthreads(); /* index[] */
 
     const uint16_t *samples = b.samples + plane * b.plane_samples;
@@ -179,7 +113,7 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     sum.packed = block_sum(sum.packed, wide_sums);
     const uint32_t each = (span + THREADS - 1) / THREADS, first_value = low + min(span, each * threadIdx.x);
     const uint64_t bits = block_sum(
-        description_bits(used, low, low + span - 1, first_value, low + min(span, each * (threadIdx.x + 1)), starts),
+        stretch_bits(used, low, low + span - 1, first_value, low + min(span, each * (threadIdx.x + 1)), starts),
         wide_sums);
     const uint64_t looked_at = (uint64_t)rows * (b.image.columns - 1),
                    samples_of_plane = (uint64_t)b.image.columns * b.image.rows;

@@ -37,17 +37,30 @@ struct tsr_frame_state {
     uint32_t unexpected[2]; /* 1: words have outside bits that are not expected: with, and without, extended signs */
     uint32_t wraps;         /* bit c: differences of colour transform c do */
     uint32_t colour;        /* enum tsr_colour */
-    uint32_t few_colours;   /* 1: at most TSR_PALETTE_LIMIT; not looked for where is_sparse */
-    uint32_t is_coloured;   /* 1: not grey; only looked for where colours are few */
-    uint32_t is_sparse;     /* 1: a component leaves half of its span unused, in the rows looked at */
+    uint32_t packing;       /* enum tsr_colour_packing */
+    uint32_t leading;       /* of a palette: the component that colours are sorted by first */
+    uint32_t colours;       /* of a palette */
     uint64_t colour_cost[TSR_COLOUR_COUNT];
 };
 
-/* False where tsr_pack_colours leaves a frame as it is for sure; all others are the CPU's. */
-TSR_HD bool tsr_may_pack_colours(struct tsr_frame_state frame)
-{
-    return frame.is_sparse || (frame.few_colours && frame.is_coloured);
-}
+/* What the choice of a frame's packing goes by. All zero before the stages. */
+struct tsr_packing_state {
+    uint32_t is_few;          /* 1: there are at most TSR_PALETTE_LIMIT colours in the rows that are looked at first */
+    uint32_t is_sparse;       /* 1: a component leaves half of its span unused there; if neither, all else stays 0 */
+    uint32_t colours;         /* if few: of the frame; where they are too many they are not counted to the end */
+    uint32_t palette_bits[3]; /* of the palette's list, by leading component; 0: there is no palette */
+    uint32_t listed[3];       /* if sparse: values that components use */
+    uint32_t list_bits;       /* of the components' lists */
+    uint64_t palette_cost[3]; /* as colour_cost */
+    uint64_t listed_cost[TSR_COLOUR_COUNT];
+};
+
+/* The colours of a frame of few. */
+enum { TSR_DEVICE_COLOUR_SLOTS = 2 * TSR_PALETTE_LIMIT };
+struct tsr_colour_set {
+    unsigned long long slot[TSR_DEVICE_COLOUR_SLOTS]; /* a colour's key, plus 1; 0 where it is free */
+    uint16_t rank[3][TSR_DEVICE_COLOUR_SLOTS];        /* by leading component and slot: its number in the palette */
+};
 
 /* And about a plane. */
 struct tsr_plane_state {
@@ -90,7 +103,9 @@ struct tsr_cuda_batch {
     uint32_t pitch;                               /* of a plane's rows: a multiple of 8 */
     size_t plane_samples;                         /* pitch * rows */
     uint32_t max_error;                           /* of bounded errors; 0: samples are not quantised */
-    int bits;                                     /* of first planes' values, before the colour transform */
+    int bits;                                     /* of first planes' values, before colours are packed */
+    int plane_bits;                               /* of the widest plane, without palettes: these leave one plane */
+    bool packs_colours;                           /* frames' colours may be packed */
     uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
     bool narrow;                                  /* levels are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
@@ -105,17 +120,21 @@ struct tsr_cuda_batch {
     size_t payload_bytes;     /* room for all payloads */
 
     const uint8_t *rasters;
-    uint16_t *samples;       /* planes behind each other */
-    uint16_t *index;         /* by plane and value: x of packed planes; lossless */
-    void *levels;            /* by slice of the batch, quarter of a block, place: 4 levels in zigzag order */
-    uint8_t *strings;        /* of all slices, each filled up to whole bytes, behind each other */
-    uint64_t *slice_offsets; /* first bit of each slice's string, and of what would follow the last */
-    uint8_t *coder;          /* work space of the block coder */
-    int32_t *units;          /* as levels lie, DCs are levels already; where levels are chosen */
-    uint8_t *lapped;         /* by plane and tile; with lapping */
-    uint64_t *pair_blocks;   /* by slice of the batch and place: see cuda_pairs.cu; pairs */
-    uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
-    uint32_t *entry_count;   /* by room; rANS */
+    uint16_t *samples; /* planes behind each other */
+    uint16_t *index;   /* by plane and value: x of packed planes, before that, of components; lossless */
+    struct tsr_colour_set *colour_set; /* by frame; if packs_colours, as the next three */
+    struct tsr_packing_state *packing; /* by frame */
+    uint32_t *listed;                  /* by frame and component, tsr_listed_words: a bit for each value in use */
+    uint16_t *palette;                 /* by frame and component, TSR_PALETTE_LIMIT: values of the colours */
+    void *levels;                      /* by slice of the batch, quarter of a block, place: 4 levels in zigzag order */
+    uint8_t *strings;                  /* of all slices, each filled up to whole bytes, behind each other */
+    uint64_t *slice_offsets;           /* first bit of each slice's string, and of what would follow the last */
+    uint8_t *coder;                    /* work space of the block coder */
+    int32_t *units;                    /* as levels lie, DCs are levels already; where levels are chosen */
+    uint8_t *lapped;                   /* by plane and tile; with lapping */
+    uint64_t *pair_blocks;             /* by slice of the batch and place: see cuda_pairs.cu; pairs */
+    uint32_t *entries;                 /* by room (see tsr_slice_room), in the decoder's order; rANS */
+    uint32_t *entry_count;             /* by room; rANS */
     struct tsr_slice_string *slice_string; /* by room; rANS */
     uint8_t *payloads;
     uint8_t *cleared;
@@ -145,6 +164,12 @@ TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_
 TSR_HD bool tsr_loses_levels(const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_TRANSFORM && coding->lossy;
+}
+
+/* Words of bits for the values of a component. */
+TSR_HD uint32_t tsr_listed_words(const struct tsr_cuda_batch *b)
+{
+    return (1u << tsr_max(5, b->bits)) / 32;
 }
 
 /* Plan of a plane whose frame's colour transform is known. */
@@ -238,11 +263,12 @@ TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)
 extern "C" {
 #endif
 
-/* Fills in everything but the arrays. max_error: see tsr_bounded_error; path P asks with path T's coding. */
+/* Fills in everything but the arrays. Tiles are those of path T, in slices. */
 void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
-                    uint32_t max_error, uint32_t frames);
+                    uint32_t frames);
 
-/* Most bytes of a plane's payloads: those of tiles that are stored raw, each aligned. */
+/* Most bytes of a plane's payloads, those of its frame shared out evenly: of tiles that are stored raw, each aligned.
+ */
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
 
 /* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they
@@ -254,7 +280,9 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *batch, cudaStream_t strea
 
 /* Rasters to planes; counts unexpected outside bits. */
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* What tsr_may_pack_colours asks for, on path P; then chooses and applies the frames' colour transforms. */
+/* If packs_colours: what their packings would be. */
+int tsr_cuda_find_packings(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Chooses the frames' packings and colour transforms, and applies them. */
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Chooses the planes' ranges; the samples stay values, tsr_sample_index below makes x of them. */
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);

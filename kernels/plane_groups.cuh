@@ -5,6 +5,7 @@
 
 #include "device.cuh"
 
+#include "../entropy/code_cost.h"
 #include "cuda_stages.h"
 
 namespace tsr_planes
@@ -35,10 +36,37 @@ static __device__ __forceinline__ void unpack_group(uint4 four, uint32_t out[GRO
     unpack_pair(four.w, out + 6);
 }
 
+static __device__ __forceinline__ uint4 pack_group(const uint32_t value[GROUP])
+{
+    return make_uint4(value[0] | value[1] << 16, value[2] | value[3] << 16, value[4] | value[5] << 16,
+                      value[6] | value[7] << 16);
+}
+
+/* A group of each of three planes. */
+static __device__ __forceinline__ void load_groups(const uint16_t *samples, size_t plane_samples,
+                                                   uint32_t value[3][GROUP])
+{
+#pragma unroll
+    for (int c = 0; c < 3; c++) unpack_group(*reinterpret_cast<const uint4 *>(samples + c * plane_samples), value[c]);
+}
+
 /* Rows that a choice looks at. */
 static __device__ __forceinline__ uint32_t choice_rows(const tsr_image &image, uint32_t step)
 {
     return image.rows < 2 ? 0 : (image.rows - 2) / step + 1;
+}
+
+/* Costs of small residuals, in shared memory. */
+enum { COST_TABLE = 512 };
+
+static __device__ __forceinline__ void fill_costs(uint16_t *costs)
+{
+    for (uint32_t m = threadIdx.x; m < COST_TABLE; m += THREADS) costs[m] = (uint16_t)tsr_magnitude_cost(m);
+}
+
+static __device__ __forceinline__ uint32_t known_cost(const uint16_t *costs, uint32_t magnitude)
+{
+    return magnitude < COST_TABLE ? costs[magnitude] : tsr_magnitude_cost(magnitude);
 }
 
 /* ---- Values that are seen --------------------------------------------------------------------------------- */

@@ -1,41 +1,15 @@
 /* The CUDA engine against the CPU engine and its functions: stage by stage, the training on random counts, whole
  * frames. */
-#include "device.h"
+#include "both_engines.h"
 
 #include <pthread.h>
 
-#include "tests/unit/images.h"
-
-#include "kernels/cuda_engine.h"
 #include "kernels/cuda_policies.h"
 #include "kernels/cuda_predictive.h"
 #include "kernels/cuda_stages.h"
 #include "kernels/planes_cpu.h"
 #include "kernels/range_cpu.h"
-#include "kernels/thread_pool.h"
 #include "kernels/transform_cpu.h"
-
-enum { GUARD_BYTES = 16 };
-
-static struct tsr_engine *cuda, *cpu;
-
-static int create_engines(void **state)
-{
-    char reason[256];
-    (void)state;
-    cuda = tsr_cuda_engine_create(tsr_pool_create(2), NULL, reason, sizeof reason);
-    cpu = tsr_cpu_engine_create(tsr_pool_create(2));
-    if (!cuda) print_error("no CUDA engine: %s\n", reason);
-    return cuda && cpu ? 0 : -1;
-}
-
-static int destroy_engines(void **state)
-{
-    (void)state;
-    cuda->ops->destroy(cuda);
-    cpu->ops->destroy(cpu);
-    return 0;
-}
 
 /* ---- Stages --------------------------------------------------------------------------------------------------- */
 
@@ -459,51 +433,6 @@ TEST(training_by_energy)
 
 /* ---- Whole frames --------------------------------------------------------------------------------------------- */
 
-static void same_segment(struct tsr_segment found, struct tsr_segment expected, const char *what, uint32_t number)
-{
-    expect(found.size == expected.size, "%s %u: %zu bytes, not %zu", what, number, found.size, expected.size);
-    expect(found.size == 0 || memcmp(found.bytes, expected.bytes, found.size) == 0, "%s %u: other bytes", what, number);
-}
-
-/* Encodes frames by both engines; returns how many the CUDA engine did itself. */
-static uint32_t check_frames(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
-                             uint32_t frames)
-{
-    uint32_t done = 0;
-    struct tsr_encode_job *jobs[2];
-    uint8_t *space[2];
-    struct tsr_engine *engines[2] = {cuda, cpu};
-    size_t bytes[2];
-    for (int e = 0; e < 2; e++) {
-        bytes[e] = engines[e]->ops->encode_workspace(engines[e], image, frames);
-        jobs[e] = must(calloc(frames, sizeof *jobs[e]));
-        space[e] = must(malloc(bytes[e] + GUARD_BYTES));
-        memset(space[e], 0xa5, bytes[e] + GUARD_BYTES);
-        for (uint32_t f = 0; f < frames; f++) jobs[e][f].raster = rasters + f * raster_bytes(image);
-        assert_int_equal(engines[e]->ops->encode(engines[e], image, coding, jobs[e], frames, space[e]), TSR_OK);
-        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(space[e][bytes[e] + (size_t)i], 0xa5);
-    }
-    for (uint32_t f = 0; f < frames; f++) {
-        const struct tsr_coded_frame *found = &jobs[0][f].coded, *expected = &jobs[1][f].coded;
-        const bool is_own = strcmp(jobs[0][f].engine, cuda->ops->name) == 0;
-        assert_string_equal(jobs[1][f].engine, "cpu");
-        expect(is_own ? jobs[0][f].fallback == NULL : jobs[0][f].fallback != NULL, "engine %s", jobs[0][f].engine);
-        done += is_own;
-        assert_int_equal(found->tiles, expected->tiles);
-        for (uint32_t t = 0; t < found->tiles; t++) {
-            const struct tsr_coded_tile *a = &found->tile[t], *b = &expected->tile[t];
-            assert_int_equal(a->segments, b->segments);
-            for (int s = 0; s < a->segments; s++) same_segment(a->segment[s], b->segment[s], "tile", t);
-        }
-        same_segment(found->model, expected->model, "model of frame", f);
-    }
-    for (int e = 0; e < 2; e++) {
-        free(space[e]);
-        free(jobs[e]);
-    }
-    return done;
-}
-
 /* One content in all codings. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
@@ -516,7 +445,6 @@ static void check_codings(struct rng *r, const struct tsr_image *image, int cont
         if (coding.lossy && image->bits_allocated % 32 == 1) continue;
         if (coding.lossy && image->bits_allocated == 32) continue;
         const uint32_t done = check_frames(image, &coding, rasters, frames);
-        if (coding.path == TSR_PATH_PREDICT && image->components >= 3) continue; /* colours may be packed */
         if (must_do) expect(done == frames, "%u of %u frames on the GPU", done, frames);
     }
     free(rasters);
@@ -773,8 +701,7 @@ static void check_prediction(const struct tsr_image *image, int content, uint32_
             fill_scene(&r, image, f, raster);
     }
     const uint32_t done = check_frames(image, &coding, rasters, frames);
-    if (image->components < 3 &&
-        (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated)))
+    if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
         expect(done == frames, "level %d: %u of %u frames on the GPU", level, done, frames);
     free(rasters);
 }
@@ -911,7 +838,7 @@ TEST(predicted_packed)
     free(raster);
 }
 
-/* Flat blocks, and runs to the ends of rows; behind noise, so that colours stay as they are, in earlier planes, too. */
+/* Flat blocks, and runs to the ends of rows, also in earlier planes: behind noise colours are not packed. */
 TEST(predicted_screens)
 {
     static const uint32_t shapes[][2] = {{91, 60}, {1030, 12}, {64, 64}};
@@ -930,55 +857,6 @@ TEST(predicted_screens)
             assert_int_equal(check_frames(&image, &coding, rasters, 2), 2);
         }
         free(rasters);
-    }
-}
-
-/* Frames whose colours may be packed are the CPU's, and no others. */
-TEST(predicted_colours_in_use)
-{
-    enum { SIDE = 100, COUNT = SIDE * SIDE }; /* every second row is looked at */
-    struct rng r = {433};
-    for (int n = 0; n < 8; n++) {
-        const struct tsr_image image = plain_image(SIDE, SIDE, n == 7 ? 4 : 3, 8);
-        const size_t step = image.components;
-        uint8_t *raster = must(calloc(1, raster_bytes(&image)));
-        bool own = true;
-        for (size_t i = 0; i < COUNT; i++) {
-            uint8_t *at = raster + i * step;
-            const bool seen = i / SIDE % 2 == 0;
-            for (size_t c = 0; c < step; c++) at[c] = (uint8_t)rng_next(&r);
-            if (n == 1 || n == 2) at[1] = at[2] = at[0]; /* grey */
-            if (n == 3 && seen)
-                at[0] = at[1] = at[2] = (uint8_t)(i / SIDE / 2 * SIDE + i % SIDE); /* few, in what is seen at first */
-            if (n == 4) at[0] = (uint8_t)(i % 251), at[1] = (uint8_t)(at[0] * 3), at[2] = (uint8_t)(at[0] * 5);
-            if (n == 5 && seen) at[2] = (uint8_t)(at[2] & 0xf8);
-            if (n == 6) at[1] = 7;
-        }
-        if (n == 2) raster[(SIDE + 3) * 3] ^= 1; /* a single colour, in a row that is not looked at first */
-        if (n == 2 || n == 4 || n == 5) own = false;
-        for (int coder = 0; coder < 3; coder++) {
-            if (skip_case()) continue;
-            const struct tsr_coding coding = predictive(2 + n % 4, coder == 2 ? TSR_CODER_CAVLC : either_coder(coder));
-            const uint32_t done = check_frames(&image, &coding, raster, 1);
-            expect(done == own, "kind %d: %u frames on the GPU", n, done);
-        }
-        free(raster);
-    }
-}
-
-/* Few colours, and steps in components: by the CPU engine, as it does them. */
-TEST(predicted_packed_colours)
-{
-    struct rng r = {434};
-    for (int n = 0; n < 6; n++) {
-        if (skip_case()) continue;
-        struct tsr_image image = plain_image(90, 70, 3 + n % 2, n % 3 ? 8 : 16);
-        image.planar = n / 3;
-        uint8_t *raster = must(malloc(raster_bytes(&image)));
-        fill_screen(&r, &image, 40, 6, false, raster);
-        const struct tsr_coding coding = predictive(1 + n, either_coder(n));
-        assert_int_equal(check_frames(&image, &coding, raster, 1), 0);
-        free(raster);
     }
 }
 
@@ -1116,8 +994,7 @@ TEST(bounded_errors)
         for (uint32_t f = 0; f < 2; f++) fill_scene(&r, &image, f, rasters + f * raster_bytes(&image));
         const uint32_t done = check_frames(&image, &coding, rasters, 2);
         const bool is_whole = image.bits_stored == image.bits_allocated || !image.is_signed;
-        if (components < 3 && is_whole)
-            expect(done == 2, "%d bits, error %u: %u of 2 frames on the GPU", bits, coding.max_error, done);
+        if (is_whole) expect(done == 2, "%d bits, error %u: %u of 2 frames on the GPU", bits, coding.max_error, done);
         free(rasters);
     }
 }
@@ -1158,8 +1035,6 @@ int main(void)
                                        cmocka_unit_test(predicted_colours),
                                        cmocka_unit_test(predicted_packed),
                                        cmocka_unit_test(predicted_screens),
-                                       cmocka_unit_test(predicted_colours_in_use),
-                                       cmocka_unit_test(predicted_packed_colours),
                                        cmocka_unit_test(tables_of_counts),
                                        cmocka_unit_test(bounded_errors),
                                        cmocka_unit_test(what_the_gpu_does_not_do)};

@@ -61,8 +61,8 @@ static void add_steps(struct scenario *scenario, struct tsr_image image, struct 
         struct step *s = &scenario->step[scenario->steps++];
         *s = (struct step){.image = image, .coding = coding, .frames = frames, .decodes = decodes};
         s->rasters = must(calloc(frames, raster_bytes(&image)));
-        for (size_t i = 0; i < frames * raster_bytes(&image); i += image.components) /* few colours are the CPU's */
-            memset(s->rasters + i, (int)rng_below(&r, 256), image.components);
+        for (size_t i = 0; i < frames * raster_bytes(&image); i++) /* of the last frame colours are packed */
+            s->rasters[i] = (uint8_t)(rng_next(&r) & (image.components < 3 || i < raster_bytes(&image) ? 0xff : 0x90));
         if (coding.path == TSR_PATH_TRANSFORM)
             for (size_t i = 0; i < frames * raster_bytes(&image); i += 2) s->rasters[i] ^= (uint8_t)(i / 8);
         s->coded = code_frames(cpu, &image, &coding, s->rasters, frames, NULL);
