@@ -124,7 +124,9 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
         bool is_large = false;
         for (int i = (int)lane; i < used; i += TSR_WARP) is_large |= leaf[i] >> (32 - SHIFT) != 0;
         if (used <= 8 * TSR_WARP && !__any_sync(TSR_FULL_WARP, is_large)) {
-            if (used <= 2 * TSR_WARP)
+            if (used <= TSR_WARP)
+                tsr_sort_leaves<1, SHIFT>(leaf, order, used, lane);
+            else if (used <= 2 * TSR_WARP)
                 tsr_sort_leaves<2, SHIFT>(leaf, order, used, lane);
             else if (used <= 4 * TSR_WARP || SYMBOLS <= 4 * TSR_WARP)
                 tsr_sort_leaves<4, SHIFT>(leaf, order, used, lane);
@@ -164,46 +166,39 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
     return used;
 }
 
-/* weights[count], rising, to depths of a Huffman tree's leaves, in place (after Moffat and Katajainen 1995); count is 2
- * at least. Returns the greatest. Nodes lie where the leaves were that are taken: their weights, then, once they have a
- * parent, its number, then their depths. */
-static __device__ __forceinline__ int tsr_tree_depths(uint32_t *weights, int count)
+/* weights[count], rising, to a Huffman tree (after Moffat and Katajainen 1995); count is 2 at least, weights have room
+ * for two more, and are used up: nodes lie where the leaves were that are taken, their weights, then, once they have a
+ * parent, its number, then their depths. nodes[depth], zeros before: how many nodes that are no leaves are at a depth,
+ * up to the limit. Returns the greatest depth of a leaf. */
+static __device__ __forceinline__ int tsr_grow_tree(uint32_t *weights, int count, uint16_t *nodes)
 {
-    int leaf = 0, node = 0; /* the first of each without a parent, and their weights */
-    uint32_t of_leaf = weights[0], of_node = UINT32_MAX;
+    weights[count] = weights[count + 1] = UINT32_MAX;
+    int leaf = 0; /* the first without a parent; the first such node follows from it */
     for (int parent = 0; parent < count - 1; parent++) {
-        uint32_t weight = 0;
-        for (int child = 0; child < 2; child++) {
-            if (leaf < count && of_leaf <= of_node) {
-                weight += of_leaf;
-                if (++leaf < count) of_leaf = weights[leaf];
-            } else {
-                weight += of_node;
-                weights[node++] = (uint32_t)parent;
-                of_node = node < parent ? weights[node] : UINT32_MAX;
-            }
-        }
-        weights[parent] = weight;
-        if (node == parent) of_node = weight;
+        /* The two least of the next two leaves and the next two nodes; of equals, leaves come first. */
+        const int node = 2 * parent - leaf;
+        const uint32_t leaf_0 = weights[leaf], leaf_1 = weights[leaf + 1],
+                       node_0 = node < parent ? weights[node] : UINT32_MAX,
+                       node_1 = node + 1 < parent ? weights[node + 1] : UINT32_MAX;
+        const bool takes_leaves = leaf_1 <= node_0, takes_nodes = node_1 < leaf_0;
+        if (!takes_leaves) weights[node] = (uint32_t)parent;
+        if (takes_nodes) weights[node + 1] = (uint32_t)parent;
+        weights[parent] = (takes_nodes ? node_1 : leaf_0) + (takes_leaves ? leaf_1 : node_0);
+        leaf += takes_leaves ? 2 : takes_nodes ? 0 : 1;
     }
     weights[count - 2] = 0; /* the root */
-    uint32_t parent = count > 2 ? weights[count - 3] : 0;
-    for (int i = count - 3; i >= 0; i--) {
+    nodes[0] = 1;
+    uint32_t parent = count > 2 ? weights[count - 3] : 0, depth = 0, here = 1;
+    for (int i = count - 3; i >= 0; i--) {                /* never a smaller depth than before */
         const uint32_t next = i > 0 ? weights[i - 1] : 0; /* before it has to wait */
-        weights[i] = weights[parent] + 1;
+        const uint32_t own = weights[parent] + 1;
+        weights[i] = own;
+        here = own == depth ? here + 1 : 1;
+        depth = own;
+        if (depth <= TSR_CODE_LIMIT) nodes[depth] = (uint16_t)here;
         parent = next;
     }
-    /* Places on a level are nodes or leaves: so many are left of them. */
-    int places = 1, last = count - 1, inner = count - 2;
-    uint32_t depth = 0;
-    while (places > 0) {
-        int nodes = 0;
-        for (; inner >= 0 && weights[inner] == depth; inner--) nodes++;
-        for (int i = nodes; i < places; i++) weights[last--] = depth;
-        places = 2 * nodes;
-        depth++;
-    }
-    return (int)depth - 1;
+    return (int)depth + 1;
 }
 
 /* Entries of list[0 .. count-1], rising, that are below limit, or, with equal set, not above it. */
@@ -262,21 +257,28 @@ static __device__ __forceinline__ void tsr_limit_lengths(tsr_lengths_memory<SYMB
     __syncwarp();
 }
 
-/* Canonical codewords of lengths[symbols]: put(symbol, bits, length) for every symbol, with no bits where it is not
- * used, or the only one. first[TSR_CODE_LIMIT + 1]: shared memory; a warp. */
-template <typename Put>
-static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths, int symbols, int used, uint32_t *first,
-                                                         Put put, unsigned lane)
+/* How many symbols have a length: first[TSR_CODE_LIMIT + 1], shared memory; a warp. */
+static __device__ __forceinline__ void tsr_count_lengths(const uint8_t *lengths, int symbols, uint32_t *first,
+                                                         unsigned lane)
 {
     __syncwarp();
     if (lane <= TSR_CODE_LIMIT) first[lane] = 0;
     __syncwarp();
-    for (int begin = 0; begin < symbols; begin += TSR_WARP) { /* how many have a length */
+    for (int begin = 0; begin < symbols; begin += TSR_WARP) {
         const int s = begin + (int)lane, length = s < symbols ? lengths[s] : 0;
         const uint32_t same = __match_any_sync(TSR_FULL_WARP, length);
         if (length > 0 && (same & ((1u << lane) - 1u)) == 0) first[length] += (uint32_t)__popc(same);
         __syncwarp();
     }
+}
+
+/* Canonical codewords of lengths[symbols], with first[] as above, which is used up: put(symbol, bits, length) for every
+ * symbol, with no bits where it is not used, or the only one; a warp. */
+template <typename Put>
+static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths, int symbols, int used, uint32_t *first,
+                                                         Put put, unsigned lane)
+{
+    __syncwarp();
     /* A length's first codeword comes behind all that are shorter. */
     const int right = (int)TSR_CODE_LIMIT - (int)lane;
     const uint32_t taken = right >= 0 ? first[lane] << right : 0u, behind = tsr_warp_scan(taken, lane);
@@ -306,20 +308,47 @@ template <> struct tsr_symbol_of<false> {
 
 /* Of at most so many tables of so many symbols. */
 template <int TABLES, int SYMBOLS, int WARPS> struct tsr_tables_memory {
-    enum { LEAF_PITCH = SYMBOLS | 1 }; /* each table begins at a bank of its own */
+    enum { LEAF_PITCH = (SYMBOLS + 2) | 1 }; /* each table begins at a bank of its own */
     typedef typename tsr_symbol_of<SYMBOLS <= 256>::type symbol;
     tsr_lengths_memory<SYMBOLS> memory[WARPS];
-    uint32_t leaf[TABLES][LEAF_PITCH]; /* then depths */
+    uint32_t leaf[TABLES][LEAF_PITCH];
     symbol order[TABLES][SYMBOLS];
+    uint16_t nodes[TABLES][TSR_CODE_LIMIT + 1]; /* by depth */
     uint8_t by_leaf[WARPS][SYMBOLS], by_symbol[WARPS][SYMBOLS];
     uint32_t first[WARPS][TSR_CODE_LIMIT + 1];
     int used[TABLES], depth[TABLES];
 };
 
+/* Lengths of a tree's leaves, whose nodes are known, by symbol, and how many have each: first[]; a warp. */
+template <typename Symbol>
+static __device__ __forceinline__ void tsr_tree_lengths(const uint16_t *nodes, int depth, const Symbol *order, int used,
+                                                        uint8_t *by_symbol, uint32_t *first, unsigned lane)
+{
+    /* Two places below each node of the depth before are nodes or leaves. */
+    uint32_t leaves = 0;
+    if (lane > 0 && (int)lane <= depth) leaves = used == 1 ? 1u : 2u * nodes[lane - 1] - nodes[lane];
+    if (lane <= TSR_CODE_LIMIT) first[lane] = leaves;
+    /* The rarest ones are deepest: so many are as deep or deeper. */
+    const int as_deep = used - (int)(tsr_warp_scan(leaves, lane) - leaves);
+    for (int begin = 0; begin < used; begin += 2 * TSR_WARP) {
+        const int i = begin + (int)lane, j = i + TSR_WARP;
+        int length_i = 0, length_j = 0;
+        for (int d = 1; d <= depth; d++) {
+            const int many = __shfl_sync(TSR_FULL_WARP, as_deep, d);
+            length_i += i < many;
+            length_j += j < many;
+        }
+        if (i < used) by_symbol[order[i]] = (uint8_t)length_i;
+        if (j < used) by_symbol[order[j]] = (uint8_t)length_j;
+    }
+    __syncwarp();
+}
+
 /* Tables' lengths and codewords, each table a warp's: put(table, symbol, symbol's length, bits, their number), of no
- * bits where the symbol is not used, or the only one. counts_of(table), symbols_of(table): what it is made of. Without
- * TREES all lengths are found by package-merge: where a warp has but one table, a thread would take longer. By all
- * threads; a barrier is inside, one must be before the memory is used again. */
+ * bits where the symbol is not used, or the only one; the table's leaves are no longer needed then. counts_of(table),
+ * symbols_of(table): what it is made of. Without TREES all lengths are found by package-merge: where a warp has but one
+ * table, a thread would take longer. By all threads; barriers are inside, one must be before the memory is used again.
+ */
 template <bool TREES, int TABLES, int SYMBOLS, int WARPS, typename CountsOf, typename SymbolsOf, typename Put>
 static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES, SYMBOLS, WARPS> &m, int tables,
                                                        CountsOf counts_of, SymbolsOf symbols_of, Put put)
@@ -330,26 +359,27 @@ static __device__ __forceinline__ void tsr_code_tables(tsr_tables_memory<TABLES,
     for (int t = warp; t < tables; t += WARPS) {
         const int count = tsr_sort_counts<SYMBOLS>(counts_of(t), symbols_of(t), m.leaf[t], m.order[t], lane);
         if (lane == 0) m.used[t] = count;
+        if (TREES && lane <= TSR_CODE_LIMIT) m.nodes[t][lane] = 0;
     }
     __syncthreads();
     if (TREES && (int)threadIdx.x < tables) {
-        const int count = m.used[threadIdx.x];
-        m.depth[threadIdx.x] = count > 1 ? tsr_tree_depths(m.leaf[threadIdx.x], count) : 1;
-        if (count == 1) m.leaf[threadIdx.x][0] = 1;
+        const int t = (int)threadIdx.x, count = m.used[t];
+        m.depth[t] = count > 1 ? tsr_grow_tree(m.leaf[t], count, m.nodes[t]) : 1;
     }
     __syncthreads();
     for (int t = warp; t < tables; t += WARPS) {
         const int symbols = symbols_of(t), count = m.used[t];
-        const bool is_long = !TREES || m.depth[t] > TSR_CODE_LIMIT;
-        if (is_long) {
+        for (int s = (int)lane; s < symbols; s += TSR_WARP) m.by_symbol[warp][s] = 0;
+        __syncwarp();
+        if (TREES && m.depth[t] <= TSR_CODE_LIMIT) {
+            tsr_tree_lengths(m.nodes[t], m.depth[t], m.order[t], count, m.by_symbol[warp], m.first[warp], lane);
+        } else {
             const uint32_t *const counts = counts_of(t);
             for (int i = (int)lane; TREES && i < count; i += TSR_WARP) m.leaf[t][i] = counts[m.order[t][i]];
             tsr_limit_lengths(m.memory[warp], m.leaf[t], count, m.by_leaf[warp], lane);
+            for (int i = (int)lane; i < count; i += TSR_WARP) m.by_symbol[warp][m.order[t][i]] = m.by_leaf[warp][i];
+            tsr_count_lengths(m.by_symbol[warp], symbols, m.first[warp], lane);
         }
-        for (int s = (int)lane; s < symbols; s += TSR_WARP) m.by_symbol[warp][s] = 0;
-        __syncwarp();
-        for (int i = (int)lane; i < count; i += TSR_WARP)
-            m.by_symbol[warp][m.order[t][i]] = is_long ? m.by_leaf[warp][i] : (uint8_t)m.leaf[t][i];
         tsr_each_codeword(
             m.by_symbol[warp], symbols, count, m.first[warp],
             [&](int s, uint32_t bits, int length) { put(t, s, m.by_symbol[warp][s], bits, length); }, lane);

@@ -314,6 +314,7 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
         if ((int)lane < used) own.by_symbol[own.order[lane]] = own.by_leaf[lane];
         __syncwarp();
         if ((int)lane < symbols) lengths[lane] = own.by_symbol[lane];
+        tsr_count_lengths(own.by_symbol, symbols, own.first, lane);
         tsr_each_codeword(
             own.by_symbol, symbols, used, own.first,
             [&](int symbol, uint32_t bits, int length) {
