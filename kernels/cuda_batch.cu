@@ -115,10 +115,13 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     tsr_take_array(b.coder, base, used, tsr_code_blocks_workspace(slices));
     b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
     tsr_take_array(b.payloads, base, used, b.payload_bytes);
+    const bool adds_counts = run_level || b.tiles > 1; /* else each count is stored, not added */
+    if (b.plane_counts && !adds_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
     const size_t cleared = used;
     tsr_take_array(b.cleared, base, used, 0);
     if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
-    if (b.plane_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
+    if (b.plane_counts && adds_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
+    if (pairs || rans) tsr_take_array(b.cells_in_use, base, used, planes * tsr_max(TSR_PAIR_GROUPS, TSR_LEVEL_GROUPS));
     if (pairs || rans) tsr_take_array(b.magnitudes, base, used, planes);
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);

@@ -1,6 +1,7 @@
 /* Training on the device for energy contexts: a plane's counts of pairs' symbols to Huffman tables, of rANS symbols to
- * frequencies; the behaviour of train_entries. A block of threads a group of cells merges them (merge_tables.cuh); then
- * it is a block a group that makes codes of pairs (code_lengths.cuh), or a warp a table of rANS.
+ * frequencies; the behaviour of train_entries. Groups of cells are merged (merge_tables.cuh), of small planes by a warp
+ * each, of others by a block of threads; then a block makes codes of pairs (code_lengths.cuh), of a small plane or of a
+ * group, or a warp a table of rANS.
  *
  * rANS: what tsr_rans_weights and tsr_rans_symbols make. A lane has three symbols; where the definition takes the first
  * of the best, the warp takes the best of (fraction, symbol). */
@@ -13,73 +14,151 @@
 namespace
 {
 
+/* True if planes are small, and so many that they fill the GPU with little of it each. */
+cudaError_t are_small(const tsr_cuda_batch &b, bool *small)
+{
+    enum { MANY_PLANES = 4 /* for each multiprocessor */ };
+    unsigned processors;
+    TSR_CUDA_TRY(tsr_device_processors(&processors));
+    const size_t most = (size_t)b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES; /* symbols of a group */
+    *small = most <= TSR_NARROW_GAINS_TOTAL && b.planes > MANY_PLANES * processors;
+    return cudaSuccess;
+}
+
 /* ---- Merging -------------------------------------------------------------------------------------------- */
 
-/* Planes with narrow gains are many, others few. With 128 threads for the former: 236 us where 64 take 227; 256, and 8
- * lanes a sum: 374 (1024 planes of 512 x 512 on an H200). */
-enum { NARROW_THREADS = 64, WIDE_THREADS = 128, MERGE_LANES = 4, MERGE_RESIDENT_THREADS = 1024 };
+/* Groups of small planes are merged by a warp each, so many in a block, which share logarithms; others by a block each.
+ */
+enum {
+    MERGE_WARPS = 4,
+    MERGE_THREADS = MERGE_WARPS * TSR_WARP,
+    MERGE_RESIDENT = 8,
+    MERGE_LANES = 4,
+    SMALL_QUADS = 220
+};
+static_assert(TSR_ENERGY_LEVELS == TSR_WARP, "a bit a cell");
 
-/* With room for half of a group's counts: most groups use fewer, and others stay where they were counted. */
-template <int SYMBOLS, typename Gain> struct alignas(16) group_memory {
-    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS / 2 };
-    unsigned char bytes[tsr_merge_bytes<Gain, SYMBOLS>(TSR_ENERGY_LEVELS, QUADS)];
+/* Memory of a group with room for so many quads of counts: most groups use fewer, and what finds no room stays where it
+ * was counted. */
+template <int SYMBOLS, typename Gain, int QUADS> struct alignas(16) group_memory {
+    unsigned char bytes[tsr_slots_bytes<Gain, SYMBOLS>(TSR_ENERGY_LEVELS, QUADS) / 16 * 16];
 };
 
-/* A model of groups of TSR_ENERGY_LEVELS cells. */
-template <int GROUPS, int SYMBOLS, int THREADS, typename Gain, typename Model>
-__global__ void __launch_bounds__(THREADS, MERGE_RESIDENT_THREADS / THREADS)
-    k_merge_groups(const tsr_cuda_batch b, Model *models)
+/* A group, by so many threads. */
+template <int GROUPS, int SYMBOLS, int THREADS, typename Gain, int QUADS, typename Model>
+__device__ __forceinline__ void merge_group(const tsr_cuda_batch &b, const tsr_merge_logarithms &logarithms,
+                                            group_memory<SYMBOLS, Gain, QUADS> &memory, uint32_t plane, uint32_t group,
+                                            Model &model)
 {
-    __shared__ group_memory<SYMBOLS, Gain> memory;
-    const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
-    if (tsr_state_span(b.plane[plane]) == 1) return;
-    Model &model = models[plane];
     const uint32_t first = group * TSR_ENERGY_LEVELS;
     uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * SYMBOLS;
-    const int tables = tsr_merge_cells<TSR_ENERGY_LEVELS, SYMBOLS, THREADS, MERGE_LANES, Gain>(
-        memory.bytes, sizeof memory, counts, TSR_ENERGY_LEVELS, model.table_of + first, [](int) { return 0u; });
-    if (threadIdx.x != 0) return;
+    const int tables = tsr_merge_used_cells<SYMBOLS, THREADS, MERGE_LANES, Gain>(
+        logarithms, memory.bytes, sizeof memory, counts, b.cells_in_use[plane * GROUPS + group],
+        model.table_of + first);
+    if (tsr_merge_thread<THREADS>() != 0) return;
     model.tables[group] = (uint8_t)tables;
     if (group == 0) model.magnitude_shift = (uint8_t)tsr_plane_shift(b, plane);
 }
 
+/* A block a group. */
 template <int GROUPS, int SYMBOLS, typename Model>
-cudaError_t merge_groups(const tsr_cuda_batch &b, Model *models, cudaStream_t stream)
+__global__ void __launch_bounds__(MERGE_THREADS, MERGE_RESIDENT) k_merge_groups(const tsr_cuda_batch b, Model *models)
 {
-    const size_t most = (size_t)b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES; /* symbols of a group */
-    return most <= TSR_NARROW_GAINS_TOTAL ? tsr_launch(k_merge_groups<GROUPS, SYMBOLS, NARROW_THREADS, int32_t, Model>,
-                                                       b.planes * GROUPS, NARROW_THREADS, 0, stream, b, models)
-                                          : tsr_launch(k_merge_groups<GROUPS, SYMBOLS, WIDE_THREADS, int64_t, Model>,
-                                                       b.planes * GROUPS, WIDE_THREADS, 0, stream, b, models);
+    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS / 2 };
+    __shared__ tsr_merge_logarithms logarithms;
+    __shared__ group_memory<SYMBOLS, int64_t, QUADS> memory;
+    const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
+    if (tsr_state_span(b.plane[plane]) == 1) return;
+    tsr_fill_logarithms<MERGE_THREADS>(logarithms);
+    merge_group<GROUPS, SYMBOLS, MERGE_THREADS>(b, logarithms, memory, plane, group, models[plane]);
+}
+
+/* A warp a group, of planes with narrow gains; beside each other the same group of some planes, which takes about as
+ * long. Groups follow each other from the last one on: the first ones are short. */
+template <int GROUPS, int SYMBOLS, typename Model>
+__global__ void __launch_bounds__(MERGE_THREADS, MERGE_RESIDENT) k_merge_small(const tsr_cuda_batch b, Model *models)
+{
+    __shared__ tsr_merge_logarithms logarithms;
+    __shared__ group_memory<SYMBOLS, int32_t, SMALL_QUADS> memory[MERGE_WARPS];
+    const uint32_t warp = threadIdx.x / TSR_WARP, blocks = (b.planes + MERGE_WARPS - 1) / MERGE_WARPS;
+    const uint32_t group = GROUPS - 1 - blockIdx.x / blocks, plane = blockIdx.x % blocks * MERGE_WARPS + warp;
+    tsr_fill_logarithms<MERGE_THREADS>(logarithms);
+    __syncthreads();
+    if (plane >= b.planes || tsr_state_span(b.plane[plane]) == 1) return;
+    merge_group<GROUPS, SYMBOLS, TSR_WARP>(b, logarithms, memory[warp], plane, group, models[plane]);
+}
+
+template <int GROUPS, int SYMBOLS, typename Model>
+cudaError_t merge_groups(const tsr_cuda_batch &b, bool small, Model *models, cudaStream_t stream)
+{
+    if (small)
+        return tsr_launch(k_merge_small<GROUPS, SYMBOLS, Model>, (b.planes + MERGE_WARPS - 1) / MERGE_WARPS * GROUPS,
+                          MERGE_THREADS, 0, stream, b, models);
+    return tsr_launch(k_merge_groups<GROUPS, SYMBOLS, Model>, b.planes * GROUPS, MERGE_THREADS, 0, stream, b, models);
 }
 
 /* ---- Huffman codes of pairs ----------------------------------------------------------------------------- */
 
-enum { CODE_WARPS = 4, CODE_RESIDENT = 9 };
+/* So many tables at once: a tree is a thread's, so a warp grows many in the time of one. */
+enum { CODE_WARPS = 4, CODE_RESIDENT = 8, CODE_TABLES = 32, CODE_THREADS = CODE_WARPS * TSR_WARP };
+static_assert(TSR_PAIR_GROUPS * TSR_TABLE_LIMIT < 255, "bytes");
 
-/* A block of threads a group; codewords go to all cells that have them. */
-__global__ void __launch_bounds__(CODE_WARPS *TSR_WARP, CODE_RESIDENT) k_pair_codes(const tsr_cuda_batch b)
+/* Of so many groups of a plane. */
+template <int GROUPS> struct code_memory {
+    tsr_tables_memory<CODE_TABLES, TSR_PAIR_SYMBOLS, CODE_WARPS> tables;
+    uint8_t row_of[GROUPS * TSR_ENERGY_LEVELS];   /* by table: its counts and lengths */
+    uint8_t table_of[GROUPS * TSR_ENERGY_LEVELS]; /* by cell: its table; 255: it counted nothing */
+
+    /* Codewords of a table lie where its leaves were. */
+    __device__ __forceinline__ uint32_t *words(int table)
+    {
+        static_assert(sizeof tables.leaf[0] >= TSR_PAIR_SYMBOLS * sizeof(uint16_t), "as much room");
+        return tables.leaf[table];
+    }
+};
+
+/* A block of threads so many groups of a plane; codewords go to all cells that counted something. */
+template <int GROUPS>
+__global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(const tsr_cuda_batch b)
 {
-    __shared__ tsr_tables_memory<TSR_TABLE_LIMIT, TSR_PAIR_SYMBOLS, CODE_WARPS> memory;
-    __shared__ uint16_t words[TSR_TABLE_LIMIT][TSR_PAIR_SYMBOLS];
-    const uint32_t plane = blockIdx.x / TSR_PAIR_GROUPS, group = blockIdx.x % TSR_PAIR_GROUPS,
-                   first = group * TSR_ENERGY_LEVELS;
+    constexpr uint32_t BLOCKS = TSR_PAIR_GROUPS / GROUPS, CELLS = GROUPS * TSR_ENERGY_LEVELS;
+    static_assert(TSR_PAIR_GROUPS % GROUPS == 0, "whole blocks of groups");
+    __shared__ code_memory<GROUPS> m;
+    const uint32_t thread = threadIdx.x, warp = thread / TSR_WARP, lane = thread % TSR_WARP;
+    const uint32_t plane = blockIdx.x / BLOCKS, first_group = blockIdx.x % BLOCKS * GROUPS,
+                   first_cell = first_group * TSR_ENERGY_LEVELS;
     if (tsr_state_span(b.plane[plane]) == 1) return;
     tsr_pair_model &model = b.pair_model[plane];
-    const uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * TSR_PAIR_SYMBOLS;
-    const int tables = model.tables[group];
-    if (tables == 0) return;
-    tsr_code_tables<true>(
-        memory, tables, [&](int t) { return counts + t * TSR_PAIR_SYMBOLS; }, [](int) { return (int)TSR_PAIR_SYMBOLS; },
-        [&](int t, int s, uint8_t length, uint32_t bits, int coded) {
-            model.lengths[first + t][s] = length;
-            words[t][s] = (uint16_t)((uint32_t)coded << 12 | bits);
-        });
-    __syncthreads();
-    uint16_t *const out = &b.pair_codes[plane].cell[first][0];
-    for (uint32_t i = threadIdx.x; i < TSR_ENERGY_LEVELS * TSR_PAIR_SYMBOLS; i += CODE_WARPS * TSR_WARP) {
-        const uint32_t cell = i / TSR_PAIR_SYMBOLS;
-        out[i] = words[model.table_of[first + cell]][i - cell * TSR_PAIR_SYMBOLS];
+    const uint32_t *const counts = b.counts + (size_t)plane * b.plane_counts + first_cell * TSR_PAIR_SYMBOLS;
+    int all = 0; /* tables */
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        const int before = all;
+        all += model.tables[first_group + g];
+        if (g % CODE_WARPS != warp) continue;
+        const uint32_t cell = g * TSR_ENERGY_LEVELS + lane;
+        const bool is_used = b.cells_in_use[plane * TSR_PAIR_GROUPS + first_group + g] >> lane & 1u;
+        if (before + (int)lane < all) m.row_of[before + (int)lane] = (uint8_t)cell;
+        m.table_of[cell] = (uint8_t)(is_used ? before + model.table_of[first_cell + cell] : 255);
+    }
+    for (int first = 0; first < all; first += CODE_TABLES) {
+        const int tables = tsr_min(all - first, (int)CODE_TABLES);
+        __syncthreads();
+        tsr_code_tables<true>(
+            m.tables, tables, [&](int t) { return counts + m.row_of[first + t] * TSR_PAIR_SYMBOLS; },
+            [](int) { return (int)TSR_PAIR_SYMBOLS; },
+            [&](int t, int s, uint8_t length, uint32_t bits, int coded) {
+                model.lengths[first_cell + m.row_of[first + t]][s] = length;
+                reinterpret_cast<uint16_t *>(m.words(t))[s] = (uint16_t)((uint32_t)coded << 12 | bits);
+            });
+        __syncthreads();
+        enum { FOURS = TSR_PAIR_SYMBOLS / 4 };
+        uint2 *const out = reinterpret_cast<uint2 *>(b.pair_codes[plane].cell[first_cell]);
+        for (uint32_t cell = warp; cell < CELLS; cell += CODE_WARPS) {
+            const int table = m.table_of[cell] - first;
+            if ((unsigned)table >= (unsigned)tables || lane >= FOURS) continue;
+            const uint32_t *const words = m.words(table) + 2 * lane;
+            out[cell * FOURS + lane] = make_uint2(words[0], words[1]);
+        }
     }
 }
 
@@ -211,13 +290,18 @@ __global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_level_tables(const ts
 
 int tsr_cuda_train_pairs(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS>(*b, b->pair_model, stream)));
-    return tsr_launch(k_pair_codes, b->planes * TSR_PAIR_GROUPS, CODE_WARPS * TSR_WARP, 0, stream, *b);
+    bool small;
+    TSR_CUDA_TRY(are_small(*b, &small));
+    TSR_CUDA_TRY((merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS>(*b, small, b->pair_model, stream)));
+    return small ? tsr_launch(k_pair_codes<TSR_PAIR_GROUPS>, b->planes, CODE_THREADS, 0, stream, *b)
+                 : tsr_launch(k_pair_codes<1>, b->planes * TSR_PAIR_GROUPS, CODE_THREADS, 0, stream, *b);
 }
 
 int tsr_cuda_train_levels(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
-    TSR_CUDA_TRY((merge_groups<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS>(*b, b->level_model, stream)));
+    bool small;
+    TSR_CUDA_TRY(are_small(*b, &small));
+    TSR_CUDA_TRY((merge_groups<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS>(*b, small, b->level_model, stream)));
     return tsr_launch(k_level_tables, b->planes * (TSR_LEVEL_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP, 0, stream,
                       *b);
 }

@@ -24,7 +24,7 @@ static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 14 < 65536, "a tile's co
 template <int SIDE> struct entry_memory {
     tsr_seen_blocks<SIDE> seen;
     uint32_t sums[THREADS / TSR_WARP];
-    tsr_tile_counts<COUNTS> counts;
+    tsr_cell_counts<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS> counts;
 };
 
 /* Entries of a block: tsr_level_entries. */
@@ -140,7 +140,8 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
         if (used + thread < (used + 3) / 4 * 4) out[used + thread] = 0; /* they are read by fours */
     }
     __syncthreads();
-    m.counts.add_to(b.counts + (size_t)number * COUNTS, thread, THREADS);
+    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_LEVEL_GROUPS, b.tiles == 1,
+                          thread, THREADS);
 }
 
 template <typename Level, int SIDE> cudaError_t count_entries(const tsr_cuda_batch *b, cudaStream_t stream)

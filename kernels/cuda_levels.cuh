@@ -115,4 +115,41 @@ template <int COUNTS> struct tsr_tile_counts {
     }
 };
 
+/* Of groups of TSR_ENERGY_LEVELS cells. */
+template <int GROUPS, int SYMBOLS>
+struct alignas(8) tsr_cell_counts : tsr_tile_counts<GROUPS * TSR_ENERGY_LEVELS * SYMBOLS> {
+    /* To a plane's; bit c of in_use[group], zero before, is set where a cell counted something. Where the tile is the
+     * plane's only one, rows of other cells stay as they are, else all must be zero before. By all threads, behind a
+     * barrier. */
+    __device__ __forceinline__ void add_to_cells(uint32_t *sums, uint32_t *in_use, bool is_only, unsigned thread,
+                                                 unsigned threads) const
+    {
+        enum { FOURS = SYMBOLS / 4, CELLS = GROUPS * TSR_ENERGY_LEVELS, AT_ONCE = 4 /* of a warp */ };
+        static_assert(SYMBOLS % 4 == 0 && FOURS <= TSR_WARP && TSR_ENERGY_LEVELS == 32, "a lane has four symbols");
+        const unsigned lane = thread % TSR_WARP;
+        for (unsigned first = thread / TSR_WARP * AT_ONCE; first < CELLS; first += threads / TSR_WARP * AT_ONCE) {
+            uint32_t used = 0;
+#pragma unroll
+            for (unsigned c = 0; c < AT_ONCE; c++) {
+                const unsigned at = (first + c) * FOURS + lane;
+                const uint2 own = lane < FOURS ? reinterpret_cast<const uint2 *>(this->two)[at] : make_uint2(0, 0);
+                if (!__any_sync(TSR_FULL_WARP, own.x | own.y)) continue;
+                used |= 1u << c;
+                if (lane >= FOURS) continue;
+                uint4 *const to = reinterpret_cast<uint4 *>(sums) + at;
+                const uint4 four = make_uint4(own.x & 0xffffu, own.x >> 16, own.y & 0xffffu, own.y >> 16);
+                if (is_only) {
+                    *to = four;
+                    continue;
+                }
+                if (four.x) atomicAdd(&to->x, four.x);
+                if (four.y) atomicAdd(&to->y, four.y);
+                if (four.z) atomicAdd(&to->z, four.z);
+                if (four.w) atomicAdd(&to->w, four.w);
+            }
+            if (lane == 0 && used) atomicOr(&in_use[first / TSR_ENERGY_LEVELS], used << first % TSR_ENERGY_LEVELS);
+        }
+    }
+};
+
 #endif

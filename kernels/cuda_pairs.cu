@@ -253,7 +253,7 @@ static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 7 < 65536, "a tile's cou
 struct count_memory {
     slice_seen seen;
     zero_masks masks;
-    tsr_tile_counts<COUNTS> counts;
+    tsr_cell_counts<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS> counts;
 };
 
 struct count_sink {
@@ -323,7 +323,8 @@ template <typename Level> __global__ void __launch_bounds__(THREADS, 4) k_count_
         }
     }
     __syncthreads();
-    m.counts.add_to(b.counts + (size_t)number * COUNTS, thread, THREADS);
+    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_PAIR_GROUPS, b.tiles == 1,
+                          thread, THREADS);
 }
 
 template <typename Level> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)

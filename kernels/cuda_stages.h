@@ -139,6 +139,7 @@ struct tsr_cuda_batch {
     uint8_t *payloads;
     uint8_t *cleared;
     uint32_t *counts;                    /* by plane, plane_counts each; Huffman, rANS */
+    uint32_t *cells_in_use;              /* by plane and group: bits of cells with counts; pairs, rANS */
     uint64_t *magnitudes;                /* by plane: see tsr_magnitude_shift; pairs, rANS */
     struct tsr_frame_state *frame;       /* by frame */
     struct tsr_plane_state *plane;       /* by plane */

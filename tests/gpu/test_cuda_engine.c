@@ -340,12 +340,41 @@ static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int
     }
 }
 
-/* Pairs and rANS: tables, codes and frequencies of random counts. */
+/* counts[groups][TSR_ENERGY_LEVELS][symbols] as counting leaves them: bits of the cells that counted something, and
+ * anything in the rows of others. */
+static void forget_unused_cells(uint32_t *counts, size_t groups, int symbols, uint32_t *in_use)
+{
+    for (size_t g = 0; g < groups; g++) {
+        in_use[g] = 0;
+        for (int c = 0; c < TSR_ENERGY_LEVELS; c++) {
+            uint32_t *row = counts + (g * TSR_ENERGY_LEVELS + (size_t)c) * (size_t)symbols, any = 0;
+            for (int s = 0; s < symbols; s++) any |= row[s];
+            in_use[g] |= (any ? 1u : 0u) << c;
+            for (int s = 0; s < symbols && !any; s++) row[s] = UINT32_MAX / 24;
+        }
+    }
+}
+
+/* bytes, so many times, on the device. */
+static struct device_buffer device_copies(const void *bytes, size_t size, size_t times)
+{
+    uint8_t *all = must(malloc(size * times));
+    for (size_t i = 0; i < times; i++) memcpy(all + i * size, bytes, size);
+    const struct device_buffer copies = device_copy(all, size * times, size * times);
+    free(all);
+    return copies;
+}
+
+/* Pairs and rANS: tables, codes and frequencies of random counts, of some planes, over and over: so many that groups
+ * are merged by a warp each where gains are narrow. */
 TEST(training_by_energy)
 {
     enum { PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
     enum { LEVEL_COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
     struct rng r = {412};
+    int processors = 0;
+    must_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    const size_t times = (size_t)processors / 2 + 1, planes = PLANES * times;
     uint32_t *counts = must(malloc((size_t)PLANES * PAIR_COUNTS * sizeof *counts));
     struct tsr_plane_state states[PLANES];
     uint64_t magnitudes[PLANES];
@@ -355,9 +384,9 @@ TEST(training_by_energy)
     }
     struct tsr_merge_work *merge = must(malloc(sizeof *merge));
     struct tsr_huffman_work *work = must(malloc(sizeof *work));
-    struct tsr_cuda_batch b = {.planes = PLANES, .components = 1, .magnitude_count = 1000};
-    struct device_buffer d_states = device_copy(states, sizeof states, sizeof states);
-    struct device_buffer d_magnitudes = device_copy(magnitudes, sizeof magnitudes, sizeof magnitudes);
+    struct tsr_cuda_batch b = {.planes = (uint32_t)planes, .components = 1, .magnitude_count = 1000};
+    struct device_buffer d_states = device_copies(states, sizeof states, times);
+    struct device_buffer d_magnitudes = device_copies(magnitudes, sizeof magnitudes, times);
     b.plane = (struct tsr_plane_state *)d_states.bytes;
     b.magnitudes = (uint64_t *)d_magnitudes.bytes;
     for (int number = 0; number < 4; number++) {
@@ -369,10 +398,16 @@ TEST(training_by_energy)
         b.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
         for (int p = 0; p < PLANES; p++) fill_cells(&r, p, wide, counts + (size_t)p * b.plane_counts, cells, symbols);
         const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
-        struct device_buffer d_counts = device_copy(counts, count_bytes, count_bytes);
-        struct device_buffer d_models = device_buffer(PLANES * model_bytes);
-        struct device_buffer d_codes =
-            device_buffer(PLANES * (rans ? TSR_LEVEL_TABLES * sizeof(tsr_level_codes) : sizeof(struct tsr_cell_codes)));
+        const size_t groups = (size_t)(PLANES * cells / TSR_ENERGY_LEVELS);
+        uint32_t in_use[PLANES * TSR_PAIR_GROUPS], *counted = must(malloc(count_bytes));
+        memcpy(counted, counts, count_bytes);
+        forget_unused_cells(counted, groups, symbols, in_use);
+        struct device_buffer d_counts = device_copies(counted, count_bytes, times);
+        struct device_buffer d_in_use = device_copies(in_use, groups * sizeof *in_use, times);
+        b.cells_in_use = (uint32_t *)d_in_use.bytes;
+        struct device_buffer d_models = device_buffer(planes * model_bytes);
+        const size_t code_bytes = rans ? TSR_LEVEL_TABLES * sizeof(tsr_level_codes) : sizeof(struct tsr_cell_codes);
+        struct device_buffer d_codes = device_buffer(planes * code_bytes);
         b.counts = (uint32_t *)d_counts.bytes;
         b.pair_model = (struct tsr_pair_model *)d_models.bytes;
         b.level_model = (struct tsr_level_model *)d_models.bytes;
@@ -381,6 +416,10 @@ TEST(training_by_energy)
         must_cuda(rans ? tsr_cuda_train_levels(&b, 0) : tsr_cuda_train_pairs(&b, 0));
         must_cuda(cudaDeviceSynchronize());
         uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
+        for (size_t p = PLANES; p < planes; p++) {
+            assert_memory_equal(models + p * model_bytes, models + p % PLANES * model_bytes, model_bytes);
+            assert_memory_equal(codes + p * code_bytes, codes + p % PLANES * code_bytes, code_bytes);
+        }
         for (int p = 0; p < PLANES; p++) {
             const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
             const struct tsr_level_model *levels = (const struct tsr_level_model *)models + p;
@@ -412,8 +451,9 @@ TEST(training_by_energy)
                         continue;
                     }
                     const struct tsr_cell_codes *all = (const struct tsr_cell_codes *)codes + p;
+                    const uint32_t used = in_use[p * TSR_PAIR_GROUPS + g];
                     for (int c = 0; c < TSR_ENERGY_LEVELS; c++)
-                        if (table_of[c] == t)
+                        if (table_of[c] == t && (used >> c & 1u))
                             check_table(own, symbols, pairs->lengths[first + t], all->cell[first + c], work, "pairs");
                 }
             }
@@ -422,7 +462,9 @@ TEST(training_by_energy)
         free(models);
         device_free(&d_codes, "codes");
         device_free(&d_models, "models");
+        device_free(&d_in_use, "cells in use");
         device_free(&d_counts, "counts");
+        free(counted);
     }
     device_free(&d_magnitudes, "magnitudes");
     device_free(&d_states, "states");
