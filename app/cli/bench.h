@@ -204,8 +204,8 @@ enum { BENCH_FRAMES_LIMIT = 50 };
 struct bench_pictures {
     char name[160];
     uint32_t columns, rows, frames;
-    bool moves;    /* frames follow each other as in a film */
-    uint8_t *luma; /* freed with bench_free_pictures() */
+    bool moves;     /* frames follow each other as in a film */
+    uint8_t *luma;  /* freed with bench_free_pictures() */
     uint16_t *deep; /* the same in deep_bits bits, as stored; NULL: there is no more */
     int deep_bits;
 };
