@@ -36,7 +36,7 @@ enum {
     MERGE_LANES = 4,
     SMALL_QUADS = 220
 };
-static_assert(TSR_ENERGY_LEVELS == TSR_WARP, "a bit a cell");
+static_assert((int)TSR_ENERGY_LEVELS == (int)TSR_WARP, "a bit a cell");
 
 /* Memory of a group with room for so many quads of counts: most groups use fewer, and what finds no room stays where it
  * was counted. */
