@@ -129,8 +129,8 @@ int32_t tsr_coarsest_qp(int bits_stored);
 struct tsr_engine;
 
 /* Which engine computes. All write the same bytes. CUDA does what it can (both paths, both ways, but samples of 1 or 32
- * bits and colours that may be packed) and leaves the rest to the CPU engine that it holds; AUTO is CUDA where there is
- * a GPU that it can use, else CPU. */
+ * bits and words with bits outside of their samples) and leaves the rest to the CPU engine that it holds; AUTO is CUDA
+ * where there is a GPU that it can use, else CPU. */
 enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUDA = 2 };
 
 /* An engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL with

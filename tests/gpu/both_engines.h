@@ -9,7 +9,7 @@
 #include "kernels/cuda_engine.h"
 #include "kernels/thread_pool.h"
 
-enum { WORKSPACE_GUARD = 16 };
+enum { GUARD_BYTES = 16 };
 
 static struct tsr_engine *cuda, *cpu;
 
@@ -50,11 +50,11 @@ static inline uint32_t check_frames(const struct tsr_image *image, const struct 
     for (int e = 0; e < 2; e++) {
         bytes[e] = engines[e]->ops->encode_workspace(engines[e], image, frames);
         jobs[e] = must(calloc(frames, sizeof *jobs[e]));
-        space[e] = must(malloc(bytes[e] + WORKSPACE_GUARD));
-        memset(space[e], 0xa5, bytes[e] + WORKSPACE_GUARD);
+        space[e] = must(malloc(bytes[e] + GUARD_BYTES));
+        memset(space[e], 0xa5, bytes[e] + GUARD_BYTES);
         for (uint32_t f = 0; f < frames; f++) jobs[e][f].raster = rasters + f * raster_bytes(image);
         assert_int_equal(engines[e]->ops->encode(engines[e], image, coding, jobs[e], frames, space[e]), TSR_OK);
-        for (int i = 0; i < WORKSPACE_GUARD; i++) assert_int_equal(space[e][bytes[e] + (size_t)i], 0xa5);
+        for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(space[e][bytes[e] + (size_t)i], 0xa5);
     }
     for (uint32_t f = 0; f < frames; f++) {
         const struct tsr_coded_frame *found = &jobs[0][f].coded, *expected = &jobs[1][f].coded;

@@ -1,38 +1,10 @@
 /* The CUDA engine's decoder against the CPU engine's: whole frames that the CPU engine has coded, and what is left of
  * them after damage. */
-#include "device.h"
-
-#include "tests/unit/images.h"
-
+#include "both_engines.h"
 #include "coded_frames.h"
 
-#include "kernels/cuda_engine.h"
-#include "kernels/thread_pool.h"
-
-enum { GUARD_BYTES = 16 };
-
-static struct tsr_engine *cuda, *cpu;
-
-static int create_engines(void **state)
-{
-    char reason[256];
-    (void)state;
-    cuda = tsr_cuda_engine_create(tsr_pool_create(2), NULL, reason, sizeof reason);
-    cpu = tsr_cpu_engine_create(tsr_pool_create(2));
-    if (!cuda) print_error("no CUDA engine: %s\n", reason);
-    return cuda && cpu ? 0 : -1;
-}
-
-static int destroy_engines(void **state)
-{
-    (void)state;
-    cuda->ops->destroy(cuda);
-    cpu->ops->destroy(cpu);
-    return 0;
-}
-
 /* Decodes by both engines, which must agree; returns how many frames the CUDA engine did itself. */
-static uint32_t check_frames(const struct coded_frames *c)
+static uint32_t check_decoding(const struct coded_frames *c)
 {
     const size_t bytes = raster_bytes(&c->image);
     struct tsr_engine *engines[2] = {cuda, cpu};
@@ -107,7 +79,7 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     uint8_t *rasters = must(malloc(frames * bytes));
     for (uint32_t f = 0; f < frames; f++) fill_raster(r, image, (content + (int)f) % CONTENTS, rasters + f * bytes);
     struct coded_frames c = code_frames(cpu, image, coding, rasters, frames, NULL);
-    const uint32_t done = check_frames(&c);
+    const uint32_t done = check_decoding(&c);
     if (image->bits_allocated == 8 || image->bits_allocated == 16)
         expect(done == frames, "%u of %u frames on the GPU", done, frames);
     free_frames(&c);
@@ -214,7 +186,7 @@ TEST(screens)
             coding.max_error = 1;
         }
         struct coded_frames c = code_frames(cpu, &image, &coding, raster, 1, NULL);
-        assert_int_equal(check_frames(&c), 1);
+        assert_int_equal(check_decoding(&c), 1);
         if (image.components >= 3) packings[packing_of(&c)]++;
         const struct tsr_segment model = c.model[0];
         uint8_t *copy = must(malloc(model.size));
@@ -223,7 +195,7 @@ TEST(screens)
             memcpy(copy, model.bytes, model.size);
             copy[rng_below(&r, (uint32_t)(model.size < 40 ? model.size : 40))] ^= (uint8_t)(1u << rng_below(&r, 8));
             c.model[0].bytes = copy;
-            check_frames(&c);
+            check_decoding(&c);
         }
         free(copy);
         free_frames(&c);
@@ -270,13 +242,13 @@ TEST(mixed)
     }
     all.model = model;
     all.tile = tile;
-    assert_int_equal(check_frames(&all), FRAMES - 1);
+    assert_int_equal(check_decoding(&all), FRAMES - 1);
     model[1] = model[0]; /* what is no tile of path P */
-    assert_int_equal(check_frames(&all), FRAMES);
+    assert_int_equal(check_decoding(&all), FRAMES);
     all.frames = 3;
     model[0].size = 3; /* no model, and one with one byte too few */
     model[2].size--;
-    check_frames(&all);
+    check_decoding(&all);
     for (int i = 0; i < FRAMES; i++) free_frames(&each[i]);
     free(raster);
 }
@@ -300,7 +272,7 @@ TEST(runs_beyond_rows)
             memcpy(copy, tile.bytes, tile.size);
             copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
             c.tile[0].bytes = copy;
-            check_frames(&c);
+            check_decoding(&c);
         }
         free(copy);
         free_frames(&c);
@@ -324,7 +296,7 @@ TEST(damaged_tiles)
             struct tsr_segment tile[3];
             memcpy(tile, c.tile, sizeof tile);
             for (int t = 0; t < 3; t++) c.tile[t].size -= bad >> t & 1 ? 2 : 0;
-            check_frames(&c);
+            check_decoding(&c);
             memcpy(c.tile, tile, sizeof tile);
         }
         free_frames(&c);
@@ -360,7 +332,7 @@ TEST(damage)
                 for (uint32_t flips = 1 + rng_below(&r, 3); flips > 0; flips--)
                     copy[rng_below(&r, (uint32_t)victim->size)] ^= (uint8_t)(1u << rng_below(&r, 8));
             victim->bytes = copy;
-            check_frames(&c);
+            check_decoding(&c);
             c.model[0] = model;
             c.tile[0] = tile;
             free(copy);
