@@ -141,8 +141,10 @@ void finish_frame(void *context, unsigned index)
     frame_space s;
     lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
     tsr_frame_model *model = s.model;
-    const int planes = tsr_image_planes(&b.image); /* of the others, 40 kB each, nothing is looked at */
-    memset(model, 0, sizeof *model - (TSR_PLANES_LIMIT - planes) * sizeof model->plane[0]);
+    const int planes = tsr_image_planes(&b.image);
+    memset(model, 0, offsetof(tsr_frame_model, plane));
+    for (int p = 0; p < planes; p++) /* nothing behind that is looked at before it is set: 40 kB of each plane */
+        memset(&model->plane[p], 0, offsetof(tsr_plane_model, residual));
     memset(s.tiles, 0, b.tiles * sizeof *s.tiles);
     model->tile_width = b.tile_width;
     model->tile_height = b.tile_height;

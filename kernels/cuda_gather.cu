@@ -207,16 +207,16 @@ void leave(tsr_gathering *g, tsr_area *area, uint32_t callers)
     if (callers > 0 && area->batch.left == area->batch.joined) give_area(g, area);
 }
 
-/* Whether callers may keep results in an area until each of them has its seat again and has written them: with half of
- * the areas free batches need not wait for those. */
+/* Whether callers may keep results in an area until each of them has its seat again and has written them: while there
+ * are areas for batches that gather meanwhile. */
 bool has_areas_to_spare(tsr_gathering *g)
 {
-    const int areas = g->devices * TSR_DEVICE_AREAS;
+    enum { GATHERING_AREAS = 2 }; /* of each device */
     int count = 0;
     pthread_mutex_lock(&g->lock);
-    for (int i = 0; i < areas; i++) count += !g->areas[i].is_taken;
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) count += !g->areas[i].is_taken;
     pthread_mutex_unlock(&g->lock);
-    return 2 * count >= areas;
+    return count >= g->devices * GATHERING_AREAS;
 }
 
 /* Takes out the results of all calls of one frame that shall not or may not keep them there, and wakes all callers but

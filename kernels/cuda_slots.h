@@ -12,7 +12,7 @@
 enum {
     TSR_DEVICES_LIMIT = 32,
     TSR_DEVICE_SLOTS = 2, /* of a device: one batch's kernels beside another's copies; more make smaller batches */
-    TSR_DEVICE_AREAS = 6  /* for each device: of batches in slots, that gather, and that callers take results from */
+    TSR_DEVICE_AREAS = 12 /* for each device: of batches in slots, that gather, and that callers take results from */
 };
 
 /* When a batch's steps ended, on its stream. */

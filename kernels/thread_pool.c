@@ -5,17 +5,20 @@
  * caller waits at the end of each inner run for a piece that another holds.)
  *
  * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
- * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want theirs
- * back go before new pieces, so that what has been begun ends first; but while few rest, up to two new files go before
- * each of them: what they rest for, a GPU, would else run dry until all that it has done is dealt with. (Few: less than
- * four times as many as there are seats. With twice as many a GPU ran dry five times in 2000 slices, 5 ms each time.)
- * Not so pieces of files: those that were begun last would all be at work at once, in fresh memory, a tenth of a second
- * of page faults.
+ * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want a seat
+ * go before new pieces, so that what has been begun ends first; but what threads rest for, a GPU, would run dry if it
+ * got no new files until all that it has done is dealt with. So a quarter of the seats are for new files, which there
+ * go before threads that want a seat unless four times as many rest as there are seats; at the others up to two go
+ * before each of these, while half as many rest. (With that for all seats, at twice as many as seats, a GPU ran dry
+ * five times in 2000 slices, 5 ms each time.) That files are begun at few processors, mostly, and ended at the others
+ * takes 2 to 4 % off both: code and data of either are in these processors' caches. Not so pieces of files: those that
+ * were begun last would all be at work at once, in fresh memory, a tenth of a second of page faults.
  *
- * A seat is handed to the thread that has waited longest of those that had it last: its stack, and what it has
- * allocated, are in that processor's cache, and it need not move there. But nobody waits much longer for that than
- * those of other seats. Who gets a seat wakes with it and asks nobody; who is woken by another (tsr_pool_wake) wakes
- * when there is a seat for it, and not before; and a helper goes from a piece to the next.
+ * A seat is handed to the thread that has waited longest of those that had it last, of seats that are not for new
+ * files: its stack, and what it has allocated, are in that processor's cache, and it need not move there. But nobody
+ * waits much longer for that than those of other seats. Who gets a seat wakes with it and asks nobody; who is woken by
+ * another (tsr_pool_wake) wakes when there is a seat for it, and not before; and a helper goes from a piece to the
+ * next.
  *
  * Where threads rest and seats are as many as processors, each seat is at one: Linux puts a thread that wakes where it
  * ran last, behind who is busy there, and does not look for an idle processor when few are. With 16 threads of 128
@@ -43,7 +46,7 @@ struct run {
     struct run *older;
 };
 
-/* Threads that had a seat last. */
+/* Threads whose home a seat is. */
 struct group {
     struct tsr_sleeper *first_wanting, *last_wanting; /* that wait for a seat */
     uint64_t first_ticket;                            /* of the first one */
@@ -57,12 +60,13 @@ struct tsr_pool {
     bool ends;
     int seats, taken;
     int *free_seat;       /* seats - taken of them */
+    int new_seats;        /* seats below are for new files */
     cpu_set_t processors; /* that its threads may run on */
     int *processor;       /* by seat: where it is; NULL: anywhere */
     struct group *group;  /* by seat */
     uint64_t next_ticket; /* of threads that want a seat */
     int wanting, idle;    /* threads of all groups */
-    int resting, few;     /* threads that rest, or want their seats again; less than this many are few */
+    int resting, few;     /* threads that rest, or want a seat again; less than this many are few */
     int ahead;            /* pieces that were begun since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
     int helpers, helpers_limit, started;
@@ -80,7 +84,7 @@ struct tsr_sleeper {
     uint64_t ticket;
     pid_t id;
     int seat;     /* that it has, or -1 */
-    int home;     /* that it had last */
+    int home;     /* that it had last of those that are not for new files */
     int bound_to; /* the processor that it runs on, -1: any */
 };
 
@@ -149,6 +153,12 @@ void tsr_pool_hurry(const struct tsr_pool *pool, bool hurries)
 /* Pieces that may go before a thread that wants a seat; and others for each seat that may, who want theirs later. */
 enum { AHEAD_LIMIT = 2, LATER_LIMIT = 4 };
 
+/* The seat that will be taken next, if one is free. */
+static int next_seat(const struct tsr_pool *pool)
+{
+    return pool->free_seat[pool->seats - pool->taken - 1];
+}
+
 /* The oldest run that has pieces left. */
 static struct run *open_run(const struct tsr_pool *pool)
 {
@@ -158,25 +168,22 @@ static struct run *open_run(const struct tsr_pool *pool)
     return open;
 }
 
-static bool may_begin(const struct tsr_pool *pool, int few)
+/* Whether a piece may be begun at the next seat. */
+static bool may_begin(const struct tsr_pool *pool)
 {
     const struct run *const run = open_run(pool);
     if (!run || pool->taken == pool->seats || pool->resting_bytes > pool->resting_limit) return false;
     if (pool->wanting == 0) return true;
-    /* Pieces of an inner run bring nothing to what others rest for. */
-    return !run->older && pool->resting < few && pool->ahead < AHEAD_LIMIT;
-}
-
-/* The seat that will be taken next, if one is free. */
-static int next_seat(const struct tsr_pool *pool)
-{
-    return pool->free_seat[pool->seats - pool->taken - 1];
+    if (run->older) return false; /* pieces of an inner run bring nothing to what others rest for */
+    if (next_seat(pool) < pool->new_seats) return pool->resting < pool->few;
+    return pool->resting < (pool->new_seats > 0 ? pool->few / 2 : pool->few) && pool->ahead < AHEAD_LIMIT;
 }
 
 static void seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
 {
-    sleeper->seat = sleeper->home = next_seat(pool);
+    sleeper->seat = next_seat(pool);
     pool->taken++;
+    if (sleeper->seat >= pool->new_seats) sleeper->home = sleeper->seat;
 }
 
 static void unseat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
@@ -243,7 +250,7 @@ static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
  * Either has the seat when it is woken, which the caller shall do. */
 static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
 {
-    if (may_begin(pool, pool->few)) {
+    if (may_begin(pool)) {
         struct tsr_sleeper *const helper = take_idle(pool);
         if (helper) {
             begin(pool, helper);
@@ -315,8 +322,8 @@ static void *help(void *argument)
         sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
         self->is_patient = set_policy(SCHED_OTHER, SCHED_BATCH);
     }
-    self->home = pool->started++ % pool->seats;
-    if (!pool->ends && may_begin(pool, pool->few)) begin(pool, self);
+    self->home = pool->new_seats + pool->started++ % (pool->seats - pool->new_seats);
+    if (!pool->ends && may_begin(pool)) begin(pool, self);
     while (self->seat >= 0 || !pool->ends) {
         struct run *const run = self->seat >= 0 ? open_run(pool) : NULL;
         if (run) {
@@ -325,8 +332,7 @@ static void *help(void *argument)
             work_on(pool, run);
             seated_in = NULL;
             unseat(pool, self);
-            /* To go on costs less than to wake an idle one for the next piece: it may do so where some more rest. */
-            if (may_begin(pool, pool->few + pool->seats)) begin(pool, self);
+            if (may_begin(pool)) begin(pool, self);
             continue;
         }
         if (self->seat >= 0) { /* another one has taken the last piece */
@@ -411,6 +417,7 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
         pool->helpers++;
     pool->seats = pool->helpers + 1;
     pool->helpers_limit = pool->helpers + resting;
+    pool->new_seats = resting > 0 ? pool->seats / 4 : 0;
     for (int seat = 0; seat < pool->seats; seat++) pool->free_seat[seat] = seat;
     if (resting > 0) place_seats(pool);
     pthread_mutex_unlock(&pool->lock);

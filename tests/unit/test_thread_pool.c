@@ -409,6 +409,79 @@ TEST(seats_are_those_had_last)
     expect(moved < ROUNDS * RETURNING / 4, "%d threads moved", moved);
 }
 
+enum { NEW_SEATS_OF = 4, WOKEN = 12, HELD = NEW_SEATS_OF - 1 };
+
+/* Threads that sleep; as many as there are seats, the caller's among them, that hold these while the others are woken;
+ * and new pieces. */
+struct seats_given {
+    struct tsr_pool *pool;
+    pthread_t caller;
+    _Atomic(struct tsr_sleeper *) sleeper[WOKEN];
+    atomic_int begun, asleep, holding, woken, fresh;
+    atomic_bool is_released, is_over;
+    int given_to_woken, given_to_fresh; /* of the seats that were held */
+};
+
+static void await(const atomic_bool *flag)
+{
+    while (!atomic_load(flag)) sleep_ms(1);
+}
+
+/* The caller goes from piece to piece whoever wants a seat, so it keeps its own until it has counted who got the
+ * others.
+ */
+static void count_given_seats(struct seats_given *s)
+{
+    while (atomic_load(&s->asleep) < WOKEN || atomic_load(&s->holding) < HELD) sleep_ms(1);
+    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+    for (int i = 0; i < WOKEN; i++) tsr_pool_wake(s->pool, atomic_load(&s->sleeper[i]));
+    atomic_store(&s->is_released, true);
+    while (atomic_load(&s->woken) + atomic_load(&s->fresh) < HELD) sleep_ms(1);
+    sleep_ms(5);
+    s->given_to_woken = atomic_load(&s->woken);
+    s->given_to_fresh = atomic_load(&s->fresh);
+    atomic_store(&s->is_over, true);
+}
+
+static void get_a_seat(void *context, unsigned index)
+{
+    struct seats_given *s = context;
+    (void)index;
+    if (pthread_equal(pthread_self(), s->caller)) {
+        if (!atomic_load(&s->is_over)) count_given_seats(s);
+        return;
+    }
+    const int number = atomic_fetch_add(&s->begun, 1);
+    if (number < WOKEN) {
+        atomic_store(&s->sleeper[number], tsr_pool_sleeper());
+        atomic_fetch_add(&s->asleep, 1);
+        tsr_pool_sleep(s->pool, 1);
+        atomic_fetch_add(&s->woken, 1);
+        await(&s->is_over);
+    } else if (number < WOKEN + HELD) {
+        atomic_fetch_add(&s->holding, 1);
+        await(&s->is_released);
+    } else {
+        atomic_fetch_add(&s->fresh, 1);
+        await(&s->is_over);
+    }
+}
+
+/* Of four seats one is for new files, even where many threads want one. */
+TEST(new_files_have_their_seats)
+{
+    struct seats_given s = {.pool = must(tsr_pool_create_resting(NEW_SEATS_OF, 4 * NEW_SEATS_OF, 1000)),
+                            .caller = pthread_self()};
+    if (tsr_pool_threads(s.pool) < NEW_SEATS_OF) {
+        tsr_pool_destroy(s.pool);
+        skip();
+    }
+    tsr_pool_run(s.pool, get_a_seat, &s, WOKEN + HELD + 2 * NEW_SEATS_OF);
+    tsr_pool_destroy(s.pool);
+    assert_int_equal(s.given_to_fresh, 1);
+    assert_int_equal(s.given_to_woken, HELD - 1);
+}
+
 TEST(threads_at_hand)
 {
     assert_true(tsr_available_threads() >= 1);
@@ -456,11 +529,11 @@ TEST(who_hurries_goes_first)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once),       cmocka_unit_test(work_within_work),
-        cmocka_unit_test(runs_wait_for_others),   cmocka_unit_test(others_work_meanwhile),
-        cmocka_unit_test(resting_is_bounded),     cmocka_unit_test(woken_with_a_seat),
-        cmocka_unit_test(who_rested_goes_on),     cmocka_unit_test(pieces_go_after_who_rested),
-        cmocka_unit_test(who_hurries_goes_first), cmocka_unit_test(seats_are_those_had_last),
-        cmocka_unit_test(threads_at_hand)};
+        cmocka_unit_test(every_piece_once),           cmocka_unit_test(work_within_work),
+        cmocka_unit_test(runs_wait_for_others),       cmocka_unit_test(others_work_meanwhile),
+        cmocka_unit_test(resting_is_bounded),         cmocka_unit_test(woken_with_a_seat),
+        cmocka_unit_test(who_rested_goes_on),         cmocka_unit_test(pieces_go_after_who_rested),
+        cmocka_unit_test(who_hurries_goes_first),     cmocka_unit_test(seats_are_those_had_last),
+        cmocka_unit_test(new_files_have_their_seats), cmocka_unit_test(threads_at_hand)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
