@@ -7,12 +7,12 @@
  * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
  * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want a seat
  * go before new pieces, so that what has been begun ends first; but what threads rest for, a GPU, would run dry if it
- * got no new files until all that it has done is dealt with. So a quarter of the seats are for new files, which there
- * go before threads that want a seat unless four times as many rest as there are seats; at the others up to two go
- * before each of these, while half as many rest. (With that for all seats, at twice as many as seats, a GPU ran dry
- * five times in 2000 slices, 5 ms each time.) That files are begun at few processors, mostly, and ended at the others
- * takes 2 to 4 % off both: code and data of either are in these processors' caches. Not so pieces of files: those that
- * were begun last would all be at work at once, in fresh memory, a tenth of a second of page faults.
+ * got no new files until all that it has done is dealt with. So a quarter of the seats are for new files: these go
+ * first there while fewer than four times as many threads rest as there are seats. At the others up to two go before
+ * each thread that wants a seat, while fewer than twice as many rest. (With twice as many for all seats a GPU ran dry
+ * five times in 2000 slices, 5 ms each time.) Files are so begun at few processors, mostly, and ended at the others,
+ * whose caches hold code and data of either: 4 % less time. Pieces of files never go first: those that were begun last
+ * would all be at work at once, in fresh memory, a tenth of a second of page faults.
  *
  * A seat is handed to the thread that has waited longest of those that had it last, of seats that are not for new
  * files: its stack, and what it has allocated, are in that processor's cache, and it need not move there. But nobody

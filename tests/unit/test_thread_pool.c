@@ -81,6 +81,11 @@ static void sleep_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+static void await(const atomic_int *count, int least)
+{
+    while (atomic_load(count) < least) sleep_ms(1);
+}
+
 static _Thread_local bool is_caller;
 static atomic_int helper_has_begun, finished_pieces;
 
@@ -90,7 +95,7 @@ static void work_unevenly(void *context, unsigned index)
     (void)context;
     (void)index;
     if (is_caller) {
-        while (!atomic_load(&helper_has_begun)) sleep_ms(1);
+        await(&helper_has_begun, 1);
     } else {
         atomic_store(&helper_has_begun, 1);
         sleep_ms(20);
@@ -135,7 +140,7 @@ static void work_and_rest(void *context, unsigned index)
     sleep_ms(1);
     atomic_fetch_sub(&working, 1);
     tsr_pool_rest(r->pool, 1);
-    while (atomic_load(&begun) < r->together) sleep_ms(1);
+    await(&begun, r->together);
     tsr_pool_resume(r->pool);
     if (atomic_fetch_add(&working, 1) + 1 > r->seats) atomic_store(&too_many, true);
     sleep_ms(1);
@@ -247,7 +252,7 @@ static void rest_as_the_first(void *context, unsigned index)
     atomic_fetch_add(&begun, 1);
     if (index == 0) {
         tsr_pool_rest(r->pool, 1);
-        while (atomic_load(&begun) < 2) sleep_ms(1);
+        await(&begun, 2);
         tsr_pool_resume(r->pool);
         atomic_store(&begun_before_resumed, atomic_load(&begun));
     } else {
@@ -298,7 +303,7 @@ static void rest_or_run(void *context, unsigned index)
         return;
     }
     tsr_pool_rest(r->pool, 1);
-    while (atomic_load(&r->begun) < 3) sleep_ms(1);
+    await(&r->begun, 3);
     atomic_fetch_add(&r->wanting, 1);
     tsr_pool_resume(r->pool);
     atomic_fetch_add(&r->resumed, 1);
@@ -331,9 +336,16 @@ struct returning {
     struct tsr_pool *pool;
     _Atomic(struct tsr_sleeper *) sleeper[RETURNING];
     int processor[RETURNING]; /* where it was before it slept */
-    atomic_int begun, asleep, holding, awake, moved;
-    atomic_bool all_woken;
+    atomic_int begun, asleep, holding, all_woken, awake, moved;
 };
+
+/* So many threads that sleep, and so many that hold the seats. */
+static void await_all(const atomic_int *asleep, int sleepers, const atomic_int *holding, int holders)
+{
+    await(asleep, sleepers);
+    await(holding, holders);
+    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+}
 
 /* The first processor that the thread may run on: with a seat the only one. */
 static int own_processor(void)
@@ -358,7 +370,7 @@ static void wake_by_processor(struct returning *r)
 static void await_the_other(atomic_int *count)
 {
     const int number = atomic_fetch_add(count, 1);
-    while (atomic_load(count) < number / HOLDING * HOLDING + HOLDING) sleep_ms(1);
+    await(count, number / HOLDING * HOLDING + HOLDING);
 }
 
 static void return_to_seat(void *context, unsigned index)
@@ -375,13 +387,12 @@ static void return_to_seat(void *context, unsigned index)
         return;
     }
     const bool wakes = atomic_fetch_add(&r->holding, 1) + 1 == HOLDING;
-    while (atomic_load(&r->asleep) < RETURNING || atomic_load(&r->holding) < HOLDING) sleep_ms(1);
-    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+    await_all(&r->asleep, RETURNING, &r->holding, HOLDING);
     if (wakes) {
         wake_by_processor(r);
-        atomic_store(&r->all_woken, true);
+        atomic_store(&r->all_woken, 1);
     }
-    while (!atomic_load(&r->all_woken)) sleep_ms(1);
+    await(&r->all_woken, 1);
 }
 
 /* Threads that were woken get the seat that they had, if that is free as soon as another. One that slept too late was
@@ -417,30 +428,21 @@ struct seats_given {
     struct tsr_pool *pool;
     pthread_t caller;
     _Atomic(struct tsr_sleeper *) sleeper[WOKEN];
-    atomic_int begun, asleep, holding, woken, fresh;
-    atomic_bool is_released, is_over;
+    atomic_int begun, asleep, holding, is_released, woken, fresh, is_over;
     int given_to_woken, given_to_fresh; /* of the seats that were held */
 };
 
-static void await(const atomic_bool *flag)
-{
-    while (!atomic_load(flag)) sleep_ms(1);
-}
-
-/* The caller goes from piece to piece whoever wants a seat, so it keeps its own until it has counted who got the
- * others.
- */
+/* The caller goes from piece to piece whoever wants a seat, so it keeps its own until it has counted the others. */
 static void count_given_seats(struct seats_given *s)
 {
-    while (atomic_load(&s->asleep) < WOKEN || atomic_load(&s->holding) < HELD) sleep_ms(1);
-    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+    await_all(&s->asleep, WOKEN, &s->holding, HELD);
     for (int i = 0; i < WOKEN; i++) tsr_pool_wake(s->pool, atomic_load(&s->sleeper[i]));
-    atomic_store(&s->is_released, true);
+    atomic_store(&s->is_released, 1);
     while (atomic_load(&s->woken) + atomic_load(&s->fresh) < HELD) sleep_ms(1);
     sleep_ms(5);
     s->given_to_woken = atomic_load(&s->woken);
     s->given_to_fresh = atomic_load(&s->fresh);
-    atomic_store(&s->is_over, true);
+    atomic_store(&s->is_over, 1);
 }
 
 static void get_a_seat(void *context, unsigned index)
@@ -457,13 +459,13 @@ static void get_a_seat(void *context, unsigned index)
         atomic_fetch_add(&s->asleep, 1);
         tsr_pool_sleep(s->pool, 1);
         atomic_fetch_add(&s->woken, 1);
-        await(&s->is_over);
+        await(&s->is_over, 1);
     } else if (number < WOKEN + HELD) {
         atomic_fetch_add(&s->holding, 1);
-        await(&s->is_released);
+        await(&s->is_released, 1);
     } else {
         atomic_fetch_add(&s->fresh, 1);
-        await(&s->is_over);
+        await(&s->is_over, 1);
     }
 }
 
