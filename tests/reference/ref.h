@@ -50,7 +50,7 @@ bool ref_ended(const struct ref_bits *b); /* nothing read beyond the end; fewer 
 
 unsigned ref_bit_count(uint64_t v); /* bits(v) of 2.1 */
 unsigned ref_log2(uint64_t v);
-uint64_t ref_check64(const void *data, size_t size); /* 2.4 */
+uint64_t ref_hash64(const void *data, size_t size); /* 2.4 */
 struct ref_hash;
 struct ref_hash *ref_hash_begin(void);
 void ref_hash_add(struct ref_hash *state, const void *data, size_t size);
@@ -64,6 +64,8 @@ enum { REF_VERBATIM, REF_SPLICE, REF_PNG, REF_DEFLATED, REF_ENCAPSULATED, REF_SE
 struct ref_header { /* 3.1 */
     unsigned kind, restore;
     bool exact, lossy; /* flags, bits 0 and 1 */
+    uint64_t id;
+    uint64_t hash; /* hash64 of the body with an id of 0 */
     uint32_t columns, rows, frames;
     unsigned components, allocated, stored, high;
     bool is_signed, planar, big_endian, swapped;
@@ -73,44 +75,70 @@ struct ref_header { /* 3.1 */
 };
 
 struct ref_section {
-    unsigned type;
-    const uint8_t *body;
-    size_t size;  /* of the body */
-    size_t whole; /* of the section */
-    bool good;    /* its check64 holds */
+    unsigned type;        /* as the index says, if there is one */
+    const uint8_t *body;  /* null: the bytes are not a section as the index says */
+    size_t size;          /* of the body */
+    size_t whole;         /* of the section */
+    uint64_t hash, check; /* hash64 of all bytes before the check, and the check */
+    bool good;            /* the check holds; of a member's sections known behind ref_list_parts() */
 };
 
 struct ref_file {
     uint8_t *bytes;
     size_t size;
+    bool strict; /* whatever stands twice must be there twice and be the same */
+    bool has_index;
     struct ref_header header;
     struct ref_section *sections; /* behind the header, before the index */
     size_t section_count;
 };
 
-/* A file, or a member of a series: its sections are first .. end - 1, the last of them P or M. */
+bool ref_open(struct ref_file *file, const char *path, bool strict);
+bool ref_read_header(struct ref_header *header, const uint8_t *body, size_t size);
+/* 3: does the check hold, with the id of the file or the member, and with the section's number there? */
+bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n);
+/* 3: do sections of this type belong to the file itself, not to a member? */
+bool ref_is_own(const struct ref_file *file, unsigned type);
+/* 3.1: hashes: of the header, of the sections and, of a member, of the proof. */
+bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count);
+bool ref_is_unknown(unsigned type); /* 3.10: is it a capital letter that the page does not describe? */
+/* 3.10: fails, and says that a section which stands where it may not is unknown or out of place. */
+bool ref_fail_type(const struct ref_file *file, size_t section);
+uint64_t ref_frame_bits(const struct ref_header *header);
+size_t ref_raster_size(const struct ref_header *header);
+
+/* ---- 3.3, 3.4, 3.7, 3.8: members, twins, blobs, proofs (ref_parts.c) ---- */
+
+/* A file, or a member of a series: its sections first .. end - 1, in front of its P or M. */
 struct ref_part {
     const struct ref_file *file;
     struct ref_header header;
     size_t first, end;
-    const uint8_t *name; /* a member's, else null */
+    struct ref_bytes proof; /* data is null where there is no proof */
+    const uint8_t *name;    /* a member's, else null */
     size_t name_size;
 };
 
-struct ref_proof { /* 3.4 */
+struct ref_piece { /* what is hashed of a restored file */
     uint64_t size;
-    uint8_t original[16], samples[16];
+    uint8_t hash[16];
 };
 
-/* Strict: whatever stands twice must be there twice and be the same. */
-bool ref_open(struct ref_file *file, const char *path, bool strict);
-/* 3.7: all of a file, its only part or its members, whose names are all different; in memory of ref_alloc(). */
-bool ref_list_parts(const struct ref_file *file, struct ref_part **parts, size_t *count);
+struct ref_proof { /* 3.4 */
+    struct ref_piece original, restored;
+    uint8_t samples[16];
+};
+
+/* All of a file, its only part or its members, in memory of ref_alloc(). Read strictly, they are all good, and so are
+   the twins. Else members are left out whose M is damaged or whose id is not that of their sections. */
+bool ref_list_parts(struct ref_file *file, struct ref_part **parts, size_t *count);
 bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part);
+/* 3.8: the body of a section, or that of its twin if the section is damaged. */
+bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes *body);
+/* 3.7, 5.4: the section that a section B or G of a part needs; of others, the section itself. */
+bool ref_find_needed(const struct ref_part *part, size_t section, size_t *needed);
 /* 3.3: the content of a part's section, in memory of ref_alloc(). */
 bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size);
-uint64_t ref_frame_bits(const struct ref_header *header);
-size_t ref_raster_size(const struct ref_header *header);
 
 /* ---- 4. Restoring (ref_restore.c) ---- */
 
@@ -120,8 +148,8 @@ struct ref_output *ref_output_open(const char *path, const struct ref_header *he
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
 bool ref_output_samples_end(struct ref_output *out); /* behind the last frame */
-/* Closes; says the restored file's size and hash. Also to be called after an error, with size null. */
-bool ref_output_close(struct ref_output *out, uint64_t *size, uint8_t hash[16]);
+/* Closes; says the restored file's size and hash. Also to be called after an error, with restored null. */
+bool ref_output_close(struct ref_output *out, struct ref_piece *restored);
 
 /* ---- 7.4, 7.6, 10. Huffman (ref_huffman.c) ---- */
 

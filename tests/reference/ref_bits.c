@@ -154,7 +154,7 @@ unsigned ref_log2(uint64_t v)
 
 /* ---- Checksums ---- */
 
-uint64_t ref_check64(const void *data, size_t size)
+uint64_t ref_hash64(const void *data, size_t size)
 {
     return XXH3_64bits(data, size);
 }

@@ -1,15 +1,13 @@
-/* FORMAT.md 3: sections, header, blobs, proof, index. */
+/* FORMAT.md 3: sections, header, index, copies, ids. */
 #include "ref.h"
 
-#include <stdlib.h>
 #include <string.h>
-#ifdef REF_WITH_ZSTD
-#include <zstd.h>
-#endif
 
 static const uint8_t signature[4] = {0x89, 0x54, 0x53, 0x52};
 static const uint8_t end_mark[4] = {0x52, 0x53, 0x54, 0x89};
 #define FOOTER_SIZE 24
+#define ID_AT 4 /* in a header's body */
+#define ID_BEHIND 12
 
 static bool read_whole(struct ref_file *file, const char *path)
 {
@@ -27,20 +25,68 @@ static bool read_whole(struct ref_file *file, const char *path)
     return good || ref_fail("cannot read the file");
 }
 
-/* The section that begins at an offset and ends at limit or before. False without a sentence if there is none. */
+/* ---- 3. Sections ---- */
+
+/* The section that begins at an offset and ends at limit or before. False without a sentence if there is not one. */
 static bool read_section(const struct ref_file *file, uint64_t at, uint64_t limit, struct ref_section *section)
 {
+    *section = (struct ref_section){.body = NULL};
     if (limit > file->size || at >= limit) return false;
     struct ref_bytes b = {.data = file->bytes + at, .size = (size_t)(limit - at)};
-    section->type = (unsigned)ref_number(&b, 1);
+    unsigned type = (unsigned)ref_number(&b, 1);
     uint64_t size = ref_varint(&b);
-    section->body = ref_take(&b, size);
-    section->size = (size_t)size;
+    const uint8_t *body = ref_take(&b, size);
     size_t checked = b.at;
     uint64_t check = ref_number(&b, 8);
-    section->whole = b.at;
-    section->good = !b.bad && check == ref_check64(b.data, checked);
-    return !b.bad;
+    if (b.bad) return false;
+    *section = (struct ref_section){.type = type, .body = body, .size = (size_t)size, .whole = b.at, .check = check};
+    section->hash = ref_hash64(b.data, checked);
+    return true;
+}
+
+bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n)
+{
+    return section->body && section->check == section->hash + id + n * 0x9e3779b97f4a7c15u;
+}
+
+static bool is_one_of(unsigned type, const char *types)
+{
+    return type != 0 && type < 128 && strchr(types, (int)type);
+}
+
+static bool is_own(bool is_series, unsigned type)
+{
+    return !is_series || is_one_of(type, "HMDIC");
+}
+
+bool ref_is_own(const struct ref_file *file, unsigned type)
+{
+    return is_own(file->header.restore == REF_SERIES, type);
+}
+
+static bool is_letter(unsigned type)
+{
+    return (type >= 'A' && type <= 'Z') || (type >= 'a' && type <= 'z');
+}
+
+bool ref_is_unknown(unsigned type)
+{
+    return type >= 'A' && type <= 'Z' && !is_one_of(type, "HBFGTPMDIC");
+}
+
+bool ref_fail_type(const struct ref_file *file, size_t section)
+{
+    unsigned type = file->sections[section].type;
+    if (ref_is_unknown(type)) return ref_fail("the type '%c' of section %zu is unknown", (int)type, section);
+    if (is_letter(type)) return ref_fail("section %zu ('%c') is out of place", section, (int)type);
+    return ref_fail("the type of section %zu is not a letter", section);
+}
+
+bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count)
+{
+    uint8_t *bytes = ref_alloc(count, 8);
+    for (size_t i = 0; i < count * 8; i++) bytes[i] = (uint8_t)(hashes[i / 8] >> (8 * (i % 8)));
+    return ref_hash64(bytes, count * 8) == id;
 }
 
 /* ---- 3.1 Header ---- */
@@ -95,41 +141,162 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     return true;
 }
 
-static bool read_header(struct ref_header *h, const uint8_t *body, size_t size)
+/* 3.9. They end with the header. */
+static bool read_items(struct ref_bytes *b)
 {
+    int before = -1; /* the tag */
+    if (ref_left(b) == 0) return ref_fail("there are no items");
+    while (ref_left(b) > 0) {
+        unsigned tag = (unsigned)ref_number(b, 1);
+        uint64_t length = ref_varint(b);
+        struct ref_bytes value = {.data = ref_take(b, length), .size = (size_t)length};
+        if (b->bad) return ref_fail("an item is too long");
+        if ((int)tag <= before) return ref_fail("items are not in order");
+        before = (int)tag;
+        if (tag % 2 != 0) return ref_fail("an item of tag %u is unknown", tag);
+        if (tag == 2 && (length != 12 || (ref_number(&value, 8), ref_number(&value, 4) >= 1000000000)))
+            return ref_fail("an item of the header is corrupt");
+        if (tag == 4 && (length != 4 || ref_number(&value, 4) > 0777))
+            return ref_fail("an item of the header is corrupt");
+    }
+    return true;
+}
+
+/* 3.1: which flags a restore has. */
+static bool check_flags(const struct ref_header *h, unsigned flags)
+{
+    if (flags > 7) return ref_fail("flags %u are unknown", flags);
+    bool good = true;
+    switch (h->restore) {
+    case REF_SPLICE:
+        good = !h->exact || !h->lossy;
+        break;
+    case REF_PNG:
+        good = !h->exact;
+        break;
+    case REF_SERIES:
+        good = !h->exact && !h->lossy;
+        break;
+    default:
+        good = h->exact && !h->lossy;
+    }
+    return good || ref_fail("flags %u are not those of restore %u", flags, h->restore);
+}
+
+bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
+{
+    memset(h, 0, sizeof *h);
     if (size > 1024) return ref_fail("the header is too long");
     struct ref_bytes b = {.data = body, .size = size};
     unsigned version = (unsigned)ref_number(&b, 1);
     h->kind = (unsigned)ref_number(&b, 1);
     h->restore = (unsigned)ref_number(&b, 1);
     unsigned flags = (unsigned)ref_number(&b, 1);
+    h->id = ref_number(&b, 8);
     if (b.bad) return ref_fail("the header is too short");
-    if (version != 2) return ref_fail("version %u is unknown", version);
+    if (version != 3) return ref_fail("version %u is unknown", version);
     if (h->kind > 3) return ref_fail("kind %u is unknown", h->kind);
     if (h->restore > REF_SERIES) return ref_fail("restore %u is unknown", h->restore);
-    if (flags > 3) return ref_fail("flags %u are unknown", flags);
     h->exact = flags & 1;
     h->lossy = flags & 2;
+    if (!check_flags(h, flags)) return false;
+    uint8_t without_id[1024];
+    memcpy(without_id, body, size);
+    memset(without_id + ID_AT, 0, ID_BEHIND - ID_AT);
+    h->hash = ref_hash64(without_id, size);
     if (h->restore == REF_SERIES) {
         uint64_t members = ref_varint(&b);
-        if (h->kind != 0 || flags != 0 || members < 1 || members > INT32_MAX)
+        if (b.bad || h->kind != 0 || members < 1 || members > INT32_MAX)
             return ref_fail("the header of a series is corrupt");
         h->members = (uint32_t)members;
     } else if (h->restore == REF_VERBATIM) {
-        if (h->lossy) return ref_fail("a verbatim file cannot have losses");
-        (void)ref_take(&b, ref_number(&b, 1)); /* the reason, for people */
+        (void)ref_take(&b, ref_number(&b, 1)); /* the reason, a text that people read */
         if (b.bad) return ref_fail("the header is too short");
     } else if (!read_image(h, &b)) {
         return false;
     }
+    if (flags & 4) return read_items(&b);
     return ref_left(&b) == 0 || ref_fail("the header is too long");
 }
 
-/* ---- 3.5 Index and 3.6 Damage ---- */
+/* ---- 3.5 Index ---- */
 
 struct body {
     const uint8_t *data; /* null: missing or damaged */
     size_t size;
+};
+
+/* An index's numbers: how many sections, how many of these are the file's own, the sum of their lengths. */
+struct index_sums {
+    uint64_t count, own, length;
+};
+
+static bool sum_index(struct body index, bool is_series, struct index_sums *sums)
+{
+    struct ref_bytes b = {.data = index.data, .size = index.size};
+    *sums = (struct index_sums){.count = ref_varint(&b)};
+    if (b.bad || sums->count > index.size / 2) return false;
+    for (uint64_t i = 0; i < sums->count; i++) {
+        sums->own += is_own(is_series, (unsigned)ref_number(&b, 1));
+        uint64_t length = ref_varint(&b);
+        if (b.bad || length > INT64_MAX - sums->length) return false;
+        sums->length += length;
+    }
+    return ref_left(&b) == 0;
+}
+
+/* Sections as the index lists them; they end at index_at. */
+static bool list_by_index(struct ref_file *file, struct body index, uint64_t index_at, uint64_t *first)
+{
+    struct index_sums sums;
+    if (!sum_index(index, file->header.restore == REF_SERIES, &sums) || sums.length > index_at)
+        return ref_fail("the index is corrupt");
+    *first = index_at - sums.length;
+    file->has_index = true;
+    file->section_count = (size_t)sums.count;
+    file->sections = ref_alloc(file->section_count, sizeof *file->sections);
+    struct ref_bytes b = {.data = index.data, .size = index.size};
+    (void)ref_varint(&b);
+    uint64_t at = *first;
+    for (size_t i = 0; i < file->section_count; i++) {
+        unsigned type = (unsigned)ref_number(&b, 1);
+        uint64_t length = ref_varint(&b);
+        struct ref_section *section = &file->sections[i];
+        if (!read_section(file, at, at + length, section) || section->whole != length || section->type != type)
+            *section = (struct ref_section){.type = type};
+        at += length;
+    }
+    return true;
+}
+
+/* Sections by their own sizes, up to the index section or, if that is not recognised, to what is not a section. */
+static uint64_t list_by_walk(struct ref_file *file, uint64_t at)
+{
+    struct ref_section section;
+    size_t count = 0;
+    for (uint64_t i = at; read_section(file, i, file->size, &section); i += section.whole) {
+        if (!is_letter(section.type) || section.type == 'I') break;
+        count++;
+    }
+    file->sections = ref_alloc(count, sizeof *file->sections);
+    file->section_count = count;
+    for (size_t i = 0; i < count; i++) {
+        (void)read_section(file, at, file->size, &file->sections[i]);
+        at += file->sections[i].whole;
+    }
+    return at;
+}
+
+/* ---- 3.6 Damage ---- */
+
+/* What stands twice, and where. */
+struct ends {
+    bool has_footer;
+    uint64_t footer_at, index_at, copy_at;
+    uint64_t behind_header, behind_index, behind_copy;
+    struct ref_section index_section;
+    struct body header, index;           /* the index's check is not known to hold before header_fits() */
+    struct body header_copy, index_copy; /* one check; both null if it does not hold */
 };
 
 static bool same(struct body a, struct body b)
@@ -137,286 +304,151 @@ static bool same(struct body a, struct body b)
     return a.data && b.data && a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
-/* Sections as the index lists them; they end at index_at. */
-static bool list_by_index(struct ref_file *file, struct body index, uint64_t index_at, uint64_t *first)
+static uint64_t id_of(struct body header)
 {
-    struct ref_bytes b = {.data = index.data, .size = index.size};
-    uint64_t count = ref_varint(&b), sum = 0;
-    if (b.bad || count > index.size / 2) return ref_fail("the index is corrupt");
-    struct ref_bytes again = b;
-    for (uint64_t i = 0; i < count; i++) {
-        (void)ref_number(&b, 1);
-        uint64_t length = ref_varint(&b);
-        if (b.bad || length > index_at - sum) return ref_fail("the index is corrupt");
-        sum += length;
-    }
-    if (ref_left(&b) != 0) return ref_fail("the index is corrupt");
-    *first = index_at - sum;
-    file->sections = ref_alloc((size_t)count, sizeof *file->sections);
-    file->section_count = (size_t)count;
-    uint64_t at = *first;
-    for (size_t i = 0; i < file->section_count; i++) {
-        unsigned type = (unsigned)ref_number(&again, 1);
-        uint64_t length = ref_varint(&again);
-        struct ref_section *section = &file->sections[i];
-        if (!read_section(file, at, at + length, section) || section->whole != length || section->type != type)
-            return ref_fail("section %zu is not as the index says", i);
-        at += length;
-    }
-    return true;
+    struct ref_bytes b = {.data = header.data, .size = header.size, .at = ID_AT};
+    return ref_number(&b, ID_BEHIND - ID_AT);
 }
 
-/* Sections by their own sizes, up to the index section or, if that is not recognised, to what is none. */
-static bool list_by_walk(struct ref_file *file, uint64_t at)
+static bool is_series(struct body header)
+{
+    return header.data[2] == REF_SERIES;
+}
+
+static void read_first(const struct ref_file *file, struct ends *e)
 {
     struct ref_section section;
-    size_t count = 0;
-    for (uint64_t i = at; read_section(file, i, file->size, &section) && section.type != 'I'; i += section.whole)
-        count++;
-    file->sections = ref_alloc(count, sizeof *file->sections);
-    file->section_count = count;
-    for (size_t i = 0; i < count; i++) {
-        (void)read_section(file, at, file->size, &file->sections[i]);
-        at += file->sections[i].whole;
+    if (!read_section(file, sizeof signature, e->footer_at, &section)) return;
+    e->behind_header = sizeof signature + section.whole;
+    struct body header = {section.body, section.size};
+    if (section.type == 'H' && header.size >= ID_BEHIND && ref_check_holds(&section, id_of(header), 0))
+        e->header = header;
+}
+
+static void read_footer(struct ref_file *file, struct ends *e)
+{
+    e->footer_at = file->size;
+    if (file->size >= sizeof signature + FOOTER_SIZE) {
+        struct ref_bytes b = {.data = file->bytes + file->size - FOOTER_SIZE, .size = FOOTER_SIZE};
+        e->index_at = ref_number(&b, 8);
+        e->copy_at = ref_number(&b, 8);
+        e->has_footer = ref_number(&b, 4) == (ref_hash64(b.data, 16) & UINT32_MAX) &&
+                        memcmp(b.data + 20, end_mark, sizeof end_mark) == 0;
     }
-    return true;
+    if (e->has_footer) e->footer_at -= FOOTER_SIZE;
+}
+
+/* Without a footer the index begins where a walk ends. */
+static void read_last(struct ref_file *file, struct ends *e)
+{
+    if (!e->has_footer && e->behind_header == 0) return;
+    if (!e->has_footer) e->index_at = list_by_walk(file, e->behind_header);
+    if (read_section(file, e->index_at, e->footer_at, &e->index_section)) {
+        e->behind_index = e->index_at + e->index_section.whole;
+        if (e->index_section.type == 'I') e->index = (struct body){e->index_section.body, e->index_section.size};
+    }
+    if (!e->has_footer) e->copy_at = e->behind_index;
+    struct ref_section copy;
+    if (!read_section(file, e->copy_at, e->footer_at, &copy) || copy.type != 'C') return;
+    e->behind_copy = e->copy_at + copy.whole;
+    struct ref_bytes b = {.data = copy.body, .size = copy.size};
+    uint64_t size = ref_varint(&b);
+    struct body header = {ref_take(&b, size), (size_t)size};
+    if (b.bad || header.size < ID_BEHIND) return;
+    struct body index = {b.data + b.at, ref_left(&b)};
+    struct index_sums sums;
+    if (!sum_index(index, is_series(header), &sums) || !ref_check_holds(&copy, id_of(header), sums.own + 2)) return;
+    e->header_copy = header;
+    e->index_copy = index;
+}
+
+/* Does the index's check hold with this header's id? */
+static bool header_fits(const struct ends *e, struct body header)
+{
+    struct index_sums sums;
+    return header.data && e->index.data && sum_index(e->index, is_series(header), &sums) &&
+           ref_check_holds(&e->index_section, id_of(header), sums.own + 1);
+}
+
+/* There is not a header that holds. 3.10: is the file unknown, or is it damaged? */
+static bool fail_header(const struct ref_file *file)
+{
+    struct ref_section section;
+    if (file->size > sizeof signature && file->bytes[sizeof signature] == 'S')
+        return ref_fail("the type 'S' of the first section is unknown");
+    if (read_section(file, sizeof signature, file->size, &section) && section.type == 'H' && section.size > 0 &&
+        section.body[0] != 3)
+        return ref_fail("version %u is unknown", section.body[0]);
+    return ref_fail("the header is damaged twice");
+}
+
+static bool choose_header(const struct ref_file *file, const struct ends *e, struct body *header)
+{
+    *header = e->header.data ? e->header : e->header_copy;
+    if (!header->data) return fail_header(file);
+    if (!e->header.data || !e->header_copy.data || id_of(e->header) == id_of(e->header_copy)) return true;
+    if (header_fits(e, e->header)) return true;
+    *header = e->header_copy;
+    return header_fits(e, e->header_copy) ||
+           ref_fail("there are two headers, and the index does not tell which one is right");
+}
+
+static bool check_ends(const struct ends *e)
+{
+    if (!e->has_footer) return ref_fail("the footer is damaged");
+    if (!e->header.data || !header_fits(e, e->header) || !e->header_copy.data)
+        return ref_fail("header, index or copy is damaged");
+    if (!same(e->header, e->header_copy) || !same(e->index, e->index_copy)) return ref_fail("the copy differs");
+    return (e->behind_index == e->copy_at && e->behind_copy == e->footer_at) ||
+           ref_fail("the file's end is not in order");
+}
+
+/* ---- A whole file ---- */
+
+/* 3, 3.1: the checks of the file's own sections, and its id, if all of these are there. */
+static bool check_own(struct ref_file *file)
+{
+    uint64_t *hashes = ref_alloc(file->section_count + 1, sizeof *hashes);
+    uint64_t n = 0;
+    bool has_all = file->has_index;
+    hashes[0] = file->header.hash;
+    for (size_t i = 0; i < file->section_count; i++) {
+        struct ref_section *section = &file->sections[i];
+        if (!ref_is_own(file, section->type)) continue;
+        section->good = ref_check_holds(section, file->header.id, ++n);
+        if (!section->good) has_all = false;
+        hashes[n] = section->hash;
+    }
+    return !has_all || ref_is_id(file->header.id, hashes, (size_t)n + 1) ||
+           ref_fail("the file's id is not that of its sections");
 }
 
 bool ref_open(struct ref_file *file, const char *path, bool strict)
 {
     memset(file, 0, sizeof *file);
+    file->strict = strict;
     if (!read_whole(file, path)) return false;
-    if (file->size < sizeof signature + FOOTER_SIZE || memcmp(file->bytes, signature, sizeof signature) != 0)
-        return ref_fail("this is no .tsr file");
-
-    size_t footer_at = file->size - FOOTER_SIZE;
-    struct ref_bytes b = {.data = file->bytes + footer_at, .size = FOOTER_SIZE};
-    uint64_t index_at = ref_number(&b, 8), copy_at = ref_number(&b, 8), check = ref_number(&b, 4);
-    bool has_footer =
-        memcmp(b.data + 20, end_mark, sizeof end_mark) == 0 && check == (ref_check64(b.data, 16) & UINT32_MAX);
-    if (!has_footer && strict) return ref_fail("the footer is damaged");
-
-    struct body header = {0}, index = {0}, header_copy = {0}, index_copy = {0};
-    struct ref_section section;
-    uint64_t behind_header = 0, behind_index = 0, behind_copy = 0;
-    if (read_section(file, sizeof signature, footer_at, &section)) {
-        behind_header = sizeof signature + section.whole;
-        if (section.good && section.type == 'H') header = (struct body){section.body, section.size};
+    if (file->size < sizeof signature || memcmp(file->bytes, signature, sizeof signature) != 0)
+        return ref_fail("this is not a .tsr file");
+    struct ends e = {.has_footer = false};
+    read_footer(file, &e);
+    read_first(file, &e);
+    read_last(file, &e);
+    struct body header;
+    if (!choose_header(file, &e, &header) || !ref_read_header(&file->header, header.data, header.size)) return false;
+    if (strict && !check_ends(&e)) return false;
+    struct body index = {.data = NULL};
+    if (header_fits(&e, header))
+        index = e.index;
+    else if (e.header_copy.data && id_of(e.header_copy) == file->header.id)
+        index = e.index_copy;
+    if (index.data) {
+        uint64_t first = 0;
+        if (!list_by_index(file, index, e.index_at, &first)) return false;
+        if (strict && first != e.behind_header) return ref_fail("the index does not begin behind the header");
+    } else {
+        if (e.behind_header == 0) return ref_fail("the header and the index are damaged");
+        (void)list_by_walk(file, e.behind_header);
     }
-    if (has_footer && read_section(file, index_at, footer_at, &section)) {
-        behind_index = index_at + section.whole;
-        if (section.good && section.type == 'I') index = (struct body){section.body, section.size};
-    }
-    if (has_footer && read_section(file, copy_at, footer_at, &section)) {
-        behind_copy = copy_at + section.whole;
-        if (section.good && section.type == 'C') {
-            struct ref_bytes c = {.data = section.body, .size = section.size};
-            uint64_t size = ref_varint(&c);
-            header_copy = (struct body){ref_take(&c, size), (size_t)size};
-            if (header_copy.data) index_copy = (struct body){c.data + c.at, ref_left(&c)};
-        }
-    }
-    if (strict) {
-        if (!header.data || !index.data || !header_copy.data) return ref_fail("header, index or copy is damaged");
-        if (!same(header, header_copy) || !same(index, index_copy)) return ref_fail("the copy differs");
-        if (behind_index != copy_at || behind_copy != footer_at) return ref_fail("the file's end is not in order");
-    }
-    if (!header.data) header = header_copy;
-    if (!index.data) index = index_copy;
-    if (!header.data) return ref_fail("the header is damaged twice");
-    if (!read_header(&file->header, header.data, header.size)) return false;
-    if (!index.data) {
-        if (behind_header == 0) return ref_fail("the header and the index are damaged");
-        return list_by_walk(file, behind_header);
-    }
-    uint64_t first = 0;
-    if (!list_by_index(file, index, index_at, &first)) return false;
-    return !strict || first == behind_header || ref_fail("the index does not begin behind the header");
-}
-
-/* ---- 3.7 Series ---- */
-
-static bool is_name(const uint8_t *name, size_t size)
-{
-    if (size < 1 || size > 4096) return false;
-    size_t length = 0, dots = 0; /* of what stands between slashes, and points in it */
-    for (size_t i = 0; i <= size; i++) {
-        if (i == size || name[i] == '/') {
-            if (length == 0 || (length == dots && length <= 2)) return false;
-            length = dots = 0;
-            continue;
-        }
-        if (name[i] < 32 || name[i] == 127) return false;
-        length++;
-        dots += name[i] == '.';
-    }
-    return true;
-}
-
-/* Name, header and proof of a section M; the proof is b's rest. */
-static bool read_member(struct ref_part *part, struct ref_bytes *b)
-{
-    uint64_t size = ref_varint(b);
-    part->name = ref_take(b, size);
-    part->name_size = (size_t)size;
-    if (!part->name || !is_name(part->name, part->name_size)) return ref_fail("a member's name is none");
-    size = ref_varint(b);
-    const uint8_t *header = ref_take(b, size);
-    if (!header) return ref_fail("a member's header is too long");
-    if (!read_header(&part->header, header, (size_t)size)) return false;
-    return part->header.restore != REF_SERIES || ref_fail("a member is a series");
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    const struct ref_part *one = *(const struct ref_part *const *)a, *other = *(const struct ref_part *const *)b;
-    size_t least = one->name_size < other->name_size ? one->name_size : other->name_size;
-    int order = memcmp(one->name, other->name, least);
-    return order ? order : (one->name_size > other->name_size) - (one->name_size < other->name_size);
-}
-
-static bool check_names(const struct ref_part *parts, size_t count)
-{
-    const struct ref_part **sorted = ref_alloc(count, sizeof *sorted);
-    for (size_t i = 0; i < count; i++) sorted[i] = &parts[i];
-    qsort(sorted, count, sizeof *sorted, compare_names);
-    for (size_t i = 1; i < count; i++)
-        if (compare_names(&sorted[i - 1], &sorted[i]) == 0) return ref_fail("two members have the same name");
-    return true;
-}
-
-bool ref_list_parts(const struct ref_file *file, struct ref_part **parts, size_t *count)
-{
-    bool is_series = file->header.restore == REF_SERIES;
-    *count = is_series ? file->header.members : 1;
-    if (is_series && *count > file->section_count) return ref_fail("the series has fewer members than it says");
-    *parts = ref_alloc(*count, sizeof **parts);
-    if (!is_series) {
-        **parts = (struct ref_part){.file = file, .header = file->header, .end = file->section_count};
-        return true;
-    }
-    size_t found = 0, first = 0;
-    for (size_t i = 0; i < file->section_count; i++) {
-        const struct ref_section *section = &file->sections[i];
-        if (section->type != 'M') continue;
-        if (found == *count) return ref_fail("the series has more members than it says");
-        if (!section->good) return ref_fail("section %zu ('M') is damaged", i);
-        struct ref_bytes b = {.data = section->body, .size = section->size};
-        struct ref_part *part = &(*parts)[found++];
-        *part = (struct ref_part){.file = file, .first = first, .end = i + 1};
-        if (!read_member(part, &b)) return false;
-        first = i + 1;
-    }
-    if (found != *count || first != file->section_count) return ref_fail("the series has fewer members than it says");
-    return check_names(*parts, *count);
-}
-
-/* ---- 3.3 Blob ---- */
-
-struct blob_head {
-    unsigned blob, method, distance;
-    size_t size; /* of the content */
-    const uint8_t *stored;
-    size_t stored_size;
-};
-
-static bool read_blob_head(const struct ref_section *section, struct blob_head *head)
-{
-    struct ref_bytes b = {.data = section->body, .size = section->size};
-    head->blob = (unsigned)ref_number(&b, 1);
-    head->method = (unsigned)ref_number(&b, 1);
-    uint64_t size = ref_varint(&b);
-    head->distance = head->method == 2 ? (unsigned)ref_number(&b, 1) : 0;
-    if (b.bad || head->blob > 2 || head->method > 2) return ref_fail("a blob is corrupt");
-    if (size < 1 || size > (uint64_t)1 << 22) return ref_fail("a blob's size is out of range");
-    head->size = (size_t)size;
-    head->stored = b.data + b.at;
-    head->stored_size = ref_left(&b);
-    return true;
-}
-
-/* dictionary is null where there is none. */
-static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size_t dictionary_size,
-                   const uint8_t **content)
-{
-    if (head->method == 0) {
-        *content = head->stored;
-        return head->size == head->stored_size || ref_fail("a blob's size is wrong");
-    }
-#ifdef REF_WITH_ZSTD
-    uint8_t *memory = ref_alloc(head->size, 1);
-    ZSTD_DCtx *state = ZSTD_createDCtx();
-    if (!state) return ref_fail("zstd has no memory");
-    if (dictionary) (void)ZSTD_DCtx_refPrefix(state, dictionary, dictionary_size);
-    size_t got = ZSTD_decompressDCtx(state, memory, head->size, head->stored, head->stored_size);
-    ZSTD_freeDCtx(state);
-    if (ZSTD_isError(got) || got != head->size) return ref_fail("a blob does not decompress");
-    *content = memory;
-    return true;
-#else
-    (void)dictionary;
-    (void)dictionary_size;
-    return ref_fail("this program was built without zstd");
-#endif
-}
-
-/* 3.7: the content that the blob of a part stands behind. */
-static bool read_dictionary(const struct ref_part *part, const struct blob_head *head, const uint8_t **content,
-                            size_t *size)
-{
-    const struct ref_section *sections = part->file->sections;
-    /* Counting the ends of members backwards: one of the member before, then one for each further one. */
-    size_t end = part->first;
-    if (!part->name || head->distance < 1) return ref_fail("a blob stands behind none");
-    for (unsigned i = 1; i < head->distance && end > 0; i++)
-        for (end--; end > 0 && sections[end - 1].type != 'M';) end--;
-    if (end == 0) return ref_fail("a blob stands behind one of no member");
-    size_t first = end - 1;
-    while (first > 0 && sections[first - 1].type != 'M') first--;
-    for (size_t i = first; i < end; i++) {
-        struct blob_head base;
-        if (sections[i].type != 'B') continue;
-        if (!sections[i].good) return ref_fail("section %zu ('B') is damaged", i);
-        if (!read_blob_head(&sections[i], &base)) return false;
-        if (base.blob != head->blob) continue;
-        if (base.method == 2) return ref_fail("a blob stands behind one that does so, too");
-        *size = base.size;
-        return unpack(&base, NULL, 0, content);
-    }
-    return ref_fail("a blob stands behind one that is not there");
-}
-
-bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size)
-{
-    struct blob_head head;
-    const uint8_t *dictionary = NULL;
-    size_t dictionary_size = 0;
-    if (!read_blob_head(&part->file->sections[section], &head)) return false;
-    if (head.method == 2 && !read_dictionary(part, &head, &dictionary, &dictionary_size)) return false;
-    *blob = head.blob;
-    *size = head.size;
-    return unpack(&head, dictionary, dictionary_size, content);
-}
-
-/* ---- 3.4 Proof ---- */
-
-bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
-{
-    const struct ref_section *section = &part->file->sections[part->end - 1];
-    const struct ref_header *header = &part->header;
-    struct ref_bytes b = {.data = section->body, .size = section->size};
-    struct ref_part again = *part;
-    if (part->name && !read_member(&again, &b)) return false;
-    proof->size = ref_varint(&b);
-    const uint8_t *original = ref_take(&b, 16);
-    if (original) memcpy(proof->original, original, 16);
-    if (header->restore != REF_VERBATIM) {
-        const uint8_t *samples = ref_take(&b, 16);
-        if (samples) memcpy(proof->samples, samples, 16);
-        if (header->lossy) { /* errors cannot be checked without the original */
-            (void)ref_varint(&b);
-            (void)ref_varint(&b);
-        }
-    }
-    return (!b.bad && ref_left(&b) == 0) || ref_fail("the proof is corrupt");
+    return check_own(file);
 }

@@ -19,9 +19,23 @@ static bool read_cuts(struct ref_bits *b, uint32_t *cut, unsigned *count, unsign
     return true;
 }
 
-static bool read_table(struct ref_bits *b, struct ref_table *table, unsigned symbols, bool rans)
+/* 7.4: what follows a symbol. */
+static unsigned raw_bits(unsigned symbol)
 {
-    return rans ? ref_read_frequencies(b, &table->frequencies, symbols) : ref_read_code(b, &table->code, symbols);
+    return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 || symbol == 95 ? 0 : (symbol - 67) / 2 + 1;
+}
+
+static bool read_table(struct ref_bits *b, const struct ref_residual_model *model, struct ref_table *table,
+                       unsigned symbols)
+{
+    if (model->rans) return ref_read_frequencies(b, &table->frequencies, symbols);
+    const struct ref_code *code = &table->code;
+    if (!ref_read_code(b, &table->code, symbols)) return false;
+    for (unsigned n = 1, i = 0; n <= REF_MAX_LENGTH; n++)
+        for (unsigned end = i + code->count[n]; i < end; i++)
+            if ((code->used > 1 ? n : 0) + raw_bits(code->symbol[i]) > model->refill)
+                return ref_fail("a symbol has more bits than are refilled");
+    return true;
 }
 
 bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *model, bool rans)
@@ -30,16 +44,16 @@ bool ref_read_residual_model(struct ref_bits *b, struct ref_residual_model *mode
     model->lanes = ref_u(b, 5) + 1;
     if (!rans) model->refill = ref_u(b, 6);
     if (b->bad || model->refill > 32) return ref_fail("the lanes are corrupt");
-    if (!read_table(b, &model->run, 96, rans)) return false;
+    if (!read_table(b, model, &model->run, 96)) return false;
     model->has_interruption = ref_u(b, 1);
-    if (model->has_interruption && !read_table(b, &model->interruption, 64, rans)) return false;
+    if (model->has_interruption && !read_table(b, model, &model->interruption, 64)) return false;
     if (!ref_u(b, 1)) return true;
     if (!read_cuts(b, model->activity_cut, &model->activity_cuts, 9, 59)) return false;
     if (!read_cuts(b, model->intensity_cut, &model->intensity_cuts, 24, 4095)) return false;
     unsigned cells = (model->activity_cuts + 1) * (model->intensity_cuts + 1);
     if (!ref_read_cells(b, model->cell_table, cells, REF_MAX_TABLES, &model->tables)) return false;
     for (unsigned i = 0; i < model->tables; i++)
-        if (!read_table(b, &model->residual[i], 64, rans)) return false;
+        if (!read_table(b, model, &model->residual[i], 64)) return false;
     return true;
 }
 
@@ -238,12 +252,6 @@ static bool refill(struct lane *lane, unsigned least, struct ref_bytes *piece)
     return true;
 }
 
-/* 7.4: what follows a symbol. */
-static unsigned raw_bits(unsigned symbol)
-{
-    return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 || symbol == 95 ? 0 : (symbol - 67) / 2 + 1;
-}
-
 /* A symbol and its raw bits. */
 static bool read_symbol(const struct ref_residual_model *model, const struct ref_table *table, struct lane *lane,
                         struct ref_bytes *piece, unsigned *symbol, uint32_t *raw)
@@ -254,11 +262,9 @@ static bool read_symbol(const struct ref_residual_model *model, const struct ref
         return !piece->bad || ref_fail("a piece is too short");
     }
     if (!refill(lane, model->refill, piece)) return false;
-    uint64_t before = lane->bits.at;
     *symbol = ref_symbol(&lane->bits, &table->code);
     *raw = ref_u(&lane->bits, raw_bits(*symbol));
-    if (lane->bits.bad || lane->bits.at - before > model->refill) return ref_fail("a symbol has too many bits");
-    return true;
+    return !lane->bits.bad || ref_fail("a symbol is corrupt");
 }
 
 /* 7.4: the residual of a sample that is not within a run. */

@@ -114,23 +114,59 @@ static size_t filter_rows(const struct ref_header *h, const uint8_t *raster, uin
     return at;
 }
 
+/* The same rows become samples again. */
+static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uint32_t x0, uint32_t y0, uint32_t dx,
+                            uint32_t dy, uint8_t *raster)
+{
+    if (x0 >= h->columns) return 0;
+    size_t at = 0, row = ((size_t)((h->columns - x0 + dx - 1) / dx) * h->components * h->stored + 7) / 8;
+    unsigned bytes = h->allocated / 8;
+    for (uint32_t y = y0; y < h->rows; y += dy, at += row + 1) {
+        struct ref_bits b = ref_string(rows + at + 1, row);
+        for (uint32_t x = x0; x < h->columns; x += dx)
+            for (unsigned c = 0; c < h->components; c++) {
+                uint8_t *to = raster + (((size_t)y * h->columns + x) * h->components + c) * bytes;
+                uint32_t sample = ref_u(&b, h->stored);
+                for (unsigned k = 0; k < bytes; k++)
+                    to[k] = (uint8_t)(sample >> 8 * (h->big_endian ? bytes - 1 - k : k));
+            }
+    }
+    return at;
+}
+
+static const uint32_t whole_image[1][4] = {{0, 0, 1, 1}};
+static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                     {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+
+/* 4.3: a reader that makes IDAT chunks reads them again. */
+static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
+                       const uint8_t *raster)
+{
+    uLongf got = (uLongf)size;
+    uint8_t *rows = ref_alloc(size, 1), *again = ref_alloc(ref_raster_size(h), 1);
+    if (uncompress(rows, &got, packed, (uLong)packed_size) != Z_OK || got != size)
+        return ref_fail("zlib does not read what it wrote");
+    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    size_t at = 0;
+    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+        at += unfilter_rows(h, rows + at, passes[p][0], passes[p][1], passes[p][2], passes[p][3], again);
+    return (at == size && memcmp(again, raster, ref_raster_size(h)) == 0) ||
+           ref_fail("the chunks do not hold the raster");
+}
+
 static bool put_idat(struct ref_output *out, const uint8_t *raster)
 {
     const struct ref_header *h = out->header;
-    static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
-                                         {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
     size_t row = ((size_t)h->columns * h->components * h->stored + 7) / 8 + 1;
     uint8_t *rows = ref_alloc(h->rows + 8, (row + 8) * 2); /* passes have at most twice the rows, and spare bits */
     size_t size = 0;
-    if (h->parameters[1] == 0) {
-        size = filter_rows(h, raster, 0, 0, 1, 1, rows);
-    } else {
-        for (int p = 0; p < 7; p++)
-            size += filter_rows(h, raster, adam7[p][0], adam7[p][1], adam7[p][2], adam7[p][3], rows + size);
-    }
+    const uint32_t(*passes)[4] = h->parameters[1] ? adam7 : whole_image;
+    for (int p = 0; p < (h->parameters[1] ? 7 : 1); p++)
+        size += filter_rows(h, raster, passes[p][0], passes[p][1], passes[p][2], passes[p][3], rows + size);
     uLongf packed_size = compressBound((uLong)size);
     uint8_t *packed = ref_alloc(packed_size, 1);
     if (compress2(packed, &packed_size, rows, (uLong)size, 6) != Z_OK) return ref_fail("zlib's compress2 fails");
+    if (!check_idat(h, packed, (size_t)packed_size, size, raster)) return false;
     for (size_t at = 0; at < packed_size;) {
         size_t part = packed_size - at < (1u << 20) ? packed_size - at : (1u << 20);
         if (!put_chunk(out, "IDAT", packed + at, part)) return false;
@@ -150,7 +186,8 @@ static bool check_png(const struct ref_header *h)
     unsigned b = h->stored;
     if (h->allocated != (b == 16 ? 16u : 8u) || (b != 1 && b != 2 && b != 4 && b != 8 && b != 16) || h->high != b - 1)
         return ref_fail("the depth is wrong");
-    if (h->planar || h->is_signed || h->swapped || h->frames != 1) return ref_fail("this is no layout of PNG");
+    if (h->planar || h->is_signed || h->swapped || h->frames != 1 || (b == 16 && !h->big_endian))
+        return ref_fail("the layout is not one of PNG");
 #ifndef REF_WITH_ZLIB
     return ref_fail("this program was built without zlib");
 #else
@@ -160,9 +197,20 @@ static bool check_png(const struct ref_header *h)
 
 /* ---- The parts of a file, in order ---- */
 
+/* 4.4 */
+static bool check_encapsulated(const struct ref_header *h)
+{
+    if (h->parameter_count != 1) return ref_fail("the parameters of the encapsulation are corrupt");
+    if (h->parameters[0] > 2) return ref_fail("encapsulation %u is unknown", h->parameters[0]);
+    if ((h->allocated != 8 && h->allocated != 16) || (h->components != 1 && h->components != 3) || h->big_endian)
+        return ref_fail("the layout is not one of encapsulated frames");
+    return true;
+}
+
 static bool begin(struct ref_output *out)
 {
     const struct ref_header *h = out->header;
+    if (h->restore == REF_ENCAPSULATED && !check_encapsulated(h)) return false;
     if (out->rasters_only) return h->restore != REF_VERBATIM || ref_fail("a verbatim file has no samples");
     if (h->restore == REF_VERBATIM) return true;
     if (h->restore == REF_PNG) return check_png(h);
@@ -181,8 +229,9 @@ static bool begin(struct ref_output *out)
         return ref_fail("this program was built without zlib");
 #endif
     }
-    if (ref_frame_bits(h) * h->frames % 8 != 0) out->last_bits = (uint8_t)ref_number(&b, 1);
-    return (!b.bad && ref_left(&b) == 0) || ref_fail("the parameters are corrupt");
+    unsigned used = (unsigned)(ref_frame_bits(h) * h->frames % 8); /* bits that are used of the last byte */
+    if (used != 0) out->last_bits = (uint8_t)ref_number(&b, 1);
+    return (!b.bad && ref_left(&b) == 0 && out->last_bits >> (8 - used) == 0) || ref_fail("the parameters are corrupt");
 }
 
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only)
@@ -197,7 +246,7 @@ struct ref_output *ref_output_open(const char *path, const struct ref_header *he
         if (!out->file) good = ref_fail("cannot write %s", path);
     }
     if (good) return out;
-    ref_output_close(out, NULL, NULL);
+    ref_output_close(out, NULL);
     return NULL;
 }
 
@@ -235,23 +284,20 @@ bool ref_output_samples_end(struct ref_output *out)
     return put_inner(out, &out->bit_byte, 1);
 }
 
-bool ref_output_close(struct ref_output *out, uint64_t *size, uint8_t hash[16])
+bool ref_output_close(struct ref_output *out, struct ref_piece *restored)
 {
     bool good = true;
 #ifdef REF_WITH_ZLIB
     if (out->deflating) {
-        if (size && out->plain_left > 0) good = ref_fail("the deflated part begins behind the end");
-        if (size && good) good = put_deflated(out, NULL, 0, Z_FINISH) && put(out, out->tail, out->tail_size);
+        if (restored && out->plain_left > 0) good = ref_fail("the deflated part begins behind the end");
+        if (restored && good) good = put_deflated(out, NULL, 0, Z_FINISH) && put(out, out->tail, out->tail_size);
         deflateEnd(&out->stream);
         out->deflating = false;
     }
 #endif
     if (out->file && fclose(out->file) != 0) good = ref_fail("cannot write");
-    uint8_t end[16];
-    ref_hash_end(out->hash, end);
-    if (size) {
-        *size = out->size;
-        memcpy(hash, end, sizeof end);
-    }
+    struct ref_piece end = {.size = out->size};
+    ref_hash_end(out->hash, end.hash);
+    if (restored) *restored = end;
     return good;
 }

@@ -26,7 +26,7 @@ done <vectors.txt >"$work/list"
 mv "$work/list" vectors.txt
 # A series: DICOM files whose headers are alike, a picture, and what is no image.
 mkdir "$work/series"
-cp "$work"/set/dicom/sizes/1x1_*.dcm "$work/set/dicom/sizes/23x37_8bit.dcm" "$work/set/odd/15x17_8bit.pgm" "$work/set/other/text.txt" \
+cp "$work"/set/dicom/mr/small_0[1-4].dcm "$work/set/dicom/sizes/23x37_8bit.dcm" "$work/set/odd/63x65_8bit.pgm" "$work/set/other/text.txt" \
   "$work/set/other/empty" "$work/series"
 "$build/bin/tessera" compress -q -f -r --series series.tsr "$work/series"
 "$build/bin/tsr_reference" --check series.tsr

@@ -45,5 +45,14 @@ while read -r sum file; do
   "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
   [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
 done <series.sums
+# The file that FORMAT.md shows byte by byte, which an encoder that stored nothing so small would make.
+name=example
+printf 'P5\n6 4\n255\n\012\012\012\012\014\015\012\012\012\012\014\014\012\012\012\011\014\016\012\012\012\012\014\014' >"$work/example"
+sed -n '/^## 12/,$p' ../../io/FORMAT.md | sed -n '/^000 /,/^```/p' | sed -n 's/^[0-9a-f]\{3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n' >"$work/hex"
+od -An -v -tx1 example.tsr | tr -d ' \n' | cmp - "$work/hex" || fail "FORMAT.md shows another file"
+"$reference" --check example.tsr >/dev/null || fail "the reference decoder finds it bad"
+"$reference" example.tsr "$work/restored" && cmp "$work/example" "$work/restored" || fail "the reference decoder gives another file"
+"$tessera" test -q example.tsr && "$tessera" decompress -q -f -o "$work/restored" example.tsr || fail "decompress fails"
+cmp "$work/example" "$work/restored" || fail "another file comes back"
 [ "$count" -gt 15 ] || { echo "only $count vectors"; failed=1; }
 exit $failed
