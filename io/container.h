@@ -9,7 +9,7 @@
 #include "input.h"
 #include "output.h"
 
-enum { TSR_FORMAT_VERSION = 2 };
+enum { TSR_FORMAT_VERSION = 3 };
 
 /* How the original file comes back from blobs and frames. FORMAT.md section 4. */
 enum tsr_restore {
@@ -27,6 +27,7 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };
 
 struct tsr_header {
+    uint64_t id; /* what the sections of this file, or member, are bound to; the writer makes it */
     enum tsr_kind kind;
     enum tsr_restore restore;
     bool exact;                        /* the restored file is the original, byte for byte */
@@ -45,7 +46,23 @@ struct tsr_proof {
     struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, frame by frame */
     uint32_t max_error;         /* of lossy files: largest difference of samples */
     uint64_t squared_error;     /* and the sum of their squares, saturated */
+    /* Of what is restored, where that is not the original: bytes of its parts, and the hash of their hashes. */
+    uint64_t restored_size;
+    struct tsr_hash128 restored;
 };
+
+bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b);
+
+/* What is restored is a prefix, the samples, a suffix; this is their hash in the making. FORMAT.md 3.4. */
+struct tsr_parts_hash {
+    struct tsr_hasher prefix, suffix;
+    uint64_t size; /* of all parts */
+};
+void tsr_parts_begin(struct tsr_parts_hash *parts);
+void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size);
+/* samples: as in a proof; sample_bytes: of all rasters. */
+void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_hash128 *samples, uint64_t sample_bytes,
+                   struct tsr_proof *proof);
 
 /* ---- Writer ---------------------------------------------------------------------------------------------- */
 
@@ -77,11 +94,16 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 
+/* Bytes of memory that a section costs its writer, at most: its entry, twice while their list grows, and its line of
+ * the index. */
+enum { TSR_SECTION_MEMORY = 96 };
+
 /* Proof, index, copies and footer: the file is complete. A series has no proof of its own. */
 enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const struct tsr_proof *proof,
                                   struct tsr_error *error);
 
-/* Bytes that the pixels cost: all but the blobs. */
+/* Bytes written so far, in which blobs that wait are not; and what the pixels cost: all but the blobs. */
+uint64_t tsr_container_written(const struct tsr_container_writer *writer);
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
 /* A series is a container of members, which are made one by one, several at once if need be, and added in their order.
@@ -140,8 +162,25 @@ const struct tsr_header *tsr_container_header(const struct tsr_container_reader 
 /* The first part of the file that is damaged but stands elsewhere too, as a word; NULL if all are whole. */
 const char *tsr_container_damage(const struct tsr_container_reader *reader);
 
+/* Likewise what the chosen member shares with others and was read where it stands a second time; once that was read. */
+const char *tsr_container_repaired(const struct tsr_container_reader *reader);
+
+/* Whether the sections of the file, or the chosen member, are all that were written together, and nothing else: reads
+ * those that were not read yet. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+enum tsr_status tsr_container_check_id(struct tsr_container_reader *reader, struct tsr_error *error);
+
+/* The same of the files of a series, from what each says of itself, as far as that is whole. */
+enum tsr_status tsr_container_check_series(struct tsr_container_reader *reader, struct tsr_error *error);
+
+/* Whether all that files of a series share stands a second time, the same, and nothing else does, as far as the files
+ * are whole. Another file is chosen afterwards. Errors: as above. */
+enum tsr_status tsr_container_check_twins(struct tsr_container_reader *reader, struct tsr_error *error);
+
 /* Bytes that the pixels cost: all but the blobs. */
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader);
+
+/* Bytes of memory that the reader holds now, or will hold for the chosen member: places, sections, blobs. */
+uint64_t tsr_container_memory(const struct tsr_container_reader *reader);
 
 /* Number of sections behind the header; of the chosen member's, if one is. */
 uint64_t tsr_container_sections(const struct tsr_container_reader *reader);

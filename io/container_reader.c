@@ -8,21 +8,37 @@
 
 #define NOWHERE SIZE_MAX
 
+/* A section's twin, read because the section itself is damaged. */
+struct kept_twin {
+    struct kept_twin *next;
+    uint8_t section[];
+};
+
 struct tsr_container_reader {
     struct tsr_sections sections;
-    struct tsr_header header;
-    /* Of a series: by member, its last section, which says what it is. Else NULL. */
+    /* Of a series: its id; by member, its last section, which says what it is; behind the last one, twins. Else NULL.
+     */
+    uint64_t series_id;
     size_t *member_place;
-    uint32_t members;
-    bool shares; /* places of sections and member_place are another reader's */
-    /* The chosen member, or the file: its sections, its name and its proof; the header is its own. */
+    uint32_t members, placed; /* placed: as far as they were found */
+    bool shares;              /* places of sections and member_place are another reader's */
+    /* The chosen member, or the file, which has neither name nor proof here: what it says, and its sections. */
     uint32_t member;
+    struct tsr_member chosen;
     size_t first, end;
-    char name[TSR_NAME_LIMIT + 1];
-    struct tsr_proof proof;
-    size_t *frame_place; /* by frame: its section */
-    size_t *model_place; /* by frame: where its model is, NOWHERE if that is damaged */
-    uint8_t *blob;       /* decompressed */
+    struct tsr_member other; /* another one, whose section the chosen one needs */
+    uint64_t *section_hash;  /* by section of the file, or the member: of those that were opened */
+    bool *is_opened;
+    const char *repaired; /* as damage, of the member */
+    struct listed_twin {
+        uint64_t section; /* that it is the twin of */
+        size_t number;    /* among twins */
+    } * listed;           /* twins that are whole, by section; NULL: not listed yet */
+    size_t listed_count;
+    struct kept_twin *twins; /* that were read */
+    size_t *frame_place;     /* by frame: its section */
+    size_t *model_place;     /* by frame: where its model is, NOWHERE if that is damaged */
+    uint8_t *blob;           /* decompressed */
     size_t blob_capacity;
     struct base { /* of each blob: what others are compressed with, of which member */
         uint8_t *bytes;
@@ -31,6 +47,194 @@ struct tsr_container_reader {
     } base[TSR_BLOB_COUNT];
 };
 
+/* ---- Seals ------------------------------------------------------------------------------------------------ */
+
+static uint64_t seal_of(const struct tsr_container_reader *r, size_t place)
+{
+    return tsr_seal(r->chosen.header.id, place - r->first + 1);
+}
+
+/* The member that a section belongs to. */
+static uint32_t member_of(const struct tsr_container_reader *r, size_t place)
+{
+    uint32_t low = 0, high = r->placed - 1;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (r->member_place[middle] < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* What a member says of itself. */
+static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t number, struct tsr_member *member,
+                                   struct tsr_error *error)
+{
+    const struct tsr_place *place = &r->sections.place[r->member_place[number]];
+    struct tsr_error why;
+    const uint8_t *body;
+    size_t size;
+    TSR_TRY(tsr_read_section(&r->sections, place->offset, TSR_SECTION_MEMBER,
+                             tsr_seal(r->series_id, (uint64_t)number + 1), &body, &size, error));
+    const enum tsr_status status = tsr_get_member(body, size, member, &why);
+    if (status == TSR_OK) return TSR_OK;
+    return tsr_fail_at(error, status, place->offset, "file %u of the series: %.400s", number + 1, why.text);
+}
+
+/* The seal of a section that may be another member's. */
+static enum tsr_status find_seal(struct tsr_container_reader *r, size_t place, uint64_t *seal, struct tsr_error *error)
+{
+    if (!r->member_place || (place >= r->first && place < r->end)) {
+        *seal = seal_of(r, place);
+        return TSR_OK;
+    }
+    const uint32_t member = member_of(r, place);
+    const size_t first = member == 0 ? 0 : r->member_place[member - 1] + 1;
+    TSR_TRY(read_member(r, member, &r->other, error));
+    *seal = tsr_seal(r->other.header.id, place - first + 1);
+    return TSR_OK;
+}
+
+/* A section of the file or the member was opened: its hash is part of the id. */
+static void note_opened(struct tsr_container_reader *r, size_t place, uint64_t hash)
+{
+    if (place < r->first || place >= r->end) return;
+    r->section_hash[place - r->first] = hash;
+    r->is_opened[place - r->first] = true;
+}
+
+/* Reads a section of the file or the member. */
+static enum tsr_status read_own(struct tsr_container_reader *r, size_t place, enum tsr_section_type type,
+                                const uint8_t **body, size_t *size, struct tsr_error *error)
+{
+    const struct tsr_place *p = &r->sections.place[place];
+    const uint64_t seal = seal_of(r, place);
+    TSR_TRY(tsr_read_section(&r->sections, p->offset, type, seal, body, size, error));
+    const uint8_t *check = *body + *size;
+    note_opened(r, place, tsr_read_u64(check) - seal);
+    return TSR_OK;
+}
+
+/* ---- Twins: FORMAT.md 3.8 --------------------------------------------------------------------------------- */
+
+static size_t first_twin(const struct tsr_container_reader *r)
+{
+    return r->member_place ? r->member_place[r->placed - 1] + 1 : r->sections.count;
+}
+
+/* A twin's body: the number of the section that it is one of, and that one's body. NULL where it is damaged. */
+static const uint8_t *read_twin(struct tsr_container_reader *r, size_t twin, uint64_t *number, size_t *size,
+                                struct tsr_error *error)
+{
+    const uint8_t *body;
+    const uint64_t seal = tsr_seal(r->series_id, (uint64_t)r->members + 1 + twin);
+    if (tsr_read_section(&r->sections, r->sections.place[first_twin(r) + twin].offset, TSR_SECTION_TWIN, seal, &body,
+                         size, error) != TSR_OK)
+        return NULL;
+    struct tsr_cursor c = {body, *size, 0, false};
+    *number = tsr_get_varint(&c);
+    *size -= c.at;
+    return c.bad ? NULL : body + c.at;
+}
+
+/* Once, when the first one is wanted. They stand in the order of their sections; others are none. */
+static enum tsr_status list_twins(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    const size_t count = r->sections.count - first_twin(r);
+    if (r->listed) return TSR_OK;
+    r->listed = malloc((count + 1) * sizeof *r->listed);
+    if (!r->listed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu sections", count);
+    for (size_t i = 0; i < count; i++) {
+        struct tsr_error ignored;
+        uint64_t section;
+        size_t size;
+        if (!read_twin(r, i, &section, &size, &ignored)) continue;
+        if (r->listed_count > 0 && section <= r->listed[r->listed_count - 1].section) continue;
+        r->listed[r->listed_count++] = (struct listed_twin){section, i};
+    }
+    return TSR_OK;
+}
+
+static int by_section(const void *section, const void *twin)
+{
+    const uint64_t wanted = *(const uint64_t *)section, found = ((const struct listed_twin *)twin)->section;
+    return (wanted > found) - (wanted < found);
+}
+
+/* The body of the twin of a section that several members need, NULL where there is none that is whole. It is kept until
+ * another member is chosen. */
+static enum tsr_status find_twin(struct tsr_container_reader *r, size_t place, const uint8_t **body, size_t *size,
+                                 struct tsr_error *error)
+{
+    const uint64_t section = place;
+    uint64_t again;
+    struct tsr_error ignored;
+    *body = NULL;
+    if (r->sections.count == first_twin(r)) return TSR_OK;
+    TSR_TRY(list_twins(r, error));
+    const struct listed_twin *const listed =
+        bsearch(&section, r->listed, r->listed_count, sizeof *r->listed, by_section);
+    const uint8_t *const twin = listed ? read_twin(r, listed->number, &again, size, &ignored) : NULL;
+    if (!twin) return TSR_OK;
+    struct kept_twin *const kept = malloc(sizeof *kept + *size + 1);
+    if (!kept) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", *size);
+    memcpy(kept->section, twin, *size);
+    kept->next = r->twins;
+    r->twins = kept;
+    *body = kept->section;
+    if (!r->repaired) r->repaired = "section that it shares with other files";
+    return TSR_OK;
+}
+
+/* The hash that a section has whose body is this, for the id. */
+static uint64_t hash_of_section(uint8_t type, const uint8_t *body, size_t size)
+{
+    uint8_t head[TSR_SECTION_HEAD_LIMIT] = {type};
+    struct tsr_hasher hasher;
+    tsr_hasher_init(&hasher);
+    tsr_hasher_add(&hasher, head, 1 + tsr_put_varint(head + 1, size));
+    tsr_hasher_add(&hasher, body, size);
+    return tsr_hasher_result64(&hasher);
+}
+
+static void forget_twins(struct tsr_container_reader *r)
+{
+    for (struct kept_twin *twin = r->twins, *next; twin; twin = next) {
+        next = twin->next;
+        free(twin);
+    }
+    r->twins = NULL;
+    r->repaired = NULL;
+}
+
+/* A section, of this member or of another one, or its twin where that is damaged. */
+static enum tsr_status read_or_twin(struct tsr_container_reader *r, size_t place, enum tsr_section_type type,
+                                    const uint8_t **body, size_t *size, struct tsr_error *error)
+{
+    struct tsr_error why;
+    uint64_t seal;
+    enum tsr_status status = find_seal(r, place, &seal, &why);
+    if (status == TSR_OK)
+        status = tsr_read_section(&r->sections, r->sections.place[place].offset, type, seal, body, size, &why);
+    if (status == TSR_OK) {
+        note_opened(r, place, tsr_read_u64(*body + *size) - seal);
+        return TSR_OK;
+    }
+    if (status != TSR_ERROR_LIMIT) {
+        TSR_TRY(find_twin(r, place, body, size, error));
+        if (*body) {
+            note_opened(r, place, hash_of_section((uint8_t)type, *body, *size));
+            return TSR_OK;
+        }
+    }
+    if (error) *error = why;
+    return status;
+}
+
+/* ---- Contents --------------------------------------------------------------------------------------------- */
+
 /* Where the model of a frame is that has another's: so many frames before, whichever member they are in. */
 static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, size_t *found, struct tsr_error *error)
 {
@@ -38,8 +242,7 @@ static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, s
     size_t size;
     struct tsr_error ignored;
     *found = NOWHERE;
-    const enum tsr_status status =
-        tsr_read_section(&r->sections, r->sections.place[from].offset, TSR_SECTION_LIKE, &body, &size, &ignored);
+    const enum tsr_status status = read_own(r, from, TSR_SECTION_LIKE, &body, &size, &ignored);
     if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) {
         if (error) *error = ignored;
         return status;
@@ -59,19 +262,42 @@ static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, s
     return TSR_OK;
 }
 
+/* A capital letter that this program does not know as a section's type; but where a walk has found it, it may be
+ * damage. */
+static enum tsr_status check_types(const struct tsr_container_reader *r, size_t first, size_t end,
+                                   struct tsr_error *error)
+{
+    for (size_t i = first; i < end && !r->sections.is_walked; i++) {
+        const struct tsr_place *place = &r->sections.place[i];
+        if (!tsr_is_unknown_type(place->type)) continue;
+        return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
+                           "a section of type '%c' at byte %llu is unknown to this program", place->type,
+                           (unsigned long long)place->offset);
+    }
+    return TSR_OK;
+}
+
 /* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
  */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
-    const uint32_t frames = r->header.restore == TSR_RESTORE_VERBATIM ? 0 : r->header.image.frames;
+    const uint32_t frames = r->chosen.header.restore == TSR_RESTORE_VERBATIM ? 0 : r->chosen.header.image.frames;
     const uint8_t last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
-    if (frames > r->end - r->first)
+    TSR_TRY(check_types(r, r->first, r->end, error));
+    if (frames > r->end - r->first && !r->sections.is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->end - r->first);
+    if (frames > r->end - r->first)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u frames are missing",
+                        frames);
     free(r->frame_place);
     free(r->model_place);
     r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
     r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
-    if (!r->frame_place || !r->model_place)
+    free(r->section_hash);
+    free(r->is_opened);
+    r->section_hash = malloc((r->end - r->first + 1) * sizeof *r->section_hash);
+    r->is_opened = calloc(r->end - r->first + 1, sizeof *r->is_opened);
+    if (!r->frame_place || !r->model_place || !r->section_hash || !r->is_opened)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
@@ -98,42 +324,66 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         case TSR_SECTION_BLOB:
             if (frame == 0 || frame == frames) continue; /* not between frames */
             break;
-        default:
+        case TSR_SECTION_HEADER:
+        case TSR_SECTION_PROOF:
+        case TSR_SECTION_MEMBER:
+        case TSR_SECTION_TWIN:
+        case TSR_SECTION_INDEX:
+        case TSR_SECTION_COPY:
             if (place->type == last && proofs++ == 0 && i + 1 == r->end) continue;
+            break;
+        default:
+            if (tsr_is_spare_type(place->type) && (frame == 0 || frame == frames)) continue;
             break;
         }
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
                            (unsigned long long)place->offset);
     }
+    if ((frame != frames || proofs != 1) && r->sections.is_walked)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u of %u frames are there",
+                        frame, frames);
     if (frame != frames || proofs != 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
     return TSR_OK;
 }
 
-/* Where the members of a series end; their sections are looked at when they are chosen. */
+/* Where the members of a series end; their sections are looked at when they are chosen. Only where there is no index
+ * may some be missing. */
 static enum tsr_status find_members(struct tsr_container_reader *r, struct tsr_error *error)
 {
-    if (r->header.members > r->sections.count)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u files in %zu sections", r->header.members, r->sections.count);
-    r->member_place = malloc(r->header.members * sizeof *r->member_place);
-    if (!r->member_place)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u files", r->header.members);
+    const uint32_t members = r->chosen.header.members;
+    if (members > r->sections.count && !r->sections.is_walked)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u files in %zu sections", members, r->sections.count);
+    const size_t most = members < r->sections.count ? members : r->sections.count;
+    r->member_place = malloc((most + 1) * sizeof *r->member_place);
+    if (!r->member_place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u files", members);
     size_t behind = 0;
+    uint64_t found = 0;
     for (size_t i = 0; i < r->sections.count; i++) {
         if (r->sections.place[i].type != TSR_SECTION_MEMBER) continue;
-        if (r->members < r->header.members) r->member_place[r->members] = i;
-        r->members++;
+        if (found < most) r->member_place[found] = i;
+        found++;
         behind = i + 1;
     }
-    if (r->members != r->header.members || behind != r->sections.count)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u files, and %zu sections behind them", r->members,
-                        r->header.members, r->sections.count - behind);
+    TSR_TRY(check_types(r, behind, r->sections.count, error));
+    size_t strange = 0; /* twins stand behind the last member, and nothing else */
+    for (size_t i = 0; i < r->sections.count; i++)
+        strange += (r->sections.place[i].type == TSR_SECTION_TWIN) != (i >= behind);
+    const bool all = found == members && strange == 0;
+    if (!all && (!r->sections.is_walked || found > members || found == 0))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%llu of %u files, and %zu sections that stand elsewhere",
+                        (unsigned long long)found, members, strange);
+    if (strange > 0) r->sections.count = behind; /* what follows is of a file that is lost, or its twins are */
+    r->members = members;
+    r->placed = (uint32_t)found;
     return TSR_OK;
 }
 
 static enum tsr_status find_contents(struct tsr_container_reader *r, struct tsr_error *error)
 {
-    if (r->header.restore == TSR_RESTORE_SERIES) return find_members(r, error);
+    r->series_id = r->chosen.header.id;
+    r->chosen.header_hash = r->sections.header_hash;
+    if (r->chosen.header.restore == TSR_RESTORE_SERIES) return find_members(r, error);
     r->members = 1;
     r->end = r->sections.count;
     return find_frames(r, error);
@@ -146,7 +396,7 @@ enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container
     *reader = NULL;
     if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     r->sections.input = input;
-    enum tsr_status status = tsr_find_sections(&r->sections, &r->header, error);
+    enum tsr_status status = tsr_find_sections(&r->sections, &r->chosen.header, error);
     if (status == TSR_OK) status = find_contents(r, error);
     if (status != TSR_OK) {
         tsr_container_close(r);
@@ -164,8 +414,12 @@ void tsr_container_close(struct tsr_container_reader *reader)
         free(reader->member_place);
     }
     for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) free(reader->base[blob].bytes);
+    forget_twins(reader);
+    free(reader->listed);
     free(reader->frame_place);
     free(reader->model_place);
+    free(reader->section_hash);
+    free(reader->is_opened);
     free(reader->sections.buffer);
     free(reader->blob);
     free(reader);
@@ -181,8 +435,10 @@ enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, s
     r->sections.damage = reader->sections.damage;
     r->sections.place = reader->sections.place;
     r->sections.count = reader->sections.count;
+    r->series_id = reader->series_id;
     r->member_place = reader->member_place;
     r->members = reader->members;
+    r->placed = reader->placed;
     r->shares = true;
     return TSR_OK;
 }
@@ -197,26 +453,18 @@ bool tsr_container_is_series(const struct tsr_container_reader *reader)
     return reader->member_place != NULL;
 }
 
-/* The body of a member's last section: name, header, proof. */
-static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
-{
-    const struct tsr_place *place = &r->sections.place[r->member_place[member]];
-    struct tsr_error why;
-    const uint8_t *body;
-    size_t size;
-    TSR_TRY(tsr_read_section(&r->sections, place->offset, TSR_SECTION_MEMBER, &body, &size, error));
-    const enum tsr_status status = tsr_get_member(body, size, r->name, &r->header, &r->proof, &why);
-    if (status == TSR_OK) return TSR_OK;
-    return tsr_fail_at(error, status, place->offset, "file %u of the series: %.400s", member + 1, why.text);
-}
-
 enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (!r->member_place) return TSR_OK;
     if (member >= r->members) return tsr_fail(error, TSR_ERROR_USAGE, "file %u of a series of %u", member, r->members);
+    if (member >= r->placed)
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "file %u of the series is lost: the index and what is behind file %u are damaged", member + 1,
+                        r->placed);
+    forget_twins(r);
     r->first = r->end = 0;
-    r->name[0] = '\0';
-    TSR_TRY(read_member(r, member, error));
+    r->chosen.name[0] = '\0';
+    TSR_TRY(read_member(r, member, &r->chosen, error));
     r->member = member;
     r->first = member == 0 ? 0 : r->member_place[member - 1] + 1;
     r->end = r->member_place[member] + 1;
@@ -225,7 +473,7 @@ enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t me
 
 const char *tsr_container_name(const struct tsr_container_reader *reader)
 {
-    return reader->name;
+    return reader->chosen.name;
 }
 
 uint64_t tsr_container_bytes(const struct tsr_container_reader *reader)
@@ -238,7 +486,7 @@ uint64_t tsr_container_bytes(const struct tsr_container_reader *reader)
 
 const struct tsr_header *tsr_container_header(const struct tsr_container_reader *reader)
 {
-    return &reader->header;
+    return &reader->chosen.header;
 }
 
 const char *tsr_container_damage(const struct tsr_container_reader *reader)
@@ -246,9 +494,26 @@ const char *tsr_container_damage(const struct tsr_container_reader *reader)
     return reader->sections.damage;
 }
 
+const char *tsr_container_repaired(const struct tsr_container_reader *reader)
+{
+    return reader->repaired;
+}
+
 uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
 {
     return reader->end > reader->first ? reader->end - reader->first : reader->sections.count;
+}
+
+uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
+{
+    /* A shared blob of each kind, with which the member's is compressed. */
+    uint64_t bytes = reader->sections.count * (uint64_t)TSR_INDEX_MEMORY, longest = 0;
+    if (reader->member_place) bytes += TSR_BLOB_COUNT * TSR_BLOB_CHUNK;
+    for (size_t i = reader->first; i < reader->end; i++) {
+        const struct tsr_place *const place = &reader->sections.place[i];
+        if (place->type == TSR_SECTION_BLOB && place->length > longest) longest = place->length;
+    }
+    return bytes + longest;
 }
 
 uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader)
@@ -265,14 +530,14 @@ enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct t
                                         struct tsr_error *error)
 {
     if (r->member_place) {
-        *proof = r->proof;
+        *proof = r->chosen.proof;
         return TSR_OK;
     }
     const struct tsr_place *place = &r->sections.place[r->sections.count - 1];
     const uint8_t *body;
     size_t size;
-    TSR_TRY(tsr_read_section(&r->sections, place->offset, TSR_SECTION_PROOF, &body, &size, error));
-    if (!tsr_get_proof(body, size, &r->header, proof))
+    TSR_TRY(read_own(r, r->sections.count - 1, TSR_SECTION_PROOF, &body, &size, error));
+    if (!tsr_get_proof(body, size, &r->chosen.header, proof))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the proof is %zu bytes long", size);
     return TSR_OK;
 }
@@ -286,12 +551,13 @@ struct stored_blob {
     size_t stored;
 };
 
-static enum tsr_status read_blob(struct tsr_container_reader *r, const struct tsr_place *place, struct stored_blob *b,
+static enum tsr_status read_blob(struct tsr_container_reader *r, size_t number, struct stored_blob *b,
                                  struct tsr_error *error)
 {
+    const struct tsr_place *place = &r->sections.place[number];
     const uint8_t *body;
     size_t body_size;
-    TSR_TRY(tsr_read_section(&r->sections, place->offset, TSR_SECTION_BLOB, &body, &body_size, error));
+    TSR_TRY(read_or_twin(r, number, TSR_SECTION_BLOB, &body, &body_size, error));
     struct tsr_cursor c = {body, body_size, 0, false};
     b->blob = tsr_get_u8(&c);
     b->method = tsr_get_u8(&c);
@@ -300,7 +566,10 @@ static enum tsr_status read_blob(struct tsr_container_reader *r, const struct ts
     b->bytes = body + c.at;
     b->stored = body_size - c.at;
     b->size = (size_t)raw;
-    if (c.bad || b->blob >= TSR_BLOB_COUNT || raw > TSR_BLOB_CHUNK || raw == 0)
+    if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_ZSTD_AFTER))
+        return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset, "blob %u by method %u is unknown to this program",
+                           b->blob, b->method);
+    if (c.bad || raw > TSR_BLOB_CHUNK || raw == 0)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", b->blob,
                            (unsigned long long)raw);
     const bool good = b->method == TSR_BLOB_RAW          ? b->stored == raw
@@ -335,42 +604,57 @@ static enum tsr_status unpack_blob(const struct tsr_place *place, const struct s
 #endif
 }
 
-/* The first section of a blob of the member that stands so many before the chosen one; it is kept for the next. */
+/* The first section of a blob of the member that stands so many before the chosen one: its number, and what is in it.
+ * One that is damaged and has no twin is none that others need. */
 static enum tsr_status find_base(struct tsr_container_reader *r, const struct tsr_place *place, uint8_t blob,
-                                 uint8_t distance, struct tsr_error *error)
+                                 uint8_t distance, size_t *number, struct stored_blob *b, struct tsr_error *error)
 {
-    struct base *base = &r->base[blob];
     if (!r->member_place || distance > r->member)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob that follows one %u files before",
                            distance);
     const uint32_t member = r->member - distance;
-    if (base->size > 0 && base->member == member) return TSR_OK;
-    base->size = 0;
     for (size_t i = member == 0 ? 0 : r->member_place[member - 1] + 1; i < r->member_place[member]; i++) {
-        struct stored_blob b;
         if (r->sections.place[i].type != TSR_SECTION_BLOB) continue;
-        TSR_TRY(read_blob(r, &r->sections.place[i], &b, error));
-        if (b.blob != blob) continue;
-        if (b.method == TSR_BLOB_ZSTD_AFTER) break; /* one link at most */
-        TSR_TRY(tsr_grow_buffer(&base->bytes, &base->capacity, b.size, error));
-        if (b.method == TSR_BLOB_RAW)
-            memcpy(base->bytes, b.bytes, b.size);
-        else
-            TSR_TRY(unpack_blob(&r->sections.place[i], &b, NULL, base->bytes, error));
-        base->size = b.size;
-        base->member = member;
+        struct tsr_error why;
+        const enum tsr_status status = read_blob(r, i, b, &why);
+        if (status == TSR_ERROR_CORRUPT || (status == TSR_OK && b->blob != blob)) continue;
+        if (status != TSR_OK && error) *error = why;
+        TSR_TRY(status);
+        if (b->method == TSR_BLOB_ZSTD_AFTER) break; /* one link at most */
+        *number = i;
         return TSR_OK;
     }
-    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob that the one at byte %llu follows is none",
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob that the one at byte %llu follows is damaged",
                        (unsigned long long)place->offset);
 }
 
+/* Its content, which is kept for the next. */
+static enum tsr_status read_base(struct tsr_container_reader *r, const struct tsr_place *place, uint8_t blob,
+                                 uint8_t distance, struct tsr_error *error)
+{
+    struct base *base = &r->base[blob];
+    struct stored_blob b;
+    size_t number;
+    if (base->size > 0 && base->member == r->member - distance) return TSR_OK;
+    base->size = 0;
+    TSR_TRY(find_base(r, place, blob, distance, &number, &b, error));
+    TSR_TRY(tsr_grow_buffer(&base->bytes, &base->capacity, b.size, error));
+    if (b.method == TSR_BLOB_RAW)
+        memcpy(base->bytes, b.bytes, b.size);
+    else
+        TSR_TRY(unpack_blob(&r->sections.place[number], &b, NULL, base->bytes, error));
+    base->size = b.size;
+    base->member = r->member - distance;
+    return TSR_OK;
+}
+
 /* A blob section's content; *size is 0 where it is another blob's. */
-static enum tsr_status open_blob(struct tsr_container_reader *r, const struct tsr_place *place, enum tsr_blob blob,
+static enum tsr_status open_blob(struct tsr_container_reader *r, size_t number, enum tsr_blob blob,
                                  const uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
+    const struct tsr_place *place = &r->sections.place[number];
     struct stored_blob b;
-    TSR_TRY(read_blob(r, place, &b, error));
+    TSR_TRY(read_blob(r, number, &b, error));
     *size = 0;
     if (b.blob != blob) return TSR_OK;
     *size = b.size;
@@ -378,9 +662,9 @@ static enum tsr_status open_blob(struct tsr_container_reader *r, const struct ts
     if (b.method == TSR_BLOB_RAW) return TSR_OK;
     const struct base *base = NULL;
     if (b.method == TSR_BLOB_ZSTD_AFTER) {
-        TSR_TRY(find_base(r, place, b.blob, b.distance, error));
+        TSR_TRY(read_base(r, place, b.blob, b.distance, error));
         base = &r->base[b.blob];
-        TSR_TRY(read_blob(r, place, &b, error)); /* the buffer held another */
+        TSR_TRY(read_blob(r, number, &b, error)); /* the buffer held another */
     }
     TSR_TRY(tsr_grow_buffer(&r->blob, &r->blob_capacity, *size, error));
     *bytes = r->blob;
@@ -392,9 +676,9 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_
 {
     *size = 0;
     while (*cursor < r->end - r->first) {
-        const struct tsr_place *place = &r->sections.place[r->first + (*cursor)++];
-        if (place->type != TSR_SECTION_BLOB) continue;
-        TSR_TRY(open_blob(r, place, blob, bytes, size, error));
+        const size_t number = r->first + (size_t)(*cursor)++;
+        if (r->sections.place[number].type != TSR_SECTION_BLOB) continue;
+        TSR_TRY(open_blob(r, number, blob, bytes, size, error));
         if (*size > 0) return TSR_OK;
     }
     return TSR_OK;
@@ -437,23 +721,66 @@ size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint
     return own_bytes(reader, frame) + (other ? (size_t)other->length : 0);
 }
 
-/* The model of a frame that has another's, behind its own sections in the buffer. */
+/* A frame's model from the body of the section F that has it. */
+static bool get_model(const uint8_t *body, size_t size, struct tsr_piece *model)
+{
+    struct tsr_cursor c = {body, size, 0, false};
+    tsr_get_varint(&c);
+    *model = (struct tsr_piece){body + c.at, size - c.at};
+    return !c.bad;
+}
+
+/* The model of a frame that has another's, behind its own sections in the buffer, or from its twin. */
 static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
                                        struct tsr_piece *model, struct tsr_error *error)
 {
     const struct tsr_place *other = other_model(r, frame);
+    struct tsr_error why;
+    const uint8_t *body;
+    uint64_t seal;
+    size_t size = 0;
     if (!other) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has the model of none", frame);
     buffer += own_bytes(r, frame);
+    enum tsr_status status = find_seal(r, r->model_place[frame], &seal, &why);
+    if (status == TSR_OK)
+        status = tsr_input_read(r->sections.input, other->offset, buffer, (size_t)other->length, &why);
+    body =
+        status == TSR_OK ? tsr_open_section(buffer, (size_t)other->length, TSR_SECTION_FRAME, seal, &size, NULL) : NULL;
+    if (status == TSR_ERROR_LIMIT) return tsr_fail(error, status, "%s", why.text);
+    if (!body) TSR_TRY(find_twin(r, r->model_place[frame], &body, &size, error));
+    if (body && get_model(body, size, model)) return TSR_OK;
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, other->offset, "the model of frame %u at byte %llu is damaged", frame,
+                       (unsigned long long)other->offset);
+}
+
+/* The body of section i of a frame, 0 being its own, the others its tiles', if it says that it is that one. */
+static const uint8_t *open_frame_section(struct tsr_container_reader *r, uint32_t frame, uint32_t i,
+                                         const uint8_t *section, struct tsr_piece *piece, struct tsr_error *error)
+{
+    const size_t number = r->frame_place[frame] + i;
+    const struct tsr_place *place = &r->sections.place[number];
     size_t size = 0;
-    TSR_TRY(tsr_input_read(r->sections.input, other->offset, buffer, (size_t)other->length, error));
-    const uint8_t *body = tsr_open_section(buffer, (size_t)other->length, TSR_SECTION_FRAME, &size);
+    uint64_t hash = 0;
+    const uint8_t *body = tsr_open_section(section, (size_t)place->length, (enum tsr_section_type)place->type,
+                                           seal_of(r, number), &size, &hash);
+    if (!body && i == 0 && place->type == TSR_SECTION_FRAME) {
+        if (find_twin(r, number, &body, &size, error) != TSR_OK) return NULL;
+        if (body) hash = hash_of_section(place->type, body, size);
+    }
     struct tsr_cursor c = {body, body ? size : 0, 0, false};
-    tsr_get_varint(&c);
-    if (c.bad)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, other->offset, "the model of frame %u at byte %llu is damaged",
-                           frame, (unsigned long long)other->offset);
-    *model = (struct tsr_piece){body + c.at, size - c.at};
-    return TSR_OK;
+    const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
+    if (!body || c.bad || !numbered) {
+        if (i == 0)
+            tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "frame %u at byte %llu is damaged", frame,
+                        (unsigned long long)place->offset);
+        else
+            tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "tile %u of frame %u at byte %llu is damaged", i - 1,
+                        frame, (unsigned long long)place->offset);
+        return NULL;
+    }
+    note_opened(r, number, hash);
+    *piece = (struct tsr_piece){body + c.at, size - c.at};
+    return body;
 }
 
 enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
@@ -461,26 +788,143 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
 {
     const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
     const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
-    const bool like = first->type == TSR_SECTION_LIKE;
+    struct tsr_error why;
     TSR_TRY(tsr_input_read(r->sections.input, first->offset, buffer, own_bytes(r, frame), error));
     for (uint32_t i = 0; i <= tile_count; i++) {
-        const struct tsr_place *place = first + i;
-        const uint8_t *section = buffer + (place->offset - first->offset);
-        size_t size = 0;
-        const uint8_t *body =
-            tsr_open_section(section, (size_t)place->length, (enum tsr_section_type)place->type, &size);
-        struct tsr_cursor c = {body, body ? size : 0, 0, false};
-        const bool numbered = tsr_get_varint(&c) == frame && (i == 0 || tsr_get_varint(&c) == i - 1);
-        if (!body || c.bad || !numbered) {
-            if (i == 0)
-                return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "frame %u at byte %llu is damaged", frame,
-                                   (unsigned long long)place->offset);
-            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "tile %u of frame %u at byte %llu is damaged",
-                               i - 1, frame, (unsigned long long)place->offset);
-        }
-        struct tsr_piece *piece = i == 0 ? model : &tiles[i - 1];
-        piece->bytes = body + c.at;
-        piece->size = size - c.at;
+        const uint8_t *section = buffer + (first[i].offset - first->offset);
+        if (open_frame_section(r, frame, i, section, i == 0 ? model : &tiles[i - 1], &why)) continue;
+        if (error) *error = why;
+        return why.status;
     }
-    return like ? get_other_model(r, frame, buffer, model, error) : TSR_OK;
+    return first->type == TSR_SECTION_LIKE ? get_other_model(r, frame, buffer, model, error) : TSR_OK;
+}
+
+/* ---- The whole -------------------------------------------------------------------------------------------- */
+
+enum tsr_status tsr_container_check_id(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    struct tsr_hasher id;
+    tsr_id_begin(&id, r->chosen.header_hash);
+    const size_t end = r->member_place ? r->end - 1 : r->end; /* a member's last section names the id itself */
+    for (size_t i = r->first; i < end; i++) {
+        const struct tsr_place *const place = &r->sections.place[i];
+        if (!r->is_opened[i - r->first] && tsr_is_spare_type(place->type)) {
+            uint64_t hash;
+            TSR_TRY(tsr_hash_section(&r->sections, place, seal_of(r, i), &hash, error));
+            note_opened(r, i, hash);
+        } else if (!r->is_opened[i - r->first]) {
+            const uint8_t *body;
+            size_t size;
+            TSR_TRY(read_or_twin(r, i, (enum tsr_section_type)place->type, &body, &size, error));
+        }
+        tsr_id_add(&id, r->section_hash[i - r->first]);
+    }
+    if (r->member_place) tsr_id_add(&id, r->chosen.proof_hash);
+    if (tsr_hasher_result64(&id) == r->chosen.header.id) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "its sections are not those that were written together");
+}
+
+static bool is_shareable(uint8_t type)
+{
+    return type == TSR_SECTION_BLOB || type == TSR_SECTION_FRAME;
+}
+
+enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    struct tsr_hasher id;
+    size_t damaged = 0, next = 0; /* next: the section that the next twin may be one of, or a later one */
+    tsr_id_begin(&id, r->sections.header_hash);
+    for (size_t i = 0, n = 1; i < r->sections.count; i++) {
+        const struct tsr_place *place = &r->sections.place[i];
+        const uint8_t *body;
+        size_t size;
+        if (place->type != TSR_SECTION_MEMBER && place->type != TSR_SECTION_TWIN) continue;
+        const uint64_t seal = tsr_seal(r->series_id, n++);
+        const enum tsr_status status = tsr_read_section(&r->sections, place->offset, (enum tsr_section_type)place->type,
+                                                        seal, &body, &size, error);
+        if (status == TSR_ERROR_READ || status == TSR_ERROR_LIMIT) return status;
+        if (status != TSR_OK) {
+            damaged++;
+            if (place->type == TSR_SECTION_TWIN && !r->sections.damage) r->sections.damage = "copy of a shared section";
+            continue;
+        }
+        tsr_id_add(&id, tsr_read_u64(body + size) - seal);
+        if (place->type != TSR_SECTION_TWIN) continue;
+        struct tsr_cursor c = {body, size, 0, false};
+        const uint64_t section = tsr_get_varint(&c);
+        if (c.bad || section < next || section >= first_twin(r) || !is_shareable(r->sections.place[section].type))
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a twin at byte %llu is of no section",
+                               (unsigned long long)place->offset);
+        next = (size_t)section + 1;
+    }
+    if (damaged > 0 || r->placed < r->members || r->sections.is_walked || tsr_hasher_result64(&id) == r->series_id)
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the files of the series are not those that were written together");
+}
+
+/* ---- Whether twins are what they should be ---------------------------------------------------------------- */
+
+/* Which sections the chosen member needs of others. */
+static enum tsr_status mark_needed(struct tsr_container_reader *r, bool *is_needed, struct tsr_error *error)
+{
+    for (uint32_t f = 0; f < r->chosen.header.image.frames && r->chosen.header.restore != TSR_RESTORE_VERBATIM; f++)
+        if (r->model_place[f] != NOWHERE && r->model_place[f] < r->first) is_needed[r->model_place[f]] = true;
+    for (size_t i = r->first; i < r->end; i++) {
+        struct stored_blob b;
+        size_t base;
+        if (r->sections.place[i].type != TSR_SECTION_BLOB) continue;
+        TSR_TRY(read_blob(r, i, &b, error));
+        if (b.method != TSR_BLOB_ZSTD_AFTER) continue;
+        TSR_TRY(find_base(r, &r->sections.place[i], b.blob, b.distance, &base, &b, error));
+        is_needed[base] = true;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status fail_twins(const char *what, struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_CORRUPT,
+                    "%s; decompress still restores the files of the series, but damage to it may cost more than one",
+                    what);
+}
+
+/* all: all that is needed is known. */
+static enum tsr_status compare_twins(struct tsr_container_reader *r, bool *is_needed, bool all, struct tsr_error *error)
+{
+    const size_t first = first_twin(r);
+    for (size_t i = 0; i < r->sections.count - first; i++) {
+        uint64_t section, seal, hash;
+        size_t size;
+        const uint8_t *const body = read_twin(r, i, &section, &size, error);
+        if (!body) all = false;
+        if (!body) continue; /* it is damaged, which is known */
+        if (section >= first || (all && !is_needed[section]))
+            return fail_twins("a copy of a shared section is of none that is shared", error);
+        const struct tsr_place *const place = &r->sections.place[section];
+        const uint64_t wanted = hash_of_section(place->type, body, size);
+        is_needed[section] = false;
+        if (find_seal(r, (size_t)section, &seal, error) != TSR_OK ||
+            tsr_hash_section(&r->sections, place, seal, &hash, error) != TSR_OK)
+            continue; /* likewise, or its member is */
+        if (hash != wanted) return fail_twins("a copy of a shared section is another", error);
+    }
+    for (size_t i = 0; i < first && all; i++)
+        if (is_needed[i]) return fail_twins("a shared section has no copy", error);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_container_check_twins(struct tsr_container_reader *r, struct tsr_error *error)
+{
+    bool all = r->placed == r->members;
+    bool *is_needed = calloc(first_twin(r) + 1, sizeof *is_needed);
+    enum tsr_status status = is_needed ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to check a series");
+    for (uint32_t k = 0; k < r->placed && status == TSR_OK; k++) {
+        status = tsr_container_choose(r, k, error);
+        if (status == TSR_OK) status = mark_needed(r, is_needed, error);
+        if (status == TSR_ERROR_CORRUPT) all = false; /* the file is damaged, which it will say itself */
+        if (status == TSR_ERROR_CORRUPT) status = TSR_OK;
+    }
+    if (status == TSR_OK) status = compare_twins(r, is_needed, all, error);
+    free(is_needed);
+    return status;
 }

@@ -5,25 +5,31 @@
 #include "section.h"
 #include "zstd_contexts.h"
 
-/* A section in the index: its type and its whole length. */
+/* A section in the index: its type and its whole length. Its check is written at the end, when the id is known; until
+ * then the hash alone stands there. */
 struct entry {
     uint64_t length;
+    uint64_t hash; /* of all bytes before the check */
     uint8_t type;
+    uint8_t distance;  /* of a frame with another's model: how many frames before */
+    bool is_shared;    /* in a series: sections of other members need it */
+    bool is_of_member; /* in a series: numbered there, and sealed */
 };
 
 struct tsr_container_writer {
     struct tsr_output *output;
-    struct tsr_header header;
+    struct tsr_header header; /* its id is 0 until the end */
     struct entry *entries;
     size_t entry_count, entry_capacity;
     uint64_t blob_bytes;
     uint32_t frames;     /* put so far */
     uint32_t tiles;      /* of the last frame, put so far */
-    uint8_t *compressed; /* a blob's chunk */
+    uint8_t *compressed; /* a blob's chunk, or a section that is read again */
     size_t compressed_capacity;
-    /* A member's: where its output was, and blobs that wait for what they are compressed with. */
-    bool is_member;
+    /* Where its output was: of a file its first byte's place, of a member its first section's. */
     uint64_t start;
+    /* A member's: blobs that wait for what they are compressed with. */
+    bool is_member;
     struct waiting {
         uint8_t *bytes;
         size_t size;
@@ -36,10 +42,11 @@ struct tsr_container_writer {
         size_t size;
         uint64_t alone; /* bytes of its section */
         uint32_t member;
+        size_t entry; /* its section's */
     } base[TSR_BLOB_COUNT];
 };
 
-static enum tsr_status add_entry(struct tsr_container_writer *w, uint64_t length, uint8_t type, struct tsr_error *error)
+static enum tsr_status add_entry(struct tsr_container_writer *w, struct entry entry, struct tsr_error *error)
 {
     if (w->entry_count == w->entry_capacity) {
         const size_t capacity = w->entry_capacity ? 2 * w->entry_capacity : 64;
@@ -48,13 +55,14 @@ static enum tsr_status add_entry(struct tsr_container_writer *w, uint64_t length
         w->entries = grown;
         w->entry_capacity = capacity;
     }
-    w->entries[w->entry_count++] = (struct entry){length, type};
+    w->entries[w->entry_count++] = entry;
     return TSR_OK;
 }
 
-/* Writes a section of pieces. */
-static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_section_type type,
-                                   const struct tsr_piece *pieces, int count, struct tsr_error *error)
+/* Writes a section of pieces; its check is its hash and the seal. */
+static enum tsr_status write_section(struct tsr_container_writer *w, enum tsr_section_type type,
+                                     const struct tsr_piece *pieces, int count, uint64_t seal, struct entry *entry,
+                                     struct tsr_error *error)
 {
     uint8_t head[TSR_SECTION_HEAD_LIMIT], check[TSR_CHECK_BYTES];
     uint64_t body = 0;
@@ -69,12 +77,29 @@ static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_sect
         tsr_hasher_add(&hasher, pieces[i].bytes, pieces[i].size);
         TSR_TRY(tsr_output_write(w->output, pieces[i].bytes, pieces[i].size, error));
     }
-    tsr_put_u64(check, tsr_hasher_result64(&hasher));
-    TSR_TRY(tsr_output_write(w->output, check, sizeof check, error));
+    *entry = (struct entry){
+        .length = head_size + body + sizeof check, .hash = tsr_hasher_result64(&hasher), .type = (uint8_t)type};
+    tsr_put_u64(check, entry->hash + seal);
+    return tsr_output_write(w->output, check, sizeof check, error);
+}
 
-    const uint64_t length = head_size + body + sizeof check;
-    if (type == TSR_SECTION_BLOB) w->blob_bytes += length;
-    return add_entry(w, length, (uint8_t)type, error);
+/* One for the index, to be sealed at the end. */
+static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_section_type type,
+                                   const struct tsr_piece *pieces, int count, struct tsr_error *error)
+{
+    struct entry entry;
+    TSR_TRY(write_section(w, type, pieces, count, 0, &entry, error));
+    if (type == TSR_SECTION_BLOB) w->blob_bytes += entry.length;
+    return add_entry(w, entry, error);
+}
+
+/* The check of a section that ends there gets its seal. */
+static enum tsr_status seal_section(struct tsr_output *output, uint64_t end, uint64_t hash, uint64_t seal,
+                                    struct tsr_error *error)
+{
+    uint8_t check[TSR_CHECK_BYTES];
+    tsr_put_u64(check, hash + seal);
+    return tsr_output_patch(output, end - sizeof check, check, sizeof check, error);
 }
 
 enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_header *header,
@@ -85,12 +110,13 @@ enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_
     if (!w) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     w->output = output;
     w->header = *header;
+    w->header.id = 0;
+    w->start = tsr_output_size(output);
     uint8_t body[TSR_HEADER_LIMIT];
-    const struct tsr_piece piece = {body, tsr_put_header(body, header)};
+    struct entry unlisted;
+    const struct tsr_piece piece = {body, tsr_put_header(body, &w->header)};
     TSR_TRY(tsr_output_write(output, TSR_SIGNATURE, TSR_SIGNATURE_BYTES, error));
-    TSR_TRY(put_section(w, TSR_SECTION_HEADER, &piece, 1, error));
-    w->entry_count = 0; /* the index begins behind the header */
-    return TSR_OK;
+    return write_section(w, TSR_SECTION_HEADER, &piece, 1, 0, &unlisted, error);
 }
 
 void tsr_container_writer_free(struct tsr_container_writer *writer)
@@ -232,7 +258,9 @@ enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *w, uin
     const struct tsr_piece piece = {numbers, used};
     w->frames++;
     w->tiles = 0;
-    return put_section(w, TSR_SECTION_LIKE, &piece, 1, error);
+    TSR_TRY(put_section(w, TSR_SECTION_LIKE, &piece, 1, error));
+    w->entries[w->entry_count - 1].distance = (uint8_t)distance;
+    return TSR_OK;
 }
 
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const struct tsr_piece *payload, int count,
@@ -260,30 +288,63 @@ static size_t put_index(const struct tsr_container_writer *w, size_t entries, ui
     return used;
 }
 
-enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct tsr_proof *proof,
-                                  struct tsr_error *error)
+/* The header is written again, with its id, and sealed. */
+static enum tsr_status seal_header(struct tsr_container_writer *w, struct tsr_error *error)
 {
-    uint8_t proof_body[TSR_PROOF_LIMIT], header_body[TSR_HEADER_LIMIT], header_size[TSR_VARINT_LIMIT];
-    uint8_t footer[TSR_FOOTER_BYTES];
-    if (w->header.restore != TSR_RESTORE_SERIES) {
-        const struct tsr_piece proof_piece = {proof_body, tsr_put_proof(proof_body, proof, &w->header)};
-        TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
-    } else if (w->members != w->header.members) {
-        return tsr_fail(error, TSR_ERROR_INTERNAL, "%u of %u files are in the series", w->members, w->header.members);
-    }
+    uint8_t section[TSR_SECTION_HEAD_LIMIT + TSR_HEADER_LIMIT + TSR_CHECK_BYTES], body[TSR_HEADER_LIMIT];
+    const size_t size = tsr_put_header(body, &w->header);
+    section[0] = TSR_SECTION_HEADER;
+    size_t used = 1 + tsr_put_varint(section + 1, size);
+    memcpy(section + used, body, size);
+    used += size;
+    tsr_put_u64(section + used, tsr_hash64_of(section, used) + tsr_seal(w->header.id, 0));
+    return tsr_output_patch(w->output, w->start + TSR_SIGNATURE_BYTES, section, used + TSR_CHECK_BYTES, error);
+}
 
-    const size_t entries = w->entry_count;
-    uint8_t *index = malloc(TSR_VARINT_LIMIT + entries * (1 + TSR_VARINT_LIMIT));
-    if (!index) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", entries);
-    const struct tsr_piece index_piece = {index, put_index(w, entries, index)};
+/* All of the file's own sections, whose number is returned, but not its members'. */
+static enum tsr_status seal_own(struct tsr_container_writer *w, uint64_t first, uint64_t *count,
+                                struct tsr_error *error)
+{
+    uint64_t end = first;
+    *count = 0;
+    for (size_t i = 0; i < w->entry_count; i++) {
+        end += w->entries[i].length;
+        if (w->entries[i].is_of_member) continue;
+        TSR_TRY(seal_section(w->output, end, w->entries[i].hash, tsr_seal(w->header.id, ++*count), error));
+    }
+    return TSR_OK;
+}
+
+/* FORMAT.md 3.1. proof: a member's, NULL of a file, where it is a section. */
+static uint64_t make_id(const struct tsr_header *header, const struct entry *entries, size_t count,
+                        const struct tsr_proof *proof)
+{
+    uint8_t body[TSR_HEADER_LIMIT];
+    struct tsr_hasher id;
+    tsr_id_begin(&id, tsr_header_hash(body, tsr_put_header(body, header)));
+    for (size_t i = 0; i < count; i++)
+        if (!entries[i].is_of_member) tsr_id_add(&id, entries[i].hash);
+    if (proof) tsr_id_add(&id, tsr_hash64_of(body, tsr_put_proof(body, proof, header)));
+    return tsr_hasher_result64(&id);
+}
+
+/* Index, copies and footer, of a file whose id is known and whose own sections are so many. */
+static enum tsr_status put_end(struct tsr_container_writer *w, uint64_t own, struct tsr_error *error)
+{
+    uint8_t header_body[TSR_HEADER_LIMIT], header_size[TSR_VARINT_LIMIT], footer[TSR_FOOTER_BYTES];
+    struct entry unlisted;
+    uint8_t *index = malloc(TSR_VARINT_LIMIT + w->entry_count * (1 + TSR_VARINT_LIMIT));
+    if (!index) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", w->entry_count);
+    const struct tsr_piece index_piece = {index, put_index(w, w->entry_count, index)};
     const uint64_t index_offset = tsr_output_size(w->output);
-    enum tsr_status status = put_section(w, TSR_SECTION_INDEX, &index_piece, 1, error);
+    enum tsr_status status =
+        write_section(w, TSR_SECTION_INDEX, &index_piece, 1, tsr_seal(w->header.id, own + 1), &unlisted, error);
     const uint64_t copy_offset = tsr_output_size(w->output);
     if (status == TSR_OK) {
         const size_t size = tsr_put_header(header_body, &w->header);
         const struct tsr_piece copy[3] = {
             {header_size, tsr_put_varint(header_size, size)}, {header_body, size}, index_piece};
-        status = put_section(w, TSR_SECTION_COPY, copy, 3, error);
+        status = write_section(w, TSR_SECTION_COPY, copy, 3, tsr_seal(w->header.id, own + 2), &unlisted, error);
     }
     free(index);
     TSR_TRY(status);
@@ -292,6 +353,35 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
     tsr_put_u32(footer + 16, (uint32_t)tsr_hash64_of(footer, 16));
     memcpy(footer + 20, TSR_END_MARK, 4);
     return tsr_output_write(w->output, footer, sizeof footer, error);
+}
+
+static enum tsr_status put_twins(struct tsr_container_writer *w, uint64_t first, struct tsr_error *error);
+
+enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct tsr_proof *proof,
+                                  struct tsr_error *error)
+{
+    uint8_t body[TSR_PROOF_LIMIT], header_body[TSR_HEADER_LIMIT], varint[TSR_VARINT_LIMIT];
+    const size_t header_size = tsr_put_header(header_body, &w->header);
+    const uint64_t first =
+        w->start + TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(varint, header_size) + header_size + TSR_CHECK_BYTES;
+    uint64_t own = 0;
+    if (w->header.restore != TSR_RESTORE_SERIES) {
+        const struct tsr_piece proof_piece = {body, tsr_put_proof(body, proof, &w->header)};
+        TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
+    } else if (w->members != w->header.members) {
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "%u of %u files are in the series", w->members, w->header.members);
+    } else {
+        TSR_TRY(put_twins(w, first, error));
+    }
+    w->header.id = make_id(&w->header, w->entries, w->entry_count, NULL);
+    TSR_TRY(seal_header(w, error));
+    TSR_TRY(seal_own(w, first, &own, error));
+    return put_end(w, own, error);
+}
+
+uint64_t tsr_container_written(const struct tsr_container_writer *writer)
+{
+    return tsr_output_size(writer->output) - writer->start;
 }
 
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer)
@@ -309,6 +399,7 @@ enum tsr_status tsr_container_begin_member(struct tsr_output *output, const stru
     if (!w) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a container");
     w->output = output;
     w->header = *header;
+    w->header.id = 0;
     w->is_member = true;
     w->start = tsr_output_size(output);
     return TSR_OK;
@@ -330,7 +421,7 @@ enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *mem
 
 /* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one
  * of them, the base, where that is smaller by a quarter at least than as the base was alone; else the blob is the next
- * base. A base serves few, so that damage to it does not reach far. */
+ * base. */
 static enum tsr_status put_with_base(struct tsr_container_writer *series, enum tsr_blob blob,
                                      const struct waiting *waiting, struct tsr_error *error)
 {
@@ -342,6 +433,7 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
         size_t after = 0;
         TSR_TRY(compress_after(series, base, waiting->bytes, waiting->size, &after, error));
         if (4 * (uint64_t)after * base->size < 3 * base->alone * waiting->size) { /* all below 2^21 */
+            series->entries[base->entry].is_shared = true;
             uint8_t head[3 + TSR_VARINT_LIMIT] = {(uint8_t)blob, TSR_BLOB_ZSTD_AFTER};
             size_t used = 2 + tsr_put_varint(head + 2, waiting->size);
             head[used++] = (uint8_t)distance;
@@ -356,12 +448,77 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
         if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", waiting->size);
         memcpy(bytes, waiting->bytes, waiting->size);
         free(base->bytes);
-        *base = (struct base){bytes, waiting->size, 0, series->members};
+        *base = (struct base){bytes, waiting->size, 0, series->members, series->entry_count};
     }
     const uint64_t before = series->blob_bytes;
     const enum tsr_status status = put_alone(series, blob, waiting->bytes, waiting->size, error);
     if (is_base) base->alone = series->blob_bytes - before;
     return status;
+}
+
+/* What a member's frames need of other members' frames is shared. from: its first section in the series' index. */
+static void mark_models(struct tsr_container_writer *series, size_t from)
+{
+    for (size_t i = from; i < series->entry_count; i++) {
+        uint8_t left = series->entries[i].type == TSR_SECTION_LIKE ? series->entries[i].distance : 0;
+        for (size_t k = i; left > 0 && k-- > 0;) {
+            const uint8_t type = series->entries[k].type;
+            if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) continue;
+            if (--left == 0 && k < from) series->entries[k].is_shared = true;
+        }
+    }
+}
+
+static enum tsr_status add_entries(struct tsr_container_writer *series, const struct tsr_container_writer *member,
+                                   struct tsr_error *error)
+{
+    for (size_t i = 0; i < member->entry_count; i++) TSR_TRY(add_entry(series, member->entries[i], error));
+    series->blob_bytes += member->blob_bytes;
+    return TSR_OK;
+}
+
+static enum tsr_status put_waiting(struct tsr_container_writer *series, const struct tsr_container_writer *member,
+                                   struct tsr_error *error)
+{
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
+        if (member->waiting[blob].size > 0)
+            TSR_TRY(put_with_base(series, (enum tsr_blob)blob, &member->waiting[blob], error));
+    return TSR_OK;
+}
+
+/* Seals count of the member's sections, of which the first is entry number entry of the series, and number n of the
+ * member; it begins at offset of the output. */
+static enum tsr_status seal_entries(struct tsr_container_writer *series, uint64_t id, struct tsr_output *output,
+                                    uint64_t offset, size_t entry, size_t count, uint64_t n, struct tsr_error *error)
+{
+    for (size_t i = entry; i < entry + count; i++, n++) {
+        offset += series->entries[i].length;
+        series->entries[i].is_of_member = true;
+        TSR_TRY(seal_section(output, offset, series->entries[i].hash, tsr_seal(id, n), error));
+    }
+    return TSR_OK;
+}
+
+/* A member in memory goes behind its blobs, sealed before it is copied; one that was written to the series' output at
+ * once stands in front of them. */
+static enum tsr_status put_sections(struct tsr_container_writer *series, struct tsr_container_writer *member,
+                                    const struct tsr_proof *proof, uint64_t offset, struct tsr_error *error)
+{
+    const bool is_direct = member->output == series->output;
+    const size_t first = series->entry_count;
+    if (is_direct) TSR_TRY(add_entries(series, member, error));
+    TSR_TRY(put_waiting(series, member, error));
+    const size_t blobs = series->entry_count - first;
+    if (!is_direct) TSR_TRY(add_entries(series, member, error));
+    mark_models(series, first);
+    const uint64_t id = make_id(&member->header, series->entries + first, series->entry_count - first, proof);
+    member->header.id = id;
+    if (is_direct)
+        return seal_entries(series, id, series->output, offset, first, series->entry_count - first, 1, error);
+    TSR_TRY(seal_entries(series, id, series->output, offset, first, blobs, 1, error));
+    TSR_TRY(seal_entries(series, id, member->output, 0, first + blobs, member->entry_count, blobs + 1, error));
+    return tsr_output_write(series->output, tsr_output_bytes(member->output), (size_t)tsr_output_size(member->output),
+                            error);
 }
 
 enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, struct tsr_container_writer *member,
@@ -372,26 +529,46 @@ enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, st
     if (!tsr_is_member_name(name, strlen(name)) || series->members == series->header.members)
         return tsr_fail(error, TSR_ERROR_INTERNAL, "no file %u called '%s' can be in the series", series->members,
                         name);
-    *bytes = 0;
-    if (member->output != series->output)
-        TSR_TRY(tsr_output_write(series->output, tsr_output_bytes(member->output),
-                                 (size_t)tsr_output_size(member->output), error));
-    for (size_t i = 0; i < member->entry_count; i++) {
-        TSR_TRY(add_entry(series, member->entries[i].length, member->entries[i].type, error));
-        *bytes += member->entries[i].length;
-    }
-    series->blob_bytes += member->blob_bytes;
-    const uint64_t before = tsr_output_size(series->output);
-    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
-        if (member->waiting[blob].size > 0)
-            TSR_TRY(put_with_base(series, (enum tsr_blob)blob, &member->waiting[blob], error));
+    const uint64_t offset = member->output == series->output ? member->start : tsr_output_size(series->output);
+    TSR_TRY(put_sections(series, member, proof, offset, error));
     uint8_t *body = malloc(TSR_MEMBER_LIMIT);
     if (!body) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a file of the series");
     const struct tsr_piece piece = {body, tsr_put_member(body, name, &member->header, proof)};
     const enum tsr_status status = put_section(series, TSR_SECTION_MEMBER, &piece, 1, error);
     free(body);
     series->members++;
-    *bytes += tsr_output_size(series->output) - before;
+    *bytes = tsr_output_size(series->output) - offset;
     *payload_bytes = *bytes - (series->blob_bytes - blob_bytes);
     return status;
+}
+
+/* ---- Twins: what several members need stands a second time, behind all of them. FORMAT.md 3.8 -------------- */
+
+static enum tsr_status put_twin(struct tsr_container_writer *w, size_t entry, uint64_t offset, struct tsr_error *error)
+{
+    const size_t length = (size_t)w->entries[entry].length;
+    uint8_t number[TSR_VARINT_LIMIT];
+    if (length > w->compressed_capacity) {
+        free(w->compressed);
+        w->compressed_capacity = 0;
+        w->compressed = malloc(length);
+        if (!w->compressed) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of %zu bytes", length);
+        w->compressed_capacity = length;
+    }
+    TSR_TRY(tsr_output_read(w->output, offset, w->compressed, length, error));
+    struct tsr_cursor c = {w->compressed, length, 1, false};
+    const size_t size = (size_t)tsr_get_varint(&c);
+    const struct tsr_piece pieces[2] = {{number, tsr_put_varint(number, entry)}, {w->compressed + c.at, size}};
+    return put_section(w, TSR_SECTION_TWIN, pieces, 2, error);
+}
+
+static enum tsr_status put_twins(struct tsr_container_writer *w, uint64_t first, struct tsr_error *error)
+{
+    const size_t count = w->entry_count;
+    uint64_t offset = first;
+    for (size_t i = 0; i < count; i++) {
+        if (w->entries[i].is_shared) TSR_TRY(put_twin(w, i, offset, error));
+        offset += w->entries[i].length;
+    }
+    return TSR_OK;
 }

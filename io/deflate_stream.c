@@ -7,52 +7,91 @@
 
 enum { RAW_WINDOW = -15, MEMORY_LEVEL = 8, CHUNK = 1 << 16 };
 
-enum tsr_status tsr_inflate_stream(const uint8_t *stream, size_t size, size_t limit, uint8_t **inflated,
-                                   size_t *inflated_size, size_t *used, struct tsr_error *error)
+/* Bytes of a z_stream's next piece. */
+static uInt piece(uint64_t left)
+{
+    return left < CHUNK ? (uInt)left : CHUNK;
+}
+
+static enum tsr_status fail_stream(int result, struct tsr_error *error)
+{
+    if (result == Z_MEM_ERROR) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to inflate");
+    return tsr_fail(error, TSR_ERROR_CORRUPT,
+                    result == Z_BUF_ERROR ? "its deflate stream ends early" : "its deflate stream is damaged");
+}
+
+struct measuring {
+    z_stream z;
+    uint8_t in[CHUNK], out[CHUNK];
+};
+
+static enum tsr_status measure(struct measuring *m, struct tsr_input *input, uint64_t start, uint64_t limit,
+                               uint8_t *first, size_t *first_size, struct tsr_stream_size *size,
+                               struct tsr_error *error)
+{
+    const uint64_t left = tsr_input_size(input) - start;
+    const size_t room = *first_size;
+    uint64_t read = 0;
+    int result = Z_OK;
+    *size = (struct tsr_stream_size){0, 0};
+    *first_size = 0;
+    while (result != Z_STREAM_END) {
+        if (m->z.avail_in == 0) {
+            m->z.next_in = m->in;
+            m->z.avail_in = piece(left - read);
+            TSR_TRY(tsr_input_read(input, start + read, m->in, m->z.avail_in, error));
+            read += m->z.avail_in;
+        }
+        m->z.next_out = m->out;
+        m->z.avail_out = CHUNK;
+        result = inflate(&m->z, Z_NO_FLUSH);
+        const size_t gave = CHUNK - m->z.avail_out, kept = gave < room - *first_size ? gave : room - *first_size;
+        if (result != Z_OK && result != Z_STREAM_END) return fail_stream(result, error);
+        if (kept > 0) memcpy(first + *first_size, m->out, kept);
+        *first_size += kept;
+        size->inflated += gave;
+        if (size->inflated > limit)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "it inflates to more than %llu bytes", (unsigned long long)limit);
+    }
+    size->stream = read - m->z.avail_in;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint64_t limit, uint8_t *first,
+                                   size_t *first_size, struct tsr_stream_size *size, struct tsr_error *error)
+{
+    struct measuring *m = calloc(1, sizeof *m);
+    if (!m || inflateInit2(&m->z, RAW_WINDOW) != Z_OK) {
+        free(m);
+        return fail_stream(Z_MEM_ERROR, error);
+    }
+    const enum tsr_status status = measure(m, input, start, limit, first, first_size, size, error);
+    inflateEnd(&m->z);
+    free(m);
+    return status;
+}
+
+enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_stream_size *size, uint8_t *inflated,
+                                   struct tsr_error *error)
 {
     z_stream z = {0};
-    size_t capacity = size < limit / 4 ? 4 * size + CHUNK : limit, filled = 0, read = 0;
-    *inflated = NULL;
-    if (inflateInit2(&z, RAW_WINDOW) != Z_OK) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to inflate");
-    uint8_t *bytes = malloc(capacity);
+    uint64_t read = 0, filled = 0;
+    uint8_t end; /* behind the last byte: room for none */
     int result = Z_OK;
-    enum tsr_status status = bytes ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to inflate");
-    while (status == TSR_OK && result != Z_STREAM_END) {
-        if (filled == capacity && capacity < limit) {
-            capacity = capacity < limit / 2 ? 2 * capacity : limit;
-            uint8_t *grown = realloc(bytes, capacity);
-            if (!grown)
-                status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to inflate %zu bytes", capacity);
-            else
-                bytes = grown;
-        } else if (filled == capacity) {
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "it inflates to more than %zu bytes", limit);
-        }
-        if (status != TSR_OK) break;
-        const size_t in = size - read < UINT32_MAX ? size - read : UINT32_MAX;
-        const size_t out = capacity - filled < UINT32_MAX ? capacity - filled : UINT32_MAX;
+    if (inflateInit2(&z, RAW_WINDOW) != Z_OK) return fail_stream(Z_MEM_ERROR, error);
+    while (result == Z_OK) {
+        const uInt in = piece(size->stream - read), out = piece(size->inflated - filled);
         z.next_in = (Bytef *)(uintptr_t)(stream + read);
-        z.avail_in = (uInt)in;
-        z.next_out = bytes + filled;
-        z.avail_out = (uInt)out;
+        z.avail_in = in;
+        z.next_out = out > 0 ? inflated + filled : &end;
+        z.avail_out = out;
         result = inflate(&z, Z_NO_FLUSH);
-        const size_t took = in - z.avail_in, gave = out - z.avail_out;
-        read += took;
-        filled += gave;
-        if (result != Z_OK && result != Z_STREAM_END && !(result == Z_BUF_ERROR && filled == capacity))
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream is damaged");
-        else if (result == Z_OK && took == 0 && gave == 0)
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "its deflate stream ends early");
+        read += in - z.avail_in;
+        filled += out - z.avail_out;
     }
     inflateEnd(&z);
-    if (status != TSR_OK) {
-        free(bytes);
-        return status;
-    }
-    *inflated = bytes;
-    *inflated_size = filled;
-    *used = read;
-    return TSR_OK;
+    if (result == Z_STREAM_END && read == size->stream && filled == size->inflated) return TSR_OK;
+    return fail_stream(result, error);
 }
 
 static bool level_reproduces(int level, const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size)

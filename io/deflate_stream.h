@@ -2,12 +2,21 @@
 #ifndef TSR_IO_DEFLATE_STREAM_H
 #define TSR_IO_DEFLATE_STREAM_H
 
+#include "input.h"
 #include "output.h"
 
-/* Inflates a stream. *inflated is allocated, at most limit bytes; *used tells how much of the stream there was.
- * Errors: TSR_ERROR_CORRUPT (no such stream, or it inflates to more than limit), TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_inflate_stream(const uint8_t *stream, size_t size, size_t limit, uint8_t **inflated,
-                                   size_t *inflated_size, size_t *used, struct tsr_error *error);
+/* What the stream at start of an input inflates to, without keeping it. first: room for first_size bytes, which it
+ * begins with; *first_size: how many there are. Errors: TSR_ERROR_CORRUPT (no such stream, or it inflates to more than
+ * limit), TSR_ERROR_READ, TSR_ERROR_LIMIT (memory). */
+struct tsr_stream_size {
+    uint64_t stream, inflated;
+};
+enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint64_t limit, uint8_t *first,
+                                   size_t *first_size, struct tsr_stream_size *size, struct tsr_error *error);
+
+/* Inflates a stream that was measured. Errors: TSR_ERROR_CORRUPT (it is another one), TSR_ERROR_LIMIT. */
+enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_stream_size *size, uint8_t *inflated,
+                                   struct tsr_error *error);
 
 /* The zlib level, 1..9, at which these bytes deflate to this stream; 0 if none does. */
 int tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size);

@@ -1,7 +1,6 @@
 /* DICOM through DCMTK: the one C++ file. No exception leaves it. */
 #include "dicom_file.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,7 +10,6 @@
 #include <dcmtk/config/osconfig.h>
 #include <dcmtk/dcmdata/dctk.h>
 #include <dcmtk/dcmdata/dcistrmb.h>
-#include <dcmtk/dcmdata/dcistrmf.h>
 #include <dcmtk/dcmdata/dcostrmb.h>
 #include <dcmtk/dcmdata/dcwcache.h>
 #include <dcmtk/dcmdata/dcpixel.h>
@@ -176,75 +174,65 @@ tsr_status too_deep(tsr_error *error)
 }
 
 struct describe_job {
-    const char *path;
     const uint8_t *bytes;
     size_t size;
     tsr_dicom *dicom;
     tsr_error *error;
-    bool is_whole;
 };
 
-tsr_status describe_file(void *context)
+using memory_stream = shallow<DcmInputBufferStream>;
+
+void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
 {
-    describe_job &job = *static_cast<describe_job *>(context);
-    shallow<DcmInputFileStream> stream(job.path);
-    if (stream.status().bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", stream.status().text());
-    DcmFileFormat file;
+    stream.setBuffer(bytes, static_cast<offile_off_t>(size));
+    stream.setEos();
+}
+
+/* A file, or the beginning of one, up to its pixel data's value. */
+OFCondition read_header(DcmFileFormat &file, memory_stream &stream)
+{
     file.transferInit();
-    const OFCondition condition =
-        file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
-    if (stream.was_deep()) return too_deep(job.error);
-    const offile_off_t at = stream.tell();
+    const OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
     file.transferEnd();
-    text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
-    DcmDataset &dataset = *file.getDataset();
-    job.dicom->syntax = syntax_of(job.dicom->syntax_uid, DcmXfer(dataset.getOriginalXfer()));
-    if (job.dicom->syntax == TSR_DICOM_DEFLATED) {
-        /* Where the deflated data set begins: behind the meta header. */
-        DcmInputFileStream again(job.path);
-        DcmMetaInfo meta;
-        meta.transferInit();
-        const OFCondition head = meta.read(again, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-        if (head.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", head.text());
-        job.dicom->dataset_offset = static_cast<uint64_t>(again.tell());
-        return TSR_OK;
-    }
-    if (condition.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
-    job.dicom->value_offset = static_cast<uint64_t>(at);
-    describe_item(dataset, job.dicom);
-    return TSR_OK;
+    return result;
+}
+
+OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream)
+{
+    dataset.transferInit();
+    const OFCondition result =
+        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
+    dataset.transferEnd();
+    return result;
+}
+
+tsr_status fail_reading(const memory_stream &stream, const OFCondition &condition, tsr_error *error)
+{
+    if (stream.was_deep()) return too_deep(error);
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
 }
 
 tsr_status describe_dataset(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
-    shallow<DcmInputBufferStream> stream;
-    stream.setBuffer(job.bytes, static_cast<offile_off_t>(job.size));
-    stream.setEos();
+    memory_stream stream;
     DcmDataset dataset;
-    dataset.transferInit();
-    const OFCondition condition =
-        dataset.readUntilTag(stream, EXS_LittleEndianExplicit, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
-    if (stream.was_deep()) return too_deep(job.error);
-    if (condition.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
+    fill_stream(stream, job.bytes, job.size);
+    const OFCondition condition = read_dataset(dataset, stream);
+    if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
     job.dicom->value_offset = static_cast<uint64_t>(stream.tell());
     describe_item(dataset, job.dicom);
     return TSR_OK;
 }
 
-tsr_status describe_memory(void *context)
+tsr_status describe(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
-    shallow<DcmInputBufferStream> stream;
-    stream.setBuffer(job.bytes, static_cast<offile_off_t>(job.size));
-    if (job.is_whole) stream.setEos();
+    memory_stream stream;
     DcmFileFormat file;
-    file.transferInit();
-    const OFCondition condition =
-        file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
-    file.transferEnd();
-    if (stream.was_deep()) return too_deep(job.error);
-    if (condition.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
+    fill_stream(stream, job.bytes, job.size);
+    const OFCondition condition = read_header(file, stream);
+    if (condition.bad() || stream.was_deep()) return fail_reading(stream, condition, job.error);
     text_of(*file.getMetaInfo(), DCM_TransferSyntaxUID, job.dicom->syntax_uid, sizeof job.dicom->syntax_uid);
     DcmDataset &dataset = *file.getDataset();
     job.dicom->syntax = syntax_of(job.dicom->syntax_uid, DcmXfer(dataset.getOriginalXfer()));
@@ -254,63 +242,6 @@ tsr_status describe_memory(void *context)
 }
 
 /* ---- Lossy copies ---- */
-
-unsigned long count_values(DcmItem &item, const DcmTagKey &tag)
-{
-    DcmElement *element = nullptr;
-    return item.findAndGetElement(tag, element).good() && element->getLength() > 0 ? element->getVM() : 0;
-}
-
-/* Makes a value the one behind so many earlier ones; those that are missing are empty. */
-OFCondition append_value(DcmItem &item, const DcmTagKey &tag, unsigned long earlier, const char *value)
-{
-    OFString values;
-    item.findAndGetOFStringArray(tag, values);
-    for (unsigned long count = std::max(count_values(item, tag), 1ul); count <= earlier; count++) values += '\\';
-    values += value;
-    return item.putAndInsertOFStringArray(tag, values);
-}
-
-/* Ratios and methods belong together, first to first (PS3.3 C.7.6.1.1.5.2): a loss that had only one of them, or none,
- * keeps its place. */
-OFCondition append_loss(DcmItem &item, const char *ratio)
-{
-    OFString lossy;
-    item.findAndGetOFString(DCM_LossyImageCompression, lossy);
-    const unsigned long earlier =
-        std::max({count_values(item, DCM_LossyImageCompressionRatio),
-                  count_values(item, DCM_LossyImageCompressionMethod), lossy == "01" ? 1ul : 0ul});
-    OFCondition result = append_value(item, DCM_LossyImageCompressionRatio, earlier, ratio);
-    if (result.good()) result = append_value(item, DCM_LossyImageCompressionMethod, earlier, "TESSERA");
-    if (result.good()) result = item.putAndInsertString(DCM_LossyImageCompression, "01");
-    return result;
-}
-
-/* The first value of Image Type becomes DERIVED, the others stay. */
-OFCondition mark_derived(DcmItem &item)
-{
-    OFString type;
-    item.findAndGetOFStringArray(DCM_ImageType, type);
-    const size_t end = type.find('\\');
-    const OFString rest = end == OFString_npos ? OFString("\\SECONDARY") : type.substr(end);
-    return item.putAndInsertOFStringArray(DCM_ImageType, OFString("DERIVED") + rest);
-}
-
-OFCondition set_derivation(DcmDataset &dataset, const tsr_derivation &derivation)
-{
-    char ratio[17];
-    std::snprintf(ratio, sizeof ratio, "%.4g", derivation.ratio);
-    OFCondition result = append_loss(dataset, ratio);
-    if (result.good()) result = mark_derived(dataset);
-    if (result.good()) result = dataset.putAndInsertString(DCM_SOPInstanceUID, derivation.uid);
-    OFString text;
-    dataset.findAndGetOFStringArray(DCM_DerivationDescription, text);
-    if (!text.empty()) text += "; ";
-    text += OFString("coded with loss by Tessera, ratio ") + ratio;
-    if (result.good() && text.length() <= 1024)
-        result = dataset.putAndInsertOFStringArray(DCM_DerivationDescription, text);
-    return result;
-}
 
 /* Writes an object in a transfer syntax, as often as the stream's buffer fills. */
 OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
@@ -332,52 +263,66 @@ OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector
     return result;
 }
 
-struct derive_job {
-    const char *path;
-    const tsr_derivation *derivation;
-    uint8_t **bytes;
-    size_t *size;
+struct compare_job {
+    const tsr_dicom_bytes *original, *derived;
     tsr_error *error;
 };
 
-tsr_status derive(void *context)
+/* A header read whole: its meta header, if it has one, and its data set. */
+tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_error *error)
 {
-    derive_job &job = *static_cast<derive_job *>(context);
-    shallow<DcmInputFileStream> stream(job.path);
-    DcmFileFormat file;
-    file.transferInit();
-    OFCondition result = file.readUntilTag(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength, DCM_PixelData);
-    file.transferEnd();
-    DcmDataset &dataset = *file.getDataset();
-    DcmMetaInfo &meta = *file.getMetaInfo();
-    /* Reading stops at the pixel data's tag, or has taken an element above it along: that stays behind the pixels. */
-    while (dataset.card() > 0 && dataset.getElement(dataset.card() - 1)->getTag() >= DCM_PixelData)
-        delete dataset.remove(dataset.card() - 1);
-    E_TransferSyntax syntax = dataset.getOriginalXfer();
-    const bool has_meta = meta.card() > 0;
-    if (syntax == EXS_DeflatedLittleEndianExplicit) {
-        syntax = EXS_LittleEndianExplicit;
-        if (result.good())
-            result = meta.putAndInsertString(DCM_TransferSyntaxUID, UID_LittleEndianExplicitTransferSyntax);
+    memory_stream stream;
+    OFCondition condition;
+    if (header.is_inflated) {
+        memory_stream meta;
+        fill_stream(meta, header.bytes, header.dataset_offset);
+        DcmMetaInfo &info = *file.getMetaInfo();
+        info.transferInit();
+        condition = info.read(meta, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
+        info.transferEnd();
+        if (condition.bad()) return fail_reading(meta, condition, error);
+        fill_stream(stream, header.bytes + header.dataset_offset, header.size - header.dataset_offset);
+        condition = read_dataset(*file.getDataset(), stream);
+    } else {
+        fill_stream(stream, header.bytes, header.size);
+        condition = read_header(file, stream);
     }
-    if (result.good()) result = set_derivation(dataset, *job.derivation);
-    if (result.good() && has_meta)
-        result = meta.putAndInsertString(DCM_MediaStorageSOPInstanceUID, job.derivation->uid);
-    std::vector<uint8_t> out;
-    if (result.good() && has_meta)
-        result = meta.computeGroupLengthAndPadding(EGL_recalcGL, EPD_noChange, META_HEADER_DEFAULT_TRANSFERSYNTAX,
-                                                   EET_ExplicitLength);
-    if (result.good() && has_meta) result = write_object(meta, META_HEADER_DEFAULT_TRANSFERSYNTAX, out);
-    if (result.good())
-        result = dataset.computeGroupLengthAndPadding(EGL_recalcGL, EPD_noChange, syntax, EET_ExplicitLength);
-    if (result.good()) result = write_object(dataset, syntax, out);
-    if (result.bad())
-        return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK cannot write its lossy header: %s", result.text());
-    *job.bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
-    if (!*job.bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", out.size());
-    std::memcpy(*job.bytes, out.data(), out.size());
-    *job.size = out.size();
-    return TSR_OK;
+    return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
+}
+
+/* Takes away what a lossy copy may have changed: elements, and the lengths of their groups. */
+void drop_derived(DcmItem &item)
+{
+    for (int i = 0; i < tsr_derived_tag_count; i++) {
+        const Uint16 group = static_cast<Uint16>(tsr_derived_tags[i] >> 16),
+                     element = static_cast<Uint16>(tsr_derived_tags[i] & 0xffff);
+        delete item.remove(DcmTagKey(group, element));
+        delete item.remove(DcmTagKey(group, 0));
+    }
+}
+
+/* What is left of an item, as bytes. */
+OFCondition rest_of(DcmItem &item, std::vector<uint8_t> &out)
+{
+    drop_derived(item);
+    return item.card() == 0 ? EC_Normal : write_object(item, EXS_LittleEndianExplicit, out);
+}
+
+tsr_status compare_headers(void *context)
+{
+    compare_job &job = *static_cast<compare_job *>(context);
+    DcmFileFormat one, other;
+    std::vector<uint8_t> one_rest, other_rest;
+    tsr_status status = read_whole(*job.original, one, job.error);
+    if (status == TSR_OK) status = read_whole(*job.derived, other, job.error);
+    if (status != TSR_OK) return status;
+    OFCondition result = rest_of(*one.getMetaInfo(), one_rest);
+    if (result.good()) result = rest_of(*one.getDataset(), one_rest);
+    if (result.good()) result = rest_of(*other.getMetaInfo(), other_rest);
+    if (result.good()) result = rest_of(*other.getDataset(), other_rest);
+    if (result.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", result.text());
+    if (one_rest == other_rest) return TSR_OK;
+    return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
 }
 
 /* ---- Encapsulated files ---- */
@@ -428,7 +373,8 @@ void register_codecs()
 }
 
 struct decode_job {
-    const char *path;
+    const uint8_t *bytes;
+    size_t size;
     const tsr_dicom *dicom;
     tsr_dicom_decoded *decoded;
     tsr_error *error;
@@ -462,8 +408,9 @@ tsr_fragment *list_fragments(DcmDataset &dataset, const tsr_dicom &dicom)
 tsr_status decode_file(void *context)
 {
     decode_job &job = *static_cast<decode_job *>(context);
-    shallow<DcmInputFileStream> stream(job.path);
+    memory_stream stream;
     DcmFileFormat file;
+    fill_stream(stream, job.bytes, job.size);
     file.transferInit();
     OFCondition result = file.read(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
     file.transferEnd();
@@ -577,13 +524,13 @@ tsr_status encode_frame(void *context)
 
 } // namespace
 
-extern "C" tsr_status tsr_dicom_decode_file(const char *path, const tsr_dicom *dicom, tsr_dicom_decoded *decoded,
-                                            tsr_error *error)
+extern "C" tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const tsr_dicom *dicom,
+                                       tsr_dicom_decoded *decoded, tsr_error *error)
 {
     silence();
     register_codecs();
     std::memset(decoded, 0, sizeof *decoded);
-    decode_job job = {path, dicom, decoded, error};
+    decode_job job = {file, size, dicom, decoded, error};
     const tsr_status status = guarded(error, decode_file, &job);
     if (status != TSR_OK) tsr_dicom_decoded_free(decoded);
     return status;
@@ -607,43 +554,32 @@ extern "C" tsr_status tsr_dicom_encode_frame(const tsr_image *image, tsr_dicom_s
     return guarded(error, encode_frame, &job);
 }
 
-extern "C" tsr_status tsr_dicom_derive(const char *path, const tsr_derivation *derivation, uint8_t **bytes,
-                                       size_t *size, tsr_error *error)
-{
-    silence();
-    *bytes = nullptr;
-    derive_job job = {path, derivation, bytes, size, error};
-    return guarded(error, derive, &job);
-}
-
 extern "C" void tsr_dicom_load_dictionary(void)
 {
     silence();
     guarded(nullptr, load_dictionary, nullptr);
 }
 
-extern "C" tsr_status tsr_dicom_describe_file(const char *path, tsr_dicom *dicom, tsr_error *error)
+extern "C" tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
     silence();
     std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {path, nullptr, 0, dicom, error, true};
-    return guarded(error, describe_file, &job);
+    describe_job job = {bytes, size, dicom, error};
+    return guarded(error, describe, &job);
 }
 
-extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, tsr_dicom *dicom,
-                                                 tsr_error *error)
+extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
     silence();
     std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {nullptr, dataset, size, dicom, error, true};
+    describe_job job = {bytes, size, dicom, error};
     return guarded(error, describe_dataset, &job);
 }
 
-extern "C" tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, bool is_whole, tsr_dicom *dicom,
+extern "C" tsr_status tsr_dicom_compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_bytes *derived,
                                                 tsr_error *error)
 {
     silence();
-    std::memset(dicom, 0, sizeof *dicom);
-    describe_job job = {nullptr, bytes, size, dicom, error, is_whole};
-    return guarded(error, describe_memory, &job);
+    compare_job job = {original, derived, error};
+    return guarded(error, compare_headers, &job);
 }

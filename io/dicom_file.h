@@ -26,9 +26,7 @@ struct tsr_dicom {
     enum tsr_dicom_syntax syntax;
     char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty without a meta header */
     bool big_endian, explicit_vr;
-    uint64_t dataset_offset; /* first byte behind the meta header */
-    uint64_t value_offset;   /* behind tag, VR and length of the element where reading stopped: the pixel
-                              * data, an element above it, or the end */
+    uint64_t value_offset; /* behind tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
     /* For showing samples: value = slope * sample + intercept, window of values; width 0: there is none. */
     double slope, intercept, window_center, window_width;
@@ -38,29 +36,32 @@ struct tsr_dicom {
 /* Loads the toolkit's dictionary, if it is not loaded. */
 void tsr_dicom_load_dictionary(void);
 
-/* Reads a file, or, with dataset set, the inflated data set of one (explicit little endian, no meta header).
- * Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as DICOM, TSR_ERROR_LIMIT (memory). */
-enum tsr_status tsr_dicom_describe_file(const char *path, struct tsr_dicom *dicom, struct tsr_error *error);
-enum tsr_status tsr_dicom_describe_dataset(const uint8_t *dataset, size_t size, struct tsr_dicom *dicom,
+/* Reads the beginning of a file, meta header and all, up to its pixel data's value; or of a data set, of explicit
+ * little endian and without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as DICOM,
+ * TSR_ERROR_LIMIT (memory). */
+enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error);
+enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
 
-/* Reads the beginning of a file, meta header and all, up to its pixel data's value; is_whole: nothing follows. Errors
- * as above. */
-enum tsr_status tsr_dicom_describe_memory(const uint8_t *bytes, size_t size, bool is_whole, struct tsr_dicom *dicom,
-                                          struct tsr_error *error);
+/* Of a file that is not deflated. Errors: as above, TSR_ERROR_READ. */
+struct tsr_input;
+enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error);
 
-/* What a DICOM object says of itself once its samples were coded with loss. */
-struct tsr_derivation {
-    char uid[TSR_DICOM_UID_BYTES]; /* new SOP Instance UID */
-    double ratio;                  /* of compression */
+/* The tags that a lossy copy may have changed, in ascending order: those of the meta header, then the data set's. Group
+ * lengths follow from them. */
+extern const uint32_t tsr_derived_tags[];
+extern const int tsr_derived_tag_count;
+
+/* Compares the header of a lossy copy with the original's, each up to its pixel data's value, element by element: all
+ * are the same but those that a lossy copy may change (dicom_derive.h). The original's data set begins at
+ * dataset_offset, is_inflated: as a deflated file's was inflated. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
+struct tsr_dicom_bytes {
+    const uint8_t *bytes;
+    size_t size, dataset_offset;
+    bool is_inflated;
 };
-
-/* The bytes of a file in front of its pixel data's element, rewritten for a lossy copy: Lossy Image Compression 01, the
- * ratio and the method appended to those that are there, Image Type DERIVED, a new SOP Instance UID, a derivation
- * description. Deflated files become explicit little endian. *bytes is allocated. Errors: TSR_ERROR_CORRUPT,
- * TSR_ERROR_LIMIT. */
-enum tsr_status tsr_dicom_derive(const char *path, const struct tsr_derivation *derivation, uint8_t **bytes,
-                                 size_t *size, struct tsr_error *error);
+enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
+                                          struct tsr_error *error);
 
 /* Where a frame's stream stands in an encapsulated file: the content of its only fragment. */
 struct tsr_fragment {
@@ -74,8 +75,8 @@ struct tsr_dicom_decoded {
     uint64_t dataset_offset;
     struct tsr_fragment *fragments; /* one a frame; NULL where fragments and frames do not agree */
 };
-enum tsr_status tsr_dicom_decode_file(const char *path, const struct tsr_dicom *dicom,
-                                      struct tsr_dicom_decoded *decoded, struct tsr_error *error);
+enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
+                                 struct tsr_dicom_decoded *decoded, struct tsr_error *error);
 void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded);
 
 /* A frame's raster (little endian, 8 or 16 bits allocated) as the stream that the toolkit makes of it, up to its last

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "deflate_stream.h"
-#include "dicom_file.h"
+#include "dicom_derive.h"
 #include "readers.h"
 #include "section.h"
 
@@ -20,9 +20,6 @@ bool tsr_dicom_is(const uint8_t *head, size_t size)
 
 #if TSR_WITH_DCMTK
 
-/* Tag (7FE0,0010) as files have it. */
-static const uint8_t pixel_data_little[4] = {0xe0, 0x7f, 0x10, 0x00}, pixel_data_big[4] = {0x7f, 0xe0, 0x00, 0x10};
-
 /* What a compressed file may unfold to: real ones are below 64 times their size, or small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
 static size_t unfold_limit(uint64_t file_size)
@@ -31,46 +28,55 @@ static size_t unfold_limit(uint64_t file_size)
     return (size_t)(limit < UNFOLD_LIMIT ? limit : UNFOLD_LIMIT);
 }
 
-/* The pixel data's element as the file has it. */
-struct element {
-    uint8_t head[12]; /* tag, VR, length */
-    size_t head_size;
-    bool is_bytes; /* VR is OB */
-    uint32_t length;
+/* A file, or what a deflated one inflates to, up to its pixel data's value: its bytes and what they say. */
+struct header {
+    const uint8_t *bytes;
+    struct tsr_dicom_scan scan;
+    struct tsr_dicom dicom;
 };
 
 struct dicom_source {
     struct tsr_source base;
-    struct tsr_source *splice; /* its prefix ends in the element's head */
+    struct tsr_source *splice; /* its prefix ends in the pixel data's value */
     uint8_t *inflated;         /* of a deflated file: what the splice reads, else NULL */
-    struct element element;
+    struct tsr_dicom_scan scan;
     uint8_t *derived; /* the prefix of a lossy copy, NULL until it is asked for */
     /* Of an encapsulated file that comes back byte for byte: where its last stream ends, and the residues. */
     uint64_t streams_end;
     uint8_t *residues;
 };
 
-/* Looks at the bytes before the value: tag, VR, length. */
-static enum tsr_status read_element(struct tsr_input *input, const struct tsr_dicom *dicom, struct element *element,
-                                    struct tsr_error *error)
+/* The pixel data's element must be one of native samples. */
+static enum tsr_status check_element(const struct tsr_dicom_element *pixels, struct tsr_error *error)
 {
-    uint8_t *head = element->head;
-    const uint8_t *tag = dicom->big_endian ? pixel_data_big : pixel_data_little;
-    const uint64_t at = dicom->value_offset;
-    const size_t size = dicom->explicit_vr ? 12 : 8;
-    if (at < size || at > tsr_input_size(input)) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
-    TSR_TRY(tsr_input_read(input, at - size, head, size, error));
-    if (memcmp(head, tag, 4) != 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
-    if (dicom->explicit_vr && memcmp(head + 4, "OB", 2) != 0 && memcmp(head + 4, "OW", 2) != 0)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %.2s", (const char *)head + 4);
-    element->head_size = size;
-    element->is_bytes = dicom->explicit_vr && memcmp(head + 4, "OB", 2) == 0;
-    const uint8_t *length = head + size - 4;
-    element->length = dicom->big_endian
-                          ? (uint32_t)length[0] << 24 | (uint32_t)length[1] << 16 | (uint32_t)length[2] << 8 | length[3]
-                          : tsr_read_u32(length);
-    if (element->length == UINT32_MAX)
+    if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %s", pixels->vr);
+    if (pixels->length == TSR_UNDEFINED_LENGTH)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has no defined length in a native transfer syntax");
+    return TSR_OK;
+}
+
+/* Bytes that a file's header takes while the file is worked on: held, and once more than needed; for a lossy copy it is
+ * made again, and both are read. */
+static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
+{
+    const uint64_t bytes = scan->pixels.value;
+    return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
+}
+
+/* What the toolkit says of a scanned header; both must have read the same. */
+static enum tsr_status describe_header(const struct tsr_input *input, struct header *header, bool is_dataset,
+                                       struct tsr_error *error)
+{
+    const struct tsr_dicom_scan *const scan = &header->scan;
+    struct tsr_dicom *const dicom = &header->dicom;
+    const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
+    TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
+    TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
+                       : tsr_dicom_describe(header->bytes, size, dicom, error));
+    if (dicom->value_offset != size || dicom->explicit_vr != scan->form.explicit_vr ||
+        dicom->big_endian != scan->form.big_endian)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
     return TSR_OK;
 }
 
@@ -183,20 +189,22 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
 }
 
-/* What was derived must read as the same image: DCMTK takes objects that it then writes as something else. */
-static enum tsr_status check_derived(const uint8_t *derived, size_t size, const struct tsr_image *image,
-                                     struct tsr_error *error)
+/* What was derived must read as the same image, and as the same header but for what tells of the loss. */
+static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t *bytes, const uint8_t *derived,
+                                     size_t size, struct tsr_error *error)
 {
+    const struct tsr_image *const image = &s->base.header.image;
+    const struct tsr_dicom_scan *const scan = &s->scan;
+    const struct tsr_dicom_bytes original = {bytes, scan->pixels.value, scan->meta_end, scan->is_deflated},
+                                 copy = {derived, size, 0, false};
     struct tsr_dicom dicom;
     struct tsr_image again;
-    if (!tsr_dicom_is(derived, size))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
-    TSR_TRY(tsr_dicom_describe_memory(derived, size, true, &dicom, error));
+    TSR_TRY(tsr_dicom_describe(derived, size, &dicom, error));
     TSR_TRY(describe(&dicom, &again, error));
     again.swapped = image->swapped;
     if (dicom.syntax != TSR_DICOM_NATIVE || dicom.value_offset != size || memcmp(&again, image, sizeof again) != 0)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
-    return TSR_OK;
+    return tsr_dicom_compare_headers(&original, &copy, error);
 }
 
 static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
@@ -204,21 +212,15 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
 {
     struct dicom_source *s = (struct dicom_source *)source;
     struct tsr_derivation derivation;
-    uint8_t *dataset = NULL;
     size_t size = 0;
     derive_uid(original, &source->header.coding, derivation.uid);
     derivation.ratio = ratio;
-    TSR_TRY(tsr_dicom_derive(tsr_input_name(source->input), &derivation, &dataset, &size, error));
-    uint8_t *derived = realloc(dataset, size + s->element.head_size);
-    if (!derived) {
-        free(dataset);
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", size);
-    }
-    memcpy(derived + size, s->element.head, s->element.head_size);
     free(s->derived); /* of another try */
-    s->derived = derived;
-    size += s->element.head_size;
-    TSR_TRY(check_derived(derived, size, &source->header.image, error));
+    s->derived = NULL;
+    const uint8_t *bytes = s->inflated;
+    if (!bytes) TSR_TRY(tsr_input_hold(source->input, s->scan.pixels.value, &bytes, error));
+    TSR_TRY(tsr_dicom_derive(bytes, &s->scan, &derivation, &s->derived, &size, error));
+    TSR_TRY(check_derived(s, bytes, s->derived, size, error));
     source->blob_size[TSR_BLOB_PREFIX] = size;
     return TSR_OK;
 }
@@ -235,27 +237,33 @@ static void close_dicom(struct tsr_source *source)
 
 static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom};
 
-/* A native data set in input, which is the file, or bytes that a deflated one inflates to: those are taken over. */
-static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct tsr_dicom *dicom,
-                                   struct tsr_header *header, struct tsr_source **source, struct tsr_error *error)
+/* A native data set in input, which is the file, or bytes that another one has become: those are taken over. */
+static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct header *found,
+                                   struct tsr_header *header, bool may_lose, struct tsr_source **source,
+                                   struct tsr_error *error)
 {
     struct dicom_source *s = calloc(1, sizeof *s);
     struct tsr_image *image = &header->image;
+    const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+    const struct tsr_dicom *const dicom = &found->dicom;
     enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    if (status == TSR_OK) status = read_element(input, dicom, &s->element, error);
+    if (status == TSR_OK) status = check_element(pixels, error);
     if (status == TSR_OK) status = describe(dicom, image, error);
     if (status == TSR_OK) {
         /* OW is swapped as words, whatever the samples are; frames of odd length cannot be told apart then and are
          * coded in the order of the file. */
+        const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
         image->swapped =
-            dicom->big_endian && !s->element.is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+            dicom->big_endian && !is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
         const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
-        if (bytes > s->element.length)
+        if (bytes > pixels->length)
             status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %u bytes and its header speaks of %llu",
-                              s->element.length, (unsigned long long)bytes);
+                              pixels->length, (unsigned long long)bytes);
     }
+    if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
+    if (status == TSR_OK) status = tsr_input_claim(input, image, header_memory(&found->scan, may_lose), error);
     if (status == TSR_OK) {
-        status = tsr_splice_open(input, inflated != NULL, header, dicom->value_offset, &s->splice, error);
+        status = tsr_splice_open(input, inflated != NULL, header, pixels->value, &s->splice, error);
     } else if (inflated) {
         tsr_input_close(input);
     }
@@ -267,6 +275,7 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     s->base = *s->splice;
     s->base.ops = &dicom_ops;
     s->inflated = inflated;
+    s->scan = found->scan;
     object_to_loss(dicom, &s->base);
     *source = &s->base;
     return TSR_OK;
@@ -290,69 +299,105 @@ static enum tsr_status put_parameters(struct tsr_header *header, uint64_t datase
     return TSR_OK;
 }
 
-/* The file as it would be without deflation: meta header and data set. */
-static enum tsr_status inflate_file(struct tsr_input *input, uint64_t dataset_offset, struct tsr_header *header,
-                                    uint8_t **bytes, size_t *size, struct tsr_error *error)
+/* What a deflated file's data set says of its image: of its first bytes, which are so many or more. */
+static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size,
+                                  struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
+                                  struct tsr_error *error)
 {
-    const uint64_t file_size = tsr_input_size(input);
-    if (dataset_offset > file_size || file_size > UNFOLD_LIMIT)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
-    uint8_t *file = malloc((size_t)file_size + 1), *dataset = NULL, *whole = NULL;
-    size_t dataset_size = 0, used = 0;
-    enum tsr_status status =
-        file ? tsr_input_read(input, 0, file, (size_t)file_size, error)
-             : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)file_size);
-    const size_t start = (size_t)dataset_offset, stream_size = (size_t)(file_size - dataset_offset);
+    uint8_t *first = malloc(first_size);
+    struct tsr_input *memory = NULL;
+    enum tsr_status status = first ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", first_size);
     if (status == TSR_OK)
-        status = tsr_inflate_stream(file + start, stream_size, unfold_limit(file_size), &dataset, &dataset_size, &used,
-                                    error);
+        status = tsr_measure_stream(input, start, unfold_limit(tsr_input_size(input)), first, &first_size, size, error);
     if (status == TSR_OK) {
-        const int level = tsr_find_deflate_level(dataset, dataset_size, file + start, used);
-        if (level == 0)
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
-        else
-            status = put_parameters(header, dataset_offset, level, file + start + used, stream_size - used, error);
+        memory = tsr_input_from_memory(first, first_size, tsr_input_name(input));
+        if (!memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     }
-    if (status == TSR_OK) {
-        whole = malloc(start + dataset_size + 1);
-        if (!whole) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", start + dataset_size);
-    }
-    if (status == TSR_OK) {
-        memcpy(whole, file, start);
-        memcpy(whole + start, dataset, dataset_size);
-    }
-    free(file);
-    free(dataset);
-    *bytes = whole;
-    *size = start + dataset_size;
+    if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
+    found->bytes = first;
+    if (status == TSR_OK) status = describe_header(input, found, true, error);
+    if (status == TSR_OK) status = describe(&found->dicom, image, error);
+    tsr_input_close(memory);
+    free(first);
     return status;
 }
 
-static enum tsr_status open_deflated(struct tsr_input *input, uint64_t dataset_offset, struct tsr_source **source,
-                                     struct tsr_error *error)
+/* Measures a deflated file, and claims what it takes. Its header is looked for in few bytes first. */
+static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose,
+                                        struct tsr_stream_size *size, struct tsr_error *error)
+{
+    enum { FEW_BYTES = 1 << 20, MANY_BYTES = 64 << 20 };
+    const uint64_t file_size = tsr_input_size(input);
+    struct header found;
+    struct tsr_image image;
+    *size = (struct tsr_stream_size){0, 0};
+    if (file_size > UNFOLD_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
+    enum tsr_status status = peek_image(input, start, FEW_BYTES, size, &found, &image, error);
+    if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
+        TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
+        status = peek_image(input, start, MANY_BYTES, size, &found, &image, error);
+    }
+    TSR_TRY(status);
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    return tsr_input_claim(input, &image, file_size + start + size->inflated + header_memory(&found.scan, may_lose),
+                           error);
+}
+
+/* The file as it would be without deflation: meta header and data set. */
+static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const struct tsr_stream_size *size,
+                                    struct tsr_header *header, uint8_t **bytes, struct tsr_error *error)
+{
+    const size_t file_size = (size_t)tsr_input_size(input), used = (size_t)size->stream;
+    const uint8_t *file;
+    TSR_TRY(tsr_input_hold(input, file_size, &file, error));
+    uint8_t *const whole = malloc(start + (size_t)size->inflated);
+    if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
+    memcpy(whole, file, start);
+    enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
+    if (status == TSR_OK) {
+        const int level = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used);
+        if (level == 0)
+            status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
+        else
+            status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
+    }
+    if (status != TSR_OK) {
+        free(whole);
+        return status;
+    }
+    *bytes = whole;
+    return TSR_OK;
+}
+
+static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_dicom_scan *meta, bool may_lose,
+                                     struct tsr_source **source, struct tsr_error *error)
 {
     struct tsr_header header;
-    struct tsr_dicom dicom;
+    struct header found;
+    struct tsr_stream_size size;
     uint8_t *bytes = NULL;
-    size_t size = 0;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_DEFLATED;
     header.exact = true;
-    TSR_TRY(inflate_file(input, dataset_offset, &header, &bytes, &size, error));
-    enum tsr_status status =
-        tsr_dicom_describe_dataset(bytes + dataset_offset, size - (size_t)dataset_offset, &dicom, error);
-    struct tsr_input *inflated = NULL;
+    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &size, error));
+    TSR_TRY(inflate_file(input, meta->meta_end, &size, &header, &bytes, error));
+    struct tsr_input *inflated =
+        tsr_input_from_memory(bytes, meta->meta_end + (size_t)size.inflated, tsr_input_name(input));
+    enum tsr_status status = inflated ? tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error)
+                                      : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     if (status == TSR_OK) {
-        dicom.value_offset += dataset_offset;
-        inflated = tsr_input_from_memory(bytes, size, tsr_input_name(input));
-        if (!inflated) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+        found.bytes = bytes;
+        found.scan.meta_start = meta->meta_start;
+        found.scan.meta_end = meta->meta_end;
+        found.scan.is_deflated = true;
+        status = describe_header(input, &found, true, error);
     }
-    if (status != TSR_OK) {
-        free(bytes);
-        return status;
-    }
-    return open_native(inflated, bytes, &dicom, &header, source, error);
+    if (status == TSR_OK) return open_native(inflated, bytes, &found, &header, may_lose, source, error);
+    tsr_input_close(inflated);
+    free(bytes);
+    return status;
 }
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
@@ -427,35 +472,59 @@ static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_synta
     return TSR_OK;
 }
 
-static enum tsr_status open_encapsulated(struct tsr_input *input, const struct tsr_dicom *dicom, bool recode,
-                                         struct tsr_source **source, struct tsr_error *error)
+/* The file decoded as a native one: *bytes and its header. */
+static enum tsr_status decode_file(struct tsr_input *input, const struct header *coded,
+                                   struct tsr_dicom_decoded *decoded, struct header *native, struct tsr_error *error)
 {
-    struct tsr_dicom_decoded decoded;
-    struct tsr_dicom native;
-    struct tsr_header header;
-    TSR_TRY(describe(dicom, &header.image, error));
-    if (tsr_check_image(&header.image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    struct tsr_image image;
+    const uint8_t *file;
+    TSR_TRY(describe(&coded->dicom, &image, error));
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (image.bits_allocated == 1) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit");
     /* DCMTK allocates what the header names before it looks at the streams. */
-    const uint64_t native_bits = tsr_frame_bits(&header.image) * header.image.frames;
-    if (native_bits / 8 > unfold_limit(tsr_input_size(input)) || tsr_input_size(input) > UNFOLD_LIMIT)
+    const uint64_t native_bits = tsr_frame_bits(&image) * image.frames, size = tsr_input_size(input);
+    if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
                         (unsigned long long)(native_bits / 8));
+    /* The toolkit has the file, its frames, decoded and written; a frame is encoded again, which takes some of it. */
+    const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
+                   claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
+                             2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
+    TSR_TRY(tsr_input_claim(input, &image, claimed, error));
+    TSR_TRY(tsr_input_hold(input, (size_t)size, &file, error));
+    struct tsr_dicom_scan all = coded->scan;
+    TSR_TRY(tsr_dicom_scan_rest(input, &all, error));
+    if (all.elements - before > most)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are in %llu fragments",
+                        (unsigned long long)(all.elements - before));
+    TSR_TRY(tsr_dicom_decode(file, (size_t)size, &coded->dicom, decoded, error));
+    struct tsr_input *memory = tsr_input_from_memory(decoded->bytes, decoded->size, tsr_input_name(input));
+    if (!memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    native->bytes = decoded->bytes;
+    enum tsr_status status = tsr_dicom_scan_dataset(memory, (size_t)decoded->dataset_offset, &native->scan, error);
+    native->scan.meta_end = (size_t)decoded->dataset_offset;
+    if (status == TSR_OK) status = describe_header(memory, native, true, error);
+    tsr_input_close(memory);
+    return status;
+}
+
+static enum tsr_status open_encapsulated(struct tsr_input *input, const struct header *coded, bool recode,
+                                         struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_dicom_decoded decoded = {0};
+    struct header native;
+    struct tsr_header header;
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_DICOM;
     header.restore = TSR_RESTORE_SPLICE;
-    TSR_TRY(tsr_dicom_decode_file(tsr_input_name(input), dicom, &decoded, error));
-    enum tsr_status status = tsr_dicom_describe_dataset(decoded.bytes + decoded.dataset_offset,
-                                                        decoded.size - (size_t)decoded.dataset_offset, &native, error);
-    struct tsr_input *memory = NULL;
-    if (status == TSR_OK) {
-        native.value_offset += decoded.dataset_offset;
-        memory = tsr_input_from_memory(decoded.bytes, decoded.size, tsr_input_name(input));
-        if (!memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
-    }
+    enum tsr_status status = decode_file(input, coded, &decoded, &native, error);
+    struct tsr_input *memory =
+        status == TSR_OK ? tsr_input_from_memory(decoded.bytes, decoded.size, tsr_input_name(input)) : NULL;
+    if (status == TSR_OK && !memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     if (status == TSR_OK) {
         uint8_t *bytes = decoded.bytes;
         decoded.bytes = NULL; /* the source's now */
-        status = open_native(memory, bytes, &native, &header, source, error);
+        status = open_native(memory, bytes, &native, &header, false, source, error);
     }
     if (status == TSR_OK) {
         (*source)->only_lossless = "samples of encapsulated files";
@@ -463,8 +532,9 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
     }
     if (status == TSR_OK && !recode) {
         struct dicom_source *s = (struct dicom_source *)*source;
-        const bool agree = s->base.header.image.frames == (dicom->frames > 0 ? (uint32_t)dicom->frames : 1);
-        status = keep_streams(s, dicom->syntax, agree ? decoded.fragments : NULL, error);
+        const long frames = coded->dicom.frames;
+        const bool agree = s->base.header.image.frames == (frames > 0 ? (uint32_t)frames : 1);
+        status = keep_streams(s, coded->dicom.syntax, agree ? decoded.fragments : NULL, error);
         if (status != TSR_OK) {
             tsr_source_close(*source);
             *source = NULL;
@@ -476,19 +546,22 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct t
 
 /* ---- All -------------------------------------------------------------------------------------------------- */
 
-/* Most files are native, with a header of some kilobytes: from memory the toolkit reads it in two thirds of the time
- * that a file takes it. It reads all others as files, and from the start. */
-static enum tsr_status describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error)
+/* Of all files but deflated ones. */
+static enum tsr_status read_header(struct tsr_input *input, struct header *found, struct tsr_error *error)
 {
-    enum { HEAD = 1 << 14 };
-    uint8_t head[HEAD];
-    if (tsr_input_size(input) > HEAD) {
-        TSR_TRY(tsr_input_read(input, 0, head, HEAD, error));
-        const enum tsr_status status = tsr_dicom_describe_memory(head, HEAD, false, dicom, error);
-        if (status == TSR_ERROR_LIMIT) return status;
-        if (status == TSR_OK && dicom->syntax == TSR_DICOM_NATIVE && dicom->value_offset < HEAD) return TSR_OK;
-    }
-    return tsr_dicom_describe_file(tsr_input_name(input), dicom, error);
+    TSR_TRY(tsr_dicom_scan_file(input, &found->scan, error));
+    if (found->scan.is_deflated) return TSR_OK;
+    TSR_TRY(tsr_input_hold(input, found->scan.pixels.value, &found->bytes, error));
+    return describe_header(input, found, false, error);
+}
+
+enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error)
+{
+    struct header found;
+    TSR_TRY(read_header(input, &found, error));
+    if (found.scan.is_deflated) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is deflated");
+    *dicom = found.dicom;
+    return TSR_OK;
 }
 
 void tsr_dicom_prepare(void)
@@ -499,28 +572,27 @@ void tsr_dicom_prepare(void)
 enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
                                struct tsr_source **source, struct tsr_error *error)
 {
-    struct tsr_dicom dicom;
+    struct header found;
     struct tsr_header header;
     enum tsr_status status;
     *source = NULL;
-    TSR_TRY(describe_input(input, &dicom, error));
-    switch (dicom.syntax) {
+    TSR_TRY(read_header(input, &found, error));
+    if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
+    switch (found.dicom.syntax) {
     case TSR_DICOM_NATIVE:
         memset(&header, 0, sizeof header);
         header.kind = TSR_KIND_DICOM;
         header.restore = TSR_RESTORE_SPLICE;
         header.exact = true;
-        return open_native(input, NULL, &dicom, &header, source, error);
-    case TSR_DICOM_DEFLATED:
-        return open_deflated(input, dicom.dataset_offset, source, error);
+        return open_native(input, NULL, &found, &header, options->may_lose, source, error);
     case TSR_DICOM_RLE:
     case TSR_DICOM_JPEG_LOSSLESS:
     case TSR_DICOM_JPEG_SV1:
-        status = open_encapsulated(input, &dicom, false, source, error);
-        return status == TSR_ERROR_CORRUPT && options->recode ? open_encapsulated(input, &dicom, true, source, error)
+        status = open_encapsulated(input, &found, false, source, error);
+        return status == TSR_ERROR_CORRUPT && options->recode ? open_encapsulated(input, &found, true, source, error)
                                                               : status;
     default:
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", dicom.syntax_uid);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found.dicom.syntax_uid);
     }
 }
 

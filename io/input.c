@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 struct tsr_input {
-    int file; /* -1: memory */
+    int file;        /* -1: memory */
+    bool is_by_name; /* the file was opened by its name */
     const uint8_t *bytes;
     uint64_t size;
     char *name;
+    struct stat opened; /* the file when it was opened */
+    uint8_t *held;      /* its first bytes */
+    size_t held_size;
     struct tsr_hasher hasher;
     uint64_t hashed; /* bytes from the start that the hasher has seen */
+    struct tsr_memory_account *account;
 };
 
 static struct tsr_input *create(const char *name)
@@ -32,24 +37,31 @@ static struct tsr_input *create(const char *name)
     return input;
 }
 
+enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr_input **input, struct tsr_error *error)
+{
+    *input = NULL;
+    struct tsr_input *opened = create(name);
+    if (!opened) {
+        close(file);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", name);
+    }
+    opened->file = file;
+    if (fstat(file, &opened->opened) != 0 || !S_ISREG(opened->opened.st_mode)) {
+        tsr_input_close(opened);
+        return tsr_fail(error, TSR_ERROR_READ, "%s is no regular file", name);
+    }
+    opened->size = (uint64_t)opened->opened.st_size;
+    *input = opened;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_input_open(const char *path, struct tsr_input **input, struct tsr_error *error)
 {
     *input = NULL;
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block here */
-    if (file < 0) return tsr_fail(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
-    struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-        close(file);
-        return tsr_fail(error, TSR_ERROR_READ, "%s is no regular file", path);
-    }
-    struct tsr_input *opened = create(path);
-    if (!opened) {
-        close(file);
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", path);
-    }
-    opened->file = file;
-    opened->size = (uint64_t)status.st_size;
-    *input = opened;
+    if (file < 0) return tsr_fail_call(error, TSR_ERROR_READ, "cannot open", path);
+    TSR_TRY(tsr_input_from_descriptor(file, path, input, error));
+    (*input)->is_by_name = true;
     return TSR_OK;
 }
 
@@ -66,8 +78,26 @@ void tsr_input_close(struct tsr_input *input)
 {
     if (!input) return;
     if (input->file >= 0) close(input->file);
+    free(input->held);
     free(input->name);
     free(input);
+}
+
+void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account)
+{
+    input->account = account;
+}
+
+enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error)
+{
+    if (!input->account || bytes <= TSR_UNCLAIMED_BYTES) return TSR_OK;
+    return input->account->claim_header(input->account, bytes, error);
+}
+
+enum tsr_status tsr_input_claim(const struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
+                                struct tsr_error *error)
+{
+    return input->account ? input->account->claim(input->account, image, bytes, error) : TSR_OK;
 }
 
 int tsr_input_descriptor(const struct tsr_input *input)
@@ -102,25 +132,55 @@ static enum tsr_status read_file(struct tsr_input *input, uint64_t offset, uint8
     return TSR_OK;
 }
 
+static enum tsr_status fail_end(const struct tsr_input *input, uint64_t offset, uint64_t size, struct tsr_error *error)
+{
+    return tsr_fail_at(error, TSR_ERROR_READ, offset, "%s ends before byte %llu", input->name,
+                       (unsigned long long)(offset + size));
+}
+
 enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                struct tsr_error *error)
 {
-    if (offset > input->size || size > input->size - offset)
-        return tsr_fail_at(error, TSR_ERROR_READ, offset, "%s ends before byte %llu", input->name,
-                           (unsigned long long)(offset + size));
-    if (input->file >= 0)
-        TSR_TRY(read_file(input, offset, buffer, size, error));
-    else if (size > 0)
-        memcpy(buffer, input->bytes + offset, size);
+    uint8_t *const out = buffer;
+    if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
+    const uint8_t *const held = input->file >= 0 ? input->held : input->bytes;
+    const uint64_t held_size = input->file >= 0 ? input->held_size : input->size;
+    const size_t from_held = offset >= held_size ? 0 : size < held_size - offset ? size : (size_t)(held_size - offset);
+    if (from_held > 0) memcpy(out, held + offset, from_held);
+    if (size > from_held) TSR_TRY(read_file(input, offset + from_held, out + from_held, size - from_held, error));
     if (offset <= input->hashed && offset + size > input->hashed) {
         const size_t known = (size_t)(input->hashed - offset);
-        tsr_hasher_add(&input->hasher, (const uint8_t *)buffer + known, size - known);
+        tsr_hasher_add(&input->hasher, out + known, size - known);
         input->hashed = offset + size;
     }
     return TSR_OK;
 }
 
-/* A file that holds more than its size says (some of /proc do) would come back cut short. */
+enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8_t **bytes, struct tsr_error *error)
+{
+    if (size > input->size) return fail_end(input, 0, size, error);
+    *bytes = input->bytes;
+    if (input->file < 0) return TSR_OK;
+    if (size > input->held_size) {
+        uint8_t *grown = realloc(input->held, size);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of %s", size, input->name);
+        input->held = grown;
+        const size_t from = input->held_size;
+        TSR_TRY(read_file(input, from, grown + from, size - from, error));
+        input->held_size = size;
+    }
+    *bytes = input->held;
+    return TSR_OK;
+}
+
+void tsr_input_drop_held(struct tsr_input *input)
+{
+    free(input->held);
+    input->held = NULL;
+    input->held_size = 0;
+}
+
+/* Some files, of pseudo file systems, hold more than their size says. */
 static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *error)
 {
     uint8_t more;
@@ -131,6 +191,28 @@ static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *erro
     if (got == 0) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_READ, "%s is longer than its size of %llu bytes says", input->name,
                     (unsigned long long)input->size);
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* What was read is what the file was when it was opened, and still is. */
+static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr_error *error)
+{
+    const struct stat *was = &input->opened;
+    struct stat is, named;
+    if (fstat(input->file, &is) != 0)
+        return tsr_fail(error, TSR_ERROR_READ, "cannot look at %s: %s", input->name, strerror(errno));
+    if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim) || !same_time(is.st_ctim, was->st_ctim))
+        return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
+    if (!input->is_by_name) return TSR_OK;
+    if (stat(input->name, &named) != 0)
+        return tsr_fail(error, TSR_ERROR_READ, "%s went away while it was read: %s", input->name, strerror(errno));
+    if (named.st_dev != is.st_dev || named.st_ino != is.st_ino)
+        return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
+    return TSR_OK;
 }
 
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
@@ -145,7 +227,14 @@ enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash
         status = tsr_input_read(input, input->hashed, chunk, left < CHUNK ? (size_t)left : CHUNK, error);
     }
     if (status == TSR_OK && input->file >= 0) status = check_end(input, error);
+    if (status == TSR_OK && input->file >= 0) status = check_unchanged(input, error);
     free(chunk);
     *hash = tsr_hasher_result128(&input->hasher);
     return status;
+}
+
+void tsr_input_restart_hash(struct tsr_input *input)
+{
+    tsr_hasher_init(&input->hasher);
+    input->hashed = 0;
 }

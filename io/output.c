@@ -1,71 +1,87 @@
 /* Outputs: files, memory, hashes, nothing. */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* renameat2, O_TMPFILE, flock, preadv2 */
 #include "output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "folder.h"
+
 /* A file's buffer is for small pieces: larger ones are written from where they are. */
-enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, TEMPORARIES_LIMIT = 1024 };
+enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, PARTS_LIMIT = 1024 };
 
 enum output_kind { TO_FILE, TO_MEMORY, TO_NULL };
 
 struct tsr_output {
     enum output_kind kind;
-    uint64_t size;
+    uint64_t size, limit;
     int file;
     bool overwrite;
-    char *path, *temporary;
+    char *path; /* where it goes, for sentences */
+    struct tsr_spot spot;
+    char part[TSR_PART_NAME]; /* its name in the folder until then; empty: it has none */
+    int slot;                 /* of the part in parts[], -1: none */
     bool has_time;
     struct timespec time; /* of last modification, for the published file */
-    int slot;             /* of the temporary's name in temporaries[], -1: none */
     uint8_t *bytes;       /* a file's buffer, or the memory */
     size_t held, capacity;
     bool forgoes_hash;
     struct tsr_hasher hasher;
 };
 
-/* Names of temporary files that exist, for who ends the process. They change under the lock; files are created while
- * it may not end. */
-static pthread_mutex_t temporaries_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t ending = PTHREAD_RWLOCK_INITIALIZER;
-static char *temporaries[TEMPORARIES_LIMIT];
+/* ---- Parts: files that have a name before they are finished ----------------------------------------------- */
 
-static int remember_temporary(char *name)
+/* Those that exist, for who ends the process. They change under the lock; files are made while it may not end. */
+static pthread_mutex_t parts_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t ending = PTHREAD_RWLOCK_INITIALIZER;
+static const struct tsr_output *parts[PARTS_LIMIT];
+
+static void remember_part(struct tsr_output *output)
 {
-    int slot = -1;
-    pthread_mutex_lock(&temporaries_lock);
-    for (int i = 0; i < TEMPORARIES_LIMIT && slot < 0; i++)
-        if (!temporaries[i]) slot = i;
-    if (slot >= 0) temporaries[slot] = name;
-    pthread_mutex_unlock(&temporaries_lock);
-    return slot;
+    pthread_mutex_lock(&parts_lock);
+    for (int i = 0; i < PARTS_LIMIT && output->slot < 0; i++) {
+        if (parts[i]) continue;
+        parts[i] = output;
+        output->slot = i;
+    }
+    pthread_mutex_unlock(&parts_lock);
 }
 
-static void forget_temporary(struct tsr_output *output)
+/* It has its name, or has none any more. */
+static void forget_part(struct tsr_output *output)
 {
-    pthread_mutex_lock(&temporaries_lock);
-    if (output->slot >= 0) temporaries[output->slot] = NULL;
+    pthread_mutex_lock(&parts_lock);
+    if (output->slot >= 0) parts[output->slot] = NULL;
     output->slot = -1;
-    pthread_mutex_unlock(&temporaries_lock);
+    output->part[0] = '\0';
+    pthread_mutex_unlock(&parts_lock);
+}
+
+static void remove_part(struct tsr_output *output)
+{
+    if (output->part[0]) unlinkat(output->spot.folder, output->part, 0);
+    forget_part(output);
 }
 
 void tsr_output_end_process(int status)
 {
     pthread_rwlock_wrlock(&ending);
-    pthread_mutex_lock(&temporaries_lock);
-    for (int i = 0; i < TEMPORARIES_LIMIT; i++)
-        if (temporaries[i]) unlink(temporaries[i]);
+    pthread_mutex_lock(&parts_lock);
+    for (int i = 0; i < PARTS_LIMIT; i++)
+        if (parts[i]) unlinkat(parts[i]->spot.folder, parts[i]->part, 0);
     _exit(status);
 }
+
+/* ---- Making outputs --------------------------------------------------------------------------------------- */
 
 static struct tsr_output *create(enum output_kind kind)
 {
@@ -75,6 +91,8 @@ static struct tsr_output *create(enum output_kind kind)
     output->kind = kind;
     output->file = -1;
     output->slot = -1;
+    output->limit = UINT64_MAX;
+    output->spot.folder = -1;
     tsr_hasher_init(&output->hasher);
     return output;
 }
@@ -89,64 +107,116 @@ struct tsr_output *tsr_output_to_null(void)
     return create(TO_NULL);
 }
 
-/* Opens a file with a name that nobody else has: .NAME.PID-COUNT.tmp in the folder of path. */
-static int open_temporary(struct tsr_output *output)
+void tsr_output_limit(struct tsr_output *output, uint64_t bytes)
 {
-    static unsigned counter;
-    char *folder_copy = strdup(output->path), *name_copy = strdup(output->path);
-    int file = -1;
-    errno = ENOMEM;
-    for (int attempt = 0; folder_copy && name_copy && attempt < 100 && file < 0; attempt++) {
-        const unsigned number = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
-        free(output->temporary);
-        if (attempt == 0) {
-            /* dirname and basename may change what they are given, hence the copies. */
-            char *folder = dirname(folder_copy), *name = basename(name_copy);
-            memmove(folder_copy, folder, strlen(folder) + 1);
-            memmove(name_copy, name, strlen(name) + 1);
-        }
-        /* Names are at most 255 bytes long: the temporary keeps the first 200 of the output's. */
-        if (asprintf(&output->temporary, "%s/.%.200s.%ld-%u.tmp", folder_copy, name_copy, (long)getpid(), number) < 0) {
-            output->temporary = NULL;
-            break;
-        }
-        file = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (file < 0 && errno != EEXIST) break;
-    }
-    const int reason = errno;
-    free(folder_copy);
-    free(name_copy);
-    errno = reason;
-    return file;
+    output->limit = bytes;
 }
 
-enum tsr_status tsr_output_create(const char *path, bool overwrite, struct tsr_output **output, struct tsr_error *error)
+uint64_t tsr_output_limit_of(const struct tsr_output *output)
+{
+    return output->limit;
+}
+
+/* What stands where an output shall go. */
+static enum tsr_status check_target(const struct tsr_output *output, struct tsr_error *error)
+{
+    struct stat there;
+    if (fstatat(output->spot.folder, output->spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT) return TSR_OK;
+        if (errno == ENAMETOOLONG)
+            return tsr_fail(error, TSR_ERROR_WRITE, "the name %s is too long for a file here; give a shorter one by -o",
+                            output->path);
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
+    }
+    if (S_ISDIR(there.st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
+    if (S_ISLNK(there.st_mode))
+        return tsr_fail(error, TSR_ERROR_WRITE,
+                        "%s is a symbolic link: outputs follow none below the folder that was named", output->path);
+    if (!S_ISREG(there.st_mode))
+        return tsr_fail(error, TSR_ERROR_WRITE, "%s is no regular file, and stays as it is", output->path);
+    if (output->overwrite) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
+}
+
+/* A link that the caller has named stands for the file that it leads to. */
+static enum tsr_status follow_link(struct tsr_output *output, struct tsr_error *error)
+{
+    struct stat there;
+    if (lstat(output->path, &there) != 0 || !S_ISLNK(there.st_mode)) return TSR_OK;
+    char *const target = realpath(output->path, NULL);
+    if (!target && errno == ENOMEM) return tsr_fail_call(error, TSR_ERROR_LIMIT, "cannot follow", output->path);
+    if (!target)
+        return tsr_fail(error, TSR_ERROR_WRITE, "%s is a symbolic link that leads nowhere: %s", output->path,
+                        strerror(errno));
+    free(output->path);
+    output->path = target;
+    return TSR_OK;
+}
+
+/* A file with the name of a part, locked as long as it is at work. Who looks for orphans may take it for one before it
+ * is locked; then it is made again. */
+static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct tsr_error *error)
+{
+    struct stat status;
+    for (int attempt = 0; attempt < 100; attempt++) {
+        tsr_make_part_name(output->part);
+        output->file =
+            openat(output->spot.folder, output->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (output->file < 0 && errno == EEXIST) continue;
+        if (output->file < 0) break;
+        remember_part(output);
+        flock(output->file, LOCK_EX | LOCK_NB); /* some file systems know no locks */
+        if (fstat(output->file, &status) == 0 && status.st_nlink > 0) return TSR_OK;
+        close(output->file);
+        output->file = -1;
+        remove_part(output);
+    }
+    output->part[0] = '\0';
+    return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
+}
+
+/* A file without a name can be given one through this. */
+static void path_of_descriptor(int file, char path[32])
+{
+    snprintf(path, 32, "/proc/self/fd/%d", file);
+}
+
+static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct tsr_error *error)
+{
+    char path[32];
+    output->file = openat(output->spot.folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
+    if (output->file >= 0) {
+        path_of_descriptor(output->file, path);
+        if (access(path, F_OK) == 0) return TSR_OK;
+        close(output->file); /* there is no /proc */
+        output->file = -1;
+    } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT) {
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
+    }
+    pthread_rwlock_rdlock(&ending);
+    const enum tsr_status status = open_part(output, mode, error);
+    pthread_rwlock_unlock(&ending);
+    return status;
+}
+
+enum tsr_status tsr_output_create(const char *path, const struct tsr_output_options *options, bool is_private,
+                                  struct tsr_output **output, struct tsr_error *error)
 {
     *output = NULL;
-    struct stat there;
-    if (lstat(path, &there) == 0) {
-        if (!overwrite) return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", path);
-        if (S_ISDIR(there.st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", path);
-    }
     struct tsr_output *created = create(TO_FILE);
     if (!created) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
-    created->overwrite = overwrite;
+    created->overwrite = options->overwrite;
     created->path = strdup(path);
     created->bytes = malloc(BUFFER_BYTES);
     created->capacity = BUFFER_BYTES;
-    if (!created->path || !created->bytes) {
-        tsr_output_close(created);
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
-    }
-    pthread_rwlock_rdlock(&ending);
-    created->file = open_temporary(created);
-    const int reason = errno;
-    if (created->file >= 0) created->slot = remember_temporary(created->temporary);
-    pthread_rwlock_unlock(&ending);
-    errno = reason;
-    if (created->file < 0) {
-        const enum tsr_status status = tsr_fail(error, errno == ENOMEM ? TSR_ERROR_LIMIT : TSR_ERROR_WRITE,
-                                                "cannot create %s: %s", path, strerror(errno));
+    enum tsr_status status =
+        created->path && created->bytes ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write %s", path);
+    if (status == TSR_OK && !options->is_bounded) status = follow_link(created, error);
+    if (status == TSR_OK)
+        status = tsr_spot_open(created->path, options->is_bounded ? options->root : SIZE_MAX, &created->spot, error);
+    if (status == TSR_OK) status = check_target(created, error);
+    if (status == TSR_OK) status = open_file(created, is_private ? 0600 : 0666, error);
+    if (status != TSR_OK) {
         tsr_output_close(created);
         return status;
     }
@@ -157,22 +227,32 @@ enum tsr_status tsr_output_create(const char *path, bool overwrite, struct tsr_o
 void tsr_output_close(struct tsr_output *output)
 {
     if (!output) return;
-    if (output->file >= 0) {
-        close(output->file);
-        unlink(output->temporary);
-    }
-    forget_temporary(output);
+    if (output->file >= 0) close(output->file);
+    remove_part(output);
+    tsr_spot_close(&output->spot);
     free(output->path);
-    free(output->temporary);
     free(output->bytes);
     free(output);
+}
+
+/* ---- Permissions and times -------------------------------------------------------------------------------- */
+
+/* The permissions of a file for a copy of it, which may be another group's: that group then gets what all others have.
+ * Set-user-ID bits and the like are not among them. */
+static mode_t permissions_for(int file, const struct stat *original)
+{
+    struct stat copy;
+    const mode_t mode = original->st_mode & 0777;
+    if (fstat(file, &copy) == 0 && copy.st_gid == original->st_gid) return mode;
+    if (fchown(file, (uid_t)-1, original->st_gid) == 0) return mode;
+    return (mode & ~(mode_t)070) | (mode & (mode << 3) & 070);
 }
 
 void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input)
 {
     struct stat status;
     if (output->file < 0 || tsr_input_descriptor(input) < 0 || fstat(tsr_input_descriptor(input), &status) != 0) return;
-    (void)!fchmod(output->file, status.st_mode & 0777);
+    (void)!fchmod(output->file, permissions_for(output->file, &status));
     output->has_time = true;
     output->time = status.st_mtim;
 }
@@ -187,8 +267,10 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
     struct stat in, out;
     if (output->file < 0 || tsr_input_descriptor(input) < 0) return;
     if (fstat(tsr_input_descriptor(input), &in) != 0 || fstat(output->file, &out) != 0) return;
-    (void)!fchmod(output->file, out.st_mode & in.st_mode & 0777);
+    (void)!fchmod(output->file, out.st_mode & permissions_for(output->file, &in));
 }
+
+/* ---- Writing ---------------------------------------------------------------------------------------------- */
 
 /* To the file: what is held of it, then these bytes, which are not copied for that. */
 static enum tsr_status write_file(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
@@ -198,7 +280,7 @@ static enum tsr_status write_file(struct tsr_output *output, const void *bytes, 
     while (pieces[0].iov_len + pieces[1].iov_len > 0) {
         const ssize_t result = writev(output->file, pieces, 2);
         if (result < 0 && errno == EINTR) continue;
-        if (result < 0) return tsr_fail(error, TSR_ERROR_WRITE, "cannot write %s: %s", output->path, strerror(errno));
+        if (result < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
         size_t written = (size_t)result;
         for (struct iovec *piece = pieces; piece < pieces + 2; piece++) {
             const size_t now = written < piece->iov_len ? written : piece->iov_len;
@@ -212,7 +294,20 @@ static enum tsr_status write_file(struct tsr_output *output, const void *bytes, 
 
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error)
 {
-    return output->kind == TO_FILE ? write_file(output, output->bytes, 0, error) : TSR_OK;
+    return output->kind == TO_FILE && output->held > 0 ? write_file(output, output->bytes, 0, error) : TSR_OK;
+}
+
+bool tsr_output_is_memory(const struct tsr_output *output)
+{
+    return output->kind == TO_MEMORY;
+}
+
+enum tsr_status tsr_output_make_room(struct tsr_output *output, size_t bytes, struct tsr_error *error)
+{
+    assert(output->kind == TO_MEMORY && output->held == 0);
+    output->bytes = malloc(bytes);
+    output->capacity = output->bytes ? bytes : 0;
+    return output->bytes ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of output", bytes);
 }
 
 static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
@@ -233,6 +328,8 @@ static enum tsr_status keep(struct tsr_output *output, const void *bytes, size_t
 enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
     if (size == 0) return TSR_OK;
+    if (output->size > output->limit || size > output->limit - output->size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "what is restored is longer than the file says");
     output->size += size;
     if (!output->forgoes_hash) tsr_hasher_add(&output->hasher, bytes, size);
     switch (output->kind) {
@@ -246,6 +343,46 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
     if (size > output->capacity - output->held || size >= DIRECT_BYTES) return write_file(output, bytes, size, error);
     memcpy(output->bytes + output->held, bytes, size);
     output->held += size;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, const void *bytes, size_t size,
+                                 struct tsr_error *error)
+{
+    const uint8_t *from = bytes;
+    const uint64_t in_file = output->size - output->held; /* of a memory output, which holds all, nothing */
+    assert(offset <= output->size && size <= output->size - offset);
+    if (output->kind == TO_NULL) return TSR_OK;
+    while (size > 0 && offset < in_file) {
+        const size_t now = size < in_file - offset ? size : (size_t)(in_file - offset);
+        const ssize_t written = pwrite(output->file, from, now, (off_t)offset);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
+        from += written;
+        offset += (uint64_t)written;
+        size -= (size_t)written;
+    }
+    if (size > 0) memcpy(output->bytes + (offset - in_file), from, size);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_output_read(struct tsr_output *output, uint64_t offset, void *bytes, size_t size,
+                                struct tsr_error *error)
+{
+    uint8_t *to = bytes;
+    const uint64_t in_file = output->size - output->held;
+    assert(output->kind != TO_NULL && offset <= output->size && size <= output->size - offset);
+    while (size > 0 && offset < in_file) {
+        const size_t now = size < in_file - offset ? size : (size_t)(in_file - offset);
+        const ssize_t got = pread(output->file, to, now, (off_t)offset);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot read again", output->path);
+        if (got == 0) return tsr_fail(error, TSR_ERROR_WRITE, "%s became shorter while it was written", output->path);
+        to += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    if (size > 0) memcpy(to, output->bytes + (offset - in_file), size);
     return TSR_OK;
 }
 
@@ -280,7 +417,7 @@ enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_ou
     output->hasher = mark->hasher;
     if (output->kind == TO_FILE && !kept &&
         (ftruncate(output->file, size) != 0 || lseek(output->file, size, SEEK_SET) != size))
-        return tsr_fail(error, TSR_ERROR_WRITE, "cannot rewrite %s: %s", output->path, strerror(errno));
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot rewrite", output->path);
     return TSR_OK;
 }
 
@@ -292,31 +429,117 @@ enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *e
         const struct timespec times[2] = {{0, UTIME_NOW}, output->time};
         (void)!futimens(output->file, times);
     }
-    if (fsync(output->file) != 0)
-        return tsr_fail(error, TSR_ERROR_WRITE, "cannot write %s: %s", output->path, strerror(errno));
+    if (fsync(output->file) != 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", output->path);
     return TSR_OK;
 }
 
-const char *tsr_output_temporary(const struct tsr_output *output)
+bool tsr_output_drop_cache(struct tsr_output *output)
 {
-    return output->temporary;
+    uint8_t byte;
+    const struct iovec first = {&byte, 1};
+    if (output->kind != TO_FILE || posix_fadvise(output->file, 0, 0, POSIX_FADV_DONTNEED) != 0) return false;
+    /* A read that would not wait finds nothing, if all is gone. */
+    return preadv2(output->file, &first, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN;
+}
+
+enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **input, struct tsr_error *error)
+{
+    assert(output->kind != TO_NULL);
+    TSR_TRY(tsr_output_flush(output, error));
+    if (output->kind == TO_MEMORY) {
+        *input = tsr_input_from_memory(output->bytes, (size_t)output->size, "what was written");
+        return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read what was written");
+    }
+    const int again = fcntl(output->file, F_DUPFD_CLOEXEC, 0);
+    if (again < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot read again", output->path);
+    return tsr_input_from_descriptor(again, output->path, input, error);
+}
+
+int tsr_output_descriptor(const struct tsr_output *output)
+{
+    return output->file;
+}
+
+/* ---- Publishing ------------------------------------------------------------------------------------------- */
+
+/* A file without a name gets one; what is there stays, and errno is EEXIST. */
+static int link_file(const struct tsr_output *output, const char *name)
+{
+    char path[32];
+    path_of_descriptor(output->file, path);
+    return linkat(AT_FDCWD, path, output->spot.folder, name, AT_SYMLINK_FOLLOW);
+}
+
+static enum tsr_status fail_publish(const struct tsr_output *output, struct tsr_error *error)
+{
+    if (errno == EEXIST) return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
+    return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot name the output", output->path);
+}
+
+/* As a part, so that it can take the place of another file. Its lock keeps those off that look for orphans. */
+static enum tsr_status name_part(struct tsr_output *output, struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    pthread_rwlock_rdlock(&ending);
+    flock(output->file, LOCK_EX | LOCK_NB);
+    tsr_make_part_name(output->part);
+    if (link_file(output, output->part) == 0) {
+        remember_part(output);
+    } else {
+        output->part[0] = '\0';
+        status = fail_publish(output, error);
+    }
+    pthread_rwlock_unlock(&ending);
+    return status;
+}
+
+/* The part and what stands there change places, so that nothing is lost if that is no regular file after all. */
+static enum tsr_status replace(struct tsr_output *output, struct tsr_error *error)
+{
+    const int folder = output->spot.folder;
+    struct stat old;
+    if (!output->part[0]) TSR_TRY(name_part(output, error));
+    if (renameat2(folder, output->part, folder, output->spot.name, RENAME_EXCHANGE) == 0) {
+        if (fstatat(folder, output->part, &old, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(old.st_mode)) {
+            remove_part(output); /* the old file */
+            return TSR_OK;
+        }
+        (void)!renameat2(folder, output->part, folder, output->spot.name, RENAME_EXCHANGE);
+        return tsr_fail(error, TSR_ERROR_WRITE, "%s is no regular file, and stays as it is", output->path);
+    }
+    /* It has gone meanwhile; or the file system cannot do that, and the look at tsr_output_create must do. */
+    if (errno != ENOENT && errno != EINVAL && errno != ENOSYS) return fail_publish(output, error);
+    if (renameat(folder, output->part, folder, output->spot.name) != 0) return fail_publish(output, error);
+    forget_part(output);
+    return TSR_OK;
+}
+
+/* A name that nothing has yet; else -1 with EEXIST. */
+static int name_new(struct tsr_output *output)
+{
+    const int folder = output->spot.folder;
+    if (!output->part[0]) return link_file(output, output->spot.name);
+    int failed = renameat2(folder, output->part, folder, output->spot.name, RENAME_NOREPLACE);
+    if (failed && (errno == EINVAL || errno == ENOSYS)) { /* some file systems do not know that; they may know links */
+        failed = linkat(folder, output->part, folder, output->spot.name, 0);
+        if (!failed) remove_part(output);
+        /* Others have no links: the look at tsr_output_create must do. */
+        if (failed && errno != EEXIST) failed = renameat(folder, output->part, folder, output->spot.name);
+    }
+    if (!failed) forget_part(output);
+    return failed;
 }
 
 enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error)
 {
     if (output->kind != TO_FILE) return TSR_OK;
-    int failed =
-        output->overwrite ? -1 : renameat2(AT_FDCWD, output->temporary, AT_FDCWD, output->path, RENAME_NOREPLACE);
-    if (failed && !output->overwrite && errno == EEXIST)
-        return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
-    /* Some file systems know no RENAME_NOREPLACE; the check at tsr_output_create must do there. */
-    if (failed && (output->overwrite || errno == EINVAL || errno == ENOSYS))
-        failed = rename(output->temporary, output->path);
-    if (failed) return tsr_fail(error, TSR_ERROR_WRITE, "cannot name the output %s: %s", output->path, strerror(errno));
+    if (name_new(output) != 0) {
+        if (errno != EEXIST || !output->overwrite) return fail_publish(output, error);
+        TSR_TRY(replace(output, error));
+    }
     close(output->file);
     output->file = -1;
-    forget_temporary(output);
-    return TSR_OK;
+    return tsr_folder_changed(output->spot.folder, output->path, error);
 }
 
 const uint8_t *tsr_output_bytes(const struct tsr_output *output)

@@ -21,7 +21,7 @@ enum { SIGNATURE_BYTES = 8, CHUNK_OVERHEAD = 12 };
 
 struct png_source {
     struct tsr_source base;
-    uint8_t *file;                 /* all of it */
+    const uint8_t *file;           /* all of it, held by the input */
     size_t first_idat, after_idat; /* bytes */
     uint8_t *raster;
 };
@@ -52,7 +52,6 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
 static void close_png(struct tsr_source *source)
 {
     struct png_source *s = (struct png_source *)source;
-    free(s->file);
     free(s->raster);
     free(s);
 }
@@ -180,18 +179,38 @@ static enum tsr_status decode(struct png_source *s, struct decoding *d, struct t
     return status;
 }
 
+/* What the header says of the image's size, before libpng believes it; and the memory that goes with it is claimed. */
+static enum tsr_status claim(struct tsr_input *input, struct tsr_error *error)
+{
+    enum { HEAD_BYTES = SIGNATURE_BYTES + CHUNK_OVERHEAD + 13, SAMPLE_BYTES = 2, DECODER_BYTES = 1 << 18 };
+    static const uint8_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
+    const uint8_t *head;
+    if (tsr_input_size(input) < HEAD_BYTES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no IHDR chunk");
+    TSR_TRY(tsr_input_hold(input, HEAD_BYTES, &head, error));
+    if (memcmp(head + SIGNATURE_BYTES + 4, "IHDR", 4) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its first chunk is no IHDR");
+    const uint8_t *const ihdr = head + SIGNATURE_BYTES + 8, depth = ihdr[8], type = ihdr[9];
+    struct tsr_image image = {.columns = read_u32(ihdr), .rows = read_u32(ihdr + 4), .frames = 1};
+    image.components = type < sizeof channels ? channels[type] : 0;
+    image.bits_allocated = image.bits_stored = depth == 16 ? 16 : 8;
+    image.high_bit = image.bits_stored - 1;
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    const uint64_t row = (uint64_t)image.columns * image.components * SAMPLE_BYTES;
+    return tsr_input_claim(
+        input, &image,
+        tsr_input_size(input) + raster_bytes(&image) + image.rows * sizeof(png_bytep) + 8 * row + DECODER_BYTES, error);
+}
+
 enum tsr_status tsr_png_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     *source = NULL;
     if (size > FILE_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of more than 2 GiB");
+    TSR_TRY(claim(input, error));
     struct png_source *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     s->base.ops = &png_ops;
-    s->file = malloc((size_t)size);
-    enum tsr_status status =
-        s->file ? tsr_input_read(input, 0, s->file, (size_t)size, error)
-                : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size);
+    enum tsr_status status = tsr_input_hold(input, (size_t)size, &s->file, error);
     if (status == TSR_OK) status = find_chunks(s, (size_t)size, error);
     if (status == TSR_OK) {
         struct decoding decoding = {s->file, (size_t)size, 0, NULL, ""};

@@ -30,10 +30,10 @@ static uint32_t next_number(const uint8_t *head, size_t size, size_t *at)
 
 enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error)
 {
-    uint8_t head[PNM_HEAD_LIMIT];
+    const uint8_t *head;
     const uint64_t file_size = tsr_input_size(input);
-    const size_t size = file_size < sizeof head ? (size_t)file_size : sizeof head;
-    TSR_TRY(tsr_input_read(input, 0, head, size, error));
+    const size_t size = file_size < PNM_HEAD_LIMIT ? (size_t)file_size : PNM_HEAD_LIMIT;
+    TSR_TRY(tsr_input_hold(input, size, &head, error));
     size_t at = 2;
     struct tsr_header header;
     struct tsr_image *image = &header.image;
@@ -42,7 +42,7 @@ enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source
     image->rows = next_number(head, size, &at);
     const uint32_t top = next_number(head, size, &at);
     if (image->columns == 0 || image->rows == 0 || top == 0 || top > 65535 || at >= size || !isspace(head[at]))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its PNM header is none: %u x %u, maximum %u", image->columns,
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no valid PNM header: %u x %u, maximum %u", image->columns,
                         image->rows, top);
     header.kind = TSR_KIND_PNM;
     header.restore = TSR_RESTORE_SPLICE;
@@ -53,5 +53,7 @@ enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source
     while (top >> image->bits_stored) image->bits_stored++;
     image->high_bit = image->bits_stored - 1;
     image->big_endian = true;
+    if (tsr_check_image(image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    TSR_TRY(tsr_input_claim(input, image, 0, error));
     return tsr_splice_open(input, false, &header, at + 1, source, error);
 }

@@ -51,6 +51,7 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
     }
     if (header->image.bits_allocated == 1 && tsr_frame_bits(&header->image) * header->image.frames % 8 != 0)
         r->spare = tsr_get_u8(&c);
+    if (r->spare >> (8 - tsr_frame_bits(&header->image) * header->image.frames % 8)) c.bad = true;
     if (c.bad || c.at != header->parameter_count)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header has %zu restore parameters", header->parameter_count);
     if (header->restore != TSR_RESTORE_DEFLATED) return TSR_OK;
@@ -124,6 +125,8 @@ static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, 
 {
     if (r->header.restore != TSR_RESTORE_ENCAPSULATED)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "residues of a file that is not encapsulated");
+    if (r->residues_size + size > tsr_output_limit_of(r->output))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its residues are longer than the restored file");
     uint8_t *grown = realloc(r->residues, r->residues_size + size);
     if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of residues", size);
     memcpy(grown + r->residues_size, bytes, size);
@@ -207,6 +210,8 @@ static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *err
 enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
+    if (blob != TSR_BLOB_PREFIX && r->header.restore == TSR_RESTORE_VERBATIM)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a verbatim file with more than its bytes");
     if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
     if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
     return put(r, bytes, size, error);

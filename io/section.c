@@ -60,9 +60,9 @@ uint64_t tsr_read_u64(const uint8_t *bytes)
     return (uint64_t)tsr_read_u32(bytes) | (uint64_t)tsr_read_u32(bytes + 4) << 32;
 }
 
-/* ---- Header (FORMAT.md 3.2) ------------------------------------------------------------------------------ */
+/* ---- Header (FORMAT.md 3.1) ------------------------------------------------------------------------------ */
 
-enum { EXACT = 1, LOSSY = 2 };                                                 /* the header's flags */
+enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* the header's flags */
 enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* the image's */
 
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
@@ -70,16 +70,14 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     const struct tsr_image *image = &header->image;
     const bool lossy = header->restore != TSR_RESTORE_VERBATIM && header->coding.lossy;
     size_t used = 0;
+    const bool series = header->restore == TSR_RESTORE_SERIES;
     out[used++] = TSR_FORMAT_VERSION;
-    if (header->restore == TSR_RESTORE_SERIES) {
-        out[used++] = TSR_KIND_OTHER;
-        out[used++] = TSR_RESTORE_SERIES;
-        out[used++] = 0;
-        return used + tsr_put_varint(out + used, header->members);
-    }
-    out[used++] = (uint8_t)header->kind;
+    out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
     out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)((header->exact ? EXACT : 0) | (lossy ? LOSSY : 0));
+    out[used++] = (uint8_t)(series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0));
+    tsr_put_u64(out + used, header->id);
+    used += TSR_ID_BYTES;
+    if (series) return used + tsr_put_varint(out + used, header->members);
     if (header->restore == TSR_RESTORE_VERBATIM) {
         const size_t length = strlen(header->reason);
         out[used++] = (uint8_t)length;
@@ -106,19 +104,134 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
+/* Whether an item of a tag that is known is one. FORMAT.md 3.9. */
+static bool is_item(uint8_t tag, const uint8_t *value, uint64_t length)
+{
+    enum { TIME = 2, PERMISSIONS = 4, NANOSECONDS = 1000000000 };
+    if (tag == TIME) return length == 12 && tsr_read_u32(value + 8) < NANOSECONDS;
+    if (tag == PERMISSIONS) return length == 4 && tsr_read_u32(value) <= 0777;
+    return true;
+}
+
+/* The items behind the rest of a header, by rising tags. Those with odd ones must be known, and none is, yet. */
+static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
+{
+    int last = -1;
+    if (c->at == c->size) c->bad = true; /* the flag promises some */
+    while (!c->bad && c->at < c->size) {
+        const uint8_t tag = tsr_get_u8(c);
+        const uint64_t length = tsr_get_varint(c);
+        const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
+        if (!value || tag <= last || !is_item(tag, value, length)) c->bad = true;
+        if (!c->bad && tag % 2 != 0)
+            return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
+        last = tag;
+    }
+    return TSR_OK;
+}
+
+/* The end of a header: items, if there are any, and nothing else. */
+static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_error *error)
+{
+    if (has_items) TSR_TRY(get_items(c, error));
+    if (!c->bad && c->at == c->size) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", c->size);
+}
+
+/* Image, coding and parameters. */
+static void get_image(struct tsr_cursor *c, struct tsr_image *image, uint8_t *layout)
+{
+    const uint64_t columns = tsr_get_varint(c), rows = tsr_get_varint(c), frames = tsr_get_varint(c);
+    image->columns = columns > UINT32_MAX ? UINT32_MAX : (uint32_t)columns;
+    image->rows = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+    image->frames = frames > UINT32_MAX ? UINT32_MAX : (uint32_t)frames;
+    image->components = tsr_get_u8(c);
+    image->bits_allocated = tsr_get_u8(c);
+    image->bits_stored = tsr_get_u8(c);
+    image->high_bit = tsr_get_u8(c);
+    *layout = tsr_get_u8(c);
+    image->is_signed = *layout & SIGNED;
+    image->planar = *layout & PLANAR;
+    image->big_endian = *layout & BIG_ENDIAN;
+    image->swapped = *layout & SWAPPED;
+    image->exact_only = *layout & EXACT_ONLY;
+}
+
+/* How much was lost, of a lossy file. */
+static enum tsr_status get_loss(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
+{
+    const uint64_t q = tsr_get_varint(c);
+    if (header->coding.path == TSR_PATH_PREDICT) {
+        if (q < 1 || q > TSR_MAX_ERROR_LIMIT)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's largest error is outside 1 to %d",
+                            TSR_MAX_ERROR_LIMIT);
+        header->coding.max_error = (uint32_t)q;
+        return TSR_OK;
+    }
+    if (q > 99 * TSR_QP_UNIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's QP index is above 792");
+    header->coding.qp_eighths = (int32_t)q + tsr_lowest_qp(header->image.bits_stored);
+    return TSR_OK;
+}
+
+static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header *header, bool has_items,
+                                        struct tsr_error *error)
+{
+    uint8_t layout;
+    get_image(c, &header->image, &layout);
+    const uint8_t coding = tsr_get_u8(c);
+    if (layout > (SIGNED | PLANAR | BIG_ENDIAN | SWAPPED | EXACT_ONLY) || coding >> 4 > TSR_PATH_TRANSFORM ||
+        (coding & 15) > TSR_CODER_RANS)
+        return tsr_fail(error, TSR_ERROR_VERSION, "layout %u, coding %u: not all is known to this program", layout,
+                        coding);
+    header->coding.path = (enum tsr_path)(coding >> 4);
+    header->coding.coder = (enum tsr_coder)(coding & 15);
+    if (header->coding.lossy) TSR_TRY(get_loss(c, header, error));
+    header->parameter_count = tsr_get_u8(c);
+    const uint8_t *parameters =
+        header->parameter_count <= TSR_PARAMETERS_LIMIT ? tsr_get_bytes(c, header->parameter_count) : NULL;
+    if (!parameters) c->bad = true;
+    if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
+    TSR_TRY(end_header(c, has_items, error));
+    if (header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated == 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "samples of one bit of a file that is not the original");
+    const enum tsr_status status = tsr_check_image(&header->image, error);
+    if (status != TSR_ERROR_USAGE) return status;
+    if (error) error->status = TSR_ERROR_CORRUPT; /* no caller asks for this image: the file does */
+    return TSR_ERROR_CORRUPT;
+}
+
+/* Whether what a file says of loss and exactness can be, by how it is restored. */
+static bool has_its_flags(enum tsr_restore restore, unsigned flags)
+{
+    switch (restore) {
+    case TSR_RESTORE_VERBATIM:
+    case TSR_RESTORE_DEFLATED:
+    case TSR_RESTORE_ENCAPSULATED:
+        return (flags & (EXACT | LOSSY)) == EXACT;
+    case TSR_RESTORE_PNG:
+        return (flags & EXACT) == 0;
+    case TSR_RESTORE_SERIES:
+        return (flags & (EXACT | LOSSY)) == 0;
+    case TSR_RESTORE_SPLICE:
+        break;
+    }
+    return (flags & (EXACT | LOSSY)) != (EXACT | LOSSY);
+}
+
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error)
 {
     struct tsr_cursor c = {body, size, 0, false};
-    struct tsr_image *image = &header->image;
     memset(header, 0, sizeof *header);
     const int version = tsr_get_u8(&c);
     if (version != TSR_FORMAT_VERSION)
         return tsr_fail(error, TSR_ERROR_VERSION, "format version %d is unknown to this program (it knows %d)", version,
                         TSR_FORMAT_VERSION);
     const uint8_t kind = tsr_get_u8(&c), restore = tsr_get_u8(&c), flags = tsr_get_u8(&c);
-    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY) ||
-        (restore == TSR_RESTORE_VERBATIM && (flags & LOSSY)) ||
-        (restore == TSR_RESTORE_SERIES && (flags || kind != TSR_KIND_OTHER)))
+    const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
+    if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", size);
+    header->id = tsr_read_u64(id);
+    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY | ITEMS) ||
+        !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u, flags %u: not all are known to this program",
                         kind, restore, flags);
     header->kind = (enum tsr_kind)kind;
@@ -127,59 +240,17 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     header->coding.lossy = flags & LOSSY;
     if (header->restore == TSR_RESTORE_SERIES) {
         const uint64_t members = tsr_get_varint(&c);
-        if (c.bad || c.at != size || members < 1 || members > INT32_MAX)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of a series of %llu files is %zu bytes long",
-                            (unsigned long long)members, size);
+        TSR_TRY(end_header(&c, flags & ITEMS, error));
+        if (members < 1 || members > INT32_MAX)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series of %llu files", (unsigned long long)members);
         header->members = (uint32_t)members;
         return TSR_OK;
     }
-    if (header->restore == TSR_RESTORE_VERBATIM) {
-        const uint8_t length = tsr_get_u8(&c);
-        const uint8_t *reason = tsr_get_bytes(&c, length);
-        if (!reason || c.at != size) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", size);
-        memcpy(header->reason, reason, length);
-        return TSR_OK;
-    }
-    const uint64_t columns = tsr_get_varint(&c), rows = tsr_get_varint(&c), frames = tsr_get_varint(&c);
-    image->components = tsr_get_u8(&c);
-    image->bits_allocated = tsr_get_u8(&c);
-    image->bits_stored = tsr_get_u8(&c);
-    image->high_bit = tsr_get_u8(&c);
-    const uint8_t layout = tsr_get_u8(&c), coding = tsr_get_u8(&c);
-    image->is_signed = layout & SIGNED;
-    image->planar = layout & PLANAR;
-    image->big_endian = layout & BIG_ENDIAN;
-    image->swapped = layout & SWAPPED;
-    image->exact_only = layout & EXACT_ONLY;
-    if (layout > (SIGNED | PLANAR | BIG_ENDIAN | SWAPPED | EXACT_ONLY) || coding >> 4 > TSR_PATH_TRANSFORM ||
-        (coding & 15) > TSR_CODER_RANS)
-        return tsr_fail(error, TSR_ERROR_VERSION, "layout %u, coding %u: not all is known to this program", layout,
-                        coding);
-    header->coding.path = (enum tsr_path)(coding >> 4);
-    header->coding.coder = (enum tsr_coder)(coding & 15);
-    if (header->coding.lossy && header->coding.path == TSR_PATH_PREDICT) {
-        const uint64_t max_error = tsr_get_varint(&c);
-        if (max_error < 1 || max_error > TSR_MAX_ERROR_LIMIT)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's largest error is outside 1 to %d",
-                            TSR_MAX_ERROR_LIMIT);
-        header->coding.max_error = (uint32_t)max_error;
-    } else if (header->coding.lossy) {
-        const uint64_t qp = tsr_get_varint(&c);
-        if (qp > 99 * TSR_QP_UNIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's QP index is above 792");
-        header->coding.qp_eighths = (int32_t)qp + tsr_lowest_qp(image->bits_stored);
-    }
-    header->parameter_count = tsr_get_u8(&c);
-    const uint8_t *parameters = NULL;
-    if (header->parameter_count <= TSR_PARAMETERS_LIMIT) parameters = tsr_get_bytes(&c, header->parameter_count);
-    if (!parameters || c.at != size) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", size);
-    memcpy(header->parameters, parameters, header->parameter_count);
-    image->columns = columns > UINT32_MAX ? UINT32_MAX : (uint32_t)columns;
-    image->rows = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
-    image->frames = frames > UINT32_MAX ? UINT32_MAX : (uint32_t)frames;
-    const enum tsr_status status = tsr_check_image(image, error);
-    if (status != TSR_ERROR_USAGE) return status;
-    error->status = TSR_ERROR_CORRUPT; /* no caller asks for this image: the file does */
-    return TSR_ERROR_CORRUPT;
+    if (header->restore != TSR_RESTORE_VERBATIM) return get_coded_header(&c, header, flags & ITEMS, error);
+    const uint8_t length = tsr_get_u8(&c);
+    const uint8_t *reason = tsr_get_bytes(&c, length);
+    if (reason) memcpy(header->reason, reason, length);
+    return end_header(&c, flags & ITEMS, error);
 }
 
 /* ---- Proof (FORMAT.md 3.4) ------------------------------------------------------------------------------- */
@@ -192,9 +263,20 @@ size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct t
     if (header->restore == TSR_RESTORE_VERBATIM) return used;
     memcpy(out + used, proof->samples.bytes, sizeof proof->samples.bytes);
     used += sizeof proof->samples.bytes;
-    if (!header->coding.lossy) return used;
-    used += tsr_put_varint(out + used, proof->max_error);
-    return used + tsr_put_varint(out + used, proof->squared_error);
+    if (header->coding.lossy) {
+        used += tsr_put_varint(out + used, proof->max_error);
+        used += tsr_put_varint(out + used, proof->squared_error);
+    }
+    if (header->exact) return used;
+    used += tsr_put_varint(out + used, proof->restored_size);
+    memcpy(out + used, proof->restored.bytes, sizeof proof->restored.bytes);
+    return used + sizeof proof->restored.bytes;
+}
+
+static void get_hash(struct tsr_cursor *c, struct tsr_hash128 *hash)
+{
+    const uint8_t *bytes = tsr_get_bytes(c, sizeof hash->bytes);
+    if (bytes) memcpy(hash->bytes, bytes, sizeof hash->bytes);
 }
 
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof)
@@ -202,19 +284,76 @@ bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *he
     struct tsr_cursor c = {body, size, 0, false};
     memset(proof, 0, sizeof *proof);
     proof->original_size = tsr_get_varint(&c);
-    const uint8_t *hash = tsr_get_bytes(&c, sizeof proof->original.bytes);
-    if (hash) memcpy(proof->original.bytes, hash, sizeof proof->original.bytes);
+    get_hash(&c, &proof->original);
     if (header->restore != TSR_RESTORE_VERBATIM) {
-        hash = tsr_get_bytes(&c, sizeof proof->samples.bytes);
-        if (hash) memcpy(proof->samples.bytes, hash, sizeof proof->samples.bytes);
+        get_hash(&c, &proof->samples);
         if (header->coding.lossy) {
             const uint64_t max_error = tsr_get_varint(&c);
-            if (max_error > UINT32_MAX) return false;
+            if (max_error > UINT16_MAX) return false;
             proof->max_error = (uint32_t)max_error;
             proof->squared_error = tsr_get_varint(&c);
+            if (proof->squared_error < max_error * max_error || (max_error == 0 && proof->squared_error > 0))
+                return false;
+        }
+        if (!header->exact) {
+            proof->restored_size = tsr_get_varint(&c);
+            get_hash(&c, &proof->restored);
         }
     }
     return !c.bad && c.at == size;
+}
+
+bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b)
+{
+    return a->original_size == b->original_size && tsr_hash128_equal(&a->original, &b->original) &&
+           tsr_hash128_equal(&a->samples, &b->samples) && a->max_error == b->max_error &&
+           a->squared_error == b->squared_error && a->restored_size == b->restored_size &&
+           tsr_hash128_equal(&a->restored, &b->restored);
+}
+
+void tsr_parts_begin(struct tsr_parts_hash *parts)
+{
+    tsr_hasher_init(&parts->prefix);
+    tsr_hasher_init(&parts->suffix);
+    parts->size = 0;
+}
+
+void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size)
+{
+    tsr_hasher_add(blob == TSR_BLOB_PREFIX ? &parts->prefix : &parts->suffix, bytes, size);
+    parts->size += size;
+}
+
+void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_hash128 *samples, uint64_t sample_bytes,
+                   struct tsr_proof *proof)
+{
+    const struct tsr_hash128 hashes[3] = {tsr_hasher_result128(&parts->prefix), *samples,
+                                          tsr_hasher_result128(&parts->suffix)};
+    proof->restored_size = parts->size + sample_bytes;
+    proof->restored = tsr_hash128_of(hashes, sizeof hashes);
+}
+
+/* ---- Ids (FORMAT.md 3.1) --------------------------------------------------------------------------------- */
+
+uint64_t tsr_header_hash(const uint8_t *body, size_t size)
+{
+    uint8_t nameless[TSR_HEADER_LIMIT];
+    memcpy(nameless, body, size);
+    memset(nameless + TSR_ID_OFFSET, 0, TSR_ID_BYTES);
+    return tsr_hash64_of(nameless, size);
+}
+
+void tsr_id_begin(struct tsr_hasher *id, uint64_t header_hash)
+{
+    tsr_hasher_init(id);
+    tsr_id_add(id, header_hash);
+}
+
+void tsr_id_add(struct tsr_hasher *id, uint64_t hash)
+{
+    uint8_t bytes[8];
+    tsr_put_u64(bytes, hash);
+    tsr_hasher_add(id, bytes, sizeof bytes);
 }
 
 /* ---- Members (FORMAT.md 3.7) ----------------------------------------------------------------------------- */
@@ -249,22 +388,24 @@ size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *h
     return used + tsr_put_proof(out + used, proof, header);
 }
 
-enum tsr_status tsr_get_member(const uint8_t *body, size_t size, char *name, struct tsr_header *header,
-                               struct tsr_proof *proof, struct tsr_error *error)
+enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_member *member, struct tsr_error *error)
 {
     struct tsr_cursor c = {body, size, 0, false};
     const uint64_t length = tsr_get_varint(&c);
     const uint8_t *bytes = length <= TSR_NAME_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
     if (!bytes || !tsr_is_member_name((const char *)bytes, (size_t)length))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is none that a file of a series can have");
-    memcpy(name, bytes, (size_t)length);
-    name[length] = '\0';
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is not one that a file of a series can have");
+    memcpy(member->name, bytes, (size_t)length);
+    member->name[length] = '\0';
     const uint64_t header_size = tsr_get_varint(&c);
-    const uint8_t *header_body = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
-    if (!header_body) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not fit");
-    TSR_TRY(tsr_get_header(header_body, (size_t)header_size, header, error));
-    if (header->restore == TSR_RESTORE_SERIES) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
-    if (!tsr_get_proof(body + c.at, size - c.at, header, proof))
+    const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
+    if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not fit");
+    TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
+    if (member->header.restore == TSR_RESTORE_SERIES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
+    if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof is %zu bytes long", size - c.at);
+    member->header_hash = tsr_header_hash(header, (size_t)header_size);
+    member->proof_hash = tsr_hash64_of(body + c.at, size - c.at);
     return TSR_OK;
 }

@@ -20,14 +20,16 @@ enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size,
     return TSR_OK;
 }
 
-const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_section_type type, size_t *body_size)
+const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_section_type type, uint64_t seal,
+                                size_t *body_size, uint64_t *hash)
 {
     struct tsr_cursor c = {section, length, 0, false};
     if (tsr_get_u8(&c) != type) return NULL;
     const uint64_t size = tsr_get_varint(&c);
     if (c.bad || length - c.at < TSR_CHECK_BYTES || size != length - c.at - TSR_CHECK_BYTES) return NULL;
-    if (tsr_hash64_of(section, length - TSR_CHECK_BYTES) != tsr_read_u64(section + length - TSR_CHECK_BYTES))
-        return NULL;
+    const uint64_t found = tsr_hash64_of(section, length - TSR_CHECK_BYTES);
+    if (found + seal != tsr_read_u64(section + length - TSR_CHECK_BYTES)) return NULL;
+    if (hash) *hash = found;
     *body_size = (size_t)size;
     return section + c.at;
 }
@@ -60,28 +62,79 @@ static uint64_t section_limit(const struct tsr_sections *s, enum tsr_section_typ
     case TSR_SECTION_MEMBER:
         return TSR_MEMBER_LIMIT + TSR_SECTION_HEAD_LIMIT + TSR_CHECK_BYTES;
     case TSR_SECTION_BLOB:
+    case TSR_SECTION_TWIN:
         return 2 * TSR_BLOB_CHUNK;
-    default:
+    case TSR_SECTION_INDEX:
+    case TSR_SECTION_COPY:
         return tsr_input_size(s->input);
+    default: /* tiles: one of them has up to 2^20 samples of 2 bytes in 4 components */
+        return 4 * TSR_BLOB_CHUNK;
     }
 }
 
-enum tsr_status tsr_read_section(struct tsr_sections *s, uint64_t offset, enum tsr_section_type type,
-                                 const uint8_t **body, size_t *size, struct tsr_error *error)
+/* A section of this type, whatever its check says: all of it is in the buffer then. */
+static enum tsr_status read_unchecked(struct tsr_sections *s, uint64_t offset, enum tsr_section_type type,
+                                      const uint8_t **body, size_t *size, size_t *length, struct tsr_error *error)
 {
     uint8_t found = 0;
-    uint64_t length = 0;
-    TSR_TRY(read_head(s, offset, &found, &length, error));
-    if (found != type || length > section_limit(s, type))
+    uint64_t whole = 0;
+    TSR_TRY(read_head(s, offset, &found, &whole, error));
+    if (found != type || whole > section_limit(s, type))
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "no section '%c' at byte %llu", type,
                            (unsigned long long)offset);
-    TSR_TRY(tsr_grow_buffer(&s->buffer, &s->buffer_capacity, (size_t)length, error));
-    TSR_TRY(tsr_input_read(s->input, offset, s->buffer, (size_t)length, error));
-    *body = tsr_open_section(s->buffer, (size_t)length, type, size);
-    if (!*body)
+    if (whole > SIZE_MAX) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of that size");
+    if (type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY)
+        TSR_TRY(tsr_input_claim_header(s->input, 2 * whole + TSR_INDEX_MEMORY * (whole / 2), error));
+    TSR_TRY(tsr_grow_buffer(&s->buffer, &s->buffer_capacity, (size_t)whole, error));
+    TSR_TRY(tsr_input_read(s->input, offset, s->buffer, (size_t)whole, error));
+    struct tsr_cursor c = {s->buffer, (size_t)whole, 1, false};
+    const uint64_t claimed = tsr_get_varint(&c);
+    if (c.bad || claimed != whole - c.at - TSR_CHECK_BYTES) /* it was another one when its head was read */
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section '%c' at byte %llu is damaged", type,
                            (unsigned long long)offset);
+    *size = (size_t)claimed;
+    *body = s->buffer + c.at;
+    *length = (size_t)whole;
     return TSR_OK;
+}
+
+static enum tsr_status check_section(const struct tsr_sections *s, uint64_t offset, enum tsr_section_type type,
+                                     size_t length, uint64_t seal, struct tsr_error *error)
+{
+    size_t size;
+    if (tsr_open_section(s->buffer, length, type, seal, &size, NULL)) return TSR_OK;
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section '%c' at byte %llu is damaged", type,
+                       (unsigned long long)offset);
+}
+
+enum tsr_status tsr_hash_section(struct tsr_sections *s, const struct tsr_place *place, uint64_t seal, uint64_t *hash,
+                                 struct tsr_error *error)
+{
+    enum { PIECE = 1 << 16 };
+    uint8_t piece[PIECE], check[TSR_CHECK_BYTES];
+    const uint64_t end = place->offset + place->length - sizeof check;
+    struct tsr_hasher hasher;
+    tsr_hasher_init(&hasher);
+    for (uint64_t at = place->offset; at < end;) {
+        const size_t now = end - at < sizeof piece ? (size_t)(end - at) : sizeof piece;
+        TSR_TRY(tsr_input_read(s->input, at, piece, now, error));
+        if (at == place->offset && piece[0] != place->type) break;
+        tsr_hasher_add(&hasher, piece, now);
+        at += now;
+    }
+    TSR_TRY(tsr_input_read(s->input, end, check, sizeof check, error));
+    *hash = tsr_hasher_result64(&hasher);
+    if (*hash + seal == tsr_read_u64(check)) return TSR_OK;
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section '%c' at byte %llu is damaged", place->type,
+                       (unsigned long long)place->offset);
+}
+
+enum tsr_status tsr_read_section(struct tsr_sections *s, uint64_t offset, enum tsr_section_type type, uint64_t seal,
+                                 const uint8_t **body, size_t *size, struct tsr_error *error)
+{
+    size_t length = 0;
+    TSR_TRY(read_unchecked(s, offset, type, body, size, &length, error));
+    return check_section(s, offset, type, length, seal, error);
 }
 
 static enum tsr_status add_place(struct tsr_sections *s, uint64_t offset, uint64_t length, uint8_t type,
@@ -89,6 +142,7 @@ static enum tsr_status add_place(struct tsr_sections *s, uint64_t offset, uint64
 {
     if (s->count == s->capacity) {
         const size_t capacity = s->capacity ? 2 * s->capacity : 64;
+        TSR_TRY(tsr_input_claim_header(s->input, (uint64_t)TSR_INDEX_MEMORY * capacity, error));
         struct tsr_place *grown = realloc(s->place, capacity * sizeof *grown);
         if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %zu sections", capacity);
         s->place = grown;
@@ -118,40 +172,76 @@ static enum tsr_status read_index(struct tsr_sections *s, const uint8_t *body, s
     return TSR_OK;
 }
 
-/* Without an index: from section to section up to where the index stands. */
+/* Without an index: from section to section up to where the index stands, or to where the file is damaged. What is
+ * missing then will be missed by who looks for it. */
 static enum tsr_status walk_sections(struct tsr_sections *s, uint64_t offset, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(s->input);
     s->count = 0;
+    s->is_walked = true;
     while (offset < size) {
         uint8_t type = 0;
         uint64_t length = 0;
-        TSR_TRY(read_head(s, offset, &type, &length, error));
-        if (type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY) return TSR_OK;
+        const enum tsr_status status = read_head(s, offset, &type, &length, error);
+        if (status == TSR_ERROR_CORRUPT || type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY) return TSR_OK;
+        TSR_TRY(status);
         TSR_TRY(add_place(s, offset, length, type, error));
         offset += length;
     }
-    return tsr_fail_at(error, TSR_ERROR_CORRUPT, size, "the file ends before its index");
+    return TSR_OK;
 }
 
-/* The copy of header and index: both in one section. */
-static enum tsr_status read_copy(struct tsr_sections *s, uint64_t copy_offset, const uint8_t **header,
-                                 size_t *header_size, const uint8_t **index, size_t *index_size,
-                                 struct tsr_error *error)
+/* How many of the sections that an index names are the file's own: of a series those of no member. */
+static uint64_t count_own(const uint8_t *index, size_t size, bool is_series)
+{
+    struct tsr_cursor c = {index, size, 0, false};
+    const uint64_t count = tsr_get_varint(&c);
+    uint64_t own = 0;
+    for (uint64_t i = 0; i < count && !c.bad; i++) {
+        const uint8_t type = tsr_get_u8(&c);
+        tsr_get_varint(&c);
+        own += !is_series || type == TSR_SECTION_MEMBER || type == TSR_SECTION_TWIN;
+    }
+    return own;
+}
+
+static enum tsr_status read_index_section(struct tsr_sections *s, uint64_t offset, const struct tsr_header *header,
+                                          const uint8_t **index, size_t *size, struct tsr_error *error)
+{
+    size_t length = 0;
+    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_INDEX, index, size, &length, error));
+    const uint64_t own = count_own(*index, *size, header->restore == TSR_RESTORE_SERIES);
+    return check_section(s, offset, TSR_SECTION_INDEX, length, tsr_seal(header->id, own + 1), error);
+}
+
+/* The copy of header and index: both in one section, in the buffer. */
+struct copy {
+    struct tsr_header header;
+    const uint8_t *body, *index; /* body: the header's */
+    size_t body_size, index_size;
+};
+
+static enum tsr_status read_copy(struct tsr_sections *s, uint64_t offset, struct copy *copy, struct tsr_error *error)
 {
     const uint8_t *body;
-    size_t size;
-    TSR_TRY(tsr_read_section(s, copy_offset, TSR_SECTION_COPY, &body, &size, error));
+    size_t size, length = 0;
+    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_COPY, &body, &size, &length, error));
     struct tsr_cursor c = {body, size, 0, false};
-    const uint64_t length = tsr_get_varint(&c);
-    *header_size = (size_t)length;
-    *header = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
-    if (!*header)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, copy_offset, "the copy of the header is %llu bytes long",
-                           (unsigned long long)length);
-    *index = body + c.at;
-    *index_size = size - c.at;
-    return TSR_OK;
+    const uint64_t header_size = tsr_get_varint(&c);
+    copy->body = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
+    if (!copy->body)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header is %llu bytes long",
+                           (unsigned long long)header_size);
+    copy->body_size = (size_t)header_size;
+    copy->index = body + c.at;
+    copy->index_size = size - c.at;
+    if (header_size < TSR_ID_OFFSET + TSR_ID_BYTES)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header is %zu bytes long",
+                           copy->body_size);
+    const uint64_t own = count_own(copy->index, copy->index_size, copy->body[TSR_RESTORE_OFFSET] == TSR_RESTORE_SERIES);
+    const uint64_t seal = tsr_seal(tsr_read_u64(copy->body + TSR_ID_OFFSET), own + 2);
+    TSR_TRY(check_section(s, offset, TSR_SECTION_COPY, length, seal, error));
+    return tsr_get_header(copy->body, copy->body_size, &copy->header, error);
 }
 
 struct footer {
@@ -174,70 +264,110 @@ static enum tsr_status read_footer(struct tsr_sections *s, struct footer *footer
     return TSR_OK;
 }
 
-/* The header, from the start or from its copy, and where the first section behind it stands. */
-static enum tsr_status find_header(struct tsr_sections *s, const struct footer *footer, uint64_t *first,
-                                   struct tsr_header *header, struct tsr_error *error)
+/* Where the first section behind a header's stands: a damaged one has the length that a whole one would have. */
+static uint64_t end_of_header(size_t body_size)
 {
-    uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
-    const uint64_t size = tsr_input_size(s->input);
-    const uint8_t *body, *index;
-    size_t body_size, index_size;
-    if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
-    const bool signed_ = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
-    if (!signed_ && !footer->whole)
-        return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", tsr_input_name(s->input));
-    if (!signed_) note_damage(s, "signature");
-    if (size <= TSR_SIGNATURE_BYTES)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));
-    const enum tsr_status status =
-        tsr_read_section(s, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, &body, &body_size, error);
-    if (status == TSR_ERROR_LIMIT) return status; /* no damage */
-    if (status == TSR_OK) {
-        *first = TSR_SIGNATURE_BYTES + (uint64_t)(body - s->buffer) + body_size + TSR_CHECK_BYTES;
-        return tsr_get_header(body, body_size, header, error);
-    }
-    if (!footer->whole)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header and the footer are damaged");
-    note_damage(s, "header");
-    TSR_TRY(read_copy(s, footer->copy_offset, &body, &body_size, &index, &index_size, error));
-    /* The damaged header's section has the length that a whole one would have. */
     uint8_t length[TSR_VARINT_LIMIT];
-    *first = TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
-    return tsr_get_header(body, body_size, header, error);
+    return TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
 }
 
-static enum tsr_status find_places(struct tsr_sections *s, const struct footer *footer, uint64_t first,
+/* The header at the file's start. *version: what it says of it, whatever its check. */
+static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *header, uint64_t *first, int *version,
                                    struct tsr_error *error)
 {
-    const uint8_t *body, *header;
-    size_t size, header_size;
+    const uint8_t *body;
+    size_t size, length = 0;
+    *version = -1;
+    TSR_TRY(read_unchecked(s, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, &body, &size, &length, error));
+    if (size > 0) *version = body[0];
+    if (size < TSR_ID_OFFSET + TSR_ID_BYTES || size > TSR_HEADER_LIMIT)
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header is %zu bytes long", size);
+    TSR_TRY(check_section(s, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, length,
+                          tsr_seal(tsr_read_u64(body + TSR_ID_OFFSET), 0), error));
+    TSR_TRY(tsr_get_header(body, size, header, error));
+    s->header_hash = tsr_header_hash(body, size);
+    *first = end_of_header(size);
+    return TSR_OK;
+}
+
+/* Whether a status of one copy is no reason to look at the other. */
+static bool is_final(enum tsr_status status)
+{
+    return status != TSR_OK && status != TSR_ERROR_CORRUPT && status != TSR_ERROR_READ;
+}
+
+static enum tsr_status fail_headers(const struct tsr_sections *s, int version, struct tsr_error *error)
+{
+    uint8_t type = 0;
+    if (version >= 0 && version != TSR_FORMAT_VERSION)
+        return tsr_fail(error, TSR_ERROR_VERSION, "format version %d is unknown to this program (it knows %d)", version,
+                        TSR_FORMAT_VERSION);
+    TSR_TRY(tsr_input_read(s->input, TSR_SIGNATURE_BYTES, &type, 1, error));
+    if (type == TSR_SECTION_SMALL)
+        return tsr_fail(error, TSR_ERROR_VERSION, "files of one small section are unknown to this program");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header is damaged, and so is its copy");
+}
+
+/* Header and index from their copy, where the header is damaged, or another file's. */
+static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer *footer, int version,
+                                    struct tsr_header *header, struct tsr_error *error)
+{
+    struct copy copy;
+    const enum tsr_status status = footer->whole ? read_copy(s, footer->copy_offset, &copy, error) : TSR_ERROR_CORRUPT;
+    if (is_final(status)) return status;
+    if (status != TSR_OK) return fail_headers(s, version, error);
+    s->damage = "header";
+    *header = copy.header;
+    s->header_hash = tsr_header_hash(copy.body, copy.body_size);
+    return read_index(s, copy.index, copy.index_size, end_of_header(copy.body_size), footer->index_offset, error);
+}
+
+/* With a header that is whole: the sections, by the index, its copy, or a walk. */
+static enum tsr_status find_places(struct tsr_sections *s, const struct footer *footer, uint64_t first,
+                                   struct tsr_header *header, struct tsr_error *error)
+{
+    const uint8_t *index;
+    size_t size;
+    struct copy copy;
     if (!footer->whole) {
         note_damage(s, "footer");
         return walk_sections(s, first, error);
     }
-    enum tsr_status status = tsr_read_section(s, footer->index_offset, TSR_SECTION_INDEX, &body, &size, error);
-    if (status == TSR_OK) {
-        TSR_TRY(read_index(s, body, size, first, footer->index_offset, error));
-        /* The copy is needed by nobody now, but somebody may ask whether the file is whole. */
-        status = read_copy(s, footer->copy_offset, &header, &header_size, &body, &size, error);
-        if (status == TSR_OK || status == TSR_ERROR_LIMIT) return status;
-        note_damage(s, "copy of header and index");
+    const enum tsr_status indexed = read_index_section(s, footer->index_offset, header, &index, &size, error);
+    if (is_final(indexed)) return indexed;
+    const uint64_t index_hash = indexed == TSR_OK ? tsr_hash64_of(index, size) : 0;
+    if (indexed == TSR_OK) TSR_TRY(read_index(s, index, size, first, footer->index_offset, error));
+    const enum tsr_status copied = read_copy(s, footer->copy_offset, &copy, error);
+    if (is_final(copied) && copied != TSR_ERROR_VERSION) return copied;
+    const bool is_ours = copied == TSR_OK && copy.header.id == header->id &&
+                         tsr_header_hash(copy.body, copy.body_size) == s->header_hash;
+    if (indexed == TSR_OK) { /* the copy is needed by nobody now, but somebody may ask whether the file is whole */
+        if (!is_ours || tsr_hash64_of(copy.index, copy.index_size) != index_hash)
+            note_damage(s, "copy of header and index");
         return TSR_OK;
     }
-    if (status == TSR_ERROR_LIMIT) return status;
-    note_damage(s, "index");
-    status = read_copy(s, footer->copy_offset, &header, &header_size, &body, &size, error);
-    if (status == TSR_OK) return read_index(s, body, size, first, footer->index_offset, error);
-    if (status == TSR_ERROR_LIMIT) return status;
-    note_damage(s, "index and its copy");
-    return walk_sections(s, first, error);
+    if (copied == TSR_OK && !is_ours) return find_by_copy(s, footer, -1, header, error);
+    note_damage(s, copied == TSR_OK ? "index" : "index and its copy");
+    return copied == TSR_OK ? read_index(s, copy.index, copy.index_size, first, footer->index_offset, error)
+                            : walk_sections(s, first, error);
 }
 
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error)
 {
+    uint8_t signature[TSR_SIGNATURE_BYTES] = {0};
+    const uint64_t size = tsr_input_size(s->input);
     struct footer footer;
     uint64_t first = 0;
+    int version;
     TSR_TRY(read_footer(s, &footer, error));
-    TSR_TRY(find_header(s, &footer, &first, header, error));
-    return find_places(s, &footer, first, error);
+    if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
+    const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
+    if (!is_signed && !footer.whole)
+        return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", tsr_input_name(s->input));
+    if (!is_signed) note_damage(s, "signature");
+    if (size <= TSR_SIGNATURE_BYTES)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));
+    const enum tsr_status status = read_header(s, header, &first, &version, error);
+    if (status == TSR_OK) return find_places(s, &footer, first, header, error);
+    return is_final(status) ? status : find_by_copy(s, &footer, version, header, error);
 }

@@ -46,14 +46,14 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error)
 {
-    uint8_t head[TSR_HEAD_BYTES];
+    const uint8_t *head;
     const uint64_t file_size = tsr_input_size(input);
-    const size_t size = file_size < sizeof head ? (size_t)file_size : sizeof head;
+    const size_t size = file_size < TSR_HEAD_BYTES ? (size_t)file_size : TSR_HEAD_BYTES;
     enum tsr_kind kind = TSR_KIND_OTHER;
     enum tsr_status status = TSR_ERROR_CORRUPT;
     struct tsr_error why;
     *source = NULL;
-    TSR_TRY(tsr_input_read(input, 0, head, size, error));
+    TSR_TRY(tsr_input_hold(input, size, &head, error));
     snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM or DICOM file");
     if (tsr_png_is(head, size))
         kind = TSR_KIND_PNG;

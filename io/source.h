@@ -36,7 +36,8 @@ struct tsr_source {
 struct tsr_source_options {
     bool verbatim; /* don't look at the content: reason says why */
     const char *reason;
-    bool recode; /* encapsulated DICOM: also where the streams will not be reproduced */
+    bool recode;   /* encapsulated DICOM: also where the streams will not be reproduced */
+    bool may_lose; /* it may be coded with loss: claims the memory for that, too */
 };
 
 /* A source for any input that can be read: what is no image, or none that can be restored, becomes a verbatim one with

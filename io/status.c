@@ -1,8 +1,10 @@
 /* Statuses and error texts. */
 #include "status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 const char *tsr_status_name(enum tsr_status status)
 {
@@ -68,4 +70,15 @@ enum tsr_status tsr_fail_at(struct tsr_error *error, enum tsr_status status, uin
     fail(error, status, offset, format, arguments);
     va_end(arguments);
     return status;
+}
+
+enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, const char *what, const char *name)
+{
+    const int reason = errno;
+    if (reason == EMFILE)
+        return tsr_fail(error, TSR_ERROR_LIMIT,
+                        "%s %s: this process may not open more files; raise the limit (ulimit -n) or lower -T", what,
+                        name);
+    if (reason == ENFILE || reason == ENOMEM) status = TSR_ERROR_LIMIT;
+    return tsr_fail(error, status, "%s %s: %s", what, name, strerror(reason));
 }

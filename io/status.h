@@ -22,6 +22,10 @@ __attribute__((format(printf, 4, 5)))
 enum tsr_status
 tsr_fail_at(struct tsr_error *error, enum tsr_status status, uint64_t offset, const char *format, ...);
 
+/* A call of the system's has failed, errno says why: "cannot open NAME: no such file". Returns status, or
+ * TSR_ERROR_LIMIT where memory or descriptors have run out. */
+enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, const char *what, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

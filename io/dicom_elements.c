@@ -1,0 +1,359 @@
+/* Walking over the elements of a DICOM file. PS3.5, 7.1 to 7.5 and A. */
+#include "dicom_elements.h"
+
+#include <string.h>
+
+enum {
+    DEPTH_LIMIT = 100,         /* sequences within sequences, items counted; real files have a dozen */
+    FIRST_BYTES = 1 << 14,     /* held at first: most headers have some kilobytes */
+    HEADER_LIMIT = 64 << 20,   /* bytes in front of the pixel data */
+    UNCLAIMED_BYTES = 1 << 20, /* of those, held without a claim */
+    MEMORY_LIMIT = 1 << 30,    /* that reading them may take */
+    DISORDER_LIMIT = 1 << 22,  /* comparisons that putting elements in order may cost the toolkit */
+    ELEMENT_HEAD = 8,
+    LONG_HEAD = 12
+};
+
+#define TAG_ITEM 0xfffee000u
+#define TAG_ITEM_END 0xfffee00du
+#define TAG_SEQUENCE_END 0xfffee0ddu
+
+static uint32_t read_u16(const uint8_t *bytes, bool big_endian)
+{
+    return big_endian ? (uint32_t)bytes[0] << 8 | bytes[1] : (uint32_t)bytes[1] << 8 | bytes[0];
+}
+
+static uint32_t read_u32(const uint8_t *bytes, bool big_endian)
+{
+    const uint32_t first = read_u16(bytes, big_endian), second = read_u16(bytes + 2, big_endian);
+    return big_endian ? first << 16 | second : second << 16 | first;
+}
+
+static uint32_t read_tag(const uint8_t *bytes, bool big_endian)
+{
+    return read_u16(bytes, big_endian) << 16 | read_u16(bytes + 2, big_endian);
+}
+
+static bool is_listed(const char *vrs, const uint8_t *vr)
+{
+    for (; *vrs; vrs += 2)
+        if (vrs[0] == (char)vr[0] && vrs[1] == (char)vr[1]) return true;
+    return false;
+}
+
+/* VRs with a length of four bytes behind two spare ones, and all others. PS3.5, 7.1.2. */
+static const char long_vrs[] = "OBODOFOLOVOWSQSVUCUNURUTUV";
+static const char short_vrs[] = "AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
+
+bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
+                          struct tsr_dicom_element *element)
+{
+    if (at > end || end - at < ELEMENT_HEAD) return false;
+    const uint8_t *head = bytes + at;
+    *element = (struct tsr_dicom_element){.tag = read_tag(head, form.big_endian), .start = at};
+    size_t size = ELEMENT_HEAD;
+    const bool has_vr = form.explicit_vr && element->tag >> 16 != 0xfffe;
+    if (!has_vr) {
+        element->length = read_u32(head + 4, form.big_endian);
+    } else if (is_listed(long_vrs, head + 4)) {
+        size = LONG_HEAD;
+        if (end - at < LONG_HEAD) return false;
+        element->length = read_u32(head + 8, form.big_endian);
+    } else if (is_listed(short_vrs, head + 4)) {
+        element->length = read_u16(head + 6, form.big_endian);
+    } else {
+        return false;
+    }
+    if (has_vr) memcpy(element->vr, head + 4, 2);
+    element->value = element->end = at + size;
+    if (element->length == TSR_UNDEFINED_LENGTH) return true;
+    if (element->length > end - element->value) return false;
+    element->end += element->length;
+    return true;
+}
+
+/* ---- The walk --------------------------------------------------------------------------------------------- */
+
+/* What the walk is in: elements (of the data set or an item), items of a sequence, or fragments of pixel data. */
+enum level_kind { ELEMENTS, ITEMS, FRAGMENTS };
+
+struct level {
+    enum level_kind kind;
+    struct tsr_dicom_form form;
+    bool has_end;  /* else a delimiter ends it */
+    bool is_guess; /* its bytes may be no sequence after all */
+    size_t end;
+    uint64_t count; /* elements so far */
+    uint32_t highest_tag;
+};
+
+struct walk {
+    struct tsr_input *input;
+    const uint8_t *bytes; /* those that are held */
+    size_t held, size;
+    size_t at;
+    struct level level[DEPTH_LIMIT];
+    int depth; /* of the innermost level */
+    uint64_t elements, disorder;
+    struct tsr_error *error;
+};
+
+/* Holds the input up to there, or as far as it goes. */
+static enum tsr_status hold(struct walk *w, size_t end)
+{
+    if (end <= w->held || w->held == w->size) return TSR_OK;
+    size_t wanted = w->held < FIRST_BYTES ? FIRST_BYTES : 2 * w->held;
+    if (wanted > HEADER_LIMIT) wanted = HEADER_LIMIT;
+    if (wanted < end) wanted = end;
+    if (wanted > w->size) wanted = w->size;
+    if (wanted > UNCLAIMED_BYTES) TSR_TRY(tsr_input_claim_header(w->input, HEADER_LIMIT, w->error));
+    TSR_TRY(tsr_input_hold(w->input, wanted, &w->bytes, w->error));
+    w->held = wanted;
+    return TSR_OK;
+}
+
+static enum tsr_status fail(struct walk *w, const char *reason)
+{
+    return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at, "%s", reason);
+}
+
+static enum tsr_status push(struct walk *w, struct level level)
+{
+    if (w->depth + 1 == DEPTH_LIMIT) return fail(w, "its sequences are nested too deep");
+    w->level[++w->depth] = level;
+    return TSR_OK;
+}
+
+/* An element's head at the walk's place, in the innermost level. */
+static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *element)
+{
+    const struct level *const level = &w->level[w->depth];
+    const size_t end = level->has_end ? level->end : w->size;
+    TSR_TRY(hold(w, end - w->at < LONG_HEAD ? end : w->at + LONG_HEAD));
+    if (tsr_dicom_element_at(w->bytes, w->at, end, level->form, element)) return TSR_OK;
+    /* Pixel data that the file ends in are for others to judge. */
+    if (w->depth == 0 && tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, level->form, element) &&
+        element->tag == TSR_TAG_PIXEL_DATA && element->value <= w->held)
+        return TSR_OK;
+    return fail(w, "its elements do not fit each other");
+}
+
+/* Where an element's value is a sequence, or may be one, it is walked through; else it is passed over. */
+static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_element *element)
+{
+    const struct level *const outer = &w->level[w->depth];
+    struct level level = {.kind = ITEMS, .form = tsr_dicom_inner_form(element, outer->form), .end = element->end};
+    level.has_end = element->length != TSR_UNDEFINED_LENGTH;
+    w->at = level.has_end ? element->end : element->value;
+    const bool is_sequence = strcmp(element->vr, "SQ") == 0;
+    if (level.has_end && !is_sequence) {
+        if (element->vr[0] || element->length < ELEMENT_HEAD) return TSR_OK;
+        TSR_TRY(hold(w, element->value + 4));
+        if (read_tag(w->bytes + element->value, outer->form.big_endian) != TAG_ITEM) return TSR_OK;
+        level.is_guess = true; /* without its VR nobody knows */
+    } else if (element->vr[0] == 'O') {
+        level.kind = FRAGMENTS;
+    } else if (element->vr[0] && !is_sequence && strcmp(element->vr, "UN") != 0) {
+        return fail(w, "an element of it has no length");
+    }
+    w->at = element->value;
+    return push(w, level);
+}
+
+uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements)
+{
+    return 3 * bytes + 300 * elements;
+}
+
+static enum tsr_status count_item(struct walk *w)
+{
+    w->elements++;
+    if (tsr_dicom_memory(w->at, w->elements) <= MEMORY_LIMIT) return TSR_OK;
+    return fail(w, "its elements would take more than 1 GiB of memory");
+}
+
+/* Counts an element, and what it costs to put it where its tag belongs. */
+static enum tsr_status count_element(struct walk *w, uint32_t tag)
+{
+    struct level *const level = &w->level[w->depth];
+    TSR_TRY(count_item(w));
+    if (tag < level->highest_tag)
+        w->disorder += level->count;
+    else
+        level->highest_tag = tag;
+    level->count++;
+    if (w->disorder > DISORDER_LIMIT) return fail(w, "its elements stand in disorder");
+    return TSR_OK;
+}
+
+static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *pixels, bool *is_over)
+{
+    struct tsr_dicom_element element;
+    const bool is_item = w->depth > 0;
+    TSR_TRY(read_element(w, &element));
+    if (element.tag == TAG_ITEM_END && is_item && !w->level[w->depth].has_end) {
+        w->depth--;
+        w->at = element.value;
+        return TSR_OK;
+    }
+    if (element.tag >> 16 == 0xfffe) return fail(w, "a delimiter stands among its elements");
+    TSR_TRY(count_element(w, element.tag));
+    if (pixels && !is_item && element.tag == TSR_TAG_PIXEL_DATA) {
+        *pixels = element;
+        *is_over = true;
+        return TSR_OK;
+    }
+    return enter_value(w, &element);
+}
+
+/* Items of a sequence, or fragments. */
+static enum tsr_status step_items(struct walk *w)
+{
+    struct tsr_dicom_element item;
+    struct level *const level = &w->level[w->depth];
+    TSR_TRY(read_element(w, &item));
+    if (item.tag == TAG_SEQUENCE_END && !level->has_end) {
+        w->depth--;
+        w->at = item.value;
+        return TSR_OK;
+    }
+    if (item.tag != TAG_ITEM) return fail(w, "a sequence of it has something else than items");
+    TSR_TRY(count_item(w));
+    if (level->kind == FRAGMENTS) {
+        if (item.length == TSR_UNDEFINED_LENGTH) return fail(w, "a fragment of it has no length");
+        w->at = item.end;
+        return TSR_OK;
+    }
+    w->at = item.value;
+    return push(
+        w, (struct level){
+               .kind = ELEMENTS, .form = level->form, .has_end = item.length != TSR_UNDEFINED_LENGTH, .end = item.end});
+}
+
+/* What was taken for a sequence is none: its bytes are passed over. */
+static bool take_guess_back(struct walk *w)
+{
+    int depth = w->depth;
+    while (depth > 0 && !w->level[depth].is_guess) depth--;
+    if (depth == 0) return false;
+    w->at = w->level[depth].end;
+    w->depth = depth - 1;
+    return true;
+}
+
+/* Walks to the pixel data of the data set, or, where none are wanted, to the end. */
+static enum tsr_status walk_elements(struct walk *w, struct tsr_dicom_element *pixels)
+{
+    bool is_over = false;
+    while (!is_over) {
+        const struct level *const level = &w->level[w->depth];
+        if (w->depth == 0 && w->at == w->size)
+            return pixels ? tsr_fail(w->error, TSR_ERROR_CORRUPT, "it has no pixel data") : TSR_OK;
+        if (pixels && w->at > HEADER_LIMIT)
+            return tsr_fail(w->error, TSR_ERROR_CORRUPT, "its header has more than %d MiB", HEADER_LIMIT >> 20);
+        if (level->has_end && w->depth > 0 && w->at == level->end) {
+            w->depth--;
+            continue;
+        }
+        const enum tsr_status status = level->kind == ELEMENTS ? step_elements(w, pixels, &is_over) : step_items(w);
+        if (status == TSR_ERROR_CORRUPT && w->disorder <= DISORDER_LIMIT && take_guess_back(w)) continue;
+        TSR_TRY(status);
+    }
+    return TSR_OK;
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
+
+static struct walk begin_walk(struct tsr_input *input, struct tsr_error *error)
+{
+    const uint64_t size = tsr_input_size(input);
+    return (struct walk){.input = input,
+                         .size = size > SIZE_MAX ? SIZE_MAX : (size_t)size,
+                         .error = error,
+                         .level = {{.kind = ELEMENTS}}};
+}
+
+/* A UID's value, without what fills it up. */
+static void take_uid(char uid[65], const uint8_t *value, size_t length)
+{
+    while (length > 0 && (value[length - 1] == '\0' || value[length - 1] == ' ')) length--;
+    if (length > 64) length = 0;
+    memcpy(uid, value, length);
+    uid[length] = '\0';
+}
+
+/* The meta header: elements of group 2, explicit little endian. */
+static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
+{
+    static const struct tsr_dicom_form meta_form = {true, false};
+    scan->meta_start = scan->meta_end = w->at;
+    for (;;) {
+        struct tsr_dicom_element element;
+        TSR_TRY(hold(w, w->at + LONG_HEAD));
+        if (w->held - w->at < ELEMENT_HEAD || read_u16(w->bytes + w->at, false) != 2) return TSR_OK;
+        if (!tsr_dicom_element_at(w->bytes, w->at, w->size, meta_form, &element) ||
+            element.length == TSR_UNDEFINED_LENGTH || element.end > HEADER_LIMIT)
+            return fail(w, "its meta header is damaged");
+        TSR_TRY(hold(w, element.end));
+        TSR_TRY(count_element(w, element.tag));
+        if (element.tag == TSR_TAG_TRANSFER_SYNTAX)
+            take_uid(scan->syntax_uid, w->bytes + element.value, element.length);
+        w->at = scan->meta_end = element.end;
+    }
+}
+
+/* How the data set looks, by its first element: what is said of it need not be so. */
+static struct tsr_dicom_form guess_form(const uint8_t *first)
+{
+    struct tsr_dicom_form form;
+    const uint32_t group = read_u16(first, false);
+    form.big_endian = group >= 0x0100 && group % 0x0100 == 0; /* groups begin with small numbers */
+    form.explicit_vr = is_listed(long_vrs, first + 4) || is_listed(short_vrs, first + 4);
+    return form;
+}
+
+enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
+{
+    struct walk w = begin_walk(input, error);
+    memset(scan, 0, sizeof *scan);
+    TSR_TRY(hold(&w, FIRST_BYTES));
+    if (w.held >= 132 && memcmp(w.bytes + 128, "DICM", 4) == 0) w.at = 132;
+    TSR_TRY(scan_meta(&w, scan));
+    scan->is_deflated = strcmp(scan->syntax_uid, "1.2.840.10008.1.2.1.99") == 0;
+    if (scan->is_deflated) return TSR_OK;
+    TSR_TRY(hold(&w, w.at + ELEMENT_HEAD));
+    if (w.held - w.at < ELEMENT_HEAD) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
+    scan->form = guess_form(w.bytes + w.at);
+    w.level[0] = (struct level){.kind = ELEMENTS, .form = scan->form};
+    TSR_TRY(walk_elements(&w, &scan->pixels));
+    scan->elements = w.elements;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_scan *scan,
+                                       struct tsr_error *error)
+{
+    struct walk w = begin_walk(input, error);
+    memset(scan, 0, sizeof *scan);
+    scan->form.explicit_vr = true;
+    w.at = start;
+    w.level[0].form = scan->form;
+    TSR_TRY(walk_elements(&w, &scan->pixels));
+    scan->elements = w.elements;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
+{
+    struct walk w = begin_walk(input, error);
+    w.level[0] = (struct level){.kind = ELEMENTS, .form = scan->form, .highest_tag = TSR_TAG_PIXEL_DATA};
+    w.level[0].count = scan->elements;
+    w.at = scan->pixels.value;
+    if (scan->pixels.length != TSR_UNDEFINED_LENGTH)
+        w.at = scan->pixels.end;
+    else
+        TSR_TRY(push(&w, (struct level){.kind = FRAGMENTS, .form = scan->form}));
+    TSR_TRY(walk_elements(&w, NULL));
+    scan->elements += w.elements;
+    return TSR_OK;
+}

@@ -1,0 +1,313 @@
+/* Folders of outputs; see the header. */
+#define _GNU_SOURCE /* flock */
+#include "folder.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "checksum.h"
+
+/* ---- Parts that were left behind -------------------------------------------------------------------------- */
+
+static const char part_prefix[] = ".tessera-", part_suffix[] = ".part";
+enum { HOST_DIGITS = 8 };
+
+/* This machine, so that a part of another one's, in a folder that both share, is told from ours. */
+static uint32_t host_number(void)
+{
+    struct utsname system;
+    return uname(&system) == 0 ? (uint32_t)tsr_hash64_of(system.nodename, strlen(system.nodename)) : 0;
+}
+
+void tsr_make_part_name(char name[TSR_PART_NAME])
+{
+    static unsigned counter;
+    snprintf(name, TSR_PART_NAME, "%s%0*x-%ld-%u%s", part_prefix, HOST_DIGITS, (unsigned)host_number(), (long)getpid(),
+             __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED), part_suffix);
+}
+
+static const char *skip_digits(const char *text)
+{
+    while (isdigit((unsigned char)*text)) text++;
+    return text;
+}
+
+bool tsr_is_unfinished(const char *name)
+{
+    if (strncmp(name, part_prefix, sizeof part_prefix - 1) != 0) return false;
+    const char *at = name + sizeof part_prefix - 1;
+    for (int i = 0; i < HOST_DIGITS; i++, at++)
+        if (!isxdigit((unsigned char)*at) || isupper((unsigned char)*at)) return false;
+    for (int numbers = 0; numbers < 2; numbers++) {
+        const char *const end = *at == '-' ? skip_digits(at + 1) : at;
+        if (end <= at + 1) return false;
+        at = end;
+    }
+    return strcmp(at, part_suffix) == 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* A part whose owner is dead: it holds no lock. Over a network a lock may be unknown here; then age has to tell. */
+static bool is_orphan(int file, const char *name, const struct stat *status)
+{
+    enum { DAY = 24 * 60 * 60 };
+    char ours[HOST_DIGITS + 1];
+    snprintf(ours, sizeof ours, "%0*x", HOST_DIGITS, (unsigned)host_number());
+    const bool is_ours = strncmp(name + sizeof part_prefix - 1, ours, HOST_DIGITS) == 0;
+    if (!is_ours && time(NULL) - status->st_mtime < DAY) return false;
+    return flock(file, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void remove_orphan(int folder, const char *name)
+{
+    struct stat open_one, named;
+    const int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) return;
+    if (fstat(file, &open_one) == 0 && S_ISREG(open_one.st_mode) && is_orphan(file, name, &open_one) &&
+        fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&open_one, &named))
+        unlinkat(folder, name, 0);
+    close(file);
+}
+
+static void remove_orphans(int folder)
+{
+    const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *const stream = again >= 0 ? fdopendir(again) : NULL;
+    if (!stream && again >= 0) close(again);
+    if (!stream) return; /* they stay, which harms nobody */
+    for (struct dirent *entry; (entry = readdir(stream));)
+        if (tsr_is_unfinished(entry->d_name)) remove_orphan(folder, entry->d_name);
+    closedir(stream);
+}
+
+/* ---- Folders that this process knows ---------------------------------------------------------------------- */
+
+/* A folder that outputs went to. */
+struct known {
+    dev_t device;
+    ino_t inode;
+};
+
+/* A folder with names that are not on the disk. */
+enum { UNSYNCED_LIMIT = 64, SHOWN_PATH = 300 };
+struct unsynced {
+    int file;
+    struct stat status;
+    char path[SHOWN_PATH]; /* for a sentence */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
+static void *known;                                      /* a tree of tsearch's */
+static struct unsynced unsynced[UNSYNCED_LIMIT];
+static size_t unsynced_count;
+static int sync_failure; /* errno of the first folder that could not be brought to the disk and was not told of */
+static char failed_path[SHOWN_PATH];
+
+static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are brought to the disk */
+
+static int by_file(const void *a, const void *b)
+{
+    const struct known *one = a, *other = b;
+    if (one->device != other->device) return one->device < other->device ? -1 : 1;
+    return (one->inode > other->inode) - (one->inode < other->inode);
+}
+
+/* Whether an open folder is the first time that this process writes to; true also where there is no memory to know. */
+static bool is_new(int folder)
+{
+    struct stat status;
+    if (fstat(folder, &status) != 0) return true;
+    struct known *const one = malloc(sizeof *one);
+    if (!one) return true;
+    *one = (struct known){status.st_dev, status.st_ino};
+    pthread_mutex_lock(&lock);
+    struct known **const found = tsearch(one, &known, by_file);
+    const bool is_first = !found || *found == one;
+    pthread_mutex_unlock(&lock);
+    if (!found || *found != one) free(one);
+    return is_first;
+}
+
+static void note_failure(const char *path)
+{
+    pthread_mutex_lock(&lock);
+    if (sync_failure == 0) {
+        sync_failure = errno;
+        snprintf(failed_path, sizeof failed_path, "%s", path);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* Some file systems cannot do that to a folder, and need not. */
+static void sync_folder(int folder, const char *path)
+{
+    if (fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP) note_failure(path);
+}
+
+enum tsr_status tsr_folder_changed(int folder, const char *path, struct tsr_error *error)
+{
+    struct unsynced one;
+    if (fstat(folder, &one.status) != 0)
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot look at the folder of", path);
+    snprintf(one.path, sizeof one.path, "%s", path);
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < unsynced_count; i++) {
+        if (!is_same(&unsynced[i].status, &one.status)) continue;
+        pthread_mutex_unlock(&lock);
+        return TSR_OK;
+    }
+    one.file = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int reason = errno;
+    const bool is_listed = one.file >= 0 && unsynced_count < UNSYNCED_LIMIT;
+    if (is_listed) unsynced[unsynced_count++] = one;
+    pthread_mutex_unlock(&lock);
+    if (is_listed) return TSR_OK;
+    if (one.file < 0) { /* who may not read a folder cannot bring it to the disk */
+        errno = reason;
+        return reason == EACCES ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder of", path);
+    }
+    sync_folder(one.file, path);
+    close(one.file);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_sync_folders(struct tsr_error *error)
+{
+    struct unsynced taken[UNSYNCED_LIMIT];
+    pthread_mutex_lock(&sync_lock);
+    pthread_mutex_lock(&lock);
+    const size_t count = unsynced_count;
+    memcpy(taken, unsynced, count * sizeof *taken);
+    unsynced_count = 0;
+    pthread_mutex_unlock(&lock);
+    for (size_t i = 0; i < count; i++) {
+        sync_folder(taken[i].file, taken[i].path);
+        close(taken[i].file);
+    }
+    char path[SHOWN_PATH];
+    pthread_mutex_lock(&lock);
+    const int failure = sync_failure;
+    sync_failure = 0;
+    memcpy(path, failed_path, sizeof path);
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&sync_lock);
+    if (failure == 0) return TSR_OK;
+    errno = failure;
+    return tsr_fail_call(error, TSR_ERROR_WRITE, "the disk does not take the folder of", path);
+}
+
+/* ---- Paths ------------------------------------------------------------------------------------------------ */
+
+static enum tsr_status fail_folder(struct tsr_error *error, const char *path, size_t length)
+{
+    char folder[400];
+    snprintf(folder, sizeof folder, "%.*s", (int)(length < sizeof folder ? length : sizeof folder - 1), path);
+    if (errno == ELOOP)
+        return tsr_fail(error, TSR_ERROR_WRITE,
+                        "%s is a symbolic link: outputs follow none below the folder that was named", folder);
+    if (errno == ENOTDIR) return tsr_fail(error, TSR_ERROR_WRITE, "%s is no folder", folder);
+    return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
+}
+
+/* Opens a component of a path, of this length at its end, below a folder; makes it where it is missing. */
+static int step_into(int folder, const char *path, size_t length, const char *component, bool follows,
+                     struct tsr_error *error)
+{
+    const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC | (follows ? 0 : O_NOFOLLOW);
+    int next = openat(folder, component, flags);
+    if (next < 0 && errno == ENOENT) {
+        const bool made = mkdirat(folder, component, 0777) == 0;
+        if (made && tsr_folder_changed(folder, path, error) != TSR_OK) return -1;
+        if (made || errno == EEXIST) next = openat(folder, component, flags);
+    }
+    if (next >= 0) return next;
+    /* What is no folder may be a link to one, which is what O_NOFOLLOW and O_DIRECTORY together do not tell. */
+    struct stat status;
+    const int reason = errno;
+    const bool is_link =
+        !follows && fstatat(folder, component, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
+    errno = is_link ? ELOOP : reason;
+    fail_folder(error, path, length);
+    return -1;
+}
+
+/* The folder that the root names, if it is there; else where its path begins. *at: what has to be gone through. */
+static int open_root(char *path, size_t root, char *name, char **at)
+{
+    char *end = (size_t)(name - path) < root ? name : path + root;
+    while (end < name && *end == '/') end++;
+    const char kept = *end;
+    *end = '\0';
+    const int folder = end > path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    *end = kept;
+    *at = folder >= 0 ? end : path;
+    return folder >= 0 ? folder : open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static enum tsr_status open_folder(char *path, size_t root, char *name, int *folder, struct tsr_error *error)
+{
+    char *at;
+    *folder = open_root(path, root, name, &at);
+    if (*folder < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder of", path);
+    while (at < name) {
+        char *const end = strchr(at, '/');
+        const size_t start = (size_t)(at - path), length = (size_t)(end - path);
+        if (end == at) { /* a slash more */
+            at = end + 1;
+            continue;
+        }
+        *end = '\0';
+        const int next = step_into(*folder, path, length, at, start < root, error);
+        *end = '/';
+        close(*folder);
+        *folder = next;
+        if (next < 0) return error->status;
+        at = end + 1;
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_spot_open(const char *path, size_t root, struct tsr_spot *spot, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    *spot = (struct tsr_spot){-1, NULL};
+    char *const copy = strdup(path);
+    if (!copy) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", path);
+    char *const slash = strrchr(copy, '/'), *const name = slash ? slash + 1 : copy;
+    enum tsr_status status = open_folder(copy, root, name, &spot->folder, error);
+    if (status == TSR_OK) {
+        spot->name = strdup(name);
+        if (!spot->name) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", path);
+    }
+    free(copy);
+    if (status != TSR_OK) {
+        tsr_spot_close(spot);
+        return status;
+    }
+    if (is_new(spot->folder)) remove_orphans(spot->folder);
+    return TSR_OK;
+}
+
+void tsr_spot_close(struct tsr_spot *spot)
+{
+    if (spot->folder >= 0) close(spot->folder);
+    free(spot->name);
+    *spot = (struct tsr_spot){-1, NULL};
+}
