@@ -24,14 +24,15 @@ struct decoding {
     void *workspace;
     size_t workspace_bytes;
     struct tsr_hasher frames;
-    struct tsr_hasher spliced; /* what a file without a hash of its own must be, besides restore.c: 4.1 */
+    struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
+    struct tsr_hasher spliced;   /* what such a file must be, besides restore.c: 4.1 */
 };
 
-/* Files that are not the original, lossy or recoded, have no hash to be checked against: they are put together twice.
- */
+/* The proof of files that are not the original, lossy or recoded, is of their parts; that the file is these parts shows
+ * in putting them together twice. */
 static bool puts_together_twice(const struct tsr_header *header)
 {
-    return header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated != 1;
+    return header->restore == TSR_RESTORE_SPLICE && !header->exact;
 }
 
 static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
@@ -42,6 +43,7 @@ static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct 
         size_t size;
         TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
         if (size == 0) return TSR_OK;
+        if (!d->header->exact) tsr_parts_add_blob(&d->parts, blob, bytes, size);
         if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
         TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
     }
@@ -158,6 +160,40 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
     return TSR_OK;
 }
 
+/* What frames take in the file: the most that a batch does, with what describes its tiles. */
+static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32_t frames, uint32_t batch)
+{
+    uint64_t most = 0, now = 0;
+    for (uint32_t f = 0; f < frames; f++) {
+        if (f % batch == 0) now = 0;
+        now += tsr_container_frame_bytes(reader, f) +
+               tsr_container_frame_tiles(reader, f) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment));
+        if (now > most) most = now;
+    }
+    return most;
+}
+
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_image *const image = &header->image;
+    const uint64_t own = tsr_container_memory(reader);
+    if (header->restore == TSR_RESTORE_VERBATIM) return own;
+    const uint32_t batch = tsr_batch_frames(engine, image);
+    const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +
+                             engine->ops->decode_bound(engine, image, batch);
+    return own + engines + engines / 8 + batch * sizeof(struct tsr_decode_job) + 4096; /* the engine rounds up */
+}
+
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes)
+{
+    const uint32_t batch = tsr_batch_frames(engine, image);
+    const uint64_t raster = tsr_raster_bytes(image),
+                   engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
+    return engines + engines / 8 + (image->frames == 1 ? 3 * raster : 0) + /* one frame: it may be a PNG's */
+           tsr_index_memory(image, input_bytes);
+}
+
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
 {
     if (!puts_together_twice(d->header)) return TSR_OK;
@@ -176,6 +212,7 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     d.header = tsr_container_header(reader);
     tsr_hasher_init(&d.frames);
     tsr_hasher_init(&d.spliced);
+    tsr_parts_begin(&d.parts);
     enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
@@ -183,7 +220,12 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
     if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
     if (status == TSR_OK) status = check_spliced(&d, output, error);
-    *decoded = (struct tsr_decoded){tsr_hasher_result128(&d.frames), d.engine_name, d.fallback, d.read_s, d.write_s};
+    if (status == TSR_OK) status = tsr_container_check_id(reader, error);
+    *decoded =
+        (struct tsr_decoded){.engine = d.engine_name, .fallback = d.fallback, .read_s = d.read_s, .write_s = d.write_s};
+    decoded->found.samples = tsr_hasher_result128(&d.frames);
+    if (!d.header->exact)
+        tsr_parts_end(&d.parts, &decoded->found.samples, tsr_all_rasters(&d.header->image), &decoded->found);
     tsr_restorer_free(d.restorer);
     free(d.jobs);
     engine->ops->give_workspace(engine, d.rasters);
@@ -195,15 +237,19 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
 }
 
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
-                                const struct tsr_output *restored, const struct tsr_hash128 *samples, bool *identical,
+                                const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
                                 struct tsr_error *error)
 {
     const struct tsr_hash128 hash = tsr_output_hash(restored);
+    const struct tsr_proof *const found = &decoded->found;
     *identical = tsr_output_size(restored) == proof->original_size && tsr_hash128_equal(&hash, &proof->original);
-    if (header->restore != TSR_RESTORE_VERBATIM && !tsr_hash128_equal(samples, &proof->samples))
+    if (header->restore != TSR_RESTORE_VERBATIM && !tsr_hash128_equal(&found->samples, &proof->samples))
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "the decoded samples are not those that were encoded: their hash differs");
     if (header->exact && !*identical)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the original: its hash differs");
+    if (!header->exact &&
+        (found->restored_size != proof->restored_size || !tsr_hash128_equal(&found->restored, &proof->restored)))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "what is restored is not what was written: its hash differs");
     return TSR_OK;
 }

@@ -2,21 +2,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "budget.h"
 #include "flow.h"
 #include "measure.h"
+#include "../kernels/thread_pool.h"
 
 /* Memory that a batch of frames may take: its rasters and the engine's work space. */
 #define BATCH_BYTES ((size_t)192 << 20)
+
+const char tsr_smaller_verbatim[] = "coded it would be larger";
 
 size_t tsr_raster_bytes(const struct tsr_image *image)
 {
     return (size_t)((tsr_frame_bits(image) + 7) / 8);
 }
 
+uint64_t tsr_all_rasters(const struct tsr_image *image)
+{
+    const uint64_t bits = tsr_frame_bits(image) * image->frames;
+    return bits / 8 + (bits % 8 != 0);
+}
+
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image)
 {
     const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
-    const size_t fit = BATCH_BYTES / one, frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
+    const size_t share = tsr_files_memory(engine) / (size_t)tsr_pool_threads(engine->pool);
+    const size_t fit = (share < BATCH_BYTES ? share : BATCH_BYTES) / one,
+                 frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
     return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
 }
 
@@ -38,6 +50,7 @@ struct encoding {
     uint32_t stack;        /* so many frames may share a model; 0: none */
     void *stack_workspace; /* for as many */
     struct tsr_hasher frames;
+    struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
     uint32_t frames_done;
     struct tsr_difference difference;
     struct tsr_encoded encoded;
@@ -54,6 +67,7 @@ static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct 
     for (uint64_t at = 0; at < size && status == TSR_OK; at += most) {
         const size_t now = size - at < most ? (size_t)(size - at) : most;
         status = e->source->ops->read_blob(e->source, blob, at, chunk, now, error);
+        if (status == TSR_OK && !e->source->header.exact) tsr_parts_add_blob(&e->parts, blob, chunk, now);
         if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, chunk, now, error);
     }
     free(chunk);
@@ -116,6 +130,17 @@ enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct 
     return TSR_OK;
 }
 
+/* Whether coding is worth its time: what was written is not much more than what it stands for. */
+static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *error)
+{
+    const uint64_t *const blob = e->source->blob_size;
+    const uint64_t pixels = tsr_frame_bits(&e->source->header.image) / 8 * e->frames_done,
+                   all = tsr_input_size(e->source->input), blobs = blob[TSR_BLOB_PREFIX] + blob[TSR_BLOB_RESIDUES],
+                   most = pixels < all ? pixels + blobs : all + blobs;
+    if (!e->encoded.gives_up || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
 /* distance: to the frame whose model it has, if it has none of its own. */
 static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job *job, uint32_t distance,
                                  struct tsr_error *error)
@@ -134,7 +159,7 @@ static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job
     const double start = tsr_seconds();
     const enum tsr_status status = tsr_put_coded(e->writer, &job->coded, distance, error);
     e->encoded.write_s += tsr_seconds() - start;
-    return status;
+    return status == TSR_OK ? check_excess(e, error) : status;
 }
 
 /* A frame with its own model; what the engine has lent for it goes back. */
@@ -266,30 +291,86 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
     return TSR_OK;
 }
 
+/* Frames at once, of which so many may share a model (0: none), and the work space of either. */
+struct plan {
+    uint32_t batch, stack;
+    size_t space, stack_space;
+};
+
+static struct plan plan_encoding(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t stack)
+{
+    struct plan plan = {tsr_batch_frames(engine, image), stack, 0, 0};
+    if (stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
+        plan.batch = plan.batch < stack ? stack : plan.batch / stack * stack;
+        if (plan.batch > image->frames) plan.batch = image->frames;
+        const struct tsr_image highest = tsr_stack(image, stack < plan.batch ? stack : plan.batch);
+        plan.stack_space = engine->ops->encode_workspace(engine, &highest, 1);
+    }
+    plan.space = engine->ops->encode_workspace(engine, image, plan.batch);
+    return plan;
+}
+
+static uint32_t stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    return image->frames > 1 ? tsr_stack_limit(image, coding) : 0;
+}
+
+/* The engine rounds up. */
+static uint64_t taken(uint64_t bytes)
+{
+    return bytes + bytes / 8 + 4096;
+}
+
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
+{
+    const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
+    return (sections < most ? sections : most) * TSR_SECTION_MEMORY;
+}
+
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                           uint64_t input_bytes)
+{
+    const struct tsr_coding lossless = {.coder = TSR_CODER_RANS};
+    const uint64_t blob = input_bytes < TSR_BLOB_CHUNK ? input_bytes : TSR_BLOB_CHUNK;
+    uint64_t bytes = 3 * blob; /* read, compressed, and written where it is not */
+    if (!image) return bytes;
+    const struct plan plain = plan_encoding(engine, image, 0),
+                      stacked = plan_encoding(engine, image, stack_limit(image, &lossless)),
+                      most = plain.batch > stacked.batch ? plain : stacked;
+    const uint64_t raster = tsr_raster_bytes(image);
+    bytes += most.batch * sizeof(struct tsr_encode_job) + taken(most.batch * raster) + taken(most.space) +
+             taken(stacked.stack_space) + raster; /* a window over samples of one bit */
+    /* What is read again: a frame, its payload, and the decoder's work space. */
+    if (may_lose) bytes += taken(raster) + tsr_encode_bound(image) + taken(engine->ops->decode_bound(engine, image, 1));
+    return bytes + tsr_index_memory(image, input_bytes);
+}
+
+static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
+{
+    if (!e->encoded.keeps_raster) return TSR_OK;
+    const size_t size = tsr_raster_bytes(&e->source->header.image);
+    e->encoded.raster = malloc(size);
+    if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
+    memcpy(e->encoded.raster, e->rasters, size);
+    return TSR_OK;
+}
+
 static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
 {
     const struct tsr_image *image = &e->source->header.image;
+    const struct tsr_engine_ops *ops = e->engine->ops;
+    const bool is_lossy = e->source->header.coding.lossy;
     if (e->source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
-    e->batch = tsr_batch_frames(e->engine, image);
-    e->stack = image->frames > 1 ? tsr_stack_limit(image, &e->source->header.coding) : 0;
-    if (e->stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
-        e->batch = e->batch < e->stack ? e->stack : e->batch / e->stack * e->stack;
-        if (e->batch > image->frames) e->batch = image->frames;
-        const struct tsr_image highest = tsr_stack(image, e->stack < e->batch ? e->stack : e->batch);
-        const size_t stack_space = e->engine->ops->encode_workspace(e->engine, &highest, 1);
-        e->stack_workspace = stack_space ? e->engine->ops->take_workspace(e->engine, stack_space) : NULL;
-        if (!e->stack_workspace)
-            return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", stack_space);
-    }
-    const size_t space = e->engine->ops->encode_workspace(e->engine, image, e->batch);
-    e->jobs = calloc(e->batch, sizeof *e->jobs);
-    e->rasters = e->engine->ops->take_rasters(e->engine, e->batch * tsr_raster_bytes(image));
-    e->decoded =
-        e->source->header.coding.lossy ? e->engine->ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
-    e->workspace = space ? e->engine->ops->take_workspace(e->engine, space) : NULL;
-    const bool has_decoded = e->decoded || !e->source->header.coding.lossy;
-    if (!e->jobs || !e->rasters || !has_decoded || !e->workspace)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding));
+    e->batch = plan.batch;
+    e->stack = plan.stack;
+    e->jobs = calloc(plan.batch, sizeof *e->jobs);
+    e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
+    e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
+    e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
+    e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
+    if (!e->jobs || !e->rasters || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
     return TSR_OK;
 }
 
@@ -314,12 +395,18 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
     e.writer = writer;
     e.encoded.profile = encoded->profile;
     e.encoded.decoder = encoded->decoder;
+    e.encoded.gives_up = encoded->gives_up;
+    e.encoded.keeps_raster = encoded->keeps_raster;
     const bool derived = source->header.coding.lossy && source->ops->derive;
+    memset(proof, 0, sizeof *proof);
     tsr_hasher_init(&e.frames);
+    tsr_parts_begin(&e.parts);
+    tsr_input_restart_hash(source->input); /* what is coded now is what counts */
     enum tsr_status status = allocate(&e, error);
     if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
     if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
+    if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
     if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
     if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
     if (status == TSR_OK && derived) status = put_derived_prefix(&e, &proof->original, error);
@@ -329,9 +416,11 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
                           e.difference.max_error, source->header.coding.max_error);
     if (status == TSR_OK) {
         proof->original_size = tsr_input_size(source->input);
-        proof->samples = tsr_hasher_result128(&e.frames);
+        if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
         proof->max_error = e.difference.max_error;
         proof->squared_error = e.difference.squared_error;
+        if (!source->header.exact)
+            tsr_parts_end(&e.parts, &proof->samples, tsr_all_rasters(&source->header.image), proof);
     }
     *encoded = e.encoded;
     free(e.jobs);

@@ -87,10 +87,12 @@ static enum tsr_status finish(struct tsr_engine *engine, struct tsr_output *outp
     return status;
 }
 
-static enum tsr_status publish(struct tsr_output *output, struct tsr_file_report *report, struct tsr_error *error)
+static enum tsr_status publish(struct tsr_output *output, const struct tsr_output_options *options,
+                               struct tsr_file_report *report, struct tsr_error *error)
 {
     const double start = tsr_seconds();
-    const enum tsr_status status = tsr_output_publish(output, error);
+    enum tsr_status status = tsr_output_publish(output, error);
+    if (status == TSR_OK && !options->syncs_later) status = tsr_sync_folders(error);
     report->write_s += tsr_seconds() - start;
     return status;
 }
@@ -146,7 +148,7 @@ static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *i
     struct tsr_coding coding;
     TSR_TRY(tsr_source_open(input, source_options, source, error));
     TSR_TRY(settle_coding(*source, options, &coding, report, error));
-    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return tsr_input_claim(input, NULL, 0, error);
     if (coding.lossy && options->target != TSR_TARGET_NONE) {
         TSR_TRY(tsr_meet_target(engine, *source, options, &coding, &report->tries, error));
         tsr_source_close(*source);
@@ -170,30 +172,87 @@ static enum tsr_status check_size(const struct tsr_compress_options *options, st
                     tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
 }
 
-enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
-                                    const struct tsr_compress_options *options, struct tsr_container_writer **member,
-                                    struct tsr_proof *proof, struct tsr_header *header, struct tsr_file_report *report,
-                                    struct tsr_error *error)
+/* What the file takes stored as it is. */
+static enum tsr_status measure_verbatim(struct tsr_engine *engine, struct tsr_input *input, uint64_t *bytes,
+                                        struct tsr_error *error)
 {
-    struct tsr_source_options source_options = {false, NULL, options->recode};
+    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim};
+    struct tsr_source *source = NULL;
+    struct tsr_proof proof;
+    struct tsr_encoded encoded = {0};
+    struct tsr_output *output = tsr_output_to_null();
+    enum tsr_status status = output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
+    if (status == TSR_OK) status = tsr_encode(engine, source, output, &proof, &encoded, error);
+    *bytes = output ? tsr_output_size(output) : 0;
+    tsr_source_close(source);
+    tsr_output_close(output);
+    return status;
+}
+
+/* TSR_ERROR_CORRUPT, with that as the reason, if a file that took so many bytes is smaller verbatim. Where it is far
+ * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
+ * or, on what is compressed already, to find something to do. */
+static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *input, const struct tsr_header *header,
+                                  uint64_t size, struct tsr_error *error)
+{
+    const uint64_t whole = tsr_input_size(input);
+    const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
+    uint64_t verbatim = 0;
+    if (header->restore == TSR_RESTORE_VERBATIM || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15))
+        return TSR_OK;
+    TSR_TRY(measure_verbatim(engine, input, &verbatim, error));
+    return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
+/* Of a member, whose blobs are compressed later, the frames alone tell: they are no longer than what they replace. */
+static enum tsr_status check_frames(const struct tsr_source *source, uint64_t size, struct tsr_error *error)
+{
+    uint64_t rest = tsr_input_size(source->input);
+    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
+        rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
+    return size <= rest ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
+/* One try; TSR_ERROR_CORRUPT: it must be verbatim. */
+static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                                     const struct tsr_compress_options *options, bool is_member,
+                                     struct tsr_written *written, struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    const uint64_t start = tsr_output_size(output);
+    encoded->decoder = options->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
+    encoded->gives_up = true;
+    if (is_member) {
+        const struct tsr_image *const image = &source->header.image;
+        encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
+        TSR_TRY(tsr_container_begin_member(output, &source->header, &written->writer, error));
+        TSR_TRY(tsr_encode_contents(engine, source, written->writer, &written->proof, encoded, error));
+        return check_frames(source, tsr_container_payload_bytes(written->writer), error);
+    }
+    TSR_TRY(tsr_encode(engine, source, output, &written->proof, encoded, error));
+    TSR_TRY(check_gain(engine, source->input, &source->header, tsr_output_size(output) - start, error));
+    return check_size(options, source->input, output, error);
+}
+
+static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                       const struct tsr_compress_options *options, bool is_member,
+                                       struct tsr_written *written, struct tsr_file_report *report,
+                                       struct tsr_error *error)
+{
+    struct tsr_source_options source_options = {.recode = options->recode, .may_lose = options->coding.lossy};
     const struct tsr_output_mark start = tsr_output_mark(output);
     char reason[sizeof report->reason];
-    if (member) *member = NULL;
     for (;;) {
         struct tsr_source *source = NULL;
         struct tsr_encoded encoded = {0};
         const double opening = tsr_seconds();
-        encoded.decoder = options->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
         enum tsr_status status = open_coded(engine, input, &source_options, options, &source, report, error);
         report->read_s += tsr_seconds() - opening;
-        if (status == TSR_OK && member) {
-            status = tsr_container_begin_member(output, &source->header, member, error);
-            if (status == TSR_OK) status = tsr_encode_contents(engine, source, *member, proof, &encoded, error);
-        } else if (status == TSR_OK) {
-            status = tsr_encode(engine, source, output, proof, &encoded, error);
-            if (status == TSR_OK) status = check_size(options, input, output, error);
-        }
-        if (source) *header = source->header;
+        if (status == TSR_OK)
+            status = try_container(engine, source, output, options, is_member, written, &encoded, error);
+        if (source) written->header = source->header;
+        written->raster = encoded.raster;
         report->payload_bytes = encoded.payload_bytes;
         report->engine = encoded.engine;
         report->read_s += encoded.read_s;
@@ -204,21 +263,38 @@ enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input 
         snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
         source_options.verbatim = true;
         source_options.reason = reason;
-        if (member) {
-            tsr_container_writer_free(*member);
-            *member = NULL;
-        }
+        report->reason[0] = '\0';
+        free(written->raster);
+        written->raster = NULL;
+        tsr_container_writer_free(written->writer);
+        written->writer = NULL;
         TSR_TRY(tsr_output_return(output, &start, error));
     }
 }
 
-void tsr_report_written(const struct tsr_compress_options *options, const struct tsr_header *header,
-                        const struct tsr_proof *proof, struct tsr_file_report *report)
+enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                    const struct tsr_compress_options *options, bool is_member,
+                                    struct tsr_written *written, struct tsr_file_report *report,
+                                    struct tsr_error *error)
 {
-    report_header(header, report);
-    report_loss(header, proof, report);
+    struct tsr_account account;
+    memset(written, 0, sizeof *written);
+    tsr_account_open(&account, engine, input, options->coding.lossy);
+    account.is_verified = options->verify != TSR_VERIFY_NONE;
+    const enum tsr_status status = write_container(engine, input, output, options, is_member, written, report, error);
+    tsr_input_set_account(input, NULL);
+    tsr_input_drop_held(input);
+    tsr_account_close(&account);
+    return status;
+}
+
+void tsr_report_written(const struct tsr_compress_options *options, const struct tsr_written *written,
+                        struct tsr_file_report *report)
+{
+    report_header(&written->header, report);
+    report_loss(&written->header, &written->proof, report);
     report_overshoot(options, report);
-    report->bytes_in = proof->original_size;
+    report->bytes_in = written->proof.original_size;
 }
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
@@ -226,89 +302,109 @@ bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b)
     return tsr_alike_images(a, b) && a->frames == b->frames;
 }
 
-/* Two sources that are the same in all that a restored file must have: blobs, image, samples. */
-static enum tsr_status compare_sources(struct tsr_source *a, struct tsr_source *b, struct tsr_error *error)
+/* ---- PNG: the restored file's IDAT is libpng's, so it is read again --------------------------------------- */
+
+static enum tsr_status hash_blobs(struct tsr_source *source, struct tsr_parts_hash *parts, uint8_t *chunk,
+                                  struct tsr_error *error)
 {
-    const struct tsr_image *image = &a->header.image;
-    bool same = tsr_same_image(image, &b->header.image) && a->header.parameter_count == b->header.parameter_count &&
-                memcmp(a->header.parameters, b->header.parameters, sizeof a->header.parameters) == 0;
-    const size_t raster_bytes = same ? tsr_raster_bytes(image) : 0;
-    const size_t room = raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK;
-    uint8_t *one = malloc(room), *other = malloc(room);
-    enum tsr_status status = one && other ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-    for (int blob = 0; blob < TSR_BLOB_COUNT && status == TSR_OK && same; blob++) {
-        same = a->blob_size[blob] == b->blob_size[blob];
-        for (uint64_t at = 0; same && status == TSR_OK && at < a->blob_size[blob]; at += room) {
-            const uint64_t left = a->blob_size[blob] - at;
-            const size_t now = left < room ? (size_t)left : room;
-            status = a->ops->read_blob(a, (enum tsr_blob)blob, at, one, now, error);
-            if (status == TSR_OK) status = b->ops->read_blob(b, (enum tsr_blob)blob, at, other, now, error);
-            same = memcmp(one, other, now) == 0;
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++) {
+        const uint64_t size = source->blob_size[blob];
+        for (uint64_t at = 0; at < size; at += TSR_BLOB_CHUNK) {
+            const size_t now = size - at < TSR_BLOB_CHUNK ? (size_t)(size - at) : TSR_BLOB_CHUNK;
+            TSR_TRY(source->ops->read_blob(source, (enum tsr_blob)blob, at, chunk, now, error));
+            tsr_parts_add_blob(parts, (enum tsr_blob)blob, chunk, now);
         }
     }
-    for (uint32_t f = 0; f < image->frames && status == TSR_OK && same; f++) {
-        status = a->ops->read_frame(a, f, one, error);
-        if (status == TSR_OK) status = b->ops->read_frame(b, f, other, error);
-        same = memcmp(one, other, raster_bytes) == 0;
-    }
-    free(one);
-    free(other);
-    if (status != TSR_OK) return status;
-    return same ? TSR_OK : tsr_fail(error, TSR_ERROR_VERIFY, "the restored image is not the one that was read");
+    return TSR_OK;
 }
 
-/* A file that comes back with new bytes around the same pixels: what was restored to memory must hold what a second
- * reading of the original holds. */
-static enum tsr_status verify_pixels(const char *original, const struct tsr_output *restored, struct tsr_error *error)
+/* Whether a PNG has the parts that the proof promises. */
+static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_header *header,
+                                   const struct tsr_proof *proof, struct tsr_error *error)
 {
-    const struct tsr_source_options options = {false, NULL, true};
-    struct tsr_input *input = NULL;
-    struct tsr_source *a = NULL, *b = NULL;
-    struct tsr_input *memory =
-        tsr_input_from_memory(tsr_output_bytes(restored), (size_t)tsr_output_size(restored), "the restored file");
-    enum tsr_status status =
-        memory ? tsr_input_open(original, &input, error) : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-    if (status == TSR_OK) status = tsr_source_open(input, &options, &a, error);
-    if (status == TSR_OK) status = tsr_source_open(memory, &options, &b, error);
-    if (status == TSR_OK) status = compare_sources(a, b, error);
-    tsr_source_close(a);
-    tsr_source_close(b);
-    tsr_input_close(input);
-    tsr_input_close(memory);
-    return status;
-}
-
-/* A lossy PNG must read as the samples that were decoded. */
-static enum tsr_status verify_lossy_png(const struct tsr_output *restored, const struct tsr_hash128 *samples,
-                                        struct tsr_error *error)
-{
-    const struct tsr_source_options options = {false, NULL, false};
-    struct tsr_source *source = NULL;
+    const struct tsr_image *image = &header->image;
+    const size_t raster_bytes = tsr_raster_bytes(image);
+    struct tsr_parts_hash parts;
     struct tsr_hasher frames;
+    struct tsr_proof found;
+    if (source->header.restore != TSR_RESTORE_PNG || !tsr_same_image(image, &source->header.image))
+        return tsr_fail(error, TSR_ERROR_VERIFY, "the restored file is not the PNG that it should be");
+    uint8_t *bytes = malloc(raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK);
+    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read a PNG again");
+    tsr_parts_begin(&parts);
     tsr_hasher_init(&frames);
-    struct tsr_input *memory =
-        tsr_input_from_memory(tsr_output_bytes(restored), (size_t)tsr_output_size(restored), "the restored file");
-    enum tsr_status status = memory ? tsr_source_open(memory, &options, &source, error)
-                                    : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-    if (status == TSR_OK && source->header.restore != TSR_RESTORE_PNG)
-        status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored file is no PNG: %s", source->header.reason);
-    uint8_t *raster = status == TSR_OK ? malloc(tsr_raster_bytes(&source->header.image)) : NULL;
-    if (status == TSR_OK && !raster) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
-    if (status == TSR_OK) status = source->ops->read_frame(source, 0, raster, error);
+    enum tsr_status status = hash_blobs(source, &parts, bytes, error);
+    if (status == TSR_OK) status = source->ops->read_frame(source, 0, bytes, error);
     if (status == TSR_OK) {
-        tsr_add_frame_hash(&frames, &source->header.image, raster);
-        const struct tsr_hash128 found = tsr_hasher_result128(&frames);
-        if (!tsr_hash128_equal(&found, samples))
-            status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored PNG has other samples");
+        tsr_add_frame_hash(&frames, image, bytes);
+        found.samples = tsr_hasher_result128(&frames);
+        tsr_parts_end(&parts, &found.samples, raster_bytes, &found);
+        if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
+            status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored PNG has other pixels or other chunks");
     }
-    free(raster);
-    tsr_source_close(source);
-    tsr_input_close(memory);
+    free(bytes);
     return status;
+}
+
+/* Reads a restored PNG again. Errors: TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
+static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_header *header,
+                                 const struct tsr_proof *proof, struct tsr_error *error)
+{
+    const struct tsr_source_options options = {0};
+    struct tsr_input *input = NULL;
+    struct tsr_source *source = NULL;
+    enum tsr_status status = tsr_output_reopen(restored, &input, error);
+    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
+    if (status == TSR_OK) status = check_parts(source, header, proof, error);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    return status;
+}
+
+/* Most bytes of the restored file. A PNG's IDAT has a byte for each row, of each of its passes, and is not much longer
+ * than what it compresses. */
+static uint64_t restored_limit(const struct tsr_header *header, const struct tsr_proof *proof)
+{
+    if (header->exact) return proof->original_size;
+    if (header->restore != TSR_RESTORE_PNG) return proof->restored_size;
+    return proof->restored_size + proof->restored_size / 64 + 4 * (uint64_t)header->image.rows + (1 << 16);
+}
+
+/* Where a file that is only tested goes. */
+static struct tsr_output *output_to_test(const struct tsr_header *header)
+{
+    return header->restore == TSR_RESTORE_PNG ? tsr_output_to_memory() : tsr_output_to_null();
+}
+
+/* What restoring takes besides decoding: of a PNG, which is read again, the file, which is in memory or gets there, and
+ * its pixels twice; of streams that are made again the residues and the toolkit's work. */
+static uint64_t restore_memory(const struct tsr_header *header, const struct tsr_proof *proof)
+{
+    const uint64_t raster = tsr_raster_bytes(&header->image), bytes = restored_limit(header, proof);
+    if (header->restore == TSR_RESTORE_PNG)
+        return bytes + 2 * raster + 64 * (uint64_t)header->image.columns + 16 * (uint64_t)header->image.rows;
+    return header->restore == TSR_RESTORE_ENCAPSULATED ? 2 * bytes + 8 * raster : 0;
+}
+
+/* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file
+ * says of itself. */
+static enum tsr_status restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                         struct tsr_account *account, const struct tsr_proof *proof,
+                                         struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,
+                                         struct tsr_error *error)
+{
+    const struct tsr_header *header = tsr_container_header(reader);
+    tsr_output_limit(restored, restored_limit(header, proof));
+    TSR_TRY(tsr_account_claim(account, tsr_decode_memory(engine, reader) + restore_memory(header, proof), error));
+    if (tsr_output_is_memory(restored))
+        TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
+    TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));
+    TSR_TRY(tsr_check_proof(header, proof, restored, decoded, identical, error));
+    return header->restore == TSR_RESTORE_PNG ? check_png(restored, header, proof, error) : TSR_OK;
 }
 
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
-                                   struct tsr_container_reader *reader, const char *original,
+                                   struct tsr_container_reader *reader, struct tsr_account *account,
                                    const struct tsr_proof *expected, struct tsr_file_report *report,
                                    struct tsr_error *error)
 {
@@ -316,22 +412,19 @@ enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify ve
     struct tsr_proof proof;
     struct tsr_decoded decoded;
     bool identical = false;
-    const bool rebuilt = header->restore == TSR_RESTORE_PNG;
-    struct tsr_output *restored = rebuilt ? tsr_output_to_memory() : tsr_output_to_null();
+    struct tsr_output *restored = output_to_test(header);
     enum tsr_status status = restored ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to verify");
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK && !tsr_same_proof(&proof, expected))
+        status = tsr_fail(error, TSR_ERROR_VERIFY, "its proof is another");
     if (status == TSR_OK)
-        status = tsr_decode(verify == TSR_VERIFY_ENGINE ? engine : engine->cpu, reader, restored, &decoded, error);
+        status = restore_and_check(verify == TSR_VERIFY_ENGINE ? engine : engine->cpu, reader, account, expected,
+                                   restored, &decoded, &identical, error);
     if (status == TSR_OK) {
         report->verified_by = decoded.engine;
         if (decoded.fallback && !report->fallback[0])
             snprintf(report->fallback, sizeof report->fallback, "%s", decoded.fallback);
     }
-    /* Against what this process has read and decoded, not against what the file says of it. */
-    if (status == TSR_OK) status = tsr_check_proof(header, expected, restored, &decoded.samples, &identical, error);
-    if (status == TSR_OK && rebuilt)
-        status = header->coding.lossy ? verify_lossy_png(restored, &expected->samples, error)
-                                      : verify_pixels(original, restored, error);
     tsr_output_close(restored);
     return tsr_fail_verify(status, error);
 }
@@ -345,19 +438,22 @@ enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error)
 }
 
 /* Reads the finished file back from the disk, restores it by the ordinary way, and compares with what was read. */
-static enum tsr_status verify(struct tsr_engine *engine, enum tsr_verify by, const char *original, const char *written,
+static enum tsr_status verify(struct tsr_engine *engine, enum tsr_verify by, struct tsr_output *written,
                               const struct tsr_proof *expected, struct tsr_file_report *report, struct tsr_error *error)
 {
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
-    enum tsr_status status = tsr_input_open(written, &input, error);
+    struct tsr_account account;
+    enum tsr_status status = tsr_output_reopen(written, &input, error);
+    tsr_account_open(&account, engine, input, false);
     if (status == TSR_OK) status = tsr_container_open(input, &reader, error);
     if (status == TSR_OK && tsr_container_damage(reader))
         status = tsr_fail(error, TSR_ERROR_VERIFY, "the %s is damaged", tsr_container_damage(reader));
-    status = status == TSR_OK ? tsr_verify_written(engine, by, reader, original, expected, report, error)
+    status = status == TSR_OK ? tsr_verify_written(engine, by, reader, &account, expected, report, error)
                               : tsr_fail_verify(status, error);
     tsr_container_close(reader);
     tsr_input_close(input);
+    tsr_account_close(&account);
     return status;
 }
 
@@ -367,30 +463,29 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
 {
     struct tsr_input *in = NULL;
     struct tsr_output *out = NULL;
-    struct tsr_proof proof;
-    struct tsr_header header;
+    struct tsr_written written = {0};
     struct tsr_error ignored;
     if (!error) error = &ignored;
     tsr_clear_report(report);
-    memset(&proof, 0, sizeof proof);
     const double start = tsr_seconds();
     enum tsr_status status = tsr_input_open(input, &in, error);
-    if (status == TSR_OK) status = tsr_output_create(output, options->overwrite, &out, error);
+    if (status == TSR_OK) status = tsr_output_create(output, &options->output, true, &out, error);
     if (status == TSR_OK) tsr_output_inherit(out, in);
     if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections have theirs */
-    if (status == TSR_OK) status = tsr_write_container(engine, in, out, options, NULL, &proof, &header, report, error);
+    if (status == TSR_OK) status = tsr_write_container(engine, in, out, options, false, &written, report, error);
     if (status == TSR_OK) status = finish(engine, out, report, error);
-    const double written = tsr_seconds();
+    const double finished = tsr_seconds();
     if (status == TSR_OK && options->verify != TSR_VERIFY_NONE) {
-        status = verify(engine, options->verify, input, tsr_output_temporary(out), &proof, report, error);
-        report->verify_s = tsr_seconds() - written;
+        report->read_from_disk = tsr_output_drop_cache(out);
+        status = verify(engine, options->verify, out, &written.proof, report, error);
+        report->verify_s = tsr_seconds() - finished;
         report->verified = status == TSR_OK;
     }
-    if (status == TSR_OK) status = publish(out, report, error);
+    if (status == TSR_OK) status = publish(out, &options->output, report, error);
     if (status == TSR_OK) {
-        tsr_report_written(options, &header, &proof, report);
+        tsr_report_written(options, &written, report);
         report->bytes_out = tsr_output_size(out);
-        report->encode_s = written - start;
+        report->encode_s = finished - start;
     }
     tsr_output_close(out);
     tsr_input_close(in);
@@ -400,34 +495,38 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
 /* ---- Decompress, test, info ------------------------------------------------------------------------------ */
 
 enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
-                                 struct tsr_container_reader *reader, const char *output, bool overwrite, bool whole,
-                                 struct tsr_file_report *report, struct tsr_error *error)
+                                 struct tsr_container_reader *reader, struct tsr_account *account, const char *output,
+                                 const struct tsr_output_options *options, bool whole, struct tsr_file_report *report,
+                                 struct tsr_error *error)
 {
+    static const struct tsr_output_options ordinary;
     struct tsr_output *out = NULL;
     struct tsr_proof proof;
     struct tsr_decoded decoded;
     const double start = tsr_seconds();
+    if (!options) options = &ordinary;
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
-    if (status == TSR_OK && output) status = tsr_output_create(output, overwrite, &out, error);
+    if (status == TSR_OK && output) status = tsr_output_create(output, options, true, &out, error);
     if (status == TSR_OK && output) tsr_output_inherit(out, input);
     if (status == TSR_OK && !output) {
-        out = tsr_output_to_null();
+        out = output_to_test(tsr_container_header(reader));
         if (!out) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
     }
-    if (status == TSR_OK) status = tsr_decode(engine, reader, out, &decoded, error);
+    bool identical = false;
+    if (status == TSR_OK) status = restore_and_check(engine, reader, account, &proof, out, &decoded, &identical, error);
     if (status == TSR_OK) {
         report_header(tsr_container_header(reader), report);
         report_loss(tsr_container_header(reader), &proof, report);
-        status =
-            tsr_check_proof(tsr_container_header(reader), &proof, out, &decoded.samples, &report->identical, error);
+        report->identical = identical;
     }
-    if (status == TSR_OK && !output && whole && tsr_container_damage(reader))
-        status =
-            tsr_fail(error, TSR_ERROR_CORRUPT,
-                     "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file",
-                     tsr_container_damage(reader));
+    const char *const damage =
+        whole && tsr_container_damage(reader) ? tsr_container_damage(reader) : tsr_container_repaired(reader);
+    if (status == TSR_OK && !output && damage)
+        status = tsr_fail(
+            error, TSR_ERROR_CORRUPT,
+            "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file", damage);
     if (status == TSR_OK) status = finish(engine, out, report, error);
-    if (status == TSR_OK) status = publish(out, report, error);
+    if (status == TSR_OK && output) status = publish(out, options, report, error);
     if (status == TSR_OK) {
         report->bytes_in = tsr_container_bytes(reader);
         report->bytes_out = tsr_output_size(out);
@@ -443,21 +542,25 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
     return status;
 }
 
-enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
-                                    struct tsr_file_report *report, struct tsr_error *error)
+enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output,
+                                    const struct tsr_output_options *options, struct tsr_file_report *report,
+                                    struct tsr_error *error)
 {
     struct tsr_input *in = NULL;
     struct tsr_container_reader *reader = NULL;
+    struct tsr_account account;
     struct tsr_error ignored;
     if (!error) error = &ignored;
     tsr_clear_report(report);
     enum tsr_status status = tsr_input_open(input, &in, error);
+    tsr_account_open(&account, engine, in, false);
     if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
     if (status == TSR_OK && tsr_container_is_series(reader))
         status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", input, tsr_container_members(reader));
-    if (status == TSR_OK) status = tsr_restore_file(engine, in, reader, output, overwrite, true, report, error);
+    if (status == TSR_OK) status = tsr_restore_file(engine, in, reader, &account, output, options, true, report, error);
     tsr_container_close(reader);
     tsr_input_close(in);
+    tsr_account_close(&account);
     return status;
 }
 

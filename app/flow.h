@@ -13,7 +13,14 @@ struct tsr_encoded {
     double read_s, write_s;     /* seconds in the source and in the container */
     uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
     struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
+    bool gives_up;     /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
+    bool keeps_raster; /* in: of one frame */
+    uint8_t *raster;   /* out: then that, the caller's, to be freed; else NULL */
 };
+#define TSR_EXCESS_BYTES ((uint64_t)1 << 16)
+
+/* The reason where a file is stored that could be coded. */
+extern const char tsr_smaller_verbatim[];
 
 /* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
 enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
@@ -63,8 +70,8 @@ uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t byt
 
 /* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {
-    struct tsr_hash128 samples; /* of what was decoded, as in a proof */
-    const char *engine;         /* as in struct tsr_encoded */
+    struct tsr_proof found; /* what the file promises of samples and of what is restored, as it was found to be */
+    const char *engine;     /* as in struct tsr_encoded */
     const char *fallback;
     double read_s, write_s;
 };
@@ -73,19 +80,36 @@ struct tsr_decoded {
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
                            struct tsr_decoded *decoded, struct tsr_error *error);
 
-/* Checks what a .tsr decodes to against its proof. *identical: the restored file is the original. */
+/* Checks what a .tsr was decoded to against its proof. *identical: the restored file is the original. */
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
-                                const struct tsr_output *restored, const struct tsr_hash128 *samples, bool *identical,
+                                const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
                                 struct tsr_error *error);
 
 /* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. */
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image);
 
+/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, besides the source's own, of
+ * an input of so many bytes; and tsr_decode, of what a reader has chosen, its own included. */
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                           uint64_t input_bytes);
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);
+
+/* About what verifying a file of such an image will take, before there is one. */
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes);
+
+/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
+ * longer than the input is given up. */
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes);
+
+/* Tiles of a frame, as the coder that cuts most cuts it. */
+uint64_t tsr_most_tiles(const struct tsr_image *image);
+
 /* A clock that only goes forward. */
 double tsr_seconds(void);
 
-/* Bytes of a frame's raster. */
+/* Bytes of a frame's raster, and of all frames' in a file. */
 size_t tsr_raster_bytes(const struct tsr_image *image);
+uint64_t tsr_all_rasters(const struct tsr_image *image);
 
 /* The hash of all frames' hashes, and how a frame is added to it. */
 void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster);

@@ -99,6 +99,7 @@ struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const str
         tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
     else if (error)
         snprintf(error->text, sizeof error->text, "%s", pool && choice == TSR_ENGINE_AUTO ? reason : "");
+    if (engine) tsr_engine_limit_memory(engine, 0, NULL); /* which takes as much as it must */
     return engine;
 }
 
@@ -126,18 +127,23 @@ int tsr_engine_threads(const struct tsr_engine *engine)
 
 /* Behind each other: size of the model (varint), the model, and for each tile its size (varint) and its payload. */
 
-size_t tsr_encode_bound(const struct tsr_image *image)
+uint64_t tsr_most_tiles(const struct tsr_image *image)
 {
-    const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
-    size_t tiles = 0;
+    uint64_t tiles = 0;
     for (int coder = 0; coder < 2; coder++) {
         struct tsr_frame_model cut;
         const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
         tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
-        const size_t count = tsr_tile_count(image, &cut);
+        const uint64_t count = tsr_tile_count(image, &cut);
         if (count > tiles) tiles = count;
     }
-    return planes * 2 * samples + (tiles + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
+    return tiles;
+}
+
+size_t tsr_encode_bound(const struct tsr_image *image)
+{
+    const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
+    return planes * 2 * samples + ((size_t)tsr_most_tiles(image) + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
 }
 
 static size_t put_size(uint8_t *out, size_t value)

@@ -151,6 +151,12 @@ struct tsr_gpu_choice {
 /* The same on certain GPUs; TSR_ERROR_ENGINE also if CUDA is demanded and one of them cannot be used. */
 struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const struct tsr_gpu_choice *gpus, int threads,
                                         struct tsr_error *error);
+
+/* How much memory of the host the process may take, before the engine has any work; 0: a quarter of what there is, or
+ * of what its cgroup or its limit of address space allows, which it is at first. Files wait for their share of it; one
+ * that will never fit is TSR_ERROR_LIMIT with the bytes that it needs. It counts what the file functions take, not what
+ * tsr_encode_frame and tsr_decode_frame do. Errors: TSR_ERROR_USAGE (too little for the engine's threads). */
+enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
 void tsr_engine_destroy(struct tsr_engine *engine);
 const char *tsr_engine_name(const struct tsr_engine *engine);
 int tsr_engine_threads(const struct tsr_engine *engine);
@@ -195,12 +201,29 @@ enum tsr_target {
     TSR_TARGET_RATIO = 3  /* the input's bytes to the whole .tsr's, times 1000: likewise */
 };
 
+/* How an output gets its place. What exists and is no regular file is never replaced. */
+struct tsr_output_options {
+    bool overwrite;  /* a regular file that exists */
+    bool is_bounded; /* symbolic links are followed in the first root bytes of the output's path alone, which name a
+                        folder (0: the working folder); else anywhere, also where the path's file is one */
+    size_t root;
+    bool syncs_later; /* the caller will call tsr_sync_folders before he takes the output for lasting */
+};
+
+/* Brings the names of all outputs of this process so far to the disk, with their folders. TSR_ERROR_WRITE: one of those
+ * since the last call may not last; which one is not known. */
+enum tsr_status tsr_sync_folders(struct tsr_error *error);
+
+/* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
+ * was killed, where a later run removes it. */
+bool tsr_is_unfinished(const char *name);
+
 struct tsr_compress_options {
     struct tsr_coding coding;
     enum tsr_target target;
     uint64_t target_value;
     enum tsr_verify verify;
-    bool overwrite;
+    struct tsr_output_options output;
     bool allow_lossy; /* also of images that are never coded with loss by accident: mammography and the like */
     bool recode;      /* encapsulated DICOM: also where its streams will not come back byte for byte */
 };
@@ -221,6 +244,7 @@ struct tsr_file_report {
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
     char fallback[160];        /* why not all frames were done by the engine that was called; empty: they were */
     const char *verified_by;   /* likewise: that decoded the finished file to prove it; NULL: none did */
+    bool read_from_disk;       /* to be verified it was read from the disk; else as the system held it in memory */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double read_s, write_s;    /* seconds of these: in reading what was named, in writing what came of it */
     double wait_s;             /* seconds of these: for a processor, after waiting for the disk */
@@ -239,11 +263,13 @@ enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, 
                                   struct tsr_error *error);
 
 /* Restores the original of the .tsr named input, or its lossy counterpart, to the file named output; with output NULL
- * it only tests. The result is checked against the hashes in the file. Errors: TSR_ERROR_READ, TSR_ERROR_NOT_TSR,
- * TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_USAGE (it is a
- * series). Damage to parts that the file holds twice is repaired; a test reports it as TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output, bool overwrite,
-                                    struct tsr_file_report *report, struct tsr_error *error);
+ * it only tests. options may be NULL. The result is checked against the hashes in the file. Errors: TSR_ERROR_READ,
+ * TSR_ERROR_NOT_TSR, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS,
+ * TSR_ERROR_USAGE (it is a series). Damage to parts that the file holds twice is repaired; a test reports it as
+ * TSR_ERROR_CORRUPT. */
+enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output,
+                                    const struct tsr_output_options *options, struct tsr_file_report *report,
+                                    struct tsr_error *error);
 
 /* What a .tsr says of itself, from its header and its index: no payload is read. */
 struct tsr_info {
@@ -303,8 +329,8 @@ const char *tsr_series_name(const struct tsr_series *series, uint32_t k);
 /* As tsr_decompress_file and tsr_read_info, of one file of a series; it needs nothing of the others but, of some, one
  * whose header its own is compressed with. */
 enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
-                                   const char *output, bool overwrite, struct tsr_file_report *report,
-                                   struct tsr_error *error);
+                                   const char *output, const struct tsr_output_options *options,
+                                   struct tsr_file_report *report, struct tsr_error *error);
 enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
                                 struct tsr_error *error);
 

@@ -39,7 +39,7 @@ struct cpu_engine {
     pthread_mutex_t lock; /* of what follows */
     struct block blocks[KEPT_BLOCKS];
     int places; /* blocks behind these have never been any */
-    size_t kept_bytes, kept_limit;
+    size_t kept_bytes, kept_wanted;
     uint64_t given;
 };
 
@@ -51,15 +51,22 @@ static size_t rounded(size_t bytes)
     return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
+static size_t own_memory(const struct tsr_engine *engine, size_t bytes)
+{
+    const size_t wanted = ((const struct cpu_engine *)engine)->kept_wanted;
+    return bytes / 8 < wanted ? bytes / 8 : wanted;
+}
+
 /* Keeps what is taken now, if there is a place for it, or one whose block has not been in use for longest and is not
  * too small to make room. With the lock. */
 static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
 {
     struct block *place = NULL;
+    const size_t limit = own_memory(&cpu->base, cpu->base.memory_bytes);
     const int places = cpu->places < KEPT_BLOCKS ? cpu->places + 1 : KEPT_BLOCKS;
     for (struct block *b = cpu->blocks; b < cpu->blocks + places; b++) {
         const size_t held = b->memory ? b->bytes : 0; /* an empty place was given back before all others */
-        if (b->is_taken || cpu->kept_bytes - held + bytes > cpu->kept_limit) continue;
+        if (b->is_taken || cpu->kept_bytes - held + bytes > limit) continue;
         if (!place || b->given < place->given) place = b;
     }
     if (!place) return;
@@ -153,6 +160,11 @@ static size_t decode_workspace(const struct tsr_engine *engine, const struct tsr
     return frames_space(largest_decode_space(engine, image, jobs, frames), frames);
 }
 
+static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames)
+{
+    return frames_space(tsr_cpu_decode_bound(engine->pool, image), frames);
+}
+
 static void encode_one(void *context, unsigned index)
 {
     struct batch *b = context;
@@ -215,8 +227,8 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu",  encode_workspace, decode_workspace, take_workspace, take_workspace, give_workspace,
-    encode, give_coded,       decode,           times,          destroy,
+    "cpu",  encode_workspace, decode_workspace, decode_bound, take_workspace, take_workspace, give_workspace,
+    encode, give_coded,       decode,           own_memory,   times,          destroy,
 };
 
 struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
@@ -227,7 +239,8 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
         tsr_pool_destroy(pool);
         return NULL;
     }
-    cpu->kept_limit = KEPT_BYTES;
+    cpu->kept_wanted = KEPT_BYTES;
+    cpu->base.memory_bytes = SIZE_MAX;
     cpu->base.ops = &cpu_engine_ops;
     cpu->base.pool = pool;
     cpu->base.frames_wanted = 2 * (uint32_t)tsr_pool_threads(pool);
@@ -237,5 +250,5 @@ struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
 
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes)
 {
-    ((struct cpu_engine *)engine)->kept_limit = bytes;
+    ((struct cpu_engine *)engine)->kept_wanted = bytes;
 }

@@ -18,7 +18,7 @@ void *tsr_take(void *base, size_t *used, size_t bytes);
 enum { TSR_TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT };
 void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes);
 
-/* How much work space the engine keeps of what it gets back, instead of 256 MiB. */
+/* How much work space the engine keeps of what it gets back, instead of 256 MiB, where there is eight times as much. */
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
 
 size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image);
@@ -26,6 +26,9 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
                           struct tsr_encode_job *job, void *workspace);
 
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model);
+
+/* The same for any model. */
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);
 

@@ -16,6 +16,7 @@ struct tsr_cuda_engine {
 
 /* Work space of a frame, whichever engine codes it. */
 size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image);
+size_t tsr_cuda_peeked_bytes(void); /* of a decoding call, at least */
 size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
                              uint32_t frames);
 
@@ -47,12 +48,14 @@ template <typename Frames> void tsr_over_pool(const tsr_batch *batch, const tsr_
     tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
 }
 
-/* Why a frame goes to the CPU engine that takes more than the bounds of a device's memory. */
-extern const char *const tsr_no_device_memory;
-
 static inline tsr_cuda_engine *tsr_cuda_engine_of(tsr_engine *engine)
 {
     return reinterpret_cast<tsr_cuda_engine *>(engine);
+}
+
+static inline const tsr_cuda_engine *tsr_cuda_engine_of(const tsr_engine *engine)
+{
+    return reinterpret_cast<const tsr_cuda_engine *>(engine);
 }
 
 #endif

@@ -215,9 +215,8 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
     call.context = &here;
     look_ahead(image, jobs, count, &peeked->other, peeked->offsets, peeked->lists, &call.has_lanes,
                &call.has_transform);
-    const char *reason = tsr_no_device_memory;
-    const bool failed = !tsr_gather_fits(g, call.each + call.payload_bytes) ||
-                        tsr_gather(g, engine->pool, &kind, &decoding_steps, &call, &reason) != cudaSuccess;
+    const char *reason = tsr_gather_objection(g, &call, call.payload_bytes, engine->memory_bytes);
+    const bool failed = reason || tsr_gather(g, engine->pool, &kind, &decoding_steps, &call, &reason) != cudaSuccess;
     if (failed) decode_on_cpu(engine, image, jobs, count, workspace, reason);
     for (uint32_t i = 0; !failed && i < count; i++)
         if (jobs[i].fallback) decode_on_cpu(engine, image, &jobs[i], 1, workspace, jobs[i].fallback);
@@ -225,6 +224,11 @@ uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job 
 }
 
 } // namespace
+
+size_t tsr_cuda_peeked_bytes(void)
+{
+    return sizeof(peeked_models);
+}
 
 size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
                              uint32_t frames)

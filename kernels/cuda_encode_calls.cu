@@ -310,7 +310,7 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
 }
 
 /* Why the GPU encodes no such frame; NULL: it does, and that is the memory that each takes. */
-const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
+const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;
     if (!tsr_can_encode(image, coding)) return "the GPU does not code samples of 1 or 32 bits";
@@ -318,7 +318,7 @@ const char *objection(const tsr_gathering *g, const tsr_image *image, const tsr_
     call->frame_bytes = one.b.frame_bytes;
     const size_t back = one.b.result_bytes + one.b.payload_bytes;
     call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
-    return tsr_gather_fits(g, call->each) ? NULL : tsr_no_device_memory;
+    return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }
 
 } // namespace
@@ -351,7 +351,7 @@ tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr
 {
     tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
     tsr_batch_call call = {};
-    const char *const reason = objection(g, image, coding, &call);
+    const char *const reason = objection(engine, image, coding, &call);
     if (reason) {
         encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
         return TSR_OK;

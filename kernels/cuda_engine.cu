@@ -15,6 +15,7 @@ extern "C" {
 }
 
 const char *const tsr_no_device_memory = "a frame takes more of the GPU's memory than may be had";
+const char *const tsr_no_host_memory = "a frame takes more memory on its way to the GPU than may be had";
 
 namespace
 {
@@ -33,6 +34,12 @@ size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, uint32
     return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
 }
 
+size_t decode_bound(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
+{
+    const size_t space = engine->cpu->ops->decode_bound(engine->cpu, image, frames), least = tsr_cuda_peeked_bytes();
+    return space > 0 && space < least ? least : space;
+}
+
 void *take_workspace(tsr_engine *engine, size_t bytes)
 {
     return engine->cpu->ops->take_workspace(engine->cpu, bytes);
@@ -48,6 +55,14 @@ void give_workspace(tsr_engine *engine, void *workspace)
 {
     if (tsr_stock_give(&tsr_cuda_engine_of(engine)->stock, workspace)) return;
     engine->cpu->ops->give_workspace(engine->cpu, workspace);
+}
+
+size_t own_memory(const tsr_engine *engine, size_t bytes)
+{
+    const tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
+    const size_t areas = (size_t)cuda->gathering.devices * TSR_DEVICE_AREAS;
+    return engine->cpu->ops->own_memory(engine->cpu, bytes) + TSR_STOCK_BYTES +
+           areas * tsr_gather_area_limit(&cuda->gathering, bytes);
 }
 
 void times(tsr_engine *engine, tsr_engine_times *times)
@@ -74,8 +89,8 @@ const tsr_engine_ops cuda_engine_ops = {
 #else
     "cuda",
 #endif
-    encode_workspace, tsr_cuda_decode_space, take_workspace,  take_rasters, give_workspace,
-    tsr_cuda_encode,  tsr_cuda_give_coded,   tsr_cuda_decode, times,        destroy,
+    encode_workspace, tsr_cuda_decode_space, decode_bound,    take_workspace, take_rasters, give_workspace,
+    tsr_cuda_encode,  tsr_cuda_give_coded,   tsr_cuda_decode, own_memory,     times,        destroy,
 };
 
 /* ---- Devices -------------------------------------------------------------------------------------------- */
@@ -240,6 +255,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
     engine->base.ops = &cuda_engine_ops;
     engine->base.pool = engine->base.cpu->pool;
     engine->base.frames_wanted = TSR_CUDA_FRAMES;
+    engine->base.memory_bytes = SIZE_MAX;
     tsr_cpu_engine_keep(engine->base.cpu, KEPT_BYTES);
     return &engine->base;
 }

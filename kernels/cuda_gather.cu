@@ -330,9 +330,17 @@ void tsr_gather_end(tsr_gathering *g)
     pthread_mutex_destroy(&g->lock);
 }
 
-bool tsr_gather_fits(const tsr_gathering *g, size_t frame_device_bytes)
+size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes)
 {
-    return frame_device_bytes <= g->bounds.all;
+    const size_t share = memory_bytes / 8 / ((size_t)g->devices * TSR_DEVICE_AREAS);
+    return share > AREA_BYTES ? share : AREA_BYTES;
+}
+
+const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
+                                 size_t memory_bytes)
+{
+    if (call->each + payload_bytes > g->bounds.all) return tsr_no_device_memory;
+    return host_room(call, 1, payload_bytes) > tsr_gather_area_limit(g, memory_bytes) ? tsr_no_host_memory : NULL;
 }
 
 bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)

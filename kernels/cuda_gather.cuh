@@ -125,8 +125,14 @@ void tsr_gather_drop(tsr_fresh_areas *fresh);
 void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh);
 void tsr_gather_end(tsr_gathering *g);
 
-/* False where not even one such frame fits a device's memory. */
-bool tsr_gather_fits(const tsr_gathering *g, size_t frame_device_bytes);
+/* Most that an area may have, where the process may take so much of the host's memory: an eighth of that for all. */
+size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes);
+
+/* Why not even one such frame, with so long a payload on its way there, may go to a device; NULL: it may. */
+const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
+                                 size_t memory_bytes);
+
+extern const char *const tsr_no_device_memory, *const tsr_no_host_memory;
 
 /* Whether a call's frames are not too many for a batch; a single one never is. */
 bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call);

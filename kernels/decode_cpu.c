@@ -40,20 +40,23 @@ static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
     return tiles < threads ? tiles : threads;
 }
 
-/* Lays the space out for tiles of this size; returns its size. */
-static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
-                      const struct tsr_frame_model *cut, void *base)
+/* What a thread takes for a tile: row buffers, or its levels. */
+static size_t scratch_of(int32_t width, int32_t height)
+{
+    const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
+    const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
+    const size_t levels_bytes = tsr_tile_levels(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
+    return ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
+}
+
+/* Lays the space out for so many threads, each with so much scratch; returns its size. */
+static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
+                      void *base)
 {
     const size_t count = (size_t)image->columns * image->rows;
-    const size_t threads = tile_threads(pool, tsr_tile_count(image, cut));
-    const size_t padded_bytes = tsr_padded_samples(cut->tile_width, cut->tile_height) * sizeof(int16_t);
-    const size_t rows_bytes =
-        tsr_decode_scratch_bytes(cut->tile_width, cut->tile_height) + TSR_REFERENCES_LIMIT * padded_bytes;
-    const size_t levels_bytes = tsr_tile_levels(cut->tile_width, cut->tile_height) * sizeof(int32_t) +
-                                tsr_lapped_scratch_bytes(cut->tile_width);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
-    s->scratch_bytes = ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
+    s->scratch_bytes = scratch_bytes;
     s->model = tsr_take(base, &used, sizeof *s->model);
     for (int p = 0; p < planes; p++) {
         s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
@@ -62,8 +65,33 @@ static size_t lay_out(struct decode_space *s, const struct tsr_pool *pool, const
     for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
     s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
     s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
-    s->scratch = tsr_take(base, &used, threads * s->scratch_bytes);
+    s->scratch = tsr_take(base, &used, threads * scratch_bytes);
     return used;
+}
+
+static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_frame_model *cut, void *base)
+{
+    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
+                   tile_threads(pool, tsr_tile_count(image, cut)), base);
+}
+
+/* A side of a tile is between a power of two and the next one: of all such pairs the one that takes most. */
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image)
+{
+    struct decode_space space;
+    size_t most = 0;
+    for (uint32_t w = 1; w <= image->columns; w *= 2) {
+        for (uint32_t h = 1; h <= image->rows && (uint64_t)w * h <= TSR_TILE_SAMPLES_LIMIT; h *= 2) {
+            const int32_t width = (int32_t)(2 * w <= image->columns ? 2 * w - 1 : image->columns),
+                          height = (int32_t)(2 * h <= image->rows ? 2 * h - 1 : image->rows);
+            const uint64_t tiles = (uint64_t)((image->columns + w - 1) / w) * ((image->rows + h - 1) / h);
+            const size_t threads = tile_threads(pool, tiles < UINT32_MAX ? (uint32_t)tiles : UINT32_MAX);
+            const size_t bytes = threads * scratch_of(width, height);
+            if (bytes > most) most = bytes;
+        }
+    }
+    return lay_out(&space, image, most, 1, NULL);
 }
 
 /* The tiles that a frame's model names, from its first bits; false where it is none. */
@@ -77,7 +105,7 @@ size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image 
 {
     struct decode_space space;
     struct tsr_frame_model cut;
-    return peek_tiles(image, model, &cut) ? lay_out(&space, pool, image, &cut, NULL) : 0;
+    return peek_tiles(image, model, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
@@ -251,7 +279,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     job->status = TSR_ERROR_CORRUPT;
     job->bad_tile = TSR_BAD_MODEL;
     if (!peek_tiles(image, job->model, &cut)) return;
-    lay_out(&space, pool, image, &cut, workspace);
+    lay_out_tiles(&space, pool, image, &cut, workspace);
     if (!prepare_model(image, job, &space)) return;
     struct tsr_frame_model *model = space.model;
 

@@ -57,6 +57,9 @@ struct tsr_engine_ops {
     size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames);
 
+    /* Most bytes that decoding so many frames may ask for, whatever their models say. */
+    size_t (*decode_bound)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
+
     /* Work space of at least so many bytes, or a buffer for frames, NULL if there is no memory; and back. An engine
      * keeps some of what it gets back, and hands out what the same processor had last, which is still in its cache:
      * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
@@ -77,6 +80,10 @@ struct tsr_engine_ops {
     enum tsr_status (*decode)(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
                               uint32_t frames, void *workspace);
 
+    /* Of so many bytes that the process may take, what it has for itself, whatever it works on: pinned memory, and work
+     * space that it keeps. It keeps to that of engine->memory_bytes. */
+    size_t (*own_memory)(const struct tsr_engine *engine, size_t bytes);
+
     /* What its GPUs have done; all 0 where it has none. */
     void (*times)(struct tsr_engine *engine, struct tsr_engine_times *times);
 
@@ -89,6 +96,7 @@ struct tsr_engine {
     struct tsr_pool *pool;  /* threads of the process's that work for it */
     struct tsr_engine *cpu; /* the CPU engine: this one, or the one inside */
     uint32_t frames_wanted; /* in a call, to be busy */
+    size_t memory_bytes;    /* of the host's, that the process may take; SIZE_MAX at first */
 };
 
 /* The CPU engine; it takes the pool over, also where it fails and returns NULL. */

@@ -43,6 +43,7 @@ struct run {
     tsr_work *work;
     void *context;
     unsigned count, next, done;
+    bool reserves; /* its pieces may wait for memory */
     struct run *older;
 };
 
@@ -69,6 +70,12 @@ struct tsr_pool {
     int resting, few;     /* threads that rest, or want a seat again; less than this many are few */
     int ahead;            /* pieces that were begun since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
+    struct memory {
+        size_t limit, reserved;
+        uint64_t next_ticket, turn; /* of threads that reserve */
+    } memory[TSR_MEMORY_LOTS];
+    int reserving;        /* threads that wait for memory */
+    pthread_cond_t freed; /* some was released, it is another one's turn, or a run has begun */
     int helpers, helpers_limit, started;
     pthread_t *helper;
 };
@@ -410,6 +417,8 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     }
     tsr_make_lock(&pool->lock);
     pthread_cond_init(&pool->finished, NULL);
+    pthread_cond_init(&pool->freed, NULL);
+    for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) pool->memory[lot].limit = SIZE_MAX;
     pool->few = resting > 0 ? 4 * threads : 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
@@ -452,6 +461,7 @@ void tsr_pool_destroy(struct tsr_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (int i = 0; i < pool->helpers; i++) pthread_join(pool->helper[i], NULL);
     pthread_cond_destroy(&pool->finished);
+    pthread_cond_destroy(&pool->freed);
     pthread_mutex_destroy(&pool->lock);
     free_pool(pool);
 }
@@ -461,18 +471,19 @@ int tsr_pool_threads(const struct tsr_pool *pool)
     return pool->seats;
 }
 
-void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count)
+static void run_pieces(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count, bool reserves)
 {
     if (pool->helpers_limit == 0 || count <= 1) {
         for (unsigned i = 0; i < count; i++) work(context, i);
         return;
     }
-    struct run run = {work, context, count, 0, 0, NULL};
+    struct run run = {work, context, count, 0, 0, reserves, NULL};
     struct tsr_pool *const before = seated_in;
     pthread_mutex_lock(&pool->lock);
     if (before != pool) take_seat(pool);
     run.older = pool->newest;
     pool->newest = &run;
+    if (pool->reserving > 0 && !reserves) pthread_cond_broadcast(&pool->freed);
     for (int i = 1; i < pool->seats && (unsigned)i < count && pool->idle; i++) wake(pool, offer_seat(pool));
     while (run.next < run.count) work_on(pool, &run);
     if (run.done < run.count) {
@@ -495,6 +506,90 @@ void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned
     else
         unbind(pool);
 }
+
+void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count)
+{
+    run_pieces(pool, work, context, count, false);
+}
+
+void tsr_pool_run_tasks(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count)
+{
+    run_pieces(pool, work, context, count, true);
+}
+
+/* ---- Memory ----------------------------------------------------------------------------------------------- */
+
+void tsr_pool_set_memory(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
+{
+    pool->memory[lot].limit = bytes;
+}
+
+size_t tsr_pool_memory(const struct tsr_pool *pool, enum tsr_memory_lot lot)
+{
+    return pool->memory[lot].limit;
+}
+
+/* The newest run with pieces left that wait for no memory, or NULL: what those that hold some have others do. */
+static struct run *run_to_help(const struct tsr_pool *pool)
+{
+    for (struct run *run = pool->newest; run; run = run->older)
+        if (run->next < run->count && !run->reserves) return run;
+    return NULL;
+}
+
+static bool may_reserve(const struct memory *memory, uint64_t ticket, size_t bytes)
+{
+    return memory->turn == ticket && bytes <= memory->limit - memory->reserved;
+}
+
+/* Until it may reserve, or help if it had a seat; meanwhile its seat is another one's. Gives the lock up. */
+static void wait_for_memory(struct tsr_pool *pool, const struct memory *memory, uint64_t ticket, size_t bytes)
+{
+    const bool was_seated = seated_in == pool;
+    struct tsr_sleeper *const next = was_seated ? give_seat(pool) : NULL;
+    if (next) {
+        pthread_mutex_unlock(&pool->lock);
+        wake(pool, next);
+        pthread_mutex_lock(&pool->lock);
+    }
+    while (!may_reserve(memory, ticket, bytes) && !(was_seated && run_to_help(pool)))
+        pthread_cond_wait(&pool->freed, &pool->lock);
+    if (was_seated) take_seat(pool);
+}
+
+bool tsr_pool_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
+{
+    struct memory *const memory = &pool->memory[lot];
+    if (bytes > memory->limit) return false;
+    pthread_mutex_lock(&pool->lock);
+    const uint64_t ticket = memory->next_ticket++;
+    const bool waits = !may_reserve(memory, ticket, bytes);
+    pool->reserving += waits;
+    while (!may_reserve(memory, ticket, bytes)) {
+        struct run *const run = seated_in == pool ? run_to_help(pool) : NULL;
+        if (run)
+            work_on(pool, run);
+        else
+            wait_for_memory(pool, memory, ticket, bytes);
+    }
+    pool->reserving -= waits;
+    memory->turn++;
+    memory->reserved += bytes;
+    if (pool->reserving > 0) pthread_cond_broadcast(&pool->freed);
+    pthread_mutex_unlock(&pool->lock);
+    if (waits) bind_to_seat(pool, &this_thread);
+    return true;
+}
+
+void tsr_pool_release(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->memory[lot].reserved -= bytes;
+    if (pool->reserving > 0) pthread_cond_broadcast(&pool->freed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- Rest ------------------------------------------------------------------------------------------------- */
 
 /* The thread, which has a seat, gives it up, to one that the caller shall wake, and holds so many bytes until end_rest.
  * With the lock. */

@@ -27,6 +27,23 @@ int tsr_pool_threads(const struct tsr_pool *pool);
  * returned. Work may itself run work: whoever waits has first done what it could of its own. */
 void tsr_pool_run(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count);
 
+/* The same of work whose pieces reserve memory. */
+void tsr_pool_run_tasks(struct tsr_pool *pool, tsr_work *work, void *context, unsigned count);
+
+/* Memory that all threads may reserve together, in three lots: what files take while they are worked on, what headers
+ * take until it is known what their files will, and results that wait for their turn. Unlimited unless set, while none
+ * is reserved. */
+enum tsr_memory_lot { TSR_MEMORY_OF_FILES, TSR_MEMORY_OF_HEADERS, TSR_MEMORY_OF_RESULTS, TSR_MEMORY_LOTS };
+void tsr_pool_set_memory(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
+size_t tsr_pool_memory(const struct tsr_pool *pool, enum tsr_memory_lot lot);
+
+/* Waits until so many bytes of a lot are free, behind those that wait already, and takes them; meanwhile the thread
+ * works on pieces of others' inner runs. So that nobody waits for ever, who holds some of files reserves
+ * no more of any lot until it is released, who holds some of headers none but of files, and who holds some of results
+ * is let go by others only once those before it are. False: there will never be so many. */
+bool tsr_pool_reserve(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
+void tsr_pool_release(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t bytes);
+
 /* The calling thread is about to wait, for a GPU, a disk or another thread, holding so many bytes: if it works for the
  * pool, another may work in its place until it resumes. Whoever waits for other work of the same pool must rest. In
  * between it may run work, but not rest. */

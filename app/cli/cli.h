@@ -38,6 +38,7 @@ struct options {
     enum tsr_engine_choice engine;
     struct numbers gpus; /* none: all that can be used */
     uint64_t gpu_memory; /* 0: the default */
+    uint64_t memory;     /* likewise */
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
@@ -49,6 +50,8 @@ struct options {
 struct task {
     char *input;
     char *output;           /* NULL: none */
+    bool names_output;      /* the user has named it: links in it are followed */
+    size_t root;            /* else: so many of its first bytes name a folder below which none is */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
     char *member;                    /* what it is called in a series, NULL: it is in none */
@@ -60,6 +63,7 @@ struct task_list {
     struct task *tasks;
     size_t count, capacity;
     size_t skipped;             /* files that the verb does not look at */
+    size_t unfinished;          /* outputs that another run is making, or has left behind */
     struct tsr_series **series; /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
@@ -80,8 +84,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *options, bo
 enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error);
 void free_tasks(struct task_list *list);
 
-/* The folders that an output needs. */
-enum tsr_status make_folders(const char *path, struct tsr_error *error);
+/* How a task's output gets its place; its folder is brought to the disk before the task is reported. */
+struct tsr_output_options output_options(const struct options *options, const struct task *task);
 
 /* What a run took. */
 struct run_times {
@@ -118,6 +122,7 @@ void report_file(const struct options *options, const struct task *task, const s
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
                     const struct run_times *times);
 void say_error(const struct tsr_error *error);
+const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
 const char *kind_name(enum tsr_kind kind);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 const char *plural(size_t count);             /* "s", or nothing for one */

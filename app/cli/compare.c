@@ -79,10 +79,9 @@ static enum tsr_status tsr_bytes(struct tsr_engine *engine, const struct tsr_ima
 
 /* Samples of more than 8 bits to 8, as a viewer shows them: by the file's first window, or from the smallest to the
  * largest sample. */
-static void window_samples(const char *path, const struct tsr_image *image, const uint16_t *samples, size_t count,
-                           uint8_t *out, struct comparison *c)
+static void window_samples(struct tsr_input *input, const struct tsr_image *image, const uint16_t *samples,
+                           size_t count, uint8_t *out, struct comparison *c)
 {
-    struct tsr_dicom dicom = {0};
     double slope = 1, low, high;
     const double bias = image->is_signed ? ldexp(1, image->bits_stored - 1) : 0;
     uint16_t least = UINT16_MAX, most = 0;
@@ -94,15 +93,15 @@ static void window_samples(const char *path, const struct tsr_image *image, cons
     high = most - bias;
     snprintf(c->window, sizeof c->window, "shown from %.0f to %.0f", low, high);
 #if TSR_WITH_DCMTK
-    if (tsr_dicom_describe_file(path, &dicom, NULL) == TSR_OK && dicom.window_width > 1 && dicom.slope > 0) {
+    struct tsr_dicom dicom = {0};
+    if (tsr_dicom_describe_input(input, &dicom, NULL) == TSR_OK && dicom.window_width > 1 && dicom.slope > 0) {
         slope = dicom.slope;
         low = (dicom.window_center - 0.5 - (dicom.window_width - 1) / 2 - dicom.intercept) / slope;
         high = (dicom.window_center - 0.5 + (dicom.window_width - 1) / 2 - dicom.intercept) / slope;
         snprintf(c->window, sizeof c->window, "window %.0f, width %.0f", dicom.window_center, dicom.window_width);
     }
 #else
-    (void)path;
-    (void)dicom;
+    (void)input;
     (void)slope;
 #endif
     const double scale = high > low ? 255 / (high - low) : 0;
@@ -144,7 +143,7 @@ static enum tsr_status compare_at(struct tsr_engine *engine, const struct option
     return status;
 }
 
-static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct options *options, const char *path,
+static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
                                      const struct tsr_image *image, const uint16_t *samples, struct comparison *c,
                                      struct tsr_error *error)
 {
@@ -154,7 +153,7 @@ static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct opt
     uint8_t *bytes = malloc(count);
     if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (image->bits_stored > 8)
-        window_samples(path, image, samples, count, bytes, c);
+        window_samples(input, image, samples, count, bytes, c);
     else
         for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)samples[i];
     struct tsr_image shown = {0};
@@ -172,7 +171,7 @@ static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct opt
     return status;
 }
 
-static enum tsr_status compare_frame(struct tsr_engine *engine, const struct options *options, const char *path,
+static enum tsr_status compare_frame(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
                                      struct tsr_source *source, struct comparison *c, struct tsr_error *error)
 {
     struct tsr_image image = source->header.image;
@@ -198,7 +197,7 @@ static enum tsr_status compare_frame(struct tsr_engine *engine, const struct opt
         tsr_unpack_samples(&image, raster, samples);
         c->png_bytes = png_bytes(&picture);
         c->jpeg_ls_bytes = jpeg_ls_bytes(&picture);
-        status = compare_lossy(engine, options, path, &image, samples, c, error);
+        status = compare_lossy(engine, options, input, &image, samples, c, error);
     }
     free(raster);
     free(samples);
@@ -208,7 +207,7 @@ static enum tsr_status compare_frame(struct tsr_engine *engine, const struct opt
 static enum tsr_status compare_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
-    const struct tsr_source_options source_options = {false, NULL, true};
+    const struct tsr_source_options source_options = {.recode = true};
     struct tsr_input *input = NULL;
     struct tsr_source *source = NULL;
     struct comparison *c = calloc(1, sizeof *c);
@@ -221,7 +220,7 @@ static enum tsr_status compare_task(struct tsr_engine *engine, const struct opti
         c->skipped = true;
         snprintf(c->reason, sizeof c->reason, "%s", source->header.reason);
     } else if (status == TSR_OK) {
-        status = compare_frame(engine, options, task->input, source, c, error);
+        status = compare_frame(engine, options, input, source, c, error);
         outcome->report.bytes_in = c->raw_bytes;
         outcome->report.bytes_out = c->tessera_bytes;
     }
@@ -346,7 +345,7 @@ static void report_comparison(const struct options *options, const struct task *
     } else if (outcome->status == TSR_OK) {
         if (!headed) fputs(heading, stdout);
         headed = true;
-        printf("%s", task->input);
+        printf("%s", shown(task->input));
         if (c->skipped) {
             printf(": skipped, %s\n", c->reason);
         } else {

@@ -4,7 +4,9 @@
 static enum tsr_status compress_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                      struct outcome *outcome)
 {
-    return tsr_compress_file(engine, task->input, task->output, &options->compress, &outcome->report, &outcome->error);
+    struct tsr_compress_options compress = options->compress;
+    compress.output = output_options(options, task);
+    return tsr_compress_file(engine, task->input, task->output, &compress, &outcome->report, &outcome->error);
 }
 
 int compress_verb(const struct options *options)

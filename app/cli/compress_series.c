@@ -45,12 +45,13 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     const struct tsr_series_progress progress = {show_step, &steps};
     struct tsr_series_file *files = malloc(list->count * sizeof *files);
     uint64_t bytes = 0;
-    enum tsr_status status = files && list->count <= INT32_MAX ? make_folders(options->series, error)
-                                                               : tsr_fail(error, TSR_ERROR_LIMIT, "no memory");
+    struct tsr_compress_options compress = options->compress;
+    compress.output.overwrite = options->force;
+    enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
         files[i] = (struct tsr_series_file){list->tasks[i].input, list->tasks[i].member};
     if (status == TSR_OK)
-        status = tsr_compress_series(engine, files, (uint32_t)list->count, options->series, &options->compress, reports,
+        status = tsr_compress_series(engine, files, (uint32_t)list->count, options->series, &compress, reports,
                                      &progress, &bytes, failed, error);
     if (steps.shown) fprintf(stderr, "\r\033[K");
     list->shared_bytes = bytes;

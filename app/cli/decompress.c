@@ -6,10 +6,10 @@
 static enum tsr_status restore_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
+    const struct tsr_output_options output = output_options(options, task);
     if (!task->series)
-        return tsr_decompress_file(engine, task->input, task->output, options->force, &outcome->report,
-                                   &outcome->error);
-    const enum tsr_status status = tsr_series_restore(engine, task->series, task->number, task->output, options->force,
+        return tsr_decompress_file(engine, task->input, task->output, &output, &outcome->report, &outcome->error);
+    const enum tsr_status status = tsr_series_restore(engine, task->series, task->number, task->output, &output,
                                                       &outcome->report, &outcome->error);
     if (status != TSR_OK) { /* which of them */
         char text[sizeof outcome->error.text];

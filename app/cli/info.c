@@ -24,14 +24,14 @@ static void print_text(const char *name, const struct tsr_info *info)
     char original[33], samples[33];
     hex(info->original_hash, original);
     hex(info->samples_hash, samples);
-    printf("%s\n", name);
+    printf("%s\n", shown(name));
     printf("  from       %s, %llu bytes, XXH3-128 %s\n", kind_name(info->kind),
            (unsigned long long)info->original_bytes, original);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
     printf("  restores   %s (%s)\n", promise(info), info->restore);
     if (info->verbatim) {
-        printf("  verbatim   %s\n", info->reason);
+        printf("  verbatim   %s\n", shown(info->reason));
     } else {
         const double count = (double)i->columns * i->rows * i->components * i->frames;
         printf("  image      %u x %u, %u frame%s, %u component%s%s, %u of %u bits below bit %u%s\n", i->columns,
@@ -102,7 +102,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
 
 static void print_series_text(const char *name, const struct tsr_info *info)
 {
-    printf("%s\n", name);
+    printf("%s\n", shown(name));
     printf("  series     %u file%s, %llu bytes\n", info->members, plural(info->members),
            (unsigned long long)info->original_bytes);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
@@ -136,8 +136,8 @@ static void print_member_text(const char *name, const char *member, const struct
         print_text(title, info);
         return;
     }
-    printf("  %s  %s, %llu -> %llu bytes", member, kind_name(info->kind), (unsigned long long)info->original_bytes,
-           (unsigned long long)info->file_bytes);
+    printf("  %s  %s, %llu -> %llu bytes", shown(member), kind_name(info->kind),
+           (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
     if (info->verbatim)
         printf(", as it is\n");
     else

@@ -61,6 +61,7 @@ static bool writes(const struct options *options)
 struct walk {
     const struct options *options;
     struct task_list *list;
+    size_t root; /* of the outputs' names: a folder that the user has named */
     bool no_memory;
 };
 
@@ -83,8 +84,9 @@ static struct task *add_task(struct walk *walk, char *input, char *output, enum 
         return NULL;
     }
     struct task *task = &list->tasks[list->count++];
-    *task = (struct task){.input = input, .output = output, .status = status};
+    *task = (struct task){.input = input, .output = output, .root = walk->root, .status = status};
     if (reason) task->reason = strdup(reason);
+    if (reason && !task->reason) walk->no_memory = true;
     return task;
 }
 
@@ -113,6 +115,7 @@ static void add_member(struct walk *walk, const char *path, const struct tsr_ser
     if (!task) return;
     task->series = series;
     task->number = k;
+    task->names_output = output != NULL;
     task->member = strdup(name);
     if (!task->member) walk->no_memory = true;
 }
@@ -154,6 +157,7 @@ static bool add_series(struct walk *walk, const char *path, const char *folder, 
     if (found == 0) {
         char *reason = NULL;
         if (asprintf(&reason, "it has no file that is called %s", wanted) < 0) reason = NULL;
+        if (!reason) walk->no_memory = true;
         add_task(walk, strdup(path), NULL, TSR_ERROR_NO_INPUT, reason);
         free(reason);
     }
@@ -167,6 +171,7 @@ static void add_file(struct walk *walk, const char *path, const char *folder)
 {
     char *name = base_name(path), *output = NULL;
     char *output_base = name && writes(walk->options) ? output_name(walk->options, name) : NULL;
+    if (!name || (writes(walk->options) && !output_base)) walk->no_memory = true;
     if (output_base) {
         if (folder) {
             output = join(folder, output_base);
@@ -196,28 +201,50 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in a folder, sorted; -1 where it cannot be read. */
-static long read_folder(const char *path, char ***names)
+/* Names in a folder. */
+struct names {
+    char **name;
+    size_t count, capacity;
+};
+
+static bool keep_name(struct names *names, const char *name)
+{
+    if (names->count == names->capacity) {
+        const size_t capacity = names->capacity ? 2 * names->capacity : 64;
+        char **grown = realloc(names->name, capacity * sizeof *grown);
+        if (!grown) return false;
+        names->name = grown;
+        names->capacity = capacity;
+    }
+    names->name[names->count] = strdup(name);
+    return names->name[names->count] && ++names->count;
+}
+
+static void free_names(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++) free(names->name[i]);
+    free(names->name);
+}
+
+/* All names in a folder, sorted; errno where it cannot be read to its end, 0 where it was. */
+static int read_folder(const char *path, struct names *names)
 {
     DIR *folder = opendir(path);
-    size_t count = 0, capacity = 0;
-    *names = NULL;
-    if (!folder) return -1;
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        if (count == capacity) {
-            capacity = capacity ? 2 * capacity : 64;
-            char **grown = realloc(*names, capacity * sizeof *grown);
-            if (!grown) break;
-            *names = grown;
+    int reason = folder ? 0 : errno;
+    *names = (struct names){0};
+    while (folder && reason == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (!entry) {
+            reason = errno;
+            break;
         }
-        char *name = strdup(entry->d_name);
-        if (!name) break;
-        (*names)[count++] = name;
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        if (!keep_name(names, entry->d_name)) reason = ENOMEM;
     }
-    closedir(folder);
-    if (count > 0) qsort(*names, count, sizeof **names, by_name);
-    return (long)count;
+    if (folder) closedir(folder);
+    if (names->count > 0) qsort(names->name, names->count, sizeof *names->name, by_name);
+    return reason;
 }
 
 static bool is_same_file(const char *path, const char *other)
@@ -227,36 +254,46 @@ static bool is_same_file(const char *path, const char *other)
            one.st_ino == two.st_ino;
 }
 
+/* Whether a file of a folder is an input. Beside their inputs, the outputs of an earlier run are none of this one. */
+static bool is_wanted(const struct options *options, const char *path, const char *name)
+{
+    if (options->series) return !is_same_file(path, options->series);
+    if (options->verb == VERB_COMPRESS) return !has_suffix(name) || options->output;
+    return has_suffix(name) == (options->verb != VERB_COMPARE);
+}
+
+static void walk_folder(struct walk *walk, const char *path, const char *output);
+
 /* Folders below are walked; links are not followed, other things are skipped. */
+static void walk_entry(struct walk *walk, const char *path, const char *name, const char *output)
+{
+    struct stat status;
+    char *below = join(path, name), *below_output = output ? join(output, name) : NULL;
+    if (!below || (output && !below_output))
+        walk->no_memory = true;
+    else if (lstat(below, &status) != 0)
+        add_task(walk, strdup(below), NULL, errno == ENOMEM ? TSR_ERROR_LIMIT : TSR_ERROR_READ, strerror(errno));
+    else if (S_ISDIR(status.st_mode))
+        walk_folder(walk, below, below_output);
+    else if (tsr_is_unfinished(name))
+        walk->list->unfinished++;
+    else if (S_ISREG(status.st_mode) && is_wanted(walk->options, below, name))
+        add_file(walk, below, output);
+    else
+        walk->list->skipped++;
+    free(below);
+    free(below_output);
+}
+
 static void walk_folder(struct walk *walk, const char *path, const char *output)
 {
-    char **names;
-    const long count = read_folder(path, &names);
-    if (count < 0) add_task(walk, strdup(path), NULL, TSR_ERROR_READ, strerror(errno));
-    for (long i = 0; i < count; i++) {
-        struct stat status;
-        char *below = join(path, names[i]), *below_output = output ? join(output, names[i]) : NULL;
-        const bool tsr = has_suffix(names[i]);
-        /* Beside their inputs, the outputs of an earlier run are no inputs of this one. */
-        const bool wanted = walk->options->series                  ? !is_same_file(below, walk->options->series)
-                            : walk->options->verb == VERB_COMPRESS ? !tsr || walk->options->output
-                            : walk->options->verb == VERB_COMPARE  ? !tsr
-                                                                   : tsr;
-        if (!below || (output && !below_output))
-            walk->no_memory = true;
-        else if (lstat(below, &status) != 0)
-            add_task(walk, strdup(below), NULL, TSR_ERROR_READ, strerror(errno));
-        else if (S_ISDIR(status.st_mode))
-            walk_folder(walk, below, below_output);
-        else if (S_ISREG(status.st_mode) && wanted)
-            add_file(walk, below, output);
-        else
-            walk->list->skipped++;
-        free(below);
-        free(below_output);
-        free(names[i]);
-    }
-    free(names);
+    struct names names;
+    const int reason = read_folder(path, &names);
+    if (reason == ENOMEM) walk->no_memory = true;
+    if (reason != 0)
+        add_task(walk, strdup(path), NULL, reason == EMFILE ? TSR_ERROR_LIMIT : TSR_ERROR_READ, strerror(reason));
+    for (size_t i = 0; i < names.count && !walk->no_memory; i++) walk_entry(walk, path, names.name[i], output);
+    free_names(&names);
 }
 
 static bool is_folder(const char *path)
@@ -271,7 +308,8 @@ static void walk_inputs(struct walk *walk)
     const struct options *o = walk->options;
     const char *output = o->series ? "" : o->output;
     for (int i = 0; i < o->input_count; i++) {
-        const char *input = o->inputs[i];
+        const char *input = o->inputs[i], *slash = strrchr(input, '/');
+        walk->root = output ? strlen(output) : is_folder(input) ? strlen(input) : slash ? (size_t)(slash - input) : 0;
         if (!is_folder(input)) {
             add_file(walk, input, output);
         } else if (!o->recursive) {
@@ -297,12 +335,13 @@ static int by_output(const void *a, const void *b)
     return order ? order : (one > other) - (one < other);
 }
 
-/* Inputs that would write the same output: all but the first have failed. */
-static void refuse_collisions(struct task_list *list)
+/* Inputs that would write the same output: all but the first have failed. False: there is no memory. */
+static bool refuse_collisions(struct task_list *list)
 {
     struct task **sorted = malloc((list->count + 1) * sizeof *sorted);
     size_t count = 0;
-    if (!sorted) return;
+    bool has_memory = sorted != NULL;
+    if (!sorted) return false;
     for (size_t i = 0; i < list->count; i++)
         if (list->tasks[i].output) sorted[count++] = &list->tasks[i];
     qsort(sorted, count, sizeof *sorted, by_output);
@@ -311,45 +350,44 @@ static void refuse_collisions(struct task_list *list)
         sorted[i]->status = TSR_ERROR_EXISTS;
         free(sorted[i]->reason);
         sorted[i]->reason = strdup("another input of this run has the same output");
+        has_memory = has_memory && sorted[i]->reason;
     }
     free(sorted);
+    return has_memory;
 }
 
-/* Outputs that are their own inputs. */
-static void refuse_same_files(struct task_list *list, const char *series)
+/* Outputs that are their own inputs. False: there is no memory. */
+static bool refuse_same_files(struct task_list *list, const char *series)
 {
+    bool has_memory = true;
     for (size_t i = 0; i < list->count; i++) {
         struct task *task = &list->tasks[i];
         const char *output = series ? series : task->output;
         if (!output || task->status != TSR_OK || !is_same_file(task->input, output)) continue;
         task->status = TSR_ERROR_SAME_FILE;
         task->reason = strdup("the output is the input");
+        has_memory = has_memory && task->reason;
     }
+    return has_memory;
 }
 
-enum tsr_status make_folders(const char *path, struct tsr_error *error)
+struct tsr_output_options output_options(const struct options *options, const struct task *task)
 {
-    char *copy = strdup(path);
-    if (!copy) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the name of a folder");
-    enum tsr_status status = TSR_OK;
-    char *const name = strrchr(copy, '/');
-    if (name) *name = '\0';
-    /* Mostly it is there; to be told so by mkdir each file's thread would wait for others' in that folder. */
-    const bool is_there = !name || name == copy || access(copy, F_OK) == 0;
-    if (name) *name = '/';
-    for (char *at = copy + 1; !is_there && status == TSR_OK && (at = strchr(at, '/')); at++) {
-        *at = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST)
-            status = tsr_fail(error, TSR_ERROR_WRITE, "cannot create the folder %s: %s", copy, strerror(errno));
-        *at = '/';
-    }
-    free(copy);
-    return status;
+    return (struct tsr_output_options){options->force, !task->names_output, task->root, true};
+}
+
+/* One input and one output, both named. */
+static void add_named(struct walk *walk)
+{
+    char *output = strdup(walk->options->output);
+    struct task *task = output ? add_task(walk, strdup(walk->options->inputs[0]), output, TSR_OK, NULL) : NULL;
+    if (task) task->names_output = true;
+    if (!output) walk->no_memory = true;
 }
 
 enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error)
 {
-    struct walk walk = {options, list, false};
+    struct walk walk = {options, list, options->output ? strlen(options->output) : 0, false};
     memset(list, 0, sizeof *list);
     const bool many = options->input_count > 1 || options->recursive;
     if (options->output && !many &&
@@ -360,7 +398,7 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
         if (is_folder(options->inputs[0]))
             add_task(&walk, strdup(options->inputs[0]), NULL, TSR_ERROR_USAGE, "it is a folder; -r looks into it");
         else
-            add_task(&walk, strdup(options->inputs[0]), strdup(options->output), TSR_OK, NULL);
+            add_named(&walk);
     } else if (options->output && many && !is_folder(options->output)) {
         struct stat status;
         if (stat(options->output, &status) == 0)
@@ -372,9 +410,8 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
     if (walk.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     if (list->count == 0)
         return tsr_fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
-    refuse_collisions(list);
-    refuse_same_files(list, options->series);
-    return TSR_OK;
+    if (refuse_collisions(list) && refuse_same_files(list, options->series)) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
 }
 
 void free_tasks(struct task_list *list)

@@ -57,7 +57,8 @@ enum {
     LONG_REPEAT,
     LONG_QUICK,
     LONG_PLOT,
-    LONG_LOG
+    LONG_LOG,
+    LONG_MEMORY
 };
 
 static const struct row {
@@ -108,6 +109,8 @@ static const struct row {
     {LONG_LOG, "log", "OUT.json", ON_BENCH, "the lines of --json to a file, beside the tables"},
     {LONG_PLOT, "plot", "OUT.svg", ON_BENCH, "rates as lines over entropy, run length or QP"},
     {'T', "threads", "N", (ON_ALL & ~ON_INFO) | ON_BENCH, "threads; default: all that this process may use"},
+    {LONG_MEMORY, "memory", "BYTES", ON_ALL & ~ON_INFO,
+     "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
     {LONG_JSON, "json", NULL, ON_BENCH, "one JSON object a measurement on stdout, then a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
@@ -341,7 +344,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         o->recursive = true;
         return TSR_OK;
     case 'f':
-        o->force = o->compress.overwrite = true;
+        o->force = true;
         return TSR_OK;
     case 'q':
         o->verbosity = -1;
@@ -385,6 +388,9 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
     case LONG_GPU_MEMORY:
         return parse_bytes(optarg, &o->gpu_memory) ? TSR_OK
                                                    : usage("--gpu-memory wants bytes, as 500M or 4G, not '%s'", optarg);
+    case LONG_MEMORY:
+        return parse_bytes(optarg, &o->memory) ? TSR_OK
+                                               : usage("--memory wants bytes, as 500M or 4G, not '%s'", optarg);
     case LONG_FILES: /* they are the words behind the family */
         o->bench.files = true;
         return TSR_OK;

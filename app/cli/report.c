@@ -13,9 +13,32 @@ const char *kind_name(enum tsr_kind kind)
     return names[kind];
 }
 
+/* Control characters of the terminal's are written as escapes: ASCII's, and those that UTF-8 has as C2 80 .. C2 9F. */
+static size_t show_byte(const unsigned char *text, char *out)
+{
+    const bool is_pair = text[0] == 0xc2 && text[1] >= 0x80 && text[1] <= 0x9f;
+    if (text[0] >= ' ' && text[0] != 127 && !is_pair) {
+        out[0] = (char)text[0];
+        return 1;
+    }
+    return text[0] == '\n' ? (size_t)snprintf(out, 5, "\\n") : (size_t)snprintf(out, 5, "\\x%02x", text[0]);
+}
+
+const char *shown(const char *text)
+{
+    enum { SHOWN = 4, ROOM = 4 * 4096 + 8 };
+    static _Thread_local char room[SHOWN][ROOM];
+    static _Thread_local int next;
+    char *const out = room[next = (next + 1) % SHOWN];
+    size_t used = 0;
+    for (; *text && used + 5 < ROOM; text++) used += show_byte((const unsigned char *)text, out + used);
+    out[used] = '\0';
+    return out;
+}
+
 void say_error(const struct tsr_error *error)
 {
-    fprintf(stderr, "tessera: %s", error->text);
+    fprintf(stderr, "tessera: %s", shown(error->text));
     if (error->offset != TSR_NO_OFFSET) fprintf(stderr, " (byte %llu)", (unsigned long long)error->offset);
     fprintf(stderr, "\n");
 }
@@ -108,6 +131,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_text(o, "engine", ok ? r->engine : NULL);
     add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
     add_text(o, "verified_by", ok ? r->verified_by : NULL);
+    if (options->verb == VERB_COMPRESS)
+        add_text(o, "read_back", ok && r->verified ? r->read_from_disk ? "disk" : "memory" : NULL);
     add_number(o, "encode_s", ok && r->encode_s >= 0, r->encode_s);
     add_number(o, "verify_s", ok && r->verify_s >= 0, r->verify_s);
     add_number(o, "psnr_db", ok && r->psnr_db >= 0, r->psnr_db);
@@ -122,13 +147,14 @@ static void print_file_line(const struct options *options, const struct task *ta
 {
     const struct tsr_file_report *r = &outcome->report;
     if (options->verb == VERB_TEST) {
-        printf("ok %s%s%s\n", task->input, task->member ? ": " : "", task->member ? task->member : "");
+        printf("ok %s%s%s\n", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
         return;
     }
     if (options->series)
-        printf("%s -> %s: %s", task->input, options->series, task->member);
+        printf("%s -> %s: %s", shown(task->input), shown(options->series), shown(task->member));
     else
-        printf("%s%s%s -> %s", task->input, task->member ? ": " : "", task->member ? task->member : "", task->output);
+        printf("%s%s%s -> %s", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "",
+               shown(task->output));
     printf("  %llu -> %llu bytes", (unsigned long long)r->bytes_in, (unsigned long long)r->bytes_out);
     if (r->bytes_out > 0 && options->verb == VERB_COMPRESS)
         printf("  %.3f", (double)r->bytes_in / (double)r->bytes_out);
@@ -141,7 +167,7 @@ static void print_file_line(const struct options *options, const struct task *ta
     if (r->tries > 0) printf(", found in %d tries", r->tries);
     if (options->verb == VERB_DECOMPRESS && !r->identical)
         printf("  %s", r->lossless ? "pixels identical, file differs" : "lossy");
-    if (r->reason[0]) printf("  %s%s", r->verbatim ? "stored as it is: " : "", r->reason);
+    if (r->reason[0]) printf("  %s%s", r->verbatim ? "stored as it is: " : "", shown(r->reason));
     if (r->fallback[0]) printf("  by the CPU engine: %s", r->fallback);
     printf("\n");
 }
@@ -159,7 +185,7 @@ void report_file(const struct options *options, const struct task *task, const s
 /* ---- Summary ---------------------------------------------------------------------------------------------- */
 
 struct totals {
-    size_t files, failed, verbatim, lossy, unverified, different, fallbacks;
+    size_t files, failed, verbatim, lossy, unverified, different, fallbacks, from_disk;
     const char *engine; /* of all files, "mixed", or NULL */
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
     double encode_s, verify_s, read_s, write_s, wait_s;
@@ -179,6 +205,7 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
             continue;
         }
         t.verbatim += r->verbatim;
+        t.from_disk += r->read_from_disk;
         t.fallbacks += r->fallback[0] != '\0';
         if (r->engine) t.engine = !t.engine || strcmp(t.engine, r->engine) == 0 ? r->engine : "mixed";
         if (r->verified_by)
@@ -264,28 +291,29 @@ enum { NAMES_LIMIT = 40 };
 
 static void print_verbatim(const struct options *options, const struct task_list *list, const struct outcome *outcomes)
 {
-    bool *shown = calloc(list->count, sizeof *shown);
+    bool *is_shown = calloc(list->count, sizeof *is_shown);
     size_t names = 0, hidden = 0;
-    if (!shown) return;
+    if (!is_shown) return;
     for (size_t i = 0; i < list->count; i++) {
         const char *reason = outcomes[i].report.reason;
-        if (shown[i] || outcomes[i].status != TSR_OK || !reason[0]) continue;
+        if (is_shown[i] || outcomes[i].status != TSR_OK || !reason[0]) continue;
         size_t count = 0;
         for (size_t k = i; k < list->count; k++)
             count += outcomes[k].status == TSR_OK && strcmp(outcomes[k].report.reason, reason) == 0;
-        printf("  %zu %s, %s:\n", count, outcomes[i].report.verbatim ? "stored as they are" : "exceptions", reason);
+        printf("  %zu %s, %s:\n", count, outcomes[i].report.verbatim ? "stored as they are" : "exceptions",
+               shown(reason));
         for (size_t k = i; k < list->count; k++) {
             if (outcomes[k].status != TSR_OK || strcmp(outcomes[k].report.reason, reason) != 0) continue;
-            shown[k] = true;
+            is_shown[k] = true;
             if (options->verbosity > 0 || names < NAMES_LIMIT)
-                printf("    %s\n", list->tasks[k].input);
+                printf("    %s\n", shown(list->tasks[k].input));
             else
                 hidden++;
             names++;
         }
     }
     if (hidden > 0) printf("    ... and %zu more; -v names all\n", hidden);
-    free(shown);
+    free(is_shown);
 }
 
 static bool has_fallback(const struct outcome *outcome, const char *reason)
@@ -313,6 +341,16 @@ const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
+/* Where what was written came from when it was verified: the system may hold files in memory. */
+static const char *read_back_from(size_t from_disk, size_t files)
+{
+    static char mixed[120];
+    if (from_disk == files) return "from the disk";
+    if (from_disk == 0) return "through the system's memory, not from a disk,";
+    snprintf(mixed, sizeof mixed, "(%zu from the disk, %zu through the system's memory)", from_disk, files - from_disk);
+    return mixed;
+}
+
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
                     const struct run_times *times)
 {
@@ -331,7 +369,8 @@ void report_summary(const struct options *options, const struct task_list *list,
         if (t.samples > 0) printf(", pixels %.3f bits/sample", 8.0 * (double)t.payload_bytes / (double)t.samples);
         printf(", %.1f s\n", wall_s);
         if (t.unverified == 0)
-            printf("  all proven: each file was read back from the disk and decodes%s to what was read\n",
+            printf("  all proven: each file was read back %s and decodes%s to what was read\n",
+                   read_back_from(t.from_disk, done),
                    !t.verified_by || !strcmp(t.verified_by, "cpu") ? "" : ", on the GPU,");
         else
             printf("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", t.unverified, plural(t.unverified));

@@ -23,6 +23,9 @@ struct running {
     bool *done;
     size_t reported;   /* tasks before this one are reported */
     bool is_reporting; /* a thread, without the lock: it also reports what is done meanwhile */
+    double last_report;
+    enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
+    struct tsr_error sync_error;
     size_t finished, failed;
     uint64_t bytes_in, bytes_out, bytes_total;
     double start, last_progress;
@@ -37,7 +40,7 @@ double wall_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A thread that ends the process on a signal, without leaving temporary files. */
+/* A thread that ends the process on a signal, without leaving parts of outputs. */
 static void *await_signal(void *signals)
 {
     int number;
@@ -49,7 +52,7 @@ static void *await_signal(void *signals)
 /* From here on signals come to that thread alone: this one has them blocked, as have those that it creates. */
 static void handle_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};
     static sigset_t signals;
     pthread_t thread;
     sigemptyset(&signals);
@@ -58,6 +61,7 @@ static void handle_signals(void)
         signal(numbers[i], SIG_DFL); /* one that is ignored would not be waited for */
     }
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* the write fails instead */
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     if (pthread_create(&thread, NULL, await_signal, &signals) == 0)
         pthread_detach(thread);
@@ -87,17 +91,39 @@ static void show_progress(struct running *r)
     fflush(stderr);
 }
 
-/* All that are done in their order, unless another thread is at it. Called with the lock. */
+/* What is reported is lasting: the folders of these tasks' outputs go to the disk first, or the tasks have failed. */
+static void sync_outputs(struct running *r, size_t first, size_t end)
+{
+    if (r->options->verb != VERB_COMPRESS && r->options->verb != VERB_DECOMPRESS) return;
+    if (r->sync_status == TSR_OK) r->sync_status = tsr_sync_folders(&r->sync_error);
+    for (size_t i = first; r->sync_status != TSR_OK && i < end; i++) {
+        if (r->outcomes[i].status != TSR_OK) continue;
+        r->outcomes[i].status = r->sync_status;
+        r->outcomes[i].error = r->sync_error;
+        pthread_mutex_lock(&r->lock);
+        r->failed++;
+        pthread_mutex_unlock(&r->lock);
+    }
+}
+
+/* All that are done in their order, unless another thread is at it; not each alone, since a folder's way to the disk
+ * takes as long for many files as for one. Called with the lock. */
 static void report_done(struct running *r)
 {
-    if (r->is_reporting) return;
+    static const double each_s = 0.1;
+    const bool is_last = r->finished == r->list->count;
+    if (r->is_reporting || (!is_last && wall_seconds() - r->last_report < each_s)) return;
     r->is_reporting = true;
-    if (r->done[r->reported]) clear_progress(r);
-    while (r->reported < r->list->count && r->done[r->reported]) {
+    r->last_report = wall_seconds();
+    while (r->done[r->reported]) {
+        size_t end = r->reported;
+        while (r->done[end]) end++; /* behind the last task stands one that is never done */
         pthread_mutex_unlock(&r->lock);
-        r->work->report(r->options, &r->list->tasks[r->reported], &r->outcomes[r->reported]);
+        sync_outputs(r, r->reported, end);
+        clear_progress(r);
+        for (size_t i = r->reported; i < end; i++) r->work->report(r->options, &r->list->tasks[i], &r->outcomes[i]);
         pthread_mutex_lock(&r->lock);
-        r->reported++;
+        r->reported = end;
     }
     show_progress(r);
     r->is_reporting = false;
@@ -114,8 +140,7 @@ static void run_task(void *context, unsigned index)
         tsr_fail(&outcome->error, task->status, "%s: %s", task->input,
                  task->reason ? task->reason : tsr_status_name(task->status));
     } else {
-        if (task->output) outcome->status = make_folders(task->output, &outcome->error);
-        if (outcome->status == TSR_OK) outcome->status = r->work->work(r->engine, r->options, task, outcome);
+        outcome->status = r->work->work(r->engine, r->options, task, outcome);
     }
     pthread_mutex_lock(&r->lock);
     r->done[index] = true;
@@ -182,6 +207,12 @@ struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, d
     struct tsr_engine *engine = tsr_engine_create_on(engine_choice(options, bytes), &gpus, options->threads, error);
     *seconds = wall_seconds() - start;
     if (!engine) return NULL;
+    const struct tsr_error why = *error;
+    if (tsr_engine_limit_memory(engine, options->memory, error) != TSR_OK) {
+        tsr_engine_destroy(engine);
+        return NULL;
+    }
+    *error = why;
     if (options->verbosity >= 0 && error->text[0] && options->compress.verify == TSR_VERIFY_ENGINE)
         fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", error->text);
     else if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)
@@ -205,7 +236,7 @@ static int run_list(const struct options *options, const struct task_list *list,
     int status = TSR_ERROR_LIMIT;
     if (r.engine && r.outcomes && r.done && list->count <= UINT32_MAX) {
         r.start = wall_seconds();
-        tsr_pool_run(r.engine->pool, run_task, &r, (unsigned)list->count);
+        tsr_pool_run_tasks(r.engine->pool, run_task, &r, (unsigned)list->count);
         clear_progress(&r);
         times.wall_s = wall_seconds() - r.start;
         tsr_engine_tell_times(r.engine, &times.gpu);
