@@ -78,10 +78,10 @@ refuses()
     cmp -s "$WORK/before" "$WORK/after" || bad "files changed by: $* $(diff "$WORK/before" "$WORK/after")"
 }
 
-no_temporaries()
+no_parts()
 {
-    left=$(find "$1" -name '*.tmp')
-    [ -z "$left" ] || bad "temporary files are left: $left"
+    left=$(find "$1" -name ".tessera-*")
+    [ -z "$left" ] || bad "parts are left: $left"
 }
 
 # changes_byte FILE OFFSET: all its bits.

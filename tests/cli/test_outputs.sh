@@ -80,25 +80,51 @@ says 'same2/t: another input of this run has the same output'
 files same t.tsr
 there_and_back same/t.tsr same1/t
 
-# -f, and only -f, overwrites; a link is replaced, what it points to is not touched.
+# -f, and only -f, overwrites. A link that is named stands for its file, which gets the output; others are followed nowhere.
 cp "$text" precious && ln -s precious link
 run 41 "$TESSERA" compress "$grey" -o precious
 run 41 "$TESSERA" compress "$grey" -o link
 cmp "$text" precious || bad "a file was overwritten without -f"
 run 0 "$TESSERA" compress -f "$grey" -o link
-[ -L link ] && bad "the link is still there"
-cmp "$text" precious || bad "-f has written through a link"
-there_and_back link "$grey"
+[ -L link ] || bad "the link was replaced"
+there_and_back precious "$grey"
+cp precious precious.tsr && cp "$text" precious
+run 0 "$TESSERA" decompress -f precious.tsr -o link
+cmp "$grey" precious || bad "decompress -f through a link"
 run 0 "$TESSERA" compress -f "$grey" -o precious
 there_and_back precious "$grey"
-run 0 "$TESSERA" decompress -f precious -o link
-cmp "$grey" link || bad "decompress -f"
+rm precious link precious.tsr
+cp "$text" plain && cp "$text" target && ln -s target plain.tsr
+refuses 40 'plain.tsr is a symbolic link' "$TESSERA" compress plain
+refuses 40 'plain.tsr is a symbolic link' "$TESSERA" compress -f plain
+mkdir out && ln -s ../target out/plain.tsr
+refuses 40 'out/plain.tsr is a symbolic link' "$TESSERA" compress -f plain -o out
+mkdir -p deep/x elsewhere && cp "$text" deep/x/t && ln -s ../elsewhere out/x
+refuses 40 'out/x is a symbolic link' "$TESSERA" compress -f -r deep -o out
+run 0 "$TESSERA" compress -q deep/x/t "$text" -o made
+mkdir back3 && ln -s ../target back3/t
+refuses 40 'back3/t is a symbolic link' "$TESSERA" decompress -f made/t.tsr -o back3
+cmp "$text" target || bad "a file was written through a link that nobody named"
+[ -z "$(ls elsewhere)" ] || bad "a folder was reached through a link below the output's"
+ln -s made also_made # the folder that is named may be a link
+run 0 "$TESSERA" compress -f -q deep/x/t -o also_made
+# What is no regular file stays as it is, with and without -f.
+mkfifo pipe
+for force in '' -f; do
+    # shellcheck disable=SC2086
+    refuses 40 'pipe is no regular file' "$TESSERA" compress $force plain -o pipe
+    # shellcheck disable=SC2086
+    refuses 40 'pipe is no regular file' "$TESSERA" decompress $force made/t.tsr -o pipe
+    # shellcheck disable=SC2086
+    refuses 40 'pipe is no regular file' "$TESSERA" compress $force --series pipe plain
+done
+rm -rf plain target plain.tsr out deep elsewhere made also_made back3 pipe
 mkdir is_folder.tsr
 run 75 "$TESSERA" compress -f is_folder "$text" -o . # is_folder is not there; the text is done
 rm -r is_folder.tsr text.txt.tsr
 # A name that is a folder is no output.
 cp "$text" t && mkdir t.tsr
-run 41 "$TESSERA" compress t
+run 40 "$TESSERA" compress t
 run 40 "$TESSERA" compress -f t
 says 't.tsr is a folder'
 rm -r t.tsr
@@ -141,5 +167,5 @@ done
 cp "$grey" mode.pgm && chmod 4755 mode.pgm
 run 0 "$TESSERA" compress mode.pgm -o mode.tsr -f
 [ "$(find mode.tsr -printf %m)" = 755 ] || bad "set-user-id is inherited: $(find mode.tsr -printf %m)"
-no_temporaries .
+no_parts .
 finish

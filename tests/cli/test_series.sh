@@ -32,7 +32,7 @@ grep -q '^8 files restored' "$out" && grep -q '7 identical to their originals' "
 same in back
 run 0 "$TESSERA" decompress -q s.tsr # beside it
 same in s
-no_temporaries .
+no_parts .
 [ ! -x "$BIN/tsr_reference" ] || run 0 "$BIN/tsr_reference" --check s.tsr
 # Smaller than the files by themselves.
 run 0 "$TESSERA" compress -q -r in -o singles
@@ -129,7 +129,7 @@ refuses 40 'File too large' sh -c "trap '' XFSZ; ulimit -f 8; exec '$TESSERA' co
 for hostile in up root bell; do
     rm -rf out
     run 75 "$TESSERA" decompress -q "$hostile.tsr" -o out
-    says 'its name is none'
+    says 'its name is not one that'
     [ "$(find out -type f | wc -l)" -eq 7 ] || bad "$hostile: $(find out -type f)"
     run 75 "$TESSERA" test "$hostile.tsr"
     [ ! -x "$BIN/tsr_reference" ] || run 1 "$BIN/tsr_reference" --check "$hostile.tsr"
@@ -143,7 +143,7 @@ run 75 "$TESSERA" decompress -q damaged.tsr -o out
 says 'in damaged.tsr: .*damaged'
 [ "$(find out -type f | wc -l)" -eq 7 ] || bad "damaged: $(find out -type f)"
 run 75 "$TESSERA" test damaged.tsr
-no_temporaries .
+no_parts .
 # Nobody may read the series who could not read one of its files.
 chmod 600 in/slice_02.dcm
 run 0 "$TESSERA" compress -q -f -r --series s.tsr in

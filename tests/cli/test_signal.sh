@@ -1,4 +1,4 @@
-# A signal amid work leaves no temporary file and no output that is not whole.
+# A signal amid work leaves no part of an output, and no output that is not whole; and so does SIGKILL.
 . "${0%/*}/steps.sh"
 mkdir in
 # 8 MiB of noise, under many names: seconds of work.
@@ -9,26 +9,51 @@ rm noise
 i=1
 while [ $i -lt 60 ]; do ln in/0.pgm in/$i.pgm && i=$((i + 1)); done
 
-for try in INT:130 TERM:143 HUP:129 INT:130; do
-    signal=${try%:*} status=${try#*:}
-    rm -rf made && mkdir made
-    "$TESSERA" compress -r -T 2 --engine cpu in -o made >"$out" 2>"$err" &
+# run_until_work FOLDER: begins to compress there, and waits for a first output.
+run_until_work()
+{
+    "$TESSERA" compress -r -T 2 --engine cpu in -o "$1" >"$out" 2>"$err" &
     process=$!
     waited=0
-    until [ "$(find made -name '*.tmp' -size +0)" ] && [ "$(find made -name '*.tsr')" ]; do
+    until [ "$(find "$1" -name '*.tsr')" ]; do
         sleep 0.02
         waited=$((waited + 1))
-        [ $waited -lt 500 ] || break
+        [ $waited -lt 1500 ] || break
         kill -0 $process 2>/dev/null || break
     done
+    sleep 0.05
+}
+
+for try in INT:130 TERM:143 HUP:129 QUIT:131 USR1:138 USR2:140 ALRM:142 XCPU:152 KILL:137; do
+    signal=${try%:*} status=${try#*:}
+    rm -rf made && mkdir made
+    run_until_work made
     kill -s $signal $process 2>/dev/null || bad "it ended before the signal"
-    wait $process
+    wait $process 2>/dev/null
     got=$?
     [ $got -eq "$status" ] || bad "exit status $got after SIG$signal, not $status"
-    no_temporaries .
+    no_parts .
     count=$(find made -type f | wc -l)
     [ "$count" -ge 1 ] && [ "$count" -lt 60 ] || bad "$count of 60 outputs: the signal came at no time of work"
     run 0 "$TESSERA" test -r -q made
     [ "$(find in -type f | wc -l)" -eq 60 ] || bad "inputs are gone"
 done
+
+# What a killed run has left is no input of the next one, which removes it; what another run holds, and what only looks
+# like it, stays. (Here files have no name until they are whole; where they have one, it is this.)
+rm -rf in/* made
+cp "$DATA/pnm/landscape_grey_8bit.pgm" in/a.pgm
+part=.tessera-00000000-1-1.part
+cp in/a.pgm in/$part && touch -d '2 days ago' in/$part
+cp in/a.pgm in/.tessera-00000000-1-2.part
+cp in/a.pgm in/.tessera-00000000-1-3.part.old
+run 0 "$TESSERA" compress -r in
+[ -e in/a.pgm.tsr ] && [ -e in/.tessera-00000000-1-3.part.old.tsr ] || bad "inputs were left out: $(ls -A in)"
+[ "$(find in -name '*.tsr' | wc -l)" -eq 2 ] || bad "parts were taken for inputs: $(ls -A in)"
+[ -e in/$part ] && bad "an orphan stays"
+[ -e in/.tessera-00000000-1-2.part ] || bad "a part of another machine, a minute old, was removed"
+
+# A file may grow no further: the write fails, not the process.
+(ulimit -f 8 && exec "$TESSERA" compress -r in -o full) >"$out" 2>"$err"
+[ $? -eq 75 ] || [ $? -eq 40 ] || bad "exit status with a limit of file sizes: $(cat "$err")"
 finish

@@ -31,7 +31,7 @@ says_as version.txt
 
 mkdir in
 cp "$DATA/pnm/ramp_16bit.pgm" in/ramp.pgm
-cp "$DATA/png/screen_palette.png" in/screen.png
+cp "$DATA/png/ct_grey16.png" in/screen.png
 cp "$DATA/other/text.txt" in/text.txt
 run 0 "$TESSERA" compress -r in -o out
 says_as compress.txt

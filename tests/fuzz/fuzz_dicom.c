@@ -31,11 +31,18 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 {
     struct fuzz_random random = {seed};
     const size_t start = deflated_start(data, size);
-    uint8_t *dataset = NULL;
-    size_t dataset_size = 0, used = 0;
-    if (start == 0 || fuzz_below(&random, 8) == 0 ||
-        tsr_inflate_stream(data + start, size - start, INFLATED_LIMIT, &dataset, &dataset_size, &used, NULL) != TSR_OK)
+    struct tsr_input *input = tsr_input_from_memory(data, size, "data");
+    struct tsr_stream_size stream;
+    uint8_t *dataset = fuzz_alloc(INFLATED_LIMIT);
+    size_t dataset_size = INFLATED_LIMIT;
+    const bool is_stream =
+        start > 0 && input && fuzz_below(&random, 8) > 0 &&
+        tsr_measure_stream(input, start, INFLATED_LIMIT, dataset, &dataset_size, &stream, NULL) == TSR_OK;
+    tsr_input_close(input);
+    if (!is_stream) {
+        free(dataset);
         return LLVMFuzzerMutate(data, size, max_size);
+    }
     uint8_t *changed = fuzz_alloc(dataset_size + 256);
     memcpy(changed, dataset, dataset_size);
     dataset_size = LLVMFuzzerMutate(changed, dataset_size, dataset_size + 256);

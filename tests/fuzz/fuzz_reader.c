@@ -8,7 +8,7 @@ static struct tsr_compress_options options_of(uint8_t choice)
 {
     struct tsr_compress_options options;
     memset(&options, 0, sizeof options);
-    options.overwrite = true;
+    options.output.overwrite = true;
     options.verify = TSR_VERIFY_CPU;
     options.coding.path = choice & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     options.coding.coder = choice & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
@@ -58,7 +58,7 @@ void fuzz_file(const uint8_t *data, size_t size, const char *ending)
     if (status == TSR_ERROR_USAGE && options.coding.lossy && !options.allow_lossy) return;
     FUZZ_PROMISE(status == TSR_OK, "compress: %s, %s", tsr_status_name(status), error.text);
     FUZZ_PROMISE(report.verified, "compress has not verified");
-    status = tsr_decompress_file(fuzz_engine(1), container.name, output.name, true, &restored, &error);
+    status = tsr_decompress_file(fuzz_engine(1), container.name, output.name, &options.output, &restored, &error);
     FUZZ_PROMISE(status == TSR_OK, "decompress: %s, %s", tsr_status_name(status), error.text);
     check_restored(output.name, data, size, container.name, &report, ending);
 }

@@ -60,13 +60,14 @@ make_seeds() {
         i=$(((i + 1) % 5))
         case $i in
         0) coding= ;;
-        1) coding="--path transform" ;;
-        2) coding="--coder cavlc" ;;
-        3) coding="--path transform --coder cavlc" ;;
-        4) coding="--qp 20 --allow-lossy --recode" ;;
+        1) coding=transform ;;
+        2) coding="predict cavlc" ;;
+        3) coding="transform cavlc" ;;
+        4) coding="transform huffman 160" ;;
         esac
         # shellcheck disable=SC2086 # several options
-        "$bin/tessera" compress -q -f -T 1 $coding "$file" -o "$work/seeds/container/$name.tsr" >/dev/null 2>&1 || :
+        "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr" $coding >/dev/null 2>&1 ||
+            "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr"
     done <"$TSR_FUZZ_TMP/list"
     # Series of a few of them, with headers that are alike.
     for folder in dicom/sizes odd; do

@@ -117,15 +117,23 @@ void __wrap_free(void *block)
 
 ssize_t __real_writev(int file, const struct iovec *pieces, int count);
 ssize_t __real_pread(int file, void *bytes, size_t size, off_t offset);
+ssize_t __real_pwrite(int file, const void *bytes, size_t size, off_t offset);
 int __real_open(const char *path, int flags, ...);
-int __real_rename(const char *from, const char *to);
+int __real_openat(int folder, const char *path, int flags, ...);
+int __real_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __real_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __real_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
 ssize_t __wrap_writev(int file, const struct iovec *pieces, int count);
+ssize_t __wrap_pwrite(int file, const void *bytes, size_t size, off_t offset);
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset);
 int __wrap_open(const char *path, int flags, ...);
+int __wrap_openat(int folder, const char *path, int flags, ...);
 int __wrap_fsync(int file);
-int __wrap_rename(const char *from, const char *to);
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags);
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to);
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags);
+
+bool files_need_names;
 
 /* A third of all pieces. */
 static ssize_t write_less(int file, const struct iovec *pieces, int count)
@@ -153,6 +161,16 @@ ssize_t __wrap_writev(int file, const struct iovec *pieces, int count)
     return __real_writev(file, pieces, count);
 }
 
+ssize_t __wrap_pwrite(int file, const void *bytes, size_t size, off_t offset)
+{
+    if (fails(CALL_WRITE)) {
+        if (call_plans[CALL_WRITE].fault == FAULT_SHORT) return __real_pwrite(file, bytes, (size + 2) / 3, offset);
+        errno = call_plans[CALL_WRITE].fault == FAULT_INTERRUPTED ? EINTR : ENOSPC;
+        return -1;
+    }
+    return __real_pwrite(file, bytes, size, offset);
+}
+
 ssize_t __wrap_pread(int file, void *bytes, size_t size, off_t offset)
 {
     if (fails(CALL_READ)) {
@@ -177,6 +195,23 @@ int __wrap_open(const char *path, int flags, ...)
     return __real_open(path, flags, mode);
 }
 
+int __wrap_openat(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = flags & (O_CREAT | (O_TMPFILE & ~O_DIRECTORY)) ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (files_need_names && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (fails(CALL_OPEN)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return __real_openat(folder, path, flags, mode);
+}
+
 int __wrap_fsync(int file)
 {
     if (fails(CALL_SYNC)) {
@@ -187,22 +222,27 @@ int __wrap_fsync(int file)
     return 0; /* a thousand runs need not wait for the disk */
 }
 
-int __wrap_rename(const char *from, const char *to)
+/* EINVAL: this file system does not know such a call. */
+static bool fails_to_name(void)
 {
-    if (fails(CALL_RENAME)) {
-        errno = EACCES;
-        return -1;
-    }
-    return __real_rename(from, to);
+    if (!fails(CALL_RENAME)) return false;
+    errno = call_plans[CALL_RENAME].fault == FAULT_SHORT ? EINVAL : EACCES;
+    return true;
+}
+
+int __wrap_linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    return fails_to_name() ? -1 : __real_linkat(from_folder, from, to_folder, to, flags);
+}
+
+int __wrap_renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    return fails_to_name() ? -1 : __real_renameat(from_folder, from, to_folder, to);
 }
 
 int __wrap_renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
-    if (fails(CALL_RENAME)) {
-        errno = call_plans[CALL_RENAME].fault == FAULT_SHORT ? EINVAL : EACCES; /* EINVAL: no such flag here */
-        return -1;
-    }
-    return __real_renameat2(from_folder, from, to_folder, to, flags);
+    return fails_to_name() ? -1 : __real_renameat2(from_folder, from, to_folder, to, flags);
 }
 
 /* ---- Outputs ------------------------------------------------------------------------------------------------ */

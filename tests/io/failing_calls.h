@@ -20,6 +20,9 @@ struct call_plan {
 };
 extern struct call_plan call_plans[CALL_KINDS];
 
+/* The file system has no files without names. */
+extern bool files_need_names;
+
 /* Begins to count anew. */
 void plan_calls(enum call_kind kind, long fails, bool lasts, enum call_fault fault);
 void plan_no_failures(void);

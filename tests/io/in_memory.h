@@ -7,49 +7,29 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../sections/sections.h"
 #include "../unit/support.h"
 #include "app/flow.h"
 #include "io/readers.h"
 #include "io/restore.h"
 #include "io/section.h"
 
-struct bytes {
-    uint8_t *data;
-    size_t size;
-};
-
-/* Room that is taken for so many bytes: the next power of two, so that appending bytes one by one is cheap. */
-static inline size_t room_for(size_t size)
-{
-    size_t room = 64;
-    while (room <= size) room *= 2;
-    return room;
-}
-
-static inline struct bytes copy_bytes(const void *data, size_t size)
-{
-    struct bytes b = {must(malloc(room_for(size))), size};
-    if (size > 0) memcpy(b.data, data, size);
-    return b;
-}
-
-static inline void append(struct bytes *b, const void *data, size_t size)
-{
-    if (!b->data || room_for(b->size + size) > room_for(b->size))
-        b->data = must(realloc(b->data, room_for(b->size + size)));
-    if (size > 0) memcpy(b->data + b->size, data, size);
-    b->size += size;
-}
-
-static inline bool equal(struct bytes a, struct bytes b)
-{
-    return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
-
 /* What a memory output has received. */
 static inline struct bytes bytes_of(const struct tsr_output *output)
 {
     return copy_bytes(tsr_output_bytes(output), (size_t)tsr_output_size(output));
+}
+
+static inline struct sections split(struct bytes file)
+{
+    struct sections s;
+    assert_true(split_sections(file.data, file.size, &s));
+    return s;
+}
+
+static inline struct bytes join(struct sections *s)
+{
+    return join_sections(s, NEW_IDS);
 }
 
 /* A PGM of a slope with noise. */
@@ -72,13 +52,13 @@ static inline struct bytes make_pgm(struct rng *r, int columns, int rows, uint32
 static inline struct bytes compress_bytes(struct tsr_engine *engine, struct bytes original,
                                           const struct tsr_coding *coding)
 {
-    const struct tsr_source_options options = {false, NULL, false};
+    const struct tsr_source_options options = {0};
     struct tsr_input *input = must(tsr_input_from_memory(original.data, original.size, "original"));
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_source *source;
     struct tsr_error error = {0};
     struct tsr_proof proof = {0};
-    struct tsr_encoded encoded;
+    struct tsr_encoded encoded = {0};
     enum tsr_status status = tsr_source_open(input, &options, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
     if (source->header.restore != TSR_RESTORE_VERBATIM) source->header.coding = *coding;
@@ -108,13 +88,13 @@ static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uin
     if (status == TSR_OK) status = tsr_container_get_proof(reader, &proof, &error);
     if (status == TSR_OK) status = tsr_decode(engine, reader, output, &decoded, &error);
     if (status == TSR_OK)
-        status = tsr_check_proof(tsr_container_header(reader), &proof, output, &decoded.samples, &identical, &error);
+        status = tsr_check_proof(tsr_container_header(reader), &proof, output, &decoded, &identical, &error);
     if (status == TSR_OK) *restored = bytes_of(output);
     if (status != TSR_OK) {
         expect(error.status == status, "the error says %d, returned was %d", (int)error.status, (int)status);
         expect(error.text[0] && !strstr(error.text, "(null)"), "'%s'", error.text);
     }
-    *damaged = reader && tsr_container_damage(reader);
+    *damaged = reader && (tsr_container_damage(reader) || tsr_container_repaired(reader));
     tsr_container_close(reader);
     tsr_output_close(output);
     tsr_input_close(input);

@@ -119,7 +119,7 @@ TEST(png)
         append(&b, check, 4);
         free(chunks[i].body.data);
     }
-    const struct tsr_source_options options = {false, NULL, false};
+    const struct tsr_source_options options = {0};
     struct tsr_source *source;
     struct tsr_input *input = must(tsr_input_from_memory(b.data, b.size, "png"));
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);

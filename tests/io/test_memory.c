@@ -22,8 +22,8 @@ static enum tsr_status run_all(const struct run *run, struct tsr_error *error)
     enum tsr_status status =
         tsr_compress_file(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
     if (status == TSR_OK)
-        status = tsr_decompress_file(engine, path_in_folder("tsr"), path_in_folder("out"), false, &report, error);
-    if (status == TSR_OK) status = tsr_decompress_file(engine, path_in_folder("tsr"), NULL, false, &report, error);
+        status = tsr_decompress_file(engine, path_in_folder("tsr"), path_in_folder("out"), NULL, &report, error);
+    if (status == TSR_OK) status = tsr_decompress_file(engine, path_in_folder("tsr"), NULL, NULL, &report, error);
     if (status == TSR_OK) status = tsr_read_info(path_in_folder("tsr"), &info, error);
     tsr_engine_destroy(engine);
     return status;

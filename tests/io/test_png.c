@@ -117,7 +117,7 @@ static uint32_t sample_at(const uint8_t *row, size_t i, int depth)
 static void check_raster(struct bytes file, const struct form *f, uint32_t columns, uint32_t rows,
                          const uint8_t *packed)
 {
-    const struct tsr_source_options options = {false, NULL, false};
+    const struct tsr_source_options options = {0};
     struct tsr_source *source;
     struct tsr_input *input = must(tsr_input_from_memory(file.data, file.size, "png"));
     assert_int_equal(tsr_source_open(input, &options, &source, NULL), TSR_OK);

@@ -3,7 +3,7 @@
 
 static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
 {
-    const struct tsr_source_options options = {false, NULL, false};
+    const struct tsr_source_options options = {0};
     struct tsr_source *source;
     *input = must(tsr_input_from_memory(b.data, b.size, "pnm"));
     assert_int_equal(tsr_source_open(*input, &options, &source, NULL), TSR_OK);

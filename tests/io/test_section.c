@@ -54,7 +54,9 @@ static struct tsr_header any_header(struct rng *r)
     memset(&h, 0, sizeof h);
     h.kind = (enum tsr_kind)rng_below(r, 4);
     h.restore = (enum tsr_restore)rng_below(r, 5);
-    h.exact = rng_below(r, 2);
+    h.id = rng_next(r);
+    /* Only what is spliced may be either. */
+    h.exact = h.restore == TSR_RESTORE_SPLICE ? rng_below(r, 2) : h.restore != TSR_RESTORE_PNG;
     if (h.restore == TSR_RESTORE_VERBATIM) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
         memset(h.reason, 'a' + (int)rng_below(r, 26), length);
@@ -74,9 +76,10 @@ static struct tsr_header any_header(struct rng *r)
     i->big_endian = i->bits_allocated > 8 && rng_below(r, 2);
     i->swapped = i->bits_allocated <= 8 && tsr_frame_bits(i) % 16 == 0 && rng_below(r, 2);
     i->exact_only = rng_below(r, 2);
+    if (i->bits_allocated == 1 && h.restore == TSR_RESTORE_SPLICE) h.exact = true;
     h.coding.path = (enum tsr_path)rng_below(r, 2);
     h.coding.coder = (enum tsr_coder)rng_below(r, 2);
-    h.coding.lossy = i->bits_allocated <= 16 && rng_below(r, 2);
+    h.coding.lossy = i->bits_allocated <= 16 && !h.exact && rng_below(r, 2);
     if (h.coding.lossy && h.coding.path == TSR_PATH_TRANSFORM)
         h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), tsr_coarsest_qp(i->bits_stored));
     else if (h.coding.lossy)
@@ -89,14 +92,15 @@ static struct tsr_header any_header(struct rng *r)
 static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
 {
     const struct tsr_image *i = &a->image, *k = &b->image;
-    return a->kind == b->kind && a->restore == b->restore && a->exact == b->exact && !strcmp(a->reason, b->reason) &&
-           i->columns == k->columns && i->rows == k->rows && i->frames == k->frames && i->components == k->components &&
-           i->bits_allocated == k->bits_allocated && i->bits_stored == k->bits_stored && i->high_bit == k->high_bit &&
-           i->is_signed == k->is_signed && i->planar == k->planar && i->big_endian == k->big_endian &&
-           i->swapped == k->swapped && i->exact_only == k->exact_only && a->coding.path == b->coding.path &&
-           a->coding.coder == b->coding.coder && a->coding.lossy == b->coding.lossy &&
-           a->coding.qp_eighths == b->coding.qp_eighths && a->coding.max_error == b->coding.max_error &&
-           a->parameter_count == b->parameter_count && !memcmp(a->parameters, b->parameters, a->parameter_count);
+    return a->id == b->id && a->kind == b->kind && a->restore == b->restore && a->exact == b->exact &&
+           !strcmp(a->reason, b->reason) && i->columns == k->columns && i->rows == k->rows && i->frames == k->frames &&
+           i->components == k->components && i->bits_allocated == k->bits_allocated &&
+           i->bits_stored == k->bits_stored && i->high_bit == k->high_bit && i->is_signed == k->is_signed &&
+           i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
+           i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
+           a->coding.lossy == b->coding.lossy && a->coding.qp_eighths == b->coding.qp_eighths &&
+           a->coding.max_error == b->coding.max_error && a->parameter_count == b->parameter_count &&
+           !memcmp(a->parameters, b->parameters, a->parameter_count);
 }
 
 TEST(headers)
@@ -135,13 +139,15 @@ TEST(headers_out_of_range)
         uint8_t value;
         enum tsr_status status;
     } cases[] = {
-        {0, 0, TSR_ERROR_VERSION},  {0, 3, TSR_ERROR_VERSION},   {1, 4, TSR_ERROR_VERSION},
-        {2, 5, TSR_ERROR_VERSION},  {3, 4, TSR_ERROR_VERSION},   {4, 0, TSR_ERROR_USAGE},
-        {5, 0, TSR_ERROR_USAGE},    {6, 0, TSR_ERROR_USAGE},     {7, 0, TSR_ERROR_USAGE},
-        {7, 5, TSR_ERROR_USAGE},    {8, 12, TSR_ERROR_USAGE},    {8, 0, TSR_ERROR_USAGE},
-        {9, 0, TSR_ERROR_USAGE},    {9, 17, TSR_ERROR_USAGE},    {10, 10, TSR_ERROR_USAGE},
-        {10, 16, TSR_ERROR_USAGE},  {11, 32, TSR_ERROR_VERSION}, {12, 0x20, TSR_ERROR_VERSION},
-        {12, 3, TSR_ERROR_VERSION}, {13, 65, TSR_ERROR_CORRUPT}, {13, 1, TSR_ERROR_CORRUPT},
+        {0, 0, TSR_ERROR_VERSION},   {0, 2, TSR_ERROR_VERSION},     {0, 4, TSR_ERROR_VERSION},
+        {1, 4, TSR_ERROR_VERSION},   {2, 5, TSR_ERROR_VERSION},     {2, 6, TSR_ERROR_VERSION},
+        {2, 2, TSR_ERROR_VERSION},   {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},
+        {3, 5, TSR_ERROR_CORRUPT},   {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},
+        {14, 0, TSR_ERROR_USAGE},    {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},
+        {16, 12, TSR_ERROR_USAGE},   {16, 0, TSR_ERROR_USAGE},      {17, 0, TSR_ERROR_USAGE},
+        {17, 17, TSR_ERROR_USAGE},   {18, 10, TSR_ERROR_USAGE},     {18, 16, TSR_ERROR_USAGE},
+        {19, 32, TSR_ERROR_VERSION}, {20, 0x20, TSR_ERROR_VERSION}, {20, 3, TSR_ERROR_VERSION},
+        {21, 65, TSR_ERROR_CORRUPT}, {21, 1, TSR_ERROR_CORRUPT},
     };
     struct tsr_header header, back;
     memset(&header, 0, sizeof header);
@@ -152,7 +158,7 @@ TEST(headers_out_of_range)
         .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
     uint8_t body[TSR_HEADER_LIMIT];
     const size_t size = tsr_put_header(body, &header);
-    assert_int_equal(size, 14);
+    assert_int_equal(size, 22);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const uint8_t was = body[cases[i].at];
         struct tsr_error error = {0};
@@ -170,31 +176,117 @@ TEST(headers_out_of_range)
     assert_int_equal(tsr_get_header(body, size, &back, NULL), TSR_OK);
 }
 
+/* Items that need not be known are passed over, others are refused, and so are items that do not fit. */
+TEST(items)
+{
+    static const struct {
+        const char *what;
+        uint8_t bytes[14];
+        size_t size;
+        enum tsr_status status;
+    } cases[] = {
+        {"one that need not be known", {6, 3, 'a', 'b', 'c'}, 5, TSR_OK},
+        {"one of no bytes", {254, 0}, 2, TSR_OK},
+        {"two of them", {6, 1, 'a', 8, 2, 'b', 'c'}, 7, TSR_OK},
+        {"two of falling tags", {8, 1, 'a', 6, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
+        {"two of the same", {6, 1, 'a', 6, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
+        {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
+        {"such a one behind another", {6, 1, 'a', 7, 0}, 5, TSR_ERROR_VERSION},
+        {"none", {0}, 0, TSR_ERROR_CORRUPT},
+        {"one that is too short", {6, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
+        {"a tag alone", {6}, 1, TSR_ERROR_CORRUPT},
+        {"one of 2^28 bytes", {6, 0xff, 0xff, 0xff, 0x7f}, 5, TSR_ERROR_CORRUPT},
+        {"a time", {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xc9, 0x9a, 0x3b}, 14, TSR_OK},
+        {"a time with a second of nanoseconds",
+         {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0xca, 0x9a, 0x3b},
+         14,
+         TSR_ERROR_CORRUPT},
+        {"a time of seconds", {2, 8, 1, 2, 3, 4, 5, 6, 7, 8}, 10, TSR_ERROR_CORRUPT},
+        {"permissions", {4, 4, 0xff, 1, 0, 0}, 6, TSR_OK},
+        {"permissions of ten bits", {4, 4, 0xff, 3, 0, 0}, 6, TSR_ERROR_CORRUPT},
+        {"permissions of a byte", {4, 1, 0xff}, 3, TSR_ERROR_CORRUPT},
+    };
+    struct rng r = {5};
+    for (int round = 0; round < 300; round++) {
+        struct tsr_header header = any_header(&r), back;
+        uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
+        if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
+        const bool is_coded = header.restore != TSR_RESTORE_VERBATIM && header.restore != TSR_RESTORE_SERIES;
+        if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
+        const size_t size = tsr_put_header(body, &header);
+        body[3] |= 4;
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+            memcpy(body + size, cases[i].bytes, cases[i].size);
+            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
+            expect(status == cases[i].status, "%s: %s", cases[i].what, tsr_status_name(status));
+            if (status == TSR_OK) assert_true(same_header(&header, &back) && back.members == header.members);
+        }
+    }
+}
+
 TEST(proofs)
 {
     struct rng r = {3};
     for (int i = 0; i < 5000; i++) {
         struct tsr_header header;
         struct tsr_proof proof, back;
-        uint8_t body[128];
+        uint8_t body[TSR_PROOF_LIMIT];
         memset(&header, 0, sizeof header);
         memset(&proof, 0, sizeof proof);
         header.restore = i % 3 == 0 ? TSR_RESTORE_VERBATIM : TSR_RESTORE_SPLICE;
         header.coding.lossy = i % 3 == 2;
+        header.exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
         proof.original_size = rng_next(&r) >> rng_below(&r, 64);
         for (int k = 0; k < 16; k++) proof.original.bytes[k] = (uint8_t)rng_next(&r);
         if (i % 3 > 0)
             for (int k = 0; k < 16; k++) proof.samples.bytes[k] = (uint8_t)rng_next(&r);
         if (i % 3 == 2) {
-            proof.max_error = rng_width(&r, 32);
-            proof.squared_error = rng_next(&r) >> rng_below(&r, 64);
+            proof.max_error = rng_width(&r, 16);
+            proof.squared_error = (uint64_t)proof.max_error * proof.max_error;
+            if (proof.max_error > 0) proof.squared_error += rng_next(&r) >> 1 >> rng_below(&r, 63);
+        }
+        if (!header.exact) {
+            proof.restored_size = rng_next(&r) >> rng_below(&r, 64);
+            for (int k = 0; k < 16; k++) proof.restored.bytes[k] = (uint8_t)rng_next(&r);
         }
         const size_t size = tsr_put_proof(body, &proof, &header);
-        assert_true(size <= 128);
+        assert_true(size <= TSR_PROOF_LIMIT);
         assert_true(tsr_get_proof(body, size, &header, &back));
-        assert_true(back.original_size == proof.original_size && back.max_error == proof.max_error &&
-                    back.squared_error == proof.squared_error && tsr_hash128_equal(&back.original, &proof.original) &&
-                    tsr_hash128_equal(&back.samples, &proof.samples));
+        assert_true(tsr_same_proof(&back, &proof));
+        if (header.coding.lossy) { /* errors that cannot be */
+            struct tsr_proof lie = proof;
+            uint8_t lying[TSR_PROOF_LIMIT];
+            const uint64_t square = (uint64_t)proof.max_error * proof.max_error;
+            lie.squared_error = square > 0 ? square - 1 : 1;
+            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
+            lie.squared_error = UINT64_MAX;
+            lie.max_error = 65536;
+            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
+        }
+        struct tsr_proof other = proof; /* any byte that counts */
+        switch (i % 7) {
+        case 0:
+            other.original_size++;
+            break;
+        case 1:
+            other.original.bytes[15] ^= 1;
+            break;
+        case 2:
+            other.samples.bytes[0] ^= 1;
+            break;
+        case 3:
+            other.max_error++;
+            break;
+        case 4:
+            other.squared_error++;
+            break;
+        case 5:
+            other.restored_size++;
+            break;
+        default:
+            other.restored.bytes[7] ^= 128;
+        }
+        assert_false(tsr_same_proof(&other, &proof));
         assert_false(tsr_get_proof(body, size - 1, &header, &back));
         assert_false(tsr_get_proof(body, size + 1, &header, &back));
         assert_false(tsr_get_proof(body, 0, &header, &back));
@@ -234,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(varints), cmocka_unit_test(varints_too_long),
                                        cmocka_unit_test(headers), cmocka_unit_test(headers_out_of_range),
-                                       cmocka_unit_test(proofs),  cmocka_unit_test(hashes)};
+                                       cmocka_unit_test(items),   cmocka_unit_test(proofs),
+                                       cmocka_unit_test(hashes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
