@@ -225,7 +225,8 @@ enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reade
         (struct tsr_decoded){.engine = d.engine_name, .fallback = d.fallback, .read_s = d.read_s, .write_s = d.write_s};
     decoded->found.samples = tsr_hasher_result128(&d.frames);
     if (!d.header->exact)
-        tsr_parts_end(&d.parts, &decoded->found.samples, tsr_all_rasters(&d.header->image), &decoded->found);
+        tsr_parts_end(&d.parts, d.header->restore, &decoded->found.samples, tsr_all_rasters(&d.header->image),
+                      &decoded->found);
     tsr_restorer_free(d.restorer);
     free(d.jobs);
     engine->ops->give_workspace(engine, d.rasters);

@@ -420,7 +420,8 @@ enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source
         proof->max_error = e.difference.max_error;
         proof->squared_error = e.difference.squared_error;
         if (!source->header.exact)
-            tsr_parts_end(&e.parts, &proof->samples, tsr_all_rasters(&source->header.image), proof);
+            tsr_parts_end(&e.parts, source->header.restore, &proof->samples, tsr_all_rasters(&source->header.image),
+                          proof);
     }
     *encoded = e.encoded;
     free(e.jobs);

@@ -327,7 +327,10 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     struct tsr_parts_hash parts;
     struct tsr_hasher frames;
     struct tsr_proof found;
-    if (source->header.restore != TSR_RESTORE_PNG || !tsr_same_image(image, &source->header.image))
+    const struct tsr_image *const again = &source->header.image;
+    if (source->header.restore != TSR_RESTORE_PNG || !tsr_same_image(image, again) ||
+        image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
+        memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
         return tsr_fail(error, TSR_ERROR_VERIFY, "the restored file is not the PNG that it should be");
     uint8_t *bytes = malloc(raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK);
     if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read a PNG again");
@@ -338,7 +341,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     if (status == TSR_OK) {
         tsr_add_frame_hash(&frames, image, bytes);
         found.samples = tsr_hasher_result128(&frames);
-        tsr_parts_end(&parts, &found.samples, raster_bytes, &found);
+        tsr_parts_end(&parts, header->restore, &found.samples, raster_bytes, &found);
         if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
             status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored PNG has other pixels or other chunks");
     }

@@ -53,7 +53,8 @@ struct tsr_proof {
 
 bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b);
 
-/* What is restored is a prefix, the samples, a suffix; this is their hash in the making. FORMAT.md 3.4. */
+/* What is restored is a prefix, the samples, a suffix, put together in one way; this is their hash in the making.
+ * FORMAT.md 3.4. */
 struct tsr_parts_hash {
     struct tsr_hasher prefix, suffix;
     uint64_t size; /* of all parts */
@@ -61,8 +62,8 @@ struct tsr_parts_hash {
 void tsr_parts_begin(struct tsr_parts_hash *parts);
 void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size);
 /* samples: as in a proof; sample_bytes: of all rasters. */
-void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_hash128 *samples, uint64_t sample_bytes,
-                   struct tsr_proof *proof);
+void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const struct tsr_hash128 *samples,
+                   uint64_t sample_bytes, struct tsr_proof *proof);
 
 /* ---- Writer ---------------------------------------------------------------------------------------------- */
 

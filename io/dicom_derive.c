@@ -48,7 +48,7 @@ static void put(struct text *t, const void *bytes, size_t size)
         t->bytes = grown;
         t->capacity = capacity;
     }
-    memcpy(t->bytes + t->size, bytes, size);
+    if (size > 0) memcpy(t->bytes + t->size, bytes, size);
     t->size += size;
 }
 

@@ -324,13 +324,15 @@ void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const 
     parts->size += size;
 }
 
-void tsr_parts_end(struct tsr_parts_hash *parts, const struct tsr_hash128 *samples, uint64_t sample_bytes,
-                   struct tsr_proof *proof)
+void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const struct tsr_hash128 *samples,
+                   uint64_t sample_bytes, struct tsr_proof *proof)
 {
     const struct tsr_hash128 hashes[3] = {tsr_hasher_result128(&parts->prefix), *samples,
                                           tsr_hasher_result128(&parts->suffix)};
+    uint8_t all[1 + sizeof hashes] = {(uint8_t)restore};
+    memcpy(all + 1, hashes, sizeof hashes);
     proof->restored_size = parts->size + sample_bytes;
-    proof->restored = tsr_hash128_of(hashes, sizeof hashes);
+    proof->restored = tsr_hash128_of(all, sizeof all);
 }
 
 /* ---- Ids (FORMAT.md 3.1) --------------------------------------------------------------------------------- */

@@ -205,27 +205,28 @@ static uint64_t count_own(const uint8_t *index, size_t size, bool is_series)
     return own;
 }
 
+/* *length: of the whole section. */
 static enum tsr_status read_index_section(struct tsr_sections *s, uint64_t offset, const struct tsr_header *header,
-                                          const uint8_t **index, size_t *size, struct tsr_error *error)
+                                          const uint8_t **index, size_t *size, size_t *length, struct tsr_error *error)
 {
-    size_t length = 0;
-    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_INDEX, index, size, &length, error));
+    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_INDEX, index, size, length, error));
     const uint64_t own = count_own(*index, *size, header->restore == TSR_RESTORE_SERIES);
-    return check_section(s, offset, TSR_SECTION_INDEX, length, tsr_seal(header->id, own + 1), error);
+    return check_section(s, offset, TSR_SECTION_INDEX, *length, tsr_seal(header->id, own + 1), error);
 }
 
 /* The copy of header and index: both in one section, in the buffer. */
 struct copy {
     struct tsr_header header;
-    const uint8_t *body, *index; /* body: the header's */
-    size_t body_size, index_size;
+    const uint8_t *body, *index;          /* body: the header's */
+    size_t body_size, index_size, length; /* length: of the whole section */
 };
 
 static enum tsr_status read_copy(struct tsr_sections *s, uint64_t offset, struct copy *copy, struct tsr_error *error)
 {
     const uint8_t *body;
-    size_t size, length = 0;
-    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_COPY, &body, &size, &length, error));
+    size_t size;
+    copy->length = 0;
+    TSR_TRY(read_unchecked(s, offset, TSR_SECTION_COPY, &body, &size, &copy->length, error));
     struct tsr_cursor c = {body, size, 0, false};
     const uint64_t header_size = tsr_get_varint(&c);
     copy->body = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
@@ -240,7 +241,7 @@ static enum tsr_status read_copy(struct tsr_sections *s, uint64_t offset, struct
                            copy->body_size);
     const uint64_t own = count_own(copy->index, copy->index_size, copy->body[TSR_RESTORE_OFFSET] == TSR_RESTORE_SERIES);
     const uint64_t seal = tsr_seal(tsr_read_u64(copy->body + TSR_ID_OFFSET), own + 2);
-    TSR_TRY(check_section(s, offset, TSR_SECTION_COPY, length, seal, error));
+    TSR_TRY(check_section(s, offset, TSR_SECTION_COPY, copy->length, seal, error));
     return tsr_get_header(copy->body, copy->body_size, &copy->header, error);
 }
 
@@ -327,13 +328,13 @@ static enum tsr_status find_places(struct tsr_sections *s, const struct footer *
                                    struct tsr_header *header, struct tsr_error *error)
 {
     const uint8_t *index;
-    size_t size;
+    size_t size, length = 0;
     struct copy copy;
     if (!footer->whole) {
         note_damage(s, "footer");
         return walk_sections(s, first, error);
     }
-    const enum tsr_status indexed = read_index_section(s, footer->index_offset, header, &index, &size, error);
+    const enum tsr_status indexed = read_index_section(s, footer->index_offset, header, &index, &size, &length, error);
     if (is_final(indexed)) return indexed;
     const uint64_t index_hash = indexed == TSR_OK ? tsr_hash64_of(index, size) : 0;
     if (indexed == TSR_OK) TSR_TRY(read_index(s, index, size, first, footer->index_offset, error));
@@ -344,6 +345,9 @@ static enum tsr_status find_places(struct tsr_sections *s, const struct footer *
     if (indexed == TSR_OK) { /* the copy is needed by nobody now, but somebody may ask whether the file is whole */
         if (!is_ours || tsr_hash64_of(copy.index, copy.index_size) != index_hash)
             note_damage(s, "copy of header and index");
+        else if (footer->copy_offset != footer->index_offset + length ||
+                 tsr_input_size(s->input) != footer->copy_offset + copy.length + TSR_FOOTER_BYTES)
+            note_damage(s, "end of the file");
         return TSR_OK;
     }
     if (copied == TSR_OK && !is_ours) return find_by_copy(s, footer, -1, header, error);

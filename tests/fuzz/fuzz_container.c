@@ -52,8 +52,9 @@ static int test_series(const char *input, const char *output, const struct tsr_i
     struct tsr_error error = {TSR_OK, 0, ""};
     struct tsr_series *series = NULL;
     const enum tsr_status status = tsr_series_open(input, &series, &error);
-    FUZZ_PROMISE(status == TSR_OK && series && tsr_series_files(series) == info->members,
-                 "a series of %u files does not open: %s", info->members, error.text);
+    check_status(status, &error, "opening a series");
+    if (status != TSR_OK) return 0; /* info does not ask whether its files were written together */
+    FUZZ_PROMISE(series && tsr_series_files(series) == info->members, "a series of %u files has others", info->members);
     for (uint32_t k = 0; k < info->members; k++) {
         const char *name = tsr_series_name(series, k);
         /* It must stay below its folder, whatever the file says. */

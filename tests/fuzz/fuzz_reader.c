@@ -36,12 +36,13 @@ static void check_restored(const char *restored, const uint8_t *data, size_t siz
         struct tsr_info one, other;
         enum tsr_status status = tsr_compress_file(fuzz_engine(1), restored, again.name, &plain, &second, &error);
         FUZZ_PROMISE(status == TSR_OK, "the restored %s: %s, %s", ending, tsr_status_name(status), error.text);
-        FUZZ_PROMISE(!second.verbatim, "the restored %s is none: %s", ending, second.reason);
+        const bool is_small = second.verbatim && strcmp(second.reason, tsr_smaller_verbatim) == 0;
+        FUZZ_PROMISE(!second.verbatim || is_small, "the restored %s is none: %s", ending, second.reason);
         status = tsr_read_info(container, &one, &error);
         FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
         status = tsr_read_info(again.name, &other, &error);
         FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
-        FUZZ_PROMISE(memcmp(one.samples_hash, other.samples_hash, sizeof one.samples_hash) == 0,
+        FUZZ_PROMISE(is_small || memcmp(one.samples_hash, other.samples_hash, sizeof one.samples_hash) == 0,
                      "the restored %s has other samples", ending);
     }
     free(bytes);

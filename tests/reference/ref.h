@@ -94,6 +94,8 @@ struct ref_file {
 };
 
 bool ref_open(struct ref_file *file, const char *path, bool strict);
+/* The same of bytes, which are kept where they are. */
+bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool strict);
 bool ref_read_header(struct ref_header *header, const uint8_t *body, size_t size);
 /* 3: does the check hold, with the id of the file or the member, and with the section's number there? */
 bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n);
@@ -133,6 +135,7 @@ struct ref_proof { /* 3.4 */
    the twins. Else members are left out whose M is damaged or whose id is not that of their sections. */
 bool ref_list_parts(struct ref_file *file, struct ref_part **parts, size_t *count);
 bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part);
+bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b);
 /* 3.8: the body of a section, or that of its twin if the section is damaged. */
 bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes *body);
 /* 3.7, 5.4: the section that a section B or G of a part needs; of others, the section itself. */
@@ -150,6 +153,11 @@ bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
 bool ref_output_samples_end(struct ref_output *out); /* behind the last frame */
 /* Closes; says the restored file's size and hash. Also to be called after an error, with restored null. */
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored);
+
+/* ---- All of a file, or of a member (ref_file.c) ---- */
+
+/* Writes it to the file named to, if that is not null, and says what its proof should: original is what was written. */
+bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_only, struct ref_proof *made);
 
 /* ---- 7.4, 7.6, 10. Huffman (ref_huffman.c) ---- */
 

@@ -425,9 +425,13 @@ static bool check_own(struct ref_file *file)
 
 bool ref_open(struct ref_file *file, const char *path, bool strict)
 {
-    memset(file, 0, sizeof *file);
-    file->strict = strict;
-    if (!read_whole(file, path)) return false;
+    struct ref_file whole = {.bytes = NULL};
+    return read_whole(&whole, path) && ref_open_bytes(file, whole.bytes, whole.size, strict);
+}
+
+bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool strict)
+{
+    *file = (struct ref_file){.bytes = bytes, .size = size, .strict = strict};
     if (file->size < sizeof signature || memcmp(file->bytes, signature, sizeof signature) != 0)
         return ref_fail("this is not a .tsr file");
     struct ends e = {.has_footer = false};

@@ -3,188 +3,18 @@
 
 #include <string.h>
 
-static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint32_t tiles, struct ref_output *out,
-                      uint8_t *raster, uint8_t *hash)
-{
-    if (tiles != frame->tile_count) return ref_fail("a frame has too few tiles");
-    if (!ref_frame_end(frame, h, raster)) return false;
-    ref_hash128(raster, ref_raster_size(h), hash);
-    return ref_output_frame(out, raster);
-}
-
-/* 4.4: residues, as their bytes come: a size, then so many bytes. */
-struct residues {
-    uint64_t count, left; /* left: of a residue's bytes */
-    uint8_t size[10];     /* a varint that has not ended */
-    size_t size_count;
-};
-
-static bool read_residues(struct residues *r, const uint8_t *data, size_t size)
-{
-    for (size_t i = 0; i < size;) {
-        if (r->left > 0) {
-            size_t skipped = size - i < r->left ? size - i : (size_t)r->left;
-            r->left -= skipped;
-            i += skipped;
-            continue;
-        }
-        r->size[r->size_count++] = data[i++];
-        struct ref_bytes b = {.data = r->size, .size = r->size_count};
-        uint64_t left = ref_varint(&b);
-        if (b.bad && r->size_count == sizeof r->size) return ref_fail("a residue's size is corrupt");
-        if (b.bad) continue;
-        r->left = left;
-        r->count++;
-        r->size_count = 0;
-    }
-    return true;
-}
-
-/* 3.3: the blobs that a restore has. */
-static bool check_blob(const struct ref_header *h, unsigned blob)
-{
-    if (blob == 1 && h->restore == REF_VERBATIM) return ref_fail("a verbatim file has a suffix");
-    if (blob == 2 && h->restore != REF_ENCAPSULATED) return ref_fail("a file without streams has residues");
-    return true;
-}
-
-/* 3.3: all blobs of one kind, wherever they stand. */
-static bool output_blobs(const struct ref_part *part, struct ref_output *out, unsigned wanted, struct ref_piece *piece)
-{
-    struct residues residues = {.count = 0};
-    struct ref_hash *hash = ref_hash_begin();
-    bool good = true;
-    piece->size = 0;
-    for (size_t i = part->first; good && i < part->end; i++) {
-        if (part->file->sections[i].type != 'B') continue;
-        unsigned blob;
-        const uint8_t *content;
-        size_t size;
-        void *mark = ref_mark();
-        good = ref_read_blob(part, i, &blob, &content, &size) && check_blob(&part->header, blob);
-        if (good && blob == wanted) {
-            good = wanted == 2 ? read_residues(&residues, content, size) : ref_output_blob(out, content, size);
-            ref_hash_add(hash, content, size);
-            piece->size += size;
-        }
-        ref_release(mark);
-    }
-    ref_hash_end(hash, piece->hash);
-    if (!good || wanted != 2) return good;
-    return (residues.count == part->header.frames - 1 && residues.left == 0 && residues.size_count == 0) ||
-           ref_fail("the residues are not those of the frames");
-}
-
-/* Behind the frame's number, b becomes its model; in a section G that of another frame (5.4). */
-static bool read_model(const struct ref_part *part, size_t i, struct ref_bytes *b)
-{
-    size_t needed;
-    if (!ref_find_needed(part, i, &needed)) return false;
-    if (needed == i) return true;
-    if (!ref_read_body(part->file, needed, b)) return false;
-    (void)ref_varint(b);
-    return !b->bad || ref_fail("a frame's model is corrupt");
-}
-
-/* 3.1: samples are coded with loss only if the header says so. */
-static bool check_loss(const struct ref_frame *frame, const struct ref_header *h)
-{
-    bool lossy = frame->max_error > 0;
-    for (unsigned p = 0; p < frame->planes; p++)
-        if (frame->plane[p].lossy) lossy = true;
-    return !lossy || h->lossy || ref_fail("a frame has losses, which the header does not tell");
-}
-
-/* Where a part's frames stand. */
-struct progress {
-    uint32_t frames, of_frames, tiles;
-    bool in_frame;
-    struct ref_frame frame;
-    void *frame_mark;
-    uint8_t *raster, *hashes;
-};
-
-static bool leave_frame(const struct ref_part *part, struct ref_output *out, struct progress *at)
-{
-    if (!at->in_frame) return true;
-    uint8_t *hash = at->hashes + (size_t)(at->frames - 1) * 16;
-    if (!end_frame(&at->frame, &part->header, at->tiles, out, at->raster, hash)) return false;
-    if (at->frames == at->of_frames && !ref_output_samples_end(out)) return false;
-    at->in_frame = false;
-    ref_release(at->frame_mark);
-    return true;
-}
-
-/* The order of sections is checked, too. */
-static bool decode_section(const struct ref_part *part, size_t i, struct ref_output *out, struct progress *at)
-{
-    unsigned type = part->file->sections[i].type;
-    const struct ref_header *h = &part->header;
-    struct ref_bytes b;
-    if (!ref_read_body(part->file, i, &b) || (type != 'T' && !leave_frame(part, out, at))) return false;
-    if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.10: small letters are passed over */
-        return at->frames == 0 || at->frames == at->of_frames ||
-               ref_fail("section %zu ('%c') stands between frames", i, (int)type);
-    } else if (type == 'F' || type == 'G') {
-        if (ref_varint(&b) != at->frames || b.bad) return ref_fail("a frame is out of order");
-        at->frames++;
-        at->tiles = 0;
-        at->in_frame = true;
-        at->frame_mark = ref_mark();
-        return read_model(part, i, &b) && ref_frame_begin(&at->frame, h, b.data + b.at, ref_left(&b)) &&
-               check_loss(&at->frame, h);
-    } else if (type == 'T') {
-        if (!at->in_frame || ref_varint(&b) != at->frames - 1 || ref_varint(&b) != at->tiles || b.bad)
-            return ref_fail("a tile is out of order");
-        if (at->tiles == at->frame.tile_count) return ref_fail("a frame has too many tiles");
-        void *mark = ref_mark();
-        if (!ref_frame_tile(&at->frame, h, at->tiles, b.data + b.at, ref_left(&b))) return false;
-        ref_release(mark);
-        at->tiles++;
-        return true;
-    }
-    return ref_fail_type(part->file, i);
-}
-
-/* 3.4: the size and the hash of the parts of what is restored. */
-static bool check_restored(const struct ref_header *h, const struct ref_proof *proof, const struct ref_piece *prefix,
-                           const struct ref_piece *suffix)
-{
-    uint8_t hashes[3][16], hash[16];
-    memcpy(hashes[0], prefix->hash, 16);
-    memcpy(hashes[1], proof->samples, 16);
-    memcpy(hashes[2], suffix->hash, 16);
-    ref_hash128(hashes, sizeof hashes, hash);
-    uint64_t size = prefix->size + (ref_frame_bits(h) * h->frames + 7) / 8 + suffix->size;
-    return (size == proof->restored.size && memcmp(hash, proof->restored.hash, 16) == 0) ||
-           ref_fail("the restored file is not that of the proof");
-}
-
-/* 3: goes through all sections in order. */
-static bool decode_sections(const struct ref_part *part, struct ref_output *out, struct ref_proof *proof)
+/* 3.4 */
+static bool check_proof(const struct ref_part *part, const struct ref_proof *made, bool is_whole)
 {
     const struct ref_header *h = &part->header;
-    bool has_image = h->restore != REF_VERBATIM;
-    struct progress at = {.frames = 0};
-    for (size_t i = part->first; i < part->end; i++) {
-        unsigned type = part->file->sections[i].type;
-        at.of_frames += type == 'F' || type == 'G';
-    }
-    if (at.of_frames != (has_image ? h->frames : 0)) return ref_fail("the number of frames is wrong");
-    at.hashes = ref_alloc(at.of_frames, 16);
-    at.raster = ref_alloc(has_image ? ref_raster_size(h) : 0, 1);
-    struct ref_piece prefix, suffix, residues;
-    if (!output_blobs(part, out, 0, &prefix)) return false;
-    for (size_t i = part->first; i < part->end; i++)
-        if (!decode_section(part, i, out, &at)) return false;
-    if (!leave_frame(part, out, &at) || !ref_read_proof(proof, part)) return false;
-    if (!output_blobs(part, out, 1, &suffix)) return false;
-    if (h->restore == REF_ENCAPSULATED && !output_blobs(part, out, 2, &residues)) return false;
-    if (!has_image) return true;
-    uint8_t samples[16];
-    ref_hash128(at.hashes, (size_t)at.of_frames * 16, samples);
-    if (memcmp(samples, proof->samples, 16) != 0) return ref_fail("the samples are not those of the proof");
-    return h->exact || check_restored(h, proof, &prefix, &suffix);
+    struct ref_proof proof = {.original = {.size = 0}};
+    if (!ref_read_proof(&proof, part)) return false;
+    if (h->restore != REF_VERBATIM && memcmp(made->samples, proof.samples, 16) != 0)
+        return ref_fail("the samples are not those of the proof");
+    if (h->exact)
+        return !is_whole || ref_is_piece(&made->original, &proof.original) ||
+               ref_fail("the restored file is not the original");
+    return ref_is_piece(&made->restored, &proof.restored) || ref_fail("the restored file is not that of the proof");
 }
 
 /* What is to be done with a file. */
@@ -201,18 +31,9 @@ static bool decode_part(const struct ref_part *part, const struct task *task, ch
     if (encapsulated && task->to && !task->rasters_only)
         return ref_fail("its streams are only made by DCMTK; --rasters gives the samples");
     bool rasters_only = task->rasters_only || encapsulated;
-    struct ref_output *out = ref_output_open(task->to, h, rasters_only);
-    if (!out) return false;
-    struct ref_proof proof = {.original = {.size = 0}};
-    if (!decode_sections(part, out, &proof)) {
-        ref_output_close(out, NULL);
-        return false;
-    }
-    struct ref_piece restored;
-    if (!ref_output_close(out, &restored)) return false;
-    unsigned long long size = restored.size;
-    bool is_original = size == proof.original.size && memcmp(restored.hash, proof.original.hash, 16) == 0;
-    if (h->exact && !rasters_only && !is_original) return ref_fail("the restored file is not the original");
+    struct ref_proof made = {.original = {.size = 0}};
+    if (!ref_decode_part(part, task->to, rasters_only, &made) || !check_proof(part, &made, !rasters_only)) return false;
+    unsigned long long size = made.original.size;
     if (h->restore == REF_VERBATIM) {
         (void)snprintf(line, line_size, "verbatim, the same %llu bytes", size);
     } else {

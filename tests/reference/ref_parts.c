@@ -325,6 +325,11 @@ static void read_hash(struct ref_bytes *b, uint8_t hash[16])
     if (bytes) memcpy(hash, bytes, 16);
 }
 
+bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b)
+{
+    return a->size == b->size && memcmp(a->hash, b->hash, sizeof a->hash) == 0;
+}
+
 bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
 {
     const struct ref_header *header = &part->header;

@@ -91,8 +91,7 @@ static uint64_t read_u64(const uint8_t *bytes)
 void add_section(struct sections *s, uint8_t type, const void *body, size_t size)
 {
     if (s->count % 16 == 0) s->section = some(realloc(s->section, ((size_t)s->count + 16) * sizeof *s->section));
-    s->section[s->count].type = type;
-    s->section[s->count++].body = copy_bytes(body, size);
+    s->section[s->count++] = (struct section){.type = type, .body = copy_bytes(body, size)};
 }
 
 void insert_section(struct sections *s, int at, uint8_t type, const void *body, size_t size)
@@ -129,8 +128,12 @@ struct sections copy_sections(const struct sections *s)
 {
     struct sections copy = {.version = s->version};
     if (s->other_index.data) copy.other_index = copy_bytes(s->other_index.data, s->other_index.size);
-    for (int i = 0; i < s->count; i++)
-        add_section(&copy, s->section[i].type, s->section[i].body.data, s->section[i].body.size);
+    for (int i = 0; i < s->count; i++) {
+        const struct section *section = &s->section[i];
+        add_section(&copy, section->type, section->body.data, section->body.size);
+        copy.section[i].check = section->check;
+        copy.section[i].keeps_check = section->keeps_check;
+    }
     return copy;
 }
 
@@ -150,7 +153,9 @@ bool split_sections(const uint8_t *file, size_t size, struct sections *s)
         const uint64_t body = read_number(file, size, &at);
         if (at > size || body > size - at || size - at - body < CHECK_BYTES) break;
         add_section(s, type, file + at, (size_t)body);
-        at += (size_t)body + CHECK_BYTES;
+        at += (size_t)body;
+        s->section[s->count - 1].check = read_u64(file + at);
+        at += CHECK_BYTES;
     }
     const bool is_whole = s->count > 1 && at < size && file[at] == 'I' && s->section[0].body.size > 3;
     if (is_whole) s->version = s->section[0].body.data[0];
@@ -273,6 +278,20 @@ static uint64_t id_of_member(const struct sections *s, int at)
 
 /* ---- Whole files ------------------------------------------------------------------------------------------ */
 
+void append_section_as_it_was(struct bytes *file, const struct section *section)
+{
+    append_section(file, section->type, section->body, 0);
+    put_u64(file->data + file->size - CHECK_BYTES, section->check);
+}
+
+static void join_section(struct bytes *file, const struct section *section, uint64_t seal)
+{
+    if (section->keeps_check)
+        append_section_as_it_was(file, section);
+    else
+        append_section(file, section->type, section->body, seal);
+}
+
 static uint64_t seal_of(const struct sections *s, uint64_t id, uint64_t number)
 {
     return s->version < 3 ? 0 : id + number * 0x9e3779b97f4a7c15u;
@@ -319,12 +338,12 @@ struct bytes join_sections(struct sections *s, enum ids ids)
     if (ids == NEW_IDS && s->version >= 3) make_ids(s);
     const uint64_t id = has_id(header.size) ? read_u64(header.data + ID_AT) : 0;
     append(&file, "\x89TSR", SIGNATURE_BYTES);
-    append_section(&file, s->section[0].type, header, seal_of(s, id, 0));
+    join_section(&file, &s->section[0], seal_of(s, id, 0));
     for (int i = 1; i < s->count; i++) {
         if (!is_own(s, i) && of_member == 0) member_id = id_of_member(s, i);
         const uint64_t seal = is_own(s, i) ? seal_of(s, id, ++own) : seal_of(s, member_id, ++of_member);
         if (is_own(s, i)) of_member = 0;
-        append_section(&file, s->section[i].type, s->section[i].body, seal);
+        join_section(&file, &s->section[i], seal);
     }
     put_end(&file, s, index, id, own);
     free(index.data);

@@ -23,6 +23,8 @@ struct sections {
     struct section {
         uint8_t type;
         struct bytes body;
+        uint64_t check;   /* that it had where it comes from */
+        bool keeps_check; /* it is joined with that one, whether it holds or not */
     } * section;
     int count;
     uint8_t version;          /* of the format */
@@ -51,6 +53,9 @@ struct bytes make_index(const struct sections *s);
 
 /* A section with its check; returns its bytes. seal: the id and the number's share of the check. */
 size_t append_section(struct bytes *file, uint8_t type, struct bytes body, uint64_t seal);
+
+/* The same with the check that it had. */
+void append_section_as_it_was(struct bytes *file, const struct section *section);
 
 /* A body's numbers. */
 uint64_t read_number(const uint8_t *bytes, size_t size, size_t *at); /* a varint; *at is size + 1 behind the end */

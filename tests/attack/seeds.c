@@ -1,0 +1,338 @@
+/* See the header. */
+#include "seeds.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+/* ---- The library ------------------------------------------------------------------------------------------ */
+
+#ifdef TSR_ATTACK_VERSION_2 /* the tree at 8d47f44 */
+#define OVERWRITES overwrite
+#define OVERWRITING true
+#else
+#define OVERWRITES output.overwrite
+#define OVERWRITING (&overwriting)
+static const struct tsr_output_options overwriting = {.overwrite = true};
+#endif
+
+enum tsr_status restore_file(struct tsr_engine *engine, const char *input, const char *output,
+                             struct tsr_file_report *report, struct tsr_error *error)
+{
+    return tsr_decompress_file(engine, input, output, OVERWRITING, report, error);
+}
+
+enum tsr_status restore_member(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
+                               const char *output, struct tsr_file_report *report, struct tsr_error *error)
+{
+    return tsr_series_restore(engine, series, k, output, OVERWRITING, report, error);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
+
+static void stop(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tsr_attack_files: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(2);
+}
+
+struct bytes read_file(const char *path)
+{
+    struct bytes bytes = {NULL, 0};
+    uint8_t chunk[16384];
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return bytes;
+    append(&bytes, "", 0);
+    for (ssize_t got; (got = read(file, chunk, sizeof chunk)) > 0;) append(&bytes, chunk, (size_t)got);
+    close(file);
+    return bytes;
+}
+
+void write_file(const char *path, struct bytes bytes)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    size_t done = 0;
+    while (file >= 0 && done < bytes.size) {
+        const ssize_t now = write(file, bytes.data + done, bytes.size - done);
+        if (now <= 0) break;
+        done += (size_t)now;
+    }
+    if (file < 0 || done < bytes.size || close(file) != 0) stop("cannot write %s", path);
+}
+
+static struct bytes original(const char *data, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    const struct bytes bytes = read_file(path);
+    if (!bytes.data) stop("there is no %s; it is a file of the set that tessera_testdata makes", path);
+    return bytes;
+}
+
+/* ---- Originals -------------------------------------------------------------------------------------------- */
+
+/* Another file of the same form: other samples at its end, and of DICOM files, another preamble. */
+static struct bytes other(struct bytes file, bool is_dicom)
+{
+    if (is_dicom) memcpy(file.data, "another preamble", 16);
+    for (size_t i = file.size - file.size / 3; i < file.size; i += 8) file.data[i] ^= 1;
+    return file;
+}
+
+static void put_u32(struct bytes *b, uint32_t value)
+{
+    const uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
+    append(b, bytes, 4);
+}
+
+/* A file of explicit VR with its data set deflated, as zlib's level 6 does. */
+static struct bytes as_deflated(struct bytes native)
+{
+    static const char syntax[] = "1.2.840.10008.1.2.1", deflated[] = "1.2.840.10008.1.2.1.99";
+    size_t at = 132;
+    uint8_t *stream = malloc(native.size + 1024);
+    z_stream z = {.avail_out = (uInt)native.size + 1024, .next_out = stream};
+    while (native.data[at] == 2) { /* the meta header, up to the transfer syntax, whose length is in front of it */
+        at += native.data[at + 4] == 'O' ? 12 + (size_t)native.data[at + 8] : 8 + (size_t)native.data[at + 6];
+    }
+    size_t text = 132;
+    while (memcmp(native.data + text, syntax, sizeof syntax) != 0) text++;
+    struct bytes made = copy_bytes(native.data, text);
+    made.data[text - 2] = 22;
+    made.data[140] = (uint8_t)(made.data[140] + 2); /* the meta header's length */
+    append(&made, deflated, 22);
+    append(&made, native.data + text + 20, at - text - 20);
+    z.next_in = native.data + at;
+    z.avail_in = (uInt)(native.size - at);
+    if (!stream || deflateInit2(&z, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK ||
+        deflate(&z, Z_FINISH) != Z_STREAM_END)
+        stop("zlib does not deflate");
+    append(&made, stream, z.total_out);
+    deflateEnd(&z);
+    free(stream);
+    free(native.data);
+    return made;
+}
+
+/* A row as PackBits: runs where three bytes or more are equal; without them, all literally. */
+static void pack_row(struct bytes *out, const uint8_t *row, size_t count, bool with_runs)
+{
+    for (size_t i = 0; i < count;) {
+        size_t run = 1, literal = 0;
+        while (with_runs && i + run < count && run < 128 && row[i + run] == row[i]) run++;
+        if (run >= 3) {
+            const uint8_t packed[2] = {(uint8_t)(257 - run), row[i]};
+            append(out, packed, 2);
+            i += run;
+            continue;
+        }
+        while (i + literal < count && literal < 128 &&
+               !(with_runs && i + literal + 2 < count && row[i + literal] == row[i + literal + 1] &&
+                 row[i + literal] == row[i + literal + 2]))
+            literal++;
+        const uint8_t head = (uint8_t)(literal - 1);
+        append(out, &head, 1);
+        append(out, row + i, literal);
+        i += literal;
+    }
+}
+
+/* A file of explicit VR with 128 x 128 samples of 16 bits at its end, with its frame as RLE (PS3.5 annex G). */
+static struct bytes as_rle(struct bytes native, bool with_runs)
+{
+    enum { SIDE = 128, PIXELS = SIDE * SIDE * 2, HEAD = 12 };
+    static const char syntax[] = "1.2.840.10008.1.2.1", rle[] = "1.2.840.10008.1.2.5";
+    static const uint8_t pixel_data[HEAD] = {0xe0, 0x7f, 0x10, 0, 'O', 'B', 0, 0, 0xff, 0xff, 0xff, 0xff};
+    static const uint8_t item[4] = {0xfe, 0xff, 0, 0xe0}, end[8] = {0xfe, 0xff, 0xdd, 0xe0};
+    struct bytes stream = {NULL, 0}, made = copy_bytes(native.data, native.size - PIXELS - HEAD);
+    uint32_t start[2];
+    uint8_t row[SIDE];
+    for (int i = 0; i < 16; i++) put_u32(&stream, 0);
+    for (size_t s = 0; s < 2; s++) { /* the most significant bytes first */
+        start[s] = (uint32_t)stream.size;
+        for (size_t y = 0; y < SIDE; y++) {
+            for (size_t x = 0; x < SIDE; x++) row[x] = native.data[native.size - PIXELS + 2 * (y * SIDE + x) + 1 - s];
+            pack_row(&stream, row, SIDE, with_runs);
+        }
+        if (stream.size % 2) append(&stream, "", 1);
+    }
+    stream.data[0] = 2;
+    memcpy(stream.data + 4, start, sizeof start);
+    for (size_t i = 0; i + sizeof syntax < made.size && i < 1024; i++)
+        if (memcmp(made.data + i, syntax, sizeof syntax) == 0) memcpy(made.data + i, rle, sizeof rle);
+    append(&made, pixel_data, HEAD);
+    append(&made, item, 4);
+    put_u32(&made, 0);
+    append(&made, item, 4);
+    put_u32(&made, (uint32_t)stream.size);
+    append(&made, stream.data, stream.size);
+    append(&made, end, 8);
+    free(stream.data);
+    free(native.data);
+    return made;
+}
+
+/* ---- Kinds ------------------------------------------------------------------------------------------------ */
+
+enum form { AS_IT_IS, DEFLATED, RLE_WITH_RUNS, RLE_LITERAL, SERIES };
+
+struct kind {
+    const char *name, *original[2];
+    enum form form;
+    bool has_loss; /* it is coded with loss, too */
+};
+
+static const struct kind kinds[] = {
+    {"dicom", {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm"}, AS_IT_IS, true},
+    {"frames", {"dicom/samples/rgb_frames.dcm", NULL}, AS_IT_IS, true},
+    {"one_bit", {"dicom/seg/lesions.dcm", NULL}, AS_IT_IS, false},
+    {"deflated", {"dicom/forms/explicit_little.dcm", NULL}, DEFLATED, false},
+    {"streams", {"dicom/forms/explicit_little.dcm", NULL}, RLE_WITH_RUNS, false},
+    {"recoded", {"dicom/forms/explicit_little.dcm", NULL}, RLE_LITERAL, true},
+    {"png", {"png/formats/rgb8.png", "png/interlaced/rgb8.png"}, AS_IT_IS, true},
+    {"palette", {"png/formats/palette8.png", "png/interlaced/palette8.png"}, AS_IT_IS, false},
+    {"pnm", {"pnm/texture_200.pgm", NULL}, AS_IT_IS, true},
+    {"verbatim", {"other/text.txt", "dicom/forms/jpeg_garbage.dcm"}, AS_IT_IS, false},
+    {"series", {NULL, NULL}, SERIES, true},
+};
+
+static bool is_verbatim(const struct kind *kind)
+{
+    return strcmp(kind->name, "verbatim") == 0;
+}
+
+static const char *const members[2][6] = {
+    {"dicom/mr/small_01.dcm", "dicom/mr/small_02.dcm", "dicom/mr/small_03.dcm", "other/text.txt",
+     "png/formats/grey8.png", "dicom/sizes/23x38.dcm"},
+    {"dicom/mr/small_05.dcm", "dicom/mr/small_06.dcm", "dicom/mr/small_07.dcm", "dicom/forms/jpeg_garbage.dcm",
+     "png/interlaced/grey8.png", "dicom/sizes/23x37_8bit.dcm"},
+};
+enum { MEMBERS = 6 };
+
+static struct bytes make_original(const struct kind *kind, int which, const char *data)
+{
+    const bool is_alone = !kind->original[1];
+    struct bytes file = original(data, kind->original[is_alone ? 0 : which]);
+    if (is_alone && which == 1) file = other(file, strstr(kind->original[0], "dicom") != NULL);
+    if (kind->form == DEFLATED) return as_deflated(file);
+    return kind->form == AS_IT_IS ? file : as_rle(file, kind->form == RLE_WITH_RUNS);
+}
+
+/* ---- Coding ----------------------------------------------------------------------------------------------- */
+
+static const struct way {
+    const char *name;
+    enum tsr_path path;
+    enum tsr_coder coder;
+} ways[] = {
+    {"predict huffman", TSR_PATH_PREDICT, TSR_CODER_HUFFMAN},
+    {"predict cavlc", TSR_PATH_PREDICT, TSR_CODER_CAVLC},
+    {"predict rans", TSR_PATH_PREDICT, TSR_CODER_RANS},
+    {"transform huffman", TSR_PATH_TRANSFORM, TSR_CODER_HUFFMAN},
+    {"transform cavlc", TSR_PATH_TRANSFORM, TSR_CODER_CAVLC},
+    {"transform rans", TSR_PATH_TRANSFORM, TSR_CODER_RANS},
+};
+enum { WAYS = sizeof ways / sizeof *ways, KINDS = sizeof kinds / sizeof *kinds };
+
+static struct tsr_compress_options options_of(const struct way *way, bool lossy)
+{
+    struct tsr_compress_options options = {.coding = {.path = way->path, .coder = way->coder, .lossy = lossy}};
+    options.OVERWRITES = true;
+    options.recode = options.allow_lossy = true;
+    if (lossy && way->path == TSR_PATH_TRANSFORM) options.coding.qp_eighths = 20 * TSR_QP_UNIT;
+    if (lossy && way->path == TSR_PATH_PREDICT) options.coding.max_error = 2;
+    return options;
+}
+
+static void restore_seed(struct tsr_engine *engine, struct seed *seed, const char *input, const char *output)
+{
+    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_file_report report;
+    struct tsr_series *series = NULL;
+    if (tsr_read_info(input, &seed->info, &error) != TSR_OK) stop("info: %s", error.text);
+    seed->members = seed->info.members;
+    const size_t count = seed->members > 0 ? seed->members : 1;
+    seed->restored = calloc(count, sizeof *seed->restored);
+    seed->name = calloc(count, sizeof *seed->name);
+    if (!seed->restored || !seed->name) stop("no memory");
+    if (seed->members == 0) {
+        if (restore_file(engine, input, output, &report, &error) != TSR_OK) stop("restore: %s", error.text);
+        seed->restored[0] = read_file(output);
+        return;
+    }
+    if (tsr_series_open(input, &series, &error) != TSR_OK) stop("series: %s", error.text);
+    for (uint32_t k = 0; k < seed->members; k++) {
+        if (restore_member(engine, series, k, output, &report, &error) != TSR_OK) stop("member: %s", error.text);
+        seed->restored[k] = read_file(output);
+        snprintf(seed->name[k], sizeof seed->name[k], "%s", tsr_series_name(series, k));
+    }
+    tsr_series_close(series);
+}
+
+/* False: it becomes verbatim, so it would be no file of its kind. */
+static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int which, const struct way *way, bool lossy,
+                      const char *data, const char *work, struct seed *seed)
+{
+    const struct tsr_compress_options options = options_of(way, lossy);
+    char input[MEMBERS][4096], coded[4096], restored[4096];
+    struct tsr_series_file files[MEMBERS];
+    struct tsr_file_report report[MEMBERS];
+    struct tsr_error error = {TSR_OK, 0, ""};
+    enum tsr_status status;
+    snprintf(coded, sizeof coded, "%s.seed.tsr", work);
+    snprintf(restored, sizeof restored, "%s.seed.restored", work);
+    const int count = kind->form == SERIES ? MEMBERS : 1;
+    for (int i = 0; i < count; i++) {
+        snprintf(input[i], sizeof input[i], "%s.seed.%d", work, i);
+        files[i] = (struct tsr_series_file){input[i], members[which][i]};
+        struct bytes bytes =
+            kind->form == SERIES ? original(data, members[which][i]) : make_original(kind, which, data);
+        write_file(input[i], bytes);
+        free(bytes.data);
+    }
+    if (kind->form == SERIES) {
+        uint64_t bytes;
+        uint32_t failed;
+        status = tsr_compress_series(engine, files, MEMBERS, coded, &options, report, NULL, &bytes, &failed, &error);
+    } else {
+        status = tsr_compress_file(engine, input[0], coded, &options, report, &error);
+    }
+    if (status != TSR_OK) stop("%s %s: %s", kind->name, way->name, error.text);
+    seed->file = read_file(coded);
+    if (!split_sections(seed->file.data, seed->file.size, &seed->sections)) stop("%s has no sections", coded);
+    restore_seed(engine, seed, coded, restored);
+    for (int i = 0; i < count; i++) unlink(input[i]);
+    unlink(coded);
+    unlink(restored);
+    if (kind->form != SERIES && report[0].verbatim != is_verbatim(kind)) fprintf(stderr, "%s\n", report[0].reason);
+    return kind->form == SERIES || report[0].verbatim == is_verbatim(kind);
+}
+
+int make_combinations(struct tsr_engine *engine, const char *data, const char *work, struct combination **combinations)
+{
+    int count = 0;
+    *combinations = calloc(2 * KINDS * WAYS, sizeof **combinations);
+    if (!*combinations) stop("no memory");
+    for (size_t k = 0; k < KINDS; k++)
+        for (int lossy = 0; lossy <= (int)kinds[k].has_loss; lossy++)
+            for (size_t w = 0; w < (is_verbatim(&kinds[k]) ? 1 : WAYS); w++) {
+                struct combination *c = &(*combinations)[count];
+                snprintf(c->name, sizeof c->name, "%s%s %s", kinds[k].name, lossy ? "_lossy" : "", ways[w].name);
+                bool is_one = true;
+                for (int which = 0; which < 2; which++)
+                    is_one &= make_seed(engine, &kinds[k], which, &ways[w], lossy, data, work, &c->seed[which]);
+                if (!is_one) fprintf(stderr, "%s: left out, it becomes verbatim\n", c->name);
+                count += is_one;
+            }
+    return count;
+}
