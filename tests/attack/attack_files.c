@@ -159,7 +159,7 @@ static void judge_single(struct attack *a, const struct mutant *m, struct verdic
     const enum tsr_status tested = restore_file(a->engine, a->input, NULL, &report, &error);
     check_status(v, "test", tested, &error);
     if (tested == TSR_OK && restored != TSR_OK) blame(v, "it tests well, and decompress refuses it", "");
-    if (tested == TSR_OK && !checks_are_new(m->mode) && !is_either(m)) blame(v, "it tests well, and is damaged", "");
+    if (tested == TSR_OK && !ids_are_new(m->mode) && !is_either(m)) blame(v, "it tests well, and is damaged", "");
 }
 
 static void judge_series(struct attack *a, const struct mutant *m, struct verdict *v, const struct tsr_info *info)
@@ -179,6 +179,8 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
         check_status(v, "restoring a member", restored, &error);
         if (restored == TSR_OK && v->outcome == REFUSED) v->outcome = RIGHT;
         if (restored == TSR_OK && !name) blame(v, "a member without a name is restored", "");
+        for (const char *c = name; c && *c; c++)
+            if ((unsigned char)*c < 32 || *c == 127 || (c == name && *c == '/')) blame(v, "a member's name", name);
         check_output(a, m, v, restored, ids_are_new(m->mode) ? NULL : name);
         error = (struct tsr_error){TSR_OK, 0, ""};
         const enum tsr_status tested = restore_member(a->engine, series, k, NULL, &report, &error);
@@ -186,7 +188,7 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
         if (tested == TSR_OK && restored != TSR_OK) blame(v, "a member tests well and is refused", "");
         tests_well &= tested == TSR_OK && name;
     }
-    if (tests_well && !checks_are_new(m->mode) && !is_either(m)) blame(v, "a series tests well, and is damaged", "");
+    if (tests_well && !ids_are_new(m->mode) && !is_either(m)) blame(v, "a series tests well, and is damaged", "");
     tsr_series_close(series);
 }
 

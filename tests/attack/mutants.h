@@ -31,11 +31,6 @@ enum mode { AS_LEFT, INDEXED, CHECKED, NAMED, PROVEN, MODES };
 
 extern const char *const mutation_name[MUTATIONS], *const mode_name[MODES], *const mode_text[MODES];
 
-static inline bool checks_are_new(enum mode mode)
-{
-    return mode >= CHECKED;
-}
-
 static inline bool ids_are_new(enum mode mode)
 {
     return mode >= NAMED;
