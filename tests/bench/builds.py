@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Two builds of the program beside each other: the sizes that they write, the instructions and the time that they take.
+
+usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--times PAIRS] [--work FOLDER] [--files N] [--options "..."]
+
+OLD, NEW   the two programs (bin/tessera)
+INPUTS     a folder of images
+--sizes         the sum of all .tsr files, one for each input
+--instructions  of the user's side, as valgrind's callgrind counts them, on N inputs spread evenly (default 6): `compress
+                --verify none`, then `test`; a run on an empty file is taken off, so that start and end of the program do not
+                count
+--times PAIRS   so many interleaved pairs of runs of each program on all inputs, `compress` with its verification and `test`;
+                the median of the pairs' ratios NEW / OLD, and the upper end of its 95 % interval (bootstrap, 10000 draws)
+--work          where outputs go (default: the system's folder for temporary files); /dev/shm for memory
+Needs Python alone, and valgrind for --instructions."""
+import argparse
+import math
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+def run(command, **more):
+    return subprocess.run(command, check=True, stdout=subprocess.DEVNULL, **more)
+
+
+def inputs_of(folder):
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder))
+
+
+def compress(program, inputs, output, options, *more):
+    return [program, "compress", "-q", "-f", *options, *more, *inputs, "-o", output]
+
+
+def sizes(programs, inputs, work, options):
+    totals = []
+    for number, program in enumerate(programs):
+        folder = os.path.join(work, f"sizes{number}") + "/"
+        os.mkdir(folder)
+        run(compress(program, inputs, folder, options))
+        totals.append(sum(os.path.getsize(path) for path in inputs_of(folder)))
+        shutil.rmtree(folder)
+    old, new = totals
+    print(f"sizes: {len(inputs)} files, {old} -> {new} bytes, {100 * (new - old) / old:+.4f} %")
+
+
+def count(command, work):
+    log = os.path.join(work, "callgrind")
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={log}", *command]
+    said = subprocess.run(valgrind, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
+    return int(re.search(r"Collected\s*:\s*(\d+)", said).group(1))
+
+
+def instructions(programs, inputs, work, options, files):
+    some = [inputs[len(inputs) * i // files] for i in range(min(files, len(inputs)))]
+    empty = os.path.join(work, "empty")
+    open(empty, "wb").close()
+    counts = {"compress": [], "test": []}
+    for program in programs:
+        output = os.path.join(work, "one.tsr")
+        total = {"compress": 0, "test": 0}
+        for name in some + [empty]:
+            sign = -len(some) if name == empty else 1
+            coded = count(compress(program, [name], output, options, "-T", "1", "--verify", "none"), work)
+            total["compress"] += sign * coded
+            total["test"] += sign * count([program, "test", "-q", "-T", "1", output], work)
+        for verb in counts:
+            counts[verb].append(total[verb])
+    for verb, (old, new) in counts.items():
+        print(f"instructions: {verb}, {len(some)} files, {old:.4g} -> {new:.4g}, {100 * (new - old) / old:+.2f} %")
+
+
+def upper_bound(ratios):
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(10000))
+    return medians[9749]
+
+
+def times(programs, inputs, work, options, pairs):
+    folders = [os.path.join(work, f"times{number}") + "/" for number in range(2)]
+    verbs = {
+        "compress": lambda i: compress(programs[i], inputs, folders[i], options),
+        "test": lambda i: [programs[i], "test", "-q", "-r", folders[i]],
+    }
+    ratios = {verb: [] for verb in verbs}
+    for i in range(2):
+        os.mkdir(folders[i])
+        run(verbs["compress"](i))
+    for pair in range(pairs):
+        for verb, command in verbs.items():
+            seconds = [0, 0]
+            for i in (0, 1) if pair % 2 else (1, 0):
+                begun = time.monotonic()
+                run(command(i))
+                seconds[i] = time.monotonic() - begun
+            ratios[verb].append(seconds[1] / seconds[0])
+    for verb, found in ratios.items():
+        spread = math.exp(statistics.stdev([math.log(ratio) for ratio in found]))
+        print(
+            f"times: {verb}, {len(inputs)} files, {pairs} pairs: new / old {statistics.median(found):.3f} (median),"
+            f" at most {upper_bound(found):.3f} (95 %), spread {spread:.2f}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old")
+    parser.add_argument("new")
+    parser.add_argument("inputs")
+    parser.add_argument("--sizes", action="store_true")
+    parser.add_argument("--instructions", action="store_true")
+    parser.add_argument("--times", type=int, default=0)
+    parser.add_argument("--work")
+    parser.add_argument("--files", type=int, default=6)
+    parser.add_argument("--options", default="")
+    a = parser.parse_args()
+    inputs, programs, options = inputs_of(a.inputs), [os.path.abspath(a.old), os.path.abspath(a.new)], a.options.split()
+    with tempfile.TemporaryDirectory(dir=a.work) as work:
+        if a.sizes:
+            sizes(programs, inputs, work, options)
+        if a.instructions:
+            instructions(programs, inputs, work, options, a.files)
+        if a.times:
+            times(programs, inputs, work, options, a.times)
+
+
+if __name__ == "__main__":
+    main()
