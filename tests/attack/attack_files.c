@@ -330,7 +330,7 @@ static void flip_all_bits(struct attack *a, const struct seed *s)
 static uint64_t sum_of(const struct tally *t, enum outcome first, enum outcome last)
 {
     uint64_t sum = 0;
-    for (int o = first; o <= (int)last; o++) sum += t->count[o];
+    for (int o = (int)first; o <= (int)last; o++) sum += t->count[o];
     return sum;
 }
 

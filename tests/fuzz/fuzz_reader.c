@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/flow.h"
+
 static struct tsr_compress_options options_of(uint8_t choice)
 {
     struct tsr_compress_options options;
