@@ -1,0 +1,35 @@
+#!/bin/sh
+# Runs the attack kit against a build. usage: run.sh BUILD [SECONDS] [SEED]
+# It takes about SECONDS (180 if not given) on two cores. Exit status 1: something was found, and is said with the arguments that
+# repeat it.
+set -eu
+cd "$(dirname "$0")/../.."
+build=$(cd "$1" && pwd)
+seconds=${2:-180}
+seed=${3:-1}
+work=$build/attack
+rm -rf "$work"
+mkdir -p "$work"
+memory=$work
+[ ! -w /dev/shm ] || memory=$(mktemp -d /dev/shm/tessera_attack_XXXXXX)
+trap 'rm -rf "$memory"' EXIT
+export ASAN_OPTIONS="exitcode=3${ASAN_OPTIONS:+:$ASAN_OPTIONS}" UBSAN_OPTIONS="exitcode=3${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}"
+if [ ! -x "$build/bin/tsr_attack_files" ]; then
+  echo "skipped: this build lacks libraries that the attack kit needs"
+  exit 0
+fi
+"$build/bin/tessera_testdata" "$work/data" >/dev/null
+status=0
+
+# How many mutants of each combination and mutation fit: a first round tells the pace.
+part() { awk -v a="$1" -v b="$2" 'BEGIN { n = int(a * b); print n > 0 ? n : 1 }'; }
+echo "== mutants"
+begun=$(date +%s%N)
+"$build/bin/tsr_attack_files" "$work/data" "$memory" 5 seed="$seed" >"$work/pace" 2>&1 || { cat "$work/pace" && status=1; }
+spent=$((($(date +%s%N) - begun) / 1000000 + 1))
+count=$(part "$(awk -v s="$seconds" -v t="$spent" 'BEGIN { print 5 * 1000 * s / t }')" 0.45)
+"$build/bin/tsr_attack_files" "$work/data" "$memory" "$count" seed="$((seed + 1))" >"$work/mutants" 2>&1 || status=1
+grep -E 'WRONG|CRASHES|HANGS|ERROR|runtime error|at work' "$work/mutants" || true
+sed -n '/what was made again/,$p' "$work/mutants"
+[ "$status" -eq 0 ] && echo "nothing found" || echo "FOUND SOMETHING, see $work"
+exit "$status"
