@@ -98,17 +98,6 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     text_of(dataset, DCM_SOPClassUID, dicom->sop_class, sizeof dicom->sop_class);
 }
 
-tsr_status guarded(tsr_error *error, tsr_status (*work)(void *), void *context)
-{
-    try {
-        return work(context);
-    } catch (const std::bad_alloc &) {
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read DICOM");
-    } catch (...) {
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "DCMTK cannot read it");
-    }
-}
-
 /* DCMTK reads sequences within sequences by recursion, 1.5 KB of stack a level, and a file of 100 KB may nest them so
  * deep that the stack ends. This stream fails for good as soon as it is read from too deep below where it was made. */
 template <class Stream> class shallow : public Stream
@@ -160,12 +149,59 @@ template <class Stream> class shallow : public Stream
     mutable bool was_deep_ = false;
 };
 
-/* Who reads it first has to load it. */
-tsr_status load_dictionary(void *)
+/* Who reads the dictionary first loads it. Where memory ends amid that, DCMTK's lock of it stays locked, and who asked
+ * again would wait for ever. */
+bool load_dictionary()
 {
-    dcmDataDict.rdlock();
+    static const bool is_loaded = [] {
+        try {
+            dcmDataDict.rdlock();
+            dcmDataDict.rdunlock();
+            return true;
+        } catch (const std::bad_alloc &) {
+            return false;
+        }
+    }();
+    return is_loaded;
+}
+
+/* Without it, elements of implicit VR have no meaning. It is read from files, of which one may be missing: two elements
+ * tell, from its middle and from its end. */
+tsr_status need_dictionary(tsr_error *error)
+{
+    if (!load_dictionary()) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for DCMTK's data dictionary");
+    const DcmDataDictionary &dictionary = dcmDataDict.rdlock();
+    const bool is_there = dictionary.findEntry(DCM_Rows, nullptr) && dictionary.findEntry(DCM_PixelData, nullptr);
     dcmDataDict.rdunlock();
+    if (is_there) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_READ,
+                    "DCMTK's data dictionary cannot be read; set DCMDICTPATH to the file dicom.dic");
+}
+
+/* Work of the toolkit's, with its dictionary. */
+tsr_status guarded(tsr_error *error, tsr_status (*work)(void *), void *context)
+{
+    try {
+        silence();
+        TSR_TRY(need_dictionary(error));
+        return work(context);
+    } catch (const std::bad_alloc &) {
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read DICOM");
+    } catch (...) {
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "DCMTK cannot read it");
+    }
+}
+
+tsr_status nothing(void *)
+{
     return TSR_OK;
+}
+
+/* Where the toolkit gets no memory it throws, or returns its own condition, or one with libjpeg's words. */
+tsr_status fail_condition(const OFCondition &condition, const char *what, tsr_error *error)
+{
+    const bool no_memory = condition == EC_MemoryExhausted || std::strstr(condition.text(), "nsufficient memory");
+    return tsr_fail(error, no_memory ? TSR_ERROR_LIMIT : TSR_ERROR_CORRUPT, "%s: %s", what, condition.text());
 }
 
 tsr_status too_deep(tsr_error *error)
@@ -209,7 +245,7 @@ OFCondition read_dataset(DcmDataset &dataset, memory_stream &stream)
 tsr_status fail_reading(const memory_stream &stream, const OFCondition &condition, tsr_error *error)
 {
     if (stream.was_deep()) return too_deep(error);
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "DCMTK: %s", condition.text());
+    return fail_condition(condition, "DCMTK", error);
 }
 
 tsr_status describe_dataset(void *context)
@@ -320,7 +356,7 @@ tsr_status compare_headers(void *context)
     if (result.good()) result = rest_of(*one.getDataset(), one_rest);
     if (result.good()) result = rest_of(*other.getMetaInfo(), other_rest);
     if (result.good()) result = rest_of(*other.getDataset(), other_rest);
-    if (result.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK: %s", result.text());
+    if (result.bad()) return fail_condition(result, "DCMTK", job.error);
     if (one_rest == other_rest) return TSR_OK;
     return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
 }
@@ -408,6 +444,7 @@ tsr_fragment *list_fragments(DcmDataset &dataset, const tsr_dicom &dicom)
 tsr_status decode_file(void *context)
 {
     decode_job &job = *static_cast<decode_job *>(context);
+    register_codecs();
     memory_stream stream;
     DcmFileFormat file;
     fill_stream(stream, job.bytes, job.size);
@@ -434,7 +471,7 @@ tsr_status decode_file(void *context)
     if (result.good()) result = write_object(meta, META_HEADER_DEFAULT_TRANSFERSYNTAX, out);
     job.decoded->dataset_offset = out.size();
     if (result.good()) result = write_object(dataset, EXS_LittleEndianExplicit, out);
-    if (result.bad()) return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK cannot decode it: %s", result.text());
+    if (result.bad()) return fail_condition(result, "DCMTK cannot decode it", job.error);
     job.decoded->bytes = static_cast<uint8_t *>(std::malloc(out.size() + 1));
     if (!job.decoded->bytes) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", out.size());
     std::memcpy(job.decoded->bytes, out.data(), out.size());
@@ -493,6 +530,7 @@ size_t stream_size(tsr_dicom_syntax syntax, const uint8_t *bytes, size_t size)
 tsr_status encode_frame(void *context)
 {
     encode_job &job = *static_cast<encode_job *>(context);
+    register_codecs();
     DcmDataset dataset;
     const DJ_RPLossless jpeg;
     E_TransferSyntax syntax = EXS_RLELossless;
@@ -514,7 +552,7 @@ tsr_status encode_frame(void *context)
     if (result.good()) result = sequence->getItem(item, 1);
     if (result.good()) result = item->getUint8Array(bytes);
     if (result.bad() || !bytes || sequence->card() != 2)
-        return tsr_fail(job.error, TSR_ERROR_CORRUPT, "DCMTK cannot encode a frame: %s", result.text());
+        return fail_condition(result, "DCMTK cannot encode a frame", job.error);
     *job.size = stream_size(job.syntax, bytes, item->getLength());
     *job.stream = static_cast<uint8_t *>(std::malloc(*job.size + 1));
     if (!*job.stream) return tsr_fail(job.error, TSR_ERROR_LIMIT, "no memory for %zu bytes", *job.size);
@@ -527,8 +565,6 @@ tsr_status encode_frame(void *context)
 extern "C" tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const tsr_dicom *dicom,
                                        tsr_dicom_decoded *decoded, tsr_error *error)
 {
-    silence();
-    register_codecs();
     std::memset(decoded, 0, sizeof *decoded);
     decode_job job = {file, size, dicom, decoded, error};
     const tsr_status status = guarded(error, decode_file, &job);
@@ -546,8 +582,6 @@ extern "C" void tsr_dicom_decoded_free(tsr_dicom_decoded *decoded)
 extern "C" tsr_status tsr_dicom_encode_frame(const tsr_image *image, tsr_dicom_syntax syntax, const uint8_t *raster,
                                              uint8_t **stream, size_t *size, tsr_error *error)
 {
-    silence();
-    register_codecs();
     *stream = nullptr;
     *size = 0;
     encode_job job = {image, syntax, raster, stream, size, error};
@@ -556,13 +590,11 @@ extern "C" tsr_status tsr_dicom_encode_frame(const tsr_image *image, tsr_dicom_s
 
 extern "C" void tsr_dicom_load_dictionary(void)
 {
-    silence();
-    guarded(nullptr, load_dictionary, nullptr);
+    guarded(nullptr, nothing, nullptr);
 }
 
 extern "C" tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
-    silence();
     std::memset(dicom, 0, sizeof *dicom);
     describe_job job = {bytes, size, dicom, error};
     return guarded(error, describe, &job);
@@ -570,7 +602,6 @@ extern "C" tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, tsr_
 
 extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
-    silence();
     std::memset(dicom, 0, sizeof *dicom);
     describe_job job = {bytes, size, dicom, error};
     return guarded(error, describe_dataset, &job);
@@ -579,7 +610,6 @@ extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t si
 extern "C" tsr_status tsr_dicom_compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_bytes *derived,
                                                 tsr_error *error)
 {
-    silence();
     compare_job job = {original, derived, error};
     return guarded(error, compare_headers, &job);
 }

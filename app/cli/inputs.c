@@ -130,14 +130,19 @@ static bool keep_series(struct task_list *list, struct tsr_series *series)
 }
 
 /* The files of an input that is a series, to be restored below folder; or the one that is wanted, to output (NULL:
- * below folder, too). False if it is none, also where it cannot be read: whoever takes it for a file will say so. */
+ * below folder, too). False if it is none. */
 static bool add_series(struct walk *walk, const char *path, const char *folder, const char *output)
 {
     const char *wanted = walk->options->member;
     struct tsr_series *series = NULL;
     size_t found = 0;
     if (!reads_tsr(walk->options)) return false;
-    const enum tsr_status status = tsr_series_open(path, &series, NULL);
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    const enum tsr_status status = tsr_series_open(path, &series, &error);
+    if (status != TSR_OK && status != TSR_ERROR_NOT_TSR) {
+        add_task(walk, strdup(path), NULL, status, error.text);
+        return true;
+    }
     if (!series && status == TSR_OK && wanted) {
         add_task(walk, strdup(path), NULL, TSR_ERROR_USAGE, "it is no series, and --member names a file of one");
         return true;

@@ -1,6 +1,9 @@
 /* The command line: parses, and calls the verb. */
 #include <malloc.h>
 #include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "../../kernels/memory_limit.h"
 #include "../../kernels/thread_pool.h"
@@ -25,6 +28,34 @@ static void keep_memory(const struct options *options)
 #endif
 }
 
+/* All is written: the destructors of libraries could only fail now, and without memory DCMTK's log ends the process by
+ * a signal. Sanitizers need them. */
+static int leave(int status)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    fflush(NULL);
+    _exit(status);
+#else
+    return status;
+#endif
+}
+
+/* The first thread's stack grows as it is used. Where it cannot, since the address space is limited (RLIMIT_AS), the
+ * process ends by a signal: so the stack gets what it will take before anything else does. False: there is not so much.
+ */
+static bool reserve_stack(void)
+{
+    enum { STACK_BYTES = 1 << 20, PAGE_BYTES = 1 << 12 };
+    volatile char stack[STACK_BYTES];
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur < 2 * STACK_BYTES) return true;
+    void *const probe = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (probe == MAP_FAILED) return false;
+    munmap(probe, 2 * STACK_BYTES);
+    for (size_t at = STACK_BYTES; at > 0; at -= PAGE_BYTES) stack[at - 1] = 0;
+    return stack[STACK_BYTES - 1] == 0;
+}
+
 int main(int argc, char **argv)
 {
     static int (*const run[VERB_COUNT])(const struct options *) = {
@@ -34,12 +65,16 @@ int main(int argc, char **argv)
     struct options options;
     bool finished;
     const enum tsr_status status = parse_options(argc, argv, &options, &finished);
-    if (finished) return (int)status;
+    if (finished) return leave((int)status);
+    if (!reserve_stack()) {
+        fprintf(stderr, "tessera: no memory for the stack\n");
+        return leave(TSR_ERROR_LIMIT);
+    }
     keep_memory(&options);
     const int result = run[options.verb](&options);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "tessera: cannot write to standard output\n");
-        return result ? result : TSR_ERROR_WRITE;
+        return leave(result ? result : TSR_ERROR_WRITE);
     }
-    return result;
+    return leave(result);
 }
