@@ -1,11 +1,15 @@
 /* DICOM through DCMTK: the one C++ file. No exception leaves it. */
 #include "dicom_file.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <dcmtk/config/osconfig.h>
 #include <dcmtk/dcmdata/dctk.h>
@@ -174,6 +178,10 @@ tsr_status need_dictionary(tsr_error *error)
     const bool is_there = dictionary.findEntry(DCM_Rows, nullptr) && dictionary.findEntry(DCM_PixelData, nullptr);
     dcmDataDict.rdunlock();
     if (is_there) return TSR_OK;
+    const int another = ::open("/", O_RDONLY | O_CLOEXEC);
+    if (another < 0 && (errno == EMFILE || errno == ENFILE))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "too many open files to read DCMTK's data dictionary");
+    if (another >= 0) ::close(another);
     return tsr_fail(error, TSR_ERROR_READ,
                     "DCMTK's data dictionary cannot be read; set DCMDICTPATH to the file dicom.dic");
 }

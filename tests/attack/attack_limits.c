@@ -1,0 +1,454 @@
+/* The attack by limits and hostile inputs: little address space, few descriptors, small files, a small --memory; inputs
+ * that declare much and hold little; outputs that are no files.
+ *
+ * usage: tsr_attack_limits TESSERA SHIM DATA WORK
+ * Exit status: 0, 1 where something was found, 2 where it cannot work. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "shim.h"
+
+enum { WORDS_LIMIT = 24, SECONDS_LIMIT = 100 };
+
+static const char *program, *shim, *data;
+static int findings, checks;
+
+static void stop(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("tsr_attack_limits: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+    exit(2);
+}
+
+static void expect(bool holds, const char *format, ...)
+{
+    va_list arguments;
+    checks++;
+    if (holds) return;
+    findings++;
+    va_start(arguments, format);
+    fputs("WRONG: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
+
+struct bytes {
+    uint8_t *data;
+    size_t size, room;
+};
+
+static void put(struct bytes *b, const void *more, size_t size)
+{
+    if (b->size + size > b->room) b->room = 2 * (b->size + size);
+    b->data = realloc(b->data, b->room);
+    if (!b->data) stop("no memory");
+    memcpy(b->data + b->size, more, size);
+    b->size += size;
+}
+
+static void put_number(struct bytes *b, uint32_t value, int bytes, bool big_endian)
+{
+    for (int i = 0; i < bytes; i++) {
+        const uint8_t byte = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
+        put(b, &byte, 1);
+    }
+}
+
+static void write_and_free(const char *path, struct bytes b)
+{
+    const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (file < 0 || write(file, b.data, b.size) != (ssize_t)b.size || close(file) != 0) stop("cannot write %s", path);
+    free(b.data);
+}
+
+static void copy_file(const char *name, const char *to)
+{
+    char path[4096], bytes[4096];
+    struct bytes b = {NULL, 0, 0};
+    snprintf(path, sizeof path, "%s/%s", data, name);
+    const int file = open(path, O_RDONLY);
+    if (file < 0) stop("there is no %s", path);
+    for (ssize_t got; (got = read(file, bytes, sizeof bytes)) > 0;) put(&b, bytes, (size_t)got);
+    close(file);
+    write_and_free(to, b);
+}
+
+static long size_of(const char *path)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 ? (long)s.st_size : -1;
+}
+
+static bool has_kind(const char *path, mode_t kind)
+{
+    struct stat s;
+    return lstat(path, &s) == 0 && (s.st_mode & S_IFMT) == kind;
+}
+
+/* No file of this folder is an output that was not finished; it is told of once. */
+static bool has_no_parts(const char *folder)
+{
+    bool none = true;
+    DIR *all = opendir(folder);
+    for (struct dirent *e; all && (e = readdir(all));) {
+        if (strncmp(e->d_name, ".tessera-", 9) != 0 && !strstr(e->d_name, ".tmp")) continue;
+        none = false;
+        unlinkat(dirfd(all), e->d_name, 0);
+    }
+    if (all) closedir(all);
+    return none;
+}
+
+/* ---- Hostile inputs --------------------------------------------------------------------------------------- */
+
+static void put_chunk(struct bytes *b, const char *type, struct bytes body)
+{
+    put_number(b, (uint32_t)body.size, 4, true);
+    const size_t start = b->size;
+    put(b, type, 4);
+    put(b, body.data, body.size);
+    put_number(b, (uint32_t)crc32(0, b->data + start, (uInt)(b->size - start)), 4, true);
+}
+
+/* A grey image of side x side zeros, in a few kilobytes for each thousand of rows. */
+static void make_png_bomb(const char *path, uint32_t side)
+{
+    struct bytes file = {NULL, 0, 0}, header = {NULL, 0, 0}, body = {NULL, 0, 0};
+    uint8_t *const row = calloc(side + 1, 1), out[16384];
+    z_stream z = {.avail_in = 0};
+    if (!row || deflateInit(&z, 9) != Z_OK) stop("zlib does not deflate");
+    for (uint32_t y = 0; y < side; y++) {
+        z.next_in = row;
+        z.avail_in = side + 1;
+        do {
+            z.next_out = out;
+            z.avail_out = sizeof out;
+            deflate(&z, y + 1 == side ? Z_FINISH : Z_NO_FLUSH);
+            put(&body, out, sizeof out - z.avail_out);
+        } while (z.avail_out == 0);
+    }
+    deflateEnd(&z);
+    put_number(&header, side, 4, true);
+    put_number(&header, side, 4, true);
+    put(&header, "\x08\0\0\0\0", 5);
+    put(&file, "\x89PNG\r\n\x1a\n", 8);
+    put_chunk(&file, "IHDR", header);
+    put_chunk(&file, "IDAT", body);
+    put_chunk(&file, "IEND", (struct bytes){header.data, 0, 0});
+    write_and_free(path, file);
+    free(header.data);
+    free(body.data);
+    free(row);
+}
+
+static void put_element(struct bytes *b, uint16_t group, uint16_t element, const char *vr, const void *value,
+                        size_t size)
+{
+    put_number(b, group, 2, false);
+    put_number(b, element, 2, false);
+    put(b, vr, 2);
+    const bool is_long = strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0;
+    if (is_long) put(b, "\0\0", 2);
+    put_number(b, (uint32_t)size, is_long ? 4 : 2, false);
+    put(b, value, size);
+}
+
+static void put_short(struct bytes *b, uint16_t element, unsigned value)
+{
+    const uint8_t bytes[2] = {(uint8_t)value, (uint8_t)(value >> 8)};
+    put_element(b, 0x28, element, "US", bytes, 2);
+}
+
+static void put_meta(struct bytes *b)
+{
+    static const uint8_t version[2] = {0, 1};
+    struct bytes meta = {NULL, 0, 0};
+    put_element(&meta, 2, 1, "OB", version, 2);
+    put_element(&meta, 2, 2, "UI", "1.2.840.10008.5.1.4.1.1.7.2", 28);
+    put_element(&meta, 2, 3, "UI", "2.25.1", 6);
+    put_element(&meta, 2, 16, "UI", "1.2.840.10008.1.2.1", 20);
+    for (int i = 0; i < 128; i++) put(b, "", 1);
+    put(b, "DICM", 4);
+    const uint8_t length[4] = {(uint8_t)meta.size, (uint8_t)(meta.size >> 8), 0, 0};
+    put_element(b, 2, 0, "UL", length, 4);
+    put(b, meta.data, meta.size);
+    free(meta.data);
+}
+
+/* frames of 1 x 1 samples of so many bits. */
+static void make_frames(const char *path, unsigned long frames, unsigned bits)
+{
+    struct bytes b = {NULL, 0, 0};
+    char number[16];
+    const size_t size = ((frames * bits + 7) / 8 + 1) & ~(size_t)1;
+    uint8_t *samples = calloc(size, 1);
+    if (!samples) stop("no memory");
+    for (size_t i = 0; i < size; i++) samples[i] = (uint8_t)(i * 0x9e3779b9u >> 13);
+    put_meta(&b);
+    put_element(&b, 8, 0x16, "UI", "1.2.840.10008.5.1.4.1.1.7.2", 28);
+    put_short(&b, 2, 1);
+    put_element(&b, 0x28, 4, "CS", "MONOCHROME2 ", 12);
+    snprintf(number, sizeof number, "%-12lu", frames);
+    put_element(&b, 0x28, 8, "IS", number, 12);
+    put_short(&b, 0x10, 1);
+    put_short(&b, 0x11, 1);
+    put_short(&b, 0x100, bits);
+    put_short(&b, 0x101, bits);
+    put_short(&b, 0x102, bits - 1);
+    put_short(&b, 0x103, 0);
+    put_element(&b, 0x7fe0, 0x10, bits > 8 ? "OW" : "OB", samples, size);
+    write_and_free(path, b);
+    free(samples);
+}
+
+/* A header of so many private elements, in ascending order or in any, in front of a small image. */
+static void make_elements(const char *path, unsigned count, bool in_order)
+{
+    struct bytes b = {NULL, 0, 0};
+    uint8_t samples[512] = {1, 2, 3};
+    put_meta(&b);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned k = in_order ? i : (unsigned)((uint64_t)i * 7919 % count);
+        put_element(&b, (uint16_t)(0x0009 + 2 * (k / 0x1000)), (uint16_t)(0x1000 + k % 0x1000), "SH", "ab", 2);
+    }
+    put_short(&b, 2, 1);
+    put_element(&b, 0x28, 4, "CS", "MONOCHROME2 ", 12);
+    put_short(&b, 0x10, 16);
+    put_short(&b, 0x11, 16);
+    put_short(&b, 0x100, 16);
+    put_short(&b, 0x101, 12);
+    put_short(&b, 0x102, 11);
+    put_short(&b, 0x103, 0);
+    put_element(&b, 0x7fe0, 0x10, "OW", samples, sizeof samples);
+    write_and_free(path, b);
+}
+
+/* ---- Runs ------------------------------------------------------------------------------------------------- */
+
+struct result {
+    int status, by_signal; /* status -1: by_signal ended it */
+    double cpu_s;
+    long peak_kib;
+};
+
+static const int no_limit = -1;
+
+/* Words as of printf, split at blanks; a resource is limited to so much, or is no_limit. */
+static struct result run(int resource, unsigned long limit, const char *format, ...)
+{
+    char text[4096], *argv[WORDS_LIMIT + 1] = {NULL};
+    struct rusage usage;
+    va_list arguments;
+    int count = 1, status;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    argv[0] = (char *)(uintptr_t)program;
+    for (char *word = strtok(text, " "); word && count < WORDS_LIMIT; word = strtok(NULL, " ")) argv[count++] = word;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child < 0) stop("no process");
+    if (child == 0) {
+        const int out = open("stdout", O_WRONLY | O_CREAT | O_TRUNC, 0600),
+                  err = open("stderr", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        const struct rlimit r = {limit, limit};
+        dup2(out, 1);
+        dup2(err, 2);
+        close(out);
+        close(err);
+        alarm(SECONDS_LIMIT);
+        if (resource != no_limit && setrlimit((__rlimit_resource_t)resource, &r) != 0) _exit(126);
+        execv(program, argv);
+        _exit(127);
+    }
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR) continue;
+    return (struct result){WIFEXITED(status) ? WEXITSTATUS(status) : -1, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                           (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                               1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec),
+                           usage.ru_maxrss};
+}
+
+/* ---- What is tried ---------------------------------------------------------------------------------------- */
+
+/* The command succeeds, or ends with the one status, and leaves nothing. 127: it cannot even be loaded. */
+static void squeeze(int resource, unsigned long from, unsigned long to, unsigned long step, int wanted,
+                    const char *what, const char *words)
+{
+    for (unsigned long limit = from; limit <= to; limit += step) {
+        unlink("out");
+        const struct result r = run(resource, limit, "%s", words);
+        expect(r.status == 0 || r.status == wanted || r.status == 127, "%s of %lu: status %d, signal %d of %s", what,
+               limit, r.status, r.by_signal, words);
+        expect(has_no_parts("."), "%s of %lu: a part is left behind by %s", what, limit, words);
+        expect(r.status == 0 || size_of("out") < 0, "%s of %lu: an output all the same of %s", what, limit, words);
+    }
+}
+
+static void limit_resources(void)
+{
+    const unsigned long mega = 1 << 20;
+    copy_file("dicom/mr/small_01.dcm", "a.dcm");
+    copy_file("png/formats/rgb8.png", "a.png");
+    copy_file("pnm/landscape_grey_8bit.pgm", "a.pgm");
+    run(no_limit, 0, "compress -q --qp 20 a.dcm -o a.tsr");
+    static const char *const commands[] = {"compress -q a.dcm -o out",   "compress -q -T 8 --qp 20 a.dcm -o out",
+                                           "compress -q a.png -o out",   "compress -q -T 8 a.pgm -o out",
+                                           "decompress -q a.tsr -o out", "test -q -T 4 a.tsr"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        squeeze(RLIMIT_AS, 12 * mega, 140 * mega, 4 * mega, 62, "address space", commands[i]);
+        squeeze(RLIMIT_NOFILE, 3, 14, 1, 62, "descriptors", commands[i]);
+        if (i < 5) squeeze(RLIMIT_FSIZE, 0, 512, 256, 40, "file size", commands[i]);
+    }
+}
+
+static void fill_disk(void)
+{
+    mkdir("disk", 0700);
+    if (mount("none", "disk", "tmpfs", 0, "size=16k") != 0) {
+        printf("skipped: a full disk (mount: %s)\n", strerror(errno));
+        return;
+    }
+    const struct result r = run(no_limit, 0, "compress -q --verify none a.pgm -o disk/out");
+    expect(r.status == 40 && size_of("disk/out") < 0 && has_no_parts("disk"), "a full disk: status %d", r.status);
+    umount("disk");
+}
+
+static void bound_memory(void)
+{
+    for (int i = 0; i < 4; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "bomb%d.png", i);
+        make_png_bomb(path, 4000);
+    }
+    for (int threads = 1; threads <= 8; threads *= 2)
+        for (int mega = 200; mega <= 800; mega *= 2) {
+            const struct result r = run(no_limit, 0,
+                                        "compress -q -f -T %d --memory %dM bomb0.png bomb1.png bomb2.png"
+                                        " bomb3.png -o bombs/",
+                                        threads, mega);
+            expect(r.status == 0 || r.status == 62 || r.status == 75, "bombs in %d MB: status %d, signal %d", mega,
+                   r.status, r.by_signal);
+            expect(r.peak_kib / 1024 <= mega, "bombs in %d MB with %d threads take %ld MiB", mega, threads,
+                   r.peak_kib / 1024);
+        }
+}
+
+static void bound_work(void)
+{
+    make_frames("words.dcm", 2000000, 16);
+    make_frames("bits.dcm", 8000000, 1);
+    static const char *const inputs[] = {"words.dcm", "bits.dcm"};
+    for (int i = 0; i < 2; i++) {
+        const struct result r = run(no_limit, 0, "compress -q -f %s -o out", inputs[i]);
+        expect(r.status == 0 && size_of("out") <= size_of(inputs[i]) + 400, "%s: status %d, %ld bytes become %ld",
+               inputs[i], r.status, size_of(inputs[i]), size_of("out"));
+        unlink("out");
+    }
+    make_elements("ordered.dcm", 20000, true);
+    make_elements("mixed.dcm", 20000, false);
+    const struct result ordered = run(no_limit, 0, "compress -q -f ordered.dcm -o out"),
+                        mixed = run(no_limit, 0, "compress -q -f mixed.dcm -o out");
+    expect(ordered.status == 0 && mixed.status == 0, "many elements: status %d and %d", ordered.status, mixed.status);
+    expect(mixed.cpu_s <= 4 * ordered.cpu_s + 0.5, "20000 elements take %.2f s in order, %.2f s in any", ordered.cpu_s,
+           mixed.cpu_s);
+    unlink("out");
+}
+
+static void give_no_files(void)
+{
+    copy_file("other/text.txt", "text");
+    mkfifo("fifo", 0600);
+    const bool has_device = mknod("null", S_IFCHR | 0600, makedev(1, 3)) == 0;
+    static const char *const force[] = {"", "-f"};
+    for (int i = 0; i < 2; i++) {
+        struct result r = run(no_limit, 0, "compress -q %s a.pgm -o fifo", force[i]);
+        expect(r.status == 40 && has_kind("fifo", S_IFIFO), "a FIFO as output: status %d", r.status);
+        r = run(no_limit, 0, "decompress -q %s a.tsr -o fifo", force[i]);
+        expect(r.status == 40 && has_kind("fifo", S_IFIFO), "a FIFO as output: status %d", r.status);
+        if (!has_device) continue;
+        r = run(no_limit, 0, "compress -q %s a.pgm -o null", force[i]);
+        expect(r.status == 40 && has_kind("null", S_IFCHR), "a device as output: status %d", r.status);
+    }
+    mkdir("tree", 0700);
+    if (symlink("../text", "tree/a.pgm.tsr") != 0) stop("no link");
+    const long before = size_of("text");
+    const struct result r = run(no_limit, 0, "compress -q -f a.pgm -o tree");
+    expect(r.status == 40 && has_kind("tree/a.pgm.tsr", S_IFLNK) && size_of("text") == before,
+           "a link below -o: status %d", r.status);
+}
+
+/* What is printed of a name has no control characters. */
+static void give_wild_names(void)
+{
+    char said[4096] = "";
+    run(no_limit, 0, "compress -q no\x1b[31m\afile");
+    const int file = open("stderr", O_RDONLY);
+    if (file < 0 || read(file, said, sizeof said - 1) <= 0) stop("nothing is said");
+    close(file);
+    expect(!strchr(said, 0x1b) && !strchr(said, '\a'), "a name's control characters are printed");
+}
+
+/* An output is brought to the disk, its folder too, and read from there. */
+static void count_syncs(void)
+{
+    const int file = open("board", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (file < 0 || ftruncate(file, sizeof(struct shim_board)) != 0) stop("no board");
+    struct shim_board *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (board == MAP_FAILED) stop("no board");
+    close(file);
+    board->call = -1;
+    setenv("LD_PRELOAD", shim, 1);
+    setenv(TSR_SHIM_BOARD, "board", 1);
+    const struct result r = run(no_limit, 0, "compress -q -f a.pgm -o out");
+    unsetenv("LD_PRELOAD");
+    expect(r.status == 0 && board->count[SHIM_fsync] >= 2, "%ld calls of fsync, for the file and its folder",
+           (long)board->count[SHIM_fsync]);
+    expect(board->count[SHIM_posix_fadvise] >= 1, "what is read back may come from the page cache");
+    unlink("out");
+}
+
+int main(int argc, char **argv)
+{
+    static char paths[3][4096];
+    if (argc != 5) stop("usage: tsr_attack_limits TESSERA SHIM DATA WORK");
+    for (int i = 0; i < 3; i++)
+        if (!realpath(argv[i + 1], paths[i])) stop("there is no %s", argv[i + 1]);
+    program = paths[0];
+    shim = paths[1];
+    data = paths[2];
+    if (chdir(argv[4]) != 0 || mkdir("limits", 0700) != 0 || chdir("limits") != 0)
+        stop("%s must be a folder without a folder \"limits\"", argv[4]);
+    limit_resources();
+    fill_disk();
+    bound_memory();
+    bound_work();
+    give_no_files();
+    give_wild_names();
+    count_syncs();
+    printf("%d checks of limits, %d findings\n", checks, findings);
+    return findings > 0;
+}
