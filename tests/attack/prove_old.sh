@@ -12,7 +12,7 @@ cp -r "$tree/tests/attack" "$tree/tests/sections" "$work/old/tests/"
 sed -i '/add_executable(tsr_sign_again/,$d' "$work/old/tests/sections/CMakeLists.txt" # the old tree has its own
 printf 'add_subdirectory(sections)\nadd_subdirectory(attack)\n' >>"$work/old/tests/CMakeLists.txt"
 cmake -S "$work/old" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTSR_CUDA=off >/dev/null
-cmake --build "$work/build" --target tessera tessera_testdata tsr_attack_files >"$work/build.log"
+cmake --build "$work/build" --target tessera tessera_testdata tsr_attack_files tsr_attack_faults tsr_attack_shim tsr_attack_limits >"$work/build.log"
 bin=$work/build/bin
 "$bin/tessera_testdata" "$work/data" >/dev/null
 missed=0
@@ -32,4 +32,30 @@ point()
 point 1 "parts are not bound together" "$work/mutants.log" '^WRONG: status 0, and another file'
 "$bin/tsr_attack_files" "$work/data" "$work/mutants" bits >"$work/bits.log" 2>&1 || true
 point 5 "one bit kills a series" "$work/bits.log" 'more [1-9]'
+
+faults() # LOG ARGUMENTS...
+{
+  log=$1
+  shift
+  "$bin/tsr_attack_faults" "$bin/tessera" "$bin/tsr_attack_shim.so" "$work/data" "$work/mutants" "$@" >"$log" 2>&1 || true
+}
+faults "$work/exchange.log" 120 scenario=dicom_lossy deed=exchange
+point 2 "a lossy DICOM is opened again" "$work/exchange.log" '^WRONG: an output is what neither input gives'
+faults "$work/fread.log" 40 scenario=dicom_lossy call=fread deed=fail
+point 3 "an error within DCMTK loses elements" "$work/fread.log" '^WRONG: .*neither old nor right.*status 0'
+faults "$work/readdir.log" 20 scenario=folder call=readdir deed=fail
+point 4 "errors of readdir are ignored" "$work/readdir.log" '^WRONG: .*status 0'
+faults "$work/kill.log" 60 scenario=in_place deed=kill
+point 9 "parts are left, and taken as inputs" "$work/kill.log" '^WRONG: '
+"$bin/tsr_attack_limits" "$bin/tessera" "$bin/tsr_attack_shim.so" "$work/data" "$work/mutants" >"$work/limits.log" 2>&1 || true
+point 6 "outputs that are no files" "$work/limits.log" 'a FIFO as output: status 0'
+point 6 "links below -o" "$work/limits.log" 'a link below -o: status 0'
+point 7 "what becomes larger" "$work/limits.log" 'words.dcm: status 0, .* become'
+point 8 "memory is not bounded" "$work/limits.log" 'bombs in'
+point 9 "signals leave parts" "$work/limits.log" 'a part is left behind'
+point 10 "quadratic time" "$work/limits.log" 'elements take'
+point 11 "folders are not synced" "$work/limits.log" 'calls of fsync'
+point 11 "read from the page cache" "$work/limits.log" 'page cache'
+point 12 "descriptors" "$work/limits.log" 'descriptors of .*status 60'
+point 12 "control characters" "$work/limits.log" 'control characters'
 [ "$missed" -eq 0 ] || exit 1

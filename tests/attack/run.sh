@@ -23,7 +23,7 @@ status=0
 
 # How many mutants of each combination and mutation fit: a first round tells the pace.
 part() { awk -v a="$1" -v b="$2" 'BEGIN { n = int(a * b); print n > 0 ? n : 1 }'; }
-echo "== mutants"
+echo "== mutants: each of them is restored and tested"
 begun=$(date +%s%N)
 "$build/bin/tsr_attack_files" "$work/data" "$memory" 5 seed="$seed" >"$work/pace" 2>&1 || { cat "$work/pace" && status=1; }
 spent=$((($(date +%s%N) - begun) / 1000000 + 1))
@@ -31,5 +31,12 @@ count=$(part "$(awk -v s="$seconds" -v t="$spent" 'BEGIN { print 5 * 1000 * s / 
 "$build/bin/tsr_attack_files" "$work/data" "$memory" "$count" seed="$((seed + 1))" >"$work/mutants" 2>&1 || status=1
 grep -E 'WRONG|CRASHES|HANGS|ERROR|runtime error|at work' "$work/mutants" || true
 sed -n '/what was made again/,$p' "$work/mutants"
+if [ -x "$build/bin/tsr_attack_faults" ]; then
+  echo "== calls that fail, kills, inputs that change"
+  "$build/bin/tsr_attack_faults" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$memory" \
+    "$(part "$seconds" 15)" seed="$seed" || status=1
+  echo "== limits"
+  "$build/bin/tsr_attack_limits" "$build/bin/tessera" "$build/bin/tsr_attack_shim.so" "$work/data" "$work" || status=1
+fi
 [ "$status" -eq 0 ] && echo "nothing found" || echo "FOUND SOMETHING, see $work"
 exit "$status"
