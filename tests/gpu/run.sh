@@ -14,6 +14,7 @@
 #   TSR_BENCH_FAMILIES   what to benchmark                        vle rle cavlc engine limits
 #   TSR_SAME_FILES       folders whose files both engines encode  a generated set
 #   TSR_SAME             codings of them: some, or all 104        some
+#   TSR_MUTANTS          mutants of files of each kind, path, coder and mutation       10
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
 #   TSR_SANITIZE_JOBS    how many of them at once                 8
 #   TSR_SANITIZERS       tools of compute-sanitizer               memcheck racecheck initcheck synccheck
@@ -91,6 +92,12 @@ run_equal()
         sh tests/gpu/same_files.sh "$build/bin/tessera" "$folder" >>"$out/same_files.txt" 2>&1 || status=1
         tail -n 1 "$out/same_files.txt"
     done
+    # Mutants of files, decoded there.
+    mkdir -p "$out/mutants"
+    "$build/bin/tessera_testdata" "$out/mutants/data" >/dev/null &&
+        "$build/bin/tsr_attack_files" "$out/mutants/data" "$out/mutants" "${TSR_MUTANTS:-10}" engine=cuda jobs=8 >"$out/mutants.txt" 2>&1 || status=1
+    rm -rf "$out/mutants"
+    tail -n 3 "$out/mutants.txt"
     ctest --test-dir "$build" -L gpu --output-on-failure --no-tests=error --timeout 400 >"$out/equal.log" 2>&1 || status=1
     ! grep -q 'Skipped' "$out/equal.log" || status=1
     [ $status -eq 0 ] || tail -n 60 "$out/equal.log"
