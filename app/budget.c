@@ -21,8 +21,9 @@ enum { HEAP_SHARE = 32 };
 
 static uint64_t left_of(const struct tsr_engine *engine, uint64_t bytes)
 {
+    const size_t addressed = bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
     const uint64_t taken = PROCESS_BYTES + THREAD_BYTES * (uint64_t)tsr_pool_threads(engine->pool) +
-                           engine->ops->own_memory(engine, (size_t)bytes) + bytes / HEAP_SHARE;
+                           engine->ops->own_memory(engine, addressed) + bytes / HEAP_SHARE;
     return bytes > taken ? bytes - taken : 0;
 }
 
@@ -67,19 +68,22 @@ size_t tsr_files_memory(const struct tsr_engine *engine)
 
 static unsigned long long megabytes(uint64_t bytes)
 {
-    return (bytes + MEGABYTE - 1) / MEGABYTE;
+    return bytes / MEGABYTE + (bytes % MEGABYTE > 0);
 }
 
 enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
                                 uint64_t bytes, struct tsr_error *error)
 {
     static const char *const what[TSR_MEMORY_LOTS] = {"files", "headers", "files that wait for their turn"};
+    const uint64_t enough = limit_for(engine, (int)lot, bytes);
+    if (enough == 0)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%s takes %llu MB of memory, which no machine has", name,
+                        megabytes(bytes));
     return tsr_fail(
         error, TSR_ERROR_LIMIT,
         "%s takes %llu MB of memory, and of the %llu MB of this process %llu are for %s: --memory %lluM would do", name,
         megabytes(bytes), megabytes(engine->memory_bytes),
-        (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot],
-        (unsigned long long)limit_for(engine, (int)lot, bytes));
+        (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot], (unsigned long long)enough);
 }
 
 /* ---- A file's account ------------------------------------------------------------------------------------- */
@@ -108,7 +112,8 @@ static void release_headers(struct tsr_account *a)
 enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct tsr_error *error)
 {
     struct tsr_pool *const pool = a->engine->pool;
-    if (tsr_files_memory(a->engine) == SIZE_MAX || (a->has_files && bytes <= a->files)) return TSR_OK;
+    if (bytes <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
+    if (a->has_files && bytes <= a->files) return TSR_OK;
     if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
     if (bytes > SIZE_MAX || !tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, bytes, error);
@@ -127,10 +132,12 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
     enum { LEAST_FRAME = 24 };
     if (image && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
-    const uint64_t later = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0;
-    if (later > tsr_files_memory(a->engine))
-        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, later, error);
-    return tsr_account_claim(a, bytes + tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes), error);
+    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes),
+                   later = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0,
+                   most = now > later ? now : later;
+    if (most > tsr_files_memory(a->engine))
+        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
+    return tsr_account_claim(a, now, error);
 }
 
 void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)

@@ -149,7 +149,7 @@ static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error
 {
     const struct tsr_image *image = &d->header->image;
     if (d->header->restore == TSR_RESTORE_VERBATIM) return TSR_OK;
-    d->batch = tsr_batch_frames(d->engine, image);
+    d->batch = tsr_batch_frames(d->engine, image, tsr_container_memory(d->reader));
     d->jobs = calloc(d->batch, sizeof *d->jobs);
     d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
     if (!d->jobs || !d->rasters)
@@ -179,7 +179,7 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
     const struct tsr_image *const image = &header->image;
     const uint64_t own = tsr_container_memory(reader);
     if (header->restore == TSR_RESTORE_VERBATIM) return own;
-    const uint32_t batch = tsr_batch_frames(engine, image);
+    const uint32_t batch = tsr_batch_frames(engine, image, own);
     const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +
                              engine->ops->decode_bound(engine, image, batch);
     return own + engines + engines / 8 + batch * sizeof(struct tsr_decode_job) + 4096; /* the engine rounds up */
@@ -187,11 +187,11 @@ uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_con
 
 uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes)
 {
-    const uint32_t batch = tsr_batch_frames(engine, image);
-    const uint64_t raster = tsr_raster_bytes(image),
-                   engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
-    return engines + engines / 8 + (image->frames == 1 ? 3 * raster : 0) + /* one frame: it may be a PNG's */
-           tsr_index_memory(image, input_bytes);
+    const uint64_t raster = tsr_raster_bytes(image), /* one frame: it may be a PNG's */
+        fixed = (image->frames == 1 ? 3 * raster : 0) + tsr_index_memory(image, input_bytes);
+    const uint32_t batch = tsr_batch_frames(engine, image, fixed);
+    const uint64_t engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
+    return engines + engines / 8 + fixed;
 }
 
 static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)

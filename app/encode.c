@@ -23,11 +23,12 @@ uint64_t tsr_all_rasters(const struct tsr_image *image)
     return bits / 8 + (bits % 8 != 0);
 }
 
-uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image)
+uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held)
 {
     const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
-    const size_t share = tsr_files_memory(engine) / (size_t)tsr_pool_threads(engine->pool);
-    const size_t fit = (share < BATCH_BYTES ? share : BATCH_BYTES) / one,
+    const size_t lot = tsr_files_memory(engine), free_bytes = lot > held ? (lot - (size_t)held) / 3 : 0;
+    const size_t share = lot / (size_t)tsr_pool_threads(engine->pool), least = share < free_bytes ? share : free_bytes;
+    const size_t fit = (least < BATCH_BYTES ? least : BATCH_BYTES) / one,
                  frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
     return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
 }
@@ -297,9 +298,10 @@ struct plan {
     size_t space, stack_space;
 };
 
-static struct plan plan_encoding(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t stack)
+static struct plan plan_encoding(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t stack,
+                                 uint64_t held)
 {
-    struct plan plan = {tsr_batch_frames(engine, image), stack, 0, 0};
+    struct plan plan = {tsr_batch_frames(engine, image, held), stack, 0, 0};
     if (stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
         plan.batch = plan.batch < stack ? stack : plan.batch / stack * stack;
         if (plan.batch > image->frames) plan.batch = image->frames;
@@ -327,22 +329,32 @@ uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
     return (sections < most ? sections : most) * TSR_SECTION_MEMORY;
 }
 
-uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
-                           uint64_t input_bytes)
+/* What encoding takes besides its batches; image NULL: of a verbatim file. */
+static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                             uint64_t input_bytes)
 {
-    const struct tsr_coding lossless = {.coder = TSR_CODER_RANS};
     const uint64_t blob = input_bytes < TSR_BLOB_CHUNK ? input_bytes : TSR_BLOB_CHUNK;
     uint64_t bytes = 3 * blob; /* read, compressed, and written where it is not */
     if (!image) return bytes;
-    const struct plan plain = plan_encoding(engine, image, 0),
-                      stacked = plan_encoding(engine, image, stack_limit(image, &lossless)),
-                      most = plain.batch > stacked.batch ? plain : stacked;
     const uint64_t raster = tsr_raster_bytes(image);
-    bytes += most.batch * sizeof(struct tsr_encode_job) + taken(most.batch * raster) + taken(most.space) +
-             taken(stacked.stack_space) + raster; /* a window over samples of one bit */
+    bytes += raster; /* a window over samples of one bit */
     /* What is read again: a frame, its payload, and the decoder's work space. */
     if (may_lose) bytes += taken(raster) + tsr_encode_bound(image) + taken(engine->ops->decode_bound(engine, image, 1));
     return bytes + tsr_index_memory(image, input_bytes);
+}
+
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                           uint64_t input_bytes, uint64_t held)
+{
+    const struct tsr_coding lossless = {.coder = TSR_CODER_RANS};
+    const uint64_t fixed = held + fixed_memory(engine, image, may_lose, input_bytes);
+    if (!image) return fixed;
+    const uint64_t most_fixed = held + fixed_memory(engine, image, true, input_bytes);
+    const struct plan plain = plan_encoding(engine, image, 0, most_fixed),
+                      stacked = plan_encoding(engine, image, stack_limit(image, &lossless), most_fixed),
+                      most = plain.batch > stacked.batch ? plain : stacked;
+    return fixed + most.batch * sizeof(struct tsr_encode_job) + taken(most.batch * tsr_raster_bytes(image)) +
+           taken(most.space) + taken(stacked.stack_space);
 }
 
 static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
@@ -361,7 +373,9 @@ static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
     const struct tsr_engine_ops *ops = e->engine->ops;
     const bool is_lossy = e->source->header.coding.lossy;
     if (e->source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
-    const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding));
+    const struct tsr_input *const input = e->source->input;
+    const uint64_t held = tsr_input_claimed(input) + fixed_memory(e->engine, image, true, tsr_input_size(input));
+    const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding), held);
     e->batch = plan.batch;
     e->stack = plan.stack;
     e->jobs = calloc(plan.batch, sizeof *e->jobs);

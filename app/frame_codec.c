@@ -156,11 +156,13 @@ static size_t put_size(uint8_t *out, size_t value)
 
 static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *value)
 {
-    *value = 0;
+    uint64_t read = 0;
     for (int shift = 0; shift < 63; shift += 7) {
         if (*at == in_size) return false;
-        *value |= (size_t)(in[*at] & 127) << shift;
-        if (in[(*at)++] < 128) return *value <= in_size - *at;
+        read |= (uint64_t)(in[*at] & 127) << shift;
+        if (in[(*at)++] >= 128) continue;
+        *value = (size_t)read;
+        return read <= in_size - *at;
     }
     return false;
 }

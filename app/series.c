@@ -52,6 +52,13 @@ struct making {
     struct tsr_error error;
 };
 
+/* With the lock: of the groups all of whose files were added, or, at the end, of all. */
+static void give_room(struct making *m, bool all)
+{
+    for (; m->added < m->roomy && (all || m->groups[m->added].end <= m->next); m->added++)
+        tsr_pool_release(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[m->added].room);
+}
+
 /* With the lock. */
 static void note_failure(struct making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error)
 {
@@ -60,6 +67,7 @@ static void note_failure(struct making *m, uint32_t k, enum tsr_status status, c
         m->status = status;
         m->error = *error;
     }
+    give_room(m, true); /* or who waits for it waits for ever: nothing is added any more */
     pthread_cond_broadcast(&m->turned);
 }
 
@@ -78,13 +86,6 @@ static void close_member(struct making *m, struct member *member)
     free(member->written.raster);
     if (member->output != m->output) tsr_output_close(member->output);
     memset(member, 0, sizeof *member);
-}
-
-/* With the lock: of the groups all of whose files were added, or, at the end, of all. */
-static void give_room(struct making *m, bool all)
-{
-    for (; m->added < m->roomy && (all || m->groups[m->added].end <= m->next); m->added++)
-        tsr_pool_release(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[m->added].room);
 }
 
 /* Adds all members whose turn it is, with the lock. */
@@ -249,7 +250,7 @@ static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t 
 {
     const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
     struct tsr_account account;
-    uint64_t bytes = tsr_encode_memory(m->engine, &stack, false, 0);
+    uint64_t bytes = tsr_encode_memory(m->engine, &stack, false, 0, 0);
     for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
     tsr_account_open(&account, m->engine, NULL, false);
     enum tsr_status status = tsr_account_claim(&account, bytes, error);

@@ -591,6 +591,8 @@ static enum tsr_status unpack_blob(const struct tsr_place *place, const struct s
     size_t result = base ? ZSTD_DCtx_refPrefix(context, base->bytes, base->size) : 0;
     if (!ZSTD_isError(result)) result = ZSTD_decompressDCtx(context, out, b->size, b->bytes, b->stored);
     tsr_give_decompressor(context);
+    if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decompress %zu bytes", b->size);
     if (ZSTD_isError(result) || result != b->size)
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob at byte %llu does not decompress",
                            (unsigned long long)place->offset);
@@ -701,11 +703,11 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
 }
 
 /* Of its own sections. */
-static size_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
+static uint64_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
 {
     const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
     const struct tsr_place *last = first + frame_sections(r, frame) - 1;
-    return (size_t)(last->offset + last->length - first->offset);
+    return last->offset + last->length - first->offset;
 }
 
 /* The section of another frame whose model this one has, or NULL. */
@@ -715,10 +717,12 @@ static const struct tsr_place *other_model(const struct tsr_container_reader *r,
     return model == NOWHERE || model == r->frame_place[frame] ? NULL : &r->sections.place[model];
 }
 
+/* SIZE_MAX where that is more than memory can hold: then there is no buffer to read it to. */
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
 {
     const struct tsr_place *other = other_model(reader, frame);
-    return own_bytes(reader, frame) + (other ? (size_t)other->length : 0);
+    const uint64_t bytes = own_bytes(reader, frame) + (other ? other->length : 0);
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
 /* A frame's model from the body of the section F that has it. */
@@ -789,7 +793,7 @@ enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t
     const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
     const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
     struct tsr_error why;
-    TSR_TRY(tsr_input_read(r->sections.input, first->offset, buffer, own_bytes(r, frame), error));
+    TSR_TRY(tsr_input_read(r->sections.input, first->offset, buffer, (size_t)own_bytes(r, frame), error));
     for (uint32_t i = 0; i <= tile_count; i++) {
         const uint8_t *section = buffer + (first[i].offset - first->offset);
         if (open_frame_section(r, frame, i, section, i == 0 ? model : &tiles[i - 1], &why)) continue;

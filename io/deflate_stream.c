@@ -94,13 +94,15 @@ enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_strea
     return fail_stream(result, error);
 }
 
-static bool level_reproduces(int level, const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size)
+static enum tsr_status try_level(int level, const uint8_t *bytes, size_t size, const uint8_t *stream,
+                                 size_t stream_size, bool *reproduces, struct tsr_error *error)
 {
     uint8_t chunk[CHUNK];
     z_stream z = {0};
     size_t read = 0, same = 0;
     int result = Z_OK;
-    if (deflateInit2(&z, level, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) return false;
+    if (deflateInit2(&z, level, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to deflate");
     while (result == Z_OK) {
         const size_t in = size - read < CHUNK ? size - read : CHUNK;
         z.next_in = (Bytef *)(uintptr_t)(bytes + read);
@@ -114,15 +116,21 @@ static bool level_reproduces(int level, const uint8_t *bytes, size_t size, const
         same += out;
     }
     deflateEnd(&z);
-    return result == Z_STREAM_END && same == stream_size;
+    *reproduces = result == Z_STREAM_END && same == stream_size;
+    return TSR_OK;
 }
 
-int tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size)
+enum tsr_status tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size,
+                                       int *level, struct tsr_error *error)
 {
     static const int levels[] = {6, 9, 1, 5, 7, 8, 4, 3, 2}; /* the usual ones first */
-    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
-        if (level_reproduces(levels[i], bytes, size, stream, stream_size)) return levels[i];
-    return 0;
+    bool reproduces = false;
+    *level = 0;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0] && !reproduces; i++) {
+        TSR_TRY(try_level(levels[i], bytes, size, stream, stream_size, &reproduces, error));
+        if (reproduces) *level = levels[i];
+    }
+    return TSR_OK;
 }
 
 struct tsr_deflater {

@@ -18,8 +18,10 @@ enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint
 enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_stream_size *size, uint8_t *inflated,
                                    struct tsr_error *error);
 
-/* The zlib level, 1..9, at which these bytes deflate to this stream; 0 if none does. */
-int tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size);
+/* *level: the zlib level, 1..9, at which these bytes deflate to this stream; 0 if none does. Errors: TSR_ERROR_LIMIT
+ * (memory). */
+enum tsr_status tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size,
+                                       int *level, struct tsr_error *error);
 
 /* Deflates to an output, piece by piece. */
 struct tsr_deflater;

@@ -354,14 +354,14 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
     uint8_t *const whole = malloc(start + (size_t)size->inflated);
     if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
     memcpy(whole, file, start);
+    int level = 0;
     enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
-    if (status == TSR_OK) {
-        const int level = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used);
-        if (level == 0)
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
-        else
-            status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
-    }
+    if (status == TSR_OK)
+        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &level, error);
+    if (status == TSR_OK && level == 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
+    if (status == TSR_OK)
+        status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
     if (status != TSR_OK) {
         free(whole);
         return status;

@@ -20,6 +20,7 @@ struct tsr_input {
     struct tsr_hasher hasher;
     uint64_t hashed; /* bytes from the start that the hasher has seen */
     struct tsr_memory_account *account;
+    uint64_t claimed; /* for the file */
 };
 
 static struct tsr_input *create(const char *name)
@@ -94,10 +95,16 @@ enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t b
     return input->account->claim_header(input->account, bytes, error);
 }
 
-enum tsr_status tsr_input_claim(const struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
+enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
                                 struct tsr_error *error)
 {
+    input->claimed = bytes;
     return input->account ? input->account->claim(input->account, image, bytes, error) : TSR_OK;
+}
+
+uint64_t tsr_input_claimed(const struct tsr_input *input)
+{
+    return input->claimed;
 }
 
 int tsr_input_descriptor(const struct tsr_input *input)

@@ -34,8 +34,11 @@ void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *a
 /* Of an input without an account all is granted. Up to TSR_UNCLAIMED_BYTES need no claim_header. */
 enum { TSR_UNCLAIMED_BYTES = 4 << 20 };
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error);
-enum tsr_status tsr_input_claim(const struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
+enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
                                 struct tsr_error *error);
+
+/* What the last claim for the file was, besides what coding takes. */
+uint64_t tsr_input_claimed(const struct tsr_input *input);
 
 /* The file's descriptor, -1 for memory. */
 int tsr_input_descriptor(const struct tsr_input *input);

@@ -152,7 +152,7 @@ static enum tsr_status decode(struct png_source *s, struct decoding *d, struct t
     }
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_read_struct(&png, &info, NULL);
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "libpng: %s", d->message);
+        return tsr_fail(error, tsr_png_status(d->message), "libpng: %s", d->message);
     }
     png_set_read_fn(png, d, give_bytes);
     png_set_user_limits(png, 65535, 65535);

@@ -77,6 +77,14 @@ static void ignore_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
+enum tsr_status tsr_png_status(const char *message)
+{
+    static const char *const words[] = {"nsufficient memory", "ut of memory", "ut of Memory"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(message, words[i])) return TSR_ERROR_LIMIT;
+    return TSR_ERROR_CORRUPT;
+}
+
 static enum tsr_status encode(const struct tsr_image *image, int colour_type, bool interlaced, const uint8_t *raster,
                               struct encoding *e)
 {
@@ -89,7 +97,8 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
     }
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_write_struct(&png, &info);
-        return e->status != TSR_OK ? e->status : tsr_fail(e->error, TSR_ERROR_CORRUPT, "libpng: %s", e->message);
+        if (e->status != TSR_OK) return e->status;
+        return tsr_fail(e->error, tsr_png_status(e->message), "libpng: %s", e->message);
     }
     png_set_write_fn(png, e, take_bytes, flush_nothing);
     if (!e->idat_only) png_set_compression_level(png, 9);

@@ -5,6 +5,7 @@
 
 #if TSR_WITH_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 
 /* A context that is the caller's until it is given back; NULL: no memory. It has no parameters and no prefix, and what
  * it makes is what a new one would make. */

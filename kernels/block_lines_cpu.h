@@ -8,7 +8,7 @@
 
 #include "../transform/blocks.h"
 
-#if defined(__has_builtin) && defined(__BYTE_ORDER__)
+#if defined(__has_builtin) && defined(__BYTE_ORDER__) && (!defined(__i386__) || defined(__SSE2__))
 #if __has_builtin(__builtin_shufflevector) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TSR_LINE_VECTORS 1
 #endif

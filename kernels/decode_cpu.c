@@ -206,7 +206,8 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     const struct tsr_frame_model *model = work->space->model;
     const struct tsr_tile tile = tsr_tile_at(work->image, model, number);
     const struct tsr_segment payload = work->job->tile[number];
-    size_t size[TSR_PLANES_LIMIT], at = 0, sum = 0;
+    uint64_t size[TSR_PLANES_LIMIT], sum = 0;
+    size_t at = 0;
     int coded[TSR_PLANES_LIMIT], count = 0;
     for (int p = 0; p < model->planes; p++)
         if (model->plane[p].present && model->plane[p].range > 1) coded[count++] = p;
@@ -215,7 +216,7 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
         size[i] = 0;
         for (int shift = 0;; shift += 7) {
             if (at == payload.size || shift > 28) return false;
-            size[i] |= (size_t)(payload.bytes[at] & 127) << shift;
+            size[i] |= (uint64_t)(payload.bytes[at] & 127) << shift;
             if (payload.bytes[at++] < 128) break;
         }
         sum += size[i];
@@ -223,8 +224,8 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     if (sum > payload.size - at) return false;
     size[count - 1] = payload.size - at - sum;
     for (int i = 0; i < count; i++) {
-        if (!decode_plane_tile(work, coded[i], tile, payload.bytes + at, size[i], scratch)) return false;
-        at += size[i];
+        if (!decode_plane_tile(work, coded[i], tile, payload.bytes + at, (size_t)size[i], scratch)) return false;
+        at += (size_t)size[i];
     }
     return true;
 }

@@ -114,7 +114,7 @@ static struct bench_coder coder_of(const struct rle_run *run)
     coder.out_bytes = (double)run->runs * (run->symbol_bytes + (double)sizeof *run->counts);
     coder.input[0] = (struct bench_array){run->in, bytes, bytes + 16, false};
     coder.coded[0] = (struct bench_array){run->symbols, bytes_of(run, run->runs), bytes + 16, false};
-    coder.coded[1] = (struct bench_array){run->counts, run->runs * sizeof *run->counts, counts + 16, false};
+    coder.coded[1] = (struct bench_array){run->counts, (size_t)run->runs * sizeof *run->counts, counts + 16, false};
     coder.coded[2] = (struct bench_array){&run->runs, sizeof run->runs, sizeof run->runs, false};
     return coder;
 }
@@ -204,7 +204,7 @@ static bool make_reference(struct bench *bench, struct rle_run *run)
 {
     bool proven = true;
     run->symbols = bench_take(ON_HOST, bytes_of(run, run->runs) + 16);
-    run->counts = bench_take(ON_HOST, run->runs * sizeof *run->counts + 16);
+    run->counts = bench_take(ON_HOST, (size_t)run->runs * sizeof *run->counts + 16);
     tsr_pool_run(bench->pool, code_chunk, run, run->chunks);
     for (unsigned i = 0; i < run->chunks; i++) proven = proven && run->chunk[i].proven;
     return proven;

@@ -40,20 +40,26 @@ static int leave(int status)
 #endif
 }
 
+enum { STACK_BYTES = 1 << 20, PAGE_BYTES = 1 << 12 };
+
+__attribute__((noinline)) static bool touch_stack(void)
+{
+    volatile char stack[STACK_BYTES];
+    for (size_t at = STACK_BYTES; at > 0; at -= PAGE_BYTES) stack[at - 1] = 0;
+    return stack[STACK_BYTES - 1] == 0;
+}
+
 /* The first thread's stack grows as it is used. Where it cannot, since the address space is limited (RLIMIT_AS), the
  * process ends by a signal: so the stack gets what it will take before anything else does. False: there is not so much.
  */
 static bool reserve_stack(void)
 {
-    enum { STACK_BYTES = 1 << 20, PAGE_BYTES = 1 << 12 };
-    volatile char stack[STACK_BYTES];
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur < 2 * STACK_BYTES) return true;
     void *const probe = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (probe == MAP_FAILED) return false;
     munmap(probe, 2 * STACK_BYTES);
-    for (size_t at = STACK_BYTES; at > 0; at -= PAGE_BYTES) stack[at - 1] = 0;
-    return stack[STACK_BYTES - 1] == 0;
+    return touch_stack();
 }
 
 int main(int argc, char **argv)

@@ -226,7 +226,7 @@ static int run_list(const struct options *options, const struct task_list *list,
     r.options = options;
     r.list = list;
     r.work = work;
-    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
+    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, ""};
     struct run_times times = {0};
     r.engine = start_engine(options, input_bytes(list), &times.start_s, &error);
     r.outcomes = calloc(list->count, sizeof *r.outcomes);
@@ -243,6 +243,7 @@ static int run_list(const struct options *options, const struct task_list *list,
         work->summary(options, list, r.outcomes, &times);
         status = exit_status(&r);
     } else {
+        if (r.engine) tsr_fail(&error, TSR_ERROR_LIMIT, "no memory for this set of files");
         say_error(&error);
         status = (int)error.status;
     }
