@@ -1,11 +1,13 @@
-/* kernels/thread_pool.h: every piece of work is done once, nested ones too. */
+/* kernels/thread_pool.h: every piece of work is done once, nested ones too; what is reserved stays within its lot. */
 #define _GNU_SOURCE /* nanosleep, SCHED_BATCH */
 #include "support.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "kernels/thread_pool.h"
 
@@ -528,14 +530,390 @@ TEST(who_hurries_goes_first)
     tsr_pool_destroy(p.pool);
 }
 
+/* ---- Memory ------------------------------------------------------------------------------------------------- */
+
+/* What is reserved of each lot, counted by those that hold it. */
+struct held {
+    struct tsr_pool *pool;
+    atomic_size_t bytes[TSR_MEMORY_LOTS];
+    atomic_int done, inner, too_much;
+};
+
+static void take(struct held *held, enum tsr_memory_lot lot, size_t bytes)
+{
+    const bool taken = tsr_pool_reserve(held->pool, lot, bytes);
+    const size_t all = atomic_fetch_add(&held->bytes[lot], bytes) + bytes;
+    if (!taken || all > tsr_pool_memory(held->pool, lot)) atomic_fetch_add(&held->too_much, 1);
+}
+
+static void give(struct held *held, enum tsr_memory_lot lot, size_t bytes)
+{
+    atomic_fetch_sub(&held->bytes[lot], bytes);
+    tsr_pool_release(held->pool, lot, bytes);
+}
+
+static void work_in_memory(void *context, unsigned index)
+{
+    struct held *held = context;
+    (void)index;
+    atomic_fetch_add(&held->inner, 1);
+}
+
+enum { LOT = 1000, MEMORY_TASKS = 200, MEMORY_PIECES = 3 };
+
+/* Sizes from nothing to all of the lot. */
+static void reserve_once(void *context, unsigned index)
+{
+    struct held *held = context;
+    struct rng r = {index};
+    const size_t bytes = index % 10 == 0 ? LOT : rng_below(&r, LOT + 1);
+    take(held, TSR_MEMORY_OF_FILES, bytes);
+    if (index % 4 == 0) sleep_ms(1);
+    tsr_pool_run(held->pool, work_in_memory, held, MEMORY_PIECES);
+    give(held, TSR_MEMORY_OF_FILES, bytes);
+    atomic_fetch_add(&held->done, 1);
+}
+
+static void *reserve_outside(void *context)
+{
+    for (unsigned i = 0; i < MEMORY_TASKS; i++) reserve_once(context, i);
+    return NULL;
+}
+
+/* All threads together never hold more than the lot, one that does not work for the pool among them. */
+TEST(memory_is_bounded)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        struct held held = {.pool = must(tsr_pool_create_resting(threads, threads % 2 ? 4 : 0, 1000))};
+        pthread_t outside;
+        tsr_pool_set_memory(held.pool, TSR_MEMORY_OF_FILES, LOT);
+        assert_int_equal(pthread_create(&outside, NULL, reserve_outside, &held), 0);
+        tsr_pool_run_tasks(held.pool, reserve_once, &held, MEMORY_TASKS);
+        pthread_join(outside, NULL);
+        tsr_pool_destroy(held.pool);
+        assert_int_equal(held.done, 2 * MEMORY_TASKS);
+        assert_int_equal(held.inner, 2 * MEMORY_TASKS * MEMORY_PIECES);
+        assert_int_equal(held.too_much, 0);
+    }
+}
+
+TEST(tasks_once_each)
+{
+    static struct tally tally;
+    for (int threads = 1; threads <= 4; threads++) {
+        tally.pool = must(tsr_pool_create(threads));
+        memset(tally.done, 0, sizeof tally.done);
+        memset(tally.inner, 0, sizeof tally.inner);
+        tsr_pool_run_tasks(tally.pool, work_outside, &tally, PIECES);
+        for (int k = 0; k < PIECES; k++) assert_int_equal(tally.done[k], 1);
+        tsr_pool_destroy(tally.pool);
+    }
+}
+
+/* What a lot will never have is refused at once, whoever holds it, and takes nothing; each lot has its own limit. */
+TEST(memory_that_never_is)
+{
+    struct tsr_pool *pool = must(tsr_pool_create(2));
+    for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
+        assert_true(tsr_pool_memory(pool, lot) == SIZE_MAX);
+        assert_true(tsr_pool_reserve(pool, lot, SIZE_MAX));
+        tsr_pool_release(pool, lot, SIZE_MAX);
+        tsr_pool_set_memory(pool, lot, LOT + (size_t)lot);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) {
+            const size_t limit = LOT + (size_t)lot;
+            assert_true(tsr_pool_memory(pool, lot) == limit);
+            assert_false(tsr_pool_reserve(pool, lot, limit + 1));
+            assert_false(tsr_pool_reserve(pool, lot, SIZE_MAX));
+            assert_true(tsr_pool_reserve(pool, lot, limit));
+            assert_false(tsr_pool_reserve(pool, lot, limit + 1));
+            assert_true(tsr_pool_reserve(pool, lot, 0));
+        }
+        for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_release(pool, lot, LOT + (size_t)lot);
+    }
+    tsr_pool_destroy(pool);
+}
+
+enum { QUEUE = 6, SMALL = LOT / 10 };
+
+/* A thread that reserves some, and gives it back when it shall. */
+struct claimant {
+    struct tsr_pool *pool;
+    pthread_t thread;
+    size_t bytes;
+    atomic_int id, has_it, gives, *order;
+    int place; /* among those that got theirs */
+};
+
+static void *claim(void *context)
+{
+    struct claimant *c = context;
+    atomic_store(&c->id, (int)gettid());
+    tsr_pool_reserve(c->pool, TSR_MEMORY_OF_FILES, c->bytes);
+    c->place = atomic_fetch_add(c->order, 1);
+    atomic_store(&c->has_it, 1);
+    await(&c->gives, 1);
+    tsr_pool_release(c->pool, TSR_MEMORY_OF_FILES, c->bytes);
+    return NULL;
+}
+
+static void begin_claim(struct claimant *c, struct tsr_pool *pool, size_t bytes, atomic_int *order)
+{
+    *c = (struct claimant){.pool = pool, .bytes = bytes, .order = order};
+    assert_int_equal(pthread_create(&c->thread, NULL, claim, c), 0);
+}
+
+static char state_of_thread(int id)
+{
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    FILE *file = must(fopen(path, "r"));
+    const int fields = fscanf(file, "%*d (%*[^)]) %c", &state);
+    fclose(file);
+    return fields == 1 ? state : '?';
+}
+
+/* Until a thread, known by its id, sleeps and goes on to: what it waits for is memory. */
+static void await_asleep(const atomic_int *id)
+{
+    await(id, 1);
+    for (int asleep = 0; asleep < 4; sleep_ms(1)) asleep = state_of_thread(atomic_load(id)) == 'S' ? asleep + 1 : 0;
+}
+
+TEST(first_come_first_served)
+{
+    struct tsr_pool *pool = must(tsr_pool_create(2));
+    struct claimant c[QUEUE];
+    atomic_int order = 0;
+    tsr_pool_set_memory(pool, TSR_MEMORY_OF_FILES, LOT);
+    assert_true(tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, LOT));
+    for (int i = 0; i < QUEUE; i++) {
+        begin_claim(&c[i], pool, LOT, &order);
+        await_asleep(&c[i].id);
+    }
+    assert_int_equal(order, 0);
+    for (int i = 0; i < QUEUE; i++) atomic_store(&c[i].gives, 1);
+    tsr_pool_release(pool, TSR_MEMORY_OF_FILES, LOT);
+    for (int i = 0; i < QUEUE; i++) pthread_join(c[i].thread, NULL);
+    for (int i = 0; i < QUEUE; i++) expect(c[i].place == i, "number %d was served as number %d", i, c[i].place);
+    tsr_pool_destroy(pool);
+}
+
+/* Small claims that come later do not go before a large one, though there is enough for them: it waits for those alone
+ * that came earlier. */
+TEST(large_claims_are_not_starved)
+{
+    struct tsr_pool *pool = must(tsr_pool_create(2));
+    struct claimant early, large, late[3];
+    atomic_int order = 0;
+    tsr_pool_set_memory(pool, TSR_MEMORY_OF_FILES, LOT);
+    begin_claim(&early, pool, SMALL, &order);
+    await(&early.has_it, 1);
+    begin_claim(&large, pool, LOT, &order);
+    await_asleep(&large.id);
+    for (int i = 0; i < 3; i++) {
+        begin_claim(&late[i], pool, SMALL, &order);
+        await_asleep(&late[i].id);
+    }
+    for (int i = 0; i < 3; i++) assert_int_equal(late[i].has_it, 0);
+    atomic_store(&early.gives, 1);
+    await(&large.has_it, 1);
+    for (int i = 0; i < 3; i++) await_asleep(&late[i].id);
+    for (int i = 0; i < 3; i++) assert_int_equal(late[i].has_it, 0);
+    atomic_store(&large.gives, 1);
+    for (int i = 0; i < 3; i++) await(&late[i].has_it, 1); /* together */
+    for (int i = 0; i < 3; i++) atomic_store(&late[i].gives, 1);
+    for (int i = 0; i < 3; i++) pthread_join(late[i].thread, NULL);
+    pthread_join(early.thread, NULL);
+    pthread_join(large.thread, NULL);
+    assert_int_equal(large.place, 1);
+    tsr_pool_destroy(pool);
+}
+
+/* Two tasks of which each takes all memory, on two threads. */
+struct helping {
+    struct tsr_pool *pool;
+    bool waits; /* the other one sleeps before the inner run begins */
+    atomic_int begun, other, met, alone, strangers;
+    pthread_t holder;
+};
+
+/* False after some time: it will not be. */
+static bool comes_to(const atomic_int *count, int least)
+{
+    for (int ms = 0; ms < 20000 && atomic_load(count) < least; ms++) sleep_ms(1);
+    return atomic_load(count) >= least;
+}
+
+/* Two threads are needed to go on. */
+static void meet(void *context, unsigned index)
+{
+    struct helping *h = context;
+    (void)index;
+    atomic_fetch_add(&h->met, 1);
+    if (!comes_to(&h->met, 2)) atomic_fetch_add(&h->alone, 1);
+}
+
+static void look_who_works(void *context, unsigned index)
+{
+    struct helping *h = context;
+    (void)index;
+    atomic_fetch_add(&h->strangers, !pthread_equal(pthread_self(), h->holder));
+    sleep_ms(1);
+}
+
+static void take_all(void *context, unsigned index)
+{
+    struct helping *h = context;
+    (void)index;
+    if (atomic_fetch_add(&h->begun, 1) == 0) {
+        tsr_pool_reserve(h->pool, TSR_MEMORY_OF_FILES, LOT);
+        h->holder = pthread_self();
+        atomic_fetch_add(&h->begun, 1);
+        await(&h->other, 1);
+        if (h->waits) await_asleep(&h->other);
+        tsr_pool_run(h->pool, meet, h, 2);
+        tsr_pool_run_tasks(h->pool, look_who_works, h, 20);
+    } else {
+        await(&h->begun, 3);
+        atomic_store(&h->other, (int)gettid());
+        tsr_pool_reserve(h->pool, TSR_MEMORY_OF_FILES, LOT);
+    }
+    tsr_pool_release(h->pool, TSR_MEMORY_OF_FILES, LOT);
+}
+
+/* Who waits for memory works on the inner runs of those that have it; but not on tasks, which may wait for memory
+ * themselves, and that for its turn. */
+TEST(who_waits_helps)
+{
+    for (int round = 0; round < 10; round++) {
+        struct helping h = {.pool = must(tsr_pool_create(2)), .waits = round % 2};
+        if (tsr_pool_threads(h.pool) < 2) {
+            tsr_pool_destroy(h.pool);
+            skip();
+        }
+        tsr_pool_set_memory(h.pool, TSR_MEMORY_OF_FILES, LOT);
+        tsr_pool_run_tasks(h.pool, take_all, &h, 2);
+        tsr_pool_destroy(h.pool);
+        assert_int_equal(h.met, 2);
+        assert_int_equal(h.alone, 0);
+        assert_int_equal(h.strangers, 0);
+    }
+}
+
+/* The first holds all memory and rests until the third has begun; the second waits for memory. */
+static void work_in_its_place(void *context, unsigned index)
+{
+    struct helping *h = context;
+    if (index < 2) tsr_pool_reserve(h->pool, TSR_MEMORY_OF_FILES, LOT);
+    if (index == 0) tsr_pool_rest(h->pool, 0);
+    atomic_fetch_add(&h->begun, index != 1);
+    if (index == 0 && !comes_to(&h->begun, 2)) atomic_fetch_add(&h->alone, 1);
+    if (index < 2) tsr_pool_release(h->pool, TSR_MEMORY_OF_FILES, LOT);
+    if (index == 0) tsr_pool_resume(h->pool);
+}
+
+/* The seat of a thread that waits for memory is another's meanwhile. */
+TEST(who_waits_gives_its_seat)
+{
+    for (int round = 0; round < 5; round++) {
+        struct helping h = {.pool = must(tsr_pool_create_resting(1, 4, 1000))};
+        tsr_pool_set_memory(h.pool, TSR_MEMORY_OF_FILES, LOT);
+        tsr_pool_run_tasks(h.pool, work_in_its_place, &h, 3);
+        tsr_pool_destroy(h.pool);
+        assert_int_equal(h.begun, 2);
+        assert_int_equal(h.alone, 0);
+    }
+}
+
+/* Groups of tasks, as a series has them: each has room for its results, which goes when all before it are done; each
+ * task of it takes all memory for headers, then some for its file. */
+enum { GROUPS = 30, GROUP_TASKS = 5 };
+
+struct grouped {
+    struct held held;
+    pthread_mutex_t lock;
+    atomic_int roomy; /* groups that have room */
+    int done;
+    bool is_done[GROUPS + 1];
+};
+
+static size_t room_of(int group)
+{
+    return group % 7 == 3 ? LOT : 1 + (size_t)group * 37 % (LOT / 3);
+}
+
+static void read_and_code(void *context, unsigned index)
+{
+    struct grouped *g = context;
+    const size_t bytes = index % 3 == 1 ? LOT : 100 + 150 * (size_t)index;
+    take(&g->held, TSR_MEMORY_OF_HEADERS, LOT);
+    take(&g->held, TSR_MEMORY_OF_FILES, bytes);
+    give(&g->held, TSR_MEMORY_OF_HEADERS, LOT);
+    tsr_pool_run(g->held.pool, work_in_memory, &g->held, MEMORY_PIECES);
+    give(&g->held, TSR_MEMORY_OF_FILES, bytes);
+    atomic_fetch_add(&g->held.done, 1);
+}
+
+static void make_group(void *context, unsigned index)
+{
+    struct grouped *g = context;
+    tsr_pool_rest(g->held.pool, 0);
+    await(&g->roomy, (int)index);
+    tsr_pool_resume(g->held.pool);
+    take(&g->held, TSR_MEMORY_OF_RESULTS, room_of((int)index));
+    atomic_fetch_add(&g->roomy, 1);
+    tsr_pool_run_tasks(g->held.pool, read_and_code, g, GROUP_TASKS);
+    pthread_mutex_lock(&g->lock);
+    g->is_done[index] = true;
+    for (; g->is_done[g->done]; g->done++) give(&g->held, TSR_MEMORY_OF_RESULTS, room_of(g->done));
+    pthread_mutex_unlock(&g->lock);
+}
+
+/* All lots in the order that the header allows: nobody waits for ever. */
+TEST(lots_within_lots)
+{
+    for (int threads = 1; threads <= 4; threads++) {
+        for (int resting = 0; resting <= 4; resting += 4) {
+            static struct grouped g;
+            memset(&g, 0, sizeof g);
+            g.held.pool = must(tsr_pool_create_resting(threads, resting, 1000));
+            pthread_mutex_init(&g.lock, NULL);
+            for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) tsr_pool_set_memory(g.held.pool, lot, LOT);
+            tsr_pool_run_tasks(g.held.pool, make_group, &g, GROUPS);
+            tsr_pool_destroy(g.held.pool);
+            pthread_mutex_destroy(&g.lock);
+            assert_int_equal(g.done, GROUPS);
+            assert_int_equal(g.held.done, GROUPS * GROUP_TASKS);
+            assert_int_equal(g.held.inner, GROUPS * GROUP_TASKS * MEMORY_PIECES);
+            assert_int_equal(g.held.too_much, 0);
+            for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++) assert_int_equal(g.held.bytes[lot], 0);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_once),           cmocka_unit_test(work_within_work),
-        cmocka_unit_test(runs_wait_for_others),       cmocka_unit_test(others_work_meanwhile),
-        cmocka_unit_test(resting_is_bounded),         cmocka_unit_test(woken_with_a_seat),
-        cmocka_unit_test(who_rested_goes_on),         cmocka_unit_test(pieces_go_after_who_rested),
-        cmocka_unit_test(who_hurries_goes_first),     cmocka_unit_test(seats_are_those_had_last),
-        cmocka_unit_test(new_files_have_their_seats), cmocka_unit_test(threads_at_hand)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_piece_once),
+                                       cmocka_unit_test(work_within_work),
+                                       cmocka_unit_test(runs_wait_for_others),
+                                       cmocka_unit_test(others_work_meanwhile),
+                                       cmocka_unit_test(resting_is_bounded),
+                                       cmocka_unit_test(woken_with_a_seat),
+                                       cmocka_unit_test(who_rested_goes_on),
+                                       cmocka_unit_test(pieces_go_after_who_rested),
+                                       cmocka_unit_test(who_hurries_goes_first),
+                                       cmocka_unit_test(seats_are_those_had_last),
+                                       cmocka_unit_test(new_files_have_their_seats),
+                                       cmocka_unit_test(threads_at_hand),
+                                       cmocka_unit_test(tasks_once_each),
+                                       cmocka_unit_test(memory_is_bounded),
+                                       cmocka_unit_test(memory_that_never_is),
+                                       cmocka_unit_test(first_come_first_served),
+                                       cmocka_unit_test(large_claims_are_not_starved),
+                                       cmocka_unit_test(who_waits_helps),
+                                       cmocka_unit_test(who_waits_gives_its_seat),
+                                       cmocka_unit_test(lots_within_lots)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

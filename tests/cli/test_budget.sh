@@ -1,0 +1,168 @@
+# --memory: it changes no byte; what never fits ends with 62 and the memory that would do, which does; files wait for each
+# other; and a run takes no more than it may.
+. "${0%/*}/steps.sh"
+
+# Bytes by their numbers, in octal.
+octal() # NUMBER BYTES: the most significant first
+{
+    number=$1 text=
+    for _ in $(seq "$2"); do
+        text=$(printf '\\%03o' $((number % 256)))$text
+        number=$((number / 256))
+    done
+    printf "$text"
+}
+# A PNG chunk; gzip knows its checksum.
+chunk() # TYPE FILE
+{
+    octal "$(bytes_of "$2")" 4
+    printf '%s' "$1" | cat - "$2" >"$WORK/chunk"
+    cat "$WORK/chunk"
+    gzip -c <"$WORK/chunk" | tail -c 8 | od -An -tu1 -N 4 | (read -r a b c d && octal "$d" 1 && octal "$c" 1 && octal "$b" 1 && octal "$a" 1)
+}
+# black_png SIDE: few bytes, and many samples.
+black_png()
+{
+    size=$(($1 * ($1 + 1)))
+    { octal "$1" 4 && octal "$1" 4 && octal 8 1 && octal 0 4; } >"$WORK/ihdr"
+    head -c "$size" /dev/zero | gzip -nc >"$WORK/gzip"
+    { octal 120 1 && octal 156 1 && tail -c +11 "$WORK/gzip" | head -c -8 && octal $((size % 65521)) 2 && octal 1 2; } >"$WORK/idat"
+    : >"$WORK/iend"
+    printf '\211PNG\r\n\032\n'
+    chunk IHDR "$WORK/ihdr"
+    chunk IDAT "$WORK/idat"
+    chunk IEND "$WORK/iend"
+}
+# noisy_pgm SIDE: of 16 values, which take what memory they may. Bytes that were compressed look like noise.
+noisy_pgm()
+{
+    printf 'P5\n%d %d\n255\n' "$1" "$1"
+    seq $(($1 * $1 / 2)) | gzip -1c | tr '\000-\377' "$(printf '\\140-\\157%.0s' $(seq 16))" | head -c $(($1 * $1))
+}
+# The memory that would do for all that did not fit, by the words on stderr; and the least that an engine takes.
+would_do()
+{
+    sed -n 's/.*--memory \([0-9]*\)M would do$/\1/p' "$err" | sort -n | tail -1
+}
+least() # THREADS
+{
+    run 2 "$TESSERA" compress --engine cpu -T "$1" --memory 1M small.pgm -o out.tsr
+    says 'too few for [0-9]* threads: they take [0-9]*M'
+    least=$(sed -n 's/.*they take \([0-9]*\)M.*/\1/p' "$err")
+}
+# tessera, of one engine, with this memory, of which it takes no more. $peak: bytes that it took.
+within() # MEGABYTES STATUS VERB...
+{
+    megabytes=$1 status=$2 verb=$3
+    shift 3
+    echo 0 >"$WORK/peak"
+    set -- "$TESSERA" "$verb" --engine cpu --memory "${megabytes}M" "$@"
+    [ ! -x "$BIN/tsr_peak" ] || set -- "$BIN/tsr_peak" "$WORK/peak" "$@"
+    run "$status" "$@"
+    peak=$(cat "$WORK/peak")
+    [ "$peak" -le $((megabytes * 1000000)) ] || bad "$peak bytes were taken by: $*"
+}
+
+cp "$DATA/pnm/landscape_grey_8bit.pgm" small.pgm
+for threads in 1 4; do
+    least $threads
+    [ -n "$least" ] || finish
+    refuses 2 "they take ${least}M" "$TESSERA" compress --engine cpu -T $threads --memory $((least - 1))M small.pgm -o out.tsr
+    eval "least_$threads=$least"
+    within "$least" 0 compress -q -T $threads small.pgm -o small.tsr
+    rm small.tsr
+done
+[ "$least_4" -gt "$least_1" ] || bad "4 threads take $least_4 MB, one $least_1"
+
+# A folder and a series: the same bytes with the least memory that all of it fits in and with the usual, with 1 and 4
+# threads.
+run 0 "$TESSERA" compress --engine cpu -q -r -T 1 "$DATA" -o usual
+run 0 "$TESSERA" compress --engine cpu -q -r -T 1 "$DATA" --series usual.tsr
+run 0 "$TESSERA" compress --engine cpu -q -r -T 4 "$DATA" --series series.tsr
+cmp usual.tsr series.tsr || bad "another series with 4 threads"
+run 0 "$TESSERA" decompress --engine cpu -q -r -T 1 usual -o back
+run 0 "$TESSERA" decompress --engine cpu -q -T 1 usual.tsr -o members
+for threads in 1 4; do
+    eval "least=\$least_$threads"
+    # Most files fit in the least that there can be.
+    within "$least" 75 compress -q -r -T $threads "$DATA" -o some
+    megabytes=$(would_do)
+    expect "one file in ten at least does not fit in ${least}M" [ "$(wc -l <"$err")" -lt $(($(find usual -type f | wc -l) / 10)) ]
+    rm -r some
+    within "$megabytes" 0 compress -q -r -T $threads "$DATA" -o folder
+    diff -r usual folder || bad "other bytes with ${megabytes}M and $threads threads"
+    expect "nothing was compared" [ "$(find folder -type f | wc -l)" -eq "$(find "$DATA" -type f | wc -l)" ]
+    within "$megabytes" 0 decompress -q -r -T $threads folder -o again
+    diff -r back again || bad "other files are restored with ${megabytes}M and $threads threads"
+    rm -r again series.tsr
+    within "$megabytes" 0 compress -q -r -T $threads "$DATA" --series series.tsr
+    cmp usual.tsr series.tsr || bad "another series with ${megabytes}M and $threads threads"
+    within "$megabytes" 0 decompress -q -T $threads series.tsr -o again
+    diff -r members again || bad "other members are restored with ${megabytes}M and $threads threads"
+    within "$megabytes" 0 test -q -T $threads series.tsr
+    rm -r folder again
+done
+rm -r back members usual series.tsr usual.tsr
+
+# What never fits.
+side=2500
+mkdir large
+black_png $side >large/a.png
+noisy_pgm $side >large/b.pgm
+expect "the PNG file is not small" [ "$(bytes_of large/a.png)" -lt 10000 ]
+expect "the PGM file is not large" [ "$(bytes_of large/b.pgm)" -eq $((side * side + 17)) ]
+for input in large/a.png large/b.pgm; do
+    refuses 62 "^tessera: $input takes [0-9]* MB of memory, and of the $least_1 MB of this process [0-9]* are for files: --memory [0-9]*M would do\$" \
+        "$TESSERA" compress --engine cpu -T 1 --memory "${least_1}M" $input -o out.tsr
+    run 0 "$TESSERA" compress --engine cpu -q -T 1 $input -o usual.tsr
+    for threads in 1 4; do
+        eval "least=\$least_$threads"
+        refuses 62 'M would do' "$TESSERA" compress --engine cpu -T $threads --memory "${least}M" $input -o out.tsr
+        number=$(would_do)
+        within "$number" 0 compress -q -T $threads $input -o out.tsr
+        cmp usual.tsr out.tsr || bad "other bytes of $input with ${number}M"
+        rm -f out.tsr
+        refuses 62 'M would do' "$TESSERA" decompress --engine cpu -T $threads --memory "${least}M" usual.tsr -o out
+        number=$(would_do)
+        refuses 62 "--memory ${number}M would do" "$TESSERA" test --engine cpu -T $threads --memory "${least}M" usual.tsr
+        within "$number" 0 decompress -q -T $threads usual.tsr -o out
+        within "$number" 0 test -q -T $threads usual.tsr
+        rm -f out
+    done
+    rm usual.tsr
+done
+# In a set, the others are done; a series is none.
+cp small.pgm large/c.pgm
+within "$least_1" 75 compress -q -r -T 1 large -o done
+[ "$(ls -A done)" = c.pgm.tsr ] || bad "done: $(ls -A done)"
+[ "$(grep -c 'M would do$' "$err")" -eq 2 ] || bad "not a sentence for each of two files: $(cat "$err")"
+refuses 62 'M would do' "$TESSERA" compress --engine cpu -T 1 --memory "${least_1}M" -r large --series s.tsr
+
+# Files wait for each other: where there is memory for one, four threads take no more for four of them, and make the same
+# bytes.
+rm -r large/c.pgm large/a.png done
+run 62 "$TESSERA" compress --engine cpu -q -T 4 --memory "${least_4}M" large/b.pgm -o out.tsr
+number=$(would_do)
+within "$number" 0 compress -q -T 4 large/b.pgm -o one.tsr
+peak_of_one=$peak
+for name in c d e; do cp large/b.pgm large/$name.pgm; done
+within "$number" 0 compress -q -r -T 4 large -o done
+[ "$peak" -le $((2 * peak_of_one)) ] || bad "four files take $peak bytes, one takes $peak_of_one"
+for name in b c d e; do cmp one.tsr done/$name.pgm.tsr || bad "other bytes where files wait for memory"; done
+within "$number" 0 decompress -q -r -T 4 done -o back
+diff -r large back || bad "other files are restored where they wait for memory"
+# A series, whose members take more to be proven, says so.
+"$TESSERA" compress --engine cpu -q -r -T 4 --memory "${number}M" large --series s.tsr 2>"$err" || number=$(would_do)
+within "$number" 0 compress -f -q -r -T 4 large --series s.tsr
+[ "$peak" -le $((2 * peak_of_one)) ] || bad "a series of four files takes $peak bytes, one takes $peak_of_one"
+# A series of which a file fails while others wait for memory for their results ends, too.
+mkdir fails
+for k in 1 2 3 4 5 6 7 8; do cp "$DATA/other/random.bin" fails/a$k; done
+cp "$DATA/dicom/sizes/5x7_frames.dcm" fails/b.dcm
+for k in 1 2 3 4; do head -c 3000000 /dev/zero >fails/c$k; done
+for _ in 1 2; do
+    refuses 62 'fails/b.dcm takes .* --memory [0-9]*M would do' \
+        timeout 60 "$TESSERA" compress --engine cpu -T 4 --memory "${least_4}M" -r fails --series out.tsr
+done
+no_parts .
+finish
