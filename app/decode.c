@@ -166,8 +166,8 @@ static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32
     uint64_t most = 0, now = 0;
     for (uint32_t f = 0; f < frames; f++) {
         if (f % batch == 0) now = 0;
-        now += tsr_container_frame_bytes(reader, f) +
-               tsr_container_frame_tiles(reader, f) * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment));
+        const uint64_t tiles = tsr_container_frame_tiles(reader, f);
+        now += tsr_container_frame_bytes(reader, f) + tiles * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment));
         if (now > most) most = now;
     }
     return most;

@@ -45,8 +45,9 @@ static bool is_listed(const char *vrs, const uint8_t *vr)
 static const char long_vrs[] = "OBODOFOLOVOWSQSVUCUNURUTUV";
 static const char short_vrs[] = "AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
 
-bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
-                          struct tsr_dicom_element *element)
+/* Tag, VR and length, all of them in front of end; the value may lie behind it. */
+static bool read_head(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
+                      struct tsr_dicom_element *element)
 {
     if (at > end || end - at < ELEMENT_HEAD) return false;
     const uint8_t *head = bytes + at;
@@ -66,6 +67,13 @@ bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct ts
     }
     if (has_vr) memcpy(element->vr, head + 4, 2);
     element->value = element->end = at + size;
+    return true;
+}
+
+bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
+                          struct tsr_dicom_element *element)
+{
+    if (!read_head(bytes, at, end, form, element)) return false;
     if (element->length == TSR_UNDEFINED_LENGTH) return true;
     if (element->length > end - element->value) return false;
     element->end += element->length;
@@ -132,8 +140,9 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
     TSR_TRY(hold(w, end - w->at < LONG_HEAD ? end : w->at + LONG_HEAD));
     if (tsr_dicom_element_at(w->bytes, w->at, end, level->form, element)) return TSR_OK;
     /* Pixel data that the file ends in are for others to judge. */
-    if (w->depth == 0 && tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, level->form, element) &&
-        element->tag == TSR_TAG_PIXEL_DATA && element->value <= w->held)
+    if (w->depth == 0 && read_head(w->bytes, w->at, end, level->form, element) &&
+        tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, level->form, element) &&
+        element->tag == TSR_TAG_PIXEL_DATA)
         return TSR_OK;
     return fail(w, "its elements do not fit each other");
 }

@@ -255,7 +255,9 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     shape.references = (uint8_t)view.references;
     const int n = tsr_features(shape), taps = tsr_taps(shape), shift = tsr_difference_shift(view.range);
     const int32_t range = (int32_t)view.range;
-    const int32_t offset = shift > 0 ? TSR_SAMPLE_BIAS : 0; /* samples less this have 16 bits, and a sign */
+    const bool is_small =
+        shift == 0 && view.reference_range <= TSR_SAMPLE_BIAS; /* differences of samples fit 16 bits */
+    const int32_t offset = is_small ? 0 : TSR_SAMPLE_BIAS;     /* samples less this have 16 bits, and a sign */
 
     const uint32_t start = (blockIdx.x - plane * groups) * each;
     if (threadIdx.x == TSR_TRAINING_THREADS - 1) place_features(shape, OCTETS * OCTET, m.feature);
@@ -380,7 +382,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
         }
         __syncwarp();
 
-        if (shift == 0)
+        if (is_small)
             add_products<OCTETS, true>(sum, pairs, own, first, base, has_bases, 0, window::PITCH, t);
         else
             add_products<OCTETS, false>(sum, pairs, own, first, base, has_bases, shift, window::PITCH, t);

@@ -32,6 +32,7 @@ struct tsr_plane_view {
     uint32_t range;
     int references;
     const uint16_t *reference[TSR_REFERENCES_LIMIT];
+    uint32_t reference_range; /* the largest of them */
 };
 
 static __device__ __forceinline__ uint32_t tsr_plane_range(const tsr_predict_batch &p, uint32_t plane)
@@ -53,6 +54,7 @@ static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predic
     v.samples = p.b.samples + plane * p.b.plane_samples;
     v.range = tsr_plane_range(p, plane);
     v.references = 0;
+    v.reference_range = 0;
 #pragma unroll
     for (int r = 0; r < TSR_REFERENCES_LIMIT; r++) v.reference[r] = v.samples;
     for (uint32_t back = 1; back <= component; back++) {
@@ -62,6 +64,8 @@ static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predic
             v.reference[0] = v.samples - back * p.b.plane_samples;
         else
             v.reference[1] = v.samples - back * p.b.plane_samples;
+        const uint32_t range = tsr_plane_range(p, plane - back);
+        v.reference_range = range > v.reference_range ? range : v.reference_range;
         v.references++;
     }
     return v;

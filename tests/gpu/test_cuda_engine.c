@@ -880,6 +880,25 @@ TEST(predicted_packed)
     free(raster);
 }
 
+/* A last plane of few values behind planes of all 16 bits, whose differences do not fit 16 bits. */
+TEST(predicted_behind_wide_planes)
+{
+    struct rng r = {433};
+    const struct tsr_image image = plain_image(61, 47, 4, 16);
+    uint16_t *raster = must(malloc(raster_bytes(&image)));
+    for (uint32_t i = 0; i < 61 * 47; i++) {
+        const uint32_t x = i % 61, y = i / 61, edge = (x / 7 + y / 9) % 2 * 60000;
+        for (uint32_t c = 0; c < 3; c++) raster[4 * i + c] = (uint16_t)(edge + 50 * c + rng_below(&r, 4000));
+        raster[4 * i + 3] = (uint16_t)(3 * x + 2 * y + edge / 600 + rng_below(&r, 20));
+    }
+    for (int level = 3; level <= 9; level += 2) {
+        if (skip_case()) continue;
+        const struct tsr_coding coding = predictive(level, either_coder(level));
+        assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
+    }
+    free(raster);
+}
+
 /* Flat blocks, and runs to the ends of rows, also in earlier planes: behind noise colours are not packed. */
 TEST(predicted_screens)
 {
@@ -1076,6 +1095,7 @@ int main(void)
                                        cmocka_unit_test(launches_by_size),
                                        cmocka_unit_test(predicted_colours),
                                        cmocka_unit_test(predicted_packed),
+                                       cmocka_unit_test(predicted_behind_wide_planes),
                                        cmocka_unit_test(predicted_screens),
                                        cmocka_unit_test(tables_of_counts),
                                        cmocka_unit_test(bounded_errors),

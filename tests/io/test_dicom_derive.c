@@ -397,7 +397,7 @@ static struct bytes replace_bytes(struct bytes b, size_t start, size_t end, cons
     return changed;
 }
 
-/* It is gone; it is empty; a new one stands in front of it. */
+/* It is gone; it is empty; it stands twice; a new one stands in front of it. */
 static void change_elements(void *context, const struct tsr_dicom_element *e, bool is_inner)
 {
     struct changed *c = context;
@@ -410,6 +410,12 @@ static void change_elements(void *context, const struct tsr_dicom_element *e, bo
     put_value(&other, e->tag, e->vr, "", 0);
     copy = replace_bytes(all, e->start, e->end, other.all.data, other.all.size);
     expect_noticed(c, copy, e, "empty");
+    free(copy.data);
+    free_dicom(&other);
+    other.form = c->derived.d.form;
+    put_value(&other, e->tag, e->vr, "97", 2);
+    copy = replace_bytes(all, e->end, e->end, other.all.data, other.all.size);
+    expect_noticed(c, copy, e, "twice");
     free(copy.data);
     free_dicom(&other);
     other.form = c->derived.d.form;

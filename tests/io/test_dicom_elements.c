@@ -269,10 +269,10 @@ TEST(fragments)
     assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), TSR_OK);
     assert_int_equal(scan.elements, d.elements);
     tsr_input_close(input);
-    /* What is cut behind the pixel data's head, or followed by what is no element. */
+    /* What is cut behind the pixel data's head. */
     for (size_t size = value; size < d.all.size; size++) {
         const bool is_whole = size == d.all.size - 20; /* all but the padding: its head of 12 bytes, and 8 */
-        input = must(tsr_input_from_memory(d.all.data, size, "it"));
+        input = must(tsr_input_from_memory(in_front_of_a_guard(d.all.data, size), size, "it"));
         assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
         const enum tsr_status status = tsr_dicom_scan_rest(input, &scan, &error);
         expect(status == (is_whole ? TSR_OK : TSR_ERROR_CORRUPT), "%zu of %zu bytes: %d", size, d.all.size,
@@ -280,6 +280,38 @@ TEST(fragments)
         tsr_input_close(input);
     }
     free_dicom(&d);
+}
+
+/* Pixel data in items, native and encapsulated, are an icon's: the data set's come later. */
+TEST(icons)
+{
+    for (size_t f = 0; f < COUNT_OF(forms); f++) {
+        struct dicom_bytes d = {.form = forms[f]};
+        struct tsr_dicom_scan scan;
+        struct tsr_error error;
+        put_dataset(&d);
+        for (int way = 0; way < 4; way++) {
+            const size_t sequence = begin_level(&d, 0x00880200, "SQ", way & 1);
+            const size_t item = begin_level(&d, TAG_ITEM, "", way & 1);
+            put_us(&d, 0x00280010, 2);
+            if (way < 2 || !d.form.explicit_vr) {
+                put_value(&d, TSR_TAG_PIXEL_DATA, "OW", samples, 8);
+            } else {
+                put_head(&d, TSR_TAG_PIXEL_DATA, "OB", TSR_UNDEFINED_LENGTH);
+                put_head(&d, TAG_ITEM, "", 0);
+                put_value(&d, TAG_ITEM, "", samples, 8);
+                put_head(&d, TAG_SEQUENCE_END, "", 0);
+            }
+            end_level(&d, item, TAG_ITEM_END, way & 1);
+            end_level(&d, sequence, TAG_SEQUENCE_END, way & 1);
+        }
+        put_value(&d, TSR_TAG_PIXEL_DATA, "OW", samples, sizeof samples);
+        const enum tsr_status status = scan_bytes(d.all.data, d.all.size, &scan, &error);
+        expect(status == TSR_OK, "%s: %s", form_names[f], error.text);
+        expect(scan.pixels.value == d.all.size - sizeof samples && scan.elements == d.elements,
+               "%s: pixels at %zu of %zu", form_names[f], scan.pixels.value, d.all.size);
+        free_dicom(&d);
+    }
 }
 
 /* Of a deflated file only the meta header is looked at; what it inflates to is a data set alone. */
@@ -615,6 +647,25 @@ TEST(elements_in_disorder)
     }
 }
 
+/* Behind the samples, too: what belongs in front of them costs as many comparisons as there are elements. */
+TEST(rest_in_disorder)
+{
+    for (uint32_t low = 0; low <= 600; low += 600) {
+        struct dicom_bytes d = make_many(explicit_little, 10000, ASCENDING);
+        struct tsr_dicom_scan scan;
+        struct tsr_error error;
+        for (uint32_t i = 0; i < 600; i++)
+            put_text(&d, (i < low ? 0x00110000u : 0x7fe30000u) | (0x1000 + i), "LO", "text");
+        struct tsr_input *input = must(tsr_input_from_memory(d.all.data, d.all.size, "it"));
+        assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
+        assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), low > 0 ? TSR_ERROR_CORRUPT : TSR_OK);
+        if (low > 0) assert_non_null(strstr(error.text, "disorder"));
+        if (low == 0) assert_int_equal(scan.elements, d.elements);
+        tsr_input_close(input);
+        free_dicom(&d);
+    }
+}
+
 /* Many short lists in disorder are none of many elements. */
 TEST(items_in_disorder)
 {
@@ -678,6 +729,34 @@ TEST(elements_without_number)
     free(bytes);
 }
 
+/* Headers of 64 MiB at most, in the meta header and behind it. */
+TEST(headers_without_end)
+{
+    enum { MOST = 64 << 20 };
+    for (int way = 0; way < 4; way++) {
+        const bool is_meta = way / 2;
+        const uint32_t length = way % 2 ? MOST : MOST - 12;
+        struct dicom_bytes d = {.form = explicit_little};
+        struct tsr_dicom_scan scan;
+        struct tsr_error error;
+        put_head(&d, is_meta ? 0x00020102 : 0x00091001, "OB", length);
+        struct dicom_bytes pixels = {.form = explicit_little};
+        put_value(&pixels, TSR_TAG_PIXEL_DATA, "OW", samples, sizeof samples);
+        const size_t start = d.all.size + length, size = start + pixels.all.size;
+        uint8_t *const bytes = must(calloc(size, 1));
+        memcpy(bytes, d.all.data, d.all.size);
+        memcpy(bytes + start, pixels.all.data, pixels.all.size);
+        struct tsr_input *input = must(tsr_input_from_memory(bytes, size, "it"));
+        const enum tsr_status status = tsr_dicom_scan_file(input, &scan, &error);
+        expect(status == (way % 2 ? TSR_ERROR_CORRUPT : TSR_OK), "way %d: %s", way, tsr_status_name(status));
+        if (status == TSR_OK) assert_int_equal(scan.pixels.value, size - sizeof samples);
+        tsr_input_close(input);
+        free(bytes);
+        free_dicom(&d);
+        free_dicom(&pixels);
+    }
+}
+
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
 /* An account that counts claims, and refuses them if it shall. */
@@ -736,6 +815,7 @@ int main(void)
                                        cmocka_unit_test(forms_that_are_not_as_said),
                                        cmocka_unit_test(uids),
                                        cmocka_unit_test(fragments),
+                                       cmocka_unit_test(icons),
                                        cmocka_unit_test(deflated),
                                        cmocka_unit_test(cut_files),
                                        cmocka_unit_test(damaged_files),
@@ -743,9 +823,11 @@ int main(void)
                                        cmocka_unit_test(guesses),
                                        cmocka_unit_test(deep_files),
                                        cmocka_unit_test(elements_in_disorder),
+                                       cmocka_unit_test(rest_in_disorder),
                                        cmocka_unit_test(items_in_disorder),
                                        cmocka_unit_test(many_elements_come_back),
                                        cmocka_unit_test(elements_without_number),
+                                       cmocka_unit_test(headers_without_end),
                                        cmocka_unit_test(large_headers_ask)};
     return cmocka_run_group_tests(tests, create_engine, destroy_engine);
 }

@@ -372,6 +372,8 @@ TEST(links_among_inputs)
 
 /* ---- What dead runs have left ----------------------------------------------------------------------------- */
 
+enum { PATIENCE = 100 }; /* seconds until a process that waits for ever is ended */
+
 /* A process that holds what it has begun until it is killed, or the test has ended. */
 struct owner {
     pid_t process;
@@ -386,6 +388,7 @@ static struct owner start_owner(void (*begin)(const char *path), const char *pat
     const struct owner owner = {fork(), wire[0]};
     assert_true(owner.process >= 0);
     if (owner.process == 0) {
+        alarm(PATIENCE);
         close(wire[0]);
         begin(path);
         if (write(wire[1], "+", 1) != 1 || read(wire[1], &ready, 1) >= 0) _exit(0);
@@ -425,6 +428,7 @@ static int open_elsewhere(const char *path)
     int status;
     const pid_t process = fork();
     if (process == 0) {
+        alarm(PATIENCE);
         struct tsr_spot spot;
         const int descriptor = next_descriptor();
         const enum tsr_status result = tsr_spot_open(path, 0, &spot, NULL);
