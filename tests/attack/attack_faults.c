@@ -614,6 +614,7 @@ int main(int argc, char **argv)
     char program[PATH_LIMIT * 4], shim[PATH_LIMIT * 4];
     bool good = argc >= 6;
     for (int i = 6; i < argc; i++) good = good && read_option(&a, argv[i]);
+    good = good && (strtol(argv[5], NULL, 10) > 0 || a.at > 0);
     if (!good || !realpath(argv[1], program) || !realpath(argv[2], shim)) {
         fprintf(stderr, "usage: tsr_attack_faults TESSERA SHIM DATA WORK COUNT [seed=N] [jobs=N] [scenario=TEXT]"
                         " [call=NAME] [at=N] [deed=NAME]\n");

@@ -507,6 +507,10 @@ int main(int argc, char **argv)
         return 2;
     }
     const bool bits = strcmp(argv[3], "bits") == 0;
+    if (!bits && a.number < 0 && strtol(argv[3], NULL, 10) < 1) {
+        fprintf(stderr, "tsr_attack_files: COUNT must be 1 or more\n");
+        return 2;
+    }
     if (a.jobs > JOBS_LIMIT) a.jobs = JOBS_LIMIT;
     if (a.number >= 0) a.jobs = 1;
     a.data = argv[1];

@@ -22,7 +22,7 @@ fi
 status=0
 
 # How many mutants of each combination and mutation fit: a first round tells the pace.
-part() { awk -v a="$1" -v b="$2" 'BEGIN { n = int(a * b); print n > 0 ? n : 1 }'; }
+part() { awk -v a="$1" -v b="$2" 'BEGIN { n = int(a * b); print (n > 0 ? n : 1) }'; }
 echo "== mutants: each of them is restored and tested"
 begun=$(date +%s%N)
 "$build/bin/tsr_attack_files" "$work/data" "$memory" 5 seed="$seed" >"$work/pace" 2>&1 || { cat "$work/pace" && status=1; }
