@@ -4,8 +4,10 @@
  * usage: tsr_attack_limits TESSERA SHIM DATA WORK
  * Exit status: 0, 1 where something was found, 2 where it cannot work. */
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -295,22 +297,45 @@ static struct result run(int resource, unsigned long limit, const char *format, 
 /* ---- What is tried ---------------------------------------------------------------------------------------- */
 
 /* The command succeeds, or ends with the one status, and leaves nothing. 127: it cannot even be loaded. */
+/* The bytes of address space that the program's own image takes. Where they are not to be had the kernel ends the process
+ * by SIGSEGV before its first instruction. */
+static unsigned long image_size(void)
+{
+    ElfW(Ehdr) header;
+    unsigned long end = 0;
+    FILE *f = fopen(program, "rb");
+    if (!f || fread(&header, sizeof header, 1, f) != 1) stop("%s cannot be read", program);
+    for (int i = 0; i < header.e_phnum; i++) {
+        ElfW(Phdr) part;
+        if (fseek(f, (long)(header.e_phoff + (unsigned long)i * header.e_phentsize), SEEK_SET) != 0 ||
+            fread(&part, sizeof part, 1, f) != 1)
+            stop("%s cannot be read", program);
+        if (part.p_type == PT_LOAD && part.p_vaddr + part.p_memsz > end) end = part.p_vaddr + part.p_memsz;
+    }
+    fclose(f);
+    return end;
+}
+
+/* Each limit gives success, the status `wanted` or 127, the loader's; the last limit gives success. */
 static void squeeze(int resource, unsigned long from, unsigned long to, unsigned long step, int wanted,
                     const char *what, const char *words)
 {
+    int last = -1;
     for (unsigned long limit = from; limit <= to; limit += step) {
         unlink("out");
         const struct result r = run(resource, limit, "%s", words);
+        last = r.status;
         expect(r.status == 0 || r.status == wanted || r.status == 127, "%s of %lu: status %d, signal %d of %s", what,
                limit, r.status, r.by_signal, words);
         expect(has_no_parts("."), "%s of %lu: a part is left behind by %s", what, limit, words);
         expect(r.status == 0 || size_of("out") < 0, "%s of %lu: an output all the same of %s", what, limit, words);
     }
+    expect(last == 0 || resource == RLIMIT_FSIZE, "%s of %lu: status %d of %s", what, to, last, words);
 }
 
 static void limit_resources(void)
 {
-    const unsigned long mega = 1 << 20;
+    const unsigned long mega = 1 << 20, first = image_size() + mega;
     copy_file("dicom/mr/small_01.dcm", "a.dcm");
     copy_file("png/formats/rgb8.png", "a.png");
     copy_file("pnm/landscape_grey_8bit.pgm", "a.pgm");
@@ -319,7 +344,7 @@ static void limit_resources(void)
                                            "compress -q a.png -o out",   "compress -q -T 8 a.pgm -o out",
                                            "decompress -q a.tsr -o out", "test -q -T 4 a.tsr"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        squeeze(RLIMIT_AS, 12 * mega, 140 * mega, 4 * mega, 62, "address space", commands[i]);
+        squeeze(RLIMIT_AS, first, first + 128 * mega, 4 * mega, 62, "address space", commands[i]);
         squeeze(RLIMIT_NOFILE, 3, 14, 1, 62, "descriptors", commands[i]);
         if (i < 5) squeeze(RLIMIT_FSIZE, 0, 512, 256, 40, "file size", commands[i]);
     }
