@@ -2,7 +2,7 @@
 #ifndef TSR_ENTROPY_BITS_H
 #define TSR_ENTROPY_BITS_H
 
-#include "../transform/hd.h"
+#include "transform/hd.h"
 
 /* Writes into bytes[0 .. capacity-1]. Up to 31 bits wait in the low held_bits bits of held; 4 bytes at a time
  * leave it. A writer that would pass its capacity drops what does not fit and says so in overflow. */

@@ -12,7 +12,7 @@
 
 #include "bits.h"
 #include "cavlc_tables.h"
-#include "../transform/blocks.h"
+#include "transform/block/blocks.h"
 
 /* Magnitudes below TSR_LEVEL_LIMIT need prefixes of at most 26, hence codewords of at most 26 + 1 + 23 = 50 bits. */
 enum { TSR_CAVLC_PREFIX_LIMIT = 26 };

@@ -5,7 +5,7 @@
 #ifndef TSR_ENTROPY_CAVLC_TABLES_H
 #define TSR_ENTROPY_CAVLC_TABLES_H
 
-#include "../transform/hd.h"
+#include "transform/hd.h"
 
 /* coeff_token for 0 <= nC < 2, 2 <= nC < 4, 4 <= nC < 8; place: table * 68 + total coefficients * 4 + trailing ones.
  * nC >= 8 has a fixed code of 6 bits, see tsr_coeff_token. */

@@ -3,7 +3,7 @@
 #ifndef TSR_ENTROPY_CODE_COST_H
 #define TSR_ENTROPY_CODE_COST_H
 
-#include "../transform/hd.h"
+#include "transform/hd.h"
 
 /* Costs are in bits x 4096. */
 enum { TSR_COST_SHIFT = 12, TSR_COST_BIT = 1 << TSR_COST_SHIFT };

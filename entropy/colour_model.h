@@ -7,7 +7,7 @@
 #ifndef TSR_ENTROPY_COLOUR_MODEL_H
 #define TSR_ENTROPY_COLOUR_MODEL_H
 
-#include "../transform/residual.h"
+#include "transform/predict/residual.h"
 #include "bits.h"
 
 enum tsr_colour_packing { TSR_COLOURS_PLAIN = 0, TSR_COLOURS_BY_COMPONENT = 1, TSR_COLOURS_PALETTE = 2 };

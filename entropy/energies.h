@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "../transform/blocks.h"
+#include "transform/block/blocks.h"
 
 #if defined(__SSE2__) && !defined(__CUDACC__)
 #include <emmintrin.h>

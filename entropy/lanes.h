@@ -11,7 +11,7 @@
 #ifndef TSR_ENTROPY_LANES_H
 #define TSR_ENTROPY_LANES_H
 
-#include "../transform/hd.h"
+#include "transform/hd.h"
 
 enum { TSR_LANE_LIMIT = 32, TSR_REFILL_LIMIT = 32, TSR_LANE_WORD_BITS = 16 };
 

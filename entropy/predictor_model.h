@@ -5,8 +5,8 @@
 #ifndef TSR_ENTROPY_PREDICTOR_MODEL_H
 #define TSR_ENTROPY_PREDICTOR_MODEL_H
 
-#include "../transform/predictor.h"
-#include "../transform/residual.h"
+#include "transform/predict/predictor.h"
+#include "transform/predict/residual.h"
 #include "residual_model.h"
 
 enum {

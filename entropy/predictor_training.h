@@ -1,5 +1,5 @@
 /* What training a plane's linear predictors decides, from sums over its blocks; both engines call this. FORMAT.md
- * section 7.1 (its encoder), transform/predictor.h for the arithmetic, kernels/train_cpu.h for the order of the steps.
+ * section 7.1 (its encoder), transform/predict/predictor.h for the arithmetic, kernels/training/train_cpu.h for the order of the steps.
  */
 #ifndef TSR_ENTROPY_PREDICTOR_TRAINING_H
 #define TSR_ENTROPY_PREDICTOR_TRAINING_H
@@ -25,7 +25,7 @@ static_assert(TSR_PREDICTOR_BLOCK * TSR_PREDICTOR_BLOCK * TSR_COST_MOST < 1 << T
  * whether the block is flat: of its samples half or more are what that predictor says, and the others differ by more
  * than TSR_FLAT_SHARP on average: text, lines, test patterns. Such a block takes no part in the fits, which its few
  * edges would spoil, and gets its label by another measure (the sum of tsr_magnitude_cost: there a residual of 0 costs
- * next to nothing, and a linear predictor that leaves less of a sharp edge rings around it); LEVELS.md has what that
+ * next to nothing, and a linear predictor that leaves less of a sharp edge rings around it); EFFORT.md has what that
  * gives. */
 TSR_HD uint32_t tsr_median_block(uint32_t cost, int32_t zeros, int32_t samples)
 {

@@ -10,7 +10,7 @@
 #include "cavlc.h"
 #include "code_cost.h"
 #include "energies.h"
-#include "../transform/quantiser.h"
+#include "transform/block/quantiser.h"
 
 enum {
     TSR_RATE_MAGNITUDES = 16,

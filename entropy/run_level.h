@@ -10,8 +10,8 @@
 #include "contexts.h"
 #include "huffman.h"
 #include "residual_model.h"
-#include "../transform/blocks.h"
-#include "../transform/residual.h"
+#include "transform/block/blocks.h"
+#include "transform/predict/residual.h"
 
 enum {
     TSR_DC_SYMBOLS = TSR_TOKENS_24_BITS,

@@ -6,7 +6,7 @@
 #define TSR_ENTROPY_SLICES_H
 
 #include "bits.h"
-#include "../transform/blocks.h"
+#include "transform/block/blocks.h"
 
 enum {
     TSR_SLICE_BLOCKS = 16,       /* side of a slice in blocks, as the encoder makes them: 64x64 samples */

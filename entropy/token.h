@@ -5,7 +5,7 @@
 #ifndef TSR_ENTROPY_TOKEN_H
 #define TSR_ENTROPY_TOKEN_H
 
-#include "../transform/hd.h"
+#include "transform/hd.h"
 
 struct tsr_token {
     uint16_t symbol;

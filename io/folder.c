@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "checksum.h"
+#include "io/container/checksum.h"
 
 /* ---- Parts that were left behind -------------------------------------------------------------------------- */
 

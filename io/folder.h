@@ -3,7 +3,7 @@
 #ifndef TSR_IO_FOLDER_H
 #define TSR_IO_FOLDER_H
 
-#include "status.h"
+#include "transform/status.h"
 
 /* Where a path leads: an open folder, and a name in it. */
 struct tsr_spot {

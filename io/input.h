@@ -2,9 +2,9 @@
 #ifndef TSR_IO_INPUT_H
 #define TSR_IO_INPUT_H
 
-#include "checksum.h"
-#include "status.h"
-#include "../app/tessera.h"
+#include "io/container/checksum.h"
+#include "transform/status.h"
+#include "app/tessera.h"
 
 struct tsr_input;
 

@@ -5,7 +5,7 @@
 #ifndef TSR_KERNELS_ENGINE_H
 #define TSR_KERNELS_ENGINE_H
 
-#include "frame_model.h"
+#include "entropy/frame_model.h"
 
 struct tsr_segment {
     const uint8_t *bytes;

@@ -2,7 +2,7 @@
 #ifndef TSR_TESTS_PLAIN_IMAGE_H
 #define TSR_TESTS_PLAIN_IMAGE_H
 
-#include "../app/tessera.h"
+#include "app/tessera.h"
 
 /* Samples of so many bits, in words of 8 or 16. */
 static inline struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)

@@ -2,8 +2,8 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
-#include "../../kernels/engine.h"
-#include "../tessera.h"
+#include "kernels/engine.h"
+#include "app/tessera.h"
 
 enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_BENCH, VERB_COUNT };
 

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../io/dicom_file.h"
-#include "../../io/readers.h"
-#include "../flow.h"
-#include "../measure.h"
+#include "io/formats/dicom/dicom_file.h"
+#include "io/formats/readers.h"
+#include "app/library/flow.h"
+#include "app/library/measure.h"
 #include "cli.h"
-#include "rivals.h"
+#include "app/rivals/rivals.h"
 
 /* Tessera and JPEG at one QP. */
 struct lossy_point {

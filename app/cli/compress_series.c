@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../io/status.h"
+#include "transform/status.h"
 #include "cli.h"
 
 struct steps {

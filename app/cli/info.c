@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../io/status.h"
+#include "transform/status.h"
 #include "cli.h"
 
 static void hex(const uint8_t hash[16], char out[33])

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../io/status.h"
+#include "transform/status.h"
 #include "cli.h"
 
 static const char suffix[] = ".tsr";

@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../io/status.h"
-#include "../../kernels/thread_pool.h"
+#include "transform/status.h"
+#include "kernels/pool/thread_pool.h"
 #include "cli.h"
 
 struct running {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../app/flow.h"
+#include "app/library/flow.h"
 
 static enum tsr_status encode(struct tsr_engine *engine, const char *in, const char *out,
                               const struct tsr_coding *coding, struct tsr_error *error)

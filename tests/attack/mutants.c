@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef TSR_ATTACK_VERSION_2
 #include "ref.h"
-#endif
 
 const char *const mutation_name[MUTATIONS] = {"flip",     "set",    "cut",    "insert", "zero",   "double",
                                               "swap",     "splice", "page",   "drop",   "repeat", "move",
@@ -242,7 +240,6 @@ static void change_sections(struct sections *s, const struct sections *other, en
 
 /* ---- Proofs made again ------------------------------------------------------------------------------------ */
 
-#ifndef TSR_ATTACK_VERSION_2
 /* Larger images would cost seconds each, and show nothing new. */
 static bool is_small(const struct ref_header *h)
 {
@@ -295,12 +292,6 @@ static void prove_again(struct sections *s)
     ref_release(mark);
     free(joined.data);
 }
-#else
-static void prove_again(struct sections *s)
-{
-    (void)s;
-}
-#endif
 
 /* ---- Mutants ---------------------------------------------------------------------------------------------- */
 

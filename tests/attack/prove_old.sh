@@ -1,14 +1,16 @@
 #!/bin/sh
-# Runs the kit against the tree at 8d47f44, of format version 2, in which twelve flaws are known, and tells which of them it
-# finds. usage: prove_old.sh WORK      WORK: a folder of its own. It needs that commit, and some minutes.
+# Runs the attack kit against a tree of format version 2, in which twelve flaws are known, and tells which of them it finds.
+# The kit is the newest one that builds with that tree's interface. usage: prove_old.sh WORK      WORK: a folder of its own.
+# It needs the two commits below, and some minutes.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
 work=$(cd "$1" && pwd)
 rm -rf "$work/old" "$work/mutants"
 mkdir -p "$work/old" "$work/mutants"
-git -C "$tree" archive 8d47f44 | tar -x -C "$work/old"
-cp -r "$tree/tests/attack" "$tree/tests/sections" "$work/old/tests/"
+flawed=8d47f44 kit=781c83f
+git -C "$tree" archive $flawed | tar -x -C "$work/old"
+git -C "$tree" archive $kit tests/attack tests/sections | tar -x -C "$work/old"
 sed -i '/add_executable(tsr_sign_again/,$d' "$work/old/tests/sections/CMakeLists.txt" # the old tree has its own
 printf 'add_subdirectory(sections)\nadd_subdirectory(attack)\n' >>"$work/old/tests/CMakeLists.txt"
 cmake -S "$work/old" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTSR_CUDA=off >/dev/null

@@ -12,25 +12,18 @@
 
 /* ---- The library ------------------------------------------------------------------------------------------ */
 
-#ifdef TSR_ATTACK_VERSION_2 /* the tree at 8d47f44 */
-#define OVERWRITES overwrite
-#define OVERWRITING true
-#else
-#define OVERWRITES output.overwrite
-#define OVERWRITING (&overwriting)
 static const struct tsr_output_options overwriting = {.overwrite = true};
-#endif
 
 enum tsr_status restore_file(struct tsr_engine *engine, const char *input, const char *output,
                              struct tsr_file_report *report, struct tsr_error *error)
 {
-    return tsr_decompress_file(engine, input, output, OVERWRITING, report, error);
+    return tsr_decompress_file(engine, input, output, &overwriting, report, error);
 }
 
 enum tsr_status restore_member(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
                                const char *output, struct tsr_file_report *report, struct tsr_error *error)
 {
-    return tsr_series_restore(engine, series, k, output, OVERWRITING, report, error);
+    return tsr_series_restore(engine, series, k, output, &overwriting, report, error);
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
@@ -247,7 +240,7 @@ enum { WAYS = sizeof ways / sizeof *ways, KINDS = sizeof kinds / sizeof *kinds }
 static struct tsr_compress_options options_of(const struct way *way, bool lossy)
 {
     struct tsr_compress_options options = {.coding = {.path = way->path, .coder = way->coder, .lossy = lossy}};
-    options.OVERWRITES = true;
+    options.output.overwrite = true;
     options.recode = options.allow_lossy = true;
     if (lossy && way->path == TSR_PATH_TRANSFORM) options.coding.qp_eighths = 20 * TSR_QP_UNIT;
     if (lossy && way->path == TSR_PATH_PREDICT) options.coding.max_error = 2;

@@ -6,7 +6,7 @@
 
 #include "tessera.h"
 
-#include "../plain_image.h"
+#include "tests/plain_image.h"
 
 static double seconds(void)
 {

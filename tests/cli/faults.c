@@ -21,17 +21,17 @@
 #if TSR_WITH_CUDA
 #include <cuda_runtime_api.h>
 
-#include "../../kernels/cuda_decode.h"
-#include "../../kernels/cuda_predictive.h"
+#include "kernels/engine_cuda/batch_decode_cuda.h"
+#include "kernels/engine_cuda/batch_predict_cuda.h"
 #endif
 
-#include "../../io/readers.h"
-#include "../../io/restore.h"
-#include "../../kernels/cavlc_frames.h"
-#include "../../kernels/predictive_cpu.h"
-#include "../../kernels/rle.h"
-#include "../../kernels/vle.h"
-#include "../gpu/failing_cuda.h"
+#include "io/formats/readers.h"
+#include "io/formats/restore.h"
+#include "kernels/papers/cavlc/cavlc_frames.h"
+#include "kernels/residuals/residuals_cpu.h"
+#include "kernels/papers/rle/rle.h"
+#include "kernels/papers/vle/vle.h"
+#include "tests/equality/failing_cuda.h"
 
 static bool planted(const char *fault)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/transform_cpu.h"
+#include "kernels/blocks/blocks_cpu.h"
 
 static const struct tsr_cavlc_reader *reader_tables(void)
 {

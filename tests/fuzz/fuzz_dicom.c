@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "io/deflate_stream.h"
+#include "io/formats/dicom/deflate_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

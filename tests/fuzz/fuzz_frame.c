@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/frame_model.h"
+#include "entropy/frame_model.h"
 
 enum {
     MODE, /* bit 0: samples instead of a payload; bits 1, 2: 1 or 3 threads; bits 4..7: edits */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/flow.h"
+#include "app/library/flow.h"
 
 static struct tsr_compress_options options_of(uint8_t choice)
 {

@@ -1,0 +1,328 @@
+/* tessera bench cavlc: 4x4 levels of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures are
+ * drawn, or those of files; bench_coefficients.c says how they become levels. */
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench_coefficients.h"
+
+/* ---- One workload -------------------------------------------------------------------------------------------- */
+
+/* Rows of macroblocks that need nothing of those before: a frame's slice. */
+struct row_span {
+    uint32_t first, rows; /* first: in all frames */
+};
+
+struct cavlc_run {
+    const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
+    const struct bench_levels *levels;
+    uint64_t bits;
+    uint8_t *string;
+    uint64_t *unit_offsets;
+    struct row_span *span;
+};
+
+static size_t coefficient_bytes(const struct bench_levels *levels)
+{
+    return (size_t)levels->blocks * 16 * sizeof(int16_t);
+}
+
+static struct tsr_cavlc_job shape_of(const struct bench_levels *levels, const struct bench_memory *m)
+{
+    return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
+                                  .coefficients = m->input[0],
+                                  .blocks = levels->blocks,
+                                  .mb_columns = levels->mb_columns,
+                                  .mb_rows = levels->mb_rows,
+                                  .frames = levels->frames,
+                                  .mb_flags = m->input[1],
+                                  .mb_slices = m->input[2],
+                                  .stream = bench_stream()};
+}
+
+static struct bench_job encode_job(const struct bench_coder *coder, const struct bench_memory *m)
+{
+    static struct tsr_cavlc_job job;
+    const struct cavlc_run *run = coder->context;
+    job = shape_of(run->levels, m);
+    job.out = m->coded[0];
+    job.bits = m->coded[1];
+    job.unit_offsets = m->coded[2];
+    return (struct bench_job){&job, &job.workspace};
+}
+
+static struct bench_job decode_job(const struct bench_coder *coder, const struct bench_memory *m)
+{
+    static struct tsr_cavlc_decode_job job;
+    const struct cavlc_run *run = coder->context;
+    job = (struct tsr_cavlc_decode_job){.shape = shape_of(run->levels, m),
+                                        .in = m->right[0],
+                                        .bits = run->bits,
+                                        .unit_offsets = m->right[2],
+                                        .coefficients = m->decoded,
+                                        .error = m->error};
+    return (struct bench_job){&job, &job.shape.workspace};
+}
+
+static struct bench_coder coder_of(const struct cavlc_run *run)
+{
+    static const struct bench_memory none;
+    const struct bench_levels *l = run->levels;
+    const struct tsr_cavlc_job shape = shape_of(l, &none);
+    const size_t macroblocks = l->blocks / TSR_MB_BLOCKS, bytes = coefficient_bytes(l);
+    const size_t offset_bytes = tsr_cavlc_units(&shape) * sizeof *run->unit_offsets;
+    struct bench_coder coder = {.encode_job = encode_job, .decode_job = decode_job, .context = run};
+    coder.encoder = tsr_cavlc_encoders(&coder.encoders);
+    coder.decoder = tsr_cavlc_decoders(&coder.decoders);
+    coder.in_bytes = (double)bytes;
+    coder.out_bytes = (double)((run->bits + 7) / 8);
+    coder.input[0] = (struct bench_array){l->coefficients, bytes, bytes + 16, false};
+    coder.input[1] = (struct bench_array){l->mb_flags, macroblocks, macroblocks, false};
+    coder.input[2] = (struct bench_array){l->mb_slices, macroblocks * sizeof *l->mb_slices,
+                                          macroblocks * sizeof *l->mb_slices, false};
+    coder.coded[0] =
+        (struct bench_array){run->string, (size_t)((run->bits + 7) / 8), tsr_cavlc_bound(&shape) + 16, false};
+    coder.coded[1] = (struct bench_array){&run->bits, sizeof run->bits, sizeof run->bits, false};
+    coder.coded[2] = (struct bench_array){run->unit_offsets, offset_bytes, offset_bytes, false};
+    return coder;
+}
+
+/* ---- Reference ----------------------------------------------------------------------------------------------- */
+
+/* A slice as a frame of its own. */
+static struct tsr_cavlc_job job_of_span(const struct cavlc_run *run, const struct row_span *span)
+{
+    const struct bench_levels *l = run->levels;
+    const size_t macroblock = (size_t)span->first * l->mb_columns;
+    return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
+                                  .coefficients = l->coefficients + macroblock * TSR_MB_BLOCKS * 16,
+                                  .blocks = span->rows * l->mb_columns * TSR_MB_BLOCKS,
+                                  .mb_columns = l->mb_columns,
+                                  .mb_rows = span->rows,
+                                  .frames = 1,
+                                  .mb_flags = l->mb_flags + macroblock,
+                                  .mb_slices = l->mb_slices + macroblock};
+}
+
+static void encode_span(const void *context, unsigned index, struct bench_part *part)
+{
+    const struct cavlc_run *run = context;
+    struct tsr_cavlc_job job = job_of_span(run, &run->span[index]);
+    part->bits = 0;
+    part->string = bench_take(ON_HOST, tsr_cavlc_bound(&job) + 16);
+    job.out = part->string;
+    job.bits = &part->bits;
+    job.unit_offsets = run->unit_offsets + run->span[index].first;
+    if (bench_run_alone(run->encode_row, (struct bench_job){&job, &job.workspace}) != 0) part->bits = 0;
+    if ((part->bits + 7) / 8 > tsr_cavlc_bound(&job)) bench_stop(TSR_ERROR_INTERNAL, "a reference is too long");
+}
+
+static bool span_decodes(const void *context, unsigned index, const struct bench_part *part)
+{
+    const struct cavlc_run *run = context;
+    uint32_t error = 1;
+    struct tsr_cavlc_decode_job job = {.shape = job_of_span(run, &run->span[index]),
+                                       .in = part->string,
+                                       .bits = part->bits,
+                                       .unit_offsets = run->unit_offsets + run->span[index].first,
+                                       .error = &error};
+    const size_t bytes = (size_t)job.shape.blocks * 16 * sizeof *job.coefficients;
+    job.coefficients = bench_take(ON_HOST, bytes + 16);
+    memset(job.coefficients, 0x55, bytes); /* what was here before may be right */
+    const bool runs = bench_run_alone(run->decode_row, (struct bench_job){&job, &job.shape.workspace}) == 0;
+    const bool same = runs && error == 0 && memcmp(job.coefficients, job.shape.coefficients, bytes) == 0;
+    bench_give(ON_HOST, job.coefficients);
+    return same;
+}
+
+/* The slices of all frames; returns how many. */
+static unsigned find_spans(struct cavlc_run *run)
+{
+    const struct bench_levels *l = run->levels;
+    unsigned count = 0;
+    for (uint32_t row = 0; row < l->mb_rows * l->frames; row++) {
+        const uint16_t *slice = l->mb_slices + (size_t)row * l->mb_columns;
+        if (row % l->mb_rows == 0 || *slice != *(slice - l->mb_columns)) run->span[count++] = (struct row_span){row, 0};
+        run->span[count - 1].rows++;
+    }
+    return count;
+}
+
+/* Whether it decodes to the levels. */
+static bool make_reference(struct bench *bench, struct cavlc_run *run)
+{
+    const uint32_t units = run->levels->mb_rows * run->levels->frames;
+    struct bench_parts parts = {.context = run, .encode = encode_span, .decodes = span_decodes};
+    bool proven;
+    run->unit_offsets = bench_take(ON_HOST, units * sizeof *run->unit_offsets);
+    run->span = bench_take(ON_HOST, units * sizeof *run->span);
+    memset(run->unit_offsets, 0, units * sizeof *run->unit_offsets);
+    parts.count = find_spans(run);
+    parts.part = bench_take(ON_HOST, parts.count * sizeof *parts.part);
+    run->string = bench_join_parts(bench, &parts, &run->bits, &proven);
+    for (unsigned i = 0; i < parts.count; i++)
+        for (uint32_t row = 0; row < run->span[i].rows; row++)
+            run->unit_offsets[run->span[i].first + row] += parts.part[i].at;
+    bench_give(ON_HOST, parts.part);
+    bench_give(ON_HOST, run->span);
+    return proven;
+}
+
+/* The first frames alone, for the CPU's rows: their string begins the whole one. levels: receives theirs. */
+static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_levels *levels)
+{
+    const struct bench_levels *all = run->levels;
+    const size_t frame_bytes = coefficient_bytes(all) / all->frames;
+    struct cavlc_run part = *run;
+    *levels = *all;
+    part.levels = levels;
+    if (coefficient_bytes(all) > BENCH_CPU_BYTES && all->frames > 1) {
+        levels->frames = frame_bytes < BENCH_CPU_BYTES ? (uint32_t)(BENCH_CPU_BYTES / frame_bytes) : 1;
+        levels->blocks = all->blocks / all->frames * levels->frames;
+        part.bits = run->unit_offsets[all->mb_rows * levels->frames];
+    }
+    part.string = bench_take(ON_HOST, (size_t)(part.bits + 7) / 8 + 16);
+    bench_take_bits(part.string, run->string, 0, part.bits);
+    return part;
+}
+
+static void describe(struct bench_workload *workload, const struct cavlc_run *run,
+                     const struct bench_level_statistics *s, int qp)
+{
+    const double bits = (double)run->bits / run->levels->blocks;
+    snprintf(workload->notes, sizeof workload->notes,
+             "  %u blocks, %.3f bits each; mean total coefficients %.3f, trailing ones %.3f, total zeros %.3f; largest "
+             "level "
+             "%d\n  empty blocks %.1f %%, Intra16x16 macroblocks %.1f %%; coeff_token tables for nC 0-1, 2-3, 4-7, 8-: "
+             "%.1f, %.1f, %.1f, %.1f %%\n",
+             run->levels->blocks, bits, s->total, s->ones, s->zeros, s->largest, 100 * s->empty, 100 * s->intra16x16,
+             100 * s->tables[0], 100 * s->tables[1], 100 * s->tables[2], 100 * s->tables[3]);
+    workload->fields = cJSON_CreateObject();
+    cJSON_AddNumberToObject(workload->fields, "qp", qp);
+    cJSON_AddNumberToObject(workload->fields, "blocks", run->levels->blocks);
+    cJSON_AddNumberToObject(workload->fields, "bits_per_block", bits);
+    cJSON_AddNumberToObject(workload->fields, "mean_total_coefficients", s->total);
+    cJSON_AddNumberToObject(workload->fields, "mean_trailing_ones", s->ones);
+    cJSON_AddNumberToObject(workload->fields, "mean_total_zeros", s->zeros);
+    cJSON_AddNumberToObject(workload->fields, "largest_level", s->largest);
+    cJSON_AddNumberToObject(workload->fields, "empty_blocks", s->empty);
+    cJSON_AddNumberToObject(workload->fields, "intra16x16", s->intra16x16);
+    cJSON_AddItemToObject(workload->fields, "coeff_token_tables", cJSON_CreateDoubleArray(s->tables, 4));
+}
+
+static struct bench_workload workload; /* large */
+
+/* over_formats: the plot has a group of bars for each format, and not a line over QP. */
+static void run_pictures(struct bench *bench, const struct bench_pictures *pictures, int qp, bool over_formats)
+{
+    struct bench_levels levels = bench_make_levels(bench, pictures, qp);
+    struct cavlc_run run = {.levels = &levels};
+    char panel[PLOT_TEXT];
+    memset(&workload, 0, sizeof workload);
+    snprintf(workload.name, sizeof workload.name, "cavlc: %.80s, %u x %u, %u frame%s, QP %d", pictures->name,
+             pictures->columns, pictures->rows, pictures->frames, plural(pictures->frames), qp);
+    if (over_formats)
+        snprintf(panel, sizeof panel, "at QP %d", qp);
+    else
+        snprintf(panel, sizeof panel, "over QP, %.60s", pictures->name);
+    workload.panel = panel;
+    workload.x_label = over_formats ? NULL : "QP";
+    workload.group = pictures->name;
+    workload.x = qp;
+    struct bench_coder coder = coder_of(&run);
+    workload.in_bytes = coder.in_bytes;
+    if (bench_has_room(bench, &workload, &coder)) {
+        run.encode_row = coder.encoder[0];
+        run.decode_row = coder.decoder[0];
+        bench_find_limits(bench, &workload, false);
+        const bool proven = make_reference(bench, &run);
+        coder = coder_of(&run);
+        workload.out_bytes = coder.out_bytes;
+        struct bench_levels first_levels;
+        const struct cavlc_run part = beginning_of(&run, &first_levels);
+        const struct bench_coder beginning = coder_of(&part);
+        bench_run_coders(bench, &workload, &beginning, &coder, proven);
+        const struct bench_level_statistics statistics = bench_count_levels(bench, &levels);
+        describe(&workload, &run, &statistics, qp);
+        bench_report(bench, &workload);
+        bench_give(ON_HOST, part.string);
+        bench_give(ON_HOST, run.string);
+        bench_give(ON_HOST, run.unit_offsets);
+    }
+    bench_free_levels(&levels);
+}
+
+/* ---- Workloads ----------------------------------------------------------------------------------------------- */
+
+static const struct format {
+    const char *name;
+    uint32_t columns, rows, frames;
+} formats[] = {
+    {"qcif", 176, 144, 50},    {"cif", 352, 288, 50},  {"720p", 1280, 720, 10},
+    {"1080p", 1920, 1080, 10}, {"4k", 3840, 2160, 10},
+};
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+/* QPs as told, or the usual ones; they are kept in eighths. */
+static int qps_of(const struct bench *bench, int qps[QP_LIST_LIMIT])
+{
+    static const int usual[] = {0, 10, 20, 30, 40, 50}, quick[] = {0, 28};
+    const struct options *o = bench->options;
+    const bool short_run = o->bench.quick;
+    const int count = o->qp_count ? o->qp_count : short_run ? 2 : 6;
+    for (int i = 0; i < count; i++) {
+        if (o->qp_count && (o->qp[i] < 0 || o->qp[i] % TSR_QP_UNIT != 0))
+            bench_stop(TSR_ERROR_USAGE, "bench wants whole --qp, 0 to 51");
+        qps[i] = o->qp_count ? o->qp[i] / TSR_QP_UNIT : short_run ? quick[i] : usual[i];
+    }
+    return count;
+}
+
+static void run_format(struct bench *bench, const struct format *format, const int *qps, int count, bool over_formats)
+{
+    const uint32_t frames = bench->options->bench.quick ? 2 : format->frames;
+    struct bench_pictures pictures = bench_draw(bench, format->name, format->columns, format->rows, frames);
+    for (int i = 0; i < count; i++) run_pictures(bench, &pictures, qps[i], over_formats);
+    bench_free_pictures(&pictures);
+}
+
+static const struct format *format_named(const char *name, size_t length)
+{
+    for (int i = 0; i < FORMATS; i++)
+        if (strlen(formats[i].name) == length && !strncmp(formats[i].name, name, length)) return &formats[i];
+    bench_stop(TSR_ERROR_USAGE, "--formats wants qcif, cif, 720p, 1080p, 4k, not '%.*s'", (int)length, name);
+}
+
+static void run_files(struct bench *bench, const int *qps, int count)
+{
+    int files;
+    struct bench_pictures *pictures = bench_read_files(bench->options, &files);
+    for (int i = 0; i < files; i++) {
+        for (int q = 0; q < count; q++) run_pictures(bench, &pictures[i], qps[q], false);
+        bench_free_pictures(&pictures[i]);
+    }
+    free(pictures);
+}
+
+void bench_cavlc(struct bench *bench)
+{
+    const struct options *o = bench->options;
+    int qps[QP_LIST_LIMIT];
+    const int count = qps_of(bench, qps);
+    if (o->bench.files) {
+        run_files(bench, qps, count);
+    } else if (o->bench.formats) {
+        for (const char *name = o->bench.formats; name;) {
+            const size_t length = strcspn(name, ",");
+            run_format(bench, format_named(name, length), qps, count, false);
+            name = name[length] ? name + length + 1 : NULL;
+        }
+    } else if (o->bench.quick) {
+        run_format(bench, &formats[0], qps, count, false);
+    } else {
+        static const int usual = 20;
+        run_format(bench, format_named("1080p", 5), qps, count, false);
+        for (int i = 0; i < FORMATS && !o->qp_count; i++) run_format(bench, &formats[i], &usual, 1, true);
+    }
+}

@@ -1,0 +1,360 @@
+/* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
+ * level 1 by its two coders and at level 5 by all three; deeper gray by path P at several levels. The CUDA row is
+ * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
+ * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
+ * on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
+ * tests/equality/same_files.sh compares every byte. A level among the options leaves only its rows. */
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/engine_cuda/engine_cuda.h"
+#include "kernels/engine_cuda/policies_cuda.h"
+#include "bench.h"
+
+/* CPU_BYTES: of samples, for the CPU's row, at most. */
+enum { CPU_BATCH = 64, CPU_BYTES = 32 << 20 };
+
+/* What both rows are given. */
+struct engine_job {
+    struct tsr_engine *engine;
+    struct tsr_image image; /* of one frame */
+    struct tsr_coding coding;
+    const uint8_t *rasters; /* frames behind each other, in the memory of the row's side */
+    uint32_t frames;
+    uint64_t *frame_bytes; /* out: of each payload, if not NULL; CPU row */
+    void *workspace, *stream;
+};
+
+struct engine_run {
+    struct engine_job *job;
+    uint64_t payload_bytes; /* the reference */
+};
+
+/* One set of pictures on both sides, coded in several ways. */
+struct engine_input {
+    struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
+    const struct bench_pictures *pictures;
+    uint32_t frames, distinct; /* the distinct ones over and over */
+    bool is_deep;              /* 16 bits a sample, else 8 */
+    uint8_t *rasters, *d_rasters;
+};
+
+/* ---- Rows ---------------------------------------------------------------------------------------------------- */
+
+/* Payloads as the CUDA engine lays them in device memory: each begins at a multiple of 16. */
+static uint64_t tile_bytes(const struct tsr_coded_frame *frame)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < frame->tiles; t++)
+        for (int i = 1; i < frame->tile[t].segments; i++) bytes += (frame->tile[t].segment[i].size + 15) / 16 * 16;
+    return bytes;
+}
+
+static int encode_cpu(const void *job_, int policy)
+{
+    struct engine_job *job = (struct engine_job *)(uintptr_t)job_;
+    const struct tsr_engine_ops *ops = job->engine->ops;
+    const size_t raster_bytes = (size_t)(tsr_frame_bits(&job->image) / 8);
+    (void)policy;
+    void *workspace = ops->take_workspace(job->engine, ops->encode_workspace(job->engine, &job->image, CPU_BATCH));
+    if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %d frames", CPU_BATCH);
+    for (uint32_t first = 0; first < job->frames; first += CPU_BATCH) {
+        struct tsr_encode_job jobs[CPU_BATCH] = {{0}};
+        const uint32_t count = job->frames - first < CPU_BATCH ? job->frames - first : CPU_BATCH;
+        for (uint32_t i = 0; i < count; i++) jobs[i].raster = job->rasters + (first + i) * raster_bytes;
+        if (ops->encode(job->engine, &job->image, &job->coding, jobs, count, workspace) != TSR_OK) return -1;
+        for (uint32_t i = 0; i < count && job->frame_bytes; i++)
+            job->frame_bytes[first + i] = tile_bytes(&jobs[i].coded);
+    }
+    ops->give_workspace(job->engine, workspace);
+    return 0;
+}
+
+static const char *the_policy(int policy)
+{
+    (void)policy;
+    return "";
+}
+
+static const struct tsr_kernel_row cpu_row = {"CPU engine", "all threads",           0, 1, 0, the_policy,
+                                              NULL,         {{"encode", encode_cpu}}};
+
+#if TSR_WITH_CUDA
+static int encode_cuda(const void *job_, int policy)
+{
+    const struct engine_job *job = job_;
+    tsr_cuda_engine_launch_by(job->engine, policy);
+    return tsr_cuda_encode_resident(job->engine, &job->image, &job->coding, job->rasters, job->frames, NULL,
+                                    job->stream);
+}
+
+static bool same_length(void *context)
+{
+    const struct engine_run *run = context;
+    const struct engine_job *job = run->job;
+    uint64_t bytes = 0;
+    const int error = tsr_cuda_encode_resident(job->engine, &job->image, &job->coding, job->rasters, job->frames,
+                                               &bytes, job->stream);
+    return error == 0 && bytes == run->payload_bytes;
+}
+
+static const char *launch_policy(int policy)
+{
+    return tsr_launch_policies[policy].name;
+}
+
+static const struct tsr_kernel_row transform_row = {"Tessera", "the CUDA engine, device-resident", 1, 1, 0, the_policy,
+                                                    NULL,      {{"encode", encode_cuda}}},
+                                   predict_row = {"Tessera", "the CUDA engine, device-resident",
+                                                  1,         TSR_LAUNCH_POLICIES,
+                                                  0,         launch_policy,
+                                                  NULL,      {{"encode", encode_cuda}}};
+
+static const struct tsr_kernel_row *cuda_row(const struct engine_job *job)
+{
+    return job->coding.path == TSR_PATH_PREDICT ? &predict_row : &transform_row;
+}
+
+#endif
+
+/* ---- Workloads ----------------------------------------------------------------------------------------------- */
+
+static size_t frame_bytes_of(const struct engine_input *input)
+{
+    return (size_t)input->pictures->columns * input->pictures->rows * (input->is_deep ? 2 : 1);
+}
+
+/* The GPU's row; nothing where there is none. */
+static void measure_cuda(struct bench *bench, struct bench_workload *workload, struct engine_job *job,
+                         uint64_t payload_bytes)
+{
+#if TSR_WITH_CUDA
+    struct engine_run run = {job, payload_bytes};
+    const struct bench_task task = {.kind = BENCH_ENCODE,
+                                    .row = cuda_row(job),
+                                    .job = job,
+                                    .workspace = &job->workspace,
+                                    .is_right = same_length,
+                                    .context = &run,
+                                    .in_bytes = workload->in_bytes,
+                                    .moved_bytes = workload->in_bytes + workload->out_bytes};
+    bench_measure(bench, workload, &task);
+#else
+    (void)bench;
+    (void)workload;
+    (void)job;
+    (void)payload_bytes;
+#endif
+}
+
+/* Tries: only the engine knows what it needs. */
+static bool has_room(const struct bench *bench, const struct bench_workload *workload, const struct engine_job *job)
+{
+#if TSR_WITH_CUDA
+    if (!bench_is_out_of_memory(bench_run(cuda_row(job), job, 0))) return true;
+    bench_say(bench, "\n%s is left out: the GPU has too little memory for it", workload->name);
+    return false;
+#else
+    (void)bench;
+    (void)workload;
+    (void)job;
+    return true;
+#endif
+}
+
+/* By the CPU engine: bytes of the payloads of the first frames. */
+static uint64_t payload_bytes_of(const struct engine_input *input, const uint64_t *by_frame, uint32_t frames)
+{
+    uint64_t bytes = 0;
+    for (uint32_t f = 0; f < frames; f++) bytes += by_frame[f % input->distinct];
+    return bytes;
+}
+
+static void measure_cpu(struct bench *bench, struct bench_workload *workload, const struct engine_input *input,
+                        struct engine_job job, const uint64_t *by_frame)
+{
+    const size_t frame_bytes = frame_bytes_of(input);
+    const uint32_t most = frame_bytes < CPU_BYTES ? (uint32_t)(CPU_BYTES / frame_bytes) : 1;
+    if (job.frames > most) job.frames = most;
+    const double in_bytes = (double)frame_bytes * job.frames;
+    const struct bench_task task = {.kind = BENCH_ENCODE,
+                                    .row = &cpu_row,
+                                    .job = &job,
+                                    .workspace = &job.workspace,
+                                    .in_bytes = in_bytes,
+                                    .moved_bytes = in_bytes + (double)payload_bytes_of(input, by_frame, job.frames)};
+    bench_measure(bench, workload, &task);
+}
+
+static void measure(struct bench *bench, const struct engine_input *input, struct tsr_coding coding)
+{
+    static struct bench_workload workload;
+    const struct bench_pictures *pictures = input->pictures;
+    struct engine_job job = {.engine = input->cpu, .rasters = input->rasters, .coding = coding};
+    job.image = (struct tsr_image){.columns = pictures->columns,
+                                   .rows = pictures->rows,
+                                   .frames = input->frames,
+                                   .components = 1,
+                                   .bits_allocated = input->is_deep ? 16 : 8,
+                                   .bits_stored = (uint8_t)(input->is_deep ? pictures->deep_bits : 8)};
+    job.image.high_bit = (uint8_t)(job.image.bits_stored - 1);
+    struct engine_job device_job = job;
+    device_job.engine = input->cuda;
+    device_job.rasters = input->d_rasters;
+    device_job.frames = input->frames;
+    device_job.stream = bench_stream();
+    char what[32] = "without loss";
+    if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
+    if (coding.path == TSR_PATH_PREDICT)
+        snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
+    workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
+             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
+    if (input->cuda && !has_room(bench, &workload, &device_job)) return;
+    job.frames = input->distinct;
+    job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
+    if (encode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "the CPU engine fails");
+    uint64_t *by_frame = job.frame_bytes;
+    job.frame_bytes = NULL;
+    job.frames = input->frames;
+    const uint64_t payload_bytes = payload_bytes_of(input, by_frame, input->frames);
+    workload.out_bytes = (double)payload_bytes;
+    snprintf(workload.notes, sizeof workload.notes, "%spayloads take %.3f bits a sample\n",
+             input->is_deep ? "" : "GB/s are GPix/s; ",
+             (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
+    char panel[PLOT_TEXT], size[32];
+    snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
+    snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
+    workload.panel = panel;
+    workload.group = size;
+    bench_find_limits(bench, &workload, false);
+    measure_cpu(bench, &workload, input, job, by_frame);
+    if (input->cuda) measure_cuda(bench, &workload, &device_job, payload_bytes);
+    bench_give(ON_HOST, by_frame);
+    bench_report(bench, &workload);
+}
+
+static void repeat_frame(void *context, unsigned index)
+{
+    const struct engine_input *input = context;
+    const size_t bytes = frame_bytes_of(input);
+    const uint8_t *from = input->is_deep ? (const uint8_t *)input->pictures->deep : input->pictures->luma;
+    memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
+}
+
+static bool is_wanted(const struct options *options, int level)
+{
+    return options->compress.coding.level == 0 || options->compress.coding.level == level;
+}
+
+/* By the transform, both coders. */
+static void measure_transform(struct bench *bench, const struct engine_input *input)
+{
+    const struct options *o = bench->options;
+    const int qps = o->qp_count ? o->qp_count : 1;
+    static const struct {
+        enum tsr_coder coder;
+        int level;
+    } ways[] = {{TSR_CODER_HUFFMAN, 1},
+                {TSR_CODER_CAVLC, 1},
+                {TSR_CODER_HUFFMAN, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_CAVLC, TSR_LEVEL_DEFAULT},
+                {TSR_CODER_RANS, TSR_LEVEL_DEFAULT}};
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
+                                    .coder = ways[w].coder,
+                                    .lossy = true,
+                                    .qp_eighths = 20 * TSR_QP_UNIT,
+                                    .level = ways[w].level};
+        if (!is_wanted(o, coding.level)) continue;
+        for (int q = 0; q < qps; q++) {
+            if (o->qp_count) coding.qp_eighths = o->qp[q];
+            measure(bench, input, coding);
+        }
+        coding.lossy = false;
+        coding.qp_eighths = 0;
+        measure(bench, input, coding);
+    }
+}
+
+/* By prediction. */
+static void measure_prediction(struct bench *bench, const struct engine_input *input)
+{
+    static const struct {
+        int level;
+        enum tsr_coder coder;
+    } codings[] = {{1, TSR_CODER_HUFFMAN}, {2, TSR_CODER_HUFFMAN}, {3, TSR_CODER_HUFFMAN}, {5, TSR_CODER_HUFFMAN},
+                   {7, TSR_CODER_HUFFMAN}, {5, TSR_CODER_RANS},    {9, TSR_CODER_RANS}};
+    for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++) {
+        const struct tsr_coding coding = {
+            .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level};
+        if (is_wanted(bench->options, coding.level)) measure(bench, input, coding);
+    }
+}
+
+/* The picture's frames over and over until they are so many bytes. */
+static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
+                             bool is_deep, size_t bytes)
+{
+    input->pictures = pictures;
+    input->is_deep = is_deep;
+    const size_t frame_bytes = frame_bytes_of(input);
+    input->frames = bytes > frame_bytes ? (uint32_t)(bytes / frame_bytes) : 1;
+    input->distinct = pictures->frames < input->frames ? pictures->frames : input->frames;
+    const size_t all_bytes = frame_bytes * input->frames;
+    if (input->cuda && 3.0 * (double)all_bytes > (double)bench->device.free_bytes) {
+        bench_say(bench, "\n%s, %u frames, is left out: the GPU has too little memory", pictures->name, input->frames);
+        return;
+    }
+    input->rasters = bench_take(ON_HOST, all_bytes + 16);
+    tsr_pool_run(bench->pool, repeat_frame, input, input->frames);
+    input->d_rasters = input->cuda ? bench_take(ON_DEVICE, all_bytes + 16) : NULL;
+    if (input->cuda) bench_copy(ON_DEVICE, input->d_rasters, ON_HOST, input->rasters, all_bytes);
+    (is_deep ? measure_prediction : measure_transform)(bench, input);
+    if (input->cuda) bench_give(ON_DEVICE, input->d_rasters);
+    bench_give(ON_HOST, input->rasters);
+}
+
+static struct tsr_engine *take_engine(const struct bench *bench, enum tsr_engine_choice kind)
+{
+    struct tsr_error error;
+    struct tsr_engine *engine = tsr_engine_create(kind, bench->options->threads, &error);
+    if (!engine) bench_stop(error.status, "%s", error.text);
+    return engine;
+}
+
+static struct bench_pictures *draw_pictures(struct bench *bench, int *count)
+{
+    static const struct {
+        uint32_t side, frames;
+    } drawn[] = {{512, 16}, {2048, 4}};
+    const bool quick = bench->options->bench.quick;
+    struct bench_pictures *all = malloc(2 * sizeof *all);
+    if (!all) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
+    *count = quick ? 1 : 2;
+    for (int i = 0; i < *count; i++) {
+        const uint32_t side = quick ? 96 : drawn[i].side;
+        all[i] = bench_draw(bench, "drawn", side, side, quick ? 2 : drawn[i].frames);
+    }
+    return all;
+}
+
+void bench_engine(struct bench *bench)
+{
+    const struct options *o = bench->options;
+    const double mib = o->bench.sizes.count ? o->bench.sizes.value[0] : o->bench.quick ? 0.125 : 256;
+    struct engine_input input = {.cpu = take_engine(bench, TSR_ENGINE_CPU)};
+    int count;
+    if (bench->device.is_there) input.cuda = take_engine(bench, TSR_ENGINE_CUDA);
+    struct bench_pictures *pictures = o->bench.files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
+    for (int i = 0; i < count; i++) {
+        measure_pictures(bench, &input, &pictures[i], false, (size_t)(mib * (1 << 20)));
+        if (pictures[i].deep) measure_pictures(bench, &input, &pictures[i], true, (size_t)(mib * (1 << 20)));
+        bench_free_pictures(&pictures[i]);
+    }
+    free(pictures);
+    if (o->compress.coding.level == 0) bench_decode(bench, input.cpu);
+    tsr_engine_destroy(input.cpu);
+    if (input.cuda) tsr_engine_destroy(input.cuda);
+}

@@ -1,0 +1,158 @@
+/* The memory of a process; see the header. */
+#include "budget.h"
+
+#include "kernels/engine_cpu/engine_cpu.h"
+#include "kernels/pool/memory_limit.h"
+#include "kernels/pool/thread_pool.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define MEGABYTE ((uint64_t)1000000) /* as --memory counts them */
+
+/* What there is besides files and the engine's own: code, tables and the command line; for each thread its stack, heap,
+ * zstd's context and a blob. What the heap does not give back is a part of all. */
+#define PROCESS_BYTES (24 * MIB)
+#define THREAD_BYTES (10 * MIB)
+enum { HEAP_SHARE = 32 };
+
+/* A sixth of what is left is for headers, and a sixth for results, of which more than 256 MiB are no use; with less
+ * than LEAST_BYTES no work is done at all. */
+#define RESULTS_BYTES (256 * MIB)
+#define LEAST_BYTES (24 * MIB)
+
+static uint64_t left_of(const struct tsr_engine *engine, uint64_t bytes)
+{
+    const size_t addressed = bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+    const uint64_t taken = PROCESS_BYTES + THREAD_BYTES * (uint64_t)tsr_pool_threads(engine->pool) +
+                           engine->ops->own_memory(engine, addressed) + bytes / HEAP_SHARE;
+    return bytes > taken ? bytes - taken : 0;
+}
+
+static uint64_t lot_of(uint64_t left, enum tsr_memory_lot lot)
+{
+    const uint64_t headers = left / 6, results = headers < RESULTS_BYTES ? headers : RESULTS_BYTES;
+    return lot == TSR_MEMORY_OF_HEADERS ? headers : lot == TSR_MEMORY_OF_RESULTS ? results : left - headers - results;
+}
+
+/* The least limit, in whole megabytes, that leaves so many bytes in all, or to a lot; 0: there is none. */
+static uint64_t limit_for(const struct tsr_engine *engine, int lot, uint64_t bytes)
+{
+    uint64_t limit = 0;
+    for (uint64_t step = (uint64_t)1 << 30; step > 0; step /= 2) {
+        const uint64_t left = left_of(engine, (limit + step) * MEGABYTE);
+        if ((lot < 0 ? left : lot_of(left, (enum tsr_memory_lot)lot)) < bytes) limit += step;
+    }
+    return limit + 1 < (uint64_t)1 << 31 ? limit + 1 : 0;
+}
+
+enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error)
+{
+    const uint64_t least = limit_for(engine, -1, LEAST_BYTES) * MEGABYTE, usual = tsr_available_memory() / 4;
+    if (bytes == 0) bytes = usual > least ? usual : least;
+    if (bytes > SIZE_MAX / 2) bytes = SIZE_MAX / 2;
+    if (bytes < least)
+        return tsr_fail(error, TSR_ERROR_USAGE,
+                        "%llu bytes of memory are too few for %d threads: they take %lluM, or let fewer work",
+                        (unsigned long long)bytes, tsr_pool_threads(engine->pool),
+                        (unsigned long long)(least / MEGABYTE));
+    const uint64_t left = left_of(engine, bytes);
+    for (int lot = 0; lot < TSR_MEMORY_LOTS; lot++)
+        tsr_pool_set_memory(engine->pool, (enum tsr_memory_lot)lot, (size_t)lot_of(left, (enum tsr_memory_lot)lot));
+    engine->memory_bytes = engine->cpu->memory_bytes = (size_t)bytes;
+    return TSR_OK;
+}
+
+size_t tsr_files_memory(const struct tsr_engine *engine)
+{
+    return tsr_pool_memory(engine->pool, TSR_MEMORY_OF_FILES);
+}
+
+static unsigned long long megabytes(uint64_t bytes)
+{
+    return bytes / MEGABYTE + (bytes % MEGABYTE > 0);
+}
+
+enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
+                                uint64_t bytes, struct tsr_error *error)
+{
+    static const char *const what[TSR_MEMORY_LOTS] = {"files", "headers", "files that wait for their turn"};
+    const uint64_t enough = limit_for(engine, (int)lot, bytes);
+    if (enough == 0)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%s takes %llu MB of memory, which no machine has", name,
+                        megabytes(bytes));
+    return tsr_fail(
+        error, TSR_ERROR_LIMIT,
+        "%s takes %llu MB of memory, and of the %llu MB of this process %llu are for %s: --memory %lluM would do", name,
+        megabytes(bytes), megabytes(engine->memory_bytes),
+        (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot], (unsigned long long)enough);
+}
+
+/* ---- A file's account ------------------------------------------------------------------------------------- */
+
+/* It gets the whole lot, since nobody knows yet how much it will take. */
+static enum tsr_status claim_header(struct tsr_memory_account *base, uint64_t bytes, struct tsr_error *error)
+{
+    struct tsr_account *const a = (struct tsr_account *)base;
+    struct tsr_pool *const pool = a->engine->pool;
+    const size_t lot = tsr_pool_memory(pool, TSR_MEMORY_OF_HEADERS);
+    if (a->has_files) return TSR_OK; /* what it was for is read again */
+    if (bytes > lot) return tsr_fail_memory(a->engine, TSR_MEMORY_OF_HEADERS, a->name, bytes, error);
+    if (a->headers == 0 && lot < SIZE_MAX) {
+        tsr_pool_reserve(pool, TSR_MEMORY_OF_HEADERS, lot);
+        a->headers = lot;
+    }
+    return TSR_OK;
+}
+
+static void release_headers(struct tsr_account *a)
+{
+    if (a->headers > 0) tsr_pool_release(a->engine->pool, TSR_MEMORY_OF_HEADERS, a->headers);
+    a->headers = 0;
+}
+
+enum tsr_status tsr_account_claim(struct tsr_account *a, uint64_t bytes, struct tsr_error *error)
+{
+    struct tsr_pool *const pool = a->engine->pool;
+    if (bytes <= SIZE_MAX && tsr_files_memory(a->engine) == SIZE_MAX) return TSR_OK;
+    if (a->has_files && bytes <= a->files) return TSR_OK;
+    if (a->has_files) return tsr_fail(error, TSR_ERROR_CORRUPT, "it takes more memory than it said at first");
+    if (bytes > SIZE_MAX || !tsr_pool_reserve(pool, TSR_MEMORY_OF_FILES, (size_t)bytes))
+        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, bytes, error);
+    a->files = (size_t)bytes;
+    a->has_files = true;
+    release_headers(a);
+    return TSR_OK;
+}
+
+static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_image *image, uint64_t bytes,
+                             struct tsr_error *error)
+{
+    struct tsr_account *const a = (struct tsr_account *)base;
+    /* Frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a tile, are
+     * not worth looking at: millions of them would take minutes. */
+    enum { LEAST_FRAME = 24 };
+    if (image && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes),
+                   later = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0,
+                   most = now > later ? now : later;
+    if (most > tsr_files_memory(a->engine))
+        return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
+    return tsr_account_claim(a, now, error);
+}
+
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose)
+{
+    *account = (struct tsr_account){.base = {claim_header, claim}, .engine = engine, .may_lose = may_lose};
+    account->name = "it";
+    if (!input) return;
+    account->name = tsr_input_name(input);
+    account->input_bytes = tsr_input_size(input);
+    tsr_input_set_account(input, &account->base);
+}
+
+void tsr_account_close(struct tsr_account *account)
+{
+    release_headers(account);
+    if (account->has_files) tsr_pool_release(account->engine->pool, TSR_MEMORY_OF_FILES, account->files);
+    account->has_files = false;
+}

@@ -1,0 +1,37 @@
+/* The memory of a process: how much of it files may take together, and what a file takes, which it claims before. */
+#ifndef TSR_APP_LIBRARY_BUDGET_H
+#define TSR_APP_LIBRARY_BUDGET_H
+
+#include "io/input.h"
+#include "kernels/pool/thread_pool.h"
+#include "flow.h"
+
+/* What a file has claimed of an engine's memory. */
+struct tsr_account {
+    struct tsr_memory_account base; /* whom its input asks */
+    struct tsr_engine *engine;
+    const char *name; /* of the input */
+    uint64_t input_bytes;
+    bool may_lose;    /* it may be coded with loss */
+    bool is_verified; /* it will be: what that takes must be there, too */
+    bool has_files;
+    size_t files, headers; /* bytes of either lot */
+};
+
+/* Opens an account for an input; NULL: for none. The input must be closed, or set no more to claim, before its account
+ * is. may_lose as in struct tsr_source_options. */
+void tsr_account_open(struct tsr_account *account, struct tsr_engine *engine, struct tsr_input *input, bool may_lose);
+
+/* Claims bytes of files, waiting for them, unless as many were claimed before. Errors: those of tsr_input_claim. */
+enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, struct tsr_error *error);
+
+/* What was claimed is others'. */
+void tsr_account_close(struct tsr_account *account);
+
+/* Memory for files that an engine's threads share, SIZE_MAX: any; and the error where a lot will never have so much for
+ * the file of that name. */
+size_t tsr_files_memory(const struct tsr_engine *engine);
+enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory_lot lot, const char *name,
+                                uint64_t bytes, struct tsr_error *error);
+
+#endif

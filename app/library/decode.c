@@ -1,0 +1,256 @@
+/* Decoding: container, engine, frames, restored file. encode.c mirrors it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/formats/restore.h"
+#include "flow.h"
+
+/* A batch at work. */
+struct decoding {
+    struct tsr_engine *engine;
+    struct tsr_container_reader *reader;
+    const struct tsr_header *header;
+    struct tsr_restorer *restorer;
+    uint32_t batch;
+    struct tsr_decode_job *jobs;
+    const char *engine_name, *fallback; /* as in struct tsr_decoded */
+    double read_s, write_s;
+    uint8_t *rasters;
+    /* Of the batch's frames: their sections, and their tiles. Grown as needed. */
+    uint8_t *sections;
+    struct tsr_piece *pieces;
+    struct tsr_segment *tiles;
+    size_t sections_capacity, tiles_capacity;
+    void *workspace;
+    size_t workspace_bytes;
+    struct tsr_hasher frames;
+    struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
+    struct tsr_hasher spliced;   /* what such a file must be, besides restore.c: 4.1 */
+};
+
+/* The proof of files that are not the original, lossy or recoded, is of their parts; that the file is these parts shows
+ * in putting them together twice. */
+static bool puts_together_twice(const struct tsr_header *header)
+{
+    return header->restore == TSR_RESTORE_SPLICE && !header->exact;
+}
+
+static enum tsr_status copy_blob(struct decoding *d, enum tsr_blob blob, struct tsr_error *error)
+{
+    uint64_t cursor = 0;
+    for (;;) {
+        const uint8_t *bytes;
+        size_t size;
+        TSR_TRY(tsr_container_get_blob(d->reader, blob, &cursor, &bytes, &size, error));
+        if (size == 0) return TSR_OK;
+        if (!d->header->exact) tsr_parts_add_blob(&d->parts, blob, bytes, size);
+        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, bytes, size);
+        TSR_TRY(tsr_restore_blob(d->restorer, blob, bytes, size, error));
+    }
+}
+
+/* Grows a buffer whose content is not needed any more. */
+static void *renew(void *buffer, size_t size)
+{
+    free(buffer);
+    return malloc(size);
+}
+
+/* Reads a batch's frames and prepares their jobs. */
+static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    size_t bytes = 0, tiles = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t frame_bytes = tsr_container_frame_bytes(d->reader, first + i);
+        const size_t frame_tiles = tsr_container_frame_tiles(d->reader, first + i);
+        /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
+        if (frame_tiles > (uint64_t)image->columns * image->rows ||
+            frame_bytes > tsr_encode_bound(image) + 64 * (frame_tiles + 1))
+            return tsr_fail(error, TSR_ERROR_CORRUPT,
+                            "frame %u has %zu bytes in %zu tiles, more than its samples can need", first + i,
+                            frame_bytes, frame_tiles);
+        bytes += frame_bytes;
+        tiles += frame_tiles;
+    }
+    if (bytes > d->sections_capacity) {
+        d->engine->ops->give_workspace(d->engine, d->sections);
+        d->sections = d->engine->ops->take_workspace(d->engine, bytes);
+        d->sections_capacity = d->sections ? bytes : 0;
+    }
+    if (tiles > d->tiles_capacity || !d->tiles) { /* frames may have no tiles at all, in files that are none */
+        d->pieces = renew(d->pieces, (tiles + 1) * sizeof *d->pieces);
+        d->tiles = renew(d->tiles, (tiles + 1) * sizeof *d->tiles);
+        d->tiles_capacity = d->pieces && d->tiles ? tiles : 0;
+    }
+    if (bytes > d->sections_capacity || tiles > d->tiles_capacity)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of payload", bytes);
+
+    uint8_t *sections = d->sections;
+    size_t tile = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct tsr_decode_job *job = &d->jobs[i];
+        struct tsr_piece model;
+        memset(job, 0, sizeof *job);
+        TSR_TRY(tsr_container_get_frame(d->reader, first + i, sections, &model, d->pieces + tile, error));
+        job->model = (struct tsr_segment){model.bytes, model.size};
+        job->tile = d->tiles + tile;
+        job->tiles = tsr_container_frame_tiles(d->reader, first + i);
+        job->raster = d->rasters + i * tsr_raster_bytes(image);
+        for (uint32_t t = 0; t < job->tiles; t++, tile++)
+            d->tiles[tile] = (struct tsr_segment){d->pieces[tile].bytes, d->pieces[tile].size};
+        sections += tsr_container_frame_bytes(d->reader, first + i);
+    }
+    return TSR_OK;
+}
+
+/* The sections' checksums hold, so a payload that does not decode was never one. */
+static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (jobs[i].status == TSR_OK) continue;
+        if (jobs[i].bad_tile == TSR_BAD_MODEL)
+            return tsr_fail(error, jobs[i].status, "frame %u has a model that describes no such frame", first + i);
+        return tsr_fail(error, jobs[i].status, "tile %u of frame %u does not decode", jobs[i].bad_tile, first + i);
+    }
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on frame %u", first);
+}
+
+static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    const double start = tsr_seconds();
+    TSR_TRY(read_batch(d, first, count, error));
+    d->read_s += tsr_seconds() - start;
+    const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or one behind it has no model", first);
+    if (space > d->workspace_bytes) {
+        d->engine->ops->give_workspace(d->engine, d->workspace);
+        d->workspace = d->engine->ops->take_workspace(d->engine, space);
+        d->workspace_bytes = d->workspace ? space : 0;
+        if (!d->workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    }
+    if (d->engine->ops->decode(d->engine, image, d->jobs, count, d->workspace) != TSR_OK)
+        return blame(d->jobs, first, count, error);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct tsr_decode_job *job = &d->jobs[i];
+        d->engine_name = !d->engine_name || d->engine_name == job->engine ? job->engine : "mixed";
+        if (job->fallback) d->fallback = job->fallback;
+        tsr_add_frame_hash(&d->frames, image, d->jobs[i].raster);
+        if (puts_together_twice(d->header)) tsr_hasher_add(&d->spliced, d->jobs[i].raster, tsr_raster_bytes(image));
+        const double restoring = tsr_seconds();
+        TSR_TRY(tsr_restore_frame(d->restorer, d->jobs[i].raster, error));
+        d->write_s += tsr_seconds() - restoring;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status decode_frames(struct decoding *d, struct tsr_error *error)
+{
+    const struct tsr_image *image = &d->header->image;
+    if (d->header->restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    d->batch = tsr_batch_frames(d->engine, image, tsr_container_memory(d->reader));
+    d->jobs = calloc(d->batch, sizeof *d->jobs);
+    d->rasters = d->engine->ops->take_workspace(d->engine, d->batch * tsr_raster_bytes(image));
+    if (!d->jobs || !d->rasters)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames of %zu bytes", d->batch,
+                        tsr_raster_bytes(image));
+    for (uint32_t first = 0; first < image->frames; first += d->batch)
+        TSR_TRY(decode_batch(d, first, image->frames - first < d->batch ? image->frames - first : d->batch, error));
+    return TSR_OK;
+}
+
+/* What frames take in the file: the most that a batch does, with what describes its tiles. */
+static uint64_t batch_sections(const struct tsr_container_reader *reader, uint32_t frames, uint32_t batch)
+{
+    uint64_t most = 0, now = 0;
+    for (uint32_t f = 0; f < frames; f++) {
+        if (f % batch == 0) now = 0;
+        const uint64_t tiles = tsr_container_frame_tiles(reader, f);
+        now += tsr_container_frame_bytes(reader, f) + tiles * (sizeof(struct tsr_piece) + sizeof(struct tsr_segment));
+        if (now > most) most = now;
+    }
+    return most;
+}
+
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    const struct tsr_image *const image = &header->image;
+    const uint64_t own = tsr_container_memory(reader);
+    if (header->restore == TSR_RESTORE_VERBATIM) return own;
+    const uint32_t batch = tsr_batch_frames(engine, image, own);
+    const uint64_t engines = batch * (uint64_t)tsr_raster_bytes(image) + batch_sections(reader, image->frames, batch) +
+                             engine->ops->decode_bound(engine, image, batch);
+    return own + engines + engines / 8 + batch * sizeof(struct tsr_decode_job) + 4096; /* the engine rounds up */
+}
+
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes)
+{
+    const uint64_t raster = tsr_raster_bytes(image), /* one frame: it may be a PNG's */
+        fixed = (image->frames == 1 ? 3 * raster : 0) + tsr_index_memory(image, input_bytes);
+    const uint32_t batch = tsr_batch_frames(engine, image, fixed);
+    const uint64_t engines = 2 * batch * raster + engine->ops->decode_bound(engine, image, batch);
+    return engines + engines / 8 + fixed;
+}
+
+static enum tsr_status check_spliced(const struct decoding *d, const struct tsr_output *output, struct tsr_error *error)
+{
+    if (!puts_together_twice(d->header)) return TSR_OK;
+    const struct tsr_hash128 wanted = tsr_hasher_result128(&d->spliced), found = tsr_output_hash(output);
+    return tsr_hash128_equal(&wanted, &found)
+               ? TSR_OK
+               : tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not what was decoded");
+}
+
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                           struct tsr_decoded *decoded, struct tsr_error *error)
+{
+    struct decoding d = {0};
+    d.engine = engine;
+    d.reader = reader;
+    d.header = tsr_container_header(reader);
+    tsr_hasher_init(&d.frames);
+    tsr_hasher_init(&d.spliced);
+    tsr_parts_begin(&d.parts);
+    enum tsr_status status = tsr_restorer_create(d.header, output, &d.restorer, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK) status = decode_frames(&d, error);
+    if (status == TSR_OK) status = copy_blob(&d, TSR_BLOB_SUFFIX, error);
+    if (status == TSR_OK) status = tsr_restore_end(d.restorer, error);
+    if (status == TSR_OK) status = check_spliced(&d, output, error);
+    if (status == TSR_OK) status = tsr_container_check_id(reader, error);
+    *decoded =
+        (struct tsr_decoded){.engine = d.engine_name, .fallback = d.fallback, .read_s = d.read_s, .write_s = d.write_s};
+    decoded->found.samples = tsr_hasher_result128(&d.frames);
+    if (!d.header->exact)
+        tsr_parts_end(&d.parts, d.header->restore, &decoded->found.samples, tsr_all_rasters(&d.header->image),
+                      &decoded->found);
+    tsr_restorer_free(d.restorer);
+    free(d.jobs);
+    engine->ops->give_workspace(engine, d.rasters);
+    engine->ops->give_workspace(engine, d.sections);
+    free(d.pieces);
+    free(d.tiles);
+    engine->ops->give_workspace(engine, d.workspace);
+    return status;
+}
+
+enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
+                                const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
+                                struct tsr_error *error)
+{
+    const struct tsr_hash128 hash = tsr_output_hash(restored);
+    const struct tsr_proof *const found = &decoded->found;
+    *identical = tsr_output_size(restored) == proof->original_size && tsr_hash128_equal(&hash, &proof->original);
+    if (header->restore != TSR_RESTORE_VERBATIM && !tsr_hash128_equal(&found->samples, &proof->samples))
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the decoded samples are not those that were encoded: their hash differs");
+    if (header->exact && !*identical)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the original: its hash differs");
+    if (!header->exact &&
+        (found->restored_size != proof->restored_size || !tsr_hash128_equal(&found->restored, &proof->restored)))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "what is restored is not what was written: its hash differs");
+    return TSR_OK;
+}

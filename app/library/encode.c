@@ -1,0 +1,461 @@
+/* Encoding: source, frames, engine, container. decode.c mirrors it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget.h"
+#include "flow.h"
+#include "measure.h"
+#include "kernels/pool/thread_pool.h"
+
+/* Memory that a batch of frames may take: its rasters and the engine's work space. */
+#define BATCH_BYTES ((size_t)192 << 20)
+
+const char tsr_smaller_verbatim[] = "coded it would be larger";
+
+size_t tsr_raster_bytes(const struct tsr_image *image)
+{
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+uint64_t tsr_all_rasters(const struct tsr_image *image)
+{
+    const uint64_t bits = tsr_frame_bits(image) * image->frames;
+    return bits / 8 + (bits % 8 != 0);
+}
+
+uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held)
+{
+    const size_t one = engine->ops->encode_workspace(engine, image, 1) + 2 * tsr_raster_bytes(image);
+    const size_t lot = tsr_files_memory(engine), free_bytes = lot > held ? (lot - (size_t)held) / 3 : 0;
+    const size_t share = lot / (size_t)tsr_pool_threads(engine->pool), least = share < free_bytes ? share : free_bytes;
+    const size_t fit = (least < BATCH_BYTES ? least : BATCH_BYTES) / one,
+                 frames = fit < engine->frames_wanted ? fit : engine->frames_wanted;
+    return frames == 0 ? 1 : frames < image->frames ? (uint32_t)frames : image->frames;
+}
+
+void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster)
+{
+    const struct tsr_hash128 hash = tsr_hash128_of(raster, tsr_raster_bytes(image));
+    tsr_hasher_add(frames, hash.bytes, sizeof hash.bytes);
+}
+
+/* A batch at work. */
+struct encoding {
+    struct tsr_engine *engine;
+    struct tsr_source *source;
+    struct tsr_container_writer *writer;
+    uint32_t batch;
+    struct tsr_encode_job *jobs;
+    uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
+    void *workspace;
+    uint32_t stack;        /* so many frames may share a model; 0: none */
+    void *stack_workspace; /* for as many */
+    struct tsr_hasher frames;
+    struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
+    uint32_t frames_done;
+    struct tsr_difference difference;
+    struct tsr_encoded encoded;
+};
+
+static enum tsr_status copy_blob(struct encoding *e, enum tsr_blob blob, struct tsr_error *error)
+{
+    const uint64_t size = e->source->blob_size[blob];
+    const size_t most = size < TSR_BLOB_CHUNK ? (size_t)size : TSR_BLOB_CHUNK;
+    if (size == 0) return TSR_OK;
+    uint8_t *chunk = malloc(most);
+    if (!chunk) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of metadata", most);
+    enum tsr_status status = TSR_OK;
+    for (uint64_t at = 0; at < size && status == TSR_OK; at += most) {
+        const size_t now = size - at < most ? (size_t)(size - at) : most;
+        status = e->source->ops->read_blob(e->source, blob, at, chunk, now, error);
+        if (status == TSR_OK && !e->source->header.exact) tsr_parts_add_blob(&e->parts, blob, chunk, now);
+        if (status == TSR_OK) status = tsr_container_put_blob(e->writer, blob, chunk, now, error);
+    }
+    free(chunk);
+    return status;
+}
+
+/* What a lossy frame decodes to, from its payload in memory. */
+static enum tsr_status decode_coded(struct encoding *e, const struct tsr_coded_frame *coded, uint8_t *raster,
+                                    struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    struct tsr_engine *const decoder = e->encoded.decoder ? e->encoded.decoder : e->engine->cpu;
+    size_t total = 0;
+    for (uint32_t t = 0; t < coded->tiles; t++)
+        for (int i = 0; i < coded->tile[t].segments; i++) total += coded->tile[t].segment[i].size;
+    uint8_t *payload = malloc(total + 1);
+    struct tsr_segment *tiles = malloc(coded->tiles * sizeof *tiles);
+    struct tsr_decode_job job = {0};
+    job.model = coded->model;
+    job.tile = tiles;
+    job.tiles = coded->tiles;
+    job.raster = raster;
+    const size_t space = decoder->ops->decode_workspace(decoder, image, &job, 1);
+    void *workspace = space ? decoder->ops->take_workspace(decoder, space) : NULL;
+    enum tsr_status status = TSR_OK;
+    if (!payload || !tiles || !workspace) {
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to decode a frame");
+    } else {
+        uint8_t *at = payload;
+        for (uint32_t t = 0; t < coded->tiles; t++) {
+            tiles[t].bytes = at;
+            for (int i = 0; i < coded->tile[t].segments; i++) {
+                const struct tsr_segment *segment = &coded->tile[t].segment[i];
+                if (segment->size) memcpy(at, segment->bytes, segment->size);
+                at += segment->size;
+            }
+            tiles[t].size = (size_t)(at - tiles[t].bytes);
+        }
+        status = decoder->ops->decode(decoder, image, &job, 1, workspace);
+        if (status != TSR_OK) tsr_fail(error, TSR_ERROR_INTERNAL, "an encoded frame does not decode");
+    }
+    free(payload);
+    free(tiles);
+    decoder->ops->give_workspace(decoder, workspace);
+    return status == TSR_ERROR_CORRUPT ? TSR_ERROR_INTERNAL : status;
+}
+
+enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
+                              uint32_t distance, struct tsr_error *error)
+{
+    TSR_TRY(coded->model.bytes ? tsr_container_put_frame(writer, coded->model.bytes, coded->model.size, error)
+                               : tsr_container_put_frame_like(writer, distance, error));
+    for (uint32_t t = 0; t < coded->tiles; t++) {
+        const struct tsr_coded_tile *tile = &coded->tile[t];
+        struct tsr_piece pieces[TSR_PLANES_LIMIT + 1];
+        for (int i = 0; i < tile->segments; i++)
+            pieces[i] = (struct tsr_piece){tile->segment[i].bytes, tile->segment[i].size};
+        TSR_TRY(tsr_container_put_tile(writer, pieces, tile->segments, error));
+    }
+    return TSR_OK;
+}
+
+/* Whether coding is worth its time: what was written is not much more than what it stands for. */
+static enum tsr_status check_excess(const struct encoding *e, struct tsr_error *error)
+{
+    const uint64_t *const blob = e->source->blob_size;
+    const uint64_t pixels = tsr_frame_bits(&e->source->header.image) / 8 * e->frames_done,
+                   all = tsr_input_size(e->source->input), blobs = blob[TSR_BLOB_PREFIX] + blob[TSR_BLOB_RESIDUES],
+                   most = pixels < all ? pixels + blobs : all + blobs;
+    if (!e->encoded.gives_up || tsr_container_written(e->writer) <= most + TSR_EXCESS_BYTES) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
+/* distance: to the frame whose model it has, if it has none of its own. */
+static enum tsr_status put_frame(struct encoding *e, const struct tsr_encode_job *job, uint32_t distance,
+                                 struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    if (e->source->header.coding.lossy) {
+        TSR_TRY(decode_coded(e, &job->coded, e->decoded, error));
+        tsr_add_difference(image, job->raster, e->decoded, &e->difference);
+        if (e->encoded.profile)
+            tsr_add_error_profile(image, e->frames_done, job->raster, e->decoded, e->encoded.profile);
+        tsr_add_frame_hash(&e->frames, image, e->decoded);
+    }
+    e->frames_done++;
+    e->encoded.engine = !e->encoded.engine || e->encoded.engine == job->engine ? job->engine : "mixed";
+    if (job->fallback) e->encoded.fallback = job->fallback;
+    const double start = tsr_seconds();
+    const enum tsr_status status = tsr_put_coded(e->writer, &job->coded, distance, error);
+    e->encoded.write_s += tsr_seconds() - start;
+    return status == TSR_OK ? check_excess(e, error) : status;
+}
+
+/* A frame with its own model; what the engine has lent for it goes back. */
+static enum tsr_status put_alone(struct encoding *e, struct tsr_encode_job *job, struct tsr_error *error)
+{
+    const enum tsr_status status = put_frame(e, job, 0, error);
+    e->engine->ops->give_coded(e->engine, job);
+    return status;
+}
+
+/* ---- Models that several frames share: FORMAT.md 5.4 */
+
+/* Most frames of a stack: more gain little (fMRI: 15 frames 3.9 %, 75 frames 4.7 %), and all need the first one's
+ * model. Models of larger frames are less than 1 % of them. */
+enum { STACK_LIMIT = 32, STACK_SAMPLES = 1 << 21, STACKED_SAMPLES = 1 << 17 };
+
+uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    int32_t width, height;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &width, &height);
+    /* Rasters that are a raster of a higher image if they stand behind each other, and tiles that end where they do. */
+    const bool stackable = tsr_frame_bits(image) % 16 == 0 && (!image->planar || image->components == 1) &&
+                           image->rows % (uint32_t)height == 0;
+    const bool by_path_p = coding->path == TSR_PATH_PREDICT && !coding->lossy && coding->coder != TSR_CODER_CAVLC;
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    if (!stackable || !by_path_p || samples > STACKED_SAMPLES) return 0;
+    uint32_t most = 65535 / image->rows;
+    if (most > STACK_SAMPLES / samples) most = (uint32_t)(STACK_SAMPLES / samples);
+    if (most > STACK_LIMIT) most = STACK_LIMIT;
+    return most > 1 ? most : 0;
+}
+
+struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count)
+{
+    struct tsr_image stack = *image;
+    stack.frames = 1;
+    stack.stacked_rows = image->rows;
+    stack.rows = image->rows * count;
+    return stack;
+}
+
+struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count)
+{
+    const struct tsr_segment none = {NULL, 0};
+    const uint32_t tiles = stack->tiles / count;
+    return (struct tsr_coded_frame){i == 0 ? stack->model : none, tiles, stack->tile + i * tiles};
+}
+
+static size_t tiles_bytes(const struct tsr_coded_frame *frame)
+{
+    size_t bytes = 0;
+    for (uint32_t t = 0; t < frame->tiles; t++)
+        for (int i = 0; i < frame->tile[t].segments; i++) bytes += frame->tile[t].segment[i].size;
+    return bytes;
+}
+
+bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count)
+{
+    size_t alone = 0, together = stack->model.size + tiles_bytes(stack) + count - 1; /* the distances */
+    for (uint32_t i = 0; i < count; i++) alone += frames[i].model.size + tiles_bytes(&frames[i]);
+    if (together >= alone) return false;
+    for (uint32_t i = 0; i < count; i++) frames[i] = tsr_frame_of_stack(stack, i, count);
+    return true;
+}
+
+/* Frames first to first + count - 1 of a batch, all coded, with one model where that is smaller. Then as ever. */
+static enum tsr_status put_stack(struct encoding *e, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    const struct tsr_image image_of_all = tsr_stack(image, count);
+    struct tsr_encode_job stack = {.raster = e->rasters + first * tsr_raster_bytes(image)};
+    struct tsr_coded_frame frames[STACK_LIMIT];
+    for (uint32_t i = 0; i < count; i++) frames[i] = e->jobs[first + i].coded;
+    if (count > 1) {
+        const enum tsr_status status =
+            e->engine->ops->encode(e->engine, &image_of_all, &e->source->header.coding, &stack, 1, e->stack_workspace);
+        if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on %u frames together", count);
+        tsr_take_stack(&stack.coded, frames, count);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        e->jobs[first + i].coded = frames[i];
+        TSR_TRY(put_frame(e, &e->jobs[first + i], i, error));
+    }
+    return TSR_OK;
+}
+
+/* How many of count frames from this one on are coded alike; the file's coding becomes theirs. */
+static uint32_t frames_alike(struct tsr_coding *coding, uint32_t frame, uint32_t count)
+{
+    const uint32_t at = coding->coarser_frame;
+    if (coding->coarser_by == 0) return count;
+    const bool is_mixed = frame == at && coding->coarser_from > 0;
+    coding->coarser_frame = 0;
+    if (is_mixed) return 1;
+    if (frame >= at) coding->qp_eighths += (int32_t)coding->coarser_by;
+    coding->coarser_by = coding->coarser_from = 0;
+    return frame < at && at - frame < count ? at - frame : count;
+}
+
+static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error)
+{
+    struct tsr_source *source = e->source;
+    const struct tsr_image *image = &source->header.image;
+    const size_t raster_bytes = tsr_raster_bytes(image);
+    for (uint32_t first = 0; first < image->frames; first += e->batch) {
+        const uint32_t count = image->frames - first < e->batch ? image->frames - first : e->batch;
+        const double start = tsr_seconds();
+        for (uint32_t i = 0; i < count; i++) {
+            uint8_t *raster = e->rasters + i * raster_bytes;
+            e->jobs[i].raster = raster;
+            e->jobs[i].borrows = image->frames == 1 && !source->header.coding.lossy; /* a lossy one is decoded, too */
+            TSR_TRY(source->ops->read_frame(source, first + i, raster, error));
+            /* Now, while it is in the cache: when it is coded, files that wait for a GPU have taken its place. */
+            if (!source->header.coding.lossy) tsr_add_frame_hash(&e->frames, image, raster);
+        }
+        e->encoded.read_s += tsr_seconds() - start;
+        for (uint32_t i = 0, alike; i < count; i += alike) {
+            struct tsr_coding coding = source->header.coding;
+            alike = frames_alike(&coding, first + i, count - i);
+            const enum tsr_status status =
+                e->engine->ops->encode(e->engine, image, &coding, e->jobs + i, alike, e->workspace);
+            if (status != TSR_OK) return tsr_fail(error, status, "the engine fails on frame %u", first + i);
+            const uint32_t step = e->stack ? e->stack : 1;
+            for (uint32_t k = i; k < i + alike; k += step)
+                TSR_TRY(e->stack ? put_stack(e, k, i + alike - k < step ? i + alike - k : step, error)
+                                 : put_alone(e, &e->jobs[k], error));
+        }
+    }
+    return TSR_OK;
+}
+
+/* Frames at once, of which so many may share a model (0: none), and the work space of either. */
+struct plan {
+    uint32_t batch, stack;
+    size_t space, stack_space;
+};
+
+static struct plan plan_encoding(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t stack,
+                                 uint64_t held)
+{
+    struct plan plan = {tsr_batch_frames(engine, image, held), stack, 0, 0};
+    if (stack) { /* batches are whole stacks, so that the frames of a stack don't depend on the threads */
+        plan.batch = plan.batch < stack ? stack : plan.batch / stack * stack;
+        if (plan.batch > image->frames) plan.batch = image->frames;
+        const struct tsr_image highest = tsr_stack(image, stack < plan.batch ? stack : plan.batch);
+        plan.stack_space = engine->ops->encode_workspace(engine, &highest, 1);
+    }
+    plan.space = engine->ops->encode_workspace(engine, image, plan.batch);
+    return plan;
+}
+
+static uint32_t stack_limit(const struct tsr_image *image, const struct tsr_coding *coding)
+{
+    return image->frames > 1 ? tsr_stack_limit(image, coding) : 0;
+}
+
+/* The engine rounds up. */
+static uint64_t taken(uint64_t bytes)
+{
+    return bytes + bytes / 8 + 4096;
+}
+
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes)
+{
+    const uint64_t sections = image->frames * (tsr_most_tiles(image) + 1), most = (input_bytes + TSR_EXCESS_BYTES) / 10;
+    return (sections < most ? sections : most) * TSR_SECTION_MEMORY;
+}
+
+/* What encoding takes besides its batches; image NULL: of a verbatim file. */
+static uint64_t fixed_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                             uint64_t input_bytes)
+{
+    const uint64_t blob = input_bytes < TSR_BLOB_CHUNK ? input_bytes : TSR_BLOB_CHUNK;
+    uint64_t bytes = 3 * blob; /* read, compressed, and written where it is not */
+    if (!image) return bytes;
+    const uint64_t raster = tsr_raster_bytes(image);
+    bytes += raster; /* a window over samples of one bit */
+    /* What is read again: a frame, its payload, and the decoder's work space. */
+    if (may_lose) bytes += taken(raster) + tsr_encode_bound(image) + taken(engine->ops->decode_bound(engine, image, 1));
+    return bytes + tsr_index_memory(image, input_bytes);
+}
+
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                           uint64_t input_bytes, uint64_t held)
+{
+    const struct tsr_coding lossless = {.coder = TSR_CODER_RANS};
+    const uint64_t fixed = held + fixed_memory(engine, image, may_lose, input_bytes);
+    if (!image) return fixed;
+    const uint64_t most_fixed = held + fixed_memory(engine, image, true, input_bytes);
+    const struct plan plain = plan_encoding(engine, image, 0, most_fixed),
+                      stacked = plan_encoding(engine, image, stack_limit(image, &lossless), most_fixed),
+                      most = plain.batch > stacked.batch ? plain : stacked;
+    return fixed + most.batch * sizeof(struct tsr_encode_job) + taken(most.batch * tsr_raster_bytes(image)) +
+           taken(most.space) + taken(stacked.stack_space);
+}
+
+static enum tsr_status keep_raster(struct encoding *e, struct tsr_error *error)
+{
+    if (!e->encoded.keeps_raster) return TSR_OK;
+    const size_t size = tsr_raster_bytes(&e->source->header.image);
+    e->encoded.raster = malloc(size);
+    if (!e->encoded.raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame");
+    memcpy(e->encoded.raster, e->rasters, size);
+    return TSR_OK;
+}
+
+static enum tsr_status allocate(struct encoding *e, struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    const struct tsr_engine_ops *ops = e->engine->ops;
+    const bool is_lossy = e->source->header.coding.lossy;
+    if (e->source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    const struct tsr_input *const input = e->source->input;
+    const uint64_t held = tsr_input_claimed(input) + fixed_memory(e->engine, image, true, tsr_input_size(input));
+    const struct plan plan = plan_encoding(e->engine, image, stack_limit(image, &e->source->header.coding), held);
+    e->batch = plan.batch;
+    e->stack = plan.stack;
+    e->jobs = calloc(plan.batch, sizeof *e->jobs);
+    e->rasters = ops->take_rasters(e->engine, plan.batch * tsr_raster_bytes(image));
+    e->decoded = is_lossy ? ops->take_workspace(e->engine, tsr_raster_bytes(image)) : NULL;
+    e->workspace = plan.space ? ops->take_workspace(e->engine, plan.space) : NULL;
+    e->stack_workspace = plan.stack && plan.stack_space ? ops->take_workspace(e->engine, plan.stack_space) : NULL;
+    if (!e->jobs || !e->rasters || (is_lossy && !e->decoded) || !e->workspace || (plan.stack && !e->stack_workspace))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", plan.space + plan.stack_space);
+    return TSR_OK;
+}
+
+/* A lossy copy says in its header what it has lost, which is known at the end. */
+static enum tsr_status put_derived_prefix(struct encoding *e, const struct tsr_hash128 *original,
+                                          struct tsr_error *error)
+{
+    const struct tsr_image *image = &e->source->header.image;
+    const double native = (double)tsr_frame_bits(image) * image->frames / 8;
+    const double ratio = native / (double)tsr_container_payload_bytes(e->writer);
+    TSR_TRY(e->source->ops->derive(e->source, original, ratio, error));
+    return copy_blob(e, TSR_BLOB_PREFIX, error);
+}
+
+enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source *source,
+                                    struct tsr_container_writer *writer, struct tsr_proof *proof,
+                                    struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    struct encoding e = {0};
+    e.engine = engine;
+    e.source = source;
+    e.writer = writer;
+    e.encoded.profile = encoded->profile;
+    e.encoded.decoder = encoded->decoder;
+    e.encoded.gives_up = encoded->gives_up;
+    e.encoded.keeps_raster = encoded->keeps_raster;
+    const bool derived = source->header.coding.lossy && source->ops->derive;
+    memset(proof, 0, sizeof *proof);
+    tsr_hasher_init(&e.frames);
+    tsr_parts_begin(&e.parts);
+    tsr_input_restart_hash(source->input); /* what is coded now is what counts */
+    enum tsr_status status = allocate(&e, error);
+    if (status == TSR_OK && !derived) status = copy_blob(&e, TSR_BLOB_PREFIX, error);
+    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_RESIDUES, error);
+    if (status == TSR_OK && e.jobs) status = encode_frames(&e, error);
+    if (status == TSR_OK && e.jobs) status = keep_raster(&e, error);
+    if (status == TSR_OK) status = copy_blob(&e, TSR_BLOB_SUFFIX, error);
+    if (status == TSR_OK) status = tsr_input_hash(source->input, &proof->original, error);
+    if (status == TSR_OK && derived) status = put_derived_prefix(&e, &proof->original, error);
+    if (status == TSR_OK && source->header.coding.path == TSR_PATH_PREDICT && source->header.coding.lossy &&
+        e.difference.max_error > source->header.coding.max_error)
+        status = tsr_fail(error, TSR_ERROR_INTERNAL, "a sample differs by %u, over the bound of %u",
+                          e.difference.max_error, source->header.coding.max_error);
+    if (status == TSR_OK) {
+        proof->original_size = tsr_input_size(source->input);
+        if (e.jobs) proof->samples = tsr_hasher_result128(&e.frames);
+        proof->max_error = e.difference.max_error;
+        proof->squared_error = e.difference.squared_error;
+        if (!source->header.exact)
+            tsr_parts_end(&e.parts, source->header.restore, &proof->samples, tsr_all_rasters(&source->header.image),
+                          proof);
+    }
+    *encoded = e.encoded;
+    free(e.jobs);
+    engine->ops->give_workspace(engine, e.rasters);
+    engine->ops->give_workspace(engine, e.decoded);
+    engine->ops->give_workspace(engine, e.workspace);
+    engine->ops->give_workspace(engine, e.stack_workspace);
+    return status;
+}
+
+enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    struct tsr_container_writer *writer;
+    enum tsr_status status = tsr_container_begin(output, &source->header, &writer, error);
+    if (status == TSR_OK) status = tsr_encode_contents(engine, source, writer, proof, encoded, error);
+    const double start = tsr_seconds();
+    if (status == TSR_OK) status = tsr_container_end(writer, proof, error);
+    encoded->write_s += tsr_seconds() - start;
+    encoded->payload_bytes = status == TSR_OK ? tsr_container_payload_bytes(writer) : 0;
+    tsr_container_writer_free(writer);
+    return status;
+}

@@ -1,0 +1,247 @@
+/* Frames in memory: the engines behind the public interface. */
+#include <assert.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow.h"
+#include "io/formats/source.h"
+#include "transform/status.h"
+#include "kernels/engine_cuda/engine_cuda.h"
+#include "kernels/engine.h"
+#include "kernels/pool/thread_pool.h"
+
+enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                 struct tsr_error *error)
+{
+    if (!coding->lossy) return TSR_OK;
+    if (image->exact_only || image->bits_allocated == 1 || image->bits_allocated == 32)
+        return tsr_fail(error, TSR_ERROR_USAGE, "palette indices and samples of 1 or 32 bits are not coded with loss");
+    if (coding->path == TSR_PATH_PREDICT && (coding->max_error < 1 || coding->max_error > TSR_MAX_ERROR_LIMIT))
+        return tsr_fail(error, TSR_ERROR_USAGE, "a largest error of %u is outside 1 to %d", coding->max_error,
+                        TSR_MAX_ERROR_LIMIT);
+    if (coding->path == TSR_PATH_PREDICT) return TSR_OK;
+    if (coding->qp_eighths < tsr_lowest_qp(image->bits_stored) || coding->qp_eighths > TSR_HIGHEST_QP)
+        return tsr_fail(error, TSR_ERROR_USAGE, "QP %.3f is outside %d to 51 for samples of %u bits",
+                        coding->qp_eighths / 8.0, tsr_lowest_qp(image->bits_stored) / TSR_QP_UNIT, image->bits_stored);
+    if (coding->coarser_by > (uint32_t)(TSR_HIGHEST_QP - coding->qp_eighths) ||
+        coding->coarser_frame >= image->frames || coding->coarser_from >= (uint64_t)image->columns * image->rows)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a QP higher by %u/8 from sample %u of frame %u on cannot be",
+                        coding->coarser_by, coding->coarser_from, coding->coarser_frame);
+    return TSR_OK;
+}
+
+/* ---- Engines --------------------------------------------------------------------------------------------- */
+
+#if TSR_WITH_CUDA
+/* Files that wait for a GPU, besides those at work: with 16 threads 128 files are at work, enough for batches of 30
+ * slices while others are read and written. 256 make them no larger, and cost a tenth of the rate or more, in fresh
+ * memory. And how much memory they may hold. */
+enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
+#define WAITING_BYTES ((size_t)1 << 30)
+
+static void *prepare_sources(void *unused)
+{
+    (void)unused;
+    tsr_source_prepare();
+    return NULL;
+}
+
+/* Meanwhile another thread does what the first files would wait for. */
+static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
+{
+    const int wanted = WAITING_OF_THREAD * threads;
+    const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
+    pthread_t preparer;
+    const bool prepares = pthread_create(&preparer, NULL, prepare_sources, NULL) == 0;
+    struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
+    snprintf(reason, reason_size, "no memory or threads");
+    struct tsr_gpu_choice resolved = {0};
+    struct tsr_coding coding;
+    if (gpus) resolved = *gpus;
+    if (resolved.coding) {
+        coding = *resolved.coding;
+        resolved.coding = tsr_resolve_coding(&coding, NULL) == TSR_OK ? &coding : NULL;
+    }
+    struct tsr_engine *engine = pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
+    if (prepares) pthread_join(preparer, NULL);
+    return engine;
+}
+#else
+static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
+{
+    (void)gpus;
+    (void)threads;
+    snprintf(reason, reason_size, "this build has no CUDA engine");
+    return NULL;
+}
+#endif
+
+struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error)
+{
+    return tsr_engine_create_on(choice, NULL, threads, error);
+}
+
+struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const struct tsr_gpu_choice *gpus, int threads,
+                                        struct tsr_error *error)
+{
+    char reason[256] = "";
+    if (threads <= 0) threads = tsr_available_threads();
+    struct tsr_engine *engine = choice == TSR_ENGINE_CPU ? NULL : create_cuda(gpus, threads, reason, sizeof reason);
+    if (!engine && choice == TSR_ENGINE_CUDA) {
+        tsr_fail(error, TSR_ERROR_ENGINE, "no CUDA engine: %s", reason);
+        return NULL;
+    }
+    struct tsr_pool *pool = engine ? NULL : tsr_pool_create(threads);
+    if (pool) engine = tsr_cpu_engine_create(pool);
+    if (!engine)
+        tsr_fail(error, TSR_ERROR_LIMIT, "no memory or threads for an engine");
+    else if (error)
+        snprintf(error->text, sizeof error->text, "%s", pool && choice == TSR_ENGINE_AUTO ? reason : "");
+    if (engine) tsr_engine_limit_memory(engine, 0, NULL); /* which takes as much as it must */
+    return engine;
+}
+
+void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times)
+{
+    engine->ops->times(engine, times);
+}
+
+void tsr_engine_destroy(struct tsr_engine *engine)
+{
+    if (engine) engine->ops->destroy(engine);
+}
+
+const char *tsr_engine_name(const struct tsr_engine *engine)
+{
+    return engine->ops->name;
+}
+
+int tsr_engine_threads(const struct tsr_engine *engine)
+{
+    return tsr_pool_threads(engine->pool);
+}
+
+/* ---- Payloads in memory ---------------------------------------------------------------------------------- */
+
+/* Behind each other: size of the model (varint), the model, and for each tile its size (varint) and its payload. */
+
+uint64_t tsr_most_tiles(const struct tsr_image *image)
+{
+    uint64_t tiles = 0;
+    for (int coder = 0; coder < 2; coder++) {
+        struct tsr_frame_model cut;
+        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
+        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
+        const uint64_t count = tsr_tile_count(image, &cut);
+        if (count > tiles) tiles = count;
+    }
+    return tiles;
+}
+
+size_t tsr_encode_bound(const struct tsr_image *image)
+{
+    const size_t samples = (size_t)image->columns * image->rows, planes = (size_t)tsr_image_planes(image);
+    return planes * 2 * samples + ((size_t)tsr_most_tiles(image) + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
+}
+
+static size_t put_size(uint8_t *out, size_t value)
+{
+    size_t used = 0;
+    for (; value >= 128; value >>= 7) out[used++] = (uint8_t)(value | 128);
+    out[used++] = (uint8_t)value;
+    return used;
+}
+
+static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *value)
+{
+    uint64_t read = 0;
+    for (int shift = 0; shift < 63; shift += 7) {
+        if (*at == in_size) return false;
+        read |= (uint64_t)(in[*at] & 127) << shift;
+        if (in[(*at)++] >= 128) continue;
+        *value = (size_t)read;
+        return read <= in_size - *at;
+    }
+    return false;
+}
+
+enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                 const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
+                                 struct tsr_error *error)
+{
+    struct tsr_coding resolved = *coding;
+    TSR_TRY(tsr_check_image(image, error));
+    TSR_TRY(tsr_resolve_coding(&resolved, error));
+    TSR_TRY(tsr_check_coding(image, &resolved, error));
+    if (resolved.coarser_frame > 0)
+        return tsr_fail(error, TSR_ERROR_USAGE, "frame %u of a single one", resolved.coarser_frame);
+    const size_t space = engine->ops->encode_workspace(engine, image, 1);
+    void *workspace = space ? engine->ops->take_workspace(engine, space) : NULL;
+    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    struct tsr_encode_job job = {0};
+    job.raster = raster;
+    const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
+    size_t used = 0;
+    if (status == TSR_OK) {
+        used = put_size(payload, job.coded.model.size);
+        memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
+        used += job.coded.model.size;
+        for (uint32_t t = 0; t < job.coded.tiles; t++) {
+            const struct tsr_coded_tile *tile = &job.coded.tile[t];
+            size_t total = 0;
+            for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
+            used += put_size(payload + used, total);
+            for (int i = 0; i < tile->segments; i++) {
+                if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
+                used += tile->segment[i].size;
+            }
+        }
+        assert(used <= tsr_encode_bound(image));
+    }
+    *size = used;
+    engine->ops->give_workspace(engine, workspace);
+    return status;
+}
+
+enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
+                                 size_t size, uint8_t *raster, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_image(image, error));
+    struct tsr_decode_job job = {0};
+    size_t at = 0;
+    if (!get_size(payload, size, &at, &job.model.size))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within its model");
+    job.model.bytes = payload + at;
+    at += job.model.size;
+    const size_t first_tile = at;
+    for (size_t tile; at < size; at += tile, job.tiles++)
+        if (!get_size(payload, size, &at, &tile))
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
+    const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model is none of this image");
+    void *workspace = engine->ops->take_workspace(engine, space);
+    struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
+    enum tsr_status status = TSR_ERROR_LIMIT;
+    if (workspace && tiles) {
+        at = first_tile;
+        for (uint32_t t = 0; t < job.tiles; t++) {
+            get_size(payload, size, &at, &tiles[t].size);
+            tiles[t].bytes = payload + at;
+            at += tiles[t].size;
+        }
+        job.tile = tiles;
+        job.raster = raster;
+        status = engine->ops->decode(engine, image, &job, 1, workspace);
+        if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
+            tsr_fail(error, status, "the payload's model is none of this image");
+        else if (status == TSR_ERROR_CORRUPT)
+            tsr_fail(error, status, "tile %u of the payload is corrupt", job.bad_tile);
+    } else {
+        tsr_fail(error, status, "no memory for %zu bytes of work space", space);
+    }
+    free(tiles);
+    engine->ops->give_workspace(engine, workspace);
+    return status;
+}

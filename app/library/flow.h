@@ -1,0 +1,119 @@
+/* The two directions of the flow, between inputs and outputs; tessera.h's file functions stand on them. */
+#ifndef TSR_APP_LIBRARY_FLOW_H
+#define TSR_APP_LIBRARY_FLOW_H
+
+#include "io/formats/source.h"
+#include "kernels/engine.h"
+
+/* How a source became a .tsr. */
+struct tsr_encoded {
+    uint64_t payload_bytes;     /* what the pixels cost */
+    const char *engine;         /* that coded the frames, "mixed" if several did; NULL: there are none */
+    const char *fallback;       /* why another one than that called did some; NULL: it did all */
+    double read_s, write_s;     /* seconds in the source and in the container */
+    uint64_t *profile;          /* in: NULL, or zeros that receive where the error is (measure.h) */
+    struct tsr_engine *decoder; /* in: what decodes frames with loss, to measure it; NULL: the CPU engine */
+    bool gives_up;     /* in: where it becomes longer than the input by TSR_EXCESS_BYTES it ends, TSR_ERROR_CORRUPT */
+    bool keeps_raster; /* in: of one frame */
+    uint8_t *raster;   /* out: then that, the caller's, to be freed; else NULL */
+};
+#define TSR_EXCESS_BYTES ((uint64_t)1 << 16)
+
+/* The reason where a file is stored that could be coded. */
+extern const char tsr_smaller_verbatim[];
+
+/* A resolved coding that an image can have. Errors: TSR_ERROR_USAGE. */
+enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr_coding *coding,
+                                 struct tsr_error *error);
+
+/* Source to .tsr. header->coding says how; the proof is what the file promises. */
+enum tsr_status tsr_encode(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                           struct tsr_proof *proof, struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* The same to a writer that has begun: all but header, proof and index. encoded->payload_bytes is not known yet. */
+enum tsr_status tsr_encode_contents(struct tsr_engine *engine, struct tsr_source *source,
+                                    struct tsr_container_writer *writer, struct tsr_proof *proof,
+                                    struct tsr_encoded *encoded, struct tsr_error *error);
+
+/* Stacks: frames of one image below each other, coded as one frame that is cut like each of them, whose model they
+ * share. How many frames of this image and coding a stack may have; 0: none. */
+uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding *coding);
+struct tsr_image tsr_stack(const struct tsr_image *image, uint32_t count);
+
+/* Gives count frames, coded by themselves, the stack's model and tiles if those are smaller; all but the first one are
+ * then without a model. False: they stay as they are. */
+bool tsr_take_stack(const struct tsr_coded_frame *stack, struct tsr_coded_frame *frames, uint32_t count);
+
+/* Frame number i of a stack of count, without a model but for the first. */
+struct tsr_coded_frame tsr_frame_of_stack(const struct tsr_coded_frame *stack, uint32_t i, uint32_t count);
+
+/* Writes a coded frame; distance: to the frame whose model it has, if it is without one. */
+enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct tsr_coded_frame *coded,
+                              uint32_t distance, struct tsr_error *error);
+
+/* Gives a source, whose header was pristine when it was opened, the coding that tsr_encode follows: one with loss also
+ * changes how the file comes back. */
+void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);
+
+/* rate.c: the coding with loss that meets options->target, which must be set; *coding names path, coder and level, and
+ * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
+ * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
+enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
+                                const struct tsr_compress_options *options, struct tsr_coding *coding, int *tries,
+                                struct tsr_error *error);
+
+/* Most squared error of all samples at this PSNR: exact to 1/10^8, rounded down. */
+uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hundredths);
+
+/* Most bytes of a whole .tsr under the options, UINT64_MAX without such a target. */
+uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in);
+
+/* How a .tsr, or the chosen member of a series, was restored. */
+struct tsr_decoded {
+    struct tsr_proof found; /* what the file promises of samples and of what is restored, as it was found to be */
+    const char *engine;     /* as in struct tsr_encoded */
+    const char *fallback;
+    double read_s, write_s;
+};
+
+/* .tsr, or the chosen member of a series, to the restored file. */
+enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
+                           struct tsr_decoded *decoded, struct tsr_error *error);
+
+/* Checks what a .tsr was decoded to against its proof. *identical: the restored file is the original. */
+enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
+                                const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
+                                struct tsr_error *error);
+
+/* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. Besides them the file
+ * holds so many bytes; of what is left to files they take a part, so that a larger limit of memory never asks for more than it
+ * gives. */
+uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held);
+
+/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds so many, of
+ * an input of so many bytes; and tsr_decode, of what a reader has chosen, its own included. */
+uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
+                           uint64_t input_bytes, uint64_t held);
+uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);
+
+/* About what verifying a file of such an image will take, before there is one. */
+uint64_t tsr_verify_memory(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t input_bytes);
+
+/* Bytes that a file's sections take in memory, to write it or to read it: a section has ten bytes at least, and what is
+ * longer than the input is given up. */
+uint64_t tsr_index_memory(const struct tsr_image *image, uint64_t input_bytes);
+
+/* Tiles of a frame, as the coder that cuts most cuts it. */
+uint64_t tsr_most_tiles(const struct tsr_image *image);
+
+/* A clock that only goes forward. */
+double tsr_seconds(void);
+
+/* Bytes of a frame's raster, and of all frames' in a file. */
+size_t tsr_raster_bytes(const struct tsr_image *image);
+uint64_t tsr_all_rasters(const struct tsr_image *image);
+
+/* The hash of all frames' hashes, and how a frame is added to it. */
+void tsr_add_frame_hash(struct tsr_hasher *frames, const struct tsr_image *image, const uint8_t *raster);
+
+#endif

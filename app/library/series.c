@@ -1,0 +1,645 @@
+/* Series: several files in one, each of them coded and proven by itself. FORMAT.md 3.7. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "kernels/pool/thread_pool.h"
+#include "files.h"
+
+/* ---- Compress -------------------------------------------------------------------------------------------- */
+
+/* Files are coded in groups, several groups at once, each file into memory, and added in their order. Large ones are
+ * groups of their own, wait for their turn and are written at once; the others take room for what they become before
+ * they are coded, group after group. Small ones that follow each other are a group, and may share a model. */
+#define DIRECT_BYTES ((uint64_t)32 << 20)
+#define SMALL_BYTES ((uint64_t)2 << 20)
+enum { GROUP_FILES = 32 };
+
+struct member {
+    uint64_t size;             /* of its file, when groups were formed */
+    struct tsr_output *output; /* its own, or the series' */
+    struct tsr_written written;
+    bool ready;
+};
+
+struct making {
+    struct tsr_engine *engine;
+    const struct tsr_series_file *files;
+    uint32_t count;
+    const struct tsr_compress_options *options;
+    struct tsr_file_report *report;
+    const struct tsr_series_progress *progress;
+    struct tsr_output *output;
+    struct tsr_container_writer *writer;
+    struct tsr_container_reader *reader; /* of what was written */
+    struct member *members;
+    struct group {
+        uint32_t first, end;
+        size_t room; /* bytes of memory for what its files become */
+    } * groups;
+    uint32_t group_count;
+    pthread_mutex_t lock;
+    pthread_cond_t turned; /* next or roomy has grown, or all is over */
+    uint32_t next;         /* file to be added */
+    uint32_t roomy, added; /* groups that took room, and of those that gave it back */
+    uint64_t bytes_in, bytes_out;
+    uint32_t steps;
+    /* The first file, by number, that failed; count: none. */
+    uint32_t failed;
+    enum tsr_status status;
+    struct tsr_error error;
+};
+
+/* With the lock: of the groups all of whose files were added, or, at the end, of all. */
+static void give_room(struct making *m, bool all)
+{
+    for (; m->added < m->roomy && (all || m->groups[m->added].end <= m->next); m->added++)
+        tsr_pool_release(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[m->added].room);
+}
+
+/* With the lock. */
+static void note_failure(struct making *m, uint32_t k, enum tsr_status status, const struct tsr_error *error)
+{
+    if (m->status == TSR_OK || k < m->failed) {
+        m->failed = k;
+        m->status = status;
+        m->error = *error;
+    }
+    give_room(m, true); /* or who waits for it waits for ever: nothing is added any more */
+    pthread_cond_broadcast(&m->turned);
+}
+
+/* With the lock. */
+static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
+{
+    m->steps++;
+    m->bytes_in += bytes_in;
+    m->bytes_out += bytes_out;
+    if (m->progress) m->progress->step(m->progress->context, m->steps, m->bytes_in, m->bytes_out);
+}
+
+static void close_member(struct making *m, struct member *member)
+{
+    tsr_container_writer_free(member->written.writer);
+    free(member->written.raster);
+    if (member->output != m->output) tsr_output_close(member->output);
+    memset(member, 0, sizeof *member);
+}
+
+/* Adds all members whose turn it is, with the lock. */
+static void add_ready(struct making *m)
+{
+    while (m->status == TSR_OK && m->next < m->count && m->members[m->next].ready) {
+        const uint32_t k = m->next;
+        struct member *member = &m->members[k];
+        struct tsr_file_report *report = &m->report[k];
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        const enum tsr_status status =
+            tsr_container_add_member(m->writer, member->written.writer, m->files[k].name, &member->written.proof,
+                                     &report->bytes_out, &report->payload_bytes, &error);
+        if (status != TSR_OK) {
+            note_failure(m, k, status, &error);
+            return;
+        }
+        const struct tsr_proof proof = member->written.proof;
+        close_member(m, member);
+        member->written.proof = proof;
+        m->next++;
+        give_room(m, false);
+        pthread_cond_broadcast(&m->turned);
+        take_step(m, report->bytes_in, report->bytes_out);
+    }
+}
+
+/* Whether the series still goes on, when it is this file's turn. */
+static bool await_turn(struct making *m, uint32_t k)
+{
+    tsr_pool_rest(m->engine->pool, 0); /* files before it may want this thread's place */
+    pthread_mutex_lock(&m->lock);
+    while (m->status == TSR_OK && m->next != k) pthread_cond_wait(&m->turned, &m->lock);
+    const bool goes_on = m->status == TSR_OK;
+    pthread_mutex_unlock(&m->lock);
+    tsr_pool_resume(m->engine->pool);
+    return goes_on;
+}
+
+/* Most bytes that a member in memory has, with its list of sections and its blobs, which wait: what it becomes is
+ * hardly longer than what it is. And what else it leaves there: its raster if that is small. */
+static size_t output_bytes(uint64_t size)
+{
+    return (size_t)(size + 2 * TSR_EXCESS_BYTES);
+}
+
+static size_t room_for(uint64_t size)
+{
+    enum { STACKED_RASTER = 1 << 18 };
+    return output_bytes(size) + (size_t)(size < STACKED_RASTER ? size : STACKED_RASTER);
+}
+
+/* Codes a file into its member. */
+static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_input *input, struct tsr_error *error)
+{
+    struct member *member = &m->members[k];
+    const double start = tsr_seconds();
+    TSR_TRY(tsr_write_container(m->engine, input, member->output, m->options, true, &member->written, &m->report[k],
+                                error));
+    tsr_report_written(m->options, &member->written, &m->report[k]);
+    m->report[k].encode_s = tsr_seconds() - start;
+    return TSR_OK;
+}
+
+static void make_member(struct making *m, uint32_t k)
+{
+    struct member *member = &m->members[k];
+    struct tsr_input *input = NULL;
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    pthread_mutex_lock(&m->lock);
+    const bool in_vain = m->status != TSR_OK && k > m->failed; /* those before may be the first that fails */
+    pthread_mutex_unlock(&m->lock);
+    if (in_vain) return;
+    enum tsr_status status = tsr_input_open(m->files[k].path, &input, &error);
+    if (status == TSR_OK && tsr_input_size(input) != member->size)
+        status = tsr_fail(&error, TSR_ERROR_READ, "%s changed while it was read", m->files[k].path);
+    const bool direct = status == TSR_OK && member->size > DIRECT_BYTES;
+    if (direct && !await_turn(m, k)) {
+        tsr_input_close(input);
+        return;
+    }
+    if (status == TSR_OK) {
+        pthread_mutex_lock(&m->lock);
+        tsr_output_restrict(m->output, input);
+        pthread_mutex_unlock(&m->lock);
+        member->output = direct ? m->output : tsr_output_to_memory();
+        if (!member->output) status = tsr_fail(&error, TSR_ERROR_LIMIT, "no memory to write a series");
+    }
+    if (status == TSR_OK && !direct) status = tsr_output_make_room(member->output, output_bytes(member->size), &error);
+    if (status == TSR_OK) status = encode_member(m, k, input, &error);
+    tsr_input_close(input);
+    if (status == TSR_OK) return;
+    pthread_mutex_lock(&m->lock);
+    note_failure(m, k, status, &error);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- Models that members share: FORMAT.md 5.4 */
+
+/* Puts the frames of count members with the stack's model; the members change where that is smaller. */
+static enum tsr_status put_stack(struct making *m, uint32_t first, uint32_t count, const struct tsr_coded_frame *stack,
+                                 struct tsr_error *error)
+{
+    struct member again[GROUP_FILES] = {0};
+    uint64_t alone = 0, together = 0;
+    enum tsr_status status = TSR_OK;
+    bool possible = true;
+    for (uint32_t i = 0; i < count && possible && status == TSR_OK; i++) {
+        const struct member *member = &m->members[first + i];
+        const struct tsr_coded_frame frame = tsr_frame_of_stack(stack, i, count);
+        again[i] = *member;
+        again[i].written.writer = NULL;
+        again[i].output = tsr_output_to_memory();
+        if (!again[i].output) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write a series");
+        if (status == TSR_OK)
+            status =
+                tsr_container_begin_again(member->written.writer, again[i].output, &again[i].written.writer, error);
+        possible = again[i].written.writer != NULL;
+        if (status == TSR_OK && possible) status = tsr_put_coded(again[i].written.writer, &frame, i, error);
+        alone += tsr_output_size(member->output);
+        together += again[i].output ? tsr_output_size(again[i].output) : 0;
+    }
+    const bool taken = status == TSR_OK && possible && together < alone;
+    for (uint32_t i = 0; i < count; i++) {
+        struct member *member = &m->members[first + i];
+        struct member left = again[i];
+        if (taken) {
+            left = *member;
+            *member = again[i];
+        }
+        tsr_container_writer_free(left.written.writer);
+        tsr_output_close(left.output);
+    }
+    return status;
+}
+
+/* Codes the frames of count members, one each, below each other. */
+static enum tsr_status code_stack(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_header *const header = &m->members[first].written.header;
+    const struct tsr_image stack = tsr_stack(&header->image, count);
+    const struct tsr_engine_ops *ops = m->engine->ops;
+    const size_t raster_bytes = tsr_raster_bytes(&header->image), space = ops->encode_workspace(m->engine, &stack, 1);
+    uint8_t *rasters = malloc(count * raster_bytes);
+    void *workspace = space ? ops->take_workspace(m->engine, space) : NULL;
+    struct tsr_encode_job job = {.raster = rasters};
+    enum tsr_status status = rasters && workspace
+                                 ? TSR_OK
+                                 : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    for (uint32_t i = 0; i < count && status == TSR_OK; i++)
+        memcpy(rasters + i * raster_bytes, m->members[first + i].written.raster, raster_bytes);
+    if (status == TSR_OK && ops->encode(m->engine, &stack, &header->coding, &job, 1, workspace) != TSR_OK)
+        status = tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on %u frames together", count);
+    if (status == TSR_OK) status = put_stack(m, first, count, &job.coded, error);
+    free(rasters);
+    ops->give_workspace(m->engine, workspace);
+    return status;
+}
+
+/* The same with its memory: what the members become is not longer than what they are. */
+static enum tsr_status stack_members(struct making *m, uint32_t first, uint32_t count, struct tsr_error *error)
+{
+    const struct tsr_image stack = tsr_stack(&m->members[first].written.header.image, count);
+    struct tsr_account account;
+    uint64_t bytes = tsr_encode_memory(m->engine, &stack, false, 0, 0);
+    for (uint32_t i = 0; i < count; i++) bytes += 2 * output_bytes(m->members[first + i].size);
+    tsr_account_open(&account, m->engine, NULL, false);
+    enum tsr_status status = tsr_account_claim(&account, bytes, error);
+    if (status == TSR_OK) status = code_stack(m, first, count, error);
+    tsr_account_close(&account);
+    return status;
+}
+
+/* Whether a member's frame may be in a stack with the first one's. */
+static bool stacks_with(const struct member *first, const struct member *member)
+{
+    const struct tsr_header *const one = &first->written.header, *const other = &member->written.header;
+    const struct tsr_coding *a = &one->coding, *b = &other->coding;
+    return member->written.raster && tsr_same_image(&one->image, &other->image) && a->path == b->path &&
+           a->coder == b->coder && a->level == b->level && a->lossy == b->lossy;
+}
+
+/* Looks for members of a group that follow each other and are alike. */
+static void share_models(struct making *m, uint32_t first, uint32_t end)
+{
+    for (uint32_t k = first; k < end;) {
+        const struct member *member = &m->members[k];
+        uint32_t count = 0;
+        while (k + count < end && stacks_with(member, &member[count])) count++;
+        const struct tsr_header *const header = &member->written.header;
+        const uint32_t limit = count > 1 ? tsr_stack_limit(&header->image, &header->coding) : 1;
+        if (count > limit) count = limit;
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        const enum tsr_status status = count > 1 ? stack_members(m, k, count, &error) : TSR_OK;
+        if (status != TSR_OK) {
+            pthread_mutex_lock(&m->lock);
+            note_failure(m, k, status, &error);
+            pthread_mutex_unlock(&m->lock);
+            return;
+        }
+        k += count > 1 ? count : 1;
+    }
+}
+
+/* The group that is being made, to its pieces. */
+struct pieces {
+    struct making *making;
+    uint32_t first;
+};
+
+static void make_one(void *context, unsigned i)
+{
+    const struct pieces *pieces = context;
+    make_member(pieces->making, pieces->first + i);
+}
+
+/* Room for what a group becomes, when all before it have theirs: so these are not waited for in vain. False: the series
+ * does not go on. */
+static bool take_room(struct making *m, uint32_t g)
+{
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    tsr_pool_rest(m->engine->pool, 0); /* groups before it may want this thread's place */
+    pthread_mutex_lock(&m->lock);
+    while (m->status == TSR_OK && m->roomy != g) pthread_cond_wait(&m->turned, &m->lock);
+    bool goes_on = m->status == TSR_OK;
+    pthread_mutex_unlock(&m->lock);
+    tsr_pool_resume(m->engine->pool);
+    if (!goes_on) return false;
+    goes_on = tsr_pool_reserve(m->engine->pool, TSR_MEMORY_OF_RESULTS, m->groups[g].room);
+    pthread_mutex_lock(&m->lock);
+    if (goes_on)
+        m->roomy++;
+    else
+        note_failure(m, m->groups[g].first,
+                     tsr_fail_memory(m->engine, TSR_MEMORY_OF_RESULTS, m->files[m->groups[g].first].path,
+                                     m->groups[g].room, &error),
+                     &error);
+    pthread_cond_broadcast(&m->turned);
+    pthread_mutex_unlock(&m->lock);
+    return goes_on;
+}
+
+static void make_group(void *context, unsigned g)
+{
+    struct making *m = context;
+    const struct group *const group = &m->groups[g];
+    struct pieces pieces = {m, group->first};
+    if (!take_room(m, g)) return;
+    tsr_pool_run_tasks(m->engine->pool, make_one, &pieces, group->end - group->first);
+    pthread_mutex_lock(&m->lock);
+    const bool goes_on = m->status == TSR_OK;
+    pthread_mutex_unlock(&m->lock);
+    if (goes_on && group->end - group->first > 1) share_models(m, group->first, group->end);
+    pthread_mutex_lock(&m->lock);
+    for (uint32_t k = group->first; k < group->end && m->status == TSR_OK; k++) m->members[k].ready = true;
+    add_ready(m);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Files that follow each other and are small: by their sizes alone, so that the groups depend on nothing else. */
+static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
+{
+    m->groups = malloc(m->count * sizeof *m->groups);
+    if (!m->groups) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
+    bool open = false; /* to more files: the last group */
+    for (uint32_t k = 0; k < m->count; k++) {
+        struct stat status;
+        const uint64_t size = stat(m->files[k].path, &status) == 0 ? (uint64_t)status.st_size : 0;
+        const bool small = size <= SMALL_BYTES;
+        if (!open || !small || k - m->groups[m->group_count - 1].first == GROUP_FILES)
+            m->groups[m->group_count++] = (struct group){.first = k};
+        struct group *const group = &m->groups[m->group_count - 1];
+        group->end = k + 1;
+        if (size <= DIRECT_BYTES) group->room += room_for(size);
+        m->members[k].size = size;
+        open = small;
+    }
+    return TSR_OK;
+}
+
+static void prove_member(void *context, unsigned k)
+{
+    struct making *m = context;
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_account account;
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    const double start = tsr_seconds();
+    enum tsr_status status = tsr_output_reopen(m->output, &input, &error);
+    tsr_account_open(&account, m->engine, input, false);
+    if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
+    if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
+    if (status == TSR_OK && strcmp(tsr_container_name(reader), m->files[k].name) != 0)
+        status = tsr_fail(&error, TSR_ERROR_VERIFY, "it is called %.300s", tsr_container_name(reader));
+    status = status == TSR_OK ? tsr_verify_written(m->engine, m->options->verify, reader, &account,
+                                                   &m->members[k].written.proof, &m->report[k], &error)
+                              : tsr_fail_verify(status, &error);
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    tsr_account_close(&account);
+    m->report[k].verify_s = tsr_seconds() - start;
+    m->report[k].verified = status == TSR_OK;
+    pthread_mutex_lock(&m->lock);
+    if (status != TSR_OK) note_failure(m, k, status, &error);
+    take_step(m, 0, 0);
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* Reads the finished file back from the disk, and all files in it, against what was read before. */
+static void prove(struct making *m)
+{
+    struct tsr_input *input = NULL;
+    enum tsr_status status = tsr_output_reopen(m->output, &input, &m->error);
+    if (status == TSR_OK) status = tsr_container_open(input, &m->reader, &m->error);
+    if (status == TSR_OK) status = tsr_container_check_series(m->reader, &m->error);
+    if (status == TSR_OK) status = tsr_container_check_twins(m->reader, &m->error);
+    if (status == TSR_OK && (tsr_container_damage(m->reader) || tsr_container_members(m->reader) != m->count))
+        status = tsr_fail(&m->error, TSR_ERROR_VERIFY, "%u of %u files, and the %s is damaged",
+                          tsr_container_members(m->reader), m->count,
+                          tsr_container_damage(m->reader) ? tsr_container_damage(m->reader) : "index");
+    m->status = tsr_fail_verify(status, &m->error);
+    if (m->status == TSR_OK) tsr_pool_run_tasks(m->engine->pool, prove_member, m, m->count);
+    tsr_container_close(m->reader);
+    tsr_input_close(input);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tsr_series_file *one = *(const struct tsr_series_file *const *)a,
+                                 *other = *(const struct tsr_series_file *const *)b;
+    const int order = strcmp(one->name, other->name);
+    return order ? order : (one > other) - (one < other);
+}
+
+/* The number of the first file whose name is none, or another's before it; count if all are good. */
+static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t count, uint32_t *bad,
+                                   struct tsr_error *error)
+{
+    const struct tsr_series_file **sorted = malloc(count * sizeof *sorted);
+    if (!sorted) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", count);
+    enum tsr_status status = TSR_OK;
+    for (uint32_t k = 0; k < count && status == TSR_OK; k++) {
+        sorted[k] = &files[k];
+        if (tsr_is_member_name(files[k].name, strlen(files[k].name))) continue;
+        *bad = k;
+        status = tsr_fail(error, TSR_ERROR_USAGE,
+                          "%s cannot be in a series: names there have at most 4096 bytes and no control characters",
+                          files[k].path);
+    }
+    if (status == TSR_OK) qsort(sorted, count, sizeof *sorted, by_name);
+    for (uint32_t k = 1; k < count && status == TSR_OK; k++) {
+        if (strcmp(sorted[k]->name, sorted[k - 1]->name) != 0) continue;
+        *bad = (uint32_t)(sorted[k] - files);
+        status = tsr_fail(error, TSR_ERROR_EXISTS, "%s: another file of the series is called %s, too", sorted[k]->path,
+                          sorted[k]->name);
+    }
+    free(sorted);
+    return status;
+}
+
+enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files, uint32_t count,
+                                    const char *output, const struct tsr_compress_options *options,
+                                    struct tsr_file_report *report, const struct tsr_series_progress *progress,
+                                    uint64_t *bytes, uint32_t *failed, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    *failed = count;
+    if (count < 1 || count > INT32_MAX) return tsr_fail(error, TSR_ERROR_USAGE, "a series of %u files", count);
+    if (options->target == TSR_TARGET_BYTES || options->target == TSR_TARGET_RATIO)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a size is the target of a single file, not of a series");
+    TSR_TRY(check_names(files, count, failed, error));
+    struct making m = {.engine = engine, .files = files, .count = count, .options = options, .report = report};
+    m.progress = progress;
+    m.failed = count;
+    m.error.offset = TSR_NO_OFFSET;
+    m.members = calloc(count, sizeof *m.members);
+    if (!m.members) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
+    for (uint32_t k = 0; k < count; k++) tsr_clear_report(&report[k]);
+    pthread_mutex_init(&m.lock, NULL);
+    pthread_cond_init(&m.turned, NULL);
+    struct tsr_header header;
+    memset(&header, 0, sizeof header);
+    header.restore = TSR_RESTORE_SERIES;
+    header.members = count;
+    m.status = tsr_output_create(output, &options->output, false, &m.output, &m.error);
+    if (m.status == TSR_OK) tsr_output_forgo_hash(m.output); /* its sections have theirs */
+    if (m.status == TSR_OK) m.status = tsr_container_begin(m.output, &header, &m.writer, &m.error);
+    if (m.status == TSR_OK) m.status = form_groups(&m, &m.error);
+    if (m.status == TSR_OK) tsr_pool_run_tasks(engine->pool, make_group, &m, m.group_count);
+    give_room(&m, true);
+    if (m.status == TSR_OK) m.status = tsr_container_end(m.writer, NULL, &m.error);
+    if (m.status == TSR_OK) m.status = tsr_output_finish(m.output, &m.error);
+    if (m.status == TSR_OK && options->verify != TSR_VERIFY_NONE) prove(&m);
+    if (m.status == TSR_OK) m.status = tsr_output_publish(m.output, &m.error);
+    if (m.status == TSR_OK && !options->output.syncs_later) m.status = tsr_sync_folders(&m.error);
+    *bytes = m.status == TSR_OK ? tsr_output_size(m.output) : 0;
+    *failed = m.failed;
+    if (m.status != TSR_OK) *error = m.error;
+    for (uint32_t k = 0; k < count; k++) close_member(&m, &m.members[k]);
+    tsr_container_writer_free(m.writer);
+    tsr_output_close(m.output);
+    pthread_cond_destroy(&m.turned);
+    pthread_mutex_destroy(&m.lock);
+    free(m.members);
+    free(m.groups);
+    return m.status;
+}
+
+/* ---- Restore --------------------------------------------------------------------------------------------- */
+
+struct tsr_series {
+    char *path;
+    struct tsr_input *input;
+    struct tsr_container_reader *reader;
+    char **names; /* by file, NULL: damaged */
+    uint32_t count;
+};
+
+void tsr_series_close(struct tsr_series *series)
+{
+    if (!series) return;
+    for (uint32_t k = 0; series->names && k < series->count; k++) free(series->names[k]);
+    free(series->names);
+    tsr_container_close(series->reader);
+    tsr_input_close(series->input);
+    free(series->path);
+    free(series);
+}
+
+static int by_string(const void *a, const void *b)
+{
+    return strcmp(**(char **const *)a, **(char **const *)b);
+}
+
+/* Of files with the same name only one keeps it. */
+static enum tsr_status drop_twins(struct tsr_series *s, struct tsr_error *error)
+{
+    char ***sorted = malloc(s->count * sizeof *sorted);
+    uint32_t named = 0;
+    if (!sorted) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
+    for (uint32_t k = 0; k < s->count; k++)
+        if (s->names[k]) sorted[named++] = &s->names[k];
+    qsort(sorted, named, sizeof *sorted, by_string);
+    for (uint32_t k = 1, kept = 0; k < named; k++) {
+        if (strcmp(*sorted[k], *sorted[kept]) != 0) {
+            kept = k;
+            continue;
+        }
+        free(*sorted[k]);
+        *sorted[k] = NULL;
+    }
+    free(sorted);
+    return TSR_OK;
+}
+
+static enum tsr_status read_names(struct tsr_series *s, struct tsr_error *error)
+{
+    s->count = tsr_container_members(s->reader);
+    s->names = calloc(s->count, sizeof *s->names);
+    if (!s->names) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
+    for (uint32_t k = 0; k < s->count; k++) {
+        const enum tsr_status status = tsr_container_choose(s->reader, k, error);
+        if (status == TSR_ERROR_READ) return status;
+        if (status != TSR_OK) continue; /* restoring it will say why */
+        s->names[k] = strdup(tsr_container_name(s->reader));
+        if (!s->names[k]) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
+    }
+    return drop_twins(s, error);
+}
+
+enum tsr_status tsr_series_open(const char *input, struct tsr_series **series, struct tsr_error *error)
+{
+    struct tsr_series *s = calloc(1, sizeof *s);
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    *series = NULL;
+    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series");
+    s->path = strdup(input);
+    enum tsr_status status = s->path ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series");
+    if (status == TSR_OK) status = tsr_input_open(input, &s->input, error);
+    if (status == TSR_OK) status = tsr_container_open(s->input, &s->reader, error);
+    const bool is_series = status == TSR_OK && tsr_container_is_series(s->reader);
+    if (is_series) status = tsr_container_check_series(s->reader, error);
+    if (is_series && status == TSR_OK) status = read_names(s, error);
+    if (is_series && status == TSR_OK)
+        *series = s;
+    else
+        tsr_series_close(s);
+    return status;
+}
+
+uint32_t tsr_series_files(const struct tsr_series *series)
+{
+    return series->count;
+}
+
+const char *tsr_series_name(const struct tsr_series *series, uint32_t k)
+{
+    return series->names[k];
+}
+
+/* A reader of a file of the series, for one thread. */
+static enum tsr_status open_member(const struct tsr_series *s, uint32_t k, struct tsr_input **input,
+                                   struct tsr_container_reader **reader, struct tsr_error *error)
+{
+    TSR_TRY(tsr_input_open(s->path, input, error));
+    TSR_TRY(tsr_container_share(s->reader, *input, reader, error));
+    TSR_TRY(tsr_container_choose(*reader, k, error));
+    if (s->names[k] && strcmp(s->names[k], tsr_container_name(*reader)) == 0) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "file %u of the series is called %.300s, as another is", k + 1,
+                    tsr_container_name(*reader));
+}
+
+static enum tsr_status check_twins(const struct tsr_series *s, struct tsr_input *input, struct tsr_error *error)
+{
+    struct tsr_container_reader *reader = NULL;
+    enum tsr_status status = tsr_container_share(s->reader, input, &reader, error);
+    if (status == TSR_OK) status = tsr_container_check_twins(reader, error);
+    tsr_container_close(reader);
+    return status;
+}
+
+enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
+                                   const char *output, const struct tsr_output_options *options,
+                                   struct tsr_file_report *report, struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_error ignored;
+    if (!error) error = &ignored;
+    struct tsr_account account;
+    tsr_clear_report(report);
+    enum tsr_status status = open_member(series, k, &input, &reader, error);
+    tsr_account_open(&account, engine, input, false);
+    /* Damage to what is no file's own is said once, not of each file. */
+    if (status == TSR_OK && !output && k == 0) status = check_twins(series, input, error);
+    if (status == TSR_OK)
+        status = tsr_restore_file(engine, input, reader, &account, output, options, k == 0, report, error);
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    tsr_account_close(&account);
+    return status;
+}
+
+enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
+                                struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_container_reader *reader = NULL;
+    memset(info, 0, sizeof *info);
+    enum tsr_status status = open_member(series, k, &input, &reader, error);
+    if (status == TSR_OK) status = tsr_describe(reader, info, error);
+    tsr_container_close(reader);
+    tsr_input_close(input);
+    return status;
+}

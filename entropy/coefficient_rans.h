@@ -1,0 +1,208 @@
+/* Blocks of 16 levels by rANS. FORMAT.md section 10.7.
+ *
+ * A block is the number of places up to its last level that is not 0; then, from that place down to 0, the token of
+ * each magnitude (of the first, which is not 0, of the magnitude less 1) with its raw bits; then the signs of all that
+ * are not 0, as raw bits. Contexts are the levels of energy. To code the number first and then only the places below it
+ * costs as much as a symbol for each of the 16 places, with half the symbols. */
+#ifndef TSR_ENTROPY_COEFFICIENT_RANS_H
+#define TSR_ENTROPY_COEFFICIENT_RANS_H
+
+#include "contexts.h"
+#include "energies.h"
+#include "rans.h"
+#include "residual_model.h"
+
+/* Groups of cells; a cell is a group at a level of energy. */
+enum {
+    TSR_LEVEL_PLACES = 0,   /* number of places */
+    TSR_LEVEL_DC_ALONE = 1, /* magnitudes: of place 0 where no other level is coded */
+    TSR_LEVEL_DC = 2,       /* of place 0 */
+    TSR_LEVEL_HIGHEST = 3,  /* of the last place, less 1 */
+    TSR_LEVEL_OTHERS = 4,   /* of the places below it */
+    TSR_LEVEL_GROUPS = 5,
+    TSR_LEVEL_CELLS = TSR_LEVEL_GROUPS * TSR_ENERGY_LEVELS,
+    TSR_LEVEL_SYMBOLS = TSR_TOKENS_24_BITS,
+    TSR_LEVEL_TABLES = TSR_LEVEL_GROUPS * TSR_ENERGY_LEVELS, /* as many as cells, if none are merged */
+    TSR_LEVEL_ENTRIES_LIMIT = 1 + 16 * 3 + 1                 /* of a block */
+};
+
+struct tsr_level_model {
+    uint8_t magnitude_shift;            /* see tsr_seen_magnitude */
+    uint8_t tables[TSR_LEVEL_GROUPS];   /* of each group; 0: the group does not occur */
+    uint8_t table_of[TSR_LEVEL_CELLS];  /* within the group */
+    uint8_t mantissa[TSR_LEVEL_TABLES]; /* of the encoder's; tables of group g are from g * TSR_ENERGY_LEVELS on */
+    uint16_t weight[TSR_LEVEL_TABLES][TSR_LEVEL_SYMBOLS];
+};
+
+TSR_HD int tsr_level_cell(int group, int energy_level)
+{
+    return group * TSR_ENERGY_LEVELS + energy_level;
+}
+
+/* Number of a cell's table. */
+TSR_HD int tsr_level_table(const struct tsr_level_model *model, int cell)
+{
+    return cell / TSR_ENERGY_LEVELS * TSR_ENERGY_LEVELS + model->table_of[cell];
+}
+
+TSR_HD void tsr_put_level_model(struct tsr_bit_writer *w, const struct tsr_level_model *model)
+{
+    tsr_put_bits(w, model->magnitude_shift, 4);
+    for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
+        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
+        for (int t = 0; t < model->tables[g]; t++) {
+            const int table = g * TSR_ENERGY_LEVELS + t;
+            tsr_put_weights(w, model->weight[table], TSR_LEVEL_SYMBOLS, model->mantissa[table]);
+        }
+    }
+}
+
+TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model *model)
+{
+    model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
+    for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
+        uint8_t *table_of = model->table_of + g * TSR_ENERGY_LEVELS;
+        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_LEVELS)) return false;
+        for (int t = 0; t < model->tables[g]; t++)
+            if (!tsr_get_weights(r, model->weight[g * TSR_ENERGY_LEVELS + t], TSR_LEVEL_SYMBOLS)) return false;
+    }
+    return !r->overrun;
+}
+
+/* ---- Entries ---------------------------------------------------------------------------------------------- */
+
+/* What a block's magnitudes become on the way. */
+struct tsr_level_list {
+    uint32_t *out;
+    int count, sign_bits;
+    uint32_t signs;
+};
+
+/* A level of this group at a place of this energy; less: 1 where it cannot be 0. */
+TSR_HD_INLINE void tsr_add_level(struct tsr_level_list *list, int group, uint32_t energy, int32_t level, uint32_t less)
+{
+    const uint32_t value = (uint32_t)tsr_abs(level) - less;
+    const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy)) << 8;
+    list->signs = list->signs << (level != 0) | (uint32_t)level >> 31;
+    list->sign_bits += level != 0;
+    if (value < 16) {
+        list->out[list->count++] = cell | value;
+        return;
+    }
+    const struct tsr_token token = tsr_token(value);
+    list->out[list->count++] = cell | token.symbol;
+    if (token.raw_bits > 16) list->out[list->count++] = tsr_raw_entry(token.raw >> 16, token.raw_bits - 16);
+    list->out[list->count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
+}
+
+/* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
+ * magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
+TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+                                    uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
+{
+    const int places = tsr_coded_places(levels);
+    struct tsr_level_list list = {out, 1, 0, 0};
+    out[0] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
+    if (places == 0) return 1;
+    tsr_add_energies(seen, energy);
+    int p = places - 1;
+    tsr_add_level(&list, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p], levels[p], 1);
+    while (--p > 0) tsr_add_level(&list, TSR_LEVEL_OTHERS, energy[p], levels[p], 0);
+    if (p == 0) tsr_add_level(&list, TSR_LEVEL_DC, energy[0], levels[0], 0);
+    out[list.count++] = tsr_raw_entry(list.signs, list.sign_bits);
+    return list.count;
+}
+
+/* ---- Put and get ------------------------------------------------------------------------------------------ */
+
+typedef struct tsr_rans_symbol tsr_level_codes[TSR_LEVEL_SYMBOLS]; /* of one table */
+
+/* Writes entries of a slice, all its blocks', which a writer takes last first. */
+TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
+                                 const struct tsr_level_model *model, const tsr_level_codes *codes)
+{
+    const struct tsr_rans_symbol *of_cell[TSR_LEVEL_CELLS];
+    for (int c = 0; c < TSR_LEVEL_CELLS; c++) of_cell[c] = codes[tsr_level_table(model, c)];
+    for (size_t i = count; i > 0; i--) {
+        const uint32_t entry = entries[i - 1];
+        if (entry & TSR_RAW_ENTRY)
+            tsr_rans_write_raw(w, entry & 0xffffu, (int)(entry >> 16 & 31u));
+        else
+            tsr_rans_write(w, &of_cell[entry >> 8][entry & 255u]);
+    }
+}
+
+struct tsr_level_decoder {
+    struct tsr_rans_buckets table[TSR_LEVEL_TABLES];
+    const struct tsr_rans_buckets *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
+};
+
+TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const struct tsr_level_model *model)
+{
+    for (int g = 0; g < TSR_LEVEL_GROUPS; g++)
+        for (int t = 0; t < model->tables[g]; t++) {
+            const int table = g * TSR_ENERGY_LEVELS + t;
+            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
+        }
+    for (int c = 0; c < TSR_LEVEL_CELLS; c++)
+        decoder->of_cell[c] =
+            model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
+}
+
+/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_LEVEL_LIMIT where the group has
+ * no tables or the bits are none. */
+TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_level_decoder *decoder, int group,
+                                         uint32_t energy)
+{
+    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(energy))];
+    if (!table) return TSR_LEVEL_LIMIT;
+    const int symbol = tsr_rans_read(r, table);
+    if (symbol < 16) return (uint32_t)symbol;
+    const int raw_bits = tsr_token_raw_bits(symbol);
+    uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
+    raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
+    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_LEVEL_LIMIT);
+}
+
+/* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
+TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
+                                 uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
+                                 const struct tsr_level_model *model, struct tsr_magnitudes *magnitudes)
+{
+    const int shift = model->magnitude_shift;
+    tsr_seen_places seen;
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
+    tsr_see_none(&seen);
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
+    const struct tsr_rans_buckets *table =
+        decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
+    if (!table) return false;
+    const int places = tsr_rans_read(r, table);
+    if (places == 0) return true;
+    if (places > TSR_BLOCK_SAMPLES) return false;
+    int p = places - 1, sign_bits = 1;
+    uint32_t magnitude = tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
+    for (;;) {
+        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        const uint32_t here = tsr_seen_magnitude(magnitude, shift);
+        levels[p] = (int32_t)magnitude;
+        tsr_see_place(&seen, p, here);
+        if (p == 0) break;
+        /* What comes next waits for nothing but this sum. */
+        const uint32_t below = energy[p - 1] + here * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
+        tsr_add_energy(energy, p, here);
+        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_LEVEL_OTHERS, below)
+                            : tsr_magnitude_get(r, decoder, TSR_LEVEL_DC, below);
+        sign_bits += magnitude != 0;
+    }
+    memcpy(magnitudes, &seen, sizeof *magnitudes);
+    uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
+    for (p = places - 1; p >= 0; p--) { /* a 0 takes none */
+        const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));
+        signs <<= levels[p] != 0;
+        levels[p] = (levels[p] ^ negative) - negative;
+    }
+    return true;
+}
+
+#endif

@@ -1,0 +1,379 @@
+/* The model of a frame: everything besides the payloads that its decoder needs, and its description in the file,
+ * which both engines write and read here. FORMAT.md section 6. */
+#ifndef TSR_ENTROPY_FRAME_MODEL_H
+#define TSR_ENTROPY_FRAME_MODEL_H
+
+#include "app/tessera.h"
+#include "colour_model.h"
+#include "coefficient_pairs.h"
+#include "coefficient_rans.h"
+#include "predictor_model.h"
+#include "residual_model.h"
+#include "run_level.h"
+#include "slices.h"
+#include "transform/planes/colour.h"
+#include "transform/planes/near_lossless.h"
+#include "transform/block/quantiser.h"
+#include "transform/planes/samples.h"
+
+enum {
+    TSR_PLANES_LIMIT = 8,     /* 4 components, each with a second plane */
+    TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
+    TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
+    TSR_TILE_SAMPLES_LIMIT = 1 << 20,
+    /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 15
+     * bits a symbol and 24 more, a weight at most 40 bits. */
+    TSR_FRAME_MODEL_LIMIT =
+        TSR_COLOUR_MODEL_LIMIT +
+        TSR_PLANES_LIMIT * (65536 / 4 + TSR_LEVEL_TABLES * 2 * (TSR_LEVEL_SYMBOLS + 4) + 512 +
+                            (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) +
+                            TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
+};
+
+/* One plane. Its values are samples or differences of them, 0 .. 65535; value = minimum + x for the indices x in
+ * 0 .. range-1 that are coded, or minimum + offset[x] where the histogram is packed. */
+struct tsr_plane_model {
+    bool present; /* the other planes of a frame follow without it */
+    uint32_t minimum;
+    uint32_t range; /* of x; 1: the plane is constant and has no payload */
+    uint32_t span;  /* largest value - minimum + 1 */
+    bool packed;
+    uint16_t *offset; /* if packed: rising offsets of the values in use; room for 65536, the caller's */
+    enum tsr_path path;
+    enum tsr_coder coder;
+    bool lossy;
+    int32_t qp_index;                     /* if lossy: q of transform/block/quantiser.h */
+    uint32_t coarser_by, coarser_from;    /* if lossy: blocks that begin at this sample or later have a q higher by */
+    bool lapping;                         /* if lossy: arithmetic with fractions, and a flag for each tile */
+    bool pairs;                           /* path T, Huffman: pairs by energy contexts, else run-level symbols */
+    int32_t slice_side;                   /* of all but path P with Huffman and rANS, in blocks */
+    struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
+    struct tsr_residual_model residual;   /* path P, Huffman and rANS */
+    union {                               /* path T */
+        struct tsr_coefficient_model coefficient; /* Huffman of run-level symbols */
+        struct tsr_pair_model pair;               /* Huffman of pairs */
+        struct tsr_level_model level;             /* rANS */
+    };
+};
+
+/* True for planes whose tiles lanes code, unless they are raw; all others are blocks in slices: path T, and CAVLC. */
+TSR_HD bool tsr_is_of_lanes(const struct tsr_plane_model *plane)
+{
+    return plane->path == TSR_PATH_PREDICT && plane->coder != TSR_CODER_CAVLC;
+}
+
+struct tsr_frame_model {
+    int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
+    enum tsr_colour colour;          /* of images with 3 or 4 components */
+    struct tsr_colour_model colours; /* likewise, before the transform */
+    bool extends_sign;               /* see transform/planes/samples.h */
+    uint32_t max_error;              /* not 0: first planes are quantised, see transform/planes/near_lossless.h */
+    int planes;                      /* first planes of all components, then second planes */
+    struct tsr_plane_model plane[TSR_PLANES_LIMIT];
+};
+
+/* Images that differ in nothing but the number of frames. */
+TSR_HD bool tsr_alike_images(const struct tsr_image *a, const struct tsr_image *b)
+{
+    return a->columns == b->columns && a->rows == b->rows && a->components == b->components &&
+           a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->is_signed == b->is_signed && a->planar == b->planar && a->big_endian == b->big_endian &&
+           a->swapped == b->swapped && a->exact_only == b->exact_only && a->stacked_rows == b->stacked_rows;
+}
+
+/* How an image's words become planes. */
+TSR_HD bool tsr_has_halves(const struct tsr_image *image)
+{
+    return image->bits_allocated == 32;
+}
+
+TSR_HD int tsr_sample_bits(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) ? 16 : image->bits_stored;
+}
+
+TSR_HD int tsr_image_outside_bits(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) ? 0 : image->bits_allocated - image->bits_stored;
+}
+
+TSR_HD int tsr_image_planes(const struct tsr_image *image)
+{
+    return tsr_has_halves(image) || tsr_image_outside_bits(image) > 0 ? 2 * image->components : image->components;
+}
+
+/* Samples of 8 and 16 bits allocated are quantities, which may be coded with loss. */
+TSR_HD bool tsr_may_lose(const struct tsr_image *image)
+{
+    return image->bits_allocated == 8 || image->bits_allocated == 16;
+}
+
+/* How a frame quantises its samples before all else. */
+TSR_HD struct tsr_near_lossless tsr_frame_near_lossless(const struct tsr_image *image, uint32_t max_error)
+{
+    return tsr_near_lossless(max_error, image->bits_stored, image->is_signed);
+}
+
+/* The largest error of a coding that bounds errors, by which its frames' samples are quantised; else 0. */
+TSR_HD uint32_t tsr_bounded_error(const struct tsr_coding *coding)
+{
+    return coding->path == TSR_PATH_PREDICT && coding->lossy ? coding->max_error : 0;
+}
+
+/* Bits of the first planes' values, before the colour transform. */
+TSR_HD int tsr_first_plane_bits(const struct tsr_image *image, uint32_t max_error)
+{
+    return max_error > 0 ? tsr_near_lossless_bits(tsr_frame_near_lossless(image, max_error)) : tsr_sample_bits(image);
+}
+
+/* Bits of the values of plane p. */
+TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_model *model, int p)
+{
+    if (p >= image->components) return tsr_has_halves(image) ? 16 : tsr_image_outside_bits(image);
+    int bits = tsr_first_plane_bits(image, model->max_error);
+    if (p < 3) bits = tsr_packed_colour_bits(&model->colours, bits);
+    return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
+}
+
+/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many
+ * samples. */
+enum { TSR_COLOUR_SAMPLES = 16384, TSR_PACKING_SAMPLES = 4096 };
+
+TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t samples)
+{
+    const uint64_t step = (uint64_t)columns * rows / samples;
+    return step > 1 ? (uint32_t)step : 1;
+}
+
+/* Tiles of an image as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about
+ * TSR_TILE_SAMPLES samples, sides a multiple of align. */
+TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)
+{
+    const int32_t columns = (int32_t)image->columns;
+    const int32_t rows = (int32_t)(image->stacked_rows ? image->stacked_rows : image->rows);
+    const int32_t across = (columns + TSR_TILE_WIDTH - 1) / TSR_TILE_WIDTH;
+    int32_t w = (columns + across - 1) / across;
+    w = (w + align - 1) / align * align;
+    const int32_t most = tsr_max(align, TSR_TILE_SAMPLES / w / align * align);
+    const int32_t down = (rows + most - 1) / most;
+    int32_t h = (rows + down - 1) / down;
+    h = (h + align - 1) / align * align;
+    *width = tsr_min(w, columns);
+    *height = tsr_min(h, rows);
+}
+
+/* What tiles are aligned to: those of path T and of CAVLC end at borders of slices. */
+TSR_HD int32_t tsr_tile_alignment(enum tsr_path path, enum tsr_coder coder)
+{
+    const bool in_slices = path == TSR_PATH_TRANSFORM || coder == TSR_CODER_CAVLC;
+    return in_slices ? TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE : 1;
+}
+
+TSR_HD uint32_t tsr_tiles_across(const struct tsr_image *image, const struct tsr_frame_model *model)
+{
+    return (image->columns + (uint32_t)model->tile_width - 1) / (uint32_t)model->tile_width;
+}
+
+TSR_HD uint32_t tsr_tile_count(const struct tsr_image *image, const struct tsr_frame_model *model)
+{
+    const uint32_t down = (image->rows + (uint32_t)model->tile_height - 1) / (uint32_t)model->tile_height;
+    return tsr_tiles_across(image, model) * down;
+}
+
+/* A tile's place in its planes: first sample, size, and the planes' row stride, all in samples. */
+struct tsr_tile {
+    size_t first;
+    int32_t width, height;
+    size_t stride;
+};
+
+/* The tile with this number; tiles count along rows. */
+TSR_HD struct tsr_tile tsr_tile_at(const struct tsr_image *image, const struct tsr_frame_model *model, uint32_t number)
+{
+    const uint32_t across = tsr_tiles_across(image, model);
+    const int32_t x = (int32_t)(number % across) * model->tile_width,
+                  y = (int32_t)(number / across) * model->tile_height;
+    struct tsr_tile tile;
+    tile.first = (size_t)y * image->columns + (size_t)x;
+    tile.width = tsr_min(model->tile_width, (int32_t)image->columns - x);
+    tile.height = tsr_min(model->tile_height, (int32_t)image->rows - y);
+    tile.stride = image->columns;
+    return tile;
+}
+
+/* Bytes of a plane's raw samples in a tile: the payload that stands where no coder gets below it. */
+TSR_HD size_t tsr_raw_tile_bytes(uint32_t range, int32_t width, int32_t height)
+{
+    return ((size_t)width * (size_t)height * (size_t)tsr_bit_width(range - 1) + 7) / 8;
+}
+
+/* The planes that predictors of plane p may refer to, nearest first: first planes before it that are coded. Returns how
+ * many; number: room for all, or NULL. */
+TSR_HD int tsr_reference_planes(const struct tsr_image *image, const struct tsr_frame_model *model, int p, int *number)
+{
+    int count = 0;
+    if (p >= image->components) return 0;
+    for (int q = p - 1; q >= 0; q--) {
+        if (model->plane[q].range < 2) continue;
+        if (number) number[count] = q;
+        count++;
+    }
+    return count;
+}
+
+TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane_model *plane)
+{
+    tsr_put_ue(w, plane->minimum);
+    tsr_put_ue(w, plane->span - 1);
+    if (plane->span == 1) return;
+    tsr_put_bits(w, plane->packed, 1);
+    if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
+    tsr_put_bits(w, plane->path, 1);
+    tsr_put_bits(w, plane->coder, 2);
+    if (plane->path == TSR_PATH_PREDICT) {
+        tsr_put_predictor_model(w, &plane->predictor);
+    } else {
+        tsr_put_bits(w, plane->lossy, 1);
+        if (plane->lossy) {
+            tsr_put_bits(w, (uint32_t)plane->qp_index, 10);
+            tsr_put_ue(w, plane->coarser_by);
+            if (plane->coarser_by > 0) tsr_put_ue(w, plane->coarser_from);
+            tsr_put_bits(w, plane->lapping, 1);
+        }
+        if (plane->coder == TSR_CODER_HUFFMAN) tsr_put_bits(w, plane->pairs, 1);
+    }
+    if (tsr_is_of_lanes(plane)) {
+        tsr_put_residual_model(w, &plane->residual, plane->coder == TSR_CODER_RANS);
+        return;
+    }
+    tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
+    if (plane->coder == TSR_CODER_RANS)
+        tsr_put_level_model(w, &plane->level);
+    else if (plane->coder == TSR_CODER_HUFFMAN && plane->pairs)
+        tsr_put_pair_model(w, &plane->pair);
+    else if (plane->coder == TSR_CODER_HUFFMAN)
+        tsr_put_coefficient_model(w, &plane->coefficient);
+}
+
+/* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
+ * have room for them. earlier: how many planes before it predictors may refer to. */
+TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier, uint32_t values)
+{
+    plane->minimum = tsr_get_ue(r);
+    plane->span = tsr_get_ue(r) + 1u;
+    plane->packed = false;
+    plane->path = TSR_PATH_PREDICT;
+    plane->coder = TSR_CODER_HUFFMAN;
+    plane->lossy = false;
+    plane->qp_index = 0;
+    plane->coarser_by = plane->coarser_from = 0;
+    plane->lapping = false;
+    plane->pairs = false;
+    plane->slice_side = 0;
+    plane->range = plane->span;
+    if (r->overrun || plane->minimum >= values || plane->span == 0 || plane->span > values - plane->minimum)
+        return false;
+    if (plane->span == 1) return true;
+    plane->packed = tsr_get_bits(r, 1) != 0;
+    if (plane->packed) {
+        plane->range = tsr_get_stretches(r, 0, plane->span, plane->offset);
+        if (plane->range < 2) return false; /* both ends of the span are in use */
+    }
+    plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    const uint32_t coder = tsr_get_bits(r, 2);
+    if (coder > TSR_CODER_RANS) return false;
+    plane->coder = coder == 0 ? TSR_CODER_HUFFMAN : coder == 1 ? TSR_CODER_CAVLC : TSR_CODER_RANS;
+    if (plane->path == TSR_PATH_PREDICT) {
+        if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
+        if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;
+    } else {
+        plane->lossy = tsr_get_bits(r, 1) != 0;
+        if (plane->lossy) {
+            plane->qp_index = (int32_t)tsr_get_bits(r, 10);
+            plane->coarser_by = tsr_get_ue(r);
+            if (plane->coarser_by > 0) plane->coarser_from = tsr_get_ue(r);
+        }
+        if (plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
+        if (plane->qp_index + (int32_t)plane->coarser_by > TSR_QP_INDEX_LIMIT) return false;
+        plane->lapping = plane->lossy && tsr_get_bits(r, 1);
+        plane->pairs = plane->coder == TSR_CODER_HUFFMAN && tsr_get_bits(r, 1);
+    }
+    if (tsr_is_of_lanes(plane)) return tsr_get_residual_model(r, &plane->residual, plane->coder == TSR_CODER_RANS);
+    const uint32_t side = tsr_get_ue(r);
+    if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
+    plane->slice_side = (int32_t)side + 1;
+    if (plane->coder == TSR_CODER_CAVLC) return true;
+    if (plane->coder == TSR_CODER_RANS) return tsr_get_level_model(r, &plane->level);
+    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_coefficient_model(r, &plane->coefficient);
+}
+
+TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,
+                                const struct tsr_frame_model *model)
+{
+    tsr_put_ue(w, (uint32_t)model->tile_width - 1);
+    tsr_put_ue(w, (uint32_t)model->tile_height - 1);
+    if (image->components >= 3) tsr_put_bits(w, model->colour, 2);
+    if (tsr_image_outside_bits(image) > 0) tsr_put_bits(w, model->extends_sign, 1);
+    if (tsr_may_lose(image)) {
+        tsr_put_bits(w, model->max_error > 0, 1);
+        if (model->max_error > 0) tsr_put_bits(w, model->max_error, 15);
+    }
+    if (image->components >= 3) tsr_put_colour_model(w, &model->colours);
+    for (int p = 0; p < model->planes; p++) {
+        const bool optional = p >= image->components && !tsr_has_halves(image);
+        if (optional) tsr_put_bits(w, model->plane[p].present, 1);
+        if (model->plane[p].present) tsr_put_plane_model(w, &model->plane[p]);
+    }
+}
+
+/* The first fields of a frame's model; false where they are none. */
+TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    const uint32_t width = tsr_get_ue(r), height = tsr_get_ue(r);
+    if (r->overrun || width >= image->columns || height >= image->rows) return false;
+    if ((uint64_t)(width + 1) * (height + 1) > TSR_TILE_SAMPLES_LIMIT) return false;
+    model->tile_width = (int32_t)width + 1;
+    model->tile_height = (int32_t)height + 1;
+    return true;
+}
+
+/* False where the bits are not exactly one frame's model. */
+TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    if (!tsr_get_tile_sides(r, image, model)) return false;
+    model->colour = TSR_COLOUR_NONE;
+    if (image->components >= 3) {
+        const uint32_t colour = tsr_get_bits(r, 2);
+        model->colour = colour == 1   ? TSR_COLOUR_GREEN
+                        : colour == 2 ? TSR_COLOUR_RCT
+                        : colour == 3 ? TSR_COLOUR_YCOCG
+                                      : TSR_COLOUR_NONE;
+    }
+    model->extends_sign = tsr_image_outside_bits(image) > 0 && tsr_get_bits(r, 1);
+    model->max_error = 0;
+    if (tsr_may_lose(image) && tsr_get_bits(r, 1)) {
+        model->max_error = tsr_get_bits(r, 15);
+        if (model->max_error == 0) return false;
+    }
+    model->colours.packing = TSR_COLOURS_PLAIN;
+    if (image->components >= 3 &&
+        !tsr_get_colour_model(r, &model->colours, tsr_first_plane_bits(image, model->max_error)))
+        return false;
+    const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
+    if (palette && model->colour != TSR_COLOUR_NONE) return false;
+    model->planes = tsr_image_planes(image);
+    for (int p = 0; p < model->planes; p++) {
+        const bool optional = p >= image->components && !tsr_has_halves(image);
+        model->plane[p].present = !optional || tsr_get_bits(r, 1);
+        if (!model->plane[p].present) continue;
+        const uint32_t values = 1u << tsr_plane_bits(image, model, p);
+        if (!tsr_get_plane_model(r, &model->plane[p], tsr_reference_planes(image, model, p, NULL), values))
+            return false;
+        if (p > 2 || model->colours.packing == TSR_COLOURS_PLAIN) continue;
+        if (model->plane[p].lossy) return false; /* indices are no quantities */
+        if (palette && p > 0 && model->plane[p].minimum + model->plane[p].span > 1) return false;
+    }
+    return tsr_bits_ended(r);
+}
+
+#endif

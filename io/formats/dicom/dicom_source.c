@@ -1,0 +1,614 @@
+/* DICOM: which bytes of a file are samples, and what they mean. FORMAT.md sections 4.1, 4.2 and 4.4. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "deflate_stream.h"
+#include "dicom_derive.h"
+#include "io/formats/readers.h"
+#include "io/container/section.h"
+
+/* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
+bool tsr_dicom_is(const uint8_t *head, size_t size)
+{
+    if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0) return true;
+    if (size < 8) return false;
+    const bool little = (head[0] == 2 || head[0] == 8) && head[1] == 0 && head[3] == 0;
+    const bool big = head[0] == 0 && (head[1] == 2 || head[1] == 8) && head[2] == 0;
+    return little || big;
+}
+
+#if TSR_WITH_DCMTK
+
+/* What a compressed file may unfold to: real ones are below 64 times their size, or small. */
+#define UNFOLD_LIMIT ((uint64_t)1 << 30)
+static size_t unfold_limit(uint64_t file_size)
+{
+    const uint64_t limit = ((uint64_t)64 << 20) + 64 * (file_size < UNFOLD_LIMIT ? file_size : UNFOLD_LIMIT);
+    return (size_t)(limit < UNFOLD_LIMIT ? limit : UNFOLD_LIMIT);
+}
+
+/* A file, or what a deflated one inflates to, up to its pixel data's value: its bytes and what they say. */
+struct header {
+    const uint8_t *bytes;
+    struct tsr_dicom_scan scan;
+    struct tsr_dicom dicom;
+};
+
+struct dicom_source {
+    struct tsr_source base;
+    struct tsr_source *splice; /* its prefix ends in the pixel data's value */
+    uint8_t *inflated;         /* of a deflated file: what the splice reads, else NULL */
+    struct tsr_dicom_scan scan;
+    uint8_t *derived; /* the prefix of a lossy copy, NULL until it is asked for */
+    /* Of an encapsulated file that comes back byte for byte: where its last stream ends, and the residues. */
+    uint64_t streams_end;
+    uint8_t *residues;
+};
+
+/* The pixel data's element must be one of native samples. */
+static enum tsr_status check_element(const struct tsr_dicom_element *pixels, struct tsr_error *error)
+{
+    if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has the VR %s", pixels->vr);
+    if (pixels->length == TSR_UNDEFINED_LENGTH)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has no defined length in a native transfer syntax");
+    return TSR_OK;
+}
+
+/* Bytes that a file's header takes while the file is worked on: held, and once more than needed; for a lossy copy it is
+ * made again, and both are read. */
+static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
+{
+    const uint64_t bytes = scan->pixels.value;
+    return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
+}
+
+/* What the toolkit says of a scanned header; both must have read the same. */
+static enum tsr_status describe_header(const struct tsr_input *input, struct header *header, bool is_dataset,
+                                       struct tsr_error *error)
+{
+    const struct tsr_dicom_scan *const scan = &header->scan;
+    struct tsr_dicom *const dicom = &header->dicom;
+    const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
+    TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
+    TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
+                       : tsr_dicom_describe(header->bytes, size, dicom, error));
+    if (dicom->value_offset != size || dicom->explicit_vr != scan->form.explicit_vr ||
+        dicom->big_endian != scan->form.big_endian)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header can be read in two ways");
+    return TSR_OK;
+}
+
+/* What the samples mean. Nonsense in the bits' description is harmless: then all bits are samples. */
+static enum tsr_status describe(const struct tsr_dicom *dicom, struct tsr_image *image, struct tsr_error *error)
+{
+    const long bits = dicom->bits_allocated;
+    memset(image, 0, sizeof *image);
+    if (dicom->columns < 1 || dicom->rows < 1)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld columns and %ld rows", dicom->columns, dicom->rows);
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld bits allocated", bits);
+    if (strncmp(dicom->photometric, "YBR_", 4) == 0 && strstr(dicom->photometric, "_42"))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its chroma is subsampled (%s)", dicom->photometric);
+    const long samples = dicom->samples > 0 ? dicom->samples : 1;
+    if (samples > 4 || (bits == 1 && samples != 1))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %ld samples per pixel of %ld bits", samples, bits);
+    image->columns = (uint32_t)dicom->columns;
+    image->rows = (uint32_t)dicom->rows;
+    image->frames = dicom->frames > 0 ? (uint32_t)dicom->frames : 1;
+    image->components = (uint8_t)samples;
+    image->bits_allocated = (uint8_t)bits;
+    const bool sensible =
+        dicom->bits_stored >= 1 && dicom->high_bit < bits && dicom->high_bit + 1 >= dicom->bits_stored;
+    image->bits_stored = (uint8_t)(sensible ? dicom->bits_stored : bits);
+    image->high_bit = (uint8_t)(sensible ? dicom->high_bit : bits - 1);
+    image->is_signed = dicom->representation == 1 && bits > 1;
+    image->planar = samples > 1 && dicom->planar == 1;
+    image->big_endian = dicom->big_endian && bits > 8;
+    image->exact_only = strcmp(dicom->photometric, "PALETTE COLOR") == 0;
+    return TSR_OK;
+}
+
+/* Images that no one may code with loss by accident. */
+static void object_to_loss(const struct tsr_dicom *dicom, struct tsr_source *source)
+{
+    static const struct {
+        const char *modality, *objection;
+    } objections[] = {{"MG", "it is mammography"}, {"SEG", "it is a segmentation"}, {"RTDOSE", "it is a dose"}};
+    for (size_t i = 0; i < sizeof objections / sizeof objections[0]; i++) {
+        if (strcmp(dicom->modality, objections[i].modality) != 0) continue;
+        source->never_lossy = true;
+        source->lossy_objection = objections[i].objection;
+    }
+}
+
+static enum tsr_status read_blob(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
+                                 size_t size, struct tsr_error *error)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    if (s->residues) {
+        if (blob == TSR_BLOB_RESIDUES) {
+            memcpy(buffer, s->residues + offset, size);
+            return TSR_OK;
+        }
+        return tsr_input_read(source->input, offset + (blob == TSR_BLOB_SUFFIX ? s->streams_end : 0), buffer, size,
+                              error);
+    }
+    if (blob != TSR_BLOB_PREFIX || !s->derived)
+        return s->splice->ops->read_blob(s->splice, blob, offset, buffer, size, error);
+    memcpy(buffer, s->derived + offset, size);
+    return TSR_OK;
+}
+
+static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    struct tsr_source *splice = ((struct dicom_source *)source)->splice;
+    return splice->ops->read_frame(splice, frame, raster, error);
+}
+
+/* A number of 128 bits, most significant byte first, in decimal digits. */
+static void put_decimal(const uint8_t number[16], char digits[40])
+{
+    uint8_t rest[16];
+    char reversed[40];
+    size_t count = 0, at = 0;
+    memcpy(rest, number, sizeof rest);
+    bool more = true;
+    while (more) {
+        unsigned remainder = 0;
+        more = false;
+        for (size_t i = 0; i < sizeof rest; i++) {
+            remainder = remainder << 8 | rest[i];
+            rest[i] = (uint8_t)(remainder / 10);
+            remainder %= 10;
+            more = more || rest[i] != 0;
+        }
+        reversed[count++] = (char)('0' + remainder);
+    }
+    while (count > 0) digits[at++] = reversed[--count];
+    digits[at] = '\0';
+}
+
+/* The UID of a lossy copy: 2.25.N (PS3.5 B.2), with N the XXH3-128 of the original's hash and the coding, so that the
+ * same input and options give the same bytes. */
+static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
+                       char uid[TSR_DICOM_UID_BYTES])
+{
+    uint8_t seed[16 + 3 + 5 * 4];
+    char digits[40];
+    const uint32_t numbers[5] = {(uint32_t)coding->qp_eighths, coding->max_error, coding->coarser_by,
+                                 coding->coarser_frame, coding->coarser_from};
+    memcpy(seed, original->bytes, 16);
+    seed[16] = (uint8_t)coding->path;
+    seed[17] = (uint8_t)coding->coder;
+    seed[18] = (uint8_t)coding->level;
+    for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
+    const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);
+    put_decimal(hash.bytes, digits);
+    snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
+}
+
+/* What was derived must read as the same image, and as the same header but for what tells of the loss. */
+static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t *bytes, const uint8_t *derived,
+                                     size_t size, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &s->base.header.image;
+    const struct tsr_dicom_scan *const scan = &s->scan;
+    const struct tsr_dicom_bytes original = {bytes, scan->pixels.value, scan->meta_end, scan->is_deflated},
+                                 copy = {derived, size, 0, false};
+    struct tsr_dicom dicom;
+    struct tsr_image again;
+    TSR_TRY(tsr_dicom_describe(derived, size, &dicom, error));
+    TSR_TRY(describe(&dicom, &again, error));
+    again.swapped = image->swapped;
+    if (dicom.syntax != TSR_DICOM_NATIVE || dicom.value_offset != size || memcmp(&again, image, sizeof again) != 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
+    return tsr_dicom_compare_headers(&original, &copy, error);
+}
+
+static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash128 *original, double ratio,
+                              struct tsr_error *error)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    struct tsr_derivation derivation;
+    size_t size = 0;
+    derive_uid(original, &source->header.coding, derivation.uid);
+    derivation.ratio = ratio;
+    free(s->derived); /* of another try */
+    s->derived = NULL;
+    const uint8_t *bytes = s->inflated;
+    if (!bytes) TSR_TRY(tsr_input_hold(source->input, s->scan.pixels.value, &bytes, error));
+    TSR_TRY(tsr_dicom_derive(bytes, &s->scan, &derivation, &s->derived, &size, error));
+    TSR_TRY(check_derived(s, bytes, s->derived, size, error));
+    source->blob_size[TSR_BLOB_PREFIX] = size;
+    return TSR_OK;
+}
+
+static void close_dicom(struct tsr_source *source)
+{
+    struct dicom_source *s = (struct dicom_source *)source;
+    tsr_source_close(s->splice);
+    free(s->inflated);
+    free(s->derived);
+    free(s->residues);
+    free(s);
+}
+
+static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom};
+
+/* A native data set in input, which is the file, or bytes that another one has become: those are taken over. */
+static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct header *found,
+                                   struct tsr_header *header, bool may_lose, struct tsr_source **source,
+                                   struct tsr_error *error)
+{
+    struct dicom_source *s = calloc(1, sizeof *s);
+    struct tsr_image *image = &header->image;
+    const struct tsr_dicom_element *const pixels = &found->scan.pixels;
+    const struct tsr_dicom *const dicom = &found->dicom;
+    enum tsr_status status = s ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    if (status == TSR_OK) status = check_element(pixels, error);
+    if (status == TSR_OK) status = describe(dicom, image, error);
+    if (status == TSR_OK) {
+        /* OW is swapped as words, whatever the samples are; frames of odd length cannot be told apart then and are
+         * coded in the order of the file. */
+        const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
+        image->swapped =
+            dicom->big_endian && !is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
+        const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
+        if (bytes > pixels->length)
+            status = tsr_fail(error, TSR_ERROR_CORRUPT, "its pixel data has %u bytes and its header speaks of %llu",
+                              pixels->length, (unsigned long long)bytes);
+    }
+    if (status == TSR_OK && tsr_check_image(image, error) != TSR_OK) status = TSR_ERROR_CORRUPT;
+    if (status == TSR_OK) status = tsr_input_claim(input, image, header_memory(&found->scan, may_lose), error);
+    if (status == TSR_OK) {
+        status = tsr_splice_open(input, inflated != NULL, header, pixels->value, &s->splice, error);
+    } else if (inflated) {
+        tsr_input_close(input);
+    }
+    if (status != TSR_OK) {
+        free(inflated);
+        free(s);
+        return status;
+    }
+    s->base = *s->splice;
+    s->base.ops = &dicom_ops;
+    s->inflated = inflated;
+    s->scan = found->scan;
+    object_to_loss(dicom, &s->base);
+    *source = &s->base;
+    return TSR_OK;
+}
+
+/* ---- Deflated --------------------------------------------------------------------------------------------- */
+
+/* The restore's parameters: where the stream begins (varint), the level, and the bytes behind the stream with their
+ * number in front. FORMAT.md 4.2. */
+static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int level,
+                                      const uint8_t *tail, size_t tail_size, struct tsr_error *error)
+{
+    uint8_t *out = header->parameters;
+    if (tail_size > TSR_PARAMETERS_LIMIT / 2)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes follow its deflate stream", tail_size);
+    size_t used = tsr_put_varint(out, dataset_offset);
+    out[used++] = (uint8_t)level;
+    out[used++] = (uint8_t)tail_size;
+    memcpy(out + used, tail, tail_size);
+    header->parameter_count = used + tail_size;
+    return TSR_OK;
+}
+
+/* What a deflated file's data set says of its image: of its first bytes, which are so many or more. */
+static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size,
+                                  struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
+                                  struct tsr_error *error)
+{
+    uint8_t *first = malloc(first_size);
+    struct tsr_input *memory = NULL;
+    enum tsr_status status = first ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes", first_size);
+    if (status == TSR_OK)
+        status = tsr_measure_stream(input, start, unfold_limit(tsr_input_size(input)), first, &first_size, size, error);
+    if (status == TSR_OK) {
+        memory = tsr_input_from_memory(first, first_size, tsr_input_name(input));
+        if (!memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    }
+    if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
+    found->bytes = first;
+    if (status == TSR_OK) status = describe_header(input, found, true, error);
+    if (status == TSR_OK) status = describe(&found->dicom, image, error);
+    tsr_input_close(memory);
+    free(first);
+    return status;
+}
+
+/* Measures a deflated file, and claims what it takes. Its header is looked for in few bytes first. */
+static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose,
+                                        struct tsr_stream_size *size, struct tsr_error *error)
+{
+    enum { FEW_BYTES = 1 << 20, MANY_BYTES = 64 << 20 };
+    const uint64_t file_size = tsr_input_size(input);
+    struct header found;
+    struct tsr_image image;
+    *size = (struct tsr_stream_size){0, 0};
+    if (file_size > UNFOLD_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
+    enum tsr_status status = peek_image(input, start, FEW_BYTES, size, &found, &image, error);
+    if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
+        TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
+        status = peek_image(input, start, MANY_BYTES, size, &found, &image, error);
+    }
+    TSR_TRY(status);
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    return tsr_input_claim(input, &image, file_size + start + size->inflated + header_memory(&found.scan, may_lose),
+                           error);
+}
+
+/* The file as it would be without deflation: meta header and data set. */
+static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const struct tsr_stream_size *size,
+                                    struct tsr_header *header, uint8_t **bytes, struct tsr_error *error)
+{
+    const size_t file_size = (size_t)tsr_input_size(input), used = (size_t)size->stream;
+    const uint8_t *file;
+    TSR_TRY(tsr_input_hold(input, file_size, &file, error));
+    uint8_t *const whole = malloc(start + (size_t)size->inflated);
+    if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
+    memcpy(whole, file, start);
+    int level = 0;
+    enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
+    if (status == TSR_OK)
+        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &level, error);
+    if (status == TSR_OK && level == 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
+    if (status == TSR_OK)
+        status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
+    if (status != TSR_OK) {
+        free(whole);
+        return status;
+    }
+    *bytes = whole;
+    return TSR_OK;
+}
+
+static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_dicom_scan *meta, bool may_lose,
+                                     struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_header header;
+    struct header found;
+    struct tsr_stream_size size;
+    uint8_t *bytes = NULL;
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_DICOM;
+    header.restore = TSR_RESTORE_DEFLATED;
+    header.exact = true;
+    TSR_TRY(measure_deflated(input, meta->meta_end, may_lose, &size, error));
+    TSR_TRY(inflate_file(input, meta->meta_end, &size, &header, &bytes, error));
+    struct tsr_input *inflated =
+        tsr_input_from_memory(bytes, meta->meta_end + (size_t)size.inflated, tsr_input_name(input));
+    enum tsr_status status = inflated ? tsr_dicom_scan_dataset(inflated, meta->meta_end, &found.scan, error)
+                                      : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    if (status == TSR_OK) {
+        found.bytes = bytes;
+        found.scan.meta_start = meta->meta_start;
+        found.scan.meta_end = meta->meta_end;
+        found.scan.is_deflated = true;
+        status = describe_header(input, &found, true, error);
+    }
+    if (status == TSR_OK) return open_native(inflated, bytes, &found, &header, may_lose, source, error);
+    tsr_input_close(inflated);
+    free(bytes);
+    return status;
+}
+
+/* ---- Encapsulated ----------------------------------------------------------------------------------------- */
+
+/* Compares a frame's stream with what encoding its samples again gives; *used is how much of the fragment that is. */
+static enum tsr_status reproduce(struct dicom_source *s, enum tsr_dicom_syntax syntax,
+                                 const struct tsr_fragment *fragment, uint32_t frame, uint8_t *raster, uint64_t *used,
+                                 struct tsr_error *error)
+{
+    uint8_t *stream = NULL, *original = NULL;
+    size_t size = 0;
+    TSR_TRY(read_frame(&s->base, frame, raster, error));
+    enum tsr_status status = tsr_dicom_encode_frame(&s->base.header.image, syntax, raster, &stream, &size, error);
+    if (status == TSR_OK && size > fragment->size)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
+    if (status == TSR_OK) {
+        original = malloc(size + 1);
+        status = original ? tsr_input_read(s->base.input, fragment->offset, original, size, error)
+                          : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a stream of %zu bytes", size);
+    }
+    if (status == TSR_OK && memcmp(original, stream, size) != 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "encoding frame %u again gives another stream", frame);
+    *used = size;
+    free(stream);
+    free(original);
+    return status;
+}
+
+/* Turns a source of decoded samples into one whose streams come back: FORMAT.md 4.4. */
+static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_syntax syntax,
+                                    const struct tsr_fragment *fragments, struct tsr_error *error)
+{
+    const struct tsr_image *image = &s->base.header.image;
+    if (!fragments) return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are not one fragment each");
+    if ((image->bits_allocated != 8 && image->bits_allocated != 16) ||
+        (image->components != 1 && image->components != 3))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "it has %u samples of %u bits", image->components,
+                        image->bits_allocated);
+    const uint64_t between = fragments[image->frames - 1].offset - fragments[0].offset;
+    uint8_t *raster = malloc((size_t)(tsr_frame_bits(image) / 8));
+    uint64_t end = 0;
+    size_t used = 0;
+    /* At most all bytes from the first stream to the last, and their numbers. */
+    s->residues = malloc((size_t)between + (size_t)image->frames * TSR_VARINT_LIMIT);
+    enum tsr_status status =
+        raster && s->residues ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", image->frames);
+    for (uint32_t f = 0; f < image->frames && status == TSR_OK; f++) {
+        uint64_t stream = 0;
+        const uint64_t gap = fragments[f].offset - end;
+        if (f > 0) {
+            used += tsr_put_varint(s->residues + used, gap);
+            status = tsr_input_read(s->base.input, end, s->residues + used, (size_t)gap, error);
+            used += (size_t)gap;
+        }
+        if (status == TSR_OK) status = reproduce(s, syntax, &fragments[f], f, raster, &stream, error);
+        end = fragments[f].offset + stream;
+    }
+    free(raster);
+    if (status != TSR_OK) {
+        free(s->residues);
+        s->residues = NULL;
+        return status;
+    }
+    s->streams_end = end;
+    s->base.header.restore = TSR_RESTORE_ENCAPSULATED;
+    s->base.header.exact = true;
+    s->base.header.parameters[0] = (uint8_t)(syntax - TSR_DICOM_RLE);
+    s->base.header.parameter_count = 1;
+    s->base.blob_size[TSR_BLOB_PREFIX] = fragments[0].offset;
+    s->base.blob_size[TSR_BLOB_RESIDUES] = used;
+    s->base.blob_size[TSR_BLOB_SUFFIX] = tsr_input_size(s->base.input) - end;
+    return TSR_OK;
+}
+
+/* The file decoded as a native one: *bytes and its header. */
+static enum tsr_status decode_file(struct tsr_input *input, const struct header *coded,
+                                   struct tsr_dicom_decoded *decoded, struct header *native, struct tsr_error *error)
+{
+    struct tsr_image image;
+    const uint8_t *file;
+    TSR_TRY(describe(&coded->dicom, &image, error));
+    if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
+    if (image.bits_allocated == 1) return tsr_fail(error, TSR_ERROR_CORRUPT, "its streams are of samples of one bit");
+    /* DCMTK allocates what the header names before it looks at the streams. */
+    const uint64_t native_bits = tsr_frame_bits(&image) * image.frames, size = tsr_input_size(input);
+    if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
+                        (unsigned long long)(native_bits / 8));
+    /* The toolkit has the file, its frames, decoded and written; a frame is encoded again, which takes some of it. */
+    const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
+                   claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
+                             2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
+    TSR_TRY(tsr_input_claim(input, &image, claimed, error));
+    TSR_TRY(tsr_input_hold(input, (size_t)size, &file, error));
+    struct tsr_dicom_scan all = coded->scan;
+    TSR_TRY(tsr_dicom_scan_rest(input, &all, error));
+    if (all.elements - before > most)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames are in %llu fragments",
+                        (unsigned long long)(all.elements - before));
+    TSR_TRY(tsr_dicom_decode(file, (size_t)size, &coded->dicom, decoded, error));
+    struct tsr_input *memory = tsr_input_from_memory(decoded->bytes, decoded->size, tsr_input_name(input));
+    if (!memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    native->bytes = decoded->bytes;
+    enum tsr_status status = tsr_dicom_scan_dataset(memory, (size_t)decoded->dataset_offset, &native->scan, error);
+    native->scan.meta_end = (size_t)decoded->dataset_offset;
+    if (status == TSR_OK) status = describe_header(memory, native, true, error);
+    tsr_input_close(memory);
+    return status;
+}
+
+static enum tsr_status open_encapsulated(struct tsr_input *input, const struct header *coded, bool recode,
+                                         struct tsr_source **source, struct tsr_error *error)
+{
+    struct tsr_dicom_decoded decoded = {0};
+    struct header native;
+    struct tsr_header header;
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_DICOM;
+    header.restore = TSR_RESTORE_SPLICE;
+    enum tsr_status status = decode_file(input, coded, &decoded, &native, error);
+    struct tsr_input *memory =
+        status == TSR_OK ? tsr_input_from_memory(decoded.bytes, decoded.size, tsr_input_name(input)) : NULL;
+    if (status == TSR_OK && !memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
+    if (status == TSR_OK) {
+        uint8_t *bytes = decoded.bytes;
+        decoded.bytes = NULL; /* the source's now */
+        status = open_native(memory, bytes, &native, &header, false, source, error);
+    }
+    if (status == TSR_OK) {
+        (*source)->only_lossless = "samples of encapsulated files";
+        (*source)->input = input;
+    }
+    if (status == TSR_OK && !recode) {
+        struct dicom_source *s = (struct dicom_source *)*source;
+        const long frames = coded->dicom.frames;
+        const bool agree = s->base.header.image.frames == (frames > 0 ? (uint32_t)frames : 1);
+        status = keep_streams(s, coded->dicom.syntax, agree ? decoded.fragments : NULL, error);
+        if (status != TSR_OK) {
+            tsr_source_close(*source);
+            *source = NULL;
+        }
+    }
+    tsr_dicom_decoded_free(&decoded);
+    return status;
+}
+
+/* ---- All -------------------------------------------------------------------------------------------------- */
+
+/* Of all files but deflated ones. */
+static enum tsr_status read_header(struct tsr_input *input, struct header *found, struct tsr_error *error)
+{
+    TSR_TRY(tsr_dicom_scan_file(input, &found->scan, error));
+    if (found->scan.is_deflated) return TSR_OK;
+    TSR_TRY(tsr_input_hold(input, found->scan.pixels.value, &found->bytes, error));
+    return describe_header(input, found, false, error);
+}
+
+enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error)
+{
+    struct header found;
+    TSR_TRY(read_header(input, &found, error));
+    if (found.scan.is_deflated) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is deflated");
+    *dicom = found.dicom;
+    return TSR_OK;
+}
+
+void tsr_dicom_prepare(void)
+{
+    tsr_dicom_load_dictionary();
+}
+
+enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
+                               struct tsr_source **source, struct tsr_error *error)
+{
+    struct header found;
+    struct tsr_header header;
+    enum tsr_status status;
+    *source = NULL;
+    TSR_TRY(read_header(input, &found, error));
+    if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
+    switch (found.dicom.syntax) {
+    case TSR_DICOM_NATIVE:
+        memset(&header, 0, sizeof header);
+        header.kind = TSR_KIND_DICOM;
+        header.restore = TSR_RESTORE_SPLICE;
+        header.exact = true;
+        return open_native(input, NULL, &found, &header, options->may_lose, source, error);
+    case TSR_DICOM_RLE:
+    case TSR_DICOM_JPEG_LOSSLESS:
+    case TSR_DICOM_JPEG_SV1:
+        status = open_encapsulated(input, &found, false, source, error);
+        return status == TSR_ERROR_CORRUPT && options->recode ? open_encapsulated(input, &found, true, source, error)
+                                                              : status;
+    default:
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its transfer syntax is %s", found.dicom.syntax_uid);
+    }
+}
+
+#else
+
+void tsr_dicom_prepare(void)
+{
+}
+
+enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
+                               struct tsr_source **source, struct tsr_error *error)
+{
+    (void)input;
+    (void)options;
+    *source = NULL;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no DCMTK to read DICOM");
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* Restoring files. FORMAT.md section 4. */
+#include "restore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/formats/png/png_file.h"
+#include "io/container/section.h"
+#if TSR_WITH_DCMTK
+#include "io/formats/dicom/deflate_stream.h"
+#include "io/formats/dicom/dicom_file.h"
+#endif
+
+enum { CHUNK = 1 << 14 };
+
+struct tsr_restorer {
+    struct tsr_header header;
+    struct tsr_output *output;
+    /* Rasters of single bits: those of the last byte that are not yet written, and how many. */
+    uint8_t waiting;
+    int waiting_bits;
+    uint8_t spare; /* bits behind the last sample */
+#if TSR_WITH_DCMTK
+    struct tsr_deflater *deflater;
+#endif
+    uint64_t plain_left; /* bytes in front of the deflate stream still to come */
+    uint8_t tail[TSR_PARAMETERS_LIMIT];
+    size_t tail_size;
+    /* Encapsulated frames: what stands between their streams, and how far it is written. */
+    uint8_t *residues;
+    size_t residues_size, residues_at;
+    uint32_t frames_done;
+};
+
+enum { ENCAPSULATIONS = 3 }; /* FORMAT.md 4.4 */
+
+/* Parameters of the deflate stream, if there is one, and then the spare bits. */
+static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error *error)
+{
+    const struct tsr_header *header = &r->header;
+    struct tsr_cursor c = {header->parameters, header->parameter_count, 0, false};
+    int level = 0;
+    if (header->restore == TSR_RESTORE_DEFLATED) {
+        r->plain_left = tsr_get_varint(&c);
+        level = tsr_get_u8(&c);
+        r->tail_size = tsr_get_u8(&c);
+        const uint8_t *tail = tsr_get_bytes(&c, r->tail_size);
+        if (tail) memcpy(r->tail, tail, r->tail_size);
+        if (c.bad || level < 1 || level > 9)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's deflate parameters are none");
+    }
+    if (header->image.bits_allocated == 1 && tsr_frame_bits(&header->image) * header->image.frames % 8 != 0)
+        r->spare = tsr_get_u8(&c);
+    if (r->spare >> (8 - tsr_frame_bits(&header->image) * header->image.frames % 8)) c.bad = true;
+    if (c.bad || c.at != header->parameter_count)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header has %zu restore parameters", header->parameter_count);
+    if (header->restore != TSR_RESTORE_DEFLATED) return TSR_OK;
+#if TSR_WITH_DCMTK
+    r->deflater = tsr_deflater_create(level, r->output);
+    return r->deflater ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to deflate");
+#else
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring deflated DICOM needs zlib, and this build has none");
+#endif
+}
+
+static enum tsr_status check_encapsulated(const struct tsr_header *header, struct tsr_error *error)
+{
+    const struct tsr_image *image = &header->image;
+    if (header->parameter_count != 1 || header->parameters[0] >= ENCAPSULATIONS || image->big_endian ||
+        image->swapped || (image->bits_allocated != 8 && image->bits_allocated != 16) ||
+        (image->components != 1 && image->components != 3))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is none");
+#if TSR_WITH_DCMTK
+    return TSR_OK;
+#else
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring encapsulated DICOM needs DCMTK, and this build has none");
+#endif
+}
+
+enum tsr_status tsr_restorer_create(const struct tsr_header *header, struct tsr_output *output,
+                                    struct tsr_restorer **restorer, struct tsr_error *error)
+{
+    struct tsr_restorer *r = calloc(1, sizeof *r);
+    *restorer = NULL;
+    if (!r) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to restore");
+    r->header = *header;
+    r->output = output;
+    enum tsr_status status = TSR_OK;
+    if (header->restore == TSR_RESTORE_SPLICE || header->restore == TSR_RESTORE_DEFLATED)
+        status = read_parameters(r, error);
+    if (header->restore == TSR_RESTORE_ENCAPSULATED) status = check_encapsulated(header, error);
+    if (status != TSR_OK) {
+        tsr_restorer_free(r);
+        return status;
+    }
+    *restorer = r;
+    return TSR_OK;
+}
+
+void tsr_restorer_free(struct tsr_restorer *restorer)
+{
+    if (!restorer) return;
+#if TSR_WITH_DCMTK
+    tsr_deflater_free(restorer->deflater);
+#endif
+    free(restorer->residues);
+    free(restorer);
+}
+
+/* Bytes of the file, or of what it inflates to. */
+static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
+{
+#if TSR_WITH_DCMTK
+    if (r->deflater) {
+        const size_t plain = size < r->plain_left ? size : (size_t)r->plain_left;
+        TSR_TRY(tsr_output_write(r->output, bytes, plain, error));
+        r->plain_left -= plain;
+        return size > plain ? tsr_deflater_put(r->deflater, bytes + plain, size - plain, false, error) : TSR_OK;
+    }
+#endif
+    return tsr_output_write(r->output, bytes, size, error);
+}
+
+static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
+{
+    if (r->header.restore != TSR_RESTORE_ENCAPSULATED)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "residues of a file that is not encapsulated");
+    if (r->residues_size + size > tsr_output_limit_of(r->output))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its residues are longer than the restored file");
+    uint8_t *grown = realloc(r->residues, r->residues_size + size);
+    if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of residues", size);
+    memcpy(grown + r->residues_size, bytes, size);
+    r->residues = grown;
+    r->residues_size += size;
+    return TSR_OK;
+}
+
+/* FORMAT.md 4.4 */
+static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
+{
+#if TSR_WITH_DCMTK
+    uint8_t *stream = NULL;
+    size_t stream_size = 0;
+    if (r->frames_done++ > 0) {
+        struct tsr_cursor c = {r->residues, r->residues_size, r->residues_at, false};
+        const uint64_t size = tsr_get_varint(&c);
+        if (c.bad || size > c.size - c.at)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no residue", r->frames_done);
+        TSR_TRY(put(r, r->residues + c.at, (size_t)size, error));
+        r->residues_at = c.at + (size_t)size;
+    }
+    enum tsr_status status =
+        tsr_dicom_encode_frame(&r->header.image, (enum tsr_dicom_syntax)(TSR_DICOM_RLE + r->header.parameters[0]),
+                               raster, &stream, &stream_size, error);
+    if (status == TSR_OK) status = put(r, stream, stream_size, error);
+    free(stream);
+    return status;
+#else
+    (void)raster;
+    return tsr_fail(error, TSR_ERROR_VERSION, "frame %u needs DCMTK", r->frames_done);
+#endif
+}
+
+/* Frames of single bits follow each other without padding. */
+static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
+{
+    uint8_t chunk[CHUNK];
+    const uint64_t bits = tsr_frame_bits(&r->header.image);
+    const int shift = r->waiting_bits, rest = (int)(bits % 8);
+    size_t used = 0;
+    for (uint64_t i = 0; i < bits / 8; i++) {
+        chunk[used++] = (uint8_t)(r->waiting | raster[i] << shift);
+        r->waiting = (uint8_t)(raster[i] >> (8 - shift));
+        if (used < CHUNK) continue;
+        TSR_TRY(put(r, chunk, used, error));
+        used = 0;
+    }
+    if (rest > 0) {
+        const unsigned last = raster[bits / 8] & ((1u << rest) - 1u);
+        const unsigned both = r->waiting | last << shift;
+        r->waiting = (uint8_t)both;
+        r->waiting_bits = shift + rest;
+        if (r->waiting_bits >= 8) {
+            chunk[used++] = (uint8_t)both;
+            r->waiting = (uint8_t)(both >> 8);
+            r->waiting_bits -= 8;
+        }
+    }
+    return put(r, chunk, used, error);
+}
+
+enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_image *image = &r->header.image;
+    if (r->header.restore == TSR_RESTORE_PNG) return tsr_png_put_raster(&r->header, raster, r->output, error);
+    if (r->header.restore == TSR_RESTORE_ENCAPSULATED) return put_encapsulated(r, raster, error);
+    if (image->bits_allocated == 1) return put_bits(r, raster, error);
+    return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);
+}
+
+/* The last byte of rasters of single bits. */
+static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *error)
+{
+    if (r->waiting_bits == 0) return TSR_OK;
+    const uint8_t last = (uint8_t)(r->waiting | r->spare << r->waiting_bits);
+    r->waiting_bits = 0;
+    return put(r, &last, 1, error);
+}
+
+enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, const void *bytes, size_t size,
+                                 struct tsr_error *error)
+{
+    if (blob != TSR_BLOB_PREFIX && r->header.restore == TSR_RESTORE_VERBATIM)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a verbatim file with more than its bytes");
+    if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
+    if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
+    return put(r, bytes, size, error);
+}
+
+enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
+{
+    TSR_TRY(put_waiting(r, error));
+    if (r->residues_at != r->residues_size)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues are left", r->residues_size - r->residues_at);
+#if TSR_WITH_DCMTK
+    if (r->plain_left > 0)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream would begin behind the end of the file");
+    if (r->deflater) TSR_TRY(tsr_deflater_put(r->deflater, "", 0, true, error));
+#endif
+    return tsr_output_write(r->output, r->tail, r->tail_size, error);
+}

@@ -1,0 +1,274 @@
+/* Units to levels by rate and distortion on the device: the choice of entropy/rate_distortion.h, the behaviour of
+ * tsr_choose_levels in kernels/blocks/lapped_cpu.c.
+ *
+ * A thread a block, a block of threads the slices beside each other in a tile. Magnitudes by plain rounding lie in
+ * shared memory, those of the blocks around the slice, too, which are rounded anew. What a place costs is one look-up
+ * of four numbers, by its energy and its magnitude, and every place of a block is as good as any other: what has no
+ * level at a place pays for it like the others. So no lane waits for another one, and a place at which no block of the
+ * warp has anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
+#include "kernels/engine_cuda/device.cuh"
+
+#include "kernels/slices/energies.cuh"
+#include "kernels/slices/coefficients.cuh"
+
+#include "entropy/rate_distortion.h"
+
+namespace
+{
+
+enum { THREADS = TSR_SLICE_PLACE_COUNT, SIDE = TSR_SLICE_BLOCKS };
+
+typedef tsr_seen_blocks<SIDE> slice_seen;
+
+/* ---- Rates ---------------------------------------------------------------------------------------------- */
+
+/* Of a magnitude at an energy, in units of error: as a place below the last, what one less saves of that (negated), as
+ * the last place beside that, and what one less saves there. */
+struct magnitude_rates {
+    int32_t here, less, last, last_less;
+};
+
+/* Rows are those of tsr_energy_row. One has a magnitude more than is used, so that neighbouring rows lie in different
+ * banks. */
+enum {
+    ROWS = TSR_ENERGY_LEVELS + 2,
+    ROW_PITCH = TSR_RATE_MAGNITUDES + 1,
+    PLACES_PITCH = TSR_BLOCK_SAMPLES + 1,
+    NEVER = 1023 /* more than all rates that a block can save */
+};
+
+struct rate_tables {
+    alignas(16) magnitude_rates of[ROWS * ROW_PITCH];
+    int32_t places[TSR_ENERGY_LEVELS * PLACES_PITCH];
+};
+
+/* By all threads. */
+__device__ void fill_rates(rate_tables &rates, unsigned thread)
+{
+    for (unsigned i = thread; i < ROWS * TSR_RATE_MAGNITUDES; i += THREADS) {
+        const int row = (int)(i / TSR_RATE_MAGNITUDES), rate = (int)(i % TSR_RATE_MAGNITUDES);
+        const int level = TSR_RATE_MAGNITUDES * tsr_max(0, row - 2);
+        const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
+        const int sign = rate > 0 ? TSR_RATE_BIT : 0, sign_less = rate > 1 ? TSR_RATE_BIT : 0;
+        const int here = others[rate] + sign;
+        magnitude_rates of = {here, 0, NEVER, 0};
+        if (rate > 0) {
+            of.less = others[rate - 1] + sign_less - here;
+            of.last = last[rate - 1] + sign - here;
+        }
+        if (rate > 1) of.last_less = last[rate - 2] - last[rate - 1];
+        of.here *= TSR_RATE_LAMBDA;
+        of.less *= TSR_RATE_LAMBDA;
+        of.last *= TSR_RATE_LAMBDA;
+        of.last_less *= TSR_RATE_LAMBDA;
+        rates.of[row * ROW_PITCH + rate] = of;
+    }
+    for (unsigned i = thread; i < TSR_ENERGY_LEVELS * PLACES_PITCH; i += THREADS)
+        rates.places[i] = TSR_RATE_LAMBDA * TSR_AT(tsr_rate_of_places)[i];
+}
+
+/* ---- A block -------------------------------------------------------------------------------------------- */
+
+/* tsr_optimise_block for a warp, each block by its thread; all of them are here. Sums are those of the definition, less
+ * the errors of zeros at all places. */
+template <bool LAPPED>
+__device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const uint32_t energy[TSR_PLACE_WORDS],
+                                       uint32_t in_use, int block_level, const rate_tables &rates)
+{
+    const int32_t *places = rates.places + PLACES_PITCH * block_level;
+    int32_t least = places[block[0] != 0], below = 0;
+    int best = 0;
+    uint32_t less_at = 0, last_less_at = 0; /* bit p: there it pays */
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        if (in_use >> p == 0) break;
+        const uint32_t row = tsr_energy_row(tsr_half(energy, p));
+        const magnitude_rates *rate = rates.of + row * ROW_PITCH;
+        if (!(in_use >> p & 1u)) {
+            below += rate->here;
+            continue;
+        }
+        const int32_t weight = TSR_AT(tsr_error_weight)[LAPPED ? TSR_BLOCK_SAMPLES + p : p];
+        const int32_t units = tsr_abs(block[p]), up = units + TSR_UNIT / 2;
+        const int32_t nearest = up >> TSR_UNIT_BITS, fraction = up & (TSR_UNIT - 1), error = fraction - TSR_UNIT / 2;
+        const int32_t capped = tsr_min(units, 4 * TSR_UNIT);
+        const int4 four = *reinterpret_cast<const int4 *>(rate + tsr_min(nearest, TSR_RATE_MAGNITUDES - 1));
+        const int32_t worse = fraction * (2 * TSR_UNIT * weight); /* one less: (error + UNIT)^2 - error^2 */
+        const int32_t here = below + (error * error - capped * capped) * weight + four.x;
+        const int32_t less = tsr_min(worse + four.y, 0), last_less = tsr_min(worse + four.w, 0);
+        const int32_t total = here + four.z + last_less + places[p + 1];
+        best = total < least ? p : best;
+        least = tsr_min(total, least);
+        below = here + less;
+        less_at |= (uint32_t)(less < 0) << p;
+        last_less_at |= (uint32_t)(last_less < 0) << p;
+    }
+    const uint32_t at = 1u << best;
+    less_at = (less_at & (at - 1u)) | (last_less_at & at);
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        int32_t level = 0;
+        if (in_use >> p & 1u) {
+            level = ((tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS) - (int32_t)(less_at >> p & 1u);
+            level = p > best ? 0 : block[p] < 0 ? -level : level;
+        }
+        block[p] = level;
+    }
+}
+
+/* Units to magnitudes that neighbours see, by plain rounding; the first place is a level. */
+__device__ __forceinline__ void round_words(const int32_t units[TSR_BLOCK_SAMPLES], uint32_t seen[TSR_PLACE_WORDS])
+{
+    enum { MOST = TSR_MAGNITUDE_CAP * TSR_UNIT + TSR_UNIT - 1, ROUND = TSR_ROUND_AC / (65536 >> TSR_UNIT_BITS) };
+    static_assert(MOST < 1 << 24, "bytes 1 and 2 are the magnitude");
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+        const int32_t low = k == 0 ? tsr_min(tsr_abs(units[0]), TSR_MAGNITUDE_CAP) << TSR_UNIT_BITS
+                                   : tsr_min(tsr_abs(units[2 * k]) + ROUND, MOST);
+        const int32_t high = tsr_min(tsr_abs(units[2 * k + 1]) + ROUND, MOST);
+        seen[k] = __byte_perm((uint32_t)low, (uint32_t)high, 0x6521);
+    }
+}
+
+/* Places but the first at which the nearest level is not 0. */
+__device__ __forceinline__ uint32_t places_in_use(const int32_t units[TSR_BLOCK_SAMPLES])
+{
+    uint32_t places = 0;
+#pragma unroll
+    for (int p = TSR_BLOCK_SAMPLES - 1; p >= 0; p--)
+        places = __funnelshift_l(p == 0 ? 0u : (uint32_t)(TSR_UNIT / 2 - 1 - tsr_abs(units[p])), places, 1);
+    return places;
+}
+
+__device__ __forceinline__ int total_at(const slice_seen &around, uint32_t place)
+{
+    int total = 0;
+#pragma unroll
+    for (int k = 0; k < TSR_PLACE_WORDS; k++) {
+        const uint32_t word = around.words[k][place];
+        total += ((word & 0xffffu) != 0) + (word >> 16 != 0);
+    }
+    return total;
+}
+
+/* ---- Slices --------------------------------------------------------------------------------------------- */
+
+/* A block of magnitudes above or to the right of a slice at column, row of the tile, by the threads of the first warp:
+ * where it lies. Those to the left are the slice's before. */
+struct side_block {
+    int32_t x, y; /* from the slice's first block */
+    bool is_there;
+
+    __device__ __forceinline__ side_block(int32_t lane)
+    {
+        const bool is_above = lane <= SIDE;
+        x = is_above ? lane : SIDE;
+        y = is_above ? -1 : lane - SIDE - 1;
+        is_there = false;
+    }
+    __device__ __forceinline__ uint32_t at() const
+    {
+        return (uint32_t)((y + 1) * slice_seen::PITCH + x + 1);
+    }
+    /* slice: of the batch. */
+    __device__ __forceinline__ void load(const tsr_cuda_batch &b, size_t slice, uint32_t slice_columns, int32_t column,
+                                         int32_t row, int32_t columns, int32_t rows, int32_t units[TSR_BLOCK_SAMPLES])
+    {
+        is_there = column + x < columns && row + y >= 0 && row + y < rows;
+        if (!is_there) return;
+        const size_t other = slice - (y < 0 ? slice_columns : 0u) + (x < SIDE ? 0u : 1u);
+        tsr_load_block(b.units, other, (uint32_t)((y & (SIDE - 1)) * SIDE + (x & (SIDE - 1))), units);
+    }
+};
+static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
+
+/* A block of threads a row of slices of a tile. */
+template <typename Level, bool CAVLC>
+__global__ void __launch_bounds__(THREADS, 4) k_choose_levels(const tsr_cuda_batch b)
+{
+    __shared__ slice_seen around;
+    __shared__ rate_tables rates;
+    const unsigned thread = threadIdx.x;
+    const uint32_t of_plane = b.tiles * b.tile_slice_rows, number = blockIdx.x / of_plane;
+    const uint32_t in_plane = blockIdx.x - number * of_plane, tile = in_plane / b.tile_slice_rows;
+    const uint32_t slice_row = in_plane - tile * b.tile_slice_rows;
+    if (tsr_state_span(b.plane[number]) == 1) return;
+    const struct tsr_tile_place place = tsr_tile_place(&b, tile);
+    if (slice_row >= place.slice_rows) return;
+    const bool chooses = tsr_plane_plan(&b, number).chooses, lapped = b.lapped[number * b.tiles + tile] != 0;
+    const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
+    const int32_t c = (int32_t)(thread % SIDE), r = (int32_t)(thread / SIDE), row = (int32_t)slice_row * SIDE;
+    const uint32_t at = slice_seen::at(thread);
+    size_t slice = (size_t)number * b.slices + place.first_slice + slice_row * place.slice_columns;
+    if (!CAVLC && chooses) fill_rates(rates, thread);
+    uint32_t seen[TSR_PLACE_WORDS] = {0};
+    side_block side((int32_t)thread % TSR_WARP);
+    uint32_t magnitudes = 0; /* of one block in TSR_MAGNITUDE_STEP along the tile's rows */
+    for (int32_t column = 0; column < columns; column += SIDE, slice++) {
+        const bool is_block = column + c < columns && row + r < rows;
+        const bool is_counted = is_block && ((row + r) * columns + column + c) % TSR_MAGNITUDE_STEP == 0;
+        int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
+        if (is_block) tsr_load_block(b.units, slice, thread, block);
+        if (!chooses) { /* the same for the whole plane */
+#pragma unroll
+            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+                const int32_t level = tsr_round_units(block[p], TSR_ROUND_AC);
+                block[p] = block[p] < 0 ? -level : level;
+            }
+            if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+            if (is_counted) magnitudes += tsr_magnitudes_of(block);
+            continue;
+        }
+        if (thread < TSR_WARP) side.load(b, slice, place.slice_columns, column, row, columns, rows, side_units);
+        if (thread == 0 && column + SIDE < columns)
+            tsr_prefetch(b.units + tsr_level_place(slice + 1, 0, 0),
+                         TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * sizeof(int32_t));
+        if (column > 0) __syncthreads(); /* the slice before is done with the memory */
+        if (c == SIDE - 1) around.set(at - SIDE, seen);
+        round_words(block, seen);
+        around.set(at, seen);
+        if (thread < TSR_WARP) {
+            uint32_t side_seen[TSR_PLACE_WORDS] = {0};
+            if (thread < TSR_PLACE_WORDS) around.words[thread][0] = column > 0 ? around.words[thread][SIDE] : 0;
+            if (side.is_there) round_words(side_units, side_seen);
+            __syncwarp();
+            around.set(side.at(), side_seen);
+        }
+        __syncthreads();
+        if (CAVLC) {
+            const int left = column + c > 0 ? total_at(around, at - 1u) : -1;
+            const int up = row + r > 0 ? total_at(around, at - slice_seen::PITCH) : -1;
+            if (is_block) tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
+        } else {
+            const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
+            uint32_t energy[TSR_PLACE_WORDS] = {0};
+            int block_level = 0;
+            if (in_use != 0) {
+                around.energies(at, energy);
+                block_level = tsr_level_of_block(energy);
+                tsr_add_own_energies(seen, energy);
+            }
+            if (lapped)
+                choose<true>(block, energy, in_use, block_level, rates);
+            else
+                choose<false>(block, energy, in_use, block_level, rates);
+        }
+        if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+        if (is_counted) magnitudes += tsr_magnitudes_of(block);
+    }
+    if (b.magnitudes) tsr_add_magnitudes(b, number, magnitudes);
+}
+
+template <typename Level> cudaError_t choose_levels(const tsr_cuda_batch *b, cudaStream_t stream)
+{
+    void (*const kernel)(tsr_cuda_batch) =
+        b->plan.cavlc_bits ? k_choose_levels<Level, true> : k_choose_levels<Level, false>;
+    return tsr_launch(kernel, b->planes * b->tiles * b->tile_slice_rows, THREADS, 0, stream, *b);
+}
+
+} // namespace
+
+int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    return batch->narrow ? choose_levels<int16_t>(batch, stream) : choose_levels<int32_t>(batch, stream);
+}

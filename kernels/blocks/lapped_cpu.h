@@ -1,0 +1,35 @@
+/* Path T with loss and lapping on the CPU: samples of a tile to quantiser units and back. FORMAT.md section 8.7. */
+#ifndef TSR_KERNELS_BLOCKS_LAPPED_CPU_H
+#define TSR_KERNELS_BLOCKS_LAPPED_CPU_H
+
+#include "entropy/frame_model.h"
+
+/* q of a plane's blocks; those that begin at this sample of the plane or later have one higher by coarser_by. */
+struct tsr_block_steps {
+    int32_t q, coarser_by;
+    size_t coarser_from;
+};
+
+/* Work space of both directions for tiles of this width. */
+size_t tsr_lapped_scratch_bytes(int32_t tile_width);
+
+/* Samples to coefficients in 1/256 of the quantiser's step, in zigzag order, block after block. */
+void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                        int32_t *units, void *scratch);
+
+/* Units, in place, to levels, the first of a block the DC's difference: each rounded with a dead zone, or, with lambda
+ * (see entropy/rate_distortion.h) above 0, chosen by rate and distortion,
+ * with cavlc by the bits of that coder. scratch: tsr_choose_scratch_bytes. */
+size_t tsr_choose_scratch_bytes(int32_t tile_width);
+void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
+
+/* About what the tile would cost, for a choice between lapped and not; and what it would not lapped, from the samples
+ * alone, since only some blocks count. */
+uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
+uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
+
+/* Levels (not DC differences; used up) to samples 0 .. range-1. */
+void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+                        uint32_t range, uint16_t *samples, void *scratch);
+
+#endif

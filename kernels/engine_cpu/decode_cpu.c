@@ -1,0 +1,320 @@
+/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. What a thread
+ * touches on the way is kept small, so that it stays in its processor's cache from one slice to the next: a thread has
+ * one scratch for all of its tiles, and planes are the raster where that has their form. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "kernels/planes/colours_cpu.h"
+#include "engine_cpu.h"
+#include "kernels/blocks/lapped_cpu.h"
+#include "kernels/slices/coefficients_cpu.h"
+#include "kernels/planes/planes_cpu.h"
+#include "kernels/residuals/residuals_cpu.h"
+#include "kernels/planes/ranges_cpu.h"
+#include "kernels/blocks/blocks_cpu.h"
+
+/* What decoding a plane's tiles needs of its model. */
+union plane_tables {
+    struct tsr_plane_decoder residual;
+    struct tsr_coefficient_decoder coefficient;
+    struct tsr_pair_decoder pair;
+    struct tsr_level_decoder level;
+};
+
+/* The work space of a frame. */
+struct decode_space {
+    struct tsr_frame_model *model;
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
+    uint16_t *lists[3];                  /* of packed colours */
+    union plane_tables *tables;          /* by plane */
+    struct tsr_cavlc_reader *cavlc;
+    uint8_t *scratch; /* by thread: row buffers, or the levels of a tile */
+    size_t scratch_bytes;
+};
+
+/* Threads that may be at work on a frame's tiles. */
+static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
+{
+    const unsigned threads = (unsigned)tsr_pool_threads(pool);
+    return tiles < threads ? tiles : threads;
+}
+
+/* What a thread takes for a tile: row buffers, or its levels. */
+static size_t scratch_of(int32_t width, int32_t height)
+{
+    const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
+    const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
+    const size_t levels_bytes = tsr_tile_levels(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
+    return ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
+}
+
+/* Lays the space out for so many threads, each with so much scratch; returns its size. */
+static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
+                      void *base)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const int planes = tsr_image_planes(image);
+    size_t used = 0;
+    s->scratch_bytes = scratch_bytes;
+    s->model = tsr_take(base, &used, sizeof *s->model);
+    for (int p = 0; p < planes; p++) {
+        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
+        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    }
+    for (int c = 0; c < 3 && image->components >= 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    s->tables = tsr_take(base, &used, (size_t)planes * sizeof *s->tables);
+    s->cavlc = tsr_take(base, &used, sizeof *s->cavlc);
+    s->scratch = tsr_take(base, &used, threads * scratch_bytes);
+    return used;
+}
+
+static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_frame_model *cut, void *base)
+{
+    return lay_out(s, image, scratch_of(cut->tile_width, cut->tile_height),
+                   tile_threads(pool, tsr_tile_count(image, cut)), base);
+}
+
+/* A side of a tile is between a power of two and the next one: of all such pairs the one that takes most. */
+size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image)
+{
+    struct decode_space space;
+    size_t most = 0;
+    for (uint32_t w = 1; w <= image->columns; w *= 2) {
+        for (uint32_t h = 1; h <= image->rows && (uint64_t)w * h <= TSR_TILE_SAMPLES_LIMIT; h *= 2) {
+            const int32_t width = (int32_t)(2 * w <= image->columns ? 2 * w - 1 : image->columns),
+                          height = (int32_t)(2 * h <= image->rows ? 2 * h - 1 : image->rows);
+            const uint64_t tiles = (uint64_t)((image->columns + w - 1) / w) * ((image->rows + h - 1) / h);
+            const size_t threads = tile_threads(pool, tiles < UINT32_MAX ? (uint32_t)tiles : UINT32_MAX);
+            const size_t bytes = threads * scratch_of(width, height);
+            if (bytes > most) most = bytes;
+        }
+    }
+    return lay_out(&space, image, most, 1, NULL);
+}
+
+/* The tiles that a frame's model names, from its first bits; false where it is none. */
+static bool peek_tiles(const struct tsr_image *image, struct tsr_segment bytes, struct tsr_frame_model *cut)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(bytes.bytes, bytes.size);
+    return tsr_get_tile_sides(&reader, image, cut);
+}
+
+size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model)
+{
+    struct decode_space space;
+    struct tsr_frame_model cut;
+    return peek_tiles(image, model, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------------------- */
+
+struct frame_work {
+    const struct tsr_image *image;
+    struct decode_space *space;
+    struct tsr_decode_job *job;
+    uint32_t tiles;
+    atomic_uint next_tile, bad_tile; /* bad: the first that is corrupt, or tiles */
+};
+
+static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
+{
+    const int bits = tsr_bit_width(range - 1);
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    for (int32_t y = 0; y < tile.height; y++) {
+        for (int32_t x = 0; x < tile.width; x++) {
+            const uint32_t sample = tsr_get_bits(&reader, bits);
+            if (sample >= range) return false;
+            samples[tile.first + (size_t)y * tile.stride + (size_t)x] = (uint16_t)sample;
+        }
+    }
+    return tsr_bits_ended(&reader);
+}
+
+/* The planes that predictors refer to come first: they are copied to where guards surround them. */
+static bool decode_predicted_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
+                                  size_t size, int16_t *scratch)
+{
+    struct decode_space *s = work->space;
+    const struct tsr_plane_model *plane = &s->model->plane[number];
+    struct tsr_padded_tile earlier[TSR_REFERENCES_LIMIT];
+    int reference[TSR_PLANES_LIMIT];
+    (void)tsr_reference_planes(work->image, s->model, number, reference);
+    for (int r = 0; r < plane->predictor.shape.references && plane->predictor.set; r++) {
+        tsr_pad_tile(s->planes[reference[r]] + tile.first, tile.stride, tile.width, tile.height, scratch);
+        earlier[r] = tsr_padded_tile(scratch, tile.width, tile.height);
+        scratch += tsr_padded_samples(tile.width, tile.height);
+    }
+    return tsr_decode_tile(&s->tables[number].residual, earlier, payload, size, s->planes[number], tile, plane->range,
+                           scratch);
+}
+
+static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
+                              size_t size, void *scratch)
+{
+    struct decode_space *s = work->space;
+    const struct tsr_plane_model *plane = &s->model->plane[number];
+    uint16_t *samples = s->planes[number];
+    if (size == tsr_raw_tile_bytes(plane->range, tile.width, tile.height))
+        return get_raw_tile(payload, size, plane->range, samples, tile);
+    if (tsr_is_of_lanes(plane)) return decode_predicted_tile(work, number, tile, payload, size, scratch);
+    bool lapped = false;
+    if (plane->lapping) {
+        if (size == 0 || payload[0] > 1) return false;
+        lapped = payload[0] != 0;
+        payload++;
+        size--;
+    }
+    int32_t *levels = scratch;
+    if (plane->coder == TSR_CODER_RANS || plane->pairs) {
+        const struct tsr_level_coding coding = {
+            plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->level.magnitude_shift, plane->pairs};
+        struct tsr_level_tables tables = {0};
+        tables.level = &plane->level;
+        tables.level_decoder = &s->tables[number].level;
+        tables.pair = &plane->pair;
+        tables.pair_decoder = &s->tables[number].pair;
+        if (!tsr_decode_levels(payload, size, tile, coding, &tables, levels)) return false;
+    } else {
+        const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
+        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
+                               huffman ? &plane->coefficient : NULL, s->cavlc, levels))
+            return false;
+    }
+    if (plane->lapping) {
+        if (!tsr_restore_dcs(levels, tsr_block_grid(tile.width, tile.height, 1))) return false;
+        const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from};
+        tsr_lapped_inverse(levels, tile, steps, lapped, plane->range, samples,
+                           levels + tsr_tile_levels(tile.width, tile.height));
+        return true;
+    }
+    const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
+                                            : plane->lossy                  ? TSR_BLOCKS_QUANTISED
+                                                                            : TSR_BLOCKS_REVERSIBLE,
+                                            plane->qp_index,
+                                            (int32_t)plane->coarser_by,
+                                            plane->coarser_from,
+                                            plane->range,
+                                            plane->slice_side};
+    return tsr_blocks_inverse(levels, blocks, samples, tile);
+}
+
+/* FORMAT.md 5.3: sizes of all coded planes but the last one, then the planes. */
+static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
+{
+    const struct tsr_frame_model *model = work->space->model;
+    const struct tsr_tile tile = tsr_tile_at(work->image, model, number);
+    const struct tsr_segment payload = work->job->tile[number];
+    uint64_t size[TSR_PLANES_LIMIT], sum = 0;
+    size_t at = 0;
+    int coded[TSR_PLANES_LIMIT], count = 0;
+    for (int p = 0; p < model->planes; p++)
+        if (model->plane[p].present && model->plane[p].range > 1) coded[count++] = p;
+    if (count == 0) return payload.size == 0;
+    for (int i = 0; i + 1 < count; i++) {
+        size[i] = 0;
+        for (int shift = 0;; shift += 7) {
+            if (at == payload.size || shift > 28) return false;
+            size[i] |= (uint64_t)(payload.bytes[at] & 127) << shift;
+            if (payload.bytes[at++] < 128) break;
+        }
+        sum += size[i];
+    }
+    if (sum > payload.size - at) return false;
+    size[count - 1] = payload.size - at - sum;
+    for (int i = 0; i < count; i++) {
+        if (!decode_plane_tile(work, coded[i], tile, payload.bytes + at, (size_t)size[i], scratch)) return false;
+        at += (size_t)size[i];
+    }
+    return true;
+}
+
+/* Tiles are taken in their order, so that all in front of one that is corrupt are decoded. */
+static void decode_tiles(void *context, unsigned thread)
+{
+    struct frame_work *work = context;
+    void *scratch = work->space->scratch + thread * work->space->scratch_bytes;
+    for (uint32_t tile; (tile = atomic_fetch_add(&work->next_tile, 1)) < atomic_load(&work->bad_tile);) {
+        if (decode_tile(work, tile, scratch)) continue;
+        unsigned bad = atomic_load(&work->bad_tile);
+        while (tile < bad && !atomic_compare_exchange_weak(&work->bad_tile, &bad, tile)) continue;
+    }
+}
+
+/* ---- The frame ------------------------------------------------------------------------------------------- */
+
+/* Reads the model and builds its tables; false where it is none. */
+static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *job, struct decode_space *s)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
+    bool any_cavlc = false;
+    for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
+    for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
+    if (!tsr_get_frame_model(&reader, image, s->model)) return false;
+    for (int p = 0; p < s->model->planes; p++) {
+        const struct tsr_plane_model *plane = &s->model->plane[p];
+        if (!plane->present || plane->range == 1) continue;
+        if (plane->coder == TSR_CODER_CAVLC)
+            any_cavlc = true;
+        else if (plane->path == TSR_PATH_PREDICT)
+            tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual,
+                                   plane->coder == TSR_CODER_RANS);
+        else if (plane->coder == TSR_CODER_RANS)
+            tsr_level_decoder_init(&s->tables[p].level, &plane->level);
+        else if (plane->pairs)
+            tsr_pair_decoder_init(&s->tables[p].pair, &plane->pair);
+        else
+            tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
+    }
+    if (any_cavlc) tsr_cavlc_reader_init(s->cavlc);
+    return true;
+}
+
+void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
+                          void *workspace)
+{
+    struct decode_space space;
+    struct tsr_frame_model cut;
+    const size_t count = (size_t)image->columns * image->rows;
+    job->status = TSR_ERROR_CORRUPT;
+    job->bad_tile = TSR_BAD_MODEL;
+    if (!peek_tiles(image, job->model, &cut)) return;
+    lay_out_tiles(&space, pool, image, &cut, workspace);
+    if (!prepare_model(image, job, &space)) return;
+    struct tsr_frame_model *model = space.model;
+
+    struct frame_work work;
+    work.image = image;
+    work.space = &space;
+    work.job = job;
+    work.tiles = tsr_tile_count(image, model);
+    if (work.tiles != job->tiles) return;
+    atomic_init(&work.next_tile, 0);
+    atomic_init(&work.bad_tile, work.tiles);
+    for (int c = 0; c < image->components; c++) {
+        uint16_t *const plane = tsr_plane_in_raster(image, c, job->raster);
+        if (plane) space.planes[c] = plane;
+    }
+    tsr_pool_run(pool, decode_tiles, &work, tile_threads(pool, work.tiles));
+    if (work.bad_tile < work.tiles) {
+        job->bad_tile = work.bad_tile;
+        return;
+    }
+
+    bool lossy = false;
+    for (int p = 0; p < model->planes; p++) {
+        const struct tsr_plane_model *plane = &model->plane[p];
+        if (!plane->present) continue;
+        if (plane->range == 1) memset(space.planes[p], 0, count * sizeof(uint16_t));
+        tsr_undo_range(space.planes[p], count, plane);
+        lossy |= plane->lossy;
+    }
+    const int bits = tsr_first_plane_bits(image, model->max_error);
+    tsr_undo_colour(space.planes, count, model->colour, tsr_packed_colour_bits(&model->colours, bits), lossy);
+    tsr_unpack_colours(space.planes, count, &model->colours);
+    for (int p = 0; p < image->components && model->max_error > 0; p++)
+        tsr_restore_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
+    tsr_join_raster(image, model, space.planes, job->raster);
+    job->status = TSR_OK;
+}

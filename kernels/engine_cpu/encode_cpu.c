@@ -1,0 +1,221 @@
+/* Encoding a frame on the CPU: raster to planes, planes to symbols, symbols to the tiles' payloads. */
+#include <string.h>
+
+#include "kernels/blocks/encode_blocks_cpu.h"
+#include "kernels/training/train_plane_cpu.h"
+#include "kernels/residuals/encode_residuals_cpu.h"
+#include "kernels/blocks/lapped_cpu.h"
+#include "kernels/planes/planes_cpu.h"
+#include "kernels/blocks/transform_plan.h"
+#include "entropy/rate_distortion.h"
+
+/* ---- Work space ------------------------------------------------------------------------------------------ */
+
+/* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
+static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
+                      const struct tsr_frame_model *cut, void *base)
+{
+    const size_t count = (size_t)image->columns * image->rows, tiles = tsr_tile_count(image, cut);
+    const size_t parts = tsr_parts_of(pool, (uint32_t)tiles);
+    const int planes = tsr_image_planes(image);
+    size_t used = 0;
+    s->tile_levels = tsr_tile_levels(cut->tile_width, cut->tile_height);
+    s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
+    s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
+    const size_t lanes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height,
+                                                tsr_lanes_for_tile(cut->tile_width, cut->tile_height));
+    if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
+    if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
+    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width);
+    const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
+    if (units > s->scratch_bytes) s->scratch_bytes = units;
+    if (entries > s->scratch_bytes) s->scratch_bytes = entries;
+    s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
+    s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
+    s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
+    s->model = tsr_take(base, &used, sizeof *s->model);
+    for (int p = 0; p < planes; p++) {
+        s->planes[p] = tsr_take(base, &used, count * sizeof(uint16_t));
+        s->offsets[p] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+        s->padded[p] = tsr_take(base, &used, tiles * s->tile_padded * sizeof(int16_t));
+    }
+    s->labels = tsr_take(base, &used, tiles * s->tile_blocks);
+    s->median_costs = tsr_take(base, &used, tiles * s->tile_blocks * sizeof(uint32_t));
+    s->training = tsr_take(base, &used, sizeof *s->training);
+    s->solver = tsr_take(base, &used, sizeof *s->solver);
+    const size_t symbols_at = used;
+    s->symbols.value = tsr_take(base, &used, count * sizeof(uint16_t));
+    s->symbols.symbol = tsr_take(base, &used, count);
+    s->symbols.context = tsr_take(base, &used, count);
+    s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
+    size_t levels_end = symbols_at;
+    s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
+    s->entries = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(uint32_t));
+    if (levels_end > used) used = levels_end;
+    s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
+    s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
+    s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
+    s->tile_sizes = tsr_take(base, &used, tiles * TSR_TILE_SIZES_BYTES);
+    s->counts = tsr_take(base, &used, parts * sizeof *s->counts);
+    s->scratch = tsr_take(base, &used, parts * s->scratch_bytes);
+    s->range = tsr_take(base, &used, sizeof *s->range);
+    if (image->components >= 3) {
+        s->colours = tsr_take(base, &used, sizeof *s->colours);
+        for (int c = 0; c < 3; c++) s->lists[c] = tsr_take(base, &used, 65536 * sizeof(uint16_t));
+    }
+    s->merge = tsr_take(base, &used, sizeof *s->merge);
+    s->huffman = tsr_take(base, &used, sizeof *s->huffman);
+    s->codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->codes);
+    s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
+    s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
+    s->lapped = tsr_take(base, &used, tiles);
+    size_t codes_bytes = sizeof *s->coefficient_codes;
+    if (TSR_PAIR_TABLES * sizeof *s->pair_codes > codes_bytes) codes_bytes = TSR_PAIR_TABLES * sizeof *s->pair_codes;
+    if (TSR_LEVEL_TABLES * sizeof *s->level_codes > codes_bytes)
+        codes_bytes = TSR_LEVEL_TABLES * sizeof *s->level_codes;
+    s->coefficient_codes = tsr_take(base, &used, codes_bytes);
+    return used;
+}
+
+size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image)
+{
+    struct tsr_encode_space space;
+    struct tsr_frame_model cut;
+    size_t most = 0;
+    for (int coder = 0; coder < 2; coder++) {
+        const int32_t align = tsr_tile_alignment(TSR_PATH_PREDICT, coder ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN);
+        tsr_cut_tiles(image, align, &cut.tile_width, &cut.tile_height);
+        const size_t size = lay_out(&space, pool, image, &cut, NULL);
+        if (size > most) most = size;
+    }
+    return most;
+}
+
+/* ---- One plane ------------------------------------------------------------------------------------------- */
+
+/* Samples as they are, in as many bits as their range needs. */
+static size_t put_raw_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range, uint8_t *payload, size_t size)
+{
+    const int bits = tsr_bit_width(range - 1);
+    struct tsr_bit_writer writer = tsr_bit_writer(payload, size);
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++)
+            tsr_put_bits(&writer, samples[tile.first + (size_t)y * tile.stride + (size_t)x], bits);
+    const size_t written = tsr_flush_bits(&writer);
+    assert(written == size && !writer.overflow);
+    return written;
+}
+
+static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t number)
+{
+    const struct tsr_encode_space *s = work->space;
+    const struct tsr_plane_model *plane = work->plane;
+    const struct tsr_tile tile = tsr_tile_at(work->image, work->frame, number);
+    const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
+    uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
+    struct tsr_segment *segment = &s->tiles[number].segment[1 + work->number];
+    size_t size = 0; /* longer than raw: raw */
+    if (raw_bytes > 1)
+        size = tsr_is_of_lanes(plane) ? tsr_code_residuals(work, part, number, payload, raw_bytes - 1)
+                                      : tsr_code_tile_levels(work, part, number, payload, raw_bytes - 1);
+    if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
+    segment->bytes = payload;
+    segment->size = size;
+}
+
+static void encode_plane(struct tsr_plane_work *work)
+{
+    if (tsr_is_of_lanes(work->plane)) {
+        tsr_train_predictors(work);
+        tsr_train_residuals(work);
+    } else {
+        tsr_make_levels(work);
+    }
+    tsr_run_pass(work, code_pass);
+}
+
+/* ---- The frame ------------------------------------------------------------------------------------------- */
+
+void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
+{
+    struct tsr_segment *segment = tile->segment;
+    size_t used = 0;
+    int last = planes;
+    while (last > 0 && segment[last].size == 0) last--;
+    for (int p = 1; p < last; p++) {
+        if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
+        size_t value = segment[p].size;
+        for (; value >= 128; value >>= 7) sizes[used++] = (uint8_t)(value | 128);
+        sizes[used++] = (uint8_t)value;
+    }
+    segment[0].bytes = sizes;
+    segment[0].size = used;
+    tile->segments = last + 1;
+}
+
+void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_job *job, void *workspace)
+{
+    struct tsr_encode_space space;
+    struct tsr_frame_model cut;
+    const size_t count = (size_t)image->columns * image->rows;
+    tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
+    lay_out(&space, pool, image, &cut, workspace);
+    struct tsr_frame_model *model = space.model;
+    memset(model, 0, sizeof *model);
+    model->tile_width = cut.tile_width;
+    model->tile_height = cut.tile_height;
+    const uint32_t tiles = tsr_tile_count(image, model);
+    memset(space.tiles, 0, tiles * sizeof *space.tiles);
+
+    tsr_split_raster(image, job->raster, space.planes, model);
+    const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
+    model->max_error = tsr_bounded_error(coding);
+    int bits = tsr_first_plane_bits(image, model->max_error);
+    for (int p = 0; p < image->components && model->max_error > 0; p++)
+        tsr_quantise_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
+    if (image->components >= 3) {
+        for (int c = 0; c < 3; c++) model->colours.list[c] = space.lists[c];
+        if (coding->path == TSR_PATH_PREDICT)
+            tsr_pack_colours(space.planes, image->columns, image->rows, bits, &model->colours, space.colours);
+        bits = tsr_packed_colour_bits(&model->colours, bits);
+        model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, bits, transforms);
+        tsr_apply_colour(space.planes, count, model->colour, bits);
+    }
+    for (int p = 0; p < model->planes; p++) {
+        struct tsr_plane_model *plane = &model->plane[p];
+        if (!plane->present) continue;
+        plane->offset = space.offsets[p];
+        plane->path = coding->path;
+        plane->coder = coding->coder;
+        const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+        tsr_take_plan(plane, &plan);
+        tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
+        if (plane->span == 1) continue;
+        struct tsr_plane_work work = {0};
+        work.pool = pool;
+        work.image = image;
+        work.space = &space;
+        work.frame = model;
+        work.plane = plane;
+        work.number = p;
+        work.level = coding->level;
+        work.references = tsr_reference_planes(image, model, p, work.reference);
+        work.tiles = tiles;
+        work.parts = tsr_parts_of(pool, tiles);
+        work.fine = plan.fine;
+        work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
+        work.cavlc_bits = plan.cavlc_bits;
+        encode_plane(&work);
+    }
+    for (uint32_t t = 0; t < tiles; t++)
+        tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
+
+    struct tsr_bit_writer writer = tsr_bit_writer(space.model_bytes, TSR_FRAME_MODEL_LIMIT);
+    tsr_put_frame_model(&writer, image, model);
+    job->coded.model.bytes = space.model_bytes;
+    job->coded.model.size = tsr_flush_bits(&writer);
+    assert(!writer.overflow);
+    job->coded.tiles = tiles;
+    job->coded.tile = space.tiles;
+}

@@ -1,0 +1,254 @@
+/* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
+#define _GNU_SOURCE /* sched_getcpu */
+#include "engine_cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *tsr_take(void *base, size_t *used, size_t bytes)
+{
+    void *at = base ? (uint8_t *)base + *used : NULL;
+    *used += (bytes + 63) / 64 * 64;
+    return at;
+}
+
+uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles)
+{
+    uint32_t wanted = 4 * (uint32_t)tsr_pool_threads(pool);
+    if (wanted > TSR_PARTS_LIMIT) wanted = TSR_PARTS_LIMIT;
+    return tiles < wanted ? tiles : wanted;
+}
+
+/* ---- Work space ------------------------------------------------------------------------------------------ */
+
+enum { KEPT_BLOCKS = 512 };
+#define KEPT_BYTES ((size_t)256 << 20)
+
+struct block {
+    void *memory; /* NULL: an empty place */
+    size_t bytes;
+    bool is_taken;
+    int processor;  /* that gave it back last: it is in its cache */
+    uint64_t given; /* when; counts blocks that were given back */
+};
+
+struct cpu_engine {
+    struct tsr_engine base;
+    pthread_mutex_t lock; /* of what follows */
+    struct block blocks[KEPT_BLOCKS];
+    int places; /* blocks behind these have never been any */
+    size_t kept_bytes, kept_wanted;
+    uint64_t given;
+};
+
+/* So that blocks for much the same serve each other's purpose: rounded up by an eighth at most. */
+static size_t rounded(size_t bytes)
+{
+    size_t step = 4096;
+    while (step < bytes / 8 && step < SIZE_MAX / 16) step *= 2;
+    return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
+}
+
+static size_t own_memory(const struct tsr_engine *engine, size_t bytes)
+{
+    const size_t wanted = ((const struct cpu_engine *)engine)->kept_wanted;
+    return bytes / 8 < wanted ? bytes / 8 : wanted;
+}
+
+/* Keeps what is taken now, if there is a place for it, or one whose block has not been in use for longest and is not
+ * too small to make room. With the lock. */
+static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
+{
+    struct block *place = NULL;
+    const size_t limit = own_memory(&cpu->base, cpu->base.memory_bytes);
+    const int places = cpu->places < KEPT_BLOCKS ? cpu->places + 1 : KEPT_BLOCKS;
+    for (struct block *b = cpu->blocks; b < cpu->blocks + places; b++) {
+        const size_t held = b->memory ? b->bytes : 0; /* an empty place was given back before all others */
+        if (b->is_taken || cpu->kept_bytes - held + bytes > limit) continue;
+        if (!place || b->given < place->given) place = b;
+    }
+    if (!place) return;
+    if (place == cpu->blocks + cpu->places) cpu->places++;
+    if (place->memory) cpu->kept_bytes -= place->bytes;
+    free(place->memory);
+    *place = (struct block){memory, bytes, true, 0, 0};
+    cpu->kept_bytes += bytes;
+}
+
+/* Whether a is to be taken rather than b: the smaller one, then this processor's, then the one that was in use last. */
+static bool is_better(const struct block *a, const struct block *b, int processor)
+{
+    if (!b || a->bytes != b->bytes) return !b || a->bytes < b->bytes;
+    if ((a->processor == processor) != (b->processor == processor)) return a->processor == processor;
+    return a->given > b->given;
+}
+
+static void *take_workspace(struct tsr_engine *engine, size_t bytes)
+{
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    struct block *best = NULL;
+    const int processor = sched_getcpu();
+    bytes = rounded(bytes);
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* one much larger is others' */
+        if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
+            best = b;
+    if (best) best->is_taken = true;
+    void *memory = best ? best->memory : malloc(bytes);
+    if (memory && !best) keep(cpu, memory, bytes);
+    pthread_mutex_unlock(&cpu->lock);
+    return memory;
+}
+
+static void give_workspace(struct tsr_engine *engine, void *workspace)
+{
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    bool is_kept = false;
+    if (!workspace) return;
+    pthread_mutex_lock(&cpu->lock);
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places && !is_kept; b++) {
+        if (b->memory != workspace) continue;
+        b->is_taken = false;
+        b->processor = sched_getcpu();
+        b->given = ++cpu->given;
+        is_kept = true;
+    }
+    pthread_mutex_unlock(&cpu->lock);
+    if (!is_kept) free(workspace);
+}
+
+/* ---- Batches --------------------------------------------------------------------------------------------- */
+
+/* Jobs of one call, as the pool sees them. */
+struct batch {
+    struct tsr_engine *engine;
+    const struct tsr_image *image;
+    const struct tsr_coding *coding;
+    struct tsr_encode_job *encode;
+    struct tsr_decode_job *decode;
+    uint8_t *workspace;
+    size_t space;
+};
+
+static size_t frames_space(size_t space, uint32_t frames)
+{
+    return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
+}
+
+static size_t encode_workspace(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames)
+{
+    return frames_space(tsr_cpu_encode_space(engine->pool, image), frames);
+}
+
+/* The same space for each frame: that of the largest. */
+static size_t largest_decode_space(const struct tsr_engine *engine, const struct tsr_image *image,
+                                   const struct tsr_decode_job *jobs, uint32_t frames)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i < frames; i++) {
+        const size_t space = tsr_cpu_decode_space(engine->pool, image, jobs[i].model);
+        if (space > most) most = space;
+    }
+    return most;
+}
+
+static size_t decode_workspace(const struct tsr_engine *engine, const struct tsr_image *image,
+                               const struct tsr_decode_job *jobs, uint32_t frames)
+{
+    return frames_space(largest_decode_space(engine, image, jobs, frames), frames);
+}
+
+static size_t decode_bound(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames)
+{
+    return frames_space(tsr_cpu_decode_bound(engine->pool, image), frames);
+}
+
+static void encode_one(void *context, unsigned index)
+{
+    struct batch *b = context;
+    tsr_cpu_encode_frame(b->engine->pool, b->image, b->coding, &b->encode[index], b->workspace + index * b->space);
+}
+
+static enum tsr_status encode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_coding *coding,
+                              struct tsr_encode_job *jobs, uint32_t frames, void *workspace)
+{
+    struct batch b = {engine, image, coding, jobs, NULL, workspace, tsr_cpu_encode_space(engine->pool, image)};
+    tsr_pool_run(engine->pool, encode_one, &b, frames);
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].engine = engine->ops->name;
+        jobs[i].fallback = NULL;
+        jobs[i].lent = NULL;
+    }
+    return TSR_OK;
+}
+
+/* Nothing was lent. */
+static void give_coded(struct tsr_engine *engine, struct tsr_encode_job *job)
+{
+    (void)engine;
+    (void)job;
+}
+
+static void decode_one(void *context, unsigned index)
+{
+    struct batch *b = context;
+    tsr_cpu_decode_frame(b->engine->pool, b->image, &b->decode[index], b->workspace + index * b->space);
+}
+
+static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
+                              uint32_t frames, void *workspace)
+{
+    struct batch b = {engine, image, NULL, NULL, jobs, workspace, largest_decode_space(engine, image, jobs, frames)};
+    tsr_pool_run(engine->pool, decode_one, &b, frames);
+    for (uint32_t i = 0; i < frames; i++) {
+        jobs[i].engine = engine->ops->name;
+        jobs[i].fallback = NULL;
+    }
+    for (uint32_t i = 0; i < frames; i++)
+        if (jobs[i].status != TSR_OK) return jobs[i].status;
+    return TSR_OK;
+}
+
+static void times(struct tsr_engine *engine, struct tsr_engine_times *times)
+{
+    (void)engine;
+    memset(times, 0, sizeof *times);
+}
+
+static void destroy(struct tsr_engine *engine)
+{
+    struct cpu_engine *cpu = (struct cpu_engine *)engine;
+    tsr_pool_destroy(engine->pool);
+    for (int i = 0; i < KEPT_BLOCKS; i++) free(cpu->blocks[i].memory);
+    pthread_mutex_destroy(&cpu->lock);
+    free(cpu);
+}
+
+static const struct tsr_engine_ops cpu_engine_ops = {
+    "cpu",  encode_workspace, decode_workspace, decode_bound, take_workspace, take_workspace, give_workspace,
+    encode, give_coded,       decode,           own_memory,   times,          destroy,
+};
+
+struct tsr_engine *tsr_cpu_engine_create(struct tsr_pool *pool)
+{
+    struct cpu_engine *cpu = calloc(1, sizeof *cpu);
+    if (!cpu || tsr_make_lock(&cpu->lock) != 0) {
+        free(cpu);
+        tsr_pool_destroy(pool);
+        return NULL;
+    }
+    cpu->kept_wanted = KEPT_BYTES;
+    cpu->base.memory_bytes = SIZE_MAX;
+    cpu->base.ops = &cpu_engine_ops;
+    cpu->base.pool = pool;
+    cpu->base.frames_wanted = 2 * (uint32_t)tsr_pool_threads(pool);
+    cpu->base.cpu = &cpu->base;
+    return &cpu->base;
+}
+
+void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes)
+{
+    ((struct cpu_engine *)engine)->kept_wanted = bytes;
+}

@@ -1,0 +1,96 @@
+/* A plane being encoded on the CPU, and the passes over its tiles: stages (train_plane_cpu.h,
+ * encode_residuals_cpu.h, encode_blocks_cpu.h) take it from samples to payloads, and leave what the next ones need in
+ * the frame's work space and in the plane's model. */
+#ifndef TSR_KERNELS_ENGINE_CPU_PLANE_PASSES_CPU_H
+#define TSR_KERNELS_ENGINE_CPU_PLANE_PASSES_CPU_H
+
+#include "kernels/planes/colours_cpu.h"
+#include "engine_cpu.h"
+#include "kernels/effort.h"
+#include "kernels/slices/coefficients_cpu.h"
+#include "kernels/residuals/residuals_cpu.h"
+#include "kernels/planes/ranges_cpu.h"
+#include "kernels/blocks/blocks_cpu.h"
+
+/* What a pass over the tiles of one part counts. */
+union tsr_part_counts {
+    struct tsr_level_counts levels;
+    struct tsr_symbol_counts symbols;
+    struct tsr_block_counts blocks;
+    uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
+    struct tsr_training_sums sums;
+    union tsr_entry_counts entries;
+};
+
+/* The work space of a frame. */
+struct tsr_encode_space {
+    struct tsr_frame_model *model;
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
+    struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
+    int32_t *levels;                     /* of the plane at work, all else; shares its room with symbols */
+    uint32_t *entries;                   /* likewise: what levels are coded as, tile_levels words a tile */
+    uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
+    uint8_t *model_bytes;
+    struct tsr_coded_tile *tiles;
+    uint8_t *tile_sizes;
+    union tsr_part_counts *counts; /* by part */
+    uint8_t *scratch;              /* by part, scratch_bytes each */
+    size_t tile_levels, tile_payload, scratch_bytes;
+    struct tsr_range_work *range;
+    struct tsr_colour_work *colours; /* with three components or more, as are the lists */
+    uint16_t *lists[3];
+    struct tsr_merge_work *merge;
+    struct tsr_huffman_work *huffman;
+    uint8_t *lapped; /* by tile, of the plane at work */
+    tsr_code_table *codes;
+    tsr_rans_table *rans_codes;
+    struct tsr_value_codes *value_codes;
+    int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
+    uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
+    uint32_t *median_costs;            /* likewise */
+    size_t tile_padded, tile_blocks;
+    struct tsr_training *training;
+    struct tsr_solver *solver;
+    union { /* path T */
+        struct tsr_coefficient_codes *coefficient_codes;
+        tsr_pair_codes *pair_codes;
+        tsr_level_codes *level_codes;
+    };
+};
+
+struct tsr_plane_work;
+
+/* What is done with a tile; part: of the counts and of the scratch memory, that no other thread has. */
+typedef void tsr_tile_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile);
+
+/* A plane at work, as the passes over its tiles see it. */
+struct tsr_plane_work {
+    struct tsr_pool *pool;
+    const struct tsr_image *image;
+    struct tsr_encode_space *space;
+    const struct tsr_frame_model *frame;
+    struct tsr_plane_model *plane;
+    int number; /* of the plane */
+    int level;
+    int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
+    int round;
+    struct tsr_context_plan contexts; /* path P with Huffman or rANS */
+    uint32_t tiles, parts;
+    struct tsr_block_coding blocks;
+    struct tsr_level_coding levels;
+    int32_t lambda;  /* of lossy planes with lapping; 0: levels are rounded */
+    bool cavlc_bits; /* they are chosen by the bits of CAVLC */
+    bool fine;       /* with loss: see TSR_FINE_QP */
+    struct tsr_context_map map;
+    tsr_tile_pass *pass;
+};
+
+/* Calls pass for all tiles, those of one part one after the other. */
+void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass);
+
+/* Runs a pass that counts: the first bytes of each part's counts from 0 on, then added up, words of 32 bits, in part
+ * 0's. */
+void tsr_run_counts(struct tsr_plane_work *work, tsr_tile_pass *pass, size_t bytes);
+
+#endif

@@ -1,0 +1,61 @@
+/* The CUDA engine's two halves: frames of a call to coded frames and back, through batches that it shares with others
+ * (gather.cuh), and by the CPU engine what a GPU does not do or fails on. See engine.h for what they promise. */
+#ifndef TSR_KERNELS_ENGINE_CUDA_CALLS_CUH
+#define TSR_KERNELS_ENGINE_CUDA_CALLS_CUH
+
+#include "gather.cuh"
+#include "rasters.cuh"
+
+struct tsr_cuda_engine {
+    tsr_engine base;
+    tsr_gathering gathering;
+    int launch_policy; /* of tsr_launch_policies */
+    tsr_raster_stock stock;
+    tsr_slot resident; /* of tsr_cuda_encode_resident, whose memory no bound knows */
+};
+
+/* Work space of a frame, whichever engine codes it. */
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image);
+size_t tsr_cuda_peeked_bytes(void); /* of a decoding call, at least */
+size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
+                             uint32_t frames);
+
+tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                           uint32_t frames, void *workspace);
+void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job);
+tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
+                           void *workspace);
+
+/* Both paths' batches (batch_transform_cuda.h, batch_predict_cuda.h). Path P with CAVLC is coded in path T's slices; for both only
+ * p->b is filled in. */
+bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding);
+size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
+                         const uint8_t *d_rasters, void *d_base);
+cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream);
+
+/* A call's share of a batch, as the pool's threads see it; frames: the call's context, which has its engine. */
+template <typename Frames> struct tsr_shared_frames {
+    const tsr_batch *batch;
+    const tsr_batch_call *call;
+    const Frames *frames;
+};
+
+/* Each frame of a call, over the pool: work's context is the share, its index the frame's in the call. */
+template <typename Frames> void tsr_over_pool(const tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
+{
+    const Frames *frames = static_cast<const Frames *>(call->context);
+    tsr_shared_frames<Frames> shared = {batch, call, frames};
+    tsr_pool_run(frames->engine->pool, work, &shared, call->frames);
+}
+
+static inline tsr_cuda_engine *tsr_cuda_engine_of(tsr_engine *engine)
+{
+    return reinterpret_cast<tsr_cuda_engine *>(engine);
+}
+
+static inline const tsr_cuda_engine *tsr_cuda_engine_of(const tsr_engine *engine)
+{
+    return reinterpret_cast<const tsr_cuda_engine *>(engine);
+}
+
+#endif

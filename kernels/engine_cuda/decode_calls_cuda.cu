@@ -1,0 +1,251 @@
+/* Decoding calls of the CUDA engine: payloads into a batch, rasters out of its results. */
+#include "device.cuh"
+
+#include <string.h>
+
+#include "calls.cuh"
+
+namespace
+{
+
+/* A call's frames, as its batch's steps see them. */
+struct decoding_call {
+    tsr_engine *engine;
+    tsr_decode_job *jobs;
+};
+
+using shared_frames = tsr_shared_frames<decoding_call>;
+
+const char *const other_model = "a frame has lanes, paths or slices that the GPU is not prepared for";
+
+/* ---- A batch -------------------------------------------------------------------------------------------- */
+
+/* In the area, on the way there: payloads, each frame's model and then its tiles, and the pieces that say where they
+ * lie, models of all frames, then tiles of all frames. On the way back: states, then rasters. */
+void stage(tsr_batch *batch, const tsr_batch_call *call)
+{
+    const decoding_call *frames = static_cast<const decoding_call *>(call->context);
+    uint8_t *at = batch->host + call->payload_at;
+    const auto put = [&](tsr_segment segment) {
+        if (segment.size) memcpy(at, segment.bytes, segment.size);
+        at += segment.size;
+    };
+    for (uint32_t i = 0; i < call->frames; i++) {
+        put(frames->jobs[i].model);
+        for (uint32_t t = 0; t < frames->jobs[i].tiles; t++) put(frames->jobs[i].tile[t]);
+    }
+}
+
+void put_pieces(const tsr_batch *batch, tsr_cuda_piece *pieces)
+{
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) {
+        uint64_t at = call->payload_at;
+        const auto put = [&](tsr_cuda_piece *piece, tsr_segment segment) {
+            *piece = {at, (uint32_t)segment.size, 1};
+            at += segment.size;
+        };
+        for (uint32_t i = 0; i < call->frames; i++) {
+            const tsr_decode_job &job = static_cast<const decoding_call *>(call->context)->jobs[i];
+            const uint32_t number = call->first + i;
+            put(&pieces[number], job.model);
+            for (uint32_t t = 0; t < job.tiles; t++)
+                put(&pieces[batch->frames + (size_t)number * job.tiles + t], job.tile[t]);
+        }
+    }
+}
+
+/* Waits once. */
+cudaError_t run(tsr_batch *batch)
+{
+    tsr_slot *slot = batch->slot;
+    tsr_cuda_decode_batch &b = batch->decode;
+    const tsr_image *image = &batch->kind.image;
+    const uint32_t frames = batch->frames;
+    tsr_frame_model cut;
+    cut.tile_width = batch->kind.tile_width;
+    cut.tile_height = batch->kind.tile_height;
+    const size_t bytes = tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform,
+                                                 batch->payload_bytes, NULL, NULL, NULL);
+    if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
+    tsr_cuda_decode_lay_out(&b, image, &cut, frames, batch->has_lanes, batch->has_transform, batch->payload_bytes, NULL,
+                            NULL, slot->d_bytes);
+    const size_t tiles = (size_t)frames * b.tiles, state_bytes = (frames * sizeof *b.frame + 15) / 16 * 16;
+    tsr_cuda_piece *const pieces =
+        reinterpret_cast<tsr_cuda_piece *>(batch->host + (batch->payload_bytes + 15) / 16 * 16);
+    put_pieces(batch, pieces);
+    batch->host_states = reinterpret_cast<const tsr_cuda_decode_frame *>(batch->host);
+    batch->host_rasters = batch->host + state_bytes;
+
+    const auto copy = [&](const void *to, const void *from, size_t size) {
+        return cudaMemcpyAsync(const_cast<void *>(to), from, size, cudaMemcpyHostToDevice, slot->stream);
+    };
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    TSR_CUDA_TRY(copy(b.payloads, batch->host, batch->payload_bytes));
+    TSR_CUDA_TRY(
+        cudaMemsetAsync(const_cast<uint8_t *>(b.payloads) + batch->payload_bytes, 0, TSR_DECODE_SPARE, slot->stream));
+    TSR_CUDA_TRY(copy(b.model, pieces, frames * sizeof *pieces));
+    TSR_CUDA_TRY(copy(b.tile, pieces + frames, tiles * sizeof *pieces));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_decode_frames(&b, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, frames * sizeof *b.frame, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host + state_bytes, b.rasters, frames * b.frame_bytes, cudaMemcpyDeviceToHost,
+                                 slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
+    TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
+    batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
+    batch->transfer_ns =
+        tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) + tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+    return cudaSuccess;
+}
+
+void finish_frame(void *context, unsigned index)
+{
+    const shared_frames &f = *static_cast<const shared_frames *>(context);
+    const uint32_t number = f.call->first + index;
+    const tsr_cuda_decode_frame frame = f.batch->host_states[number];
+    tsr_decode_job *job = &f.frames->jobs[index];
+    const bool is_good = frame.state == TSR_DECODE_OK && frame.bad_tile == TSR_NO_BAD_TILE;
+    job->status = is_good ? TSR_OK : TSR_ERROR_CORRUPT;
+    job->bad_tile = frame.state == TSR_DECODE_OK ? frame.bad_tile : TSR_BAD_MODEL;
+    job->engine = f.frames->engine->ops->name;
+    job->fallback = frame.state == TSR_DECODE_ELSEWHERE ? other_model : NULL;
+    const size_t bytes = f.call->frame_bytes;
+    if (is_good) memcpy(job->raster, f.batch->host_rasters + number * bytes, bytes);
+}
+
+void finish(tsr_batch *batch, const tsr_batch_call *call)
+{
+    tsr_over_pool<decoding_call>(batch, call, finish_frame);
+}
+
+const tsr_batch_steps decoding_steps = {stage, finish, run};
+
+/* ---- What batches the frames of a call go to -------------------------------------------------------------- */
+
+/* What the first frame with coded planes has; model, offsets and lists: room for one. */
+void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
+                uint16_t *offsets, uint16_t *lists, bool *has_lanes, bool *has_transform)
+{
+    *has_lanes = *has_transform = false;
+    for (uint32_t i = 0; i < frames && !*has_lanes && !*has_transform; i++) {
+        for (int p = 0; p < TSR_PLANES_LIMIT; p++) model->plane[p].offset = offsets + (size_t)p * 65536;
+        for (int c = 0; c < 3; c++) model->colours.list[c] = lists + (size_t)c * 65536;
+        struct tsr_bit_reader reader = tsr_bit_reader(jobs[i].model.bytes, jobs[i].model.size);
+        if (!tsr_get_frame_model(&reader, image, model)) continue;
+        for (int p = 0; p < model->planes; p++)
+            if (model->plane[p].present && model->plane[p].range > 1)
+                (tsr_is_of_lanes(&model->plane[p]) ? *has_lanes : *has_transform) = true;
+    }
+}
+
+size_t job_bytes(const tsr_decode_job &job)
+{
+    size_t bytes = job.model.size;
+    for (uint32_t t = 0; t < job.tiles; t++) bytes += job.tile[t].size;
+    return bytes;
+}
+
+/* How a frame is cut; false where that shows that its model is none, or another number of tiles'. */
+bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_frame_model *cut)
+{
+    struct tsr_bit_reader reader = tsr_bit_reader(job.model.bytes, job.model.size);
+    return tsr_get_tile_sides(&reader, image, cut) && tsr_tile_count(image, cut) == job.tiles;
+}
+
+/* Room for what the host reads of models. */
+struct peeked_models {
+    tsr_frame_model model, other;
+    uint16_t offsets[TSR_PLANES_LIMIT * 65536];
+    uint16_t lists[3 * 65536];
+};
+
+/* Frames from the first of these on that are cut alike and fit a batch; 0 if that one has no model. */
+uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames,
+                      peeked_models *peeked, tsr_batch_call *call)
+{
+    const tsr_frame_model *cut = &peeked->model, *other = &peeked->other;
+    tsr_cuda_decode_batch b;
+    if (!peek_cut(image, jobs[0], &peeked->model)) return 0;
+    call->each = tsr_cuda_decode_lay_out(&b, image, cut, 1, true, true, 0, NULL, NULL, NULL);
+    call->frame_bytes = b.frame_bytes;
+    call->host_each = (1 + b.tiles) * sizeof(tsr_cuda_piece) + sizeof *b.frame + b.frame_bytes; /* there, and back */
+    for (call->frames = 1, call->payload_bytes = job_bytes(jobs[0]); call->frames < frames; call->frames++) {
+        tsr_batch_call more = *call;
+        const tsr_decode_job &job = jobs[call->frames];
+        more.frames++;
+        more.payload_bytes += job_bytes(job);
+        if (!tsr_gather_holds(g, &more)) break;
+        if (!peek_cut(image, job, &peeked->other) || other->tile_width != cut->tile_width ||
+            other->tile_height != cut->tile_height)
+            break;
+        call->payload_bytes = more.payload_bytes;
+    }
+    return call->frames;
+}
+
+void decode_on_cpu(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace,
+                   const char *reason)
+{
+    engine->cpu->ops->decode(engine->cpu, image, jobs, frames, workspace);
+    for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
+}
+
+/* Decodes the first of these frames, with those that go into a batch with it. Returns how many. */
+uint32_t decode_some(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames, void *workspace)
+{
+    tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
+    peeked_models *peeked = static_cast<peeked_models *>(workspace);
+    decoding_call here = {engine, jobs};
+    tsr_batch_call call = {};
+    const uint32_t count = frames_alike(g, image, jobs, frames, peeked, &call);
+    if (count == 0) {
+        jobs->status = TSR_ERROR_CORRUPT;
+        jobs->bad_tile = TSR_BAD_MODEL;
+        jobs->engine = engine->ops->name;
+        jobs->fallback = NULL;
+        return 1;
+    }
+    tsr_batch_kind kind = {};
+    kind.decodes = true;
+    kind.image = *image;
+    kind.tile_width = peeked->model.tile_width;
+    kind.tile_height = peeked->model.tile_height;
+    call.context = &here;
+    look_ahead(image, jobs, count, &peeked->other, peeked->offsets, peeked->lists, &call.has_lanes,
+               &call.has_transform);
+    const char *reason = tsr_gather_objection(g, &call, call.payload_bytes, engine->memory_bytes);
+    const bool failed = reason || tsr_gather(g, engine->pool, &kind, &decoding_steps, &call, &reason) != cudaSuccess;
+    if (failed) decode_on_cpu(engine, image, jobs, count, workspace, reason);
+    for (uint32_t i = 0; !failed && i < count; i++)
+        if (jobs[i].fallback) decode_on_cpu(engine, image, &jobs[i], 1, workspace, jobs[i].fallback);
+    return count;
+}
+
+} // namespace
+
+size_t tsr_cuda_peeked_bytes(void)
+{
+    return sizeof(peeked_models);
+}
+
+size_t tsr_cuda_decode_space(const tsr_engine *engine, const tsr_image *image, const tsr_decode_job *jobs,
+                             uint32_t frames)
+{
+    const size_t space = engine->cpu->ops->decode_workspace(engine->cpu, image, jobs, frames);
+    return space > 0 && space < sizeof(peeked_models) ? sizeof(peeked_models) : space;
+}
+
+tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
+                           void *workspace)
+{
+    if (!tsr_cuda_can_decode(image))
+        decode_on_cpu(engine, image, jobs, frames, workspace, "the GPU does not decode samples of 1 or 32 bits");
+    else
+        for (uint32_t first = 0; first < frames;)
+            first += decode_some(engine, image, jobs + first, frames - first, workspace);
+    for (uint32_t i = 0; i < frames; i++)
+        if (jobs[i].status != TSR_OK) return jobs[i].status;
+    return TSR_OK;
+}

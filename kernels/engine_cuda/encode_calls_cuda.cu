@@ -1,0 +1,385 @@
+/* Encoding calls of the CUDA engine: rasters into a batch, coded frames out of its results. */
+#include "device.cuh"
+
+#include <string.h>
+
+#include "calls.cuh"
+
+extern "C" {
+#include "kernels/engine_cpu/engine_cpu.h"
+}
+
+bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding)
+{
+    return tsr_cuda_can_encode(image, coding) || tsr_cuda_can_predict(image, coding);
+}
+
+size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
+                         const uint8_t *d_rasters, void *d_base)
+{
+    if (tsr_cuda_can_predict(image, coding)) return tsr_predict_lay_out(p, image, coding, frames, d_rasters, d_base);
+    p->predictor = NULL;
+    p->residual = NULL;
+    return tsr_cuda_lay_out(&p->b, image, coding, frames, d_rasters, d_base);
+}
+
+cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream)
+{
+    return (cudaError_t)(tsr_cuda_can_predict(&p->b.image, &p->b.coding) ? tsr_predict_encode_batch(p, stream)
+                                                                         : tsr_cuda_encode_batch(&p->b, stream));
+}
+
+namespace
+{
+
+/* A call's frames, as its batch's steps see them. */
+struct encoding_call {
+    tsr_engine *engine;
+    tsr_encode_job *jobs;
+    uint8_t *workspace;
+    size_t space; /* of a frame */
+};
+
+using shared_frames = tsr_shared_frames<encoding_call>;
+
+/* ---- Coded frames --------------------------------------------------------------------------------------- */
+
+const char *const outside_bits = "words have bits outside their samples that are not what the header says";
+
+/* False: the frame has second planes, which the stages do not make. */
+bool is_whole(const tsr_cuda_batch &b, const tsr_frame_state &frame, bool *extends_sign)
+{
+    const tsr_image &image = b.image;
+    *extends_sign = false;
+    if (tsr_image_outside_bits(&image) == 0) return true;
+    const uint32_t as_declared = frame.unexpected[image.is_signed ? 0 : 1];
+    const uint32_t otherwise = frame.unexpected[image.is_signed ? 1 : 0];
+    *extends_sign = image.is_signed;
+    if (as_declared == 0) return true;
+    *extends_sign = !image.is_signed;
+    return otherwise == 0 && image.high_bit + 1 != image.bits_allocated;
+}
+
+/* What lies in a frame's work space. */
+struct frame_space {
+    tsr_frame_model *model;
+    uint16_t *offsets, *lists; /* of planes; of colours that are packed by component */
+    uint8_t *model_bytes, *tile_sizes, *payloads;
+    tsr_coded_tile *tiles;
+};
+
+size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
+{
+    size_t used = 0;
+    s->model = static_cast<tsr_frame_model *>(tsr_take(base, &used, sizeof *s->model));
+    s->offsets = static_cast<uint16_t *>(tsr_take(base, &used, b.components * 65536 * sizeof(uint16_t)));
+    const size_t listed = b.packs_colours ? 3 * 65536 : 0;
+    s->lists = static_cast<uint16_t *>(tsr_take(base, &used, listed * sizeof(uint16_t)));
+    s->model_bytes = static_cast<uint8_t *>(tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT));
+    s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.tiles * sizeof *s->tiles));
+    s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.tiles * TSR_TILE_SIZES_BYTES));
+    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.components * tsr_cuda_plane_payload_bytes(&b)));
+    return used;
+}
+
+void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number, uint16_t *offsets)
+{
+    const tsr_plane_state &state = b.plane[number];
+    const uint32_t *used = b.used ? b.used + (size_t)number * (b.values / 32) : NULL;
+    const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
+    plane->minimum = 65535u - state.not_minimum;
+    plane->span = tsr_state_span(state);
+    plane->range = state.range;
+    plane->packed = state.packed != 0;
+    plane->offset = offsets;
+    plane->path = b.coding.path;
+    plane->coder = b.coding.coder;
+    tsr_take_plan(plane, &plan);
+    if (plane->packed)
+        for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
+            const uint32_t value = plane->minimum + offset;
+            if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
+        }
+    if (plane->span == 1) return;
+    if (b.model) plane->coefficient = b.model[number];
+    if (b.pair_model) plane->pair = b.pair_model[number];
+    if (b.level_model) plane->level = b.level_model[number];
+}
+
+/* lists: room for those of components; a palette's are where they are. */
+void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t frame, uint16_t *lists)
+{
+    const tsr_frame_state &state = b.frame[frame];
+    colours->packing = (tsr_colour_packing)state.packing;
+    colours->leading = (uint8_t)state.leading;
+    for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_PALETTE; c++) {
+        colours->count[c] = state.colours;
+        colours->list[c] = b.palette + (3 * (size_t)frame + c) * TSR_PALETTE_LIMIT;
+    }
+    const uint32_t words = tsr_listed_words(&b);
+    for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_BY_COMPONENT; c++) {
+        const uint32_t *const listed = b.listed + (3 * (size_t)frame + c) * words;
+        uint16_t *const list = colours->list[c] = lists + (size_t)c * 65536;
+        for (uint32_t value = 0; value < 32 * words; value++)
+            if (listed[value / 32] >> value % 32 & 1u) list[colours->count[c]++] = (uint16_t)value;
+    }
+}
+
+/* Piece index of a call's: a frame from the batch's results to its job. What the GPU does not do is only noted: others
+ * wait for the slot. */
+void finish_frame(void *context, unsigned index)
+{
+    const shared_frames &f = *static_cast<const shared_frames *>(context);
+    const tsr_cuda_batch &b = f.batch->results.b;
+    const uint32_t number = f.call->first + index;
+    tsr_encode_job *job = &f.frames->jobs[index];
+    bool extends_sign;
+    const bool whole = is_whole(b, b.frame[number], &extends_sign);
+    job->engine = f.frames->engine->ops->name;
+    job->fallback = whole ? NULL : outside_bits;
+    if (job->fallback) return;
+    frame_space s;
+    lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
+    tsr_frame_model *model = s.model;
+    const int planes = tsr_image_planes(&b.image);
+    memset(model, 0, offsetof(tsr_frame_model, plane));
+    for (int p = 0; p < planes; p++) /* nothing behind that is looked at before it is set: 40 kB of each plane */
+        memset(&model->plane[p], 0, offsetof(tsr_plane_model, residual));
+    memset(s.tiles, 0, b.tiles * sizeof *s.tiles);
+    model->tile_width = b.tile_width;
+    model->tile_height = b.tile_height;
+    model->colour = (tsr_colour)b.frame[number].colour;
+    if (b.packs_colours) put_colours(&model->colours, b, number, s.lists);
+    model->extends_sign = extends_sign;
+    model->max_error = b.max_error;
+    model->planes = planes;
+
+    const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
+    const uint64_t start = b.payload_offset[first_tile];
+    const uint8_t *payloads = f.batch->host_payloads + start;
+    if (!f.call->keeps || f.call->is_finished) {
+        memcpy(s.payloads, payloads, (size_t)(b.payload_offset[first_tile + b.components * b.tiles] - start));
+        payloads = s.payloads;
+    }
+    for (uint32_t c = 0; c < b.components; c++) {
+        const uint32_t p = first_plane + c;
+        model->plane[c].present = true;
+        put_plane(&model->plane[c], b, p, s.offsets + (size_t)c * 65536);
+        if (f.batch->results.predictor && model->plane[c].span > 1) {
+            model->plane[c].predictor = f.batch->results.predictor[p];
+            model->plane[c].residual = f.batch->results.residual[p];
+        }
+        for (uint32_t t = 0; t < b.tiles; t++) {
+            tsr_segment *segment = &s.tiles[t].segment[1 + c];
+            segment->bytes = payloads + (b.payload_offset[p * b.tiles + t] - start);
+            segment->size = b.payload_size[p * b.tiles + t];
+        }
+    }
+    for (uint32_t t = 0; t < b.tiles; t++)
+        tsr_put_tile_sizes(&s.tiles[t], model->planes, s.tile_sizes + t * TSR_TILE_SIZES_BYTES);
+    struct tsr_bit_writer writer = tsr_bit_writer(s.model_bytes, TSR_FRAME_MODEL_LIMIT);
+    tsr_put_frame_model(&writer, &b.image, model);
+    job->coded.model.bytes = s.model_bytes;
+    job->coded.model.size = tsr_flush_bits(&writer);
+    assert(!writer.overflow);
+    job->coded.tiles = b.tiles;
+    job->coded.tile = s.tiles;
+}
+
+/* The results as they lie behind host. */
+tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
+{
+    const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.frame);
+    const auto move = [&](auto *&array) {
+        if (!array) return;
+        array = reinterpret_cast<typename std::remove_reference<decltype(array)>::type>(
+            host + (reinterpret_cast<const uint8_t *>(array) - device));
+    };
+    tsr_predict_batch results = p;
+    tsr_cuda_batch &r = results.b;
+    move(results.predictor);
+    move(results.residual);
+    move(r.listed);
+    move(r.palette);
+    move(r.plane);
+    move(r.used);
+    move(r.model);
+    move(r.pair_model);
+    move(r.level_model);
+    move(r.payload_offset);
+    move(r.payload_size);
+    move(r.frame);
+    return results;
+}
+
+/* ---- A batch -------------------------------------------------------------------------------------------- */
+
+/* Whether copies to the device can run from where the raster is. */
+bool is_in_stock(const encoding_call &call, uint32_t index)
+{
+    return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, call.jobs[index].raster);
+}
+
+void stage_frame(void *context, unsigned index)
+{
+    const shared_frames &f = *static_cast<const shared_frames *>(context);
+    const size_t bytes = f.call->frame_bytes;
+    if (is_in_stock(*f.frames, index)) return;
+    memcpy(f.batch->host + (f.call->first + index) * bytes, f.frames->jobs[index].raster, bytes);
+}
+
+void stage(tsr_batch *batch, const tsr_batch_call *call)
+{
+    tsr_over_pool<encoding_call>(batch, call, stage_frame);
+}
+
+/* Rasters to the device: each that is in the stock from there, those between them from the area. */
+cudaError_t copy_in(const tsr_batch *batch)
+{
+    const size_t bytes = batch->encode.b.frame_bytes;
+    uint32_t end = batch->frames; /* frames from here on are on their way */
+    const auto copy = [&](const void *rasters, uint32_t first, uint32_t frames) {
+        uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.rasters) + first * bytes;
+        return frames == 0
+                   ? cudaSuccess
+                   : cudaMemcpyAsync(d_rasters, rasters, frames * bytes, cudaMemcpyHostToDevice, batch->slot->stream);
+    };
+    for (const tsr_batch_call *call = batch->calls; call; call = call->next) { /* the last one first */
+        const encoding_call &frames = *static_cast<const encoding_call *>(call->context);
+        for (uint32_t i = call->frames; i-- > 0;) {
+            if (!is_in_stock(frames, i)) continue;
+            const uint32_t number = call->first + i, behind = number + 1;
+            TSR_CUDA_TRY(copy(batch->host + behind * bytes, behind, end - behind));
+            TSR_CUDA_TRY(copy(frames.jobs[i].raster, number, 1));
+            end = number;
+        }
+    }
+    return copy(batch->host, 0, end);
+}
+
+/* Rasters in; results, then payloads, in their place. Waits twice: for the sizes, and for the payloads. */
+cudaError_t run(tsr_batch *batch)
+{
+    tsr_slot *slot = batch->slot;
+    const tsr_batch_kind &kind = batch->kind;
+    const tsr_cuda_batch &b = batch->encode.b;
+    const size_t bytes = tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, NULL);
+    if (bytes > batch->device_limit) return cudaErrorMemoryAllocation;
+    TSR_CUDA_TRY(tsr_slot_grow(slot, bytes, batch->device_worth, batch->device_limit));
+    tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
+    batch->encode.launch = tsr_launch_policies[kind.launch_policy];
+    batch->results = results_at(batch->encode, batch->host);
+    uint8_t *const payloads = batch->host + b.result_bytes;
+    batch->host_payloads = payloads;
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    TSR_CUDA_TRY(copy_in(batch));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
+    TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
+    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
+    TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
+    batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
+    batch->transfer_ns =
+        tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) + tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
+
+    const uint64_t payload_bytes = batch->results.b.payload_offset[b.planes * b.tiles];
+    if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
+    TSR_CUDA_TRY(cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
+    TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
+    batch->transfer_ns += tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
+    return cudaSuccess;
+}
+
+void finish(tsr_batch *batch, const tsr_batch_call *call)
+{
+    tsr_over_pool<encoding_call>(batch, call, finish_frame);
+}
+
+const tsr_batch_steps encoding_steps = {stage, finish, run};
+
+/* ---- By the CPU engine ---------------------------------------------------------------------------------- */
+
+void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                   uint32_t frames, void *workspace, const char *reason)
+{
+    engine->cpu->ops->encode(engine->cpu, image, coding, jobs, frames, workspace);
+    for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
+}
+
+/* Why the GPU encodes no such frame; NULL: it does, and that is the memory that each takes. */
+const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
+{
+    tsr_predict_batch one;
+    if (!tsr_can_encode(image, coding)) return "the GPU does not code samples of 1 or 32 bits";
+    call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
+    call->frame_bytes = one.b.frame_bytes;
+    const size_t back = one.b.result_bytes + one.b.payload_bytes;
+    call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
+    return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
+}
+
+} // namespace
+
+size_t tsr_cuda_encode_space(const tsr_engine *engine, const tsr_image *image)
+{
+    size_t most = tsr_cpu_encode_space(engine->pool, image);
+    for (int number = 0; number < 3; number++) {
+        tsr_coding coding = {};
+        coding.path = number ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+        coding.coder = number == 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+        if (!tsr_can_encode(image, &coding)) continue;
+        tsr_predict_batch p;
+        frame_space s;
+        tsr_lay_batch_out(&p, image, &coding, 1, NULL, NULL);
+        const size_t bytes = lay_frame_out(&s, p.b, NULL);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
+void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job)
+{
+    if (job->lent) tsr_gather_leave(&tsr_cuda_engine_of(engine)->gathering, static_cast<tsr_area *>(job->lent));
+    job->lent = NULL;
+}
+
+tsr_status tsr_cuda_encode(tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_encode_job *jobs,
+                           uint32_t frames, void *workspace)
+{
+    tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
+    tsr_batch_call call = {};
+    const char *const reason = objection(engine, image, coding, &call);
+    if (reason) {
+        encode_on_cpu(engine, image, coding, jobs, frames, workspace, reason);
+        return TSR_OK;
+    }
+    tsr_batch_kind kind = {};
+    kind.image = *image;
+    kind.coding = *coding;
+    kind.launch_policy = tsr_cuda_engine_of(engine)->launch_policy;
+    const size_t space = tsr_cuda_encode_space(engine, image);
+    for (uint32_t first = 0, count; first < frames; first += count) {
+        uint8_t *const there = static_cast<uint8_t *>(workspace) + first * space;
+        encoding_call here = {engine, jobs + first, there, space};
+        call.context = &here;
+        for (count = 1; count < frames - first; count++) {
+            call.frames = count + 1;
+            if (!tsr_gather_holds(g, &call)) break;
+        }
+        call.frames = count;
+        call.keeps = count == 1 && here.jobs[0].borrows;
+        const char *failure;
+        const bool failed = tsr_gather(g, engine->pool, &kind, &encoding_steps, &call, &failure) != cudaSuccess;
+        for (uint32_t i = 0; i < count; i++) {
+            here.jobs[i].lent = call.area;
+            if (!failed && !here.jobs[i].fallback) continue;
+            tsr_cuda_give_coded(engine, &here.jobs[i]);
+            encode_on_cpu(engine, image, coding, here.jobs + i, 1, there + i * space,
+                          failed ? failure : here.jobs[i].fallback);
+        }
+    }
+    return TSR_OK;
+}

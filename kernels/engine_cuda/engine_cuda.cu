@@ -1,0 +1,284 @@
+/* The CUDA engine: its devices, its creation, and the table of its operations. Encoding and decoding calls stand in
+ * encode_calls_cuda.cu and decode_calls_cuda.cu. What the stages cannot do, and what a call of CUDA's fails on, goes to
+ * the CPU engine inside. */
+#include "device.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calls.cuh"
+
+extern "C" {
+#include "kernels/engine_cpu/engine_cpu.h"
+#include "engine_cuda.h"
+}
+
+const char *const tsr_no_device_memory = "a frame takes more of the GPU's memory than may be had";
+const char *const tsr_no_host_memory = "a frame takes more memory on its way to the GPU than may be had";
+
+namespace
+{
+
+/* Device memory that a batch may take: more slices than this at once gain nothing. */
+#define BATCH_BYTES ((size_t)2 << 30)
+
+/* Work space of files that wait for a GPU: most of it is the CPU engine's, which is never touched, so never there. */
+#define KEPT_BYTES ((size_t)2 << 30)
+
+/* ---- The engine's operations ---------------------------------------------------------------------------- */
+
+size_t encode_workspace(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
+{
+    const size_t space = tsr_cuda_encode_space(engine, image);
+    return frames == 0 || space > SIZE_MAX / frames ? 0 : space * frames;
+}
+
+size_t decode_bound(const tsr_engine *engine, const tsr_image *image, uint32_t frames)
+{
+    const size_t space = engine->cpu->ops->decode_bound(engine->cpu, image, frames), least = tsr_cuda_peeked_bytes();
+    return space > 0 && space < least ? least : space;
+}
+
+void *take_workspace(tsr_engine *engine, size_t bytes)
+{
+    return engine->cpu->ops->take_workspace(engine->cpu, bytes);
+}
+
+void *take_rasters(tsr_engine *engine, size_t bytes)
+{
+    void *const rasters = tsr_stock_take(&tsr_cuda_engine_of(engine)->stock, bytes);
+    return rasters ? rasters : take_workspace(engine, bytes);
+}
+
+void give_workspace(tsr_engine *engine, void *workspace)
+{
+    if (tsr_stock_give(&tsr_cuda_engine_of(engine)->stock, workspace)) return;
+    engine->cpu->ops->give_workspace(engine->cpu, workspace);
+}
+
+size_t own_memory(const tsr_engine *engine, size_t bytes)
+{
+    const tsr_cuda_engine *const cuda = tsr_cuda_engine_of(engine);
+    const size_t areas = (size_t)cuda->gathering.devices * TSR_DEVICE_AREAS;
+    return engine->cpu->ops->own_memory(engine->cpu, bytes) + TSR_STOCK_BYTES +
+           areas * tsr_gather_area_limit(&cuda->gathering, bytes);
+}
+
+void times(tsr_engine *engine, tsr_engine_times *times)
+{
+    tsr_gathering *g = &tsr_cuda_engine_of(engine)->gathering;
+    pthread_mutex_lock(&g->lock);
+    *times = g->times;
+    pthread_mutex_unlock(&g->lock);
+}
+
+void destroy(tsr_engine *base)
+{
+    tsr_cuda_engine *engine = tsr_cuda_engine_of(base);
+    tsr_slot_empty(&engine->resident);
+    engine->base.cpu->ops->destroy(engine->base.cpu); /* with the pool */
+    tsr_gather_end(&engine->gathering);
+    tsr_stock_end(&engine->stock);
+    free(engine);
+}
+
+const tsr_engine_ops cuda_engine_ops = {
+#if defined(TSR_CUDA_EMULATED)
+    "emulated",
+#else
+    "cuda",
+#endif
+    encode_workspace, tsr_cuda_decode_space, decode_bound,    take_workspace, take_rasters, give_workspace,
+    tsr_cuda_encode,  tsr_cuda_give_coded,   tsr_cuda_decode, own_memory,     times,        destroy,
+};
+
+/* ---- Devices -------------------------------------------------------------------------------------------- */
+
+/* Shows that there is code for the device. */
+__global__ void k_nothing()
+{
+}
+
+/* NULL if the device can run the kernels that were built, else why not, in static text. */
+const char *device_reason(int device)
+{
+    int major = 0;
+    if (cudaSetDevice(device) != cudaSuccess ||
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) {
+        cudaGetLastError();
+        return "the CUDA device does not answer";
+    }
+    if (major < 8) return "the CUDA device is older than compute capability 8.0";
+    if (tsr_launch(k_nothing, 1, TSR_WARP, 0, 0) != cudaSuccess || cudaDeviceSynchronize() != cudaSuccess) {
+        cudaGetLastError();
+        return "the CUDA device cannot be used: it is busy, its driver is too old, or this build has no code for it";
+    }
+    return NULL;
+}
+
+/* The devices that are wanted, or all that can be used; the bound of the one with least memory to spare is that of all.
+ * False, with the reason, if one that is wanted cannot be used, or none can. */
+bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, size_t reason_size)
+{
+    int devices = 0;
+    const char *why = "there is no CUDA device, or no driver for it";
+    if (cudaGetDeviceCount(&devices) != cudaSuccess) {
+        cudaGetLastError();
+        devices = 0;
+    }
+    const int count = choice->count > 0 ? choice->count : devices;
+    size_t bound = SIZE_MAX;
+    for (int i = 0; i < count && g->devices < TSR_DEVICES_LIMIT; i++) {
+        const int device = choice->count > 0 ? choice->number[i] : i;
+        size_t free_bytes = 0, all_bytes = 0;
+        if (device >= devices && devices > 0) {
+            snprintf(reason, reason_size, "there is no GPU %d: they are numbered 0 to %d", device, devices - 1);
+            return false;
+        }
+        const char *const objection = device < devices ? device_reason(device) : why;
+        if (!objection && cudaMemGetInfo(&free_bytes, &all_bytes) == cudaSuccess) {
+            for (int s = 0; s < TSR_DEVICE_SLOTS; s++) g->slots[g->devices * TSR_DEVICE_SLOTS + s].device = device;
+            g->devices++;
+            if (free_bytes / 2 < bound) bound = free_bytes / 2;
+            continue;
+        }
+        cudaGetLastError();
+        if (objection) why = objection;
+        if (choice->count > 0) break;
+    }
+    snprintf(reason, reason_size, "%s", why);
+    if (g->devices < (choice->count > 0 ? choice->count : 1)) return false;
+    if (choice->memory_bytes > 0) bound = (size_t)choice->memory_bytes;
+    g->bounds.all = bound;
+    g->bounds.share = bound / TSR_DEVICE_SLOTS < BATCH_BYTES ? bound / TSR_DEVICE_SLOTS : BATCH_BYTES;
+    if (cudaSetDevice(g->slots[0].device) == cudaSuccess) return true;
+    cudaGetLastError();
+    snprintf(reason, reason_size, "the CUDA device does not answer");
+    return false;
+}
+
+/* Host memory that will be pinned. */
+struct fresh_memory {
+    tsr_pool *pool;
+    tsr_fresh_areas areas;
+    uint8_t *stock;
+    bool is_unwanted; /* there is no device */
+};
+
+/* What many files at once need, threads and memory, while CUDA wakes, which takes several times as long. */
+void *touch_memory(void *context)
+{
+    fresh_memory *const fresh = static_cast<fresh_memory *>(context);
+    if (!tsr_pool_start_resting(fresh->pool)) return NULL;
+    tsr_gather_touch(&fresh->areas, &fresh->is_unwanted);
+    if (!__atomic_load_n(&fresh->is_unwanted, __ATOMIC_RELAXED)) fresh->stock = tsr_area_touch(TSR_STOCK_BYTES);
+    return NULL;
+}
+
+struct loading {
+    tsr_cuda_engine *engine;
+    const tsr_coding *coding;
+};
+
+/* Kernels are loaded when they are first called, 16 ms for those of a level, in which nothing else gets on: here while
+ * memory is pinned, not when files wait for them. A flat image calls those of any other. The slots get memory for full
+ * areas. What fails here fails again where it is told. */
+void *load_kernels(void *context)
+{
+    const loading *const work = static_cast<const loading *>(context);
+    tsr_gathering *const g = &work->engine->gathering;
+    tsr_image image = {};
+    image.columns = image.rows = 64;
+    image.frames = image.components = 1;
+    image.bits_allocated = image.bits_stored = 16;
+    image.high_bit = 15;
+    if (work->coding->lossy || !tsr_can_encode(&image, work->coding)) return NULL;
+    tsr_predict_batch p;
+    tsr_image slice = image;
+    slice.columns = slice.rows = 512;
+    const size_t worth = tsr_lay_batch_out(&p, &slice, work->coding, TSR_STOCK_BYTES / 2 / (512 * 512 * 2), NULL, NULL);
+    const size_t bytes = tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, NULL);
+    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) {
+        tsr_slot *const slot = &g->slots[i];
+        if (bytes > g->bounds.share || tsr_slot_grow(slot, bytes, worth, g->bounds.share) != cudaSuccess) break;
+        if (i % TSR_DEVICE_SLOTS > 0) continue;
+        if (cudaMemsetAsync(slot->d_bytes, 0, bytes, slot->stream) != cudaSuccess) break;
+        tsr_lay_batch_out(&p, &image, work->coding, 1, NULL, slot->d_bytes);
+        if (tsr_run_batch(&p, slot->stream) != cudaSuccess || cudaStreamSynchronize(slot->stream) != cudaSuccess) break;
+    }
+    cudaGetLastError();
+    return NULL;
+}
+
+void drop_memory(fresh_memory *fresh)
+{
+    tsr_gather_drop(&fresh->areas);
+    free(fresh->stock);
+}
+
+} // namespace
+
+struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct tsr_gpu_choice *choice, char *reason,
+                                          size_t reason_size)
+{
+    static const tsr_gpu_choice any = {};
+    tsr_cuda_engine *engine = static_cast<tsr_cuda_engine *>(calloc(1, sizeof *engine));
+    fresh_memory fresh = {pool};
+    pthread_t toucher;
+    const bool touches = pthread_create(&toucher, NULL, touch_memory, &fresh) == 0;
+    if (!choice) choice = &any;
+    snprintf(reason, reason_size, "there is no memory");
+    const bool has_device = engine && find_devices(&engine->gathering, choice, reason, reason_size);
+    __atomic_store_n(&fresh.is_unwanted, !has_device, __ATOMIC_RELAXED);
+    if (touches) pthread_join(toucher, NULL);
+    if (!has_device) {
+        drop_memory(&fresh);
+        free(engine);
+        tsr_pool_destroy(pool);
+        return NULL;
+    }
+    engine->base.cpu = tsr_cpu_engine_create(pool); /* has the pool now, in any case */
+    if (!engine->base.cpu) {
+        snprintf(reason, reason_size, "there is no memory");
+        drop_memory(&fresh);
+        free(engine);
+        return NULL;
+    }
+    engine->resident.device = engine->gathering.slots[0].device;
+    pthread_t loader;
+    loading work = {engine, choice->coding};
+    const bool loads = work.coding && pthread_create(&loader, NULL, load_kernels, &work) == 0;
+    tsr_gather_begin(&engine->gathering, &fresh.areas);
+    tsr_stock_begin(&engine->stock, fresh.stock);
+    if (loads) pthread_join(loader, NULL);
+    engine->base.ops = &cuda_engine_ops;
+    engine->base.pool = engine->base.cpu->pool;
+    engine->base.frames_wanted = TSR_CUDA_FRAMES;
+    engine->base.memory_bytes = SIZE_MAX;
+    tsr_cpu_engine_keep(engine->base.cpu, KEPT_BYTES);
+    return &engine->base;
+}
+
+void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy)
+{
+    tsr_cuda_engine_of(engine)->launch_policy = policy;
+}
+
+int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *image, const struct tsr_coding *coding,
+                             const uint8_t *d_rasters, uint32_t frames, uint64_t *payload_bytes, void *stream)
+{
+    tsr_slot *slot = &tsr_cuda_engine_of(base)->resident;
+    tsr_predict_batch p;
+    const tsr_cuda_batch &b = p.b;
+    if (!tsr_can_encode(image, coding)) return cudaErrorInvalidValue;
+    const size_t device_bytes = tsr_lay_batch_out(&p, image, coding, frames, d_rasters, NULL);
+    TSR_CUDA_TRY(tsr_slot_grow(slot, device_bytes, device_bytes, device_bytes));
+    tsr_lay_batch_out(&p, image, coding, frames, d_rasters, slot->d_bytes);
+    p.launch = tsr_launch_policies[tsr_cuda_engine_of(base)->launch_policy];
+    TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));
+    if (!payload_bytes) return cudaSuccess;
+    TSR_CUDA_TRY(cudaMemcpyAsync(payload_bytes, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),
+                                 cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)));
+    return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+}

@@ -1,0 +1,148 @@
+/* Calls of several threads, gathered into batches of the CUDA engine.
+ *
+ * A GPU wants hundreds of slices at once, and a series is thousands of files of one slice each, whose threads call the
+ * engine one by one. So calls of one kind, whose frames one batch can hold, form one: who finds no batch of its kind to
+ * join opens one, in a free area of host memory, and leads it. Every caller puts its own frames into the area, in its
+ * own thread. A batch starts as soon as its leader has a slot of a device. While slots are free that is at once, so a
+ * single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no clock
+ * is needed. Leaders get slots in the order in which they came. The leader copies in, launches, and copies out; its
+ * slot is free for the next batch before results are taken from the area. The leader takes those of single frames, so
+ * that the area is soon free and nobody waits for a seat to free it; but while areas are to spare, those that their
+ * callers can keep there stay until they are written. The others, larger ones, are their callers', over the pool's
+ * threads. Only then does a caller wake.
+ *
+ * Callers rest while they wait (thread_pool.h), so that other threads work on other files. Threads with a seat never
+ * wait here, so all get on.
+ *
+ * Frames of a batch are independent of each other, so how calls are gathered never shows in the bytes. */
+#ifndef TSR_KERNELS_ENGINE_CUDA_GATHER_CUH
+#define TSR_KERNELS_ENGINE_CUDA_GATHER_CUH
+
+#include <pthread.h>
+
+#include "batch_decode_cuda.h"
+#include "batch_predict_cuda.h"
+#include "slots_cuda.h"
+
+extern "C" {
+#include "kernels/engine.h"
+#include "kernels/pool/thread_pool.h"
+}
+
+/* What the calls of a batch have in common. */
+struct tsr_batch_kind {
+    bool decodes;
+    tsr_image image;                 /* but for its number of frames */
+    tsr_coding coding;               /* encoding */
+    int launch_policy;               /* likewise */
+    int32_t tile_width, tile_height; /* decoding */
+};
+
+struct tsr_area;
+
+/* Consecutive frames of one caller's. */
+struct tsr_batch_call {
+    uint32_t frames;
+    size_t payload_bytes;          /* decoding: of models and tiles */
+    bool has_lanes, has_transform; /* decoding: what must be prepared for */
+    size_t frame_bytes;            /* of a raster */
+    size_t each, host_each;      /* memory that a frame takes at most, on the device and in an area, but for payloads */
+    void *context;               /* the steps' */
+    tsr_sleeper *sleeper;        /* the caller's, which waits for the batch */
+    bool keeps;                  /* of one frame: its results may stay in the area until the caller leaves it */
+    bool is_finished;            /* out: its results have been taken out of the area */
+    tsr_area *area;              /* out, if it keeps its results: where they are, for tsr_gather_leave; else NULL */
+    cudaError_t error;           /* out: of the batch */
+    uint32_t first;              /* out: number of the first frame in the batch */
+    size_t payload_at;           /* out: where its payloads begin */
+    struct tsr_batch_call *next; /* of the batch */
+};
+
+struct tsr_batch;
+
+/* The ways there and back. */
+struct tsr_batch_steps {
+    /* Of each caller: its frames to the area, by itself, and what has become of them from there, by it or the leader.
+     */
+    void (*stage)(tsr_batch *batch, const tsr_batch_call *call);
+    void (*finish)(tsr_batch *batch, const tsr_batch_call *call);
+    /* The leader's, between these: all from the area and back to it, by the batch's slot, which it grows. */
+    cudaError_t (*run)(tsr_batch *batch);
+};
+
+struct tsr_batch {
+    tsr_batch_kind kind;
+    uint32_t frames;
+    tsr_batch_call *calls; /* the last one first */
+    size_t payload_bytes;
+    bool has_lanes, has_transform;
+    uint8_t *host; /* the area's */
+    tsr_slot *slot;
+    size_t device_worth, device_limit; /* as tsr_slot_grow has them */
+    uint64_t transfer_ns, kernel_ns;   /* set by run */
+    /* What run has laid out, and where in the area the callers find it. */
+    tsr_predict_batch encode, results;
+    tsr_cuda_decode_batch decode;
+    const uint8_t *host_payloads, *host_rasters;
+    const tsr_cuda_decode_frame *host_states;
+    uint32_t joined, staged, left; /* calls; under the engine's lock */
+};
+
+/* Host memory, and the batch in it. */
+struct tsr_area {
+    bool is_taken, is_open; /* open: calls may join */
+    uint8_t *host;
+    size_t bytes;
+    tsr_batch batch;
+    pthread_cond_t moved; /* the last call is staged */
+};
+
+/* Slots of all devices, areas, and who waits for them. */
+struct tsr_gathering {
+    pthread_mutex_t lock;   /* of what follows */
+    pthread_cond_t turned;  /* a slot was given back, or it is another leader's turn */
+    pthread_cond_t emptied; /* an area was given back, or a batch opened */
+    uint64_t next_ticket, turn;
+    int devices;
+    tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
+    tsr_slot_bounds bounds;
+    tsr_area areas[TSR_DEVICES_LIMIT * TSR_DEVICE_AREAS];
+    bool is_growing; /* an area */
+    uint32_t opened; /* batches */
+    tsr_engine_times times;
+    uint32_t failures; /* batches that a call of CUDA's failed on */
+    char failure[256]; /* the first of them; written once */
+};
+
+/* Memory of the areas of the first device, touched before CUDA is awake; NULL: what there was none for. */
+struct tsr_fresh_areas {
+    uint8_t *host[TSR_DEVICE_AREAS];
+};
+void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted); /* another thread may come to know that */
+void tsr_gather_drop(tsr_fresh_areas *fresh);
+
+/* Devices, slots and bounds are known, and the first device is the thread's; the areas get the memory, pinned. */
+void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh);
+void tsr_gather_end(tsr_gathering *g);
+
+/* Most that an area may have, where the process may take so much of the host's memory: an eighth of that for all. */
+size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes);
+
+/* Why not even one such frame, with so long a payload on its way there, may go to a device; NULL: it may. */
+const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
+                                 size_t memory_bytes);
+
+extern const char *const tsr_no_device_memory, *const tsr_no_host_memory;
+
+/* Whether a call's frames are not too many for a batch; a single one never is. */
+bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call);
+
+/* Does a call in a batch with others. If it fails, all its callers are told, and the sentence is *reason, which lives
+ * as long as the engine. */
+cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
+                       tsr_batch_call *call, const char **reason);
+
+/* A caller has no more use for the results that it has kept in its area. */
+void tsr_gather_leave(tsr_gathering *g, tsr_area *area);
+
+#endif

@@ -1,0 +1,415 @@
+/* Gathering calls into batches; see the header. */
+#include "device.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gather.cuh"
+
+namespace
+{
+
+uint64_t now_ns()
+{
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool same_coding(const tsr_coding &a, const tsr_coding &b)
+{
+    return a.path == b.path && a.coder == b.coder && a.lossy == b.lossy && a.qp_eighths == b.qp_eighths &&
+           a.level == b.level && a.max_error == b.max_error && a.coarser_by == b.coarser_by &&
+           a.coarser_frame == b.coarser_frame && a.coarser_from == b.coarser_from;
+}
+
+bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
+{
+    return a.decodes == b.decodes && tsr_alike_images(&a.image, &b.image) && same_coding(a.coding, b.coding) &&
+           a.launch_policy == b.launch_policy && a.tile_width == b.tile_width && a.tile_height == b.tile_height;
+}
+
+/* ---- With the lock ------------------------------------------------------------------------------------------ */
+
+/* Bytes of an area, but for frames that need more: fifty slices. The first one that is not there beforehand has room
+ * for some calls like its first: pinning memory takes a while, and there may be no second file. */
+#define AREA_BYTES ((size_t)32 << 20)
+enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
+
+size_t device_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
+{
+    return call->each * frames + payload_bytes;
+}
+
+size_t host_room(const tsr_batch_call *call, uint32_t frames, size_t payload_bytes)
+{
+    return call->host_each * frames + payload_bytes + AREA_SPARE;
+}
+
+/* What the device needs for as many frames like the call's as the area has room for. */
+size_t full_room(const tsr_area *area, const tsr_batch_call *call)
+{
+    const size_t payload_bytes = call->payload_bytes / call->frames;
+    return device_room(call, 1, payload_bytes) * (area->bytes / host_room(call, 1, payload_bytes));
+}
+
+/* A batch of a single frame may take more than a slot's share: it then has its device for itself. */
+bool takes_device(const tsr_gathering *g, const tsr_batch_call *call)
+{
+    return device_room(call, call->frames, call->payload_bytes) > g->bounds.share;
+}
+
+/* The area of the batch to join. One that is full is joined no more, by others neither: the next one is open soon. */
+tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
+{
+    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++) {
+        const tsr_batch &b = a->batch;
+        if (!a->is_open || !same_kind(b.kind, *kind)) continue;
+        const uint32_t frames = b.frames + call->frames;
+        const size_t payload_bytes = b.payload_bytes + call->payload_bytes;
+        if (host_room(call, frames, payload_bytes) <= a->bytes &&
+            device_room(call, frames, payload_bytes) <= g->bounds.share)
+            return a;
+        a->is_open = false;
+        pthread_cond_broadcast(&g->turned); /* its leader need wait for no other call */
+    }
+    return NULL;
+}
+
+/* The free area with most memory. If it must grow, only if no other one does: that one is soon open, several at once
+ * take as long as one after the other, and meanwhile hold up whoever else wants memory of the system. */
+tsr_area *take_area(tsr_gathering *g, size_t needed)
+{
+    tsr_area *best = NULL;
+    for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++)
+        if (!a->is_taken && (!best || a->bytes > best->bytes)) best = a;
+    if (!best || (best->bytes < needed && g->is_growing)) return NULL;
+    best->is_taken = true;
+    return best;
+}
+
+void give_area(tsr_gathering *g, tsr_area *area)
+{
+    area->is_taken = false;
+    pthread_cond_broadcast(&g->emptied);
+}
+
+void join(tsr_batch *batch, tsr_batch_call *call)
+{
+    call->sleeper = tsr_pool_sleeper();
+    call->first = batch->frames;
+    call->payload_at = batch->payload_bytes;
+    call->next = batch->calls;
+    batch->calls = call;
+    batch->joined++;
+    batch->frames += call->frames;
+    batch->payload_bytes += call->payload_bytes;
+    batch->has_lanes |= call->has_lanes;
+    batch->has_transform |= call->has_transform;
+}
+
+/* Beside another batch of its device, one of a few frames gains nothing: their kernels take as long as those of thirty,
+ * and each batch takes some 0.3 ms of a processor. It gathers until the other has ended. */
+enum { WORTH_A_SLOT = 16 };
+
+bool may_start(const tsr_gathering *g, const tsr_area *area)
+{
+    if (!area->is_open || area->batch.frames >= WORTH_A_SLOT) return true;
+    for (int d = 0; d < g->devices; d++) {
+        int taken = 0;
+        for (int s = 0; s < TSR_DEVICE_SLOTS; s++) taken += g->slots[d * TSR_DEVICE_SLOTS + s].is_taken;
+        if (taken == 0) return true;
+    }
+    return false;
+}
+
+tsr_slot *first_of_device(tsr_gathering *g, const tsr_slot *slot)
+{
+    return g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
+}
+
+/* A free slot of the device with most of them, of these the one with most memory; alone: all of its device must be
+ * free, and are taken. */
+tsr_slot *take_slot(tsr_gathering *g, bool alone)
+{
+    tsr_slot *best = NULL;
+    int most = alone ? TSR_DEVICE_SLOTS - 1 : 0;
+    for (int d = 0; d < g->devices; d++) {
+        tsr_slot *const first = g->slots + d * TSR_DEVICE_SLOTS;
+        int count = 0;
+        for (tsr_slot *s = first; s < first + TSR_DEVICE_SLOTS; s++) count += !s->is_taken;
+        if (count <= most) continue;
+        most = count;
+        best = NULL;
+        for (tsr_slot *s = first; s < first + TSR_DEVICE_SLOTS; s++)
+            if (!s->is_taken && (!best || s->device_bytes > best->device_bytes)) best = s;
+    }
+    if (!best) return NULL;
+    tsr_slot *const first = first_of_device(g, best);
+    best->is_taken = true;
+    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = true;
+    return best;
+}
+
+void give_slot(tsr_gathering *g, tsr_slot *slot, bool alone)
+{
+    tsr_slot *const first = first_of_device(g, slot);
+    slot->is_taken = false;
+    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++) s->is_taken = false;
+    pthread_cond_broadcast(&g->turned);
+}
+
+/* Counts a failed batch and remembers the first one's sentence. */
+void note_failure(tsr_gathering *g, cudaError_t error)
+{
+    cudaGetLastError(); /* it is told here */
+    if (g->failures++ == 0) snprintf(g->failure, sizeof g->failure, "the GPU failed: %s", cudaGetErrorString(error));
+}
+
+/* ---- A batch's way ------------------------------------------------------------------------------------------ */
+
+/* Gives a new batch an area, with memory for this call and some others, and opens it to them. Enters and leaves with
+ * the lock, which it gives up meanwhile. */
+cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *kind, tsr_batch_call *call)
+{
+    const size_t needed = host_room(call, call->frames, call->payload_bytes);
+    size_t wanted = g->opened++ == 0 && FIRST_CALLS * needed < AREA_BYTES ? FIRST_CALLS * needed : AREA_BYTES;
+    if (wanted < needed) wanted = needed;
+    tsr_batch &b = area->batch;
+    if (area->bytes < (g->is_growing ? needed : wanted)) {
+        g->is_growing = true;
+        pthread_mutex_unlock(&g->lock);
+        cudaError_t error = cudaSetDevice(g->slots[0].device);
+        if (error == cudaSuccess) error = tsr_area_grow(&area->host, &area->bytes, wanted);
+        pthread_mutex_lock(&g->lock);
+        g->is_growing = false;
+        if (error != cudaSuccess) {
+            note_failure(g, error);
+            give_area(g, area);
+            return error;
+        }
+    }
+    memset(&b, 0, sizeof b);
+    b.kind = *kind;
+    b.host = area->host;
+    join(&b, call);
+    area->is_open = !takes_device(g, call);
+    pthread_cond_broadcast(&g->emptied); /* who waits for an area may join */
+    return cudaSuccess;
+}
+
+/* One caller less has results in the area. With the lock. */
+void leave(tsr_gathering *g, tsr_area *area, uint32_t callers)
+{
+    area->batch.left += callers;
+    if (callers > 0 && area->batch.left == area->batch.joined) give_area(g, area);
+}
+
+/* Whether callers may keep results in an area until each of them has its seat again and has written them: while there
+ * are areas for batches that gather meanwhile. */
+bool has_areas_to_spare(tsr_gathering *g)
+{
+    enum { GATHERING_AREAS = 2 }; /* of each device */
+    int count = 0;
+    pthread_mutex_lock(&g->lock);
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) count += !g->areas[i].is_taken;
+    pthread_mutex_unlock(&g->lock);
+    return count >= g->devices * GATHERING_AREAS;
+}
+
+/* Takes out the results of all calls of one frame that shall not or may not keep them there, and wakes all callers but
+ * the leader. */
+void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps,
+                  const tsr_batch_call *leader, cudaError_t error)
+{
+    tsr_batch *const batch = &area->batch;
+    tsr_batch_call *calls = NULL; /* the first one first */
+    while (batch->calls) {
+        tsr_batch_call *const call = batch->calls;
+        batch->calls = call->next;
+        call->next = calls;
+        calls = call;
+    }
+    const uint64_t start = now_ns();
+    uint32_t finished = 0;
+    const bool lends = has_areas_to_spare(g);
+    for (tsr_batch_call *call = calls; call; call = call->next) {
+        call->error = error;
+        call->is_finished = error != cudaSuccess || (call->frames == 1 && !(call->keeps && lends));
+        if (!call->is_finished) continue;
+        if (error == cudaSuccess) steps->finish(batch, call);
+        finished++;
+    }
+    pthread_mutex_lock(&g->lock);
+    (batch->kind.decodes ? g->times.decode : g->times.encode).copy_ns += now_ns() - start;
+    leave(g, area, finished);
+    pthread_mutex_unlock(&g->lock);
+    for (tsr_batch_call *call = calls, *next; call; call = next) {
+        next = call->next; /* who is awake may be gone */
+        if (call != leader) tsr_pool_wake(pool, call->sleeper);
+    }
+}
+
+/* The leader's way, resting: with a slot, when all who have joined have put their frames in. */
+void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
+{
+    tsr_batch *batch = &area->batch;
+    const bool alone = takes_device(g, call);
+    pthread_mutex_lock(&g->lock);
+    const uint64_t ticket = g->next_ticket++;
+    while (ticket != g->turn || !may_start(g, area) || !(batch->slot = take_slot(g, alone)))
+        pthread_cond_wait(&g->turned, &g->lock);
+    g->turn++;
+    pthread_cond_broadcast(&g->turned);
+    area->is_open = false;
+    while (batch->staged < batch->joined) pthread_cond_wait(&area->moved, &g->lock);
+    pthread_mutex_unlock(&g->lock);
+
+    tsr_slot *const first = first_of_device(g, batch->slot);
+    for (tsr_slot *s = first; alone && s < first + TSR_DEVICE_SLOTS; s++)
+        if (s != batch->slot) tsr_slot_empty(s);
+    batch->device_worth = full_room(area, call);
+    batch->device_limit = alone ? g->bounds.all : g->bounds.share;
+    const cudaError_t error = steps->run(batch);
+    if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share)
+        tsr_slot_empty(batch->slot); /* after a failure, or with the shares of others */
+
+    pthread_mutex_lock(&g->lock);
+    tsr_gpu_times *const times = batch->kind.decodes ? &g->times.decode : &g->times.encode;
+    if (error == cudaSuccess) {
+        times->batches++;
+        times->frames += batch->frames;
+        times->transfer_ns += batch->transfer_ns;
+        times->kernel_ns += batch->kernel_ns;
+    } else {
+        note_failure(g, error);
+    }
+    give_slot(g, batch->slot, alone);
+    pthread_mutex_unlock(&g->lock);
+    tell_callers(g, pool, area, steps, call, error);
+}
+
+} // namespace
+
+void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted)
+{
+    for (uint8_t *&host : fresh->host)
+        if (!__atomic_load_n(is_unwanted, __ATOMIC_RELAXED)) host = tsr_area_touch(AREA_BYTES);
+}
+
+void tsr_gather_drop(tsr_fresh_areas *fresh)
+{
+    for (uint8_t *host : fresh->host) free(host);
+}
+
+void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
+{
+    for (int i = 0; i < TSR_DEVICE_AREAS; i++) {
+        if (!fresh->host[i] || tsr_area_pin(fresh->host[i], AREA_BYTES) != cudaSuccess) continue;
+        g->areas[i].host = fresh->host[i];
+        g->areas[i].bytes = AREA_BYTES;
+    }
+    cudaGetLastError(); /* an area without memory gets some when it is needed, or says why not */
+    tsr_make_lock(&g->lock);
+    pthread_cond_init(&g->turned, NULL);
+    pthread_cond_init(&g->emptied, NULL);
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) pthread_cond_init(&g->areas[i].moved, NULL);
+}
+
+void tsr_gather_end(tsr_gathering *g)
+{
+    for (int i = 0; i < g->devices * TSR_DEVICE_SLOTS; i++) tsr_slot_empty(&g->slots[i]);
+    for (int i = 0; i < g->devices * TSR_DEVICE_AREAS; i++) {
+        tsr_area_free(g->areas[i].host);
+        pthread_cond_destroy(&g->areas[i].moved);
+    }
+    pthread_cond_destroy(&g->emptied);
+    pthread_cond_destroy(&g->turned);
+    pthread_mutex_destroy(&g->lock);
+}
+
+size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes)
+{
+    const size_t share = memory_bytes / 8 / ((size_t)g->devices * TSR_DEVICE_AREAS);
+    return share > AREA_BYTES ? share : AREA_BYTES;
+}
+
+const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
+                                 size_t memory_bytes)
+{
+    if (call->each + payload_bytes > g->bounds.all) return tsr_no_device_memory;
+    return host_room(call, 1, payload_bytes) > tsr_gather_area_limit(g, memory_bytes) ? tsr_no_host_memory : NULL;
+}
+
+bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)
+{
+    return host_room(call, call->frames, call->payload_bytes) <= AREA_BYTES &&
+           device_room(call, call->frames, call->payload_bytes) <= g->bounds.share;
+}
+
+cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
+                       tsr_batch_call *call, const char **reason)
+{
+    const size_t held = call->frames * 2 * call->frame_bytes; /* a raster, and what it is coded to */
+    const uint64_t start = now_ns();
+    uint64_t waited_ns = 0;
+    bool rests = false, leads = false;
+    cudaError_t error = cudaSuccess;
+    tsr_area *area;
+    call->area = NULL;
+    pthread_mutex_lock(&g->lock);
+    const size_t needed = host_room(call, call->frames, call->payload_bytes);
+    while (!(area = find_open(g, kind, call)) && !(leads = (area = take_area(g, needed)) != NULL)) {
+        if (!rests) tsr_pool_rest(pool, held);
+        rests = true;
+        pthread_cond_wait(&g->emptied, &g->lock);
+    }
+    if (rests) waited_ns = now_ns() - start;
+    if (leads)
+        error = open_batch(g, area, kind, call);
+    else
+        join(&area->batch, call);
+    if (area->batch.frames >= WORTH_A_SLOT) pthread_cond_broadcast(&g->turned); /* its leader may wait for that */
+    *reason = g->failure;
+    pthread_mutex_unlock(&g->lock);
+
+    if (error != cudaSuccess) {
+        if (rests) tsr_pool_resume(pool);
+        return error;
+    }
+    tsr_batch *batch = &area->batch;
+    steps->stage(batch, call);
+    const uint64_t staged = now_ns();
+    pthread_mutex_lock(&g->lock);
+    if (++batch->staged == batch->joined) pthread_cond_broadcast(&area->moved);
+    pthread_mutex_unlock(&g->lock);
+    if (leads) {
+        tsr_pool_hurry(pool, true);
+        if (!rests) tsr_pool_rest(pool, held);
+        lead(g, pool, area, steps, call);
+        tsr_pool_hurry(pool, false);
+        tsr_pool_resume(pool);
+    } else {
+        tsr_pool_sleep(pool, held);
+    }
+    waited_ns += now_ns() - staged;
+    if (!call->is_finished) steps->finish(batch, call);
+
+    pthread_mutex_lock(&g->lock);
+    tsr_gpu_times *const times = kind->decodes ? &g->times.decode : &g->times.encode;
+    times->copy_ns += now_ns() - start - waited_ns;
+    times->wait_ns += waited_ns;
+    call->area = call->keeps && !call->is_finished ? area : NULL;
+    leave(g, area, call->is_finished || call->area ? 0 : 1);
+    pthread_mutex_unlock(&g->lock);
+    return call->error;
+}
+
+void tsr_gather_leave(tsr_gathering *g, tsr_area *area)
+{
+    pthread_mutex_lock(&g->lock);
+    leave(g, area, 1);
+    pthread_mutex_unlock(&g->lock);
+}

@@ -1,0 +1,54 @@
+/* Pinned memory for rasters; see the header. */
+#include "device.cuh"
+
+#include "rasters.cuh"
+#include "slots_cuda.h"
+
+extern "C" {
+#include "kernels/pool/thread_pool.h"
+}
+
+void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host)
+{
+    tsr_make_lock(&stock->lock);
+    stock->host = host && tsr_area_pin(host, TSR_STOCK_BYTES) == cudaSuccess ? host : NULL;
+    cudaGetLastError(); /* without it areas do */
+}
+
+void tsr_stock_end(tsr_raster_stock *stock)
+{
+    tsr_area_free(stock->host);
+    pthread_mutex_destroy(&stock->lock);
+}
+
+void *tsr_stock_take(tsr_raster_stock *stock, size_t bytes)
+{
+    const size_t line = 4096, each = (bytes + line - 1) / line * line;
+    if (!stock->host || bytes < TSR_STOCK_LEAST || bytes > TSR_STOCK_MOST) return NULL;
+    void *piece = NULL;
+    pthread_mutex_lock(&stock->lock);
+    if (stock->each != each && stock->free_count == stock->count) {
+        stock->each = each;
+        stock->count = stock->free_count = (uint32_t)(TSR_STOCK_BYTES / each);
+        for (uint32_t i = 0; i < stock->count; i++) stock->free_piece[i] = i;
+    }
+    if (stock->each == each && stock->free_count > 0)
+        piece = stock->host + stock->free_piece[--stock->free_count] * each;
+    pthread_mutex_unlock(&stock->lock);
+    return piece;
+}
+
+bool tsr_stock_has(const tsr_raster_stock *stock, const void *memory)
+{
+    const uint8_t *const at = static_cast<const uint8_t *>(memory);
+    return stock->host && at >= stock->host && at < stock->host + TSR_STOCK_BYTES;
+}
+
+bool tsr_stock_give(tsr_raster_stock *stock, void *memory)
+{
+    if (!tsr_stock_has(stock, memory)) return false;
+    pthread_mutex_lock(&stock->lock);
+    stock->free_piece[stock->free_count++] = (uint32_t)((static_cast<uint8_t *>(memory) - stock->host) / stock->each);
+    pthread_mutex_unlock(&stock->lock);
+    return true;
+}

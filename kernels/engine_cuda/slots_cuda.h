@@ -1,0 +1,67 @@
+/* What batches of the CUDA engine are worked on with: slots, each a stream of a device and memory there, and areas of
+ * host memory that copies can run to and from. See slots_cuda.cu. */
+#ifndef TSR_KERNELS_ENGINE_CUDA_SLOTS_CUDA_H
+#define TSR_KERNELS_ENGINE_CUDA_SLOTS_CUDA_H
+
+#include <cuda_runtime_api.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TSR_DEVICES_LIMIT = 32,
+    TSR_DEVICE_SLOTS = 2, /* of a device: one batch's kernels beside another's copies; more make smaller batches */
+    TSR_DEVICE_AREAS = 12 /* for each device: of batches in slots, that gather, and that callers take results from */
+};
+
+/* When a batch's steps ended, on its stream. */
+enum tsr_slot_event { TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE, TSR_SLOT_RESULTS, TSR_SLOT_EVENTS };
+
+struct tsr_slot {
+    int device;          /* as CUDA counts */
+    cudaStream_t stream; /* NULL: nothing has been made yet */
+    cudaEvent_t event[TSR_SLOT_EVENTS];
+    uint8_t *d_bytes;
+    size_t device_bytes;
+    bool is_taken; /* under the lock of whom the slots are */
+};
+
+/* Device memory that an engine may take of each device: a slot's share, and what the slots of a device take together,
+ * or one of them that is the only one. */
+struct tsr_slot_bounds {
+    size_t share, all;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
+ * it grows, which holds up whoever else works with CUDA, so it grows to worth bytes at once, where others will want
+ * that. most: of device memory, not less than bytes. */
+cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t worth, size_t most);
+
+/* The same of host memory, bytes of it at *host; any device copies to and from it. */
+cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
+void tsr_area_free(uint8_t *host);
+
+/* The two steps of growing, where one thread can take the first while another wakes CUDA: memory, whose pages are
+ * there, NULL if there is none; and its pinning, if that fails the memory is freed. bytes: of whole areas. */
+uint8_t *tsr_area_touch(size_t bytes);
+cudaError_t tsr_area_pin(uint8_t *host, size_t bytes);
+
+/* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
+void tsr_slot_empty(struct tsr_slot *slot);
+
+/* Notes on the stream that a step ends here; tsr_slot_wait waits for it, without keeping a processor busy;
+ * tsr_slot_ns is the time between two that have been waited for. */
+cudaError_t tsr_slot_note(const struct tsr_slot *slot, enum tsr_slot_event event);
+cudaError_t tsr_slot_wait(const struct tsr_slot *slot, enum tsr_slot_event event);
+uint64_t tsr_slot_ns(const struct tsr_slot *slot, enum tsr_slot_event from, enum tsr_slot_event to);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* Coding a tile's lanes with Huffman codes, row by row: what the plain form and the one for AVX-512 share. Private to
+ * code_lanes_*.c; the stages are those of residuals_cpu.h. FORMAT.md section 7.7.
+ *
+ * A row becomes a list of codewords with their raw bits, one a column; then these are appended to the string of the
+ * row's lane, and the ticks noted in which the decoder takes the string's words. A run's code stands where the run
+ * ends, with nothing at its other columns: the decoder takes no words within a run. */
+#ifndef TSR_KERNELS_LANES_CODE_LANES_H
+#define TSR_KERNELS_LANES_CODE_LANES_H
+
+#include "kernels/residuals/residuals_cpu.h"
+
+enum {
+    ROW_STEP = 16,  /* columns that a form may take at once */
+    ROW_MARGIN = 64 /* of a row's lists behind its width, for what forms read and write there */
+};
+
+/* A row's codes by column: the low length bits of bits, the others are 0. */
+struct row_codes {
+    uint32_t *bits;
+    uint8_t *length;
+};
+
+/* What a lane has written. */
+struct lane_string {
+    uint64_t *group; /* of 64 bits, the first on top; one more than those filled is written */
+    uint32_t *tick;  /* by word of 16 bits: when it is taken; ROW_STEP places behind the last are written */
+    uint64_t front;  /* the bits that wait for a whole group, on top; the others are 0 */
+    uint32_t bits;   /* in all */
+    uint32_t words;  /* taken, of those that the string will have */
+    uint8_t *taken;  /* by tick: how many words all lanes take; ROW_STEP places behind the row are written */
+};
+
+/* Appends length (0..32) bits. */
+TSR_HD_INLINE void append_code(struct lane_string *lane, uint32_t code, uint32_t length)
+{
+    const uint32_t held = lane->bits % 64;
+    const uint64_t left = (uint64_t)code << 32 << (32 - length); /* length 0: code is 0 */
+    const uint64_t joined = lane->front | left >> held;
+    lane->group[lane->bits / 64] = joined;
+    lane->front = held + length >= 64 ? left << 1 << (63 - held) : joined;
+    lane->bits += length;
+}
+
+/* Some columns of a row, one by one. */
+TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t columns, int refill_bits,
+                                  uint32_t tick, struct lane_string *string)
+{
+    struct lane_string lane = *string;
+    for (int32_t c = first; c < first + columns; c++) {
+        const uint32_t wanted = tsr_lane_words(lane.bits, refill_bits);
+        lane.tick[lane.words] = lane.tick[lane.words + 1] = tick + (uint32_t)c;
+        lane.taken[tick + (uint32_t)c] = (uint8_t)(lane.taken[tick + (uint32_t)c] + wanted - lane.words);
+        lane.words = wanted;
+        append_code(&lane, codes.bits[c], codes.length[c]);
+    }
+    *string = lane;
+}
+
+/* Where a model cuts activities, not levels of them, and intensities. */
+struct cell_cuts {
+    int activities, intensities;
+    int16_t pitch; /* cells from one group of activity to the next */
+    int16_t activity[TSR_ACTIVITY_GROUPS];
+    uint16_t intensity[TSR_SAMPLED_INTENSITY_GROUPS];
+};
+
+struct row_coder {
+    /* The cells of a row, and where the code is not that of the cell and the residual alone, a bit a column: at
+     * activity 0, and for large residuals. */
+    void (*find_cells)(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+                       uint32_t *special);
+    /* Codes by cell and residual, both below their tables' sizes. */
+    void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
+                    struct row_codes out);
+    /* Appends a row whose first column is decoded in that tick. */
+    void (*append)(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
+};
+
+const struct row_coder *tsr_row_coder_plain(void);
+/* NULL where the machine, or the compiler, has no AVX-512. */
+const struct row_coder *tsr_row_coder_avx512(void);
+
+#endif

@@ -1,0 +1,397 @@
+/* Coding a tile's lanes; see code_lanes.h. */
+#include "code_lanes.h"
+
+#include <string.h>
+
+#include "kernels/engine_cpu/wide_cpu.h"
+
+void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model)
+{
+    struct tsr_codeword words[TSR_RUN_ALPHABET];
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++) {
+        tsr_huffman_codewords(model->lengths[t], TSR_RUN_ALPHABET, words);
+        for (int s = 0; s < TSR_RUN_ALPHABET; s++) {
+            codes[t][s].bits = words[s].bits;
+            codes[t][s].length = words[s].length;
+            codes[t][s].raw_bits = (uint8_t)tsr_symbol_raw_bits(s);
+        }
+    }
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------------------ */
+
+static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+                       uint32_t *special)
+{
+    memset(special, 0, ((size_t)rows->tile.width + 31) / 32 * sizeof *special);
+    for (int32_t c = 0; c < rows->tile.width; c++) {
+        int number = 0;
+        for (int i = 0; i < cuts->activities; i++) number += rows->activity[c] >= cuts->activity[i] ? cuts->pitch : 0;
+        for (int i = 0; i < cuts->intensities; i++) number += rows->intensity[c] >= cuts->intensity[i];
+        cell[c] = (uint8_t)number;
+        if (rows->activity[c] == 0 || rows->folded[c] >= TSR_CODED_VALUES) special[c / 32] |= 1u << c % 32;
+    }
+}
+
+static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
+                    struct row_codes out)
+{
+    for (int32_t c = 0; c < width; c++) {
+        const uint32_t value = folded[c] < TSR_CODED_VALUES ? folded[c] : TSR_CODED_VALUES - 1;
+        const uint32_t code = codes->code[codes->table_of_cell[cell[c]]][value];
+        out.bits[c] = code >> 5;
+        out.length[c] = (uint8_t)(code & 31u);
+    }
+}
+
+static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+{
+    append_columns(codes, 0, width, refill_bits, tick, lane);
+}
+
+const struct row_coder *tsr_row_coder_plain(void)
+{
+    static const struct row_coder coder = {find_cells, look_up, append};
+    return &coder;
+}
+
+static const struct row_coder *row_coder(void)
+{
+    const struct row_coder *fastest = tsr_row_coder_avx512();
+    return fastest ? fastest : tsr_row_coder_plain();
+}
+
+/* The code of a token and its raw bits. */
+TSR_HD_INLINE void put_code(struct row_codes out, int32_t c, struct tsr_symbol_code code, uint32_t value)
+{
+    out.bits[c] = (uint32_t)code.bits << code.raw_bits | (value & ((1u << code.raw_bits) - 1u));
+    out.length[c] = (uint8_t)(code.length + code.raw_bits);
+}
+
+/* A run from column first up to end. */
+static void put_run(struct row_codes out, int32_t first, int32_t end, struct tsr_symbol_code code)
+{
+    memset(out.bits + first, 0, (size_t)(end - 1 - first) * sizeof *out.bits);
+    memset(out.length + first, 0, (size_t)(end - 1 - first) * sizeof *out.length);
+    put_code(out, end - 1, code, (uint32_t)(end - first));
+}
+
+/* ---- Tiles ----------------------------------------------------------------------------------------------- */
+
+/* Ticks of a tile. */
+static size_t tick_count(int32_t width, int32_t height, int lanes)
+{
+    const size_t rows = (size_t)(height + lanes - 1) / (size_t)lanes;
+    return (size_t)tsr_lane_period(width, lanes) * rows + (size_t)(TSR_LANE_DELAY * lanes);
+}
+
+static size_t lane_samples(int32_t width, int32_t height, int lanes)
+{
+    return (size_t)((height + lanes - 1) / lanes) * (size_t)width;
+}
+
+/* A symbol takes two words at most. */
+static size_t lane_words(int32_t width, int32_t height, int lanes)
+{
+    return 2 * lane_samples(width, height, lanes) + 2 * ROW_STEP;
+}
+
+/* A tile being coded. */
+struct tile_coder {
+    const struct row_coder *rows;
+    struct lane_string lane[TSR_LANE_LIMIT];
+    int lanes, refill_bits;
+    int32_t width, height, period;
+    uint8_t *taken;  /* by tick; ROW_STEP more */
+    uint32_t *place; /* by tick */
+    size_t ticks;
+    struct row_codes codes;
+    uint8_t *cell;     /* by column */
+    uint32_t *special; /* bit c % 32 of number c / 32, by column */
+    uint16_t *column;  /* rANS: of the symbols of a row */
+};
+
+static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int lanes, void *base)
+{
+    const size_t words = lane_words(width, height, lanes), columns = ((size_t)width + 2 * ROW_MARGIN - 1) / 64 * 64;
+    uint8_t *at = base;
+    size_t used = 0;
+    t->ticks = tick_count(width, height, lanes);
+    for (int l = 0; l < lanes; l++) {
+        t->lane[l] = (struct lane_string){0};
+        t->lane[l].group = base ? (uint64_t *)(void *)(at + used) : NULL;
+        used += (words / 4 + 2) * sizeof(uint64_t);
+    }
+    for (int l = 0; l < lanes; l++) {
+        t->lane[l].tick = base ? (uint32_t *)(void *)(at + used) : NULL;
+        used += words * sizeof(uint32_t);
+    }
+    t->place = base ? (uint32_t *)(void *)(at + used) : NULL;
+    used += t->ticks * sizeof(uint32_t);
+    t->codes.bits = base ? (uint32_t *)(void *)(at + used) : NULL;
+    used += columns * sizeof(uint32_t);
+    t->codes.length = base ? at + used : NULL;
+    t->cell = base ? at + used + columns : NULL;
+    used += 2 * columns;
+    t->special = base ? (uint32_t *)(void *)(at + used) : NULL;
+    used += columns / 32 * sizeof(uint32_t);
+    t->column = base ? (uint16_t *)(void *)(at + used) : NULL;
+    used += columns * sizeof(uint16_t);
+    t->taken = base ? at + used : NULL;
+    for (int l = 0; l < lanes; l++) t->lane[l].taken = t->taken;
+    return used + t->ticks + ROW_STEP;
+}
+
+size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes)
+{
+    struct tile_coder t;
+    return tsr_residual_rows_bytes(tile_width) + lay_out(&t, tile_width, tile_height, lanes, NULL);
+}
+
+static void begin_tile(struct tile_coder *t, struct tsr_tile tile, const struct tsr_residual_model *model,
+                       void *scratch)
+{
+    t->rows = row_coder();
+    t->lanes = model->lanes;
+    t->refill_bits = model->refill_bits;
+    t->width = tile.width;
+    t->height = tile.height;
+    t->period = tsr_lane_period(tile.width, model->lanes);
+    (void)lay_out(t, tile.width, tile.height, model->lanes, scratch);
+    memset(t->taken, 0, t->ticks);
+}
+
+/* Appends row y; false if that makes more than limit words. */
+static bool append_row(struct tile_coder *t, int32_t y, size_t limit)
+{
+    const int l = y % t->lanes;
+    size_t words = 0;
+    t->rows->append(t->codes, t->width, t->refill_bits,
+                    (uint32_t)(TSR_LANE_DELAY * l) + (uint32_t)t->period * (uint32_t)(y / t->lanes), &t->lane[l]);
+    for (int i = 0; i < t->lanes; i++) words += t->lane[i].words;
+    return words <= limit;
+}
+
+/* What a lane gives to the stream: words, and the ticks in which they are taken. */
+struct lane_list {
+    const uint16_t *word;
+    const uint32_t *tick;
+    uint32_t words;
+};
+
+/* Writes the words in the order of their ticks and, within a tick, of their lanes. Returns the bytes. */
+static size_t place_words(const struct lane_list *list, int lanes, const struct tile_coder *t, uint8_t *payload)
+{
+    uint32_t next = 0, *place = t->place;
+    for (size_t i = 0; i < t->ticks; i++) {
+        place[i] = next;
+        next += t->taken[i];
+    }
+    for (int l = 0; l < lanes; l++)
+        for (uint32_t i = 0; i < list[l].words; i++) {
+            uint8_t *out = payload + 2 * (size_t)place[list[l].tick[i]]++;
+            out[0] = (uint8_t)list[l].word[i];
+            out[1] = (uint8_t)(list[l].word[i] >> 8);
+        }
+    return 2 * (size_t)next;
+}
+
+/* All rows are there. */
+static size_t end_tile(struct tile_coder *t, uint8_t *payload)
+{
+    struct lane_list list[TSR_LANE_LIMIT];
+    for (int l = 0; l < t->lanes; l++) {
+        struct lane_string *lane = &t->lane[l];
+        lane->group[lane->bits / 64] = lane->front;
+        lane->group[lane->bits / 64 + 1] = 0;
+        for (uint32_t i = 0; 4 * i < lane->words; i++) { /* groups become words */
+            const uint64_t group = lane->group[i];
+            const uint16_t word[4] = {(uint16_t)(group >> 48), (uint16_t)(group >> 32), (uint16_t)(group >> 16),
+                                      (uint16_t)group};
+            memcpy(&lane->group[i], word, sizeof word);
+        }
+        list[l] = (struct lane_list){(const uint16_t *)(const void *)lane->group, lane->tick, lane->words};
+    }
+    return place_words(list, t->lanes, t, payload);
+}
+
+/* ---- From symbols ------------------------------------------------------------------------------------------ */
+
+size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                     const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch)
+{
+    struct tile_coder t;
+    const struct tsr_symbol_code *code_of[TSR_CONTEXT_LIMIT];
+    for (int i = 0; i < TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model); i++)
+        code_of[i] = codes[tsr_table_of_context(model, i)];
+    begin_tile(&t, tile, model, scratch);
+    for (int32_t y = 0; y < tile.height; y++) {
+        const size_t at = tile.first + (size_t)y * tile.stride;
+        for (int32_t c = 0; c < tile.width; c++) {
+            const uint32_t value = planes.value[at + (size_t)c];
+            const int symbol = planes.symbol[at + (size_t)c];
+            const struct tsr_symbol_code code = code_of[planes.context[at + (size_t)c]][symbol];
+            if (symbol >= TSR_RUN_SYMBOL) {
+                put_run(t.codes, c, c + (int32_t)value, code);
+                c += (int32_t)value - 1;
+            } else
+                put_code(t.codes, c, code, value);
+        }
+        if (!append_row(&t, y, capacity / 2)) return 0;
+    }
+    return end_tile(&t, payload);
+}
+
+/* ---- Without symbols --------------------------------------------------------------------------------------- */
+
+void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
+                           const struct tsr_residual_model *model)
+{
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
+        for (uint32_t v = 0; v < TSR_CODED_VALUES; v++) {
+            const struct tsr_token token = tsr_token(v);
+            const struct tsr_symbol_code code = of_symbol[t][token.symbol];
+            codes->code[t][v] =
+                (((uint32_t)code.bits << code.raw_bits) | token.raw) << 5 | (uint32_t)(code.length + code.raw_bits);
+        }
+    memset(codes->table_of_cell, 0, sizeof codes->table_of_cell);
+    for (int i = 0; i < tsr_model_cells(model); i++)
+        codes->table_of_cell[i] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + i);
+}
+
+/* The next special column from c on, or one that is not less than width. */
+static int32_t next_special(const uint32_t *special, int32_t c, int32_t width)
+{
+    if (c >= width) return width;
+    uint32_t word = special[c / 32] >> c % 32 << c % 32;
+    while (word == 0) {
+        c = c / 32 * 32 + 32;
+        if (c >= width) return width;
+        word = special[c / 32];
+    }
+    return c / 32 * 32 + tsr_floor_log2(word & (0u - word));
+}
+
+/* The codes of special columns. */
+static void put_special_codes(const struct tsr_residual_rows *rows, const struct tile_coder *t,
+                              const struct tsr_value_codes *codes, const tsr_code_table *of_symbol)
+{
+    const int32_t width = t->width;
+    const uint16_t *folded = rows->folded;
+    for (int32_t c = next_special(t->special, 0, width); c < width; c = next_special(t->special, c + 1, width)) {
+        int table = codes->table_of_cell[t->cell[c]];
+        if (rows->activity[c] == 0) {
+            table = TSR_RUN_TABLE;
+            if (folded[c] == 0) {
+                int32_t end = c + 1;
+                while (end < width && folded[end] == 0) end++;
+                put_run(t->codes, c, end,
+                        of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
+                if (end >= width) return;
+                c = end;
+                table = rows->activity[c] == 0 ? TSR_INTERRUPTION_TABLE : codes->table_of_cell[t->cell[c]];
+            }
+        }
+        put_code(t->codes, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);
+    }
+}
+
+size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                          const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                          const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch)
+{
+    struct tile_coder t;
+    struct cell_cuts cuts = {.activities = model->activity_cuts, .intensities = model->intensity_cuts};
+    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, NULL, scratch);
+    begin_tile(&t, tile, model, (uint8_t *)scratch + tsr_residual_rows_bytes(tile.width));
+    cuts.pitch = (int16_t)(model->intensity_cuts + 1);
+    for (int i = 0; i < model->activity_cuts; i++)
+        cuts.activity[i] = (int16_t)tsr_token_value(model->activity_cut[i], 0);
+    for (int i = 0; i < model->intensity_cuts; i++) cuts.intensity[i] = model->intensity_cut[i];
+    for (int32_t y = 0; y < tile.height; y++) {
+        tsr_next_row(&rows);
+        t.rows->find_cells(&rows, &cuts, t.cell, t.special);
+        t.rows->look_up(codes, t.cell, rows.folded, tile.width, t.codes);
+        put_special_codes(&rows, &t, codes, of_symbol);
+        if (!append_row(&t, y, capacity / 2)) return 0;
+    }
+    return end_tile(&t, payload);
+}
+
+/* ---- rANS -------------------------------------------------------------------------------------------------- */
+
+/* What a lane leaves, last word first. */
+struct rans_lane {
+    uint16_t *word;
+    uint32_t *tick;
+    uint32_t words;
+};
+
+/* Puts a row's symbols, last first. */
+static void put_rans_row(struct tsr_symbol_planes planes, size_t at, int32_t width,
+                         const struct tsr_rans_symbol *const codes[TSR_CONTEXT_LIMIT], uint32_t tick, uint32_t *state,
+                         uint16_t *column, struct rans_lane *lane)
+{
+    int32_t count = 0;
+    for (int32_t c = 0; c < width; c++) {
+        column[count++] = (uint16_t)c;
+        if (planes.symbol[at + (size_t)c] >= TSR_RUN_SYMBOL) c += planes.value[at + (size_t)c] - 1;
+    }
+    uint32_t x = *state, words = lane->words;
+    while (count-- > 0) {
+        const size_t i = at + column[count];
+        const int symbol = planes.symbol[i], raw_bits = tsr_symbol_raw_bits(symbol);
+        lane->tick[words] = lane->tick[words + 1] = tick + column[count];
+        if (raw_bits) words += tsr_rans_put_raw(&x, planes.value[i], raw_bits, &lane->word[words]);
+        words += tsr_rans_put(&x, &codes[planes.context[i]][symbol], &lane->word[words]);
+    }
+    *state = x;
+    lane->words = words;
+}
+
+/* The words in the order in which a decoder takes them. */
+static void reverse_words(struct rans_lane *lane)
+{
+    for (uint32_t i = 0, j = lane->words; i + 1 < j; i++) {
+        j--;
+        const uint16_t word = lane->word[i];
+        const uint32_t tick = lane->tick[i];
+        lane->word[i] = lane->word[j];
+        lane->tick[i] = lane->tick[j];
+        lane->word[j] = word;
+        lane->tick[j] = tick;
+    }
+}
+
+size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                          const tsr_rans_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity,
+                          void *scratch)
+{
+    const int lanes = tsr_min(model->lanes, tile.height);
+    const size_t states = 4 * (size_t)lanes;
+    const struct tsr_rans_symbol *code_of[TSR_CONTEXT_LIMIT];
+    struct tile_coder t;
+    struct lane_list list[TSR_LANE_LIMIT];
+    size_t words = 0;
+    for (int i = 0; i < TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model); i++)
+        code_of[i] = codes[tsr_table_of_context(model, i)];
+    if (capacity < states) return 0;
+    begin_tile(&t, tile, model, scratch);
+    for (int l = 0; l < lanes; l++) {
+        struct rans_lane lane = {(uint16_t *)(void *)t.lane[l].group, t.lane[l].tick, 0};
+        uint32_t state = TSR_RANS_LOW;
+        for (int32_t k = (tile.height - 1 - l) / model->lanes; k >= 0; k--) {
+            const size_t at = tile.first + (size_t)(l + k * model->lanes) * tile.stride;
+            put_rans_row(planes, at, tile.width, code_of, (uint32_t)(TSR_LANE_DELAY * l + t.period * k), &state,
+                         t.column, &lane);
+        }
+        reverse_words(&lane);
+        for (int i = 0; i < 4; i++) payload[4 * l + i] = (uint8_t)(state >> 8 * i);
+        list[l] = (struct lane_list){lane.word, lane.tick, lane.words};
+        words += lane.words;
+        if (words > (capacity - states) / 2) return 0;
+    }
+    for (int l = 0; l < lanes; l++)
+        for (uint32_t i = 0; i < list[l].words; i++) t.taken[list[l].tick[i]]++;
+    return states + place_words(list, lanes, &t, payload + states);
+}

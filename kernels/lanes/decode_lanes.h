@@ -1,0 +1,245 @@
+/* Decoding a tile's lanes: what the plain form and those for AVX2 and AVX-512 share. Private to decode_lanes_*.c; the
+ * stage is tsr_decode_tile of residuals_cpu.h. FORMAT.md sections 7.1 to 7.7.
+ *
+ * Lanes go four columns at a step. What the rows above give to a step's four predictions and activities is summed up
+ * first; then come four ticks, in each of which every lane decodes a sample. */
+#ifndef TSR_KERNELS_LANES_DECODE_LANES_H
+#define TSR_KERNELS_LANES_DECODE_LANES_H
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#include "kernels/residuals/residuals_cpu.h"
+
+enum { BIAS = 1 << 15 };
+
+/* An entry of a decoding table: bits 0..4 all bits that it takes, the codeword's and the raw ones behind it, 5..8 the
+ * latter alone, then flags, and from bit 16 on the value that the raw bits are added to. An entry of longer codewords
+ * has there the place of the entries by the bits that follow. */
+enum {
+    ENTRY_BITS = 31,
+    ENTRY_RAW = 5,
+    ENTRY_RAW_LIMIT = 15,
+    ENTRY_RUN = 1 << 9,
+    ENTRY_LONGER = 1 << 10,
+    ENTRY_NONE = 1 << 11,
+    ENTRY_VALUE = 16
+};
+static_assert(TSR_DECODER_ENTRIES <= 1 << (32 - ENTRY_VALUE), "every entry's place fits an entry");
+
+/* What the samples of a step share. */
+struct word_stream {
+    const uint8_t *words;
+    uint32_t count, next;
+};
+
+enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
+
+/* Weights of one class in the order in which the decoder takes them. */
+struct class_weights {
+    int16_t near[4];           /* W, WW, WWW */
+    int32_t pair[PAIRS_LIMIT]; /* of the others, two in a number, the first in the low half */
+};
+
+/* A lane and the row that it works on. Samples are less 2^15. */
+struct decoding_lane {
+    struct tsr_lane_reader reader;       /* Huffman */
+    uint32_t state;                      /* rANS */
+    int16_t *row;                        /* at the column of the step's first sample */
+    uint16_t *mag;                       /* likewise */
+    const struct class_weights *weights; /* NULL: the median edge predictor */
+    int32_t sum[TSR_LANE_STEP];          /* what all other taps give */
+    int16_t activity[TSR_LANE_STEP];     /* what the row above and the one above that give */
+    int32_t column;
+    int32_t run; /* samples left in a run */
+    int32_t y;
+    bool after_run; /* the last sample was the end of a run */
+};
+
+/* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */
+enum {
+    STEP_SUM,
+    STEP_ACTIVITY,
+    STEP_NORTH,
+    STEP_NORTH_WEST,
+    STEP_ACTIVE,
+    STEP_INPUTS,
+    STEP_SAMPLE = 0,
+    STEP_MAGNITUDE
+};
+
+/* The lanes' state as vectors over lanes, of the form for AVX2. */
+struct lane_vectors {
+    int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0, as linear */
+    int32_t by_tick[STEP_INPUTS][TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t out[STEP_MAGNITUDE + 1][TSR_LANE_STEP][TSR_LANE_LIMIT];
+    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT]; /* weights of W, WW, WWW */
+    int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
+    int32_t activity_weight[2][TSR_LANE_LIMIT];
+    int32_t run[TSR_LANE_LIMIT], after_run[TSR_LANE_LIMIT];
+    uint64_t bits[TSR_LANE_LIMIT]; /* Huffman */
+    int32_t count[TSR_LANE_LIMIT];
+    uint32_t state[TSR_LANE_LIMIT]; /* rANS */
+};
+
+/* What the lanes gave in the last ticks, and their state, of the form for AVX-512. Ticks are rows of lanes (ABOVE + 16,
+ * or ABOVE + 32), in rings; the first ticks of a ring are repeated behind its last, so that a few ticks from anywhere
+ * on are one piece. */
+enum {
+    ABOVE = 4, /* rows above lane 0's stand in front of it */
+    HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
+    PAIR_TICKS = 64,
+    PAIRS_AGAIN = 16,
+    MAGNITUDE_TICKS = 32,
+    MAGNITUDES_AGAIN = 8,
+    FAR_PAIRS = 16
+};
+struct lane_history {
+    int32_t pair[(PAIR_TICKS + PAIRS_AGAIN) * HISTORY_PITCH]; /* a tick's sample in the high half, the one before it */
+    int32_t magnitude[(MAGNITUDE_TICKS + MAGNITUDES_AGAIN) * HISTORY_PITCH];
+    int32_t near[2][TSR_LANE_LIMIT];        /* weights of WW and W; of WWW */
+    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours */
+    int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
+    int far_pairs;
+    int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];
+    uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: of even lanes, of odd ones */
+    int32_t count[TSR_LANE_LIMIT];
+    uint32_t state[TSR_LANE_LIMIT];        /* rANS */
+    uint32_t linear, first_row, after_run; /* a bit a lane */
+};
+
+/* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
+struct decoding {
+    const struct tsr_plane_decoder *d;
+    uint16_t *out; /* the tile's first sample in its plane */
+    size_t out_stride;
+    int16_t *samples;
+    uint16_t *magnitudes;
+    ptrdiff_t pitch;
+    struct tsr_padded_tile own;
+    const struct tsr_padded_tile *earlier; /* in the same piece of memory */
+    int32_t width, height, range;
+    int shift, refill_bits;
+    const uint8_t *label;
+    struct word_stream stream;
+    int pairs;                         /* of taps besides W, WW, WWW */
+    uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
+    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample, where all rows that they are in exist */
+    struct class_weights weights[TSR_CLASS_LIMIT];
+    union {
+        struct lane_vectors v;
+        struct lane_history h;
+    };
+};
+
+/* A lane enters its row: the guards on its left. */
+static inline void begin_row(const struct decoding *t, struct decoding_lane *lane)
+{
+    lane->row = t->samples + lane->y * t->pitch;
+    lane->mag = t->magnitudes + lane->y * t->pitch;
+    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
+    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
+    lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
+    lane->run = 0;
+    lane->after_run = false;
+}
+
+/* The first row's guards on its left, for the rows below, once its first sample is known. */
+static inline void spread_first_sample(const struct decoding *t)
+{
+    for (int k = 1; k <= TSR_GUARD; k++) t->samples[-k] = t->samples[0];
+}
+
+/* The lane leaves its row: the guards on its right, and the samples to their plane. */
+static inline void end_row(const struct decoding *t, const struct decoding_lane *lane)
+{
+    int16_t *row = t->samples + lane->y * t->pitch;
+    uint16_t *mag = t->magnitudes + lane->y * t->pitch, *out = t->out + (size_t)lane->y * t->out_stride;
+    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
+    mag[t->width] = mag[t->width - 1];
+    for (int32_t c = 0; c < t->width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
+}
+
+/* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
+static inline const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
+{
+    const int number = t->tap[i], neighbours = t->d->predictor->shape.neighbours;
+    if (number < neighbours)
+        return t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
+               TSR_AT(tsr_tap_right)[number];
+    const int k = (number - neighbours) % TSR_REFERENCE_TAPS;
+    return t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS].first +
+           tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[k])) * t->pitch + lane->column +
+           TSR_AT(tsr_reference_right)[k];
+}
+
+#if defined(__SSE2__)
+typedef __m128i four_sums;
+
+TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    const __m128i samples =
+        _mm_unpacklo_epi16(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
+    *sum = _mm_add_epi32(*sum, _mm_madd_epi16(samples, _mm_set1_epi32(weights)));
+}
+#else
+typedef struct {
+    int32_t of[TSR_LANE_STEP];
+} four_sums;
+
+TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
+{
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        sum->of[j] += (int16_t)(weights & 0xffff) * first[j] + (int16_t)(weights >> 16) * second[j];
+}
+#endif
+
+/* The weights that the lane's columns take; NULL: the median edge predictor. */
+TSR_HD_INLINE const struct class_weights *choose_weights(const struct decoding *t, struct decoding_lane *lane)
+{
+    if (t->label && lane->column % TSR_PREDICTOR_BLOCK == 0) {
+        const int label = t->label[(lane->y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(t->width) +
+                                   lane->column / TSR_PREDICTOR_BLOCK];
+        lane->weights = label < t->d->predictor->classes ? &t->weights[label] : NULL;
+    }
+    return lane->weights;
+}
+
+/* What all taps but W, WW, WWW give to the lane's next four columns. */
+TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
+{
+    const struct class_weights *w = lane->weights;
+    four_sums sum;
+    memset(&sum, 0, sizeof sum);
+    if (lane->y < 4 || lane->y + 1 >= t->height) {
+        for (int p = 0; p < t->pairs; p++)
+            add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
+        return sum;
+    }
+    for (int p = 0; p < t->pairs; p++)
+        add_pair(&sum, lane->row + t->offset[2 * p], lane->row + t->offset[2 * p + 1], w->pair[p]);
+    return sum;
+}
+
+/* Before the lane's next four columns: all that does not wait for them. */
+TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
+{
+    const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
+    for (int j = 0; j < TSR_LANE_STEP; j++) lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
+    if (!choose_weights(t, lane)) return;
+    const four_sums sum = sum_taps(t, lane);
+    memcpy(lane->sum, &sum, sizeof lane->sum);
+}
+
+/* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2
+ * the lanes' strings and runs are in t->v. */
+bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
+bool tsr_has_avx2(void);
+
+/* All rows of a tile; false where a symbol cannot stand. Leaves the lanes' strings in them. */
+bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
+bool tsr_has_avx512(void);
+
+#endif

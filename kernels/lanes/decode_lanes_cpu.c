@@ -1,0 +1,371 @@
+/* Decoding a tile's lanes, sample by sample; see decode_lanes.h. */
+#include "decode_lanes.h"
+
+#include "transform/predict/median_edge.h"
+#include "transform/predict/residual.h"
+
+enum { VECTOR_LANES = 4 }; /* fewer are faster one by one */
+
+void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS])
+{
+    static_assert(8 * TSR_MAGNITUDE_LIMIT >> 6 < 512, "the largest activity has an entry");
+    for (int i = 0; i < 512; i++) {
+        levels->low[i] = of_level[tsr_activity_level(i)];
+        levels->high[i] = of_level[tsr_min(tsr_activity_level(i << 6), TSR_ACTIVITY_LEVELS - 1)];
+    }
+}
+
+/* What symbols decode to, without their codewords. */
+static uint32_t entry_of(int symbol)
+{
+    const bool run = symbol >= TSR_RUN_SYMBOL;
+    const uint32_t first = run ? tsr_run_length(symbol, 0) : tsr_token_value(symbol, 0);
+    const uint32_t raw_bits = (uint32_t)tsr_symbol_raw_bits(symbol);
+    return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | raw_bits << ENTRY_RAW | raw_bits;
+}
+
+/* Entries of a table of codewords; next: the first place behind those of all tables so far. Returns it likewise. */
+static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
+{
+    struct tsr_huffman_decoder code;
+    uint32_t *direct = decoder->entry + ((size_t)table << TSR_DIRECT_BITS);
+    tsr_huffman_decoder_init(&code, decoder->model->lengths[table], TSR_RUN_ALPHABET);
+    for (uint32_t i = 0; i < 1u << TSR_DIRECT_BITS; i++) {
+        const uint32_t found = code.direct[i];
+        if (decoder->unused >> table & 1u) {
+            direct[i] = ENTRY_NONE;
+        } else if (found != TSR_LONGER_CODEWORD) {
+            direct[i] = decoder->of_symbol[found >> 4] + (found & 15u);
+        } else {
+            assert(next + TSR_REST_ENTRIES <= TSR_DECODER_ENTRIES);
+            direct[i] = next << ENTRY_VALUE | ENTRY_LONGER;
+            for (uint32_t rest = 0; rest < TSR_REST_ENTRIES; rest++) {
+                const uint32_t longer = tsr_huffman_decode(&code, i * TSR_REST_ENTRIES + rest);
+                decoder->entry[next++] = decoder->of_symbol[longer >> 4] + (longer & 15u);
+            }
+        }
+    }
+    return next;
+}
+
+/* What AVX-512 looks up in registers. */
+static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
+{
+    const struct tsr_residual_model *model = decoder->model;
+    struct tsr_intensity_steps *steps = &decoder->intensity_steps;
+    for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++) {
+        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_LEVELS;
+        for (int k = 0; k < 16 && i % 6 == 5 && i < 18; k++) steps->coarse[i / 6][k] = (int16_t)below;
+        steps->fine[i % 6][i / 6] = steps->fine[i % 6][8 + i / 6] = (int16_t)below;
+    }
+    memset(decoder->raw_bits, 0, sizeof decoder->raw_bits);
+    memset(decoder->mantissa, 0, sizeof decoder->mantissa);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) {
+        const uint32_t entry = decoder->of_symbol[symbol];
+        decoder->raw_bits[symbol] = (uint8_t)(entry & ENTRY_BITS);
+        decoder->mantissa[symbol] = (uint8_t)(entry >> ENTRY_VALUE >> (entry & ENTRY_BITS));
+    }
+    memset(decoder->of_cell, 0, sizeof decoder->of_cell);
+    for (int cell = 0; cell < TSR_CELL_LIMIT; cell++)
+        decoder->of_cell[cell] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + cell);
+    for (int exponent = 0; exponent < 16; exponent++)
+        for (int m = 0; m < 8; m++) {
+            const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
+            const int level = tsr_min(tsr_activity_level(activity), TSR_ACTIVITY_LEVELS - 1);
+            const int cell = map->context[level][0] - TSR_FIRST_CELL_CONTEXT;
+            decoder->of_activity[((127 + exponent) * 8 + m) % 128] =
+                model->intensity_cuts ? (uint8_t)cell : decoder->table_of_level[level];
+        }
+}
+
+void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_predictor_model *predictor,
+                            const struct tsr_residual_model *model, bool rans)
+{
+    struct tsr_context_map map;
+    decoder->model = model;
+    decoder->rans = rans;
+    decoder->form = tsr_has_avx512() ? TSR_DECODER_AVX512 : tsr_has_avx2() ? TSR_DECODER_AVX2 : TSR_DECODER_PLAIN;
+    decoder->predictor = predictor;
+    tsr_map_contexts(&map, model);
+    memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
+        for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
+            decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
+    memset(decoder->table_of_level, 0, sizeof decoder->table_of_level);
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) decoder->table_of_level[level] = decoder->table[level][0];
+    uint8_t identity[TSR_ACTIVITY_LEVELS];
+    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
+    tsr_spread_levels(&decoder->levels, identity);
+    for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
+    spread_look_ups(decoder, &map);
+    /* Without residual tables the first of them is empty. */
+    uint32_t next = TSR_DIRECT_ENTRIES;
+    decoder->unused = 0;
+    for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
+        decoder->unused |= (uint32_t)!tsr_table_is_used(model, t, rans) << t;
+        if (rans)
+            tsr_rans_decoder_init(&decoder->rans_codes[t], model->weights[t], TSR_RUN_ALPHABET);
+        else
+            next = fill_entries(decoder, t, next);
+    }
+    for (int t = 0; t < predictor->label_tables && predictor->set; t++)
+        tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
+}
+
+static size_t decode_labels_room(int32_t width, int32_t height)
+{
+    return ((size_t)tsr_blocks_across(width) * (size_t)tsr_blocks_across(height) + 63) / 64 * 64;
+}
+
+size_t tsr_decode_scratch_bytes(int32_t width, int32_t height)
+{
+    return 2 * tsr_padded_samples(width, height) * sizeof(int16_t) + decode_labels_room(width, height) +
+           sizeof(struct decoding);
+}
+
+/* Labels in front of the words; returns their bytes, SIZE_MAX where they are none. */
+static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *payload, size_t size, int32_t width,
+                         int32_t height, uint8_t *label)
+{
+    const int32_t across = tsr_blocks_across(width), down = tsr_blocks_across(height);
+    struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++) {
+            const struct tsr_huffman_decoder *code = &d->labels[d->predictor->label_table_of[tsr_label_cell(left)]];
+            const uint32_t entry = tsr_huffman_decode(code, tsr_peek_bits(&reader, TSR_CODE_LIMIT));
+            tsr_skip_bits(&reader, (int)(entry & 15u));
+            left = (int32_t)(entry >> 4);
+            *label++ = (uint8_t)left;
+        }
+    const size_t used = (tsr_bits_read(&reader) + 15) / 16 * 2;
+    if (reader.overrun || used > size) return SIZE_MAX;
+    while (tsr_bits_read(&reader) < 8 * used)
+        if (tsr_get_bits(&reader, 1) != 0) return SIZE_MAX;
+    return used;
+}
+
+/* Taps and weights in the decoder's order. */
+static void sort_taps(struct decoding *t)
+{
+    const struct tsr_predictor_model *model = t->d->predictor;
+    const int taps = tsr_taps(model->shape);
+    int count = 0;
+    memset(t->weights, 0, model->classes * sizeof t->weights[0]);
+    for (int k = 0; k < taps; k++) {
+        const bool own = k < model->shape.neighbours;
+        const int right = own ? TSR_AT(tsr_tap_right)[k] : 0;
+        if (own && TSR_AT(tsr_tap_up)[k] == 0 && right >= -3) {
+            for (int c = 0; c < model->classes; c++) t->weights[c].near[-right - 1] = model->weight[c][k];
+            continue;
+        }
+        t->tap[count] = (uint8_t)k;
+        if (own) {
+            t->offset[count] = right - TSR_AT(tsr_tap_up)[k] * t->pitch;
+        } else {
+            const int r = (k - model->shape.neighbours) / TSR_REFERENCE_TAPS,
+                      i = (k - model->shape.neighbours) % TSR_REFERENCE_TAPS;
+            t->offset[count] = t->earlier[r].first - t->own.first + TSR_AT(tsr_reference_right)[i] -
+                               TSR_AT(tsr_reference_up)[i] * t->pitch;
+        }
+        for (int c = 0; c < model->classes; c++)
+            t->weights[c].pair[count / 2] |= (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
+        count++;
+    }
+    if (count % 2 != 0) { /* the last tap again, with weight 0 */
+        t->tap[count] = t->tap[count - 1];
+        t->offset[count] = t->offset[count - 1];
+        count++;
+    }
+    t->pairs = count / 2;
+}
+
+/* The next word where the state wants one; behind the last, zeros: the caller compares the number of words taken. */
+TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
+{
+    const uint32_t wants = tsr_rans_wants_word(state), word = tsr_lane_word(stream->words, stream->count, stream->next);
+    stream->next += wants;
+    return wants ? tsr_rans_with_word(state, word) : state;
+}
+
+/* Decodes sample number j of the step: the whole definition of path P's decoder. False on a symbol that cannot stand
+ * here. */
+TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
+                                 struct decoding_lane *lane, struct word_stream *stream, int j)
+{
+    const bool first = lane->y == 0;
+    int16_t *row = lane->row + j;
+    uint16_t *mag = lane->mag + j;
+    const int32_t range = t->range;
+    int32_t prediction;
+    if (first)
+        prediction = row[-1] + BIAS;
+    else if (lane->weights)
+        prediction = tsr_linear_prediction(lane->sum[j] + lane->weights->near[0] * row[-1] +
+                                               lane->weights->near[1] * row[-2] + lane->weights->near[2] * row[-3],
+                                           range);
+    else
+        prediction = tsr_median_edge(row[-1], row[-t->pitch], row[-t->pitch - 1]) + BIAS;
+    if (lane->run > 0) {
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
+        lane->after_run = --lane->run == 0;
+        return true;
+    }
+    const int32_t activity =
+        first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
+    const int level = tsr_of_activity(&d->levels, activity);
+    const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
+    lane->after_run = false;
+    uint32_t value;
+    bool run;
+    if (d->rans) {
+        uint32_t state = lane->state;
+        const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
+        state = refill_state(state, stream);
+        const uint32_t entry = d->of_symbol[symbol];
+        run = (entry & ENTRY_RUN) != 0;
+        value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & ENTRY_RAW_LIMIT));
+        lane->state = refill_state(state, stream);
+        if (d->unused >> table & 1u) return false;
+    } else {
+        struct tsr_lane_reader reader = lane->reader;
+        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+        const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
+        uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
+        if (entry & ENTRY_NONE) return false;
+        if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+        const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
+        value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
+        lane->reader = reader;
+        run = (entry & ENTRY_RUN) != 0;
+    }
+    if (run) {
+        if (table != TSR_RUN_TABLE) return false;
+        lane->run = (int32_t)value - 1;
+        lane->after_run = lane->run == 0;
+        *row = (int16_t)(prediction - BIAS);
+        *mag = 0;
+        return true;
+    }
+    const int32_t residual = tsr_unfold(value);
+    const int32_t sample = tsr_residual_inverse(residual, prediction, range);
+    *row = (int16_t)(sample - BIAS);
+    *mag = (uint16_t)tsr_context_magnitude(residual);
+    return (uint32_t)sample < (uint32_t)range;
+}
+
+/* Four ticks of all lanes that are within their rows. */
+static bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    struct word_stream stream = t->stream;
+    const struct tsr_plane_decoder *d = t->d;
+    for (int i = 0; i < count; i++)
+        if (active[i]->y > 0) prepare_step(t, active[i]);
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        for (int i = 0; i < count; i++)
+            if (active[i]->column + j < t->width && !decode_sample(t, d, active[i], &stream, j)) return false;
+    t->stream = stream;
+    return true;
+}
+
+/* All rows of a tile, four ticks at a step. */
+static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, bool vectors)
+{
+    const int32_t period = tsr_lane_period(t->width, t->d->model->lanes);
+    if (vectors) {
+        memset(&t->v, 0, sizeof t->v);
+        for (int l = 0; l < lanes; l++) t->v.state[l] = lane[l].state;
+    }
+    for (int l = 0; l < lanes; l++) {
+        lane[l].column = -TSR_LANE_DELAY * l;
+        lane[l].y = l;
+    }
+    for (int working = lanes; working > 0;) {
+        struct decoding_lane *active[TSR_LANE_LIMIT];
+        int count = 0;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= t->height || me->column < 0 || me->column >= t->width) continue;
+            if (me->column == 0) begin_row(t, me);
+            active[count++] = me;
+        }
+        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step(t, active, count))) return false;
+        for (int l = 0; l < lanes; l++) {
+            struct decoding_lane *me = &lane[l];
+            if (me->y >= t->height) continue;
+            const bool was_active = me->column >= 0 && me->column < t->width;
+            me->column += TSR_LANE_STEP;
+            if (was_active) {
+                if (me->y == 0 && me->column == TSR_LANE_STEP) spread_first_sample(t);
+                me->row += TSR_LANE_STEP;
+                me->mag += TSR_LANE_STEP;
+                if (me->column >= t->width) end_row(t, me);
+            }
+            if (me->column == period) {
+                me->column = 0;
+                me->y += t->d->model->lanes;
+                working -= me->y >= t->height;
+            }
+        }
+    }
+    for (int l = 0; l < lanes && vectors; l++) {
+        lane[l].reader = (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]};
+        lane[l].state = t->v.state[l];
+    }
+    return true;
+}
+
+bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_padded_tile *earlier,
+                     const uint8_t *payload, size_t size, uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                     void *scratch)
+{
+    struct decoding_lane lane[TSR_LANE_LIMIT];
+    const struct tsr_residual_model *model = decoder->model;
+    const int lanes = tsr_min(model->lanes, tile.height);
+    const enum tsr_decoder_form form = lanes >= VECTOR_LANES ? decoder->form : TSR_DECODER_PLAIN;
+    struct decoding *t = scratch;
+    int16_t *room = (int16_t *)(t + 1);
+    uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
+    t->d = decoder;
+    t->out = samples + tile.first;
+    t->out_stride = tile.stride;
+    t->own = tsr_padded_tile(room, tile.width, tile.height);
+    t->pitch = t->own.pitch;
+    t->samples = room + TSR_GUARD;
+    t->magnitudes = (uint16_t *)room + tsr_padded_samples(tile.width, tile.height) + TSR_GUARD;
+    t->earlier = earlier;
+    t->width = tile.width;
+    t->height = tile.height;
+    t->range = (int32_t)range;
+    t->shift = tsr_intensity_shift(range);
+    t->refill_bits = model->refill_bits;
+    t->label = NULL;
+    if (decoder->predictor->set) {
+        const size_t labels = get_labels(decoder, payload, size, tile.width, tile.height, label);
+        if (labels == SIZE_MAX) return false;
+        payload += labels;
+        size -= labels;
+        t->label = label;
+        sort_taps(t);
+    }
+    memset(lane, 0, sizeof lane);
+    if (decoder->rans) {
+        if (size < 4 * (size_t)lanes) return false;
+        for (int l = 0; l < lanes; l++)
+            for (int i = 3; i >= 0; i--) lane[l].state = lane[l].state << 8 | payload[4 * l + i];
+        for (int l = 0; l < lanes; l++)
+            if (tsr_rans_wants_word(lane[l].state)) return false;
+        payload += 4 * lanes;
+        size -= 4 * (size_t)lanes;
+    }
+    if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
+    t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
+    if (!(form == TSR_DECODER_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
+                                     : decode_rows(t, lane, lanes, form == TSR_DECODER_AVX2)))
+        return false;
+    if (t->stream.next != t->stream.count) return false;
+    for (int l = 0; l < lanes; l++)
+        if (decoder->rans ? lane[l].state != TSR_RANS_LOW : lane[l].reader.bits != 0 || lane[l].reader.count > 47)
+            return false;
+    return true;
+}

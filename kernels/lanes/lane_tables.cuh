@@ -1,0 +1,121 @@
+/* What path P's lane decoder looks up: tables of planes and the words of tiles, made by lane_tables_cuda.cu for
+ * decode_lanes_cuda.cu. */
+#ifndef TSR_KERNELS_LANES_LANE_TABLES_CUH
+#define TSR_KERNELS_LANES_LANE_TABLES_CUH
+
+#include "kernels/engine_cuda/device.cuh"
+
+#include "kernels/engine_cuda/batch_decode_cuda.h"
+
+enum {
+    TSR_LANE_DIRECT_BITS =
+        8, /* longer codewords stand behind these entries, by all their 12 bits: they are the last codewords */
+    TSR_LANE_DIRECT_ENTRIES = 1 << TSR_LANE_DIRECT_BITS,
+    TSR_LANE_LONG_BITS = TSR_CODE_LIMIT - TSR_LANE_DIRECT_BITS,
+    TSR_LANE_SLOT_BITS = 3, /* rANS: an index for so many bits of slots; from there symbols are tried one by one */
+    TSR_LANE_SLOT_INDICES = TSR_RANS_TOTAL >> TSR_LANE_SLOT_BITS,
+    TSR_LANE_RANS_WORDS = TSR_LANE_SLOT_INDICES / 4 + 96, /* of a table: indices, then a word for each symbol used */
+    TSR_LANE_BUCKET_BITS = 3,                             /* intensity levels of a bucket */
+    TSR_LANE_BUCKETS = TSR_INTENSITY_LEVELS >> TSR_LANE_BUCKET_BITS
+};
+constexpr uint32_t TSR_LANE_NO_CODE = 1u << 31;
+enum { TSR_LANE_DEEP_SET = 3 /* of neighbours: in four rows above */ };
+static_assert((int)TSR_RUN_ALPHABET <= 96, "three symbols a thread, and 96 words");
+
+/* Entries of Huffman tables, and of symbols: length, raw bits << 4, the value's bits above the raw ones << 8. A run to
+ * the row's end has a value of 0; shifted, its flag is longer than any row. */
+enum {
+    TSR_LANE_ENTRY_RAW = 4,
+    TSR_LANE_ENTRY_VALUE = 8,
+    TSR_LANE_ENTRY_RUN = 1 << 12,
+    TSR_LANE_ENTRY_TO_END = 1 << 13,
+    TSR_LANE_TO_END_SHIFT = 3
+};
+
+/* Codewords of labels: those of length n begin, by 12 bits, at start[n], with the symbol of this rank. */
+struct tsr_label_code {
+    uint16_t start[TSR_CODE_LIMIT + 2];
+    uint8_t rank[TSR_CODE_LIMIT + 2];
+    uint8_t symbol[TSR_LABELS_LIMIT];
+    uint8_t is_single; /* its codeword is empty */
+};
+
+/* Weights of a class, in the order in which they are taken; see sum_above() of decode_lanes_cuda.cu. */
+enum { TSR_LANE_WEIGHTS = 36, TSR_LANE_REFERENCE_WEIGHTS = 32, TSR_LANE_WEIGHTS_WITH_REFERENCES = 44 };
+
+/* What the lanes of a plane look up. Behind it lie the weights of the classes and the codes; a code is named by its
+ * place (Huffman: in entries, rANS: in words) | first of the long codewords << 16, or TSR_LANE_NO_CODE. */
+struct __align__(16) tsr_lane_tables
+{
+    uint32_t bytes; /* of all, a multiple of 16 */
+    uint32_t weights_at, weights, codes_at;
+    uint32_t range;
+    uint32_t run, interruption; /* codes */
+    uint8_t lanes, refill_bits, set, references, classes, shift;
+    bool rans, has_intensities;
+    uint8_t row_of_level[64];           /* first cell of the activity level's group */
+    uint8_t group_of[TSR_LANE_BUCKETS]; /* of a bucket's first intensity level */
+    uint16_t cut[32];                   /* of intensity levels; behind the last one the largest number */
+    uint16_t of_symbol[96];             /* rANS: entries */
+    uint32_t cell[TSR_CELL_LIMIT];      /* codes */
+};
+static_assert(sizeof(tsr_lane_tables) % 16 == 0, "copied in pieces of 16 bytes");
+
+enum {
+    TSR_LANE_LABEL_BYTES = (TSR_LABEL_TABLES_LIMIT * (int)sizeof(tsr_label_code) + 15) / 16 * 16,
+    TSR_LANE_RUN_ENTRIES =
+        TSR_LANE_DIRECT_ENTRIES +
+        TSR_RUN_ALPHABET / 2 * (1 << TSR_LANE_LONG_BITS), /* two long codewords a direct entry, at least */
+    TSR_LANE_CODE_ENTRIES = TSR_LANE_DIRECT_ENTRIES + TSR_RESIDUAL_SYMBOLS / 2 * (1 << TSR_LANE_LONG_BITS),
+    TSR_LANE_CODES_BYTES = 2 * (TSR_LANE_RUN_ENTRIES + (TSR_MODEL_TABLES - 1) * TSR_LANE_CODE_ENTRIES),
+    TSR_LANE_PLANE_BYTES = (TSR_LANE_LABEL_BYTES + (int)sizeof(tsr_lane_tables) +
+                            TSR_CLASS_LIMIT * TSR_LANE_WEIGHTS_WITH_REFERENCES * 4 + TSR_LANE_CODES_BYTES + 255) /
+                           256 * 256
+};
+static_assert(TSR_MODEL_TABLES * TSR_LANE_RANS_WORDS * 4 <= TSR_LANE_CODES_BYTES, "rANS needs less");
+static_assert(TSR_LANE_CODES_BYTES / 2 <= 65536, "places fit 16 bits");
+
+static __device__ __forceinline__ const tsr_label_code *tsr_label_codes_of(const tsr_cuda_decode_batch &b,
+                                                                           uint32_t plane)
+{
+    return reinterpret_cast<const tsr_label_code *>(b.lane_tables + (size_t)plane * TSR_LANE_PLANE_BYTES);
+}
+
+static __device__ __forceinline__ tsr_lane_tables *tsr_lane_tables_of(const tsr_cuda_decode_batch &b, uint32_t plane)
+{
+    return reinterpret_cast<tsr_lane_tables *>(b.lane_tables + (size_t)plane * TSR_LANE_PLANE_BYTES +
+                                               TSR_LANE_LABEL_BYTES);
+}
+
+/* The model of a plane of lanes, NULL if it is none. */
+static __device__ __forceinline__ const tsr_plane_model *tsr_lane_model(const tsr_cuda_decode_batch &b, uint32_t frame,
+                                                                        uint32_t number)
+{
+    if (b.frame[frame].state != TSR_DECODE_OK) return NULL;
+    const tsr_plane_model *plane = &tsr_decode_model(&b, frame)->plane[number];
+    return plane->present && plane->range > 1 && tsr_is_of_lanes(plane) ? plane : NULL;
+}
+
+/* The words of a tile, behind its labels. */
+struct tsr_lane_stream {
+    uint64_t at;    /* of the first states, or of the words */
+    uint32_t words; /* how many, without states */
+    uint32_t is_there;
+};
+
+/* The work space: of the planes of one number, by frame and tile. */
+struct tsr_lane_space {
+    tsr_lane_stream *stream;
+    uint8_t *label;
+    uint4 *delayed;
+    uint32_t labels; /* of a tile */
+    uint32_t slots;  /* of a ring of chunks that wait, 3 uint4 each */
+    size_t bytes;
+};
+
+/* Tables of the frames' planes of one number, and where the words of their tiles begin, behind the labels. lanes:
+ * threads of a tile. */
+cudaError_t tsr_make_lane_tables(const tsr_cuda_decode_batch &b, uint32_t number, uint32_t lanes,
+                                 const tsr_lane_space &s, cudaStream_t stream);
+
+#endif

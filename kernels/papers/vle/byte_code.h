@@ -1,0 +1,50 @@
+/* Variable-length coding of bytes with a given code: the definition that the VLE kernels are held to. The string is
+ * contiguous, most significant bit first (FORMAT.md 2.3), its last byte filled with zeros. */
+#ifndef TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
+#define TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
+
+#include "entropy/bits.h"
+
+enum { TSR_BYTE_VALUES = 256, TSR_BYTE_CODE_LIMIT = 32 /* longest codeword */ };
+
+/* A codeword is the low length bits of bits; length 1..32, 0 for bytes that don't occur. Prefix-free. */
+struct tsr_byte_code {
+    uint32_t bits[TSR_BYTE_VALUES];
+    uint32_t length[TSR_BYTE_VALUES];
+};
+
+TSR_HD int tsr_byte_code_longest(const struct tsr_byte_code *code)
+{
+    uint32_t longest = 0;
+    for (int s = 0; s < TSR_BYTE_VALUES; s++)
+        if (code->length[s] > longest) longest = code->length[s];
+    return (int)longest;
+}
+
+TSR_HD uint64_t tsr_byte_code_measure(const struct tsr_byte_code *code, const uint8_t *bytes, size_t count)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; i++) bits += code->length[bytes[i]];
+    return bits;
+}
+
+TSR_HD void tsr_byte_code_put(struct tsr_bit_writer *w, const struct tsr_byte_code *code, uint8_t byte)
+{
+    tsr_put_bits(w, code->bits[byte], (int)code->length[byte]);
+}
+
+/* The codes by length, for a reader: canonical or not, they must be prefix-free. The reader walks the lengths; fast
+ * forms look codes up and are held to it. -1 where no codeword begins the string. */
+TSR_HD int tsr_byte_code_get(struct tsr_bit_reader *r, const struct tsr_byte_code *code)
+{
+    const uint32_t next = tsr_peek_bits(r, TSR_BYTE_CODE_LIMIT);
+    for (int s = 0; s < TSR_BYTE_VALUES; s++) {
+        const uint32_t length = code->length[s];
+        if (length == 0 || next >> (32 - length) != code->bits[s]) continue;
+        tsr_skip_bits(r, (int)length);
+        return s;
+    }
+    return -1;
+}
+
+#endif

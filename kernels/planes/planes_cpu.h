@@ -1,0 +1,21 @@
+/* Rasters to planes and back on the CPU. FORMAT.md sections 6.1 to 6.3. */
+#ifndef TSR_KERNELS_PLANES_PLANES_CPU_H
+#define TSR_KERNELS_PLANES_PLANES_CPU_H
+
+#include "entropy/frame_model.h"
+
+/* Splits a frame's raster into planes[tsr_image_planes(image)], rows x columns values each, and sets extends_sign and,
+ * for each plane, present. Colour is not touched. */
+void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
+                      struct tsr_frame_model *model);
+
+/* Where the words of a component lie in a raster as a plane of uint16_t does: 16 bits allocated in this machine's
+ * order, behind each other and at an address for them. NULL: they don't. */
+uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster);
+
+/* Joins planes, of which those not present are ignored, into a raster; the spare bits of its last byte become 0. The
+ * planes are used up. A component's first plane may be the one in the raster. */
+void tsr_join_raster(const struct tsr_image *image, const struct tsr_frame_model *model, uint16_t *const *planes,
+                     uint8_t *raster);
+
+#endif

@@ -1,0 +1,213 @@
+/* What is chosen for whole planes; see the header. */
+#include "ranges_cpu.h"
+
+#include <string.h>
+
+#include "entropy/code_cost.h"
+#include "transform/predict/median_edge.h"
+#include "kernels/engine_cpu/wide_cpu.h"
+
+/* Samples that a choice looks at: every step-th row from the second on, without its first column. */
+static uint32_t residual_cost(int32_t x, int32_t w, int32_t n, int32_t nw)
+{
+    return tsr_magnitude_cost((uint32_t)tsr_abs(x - tsr_median_edge(w, n, nw)));
+}
+
+/* ---- Colour --------------------------------------------------------------------------------------------- */
+
+/* The three values at a place under a transform. */
+static void colour_at(uint16_t *const *planes, size_t at, enum tsr_colour colour, int bits, int32_t out[3])
+{
+    for (int c = 0; c < 3; c++) out[c] = planes[c][at];
+    tsr_colour_forward(out, colour, bits);
+}
+
+uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits)
+{
+    const uint32_t step = tsr_choice_step(columns, rows, TSR_COLOUR_SAMPLES);
+    uint64_t cost = 0;
+    for (uint32_t y = 1; y < rows; y += step) {
+        const size_t row = (size_t)y * columns, up = row - columns;
+        int32_t w[3], nw[3];
+        colour_at(planes, row, colour, bits, w);
+        colour_at(planes, up, colour, bits, nw);
+        for (uint32_t x = 1; x < columns; x++) {
+            int32_t here[3], n[3];
+            colour_at(planes, row + x, colour, bits, here);
+            colour_at(planes, up + x, colour, bits, n);
+            for (int c = 0; c < 3; c++) {
+                cost += residual_cost(here[c], w[c], n[c], nw[c]);
+                w[c] = here[c];
+                nw[c] = n[c];
+            }
+        }
+    }
+    return cost;
+}
+
+/* Differences of 16-bit components may wrap. A wrapped one must not be coded with loss: a small error at the seam would
+ * become one of the whole range. */
+static bool colour_wraps(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits)
+{
+    if (tsr_chroma_bits(bits) > bits) return false;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3];
+        colour_at(planes, i, colour, bits, v);
+        tsr_colour_inverse(v, colour, bits, true);
+        if (v[0] != planes[0][i] || v[1] != planes[1][i] || v[2] != planes[2][i]) return true;
+    }
+    return false;
+}
+
+enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy)
+{
+    static const enum tsr_colour candidates[] = {TSR_COLOUR_GREEN, TSR_COLOUR_RCT, TSR_COLOUR_YCOCG};
+    enum tsr_colour best = TSR_COLOUR_NONE;
+    uint64_t least = tsr_colour_cost(planes, columns, rows, best, bits);
+    for (size_t i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        if (lossy && colour_wraps(planes, (size_t)columns * rows, candidates[i], bits)) continue;
+        const uint64_t cost = tsr_colour_cost(planes, columns, rows, candidates[i], bits);
+        if (cost < least) {
+            least = cost;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+void tsr_apply_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits)
+{
+    if (colour == TSR_COLOUR_NONE) return;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3];
+        colour_at(planes, i, colour, bits, v);
+        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
+    }
+}
+
+void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colour, int bits, bool clamp)
+{
+    if (colour == TSR_COLOUR_NONE) return;
+    for (size_t i = 0; i < count; i++) {
+        int32_t v[3] = {planes[0][i], planes[1][i], planes[2][i]};
+        tsr_colour_inverse(v, colour, bits, clamp);
+        for (int c = 0; c < 3; c++) planes[c][i] = (uint16_t)v[c];
+    }
+}
+
+/* ---- Quantised samples ------------------------------------------------------------------------------------ */
+
+void tsr_quantise_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near)
+{
+    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)tsr_near_lossless_index(plane[i], near);
+}
+
+void tsr_restore_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near)
+{
+    for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)tsr_near_lossless_sample(plane[i], near);
+}
+
+/* ---- Range ---------------------------------------------------------------------------------------------- */
+
+/* Bits that the description of the packed histogram takes. */
+static uint64_t description_bits(const struct tsr_range_work *work, uint32_t span)
+{
+    uint64_t bits = 0;
+    for (uint32_t v = 0; v < span;) {
+        uint32_t length = 1;
+        while (v + length < span && work->used[v + length] == work->used[v]) length++;
+        bits += tsr_ue_bits(length - 1);
+        v += length;
+    }
+    return bits;
+}
+
+/* True if indices into the values in use cost less than the values themselves, description included. */
+static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows, uint32_t minimum, uint32_t span,
+                         const struct tsr_range_work *work)
+{
+    const uint32_t step = tsr_choice_step(columns, rows, TSR_PACKING_SAMPLES);
+    uint64_t plain = 0, packed = 0, looked_at = 0;
+    for (uint32_t y = 1; y < rows; y += step) {
+        const uint16_t *row = plane + (size_t)y * columns, *up = row - columns;
+        for (uint32_t x = 1; x < columns; x++) {
+            plain += residual_cost(row[x], row[x - 1], up[x], up[x - 1]);
+            packed += residual_cost(work->index[row[x] - minimum], work->index[row[x - 1] - minimum],
+                                    work->index[up[x] - minimum], work->index[up[x - 1] - minimum]);
+        }
+        looked_at += columns - 1;
+    }
+    if (looked_at == 0 || packed >= plain) return false;
+    const uint64_t saved_bits = (plain - packed) / looked_at * ((uint64_t)columns * rows) >> TSR_COST_SHIFT;
+    return saved_bits > description_bits(work, span);
+}
+
+TSR_WIDE static void find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
+{
+    int16_t lowest = INT16_MAX, highest = INT16_MIN; /* less 2^15: vectors compare signed numbers */
+    for (size_t i = 0; i < count; i++) {
+        const int16_t v = (int16_t)(plane[i] ^ 0x8000u);
+        lowest = v < lowest ? v : lowest;
+        highest = v > highest ? v : highest;
+    }
+    *low = (uint16_t)(lowest ^ -0x8000);
+    *high = (uint16_t)(highest ^ -0x8000);
+}
+
+/* Most values have been seen before: eight of them are looked up at once. */
+static void mark_used(const uint16_t *plane, size_t count, uint32_t low, uint8_t *used)
+{
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const uint16_t *v = plane + i;
+        const int seen = used[v[0] - low] & used[v[1] - low] & used[v[2] - low] & used[v[3] - low] & used[v[4] - low] &
+                         used[v[5] - low] & used[v[6] - low] & used[v[7] - low];
+        for (int k = 0; k < 8 && !seen; k++) used[v[k] - low] = 1;
+    }
+    for (; i < count; i++) used[plane[i] - low] = 1;
+}
+
+void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
+                      struct tsr_range_work *work)
+{
+    const size_t count = (size_t)columns * rows;
+    uint16_t low, high;
+    find_extremes(plane, count, &low, &high);
+    model->minimum = low;
+    model->span = (uint32_t)(high - low) + 1;
+    model->range = model->span;
+    model->packed = false;
+    if (may_pack && model->span > 2) {
+        /* A tenth of the values must be unused for the question to be worth its time. */
+        bool may_pay = true;
+        memset(work->used, 0, model->span);
+        for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
+            mark_used(plane + i, count / part - i, low, work->used);
+            i = count / part;
+            uint32_t seen = 0;
+            for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
+            may_pay = 10 * (uint64_t)seen <= 9 * (uint64_t)model->span;
+        }
+        uint32_t in_use = 0;
+        for (uint32_t v = 0; v < model->span && may_pay; v++) {
+            work->index[v] = (uint16_t)in_use;
+            if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
+        }
+        if (may_pay && packing_pays(plane, columns, rows, low, model->span, work)) {
+            model->packed = true;
+            model->range = in_use;
+            for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
+            return;
+        }
+    }
+    for (size_t i = 0; i < count && low > 0; i++) plane[i] = (uint16_t)(plane[i] - low);
+}
+
+void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model)
+{
+    const uint32_t minimum = model->minimum;
+    if (model->packed)
+        for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + model->offset[plane[i]]);
+    else if (minimum > 0)
+        for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(minimum + plane[i]);
+}

@@ -1,0 +1,140 @@
+/* The residuals of a tile, row by row; see the header. */
+#include "residual_rows_cpu.h"
+
+#include <string.h>
+
+#include "transform/predict/median_edge.h"
+#include "transform/predict/residual.h"
+#include "kernels/engine_cpu/wide_cpu.h"
+
+/* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
+ * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
+ * sides: 2 are used on the left and 1 on the right; whole blocks are predicted. */
+enum { BIAS = 1 << 15, GUARD = 8, ROWS = 10 };
+
+static size_t pitch_of(int32_t width)
+{
+    return (size_t)width + 2 * GUARD + TSR_PREDICTOR_BLOCK;
+}
+
+size_t tsr_residual_rows_bytes(int32_t tile_width)
+{
+    return (ROWS * pitch_of(tile_width) * sizeof(int16_t) + 63) / 64 * 64; /* what follows is aligned */
+}
+
+struct tsr_residual_rows tsr_residual_rows(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                                           const struct tsr_tile_predictors *predictors, void *scratch)
+{
+    struct tsr_residual_rows r = {.samples = samples, .tile = tile, .range = range, .predictors = predictors};
+    int16_t *row[ROWS];
+    memset(scratch, 0, tsr_residual_rows_bytes(tile.width));
+    for (size_t i = 0; i < ROWS; i++) row[i] = (int16_t *)scratch + GUARD + i * pitch_of(tile.width);
+    for (int i = 0; i < 2; i++) r.sample[i] = row[i];
+    for (int i = 0; i < 3; i++) r.magnitude[i] = row[2 + i];
+    r.prediction = row[5];
+    r.residual = row[6];
+    r.activity = row[7];
+    r.folded = (uint16_t *)row[8];
+    r.intensity = (uint16_t *)row[9];
+    for (int32_t c = -GUARD; c < tile.width + GUARD; c++) r.sample[1][c] = -BIAS; /* above the first row */
+    return r;
+}
+
+void tsr_skip_to_row(struct tsr_residual_rows *r, int32_t y)
+{
+    const uint16_t *up = r->samples + r->tile.first + (size_t)(y - 1) * r->tile.stride;
+    int16_t *row = r->sample[(y - 1) & 1];
+    for (int32_t c = 0; c < r->tile.width; c++) row[c] = (int16_t)(up[c] ^ BIAS);
+    row[-1] = y > 1 ? (int16_t)(up[-(ptrdiff_t)r->tile.stride] ^ BIAS) : (int16_t)-BIAS;
+    r->y = y;
+}
+
+/* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
+TSR_HD_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
+                               int16_t *restrict prediction)
+{
+    for (int32_t c = 0; c < width; c++) {
+        const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
+        const int16_t low = w < n ? w : n, high = w < n ? n : w;
+        const int16_t gradient = (int16_t)((uint16_t)w + (uint16_t)n - (uint16_t)nw);
+        prediction[c] = nw >= high ? low : nw <= low ? high : gradient;
+    }
+}
+
+/* tsr_residual. Ranges up to 2^15 need no more than 16 bits, and a range of 2^16 is that of 16-bit arithmetic itself.
+ */
+TSR_HD_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width,
+                                int32_t range, int16_t *restrict residual)
+{
+    if (range > BIAS && range < 2 * BIAS) {
+        for (int32_t c = 0; c < width; c++) residual[c] = (int16_t)tsr_residual(row[c], prediction[c], range);
+        return;
+    }
+    const int16_t lowest = (int16_t) - (range / 2), highest = (int16_t)((range - 1) / 2);
+    const uint16_t modulus = (uint16_t)range;
+    for (int32_t c = 0; c < width; c++) {
+        const int16_t r = (int16_t)((uint16_t)row[c] - (uint16_t)prediction[c]);
+        const uint16_t up = r < lowest ? modulus : 0, down = r > highest ? modulus : 0;
+        residual[c] = (int16_t)((uint16_t)r + up - down);
+    }
+}
+
+/* tsr_context_magnitude, tsr_fold and the intensity level. */
+TSR_HD_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
+                                int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
+                                uint16_t *restrict intensity)
+{
+    for (int32_t c = 0; c < width; c++) {
+        const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
+        const int16_t capped = r < -most ? (int16_t)-most : r > most ? most : r;
+        magnitude[c] = capped < 0 ? (int16_t)-capped : capped;
+        folded[c] = (uint16_t)(((uint32_t)(uint16_t)r << 1) ^ (r < 0 ? 0xffffu : 0u));
+        intensity[c] = (uint16_t)((uint16_t)(prediction[c] ^ BIAS) >> shift);
+    }
+}
+
+TSR_HD_INLINE void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
+                                int32_t width, bool first, int16_t *restrict activity)
+{
+    static_assert(8 * TSR_MAGNITUDE_LIMIT <= INT16_MAX, "an activity has 16 bits");
+    if (first)
+        for (int32_t c = 0; c < width; c++) activity[c] = (int16_t)tsr_activity_first_row(row[c - 1], row[c - 2]);
+    else
+        for (int32_t c = 0; c < width; c++)
+            activity[c] = (int16_t)tsr_activity(row[c - 1], up[c], up[c - 1], up[c + 1], row[c - 2], up2[c]);
+}
+
+/* Predictions of the row's blocks that name a linear predictor. */
+static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32_t width, uint32_t range,
+                           int16_t *prediction)
+{
+    const int16_t *tap[TSR_TAPS_LIMIT];
+    const struct tsr_predictor_shape shape = p->model->shape;
+    const uint8_t *label = p->label + (ptrdiff_t)(y / TSR_PREDICTOR_BLOCK) * tsr_blocks_across(width);
+    tsr_tap_row(shape, &p->tile.own, p->tile.earlier, y, tap);
+    for (int32_t c = 0; c < width; c += TSR_PREDICTOR_BLOCK, label++)
+        if (*label < p->model->classes)
+            p->ops->predict(tap, tsr_taps(shape), p->model->weight[*label], c, (int16_t)((int32_t)range - 1 - BIAS),
+                            prediction + c);
+}
+
+/* ---- A row ------------------------------------------------------------------------------------------------- */
+
+TSR_WIDE void tsr_next_row(struct tsr_residual_rows *r)
+{
+    const int32_t y = r->y, w = r->tile.width;
+    const uint16_t *from = r->samples + r->tile.first + (size_t)y * r->tile.stride;
+    int16_t *row = r->sample[y & 1], *up = r->sample[~y & 1];
+    int16_t *mag = r->magnitude[y % 3], *mag_up = r->magnitude[(y + 2) % 3];
+    const int16_t *mag_up2 = y > 1 ? r->magnitude[(y + 1) % 3] : mag_up; /* in row 1, N stands for NN */
+    for (int32_t c = 0; c < w; c++) row[c] = (int16_t)(from[c] ^ BIAS);
+    row[-1] = up[0];
+    predict_row(row, up, w, r->prediction);
+    if (r->predictors && y > 0) predict_blocks(r->predictors, y, w, r->range, r->prediction);
+    residual_row(row, r->prediction, w, (int32_t)r->range, r->residual);
+    describe_row(r->residual, r->prediction, w, tsr_intensity_shift(r->range), mag, r->folded, r->intensity);
+    mag[-1] = mag[-2] = mag_up[0];
+    mag[w] = mag[w - 1];
+    activity_row(mag, mag_up, mag_up2, w, y == 0, r->activity);
+    r->y++;
+}

@@ -1,0 +1,40 @@
+/* The residuals of a tile, row by row: prediction, residual, and what the contexts need, each a loop over independent
+ * columns. FORMAT.md sections 7.1 to 7.3. */
+#ifndef TSR_KERNELS_RESIDUALS_RESIDUAL_ROWS_CPU_H
+#define TSR_KERNELS_RESIDUALS_RESIDUAL_ROWS_CPU_H
+
+#include "entropy/frame_model.h"
+#include "kernels/training/train_cpu.h"
+
+/* The linear predictors of a tile. */
+struct tsr_tile_predictors {
+    const struct tsr_predictor_model *model;
+    const struct tsr_linear_ops *ops;
+    const uint8_t *label; /* of its blocks, row by row */
+    struct tsr_training_tile tile;
+};
+
+struct tsr_residual_rows {
+    const uint16_t *samples;
+    struct tsr_tile tile;
+    uint32_t range;
+    const struct tsr_tile_predictors *predictors; /* NULL: the median edge predictor alone */
+    int32_t y;                                    /* the next row */
+    int16_t *sample[2], *magnitude[3];
+    int16_t *prediction, *residual;
+    /* of the last row: */
+    uint16_t *folded, *intensity;
+    int16_t *activity;
+};
+
+size_t tsr_residual_rows_bytes(int32_t tile_width);
+struct tsr_residual_rows tsr_residual_rows(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                                           const struct tsr_tile_predictors *predictors, void *scratch);
+
+/* Works out row y and steps to the next. */
+void tsr_next_row(struct tsr_residual_rows *rows);
+
+/* Goes on at row y instead, farther down. Activities are right from the third row on. */
+void tsr_skip_to_row(struct tsr_residual_rows *rows, int32_t y);
+
+#endif

@@ -1,0 +1,146 @@
+/* Path P on the CPU. FORMAT.md section 7; see the header. */
+#include "residuals_cpu.h"
+
+#include <string.h>
+
+#include "transform/predict/median_edge.h"
+#include "transform/predict/residual.h"
+
+/* ---- Predict -------------------------------------------------------------------------------------------- */
+
+size_t tsr_predict_scratch_bytes(int32_t tile_width)
+{
+    return tsr_residual_rows_bytes(tile_width);
+}
+
+/* Runs, tokens and levels of one row: the sequential part. */
+static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict activity,
+                       const uint16_t *restrict intensity, int32_t width, uint16_t *restrict value,
+                       uint8_t *restrict symbol, uint8_t *restrict context, struct tsr_level_counts *restrict counts)
+{
+    bool after_run = false;
+    for (int32_t c = 0; c < width; c++) {
+        value[c] = folded[c];
+        symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
+        if (activity[c] != 0) {
+            const int level = tsr_activity_level(activity[c]);
+            context[c] = (uint8_t)level;
+            counts->activity[level]++;
+            counts->intensity[intensity[c]]++;
+            after_run = false;
+        } else if (after_run || folded[c] != 0) {
+            context[c] = after_run ? TSR_INTERRUPTION_LEVEL : 0;
+            after_run = false;
+        } else {
+            int32_t end = c + 1;
+            while (end < width && folded[end] == 0) end++;
+            value[c] = (uint16_t)(end - c);
+            symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
+            context[c] = 0;
+            c = end - 1;
+            after_run = true;
+        }
+    }
+}
+
+void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                      const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
+                      struct tsr_symbol_planes out, struct tsr_level_counts *counts, void *scratch)
+{
+    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
+    struct tsr_level_counts of_others = {0}; /* nobody asks */
+    for (int32_t y = 0; y < tile.height; y++) {
+        if (period && y % period == TSR_SAMPLED_ROWS) {
+            y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
+            if (y >= tile.height) return;
+            tsr_skip_to_row(&rows, y);
+        }
+        const size_t at = tile.first + (size_t)y * tile.stride;
+        tsr_next_row(&rows);
+        if (!tsr_row_is_sampled(y, period)) continue;
+        memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
+        symbol_row(rows.folded, rows.activity, rows.intensity, tile.width, out.value + at, out.symbol + at,
+                   out.context + at, tsr_row_is_sampled(y, cuts_period) ? counts : &of_others);
+    }
+}
+
+/* ---- Count ---------------------------------------------------------------------------------------------- */
+
+void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_model *model)
+{
+    uint8_t activity_group[TSR_ACTIVITY_LEVELS];
+    tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, activity_group);
+    tsr_group_levels(model->intensity_cut, model->intensity_cuts, TSR_INTENSITY_LEVELS, map->intensity_group);
+    for (int g = 0; g < TSR_INTENSITY_GROUPS; g++) {
+        map->context[0][g] = TSR_RUN_CONTEXT;
+        map->context[TSR_INTERRUPTION_LEVEL][g] = TSR_INTERRUPTION_CONTEXT;
+        for (int level = 1; level < TSR_ACTIVITY_LEVELS; level++)
+            map->context[level][g] =
+                (uint8_t)(TSR_FIRST_CELL_CONTEXT + activity_group[level] * (model->intensity_cuts + 1) +
+                          tsr_min(g, model->intensity_cuts));
+    }
+}
+
+int tsr_table_of_context(const struct tsr_residual_model *model, int context)
+{
+    if (context < TSR_FIRST_CELL_CONTEXT) return context;
+    return TSR_FIRST_RESIDUAL_TABLE + (model->tables ? model->table_of[context - TSR_FIRST_CELL_CONTEXT] : 0);
+}
+
+void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
+                    int32_t period, struct tsr_symbol_counts *counts)
+{
+    for (int32_t y = 0; y < tile.height; y++) {
+        if (!tsr_row_is_sampled(y, period)) continue;
+        const size_t row = tile.first + (size_t)y * tile.stride;
+        for (int32_t c = 0; c < tile.width; c++) {
+            const size_t at = row + (size_t)c;
+            const uint8_t symbol = planes.symbol[at];
+            const uint8_t context = map->context[planes.context[at]][map->intensity_group[planes.intensity[at]]];
+            planes.context[at] = context;
+            if (context >= TSR_FIRST_CELL_CONTEXT) {
+                counts->cell[context - TSR_FIRST_CELL_CONTEXT][symbol]++;
+            } else {
+                counts->special[context][symbol]++;
+                if (symbol >= TSR_RUN_SYMBOL) c += planes.value[at] - 1;
+            }
+        }
+    }
+}
+
+void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
+                      struct tsr_symbol_counts *counts)
+{
+    for (int s = 0; s < TSR_RUN_ALPHABET; s++) {
+        counts->special[TSR_RUN_TABLE][s] += tsr_symbol_may_come(TSR_RUN_TABLE, s, range, width);
+        counts->special[TSR_INTERRUPTION_TABLE][s] += tsr_symbol_may_come(TSR_INTERRUPTION_TABLE, s, range, width);
+    }
+    for (int i = 0; i < model->tables; i++)
+        for (int s = 0; s < TSR_RESIDUAL_SYMBOLS; s++)
+            counts->cell[i][s] += tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, s, range, width);
+}
+
+/* ---- Labels ------------------------------------------------------------------------------------------------ */
+
+void tsr_count_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                      uint32_t *counts)
+{
+    const int32_t across = tsr_blocks_across(tile.width), down = tsr_blocks_across(tile.height);
+    for (int32_t y = 0; y < down; y++)
+        for (int32_t x = 0, left = -1; x < across; x++, label++) {
+            counts[tsr_label_cell(left) * (model->classes + 1) + *label]++;
+            left = *label;
+        }
+}
+
+size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
+                       uint8_t *payload, size_t capacity)
+{
+    struct tsr_codeword words[TSR_LABEL_TABLES_LIMIT][TSR_LABELS_LIMIT];
+    const int32_t across = tsr_blocks_across(tile.width), down = tsr_blocks_across(tile.height);
+    for (int t = 0; t < model->label_tables; t++)
+        tsr_huffman_codewords(model->label_lengths[t], model->classes + 1, words[t]);
+    struct tsr_bit_writer writer = tsr_bit_writer(payload, capacity);
+    tsr_put_labels(&writer, model, (const struct tsr_codeword(*)[TSR_LABELS_LIMIT])words, label, across, down);
+    return tsr_end_labels(&writer);
+}

@@ -1,0 +1,63 @@
+/* What the stages inside tsr_cuda_decode_transform_tiles (batch_decode_cuda.h) share: pieces of blocks in slices, whose
+ * strings become levels, and these samples. FORMAT.md sections 8 to 10. */
+#ifndef TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
+#define TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
+
+#include "kernels/engine_cuda/batch_decode_cuda.h"
+
+/* How the slices of a piece are coded. */
+enum tsr_slice_kind { TSR_SLICES_CAVLC, TSR_SLICES_RUN_LEVEL, TSR_SLICES_PAIRS, TSR_SLICES_RANS, TSR_SLICE_KINDS };
+
+struct tsr_sliced_piece {
+    uint8_t is_sliced; /* there is something to decode */
+    uint8_t kind;      /* enum tsr_slice_kind */
+    uint8_t lapped;
+    uint8_t is_bad; /* found out by slices or DCs: no samples are made of it */
+};
+
+/* Decoding tables of a plane: they lie behind each other. */
+enum { TSR_NO_TABLE = 255 };
+struct tsr_slice_tables {
+    uint32_t first; /* of tables, in 16 bytes */
+    uint32_t count;
+    uint8_t of_cell[TSR_PAIR_CELLS]; /* TSR_NO_TABLE: of a group without tables */
+};
+static_assert((int)TSR_PAIR_CELLS >= (int)TSR_LEVEL_CELLS && (int)TSR_PAIR_CELLS >= TSR_DC_CELLS + TSR_AC_CELLS,
+              "run-level: DC cells, then AC cells");
+
+/* Strides in elements; arrays on the device. Pieces by plane and tile. */
+struct tsr_decode_levels {
+    bool narrow;          /* levels are int16_t, else int32_t; a frame with others is decoded elsewhere */
+    uint32_t pieces;      /* planes * tiles */
+    uint32_t most_slices; /* of a piece, if a model names the smallest ones */
+    uint32_t tile_blocks; /* of a full tile */
+    size_t table_room;    /* in 16 bytes */
+
+    struct tsr_sliced_piece *piece;
+    uint32_t *start;                /* by piece, most_slices + 1 each: bytes from the piece's first to each string */
+    uint32_t *first_slice;          /* by kind, pieces + 1 each: how many slices of this kind come before */
+    struct tsr_slice_tables *plane; /* by plane */
+    uint8_t *tables;
+    void *levels; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
+    int32_t *dcs; /* likewise one each: first the DC's difference, then the DC */
+};
+
+/* Columns and rows of a full tile's blocks. */
+TSR_HD struct tsr_block_grid tsr_full_tile_blocks(const struct tsr_cuda_decode_batch *b)
+{
+    return tsr_block_grid(b->tile_width, b->tile_height, TSR_SLICE_BLOCKS);
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Levels to samples, if the batch's pieces are good. */
+int tsr_cuda_inverse(const struct tsr_cuda_decode_batch *batch, const struct tsr_decode_levels *levels,
+                     cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

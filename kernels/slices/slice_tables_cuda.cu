@@ -1,0 +1,266 @@
+/* Pieces of blocks to slices, and models to decoding tables. FORMAT.md sections 8.5, 8.6, 9 and 10. */
+#include "slice_tables.cuh"
+
+namespace
+{
+
+enum {
+    CUT_THREADS = 64, /* of which each cuts a piece */
+    SCAN_THREADS = 1024,
+    TABLE_THREADS = 256
+};
+
+__device__ __forceinline__ bool is_large(const tsr_plane_model &model)
+{
+    const tsr_slice_kind kind = tsr_slice_kind_of(model);
+    return (kind == TSR_SLICES_CAVLC || kind == TSR_SLICES_RUN_LEVEL) && model.slice_side > TSR_SLICE_ROW_BLOCKS;
+}
+
+/* A thread a piece: where its strings begin. first_slice becomes how many slices there are. */
+__global__ void __launch_bounds__(CUT_THREADS)
+    k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+{
+    const uint32_t number = blockIdx.x * CUT_THREADS + threadIdx.x;
+    if (number >= w.pieces) return;
+    const uint32_t plane = number / b.tiles, tile_number = number - plane * b.tiles;
+    tsr_sliced_piece own = {0, 0, 0, 0};
+    uint32_t count = 0;
+    const tsr_cuda_piece piece = b.piece[number];
+    if (piece.is_there && tsr_is_sliced(b, plane)) {
+        const tsr_plane_model &model = tsr_slice_model(b, plane);
+        const tsr_tile tile = tsr_decode_tile_at(&b, tile_number);
+        if (piece.size != tsr_raw_tile_bytes(model.range, tile.width, tile.height)) {
+            const uint8_t *bytes = b.payloads + piece.offset;
+            const uint32_t flag = model.lapping && piece.size > 0 ? 1u : 0u;
+            const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, model.slice_side);
+            uint32_t *start = w.start + (size_t)number * (w.most_slices + 1);
+            count = (uint32_t)(grid.slice_columns * grid.slice_rows);
+            own.is_sliced = 1;
+            own.kind = (uint8_t)tsr_slice_kind_of(model);
+            own.lapped = flag ? bytes[0] : 0;
+            own.is_bad = own.lapped > 1 || piece.size == 0;
+            uint64_t at = tsr_get_lengths_in_front(bytes + flag, piece.size - flag, start, (int32_t)count);
+            own.is_bad |= at == 0;
+            at += flag;
+            for (uint32_t s = 0; s < count && !own.is_bad; s++) {
+                const uint32_t length = start[s];
+                start[s] = (uint32_t)at;
+                at += length;
+            }
+            start[count] = (uint32_t)at;
+            own.is_bad |= at != piece.size;
+            if (own.is_bad) {
+                tsr_note_bad_tile(b, plane / b.frame_planes, tile_number);
+                count = 0;
+            }
+        }
+    }
+    w.piece[number] = own;
+    for (uint32_t kind = 0; kind < TSR_SLICE_KINDS; kind++)
+        w.first_slice[(size_t)kind * (w.pieces + 1) + number] = kind == own.kind ? count : 0u;
+}
+
+/* A block a kind: counts of slices to numbers of first ones. */
+__global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode_levels w)
+{
+    __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
+    uint32_t *counts = w.first_slice + (size_t)blockIdx.x * (w.pieces + 1), start = 0;
+    for (uint32_t first = 0; first < w.pieces; first += SCAN_THREADS) {
+        const uint32_t number = first + threadIdx.x;
+        uint32_t total;
+        const uint32_t before = tsr_block_scan<SCAN_THREADS>(number < w.pieces ? counts[number] : 0u, sums, &total);
+        if (number < w.pieces) counts[number] = start + before;
+        start += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) counts[w.pieces] = start;
+}
+
+/* ---- Tables ----------------------------------------------------------------------------------------------- */
+
+__device__ uint32_t tables_of(const tsr_plane_model &model)
+{
+    uint32_t count = 0;
+    switch (tsr_slice_kind_of(model)) {
+    case TSR_SLICES_RUN_LEVEL:
+        return (uint32_t)model.coefficient.dc_tables + model.coefficient.ac_tables;
+    case TSR_SLICES_PAIRS:
+        for (int g = 0; g < TSR_PAIR_GROUPS; g++) count += model.pair.tables[g];
+        return count;
+    case TSR_SLICES_RANS:
+        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) count += model.level.tables[g];
+        return count;
+    default:
+        return 0;
+    }
+}
+
+/* One block: places of the planes' tables. A frame whose tables have no room, or whose slices are too large, is decoded
+ * elsewhere. */
+__global__ void __launch_bounds__(SCAN_THREADS)
+    k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+{
+    __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
+    uint64_t start = 0;
+    for (uint32_t first = 0; first < b.planes; first += SCAN_THREADS) {
+        const uint32_t plane = first + threadIdx.x;
+        const bool here = plane < b.planes && tsr_is_sliced(b, plane);
+        uint32_t count = 0, units = 0, total;
+        if (here) {
+            count = tables_of(tsr_slice_model(b, plane));
+            units =
+                count * (tsr_slice_table_bytes(tsr_slice_kind_of(tsr_slice_model(b, plane))) / TSR_SLICE_TABLE_UNIT);
+        }
+        const uint64_t at = start + tsr_block_scan<SCAN_THREADS>(units, sums, &total);
+        start += total;
+        __syncthreads(); /* all have read the frames' states */
+        if (here && ((units > 0 && at + units > w.table_room) || is_large(tsr_slice_model(b, plane)))) {
+            b.frame[plane / b.frame_planes].state = TSR_DECODE_ELSEWHERE;
+            count = 0;
+        }
+        if (plane < b.planes) {
+            w.plane[plane].first = (uint32_t)at;
+            w.plane[plane].count = count;
+        }
+    }
+}
+
+/* The table of lengths[symbols] by a warp: tsr_huffman_decoder_init, where each lane takes its symbols. */
+__device__ void build_huffman(tsr_huffman_decoder *d, const uint8_t *lengths, int symbols, unsigned lane)
+{
+    uint32_t next[TSR_CODE_LIMIT + 1]; /* first by length: how many there are, then how many were entered */
+    uint32_t used = 0, code = 0;
+#pragma unroll
+    for (int n = 0; n <= TSR_CODE_LIMIT; n++) next[n] = 0;
+    for (int first = 0; first < symbols; first += TSR_WARP) {
+        const int length = first + (int)lane < symbols ? lengths[first + lane] : 0;
+#pragma unroll
+        for (int n = 1; n <= TSR_CODE_LIMIT; n++)
+            next[n] += (uint32_t)__popc(__ballot_sync(TSR_FULL_WARP, length == n));
+    }
+    for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = TSR_LONGER_CODEWORD;
+#pragma unroll
+    for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
+        code <<= 1;
+        if (lane == 0) {
+            d->first[n] = (uint16_t)code;
+            d->rank[n] = (uint16_t)used;
+            d->count[n] = (uint16_t)next[n];
+        }
+        used += next[n];
+        code += next[n];
+        next[n] = 0;
+    }
+    __syncwarp();
+    for (int first = 0; first < symbols; first += TSR_WARP) {
+        const int symbol = first + (int)lane, length = symbol < symbols ? lengths[symbol] : 0;
+#pragma unroll
+        for (int n = 1; n <= TSR_CODE_LIMIT; n++) {
+            const uint32_t all = __ballot_sync(TSR_FULL_WARP, length == n);
+            if (length == n) {
+                const uint32_t place = next[n] + (uint32_t)__popc(all & ((1u << lane) - 1u));
+                d->symbol[d->rank[n] + place] = (uint16_t)symbol;
+                if (n <= TSR_DIRECT_BITS) {
+                    const uint32_t spread = 1u << (TSR_DIRECT_BITS - n), from = (d->first[n] + place) * spread;
+                    for (uint32_t i = 0; i < spread; i++) d->direct[from + i] = (uint16_t)(symbol << 4 | n);
+                }
+            }
+            next[n] += (uint32_t)__popc(all);
+        }
+    }
+    __syncwarp();
+    if (used > 1) return;
+    const int only = used == 1 ? d->symbol[0] : TSR_NO_CODE;
+    __syncwarp();
+    for (unsigned i = lane; i < 1u << TSR_DIRECT_BITS; i += TSR_WARP) d->direct[i] = (uint16_t)(only << 4);
+}
+
+/* Likewise of weights, tsr_rans_decoder_init's: one lane normalises, all enter buckets. */
+__device__ void build_rans(tsr_slice_rans_table *table, const uint16_t *weight, unsigned lane)
+{
+    if (lane == 0) {
+        uint16_t frequency[TSR_RANS_ALPHABET];
+        uint32_t start = 0;
+        tsr_rans_frequencies(weight, TSR_LEVEL_SYMBOLS, frequency);
+        for (int s = 0; s < TSR_LEVEL_SYMBOLS; s++) {
+            table->place[s] = start | (start + frequency[s]) << 16;
+            start += frequency[s];
+        }
+        if (start == 0) table->place[0] = (uint32_t)TSR_RANS_TOTAL << 16;
+    }
+    __syncwarp();
+    for (uint32_t bucket = lane; bucket < TSR_RANS_TOTAL >> tsr_slice_rans_table::BUCKET_BITS; bucket += TSR_WARP) {
+        uint32_t symbol = 0;
+        while (table->place[symbol] >> 16 <= bucket << tsr_slice_rans_table::BUCKET_BITS) symbol++;
+        table->first[bucket] = (uint8_t)symbol;
+    }
+}
+
+/* Number of the table of a cell, where groups have tables each. */
+__device__ uint8_t grouped_table(const uint8_t *tables, const uint8_t *table_of, uint32_t cell)
+{
+    const uint32_t group = cell / TSR_ENERGY_LEVELS;
+    uint32_t before = 0;
+    if (tables[group] == 0) return TSR_NO_TABLE;
+    for (uint32_t g = 0; g < group; g++) before += tables[g];
+    return (uint8_t)(before + table_of[cell]);
+}
+
+/* What describes table t of groups that have tables each, of which the model has TSR_ENERGY_LEVELS places a group. */
+__device__ uint32_t grouped_place(const uint8_t *tables, uint32_t t)
+{
+    uint32_t group = 0;
+    for (; t >= tables[group]; group++) t -= tables[group];
+    return group * TSR_ENERGY_LEVELS + t;
+}
+
+/* A block a plane, a warp a table. */
+__global__ void __launch_bounds__(TABLE_THREADS)
+    k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+{
+    const uint32_t plane = blockIdx.x;
+    if (!tsr_is_sliced(b, plane)) return;
+    const tsr_plane_model &model = tsr_slice_model(b, plane);
+    const tsr_slice_kind kind = tsr_slice_kind_of(model);
+    tsr_slice_tables &own = w.plane[plane];
+    if (kind == TSR_SLICES_CAVLC) return;
+    for (uint32_t c = threadIdx.x; c < TSR_PAIR_CELLS; c += TABLE_THREADS) {
+        uint8_t table = TSR_NO_TABLE;
+        if (kind == TSR_SLICES_PAIRS)
+            table = grouped_table(model.pair.tables, model.pair.table_of, c);
+        else if (kind == TSR_SLICES_RANS && c < TSR_LEVEL_CELLS)
+            table = grouped_table(model.level.tables, model.level.table_of, c);
+        else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS)
+            table = model.coefficient.dc_table_of[c];
+        else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS + TSR_AC_CELLS)
+            table = (uint8_t)(model.coefficient.dc_tables + model.coefficient.ac_table_of[c - TSR_DC_CELLS]);
+        own.of_cell[c] = table;
+    }
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    for (uint32_t t = threadIdx.x / TSR_WARP; t < own.count; t += TABLE_THREADS / TSR_WARP) {
+        uint8_t *at =
+            w.tables + ((size_t)own.first + (size_t)t * (tsr_slice_table_bytes(kind) / TSR_SLICE_TABLE_UNIT)) *
+                           TSR_SLICE_TABLE_UNIT;
+        tsr_huffman_decoder *huffman = reinterpret_cast<tsr_huffman_decoder *>(at);
+        const uint32_t dc_tables = model.coefficient.dc_tables;
+        if (kind == TSR_SLICES_RANS)
+            build_rans(reinterpret_cast<tsr_slice_rans_table *>(at),
+                       model.level.weight[grouped_place(model.level.tables, t)], lane);
+        else if (kind == TSR_SLICES_PAIRS)
+            build_huffman(huffman, model.pair.lengths[grouped_place(model.pair.tables, t)], TSR_PAIR_SYMBOLS, lane);
+        else if (t < dc_tables)
+            build_huffman(huffman, model.coefficient.dc_lengths[t], TSR_DC_SYMBOLS, lane);
+        else
+            build_huffman(huffman, model.coefficient.ac_lengths[t - dc_tables], TSR_AC_SYMBOLS, lane);
+    }
+}
+
+} // namespace
+
+cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_levels &w, cudaStream_t stream)
+{
+    TSR_CUDA_TRY(tsr_launch(k_place_tables, 1, SCAN_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_build_tables, b.planes, TABLE_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_cut_slices, (w.pieces + CUT_THREADS - 1) / CUT_THREADS, CUT_THREADS, 0, stream, b, w));
+    return tsr_launch(k_number_slices, TSR_SLICE_KINDS, SCAN_THREADS, 0, stream, w);
+}

@@ -1,0 +1,374 @@
+/* Levels to slices' bit strings, and these to the tiles' payloads: FORMAT.md sections 8.5, 9 and 10; the behaviour of
+ * tsr_code_slices and put_raw_tile.
+ *
+ * The strings of all slices of a batch come out of one launch, behind each other (block_coder.cuh). How long each is
+ * decides how long the lengths in front of a tile are, and whether the tile is stored raw; so payloads are put together
+ * after it, a copy of what the coder wrote. */
+#include "kernels/engine_cuda/device.cuh"
+
+#include "block_coder.cuh"
+#include "cavlc_blocks.cuh"
+#include "coefficients.cuh"
+#include "run_level.cuh"
+#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "raw_tiles.cuh"
+
+namespace
+{
+
+enum { THREADS = TSR_SLICE_PLACE_COUNT };
+
+/* ---- Coders --------------------------------------------------------------------------------------------- */
+
+/* Levels of a slice's blocks: place p of thread t's block at [p][t], free of bank conflicts. */
+typedef int32_t slice_levels[TSR_BLOCK_SAMPLES][THREADS];
+
+/* What both coders know of a block. */
+struct level_block {
+    uint32_t mask; /* bit p: the level at place p is not 0 */
+    bool is_block; /* the place holds one */
+};
+
+/* Brings the levels of thread's block into shared memory. *energy: sum of their magnitudes but the first one's. */
+template <typename Level>
+__device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned tile, unsigned thread,
+                                            slice_levels &levels, level_block &block, uint32_t *energy)
+{
+    const uint32_t plane = tile / b.slices;
+    const struct tsr_slice slice = tsr_plane_slice(&b, tile - plane * b.slices);
+    block.is_block = tsr_state_span(b.plane[plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
+                     (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows;
+    block.mask = 0;
+    *energy = 0;
+    if (!block.is_block) return;
+#pragma unroll
+    for (int quarter = 0; quarter < 4; quarter++) {
+        const int4 four = tsr_load_four(static_cast<const Level *>(b.levels) + tsr_level_place(tile, quarter, thread));
+        const int32_t level[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int place = 4 * quarter + i;
+            levels[place][thread] = level[i];
+            block.mask |= level[i] != 0 ? 1u << place : 0u;
+            if (place > 0) *energy += (uint32_t)tsr_abs(level[i]);
+        }
+    }
+}
+
+template <typename Level> struct cavlc_coder {
+    /* coeff_token of 16 bits and 16 levels of at most 50, or 34 where they are narrow */
+    enum { WORDS = sizeof(Level) == 2 ? 18 : 27, WHOLE_BYTES = 1 };
+    struct shared {
+        slice_levels level;
+        tsr_cavlc_tables tables;
+        int8_t total[THREADS];
+    };
+    typedef level_block block;
+    tsr_cuda_batch b;
+
+    __device__ void prepare(shared &s) const
+    {
+        s.tables.fill(threadIdx.x, THREADS);
+    }
+
+    __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
+    {
+        uint32_t energy;
+        load_levels<Level>(b, tile, thread, s.level, own, &energy);
+        s.total[thread] = (int8_t)__popc(own.mask);
+    }
+
+    __device__ __forceinline__ void put(const shared &s, unsigned thread, const block &own,
+                                        tsr_code_writer<THREADS> &writer) const
+    {
+        if (!own.is_block) return;
+        const int left = thread % TSR_SLICE_BLOCKS > 0 ? s.total[thread - 1] : -1;
+        const int up = thread >= TSR_SLICE_BLOCKS ? s.total[thread - TSR_SLICE_BLOCKS] : -1;
+        tsr_cavlc_write<true>(writer, s.tables, own.mask, TSR_BLOCK_SAMPLES, tsr_cavlc_context(left, up),
+                              [&](uint32_t place) { return s.level[place][thread]; });
+    }
+
+    __device__ __forceinline__ int64_t unit(unsigned tile, unsigned thread, const block &) const
+    {
+        return thread == 0 ? (int64_t)tile : -1;
+    }
+};
+
+template <typename Level> struct run_level_coder {
+    /* a DC of 12 + 21 bits and 15 levels of 12 + 23, or of 12 + 13 and 12 + 15 where they are narrow */
+    enum { WORDS = sizeof(Level) == 2 ? 14 : 18, WHOLE_BYTES = 1 };
+    struct shared {
+        slice_levels level;
+        tsr_slice_energies energies;
+    };
+    struct block : level_block {
+        uint32_t plane;
+    };
+    tsr_cuda_batch b;
+
+    __device__ void prepare(shared &) const
+    {
+    }
+
+    __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
+    {
+        uint32_t energy;
+        own.plane = tile / b.slices;
+        load_levels<Level>(b, tile, thread, s.level, own, &energy);
+        s.energies.set(thread, own.is_block ? (uint32_t)tsr_abs(s.level[0][thread]) : 0u, energy);
+    }
+
+    static __device__ __forceinline__ void put_symbol(tsr_code_writer<THREADS> &writer, uint32_t codeword, uint32_t raw,
+                                                      uint32_t raw_bits)
+    {
+        const uint32_t bits = codeword & 0xfffu, length = codeword >> 12;
+        if (length + raw_bits <= 32u) {
+            writer.put(bits << raw_bits | raw, length + raw_bits);
+        } else {
+            writer.put(bits, length);
+            writer.put(raw, raw_bits);
+        }
+    }
+
+    __device__ __forceinline__ void put(const shared &s, unsigned thread, const block &own,
+                                        tsr_code_writer<THREADS> &writer) const
+    {
+        if (!own.is_block) return;
+        const tsr_coefficient_model &model = b.model[own.plane];
+        const tsr_packed_codes &codes = b.codes[own.plane];
+        int dc_class, ac_class;
+        s.energies.classes(thread, &dc_class, &ac_class);
+        const struct tsr_token dc = tsr_token(tsr_fold(s.level[0][thread]));
+        put_symbol(writer, __ldg(&codes.dc[model.dc_table_of[dc_class]][dc.symbol]), dc.raw, dc.raw_bits);
+        uint32_t tables = 0; /* of the four place classes, a byte each */
+#pragma unroll
+        for (int c = 0; c < TSR_PLACE_CLASSES; c++)
+            tables |= (uint32_t)model.ac_table_of[tsr_ac_cell(c, ac_class)] << (8 * c);
+        const auto codeword = [&](int symbol, int start) {
+            return (uint32_t)__ldg(&codes.ac[tables >> (8 * tsr_place_class(start)) & 255u][symbol]);
+        };
+        const int end = tsr_visit_runs(own.mask, [&](int place, int start) {
+            const int32_t level = s.level[place][thread];
+            const uint32_t beyond = (uint32_t)tsr_abs(level) - 1u;
+            const int width = tsr_bit_width(beyond), rest = width > 1 ? width - 1 : 0;
+            const uint32_t raw = (beyond & ((1u << rest) - 1u)) << 1 | (level < 0 ? 1u : 0u);
+            put_symbol(writer, codeword(tsr_run_level_symbol(place - start, width), start), raw, (uint32_t)rest + 1u);
+        });
+        if (end < TSR_BLOCK_SAMPLES) put_symbol(writer, codeword(TSR_END_OF_BLOCK, end), 0, 0);
+    }
+
+    __device__ __forceinline__ int64_t unit(unsigned tile, unsigned thread, const block &) const
+    {
+        return thread == 0 ? (int64_t)tile : -1;
+    }
+};
+
+template <typename Coder, unsigned RESIDENT> int code_slices(const tsr_cuda_batch &b, cudaStream_t stream)
+{
+    tsr_block_string string;
+    string.tiles = b.planes * b.slices;
+    string.out = b.strings;
+    string.unit_offsets = b.slice_offsets;
+    string.bits = b.slice_offsets + string.tiles;
+    string.workspace = b.coder;
+    Coder coder;
+    coder.b = b;
+    return tsr_code_blocks<THREADS, RESIDENT>(coder, string, stream);
+}
+
+/* ---- Payloads ------------------------------------------------------------------------------------------- */
+
+enum {
+    SIZE_THREADS = 256,
+    SCAN_THREADS = 1024,
+    ASSEMBLE_THREADS = 256,
+    LENGTHS_BYTES = 64,
+    PAYLOAD_ALIGN = 16,
+    STATE_BYTES = 4
+};
+
+/* All that a parameter of 23 makes of the lengths of a tile's slices, which are below 2^23. */
+static_assert(8 + 5 + TSR_TILE_SLICES * (1 + TSR_RICE_LIMIT) <= 8 * LENGTHS_BYTES, "lengths must fit");
+
+/* Slices of a tile, as they are coded. */
+__device__ __forceinline__ uint32_t slices_of(const tsr_cuda_batch &b, const struct tsr_tile_place &place)
+{
+    const uint32_t each = (uint32_t)(b.plan.slice_side / TSR_SLICE_BLOCKS);
+    return (place.slice_columns + each - 1) / each * ((place.slice_rows + each - 1) / each);
+}
+
+/* The string of a slice of a tile. first: the tile's first slice in the batch. */
+struct string_place {
+    size_t start;
+    uint32_t bytes, state_bytes;
+};
+
+__device__ __forceinline__ string_place string_of(const tsr_cuda_batch &b, const struct tsr_tile_place &place,
+                                                  size_t first, uint32_t slice)
+{
+    string_place string = {0, 0, 0};
+    if (b.by == TSR_BY_RANS) {
+        const size_t room = first + tsr_slice_room(&place, b.plan.slice_side, (int32_t)slice);
+        string.bytes = b.slice_string[room].bytes;
+        string.state_bytes = b.slice_string[room].state_bytes;
+        string.start = tsr_string_end(&b, room, b.entry_count[room]) - string.bytes;
+    } else {
+        const uint64_t start = b.slice_offsets[first + slice];
+        string.bytes = (uint32_t)((b.slice_offsets[first + slice + 1] - start) / 8);
+        string.start = start / 8;
+    }
+    return string;
+}
+
+/* A warp a tile of a plane: its payload's size. Lane k tries Rice parameter k. */
+__global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_batch b)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP;
+    const uint32_t number = blockIdx.x * (SIZE_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
+    if (number >= b.planes * b.tiles) return;
+    const uint32_t plane = number / b.tiles;
+    const tsr_plane_state state = b.plane[plane];
+    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
+    const int count = (int)slices_of(b, place);
+    const size_t first = (size_t)plane * b.slices + place.first_slice;
+    const bool is_constant = tsr_state_span(state) == 1, is_slice = !is_constant && (int)lane < count;
+    string_place string = {0, 0, 0};
+    if (is_slice) string = string_of(b, place, first, lane);
+    const uint32_t length = string.bytes;
+    uint32_t bits = 0;
+    for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
+    if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
+    for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
+    const uint32_t flag = b.lapped ? 1u : 0u; /* FORMAT.md 8.7 */
+    const size_t coded = flag + (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
+    const size_t raw = tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height);
+    /* The definition's writer of rANS wants room for a whole state. */
+    const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
+    const bool has_room = b.by != TSR_BY_RANS || !is_slice || behind + flag < raw;
+    const bool all_have = __all_sync(TSR_FULL_WARP, has_room);
+    if (lane == 0) b.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
+}
+
+/* One block: where each payload goes. */
+__global__ void __launch_bounds__(SCAN_THREADS) k_scan_payloads(const tsr_cuda_batch b)
+{
+    __shared__ uint64_t sums[SCAN_THREADS / TSR_WARP];
+    const uint32_t count = b.planes * b.tiles;
+    uint64_t start = 0;
+    for (uint32_t first = 0; first < count; first += SCAN_THREADS) {
+        const uint32_t number = first + threadIdx.x;
+        const uint64_t size = number < count ? b.payload_size[number] : 0u;
+        uint64_t total;
+        const uint64_t before =
+            tsr_block_scan<SCAN_THREADS>((size + PAYLOAD_ALIGN - 1) / PAYLOAD_ALIGN * PAYLOAD_ALIGN, sums, &total);
+        if (number < count) b.payload_offset[number] = start + before;
+        start += total;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) b.payload_offset[count] = start;
+}
+
+/* Word number word of a payload of raw samples, its first bit the most significant. */
+__device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t plane, const tsr_plane_state &state,
+                                             const tsr_tile &tile, uint32_t word)
+{
+    const uint16_t *samples = b.samples + plane * b.plane_samples + tile.first;
+    const uint16_t *index = b.index + (size_t)plane * b.values;
+    return tsr_raw_word((uint32_t)tsr_bit_width(state.range - 1), (uint32_t)(tile.width * tile.height), word,
+                        [&](uint32_t i) {
+                            const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
+                            return (uint32_t)tsr_sample_index(state, index, samples[row * tile.stride + column]);
+                        });
+}
+
+/* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
+__global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b)
+{
+    __shared__ uint32_t lengths[TSR_TILE_SLICES];
+    __shared__ size_t starts[TSR_TILE_SLICES];
+    __shared__ uint8_t front[LENGTHS_BYTES];
+    __shared__ uint32_t front_bytes;
+    const uint32_t number = blockIdx.x, plane = number / b.tiles, size = b.payload_size[number];
+    if (size == 0) return;
+    const tsr_plane_state state = b.plane[plane];
+    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
+    uint32_t *out = reinterpret_cast<uint32_t *>(b.payloads + b.payload_offset[number]);
+    const uint32_t words = (size + 3) / 4;
+    if (threadIdx.x < (0u - words) % 4u) out[words + threadIdx.x] = 0;
+    if (size == tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height)) {
+        for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS)
+            out[w] = tsr_big_endian(raw_word(b, plane, state, place.tile, w));
+        return;
+    }
+    const uint32_t count = slices_of(b, place), flag = b.lapped ? 1u : 0u;
+    const size_t first = (size_t)plane * b.slices + place.first_slice;
+    if (threadIdx.x < count) {
+        const string_place string = string_of(b, place, first, threadIdx.x);
+        lengths[threadIdx.x] = string.bytes;
+        starts[threadIdx.x] = string.start;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        struct tsr_bit_writer writer = tsr_bit_writer(front + flag, LENGTHS_BYTES - flag);
+        if (flag) front[0] = b.lapped[number];
+        tsr_put_slice_lengths(&writer, lengths, (int32_t)count);
+        front_bytes = flag + (uint32_t)tsr_flush_bits(&writer);
+    }
+    __syncthreads();
+    const uint32_t behind = front_bytes;
+    /* The strings lie behind each other but for those of rANS. */
+    const bool is_one = b.by != TSR_BY_RANS;
+    const uint8_t *strings = b.strings + starts[0];
+    uint32_t slice = 0, begin = behind, end = is_one ? size : behind + lengths[0]; /* of the string at work */
+    for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS) {
+        while (4 * w >= end) {
+            begin = end;
+            strings = b.strings + starts[++slice];
+            end += lengths[slice];
+        }
+        if (4 * w >= begin && (4 * w + 4 <= end || end == size)) { /* four bytes of a string, from the words that hold
+                                                                      them */
+            const uintptr_t from = reinterpret_cast<uintptr_t>(strings + (4 * w - begin));
+            const uint32_t *pair = reinterpret_cast<const uint32_t *>(from & ~(uintptr_t)3);
+            const bool in_one = end - 4 * w <= 4u - (uint32_t)(from & 3u); /* nothing may lie behind the last string */
+            out[w] = __funnelshift_r(pair[0], in_one ? 0u : pair[1], (uint32_t)(from & 3u) * 8u);
+            continue;
+        }
+        uint32_t four = 0;
+        for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
+            const uint32_t at = 4 * w + i;
+            uint32_t byte = at < behind ? front[at] : 0u, other = slice, from = begin, to = end;
+            while (at >= to) {
+                from = to;
+                to += lengths[++other];
+            }
+            if (at >= behind) byte = b.strings[starts[other] + (at - from)];
+            four |= byte << (8 * i);
+        }
+        out[w] = four;
+    }
+}
+
+} // namespace
+
+int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    if (batch->by == TSR_BY_RUN_LEVEL)
+        return batch->narrow ? code_slices<run_level_coder<int16_t>, 5>(*batch, stream)
+                             : code_slices<run_level_coder<int32_t>, 4>(*batch, stream);
+    return batch->narrow ? code_slices<cavlc_coder<int16_t>, 5>(*batch, stream)
+                         : code_slices<cavlc_coder<int32_t>, 4>(*batch, stream);
+}
+
+int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    return tsr_launch(k_scan_payloads, 1, SCAN_THREADS, 0, stream, *batch);
+}
+
+int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream)
+{
+    const unsigned tiles = batch->planes * batch->tiles, warps = SIZE_THREADS / TSR_WARP;
+    TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch));
+    TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(batch, stream));
+    return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);
+}

@@ -1,0 +1,53 @@
+/* Linear predictors on the CPU: predictions of 16 samples at once, what blocks cost under each class, and the sums that
+ * training needs. FORMAT.md section 7.1, transform/predict/predictor.h.
+ *
+ * Each routine stands twice, as plain C and for AVX2; tsr_linear_ops chooses, and a test holds them equal. */
+#ifndef TSR_KERNELS_TRAINING_LINEAR_CPU_H
+#define TSR_KERNELS_TRAINING_LINEAR_CPU_H
+
+#include "entropy/predictor_model.h"
+
+/* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD behind its width: on the
+ * left, those of row r hold the first sample of row r - 1 (row 0: its own first); behind, the row's last sample. */
+struct tsr_padded_tile {
+    const int16_t *first; /* row 0, column 0 */
+    ptrdiff_t pitch;
+    int32_t width, height;
+};
+
+/* Samples of the room that such a tile takes; the tile in its room; and a copy of one to its room. */
+size_t tsr_padded_samples(int32_t width, int32_t height);
+struct tsr_padded_tile tsr_padded_tile(const int16_t *room, int32_t width, int32_t height);
+void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t height, int16_t *room);
+
+/* tap[k][c]: the sample of tap k at column c of row y (y > 0). earlier: the tiles of the earlier planes, nearest first.
+ */
+void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
+                 const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT]);
+
+/* A class's weights, two of them in a number, the first in the low half. */
+struct tsr_weight_pairs {
+    int32_t pair[(TSR_TAPS_LIMIT + 1) / 2];
+};
+void tsr_pair_weights(const int16_t *weight, int taps, struct tsr_weight_pairs *pairs);
+
+struct tsr_linear_ops {
+    /* Predictions of 16 samples from column on, less 2^15, at most highest. */
+    void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
+                    int16_t prediction[16]);
+    /* For each class, adds min(|sample - prediction|, 2^15 - 1) of the columns (1..16) to its eight sums, which are to
+     * be added up in the end. */
+    void (*costs)(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                  int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8]);
+    /* For each feature and, as the last, the target (first[f] - second[f], at column): 16 differences
+     * (tsr_difference), and those times weight. */
+    void (*differences)(const int16_t *const *first, const int16_t *const *second, int count, int32_t column, int shift,
+                        const int16_t weight[16], int16_t (*difference)[256], int16_t (*weighted)[256], int at);
+    /* sums[i (i+1)/2 + j] = sum over 256 samples of weighted[i] x difference[j], j <= i < n. */
+    void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums);
+};
+
+/* The fastest that this machine has; portable: plain C. */
+const struct tsr_linear_ops *tsr_linear_ops(bool portable);
+
+#endif

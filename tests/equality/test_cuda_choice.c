@@ -1,0 +1,128 @@
+/* The choice of levels by rate and distortion on the device against the CPU's, on units that no picture would give. */
+#include "device.h"
+
+#include "tests/plain_image.h"
+
+#include "kernels/engine_cuda/batch_transform_cuda.h"
+#include "kernels/blocks/lapped_cpu.h"
+
+#include "entropy/rate_distortion.h"
+
+/* Magnitudes of all sizes below 2^most, many blocks with nothing to choose among them. */
+static void fill_units(struct rng *r, int most, int32_t *units, size_t blocks)
+{
+    for (size_t b = 0; b < blocks; b++) {
+        const int width = (int)rng_below(r, 4) ? rng_between(r, 6, 12) : rng_between(r, 1, most);
+        const uint32_t rare = 1 + rng_below(r, 12);
+        for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+            int32_t *at = &units[TSR_BLOCK_SAMPLES * b + (size_t)p];
+            *at = (int32_t)rng_width(r, p == 0 || rng_below(r, rare) == 0 ? width : 7);
+            if (rng_below(r, 8) == 0) *at = (*at >> 7 << 7) + rng_between(r, -1, 1); /* where rounding changes */
+            if (rng_below(r, 2)) *at = -*at;
+        }
+    }
+}
+
+/* Where level p of a tile's block lies. */
+static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const struct tsr_tile_place *place,
+                       int32_t column, int32_t row, uint32_t p)
+{
+    const uint32_t slice = place->first_slice + (uint32_t)(row / TSR_SLICE_BLOCKS) * place->slice_columns +
+                           (uint32_t)(column / TSR_SLICE_BLOCKS);
+    const int32_t in_slice = row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS;
+    return tsr_level_place((size_t)plane * b->slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
+}
+
+static void check_choice(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, uint32_t frames)
+{
+    if (skip_case()) return;
+    struct tsr_cuda_batch b;
+    struct device_buffer arena = device_buffer(tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL));
+    tsr_cuda_lay_out(&b, image, coding, frames, NULL, arena.bytes);
+    must_cuda(cudaMemset(b.cleared, 0, b.cleared_bytes));
+    const size_t count = (size_t)b.planes * b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
+    const size_t level_bytes = b.narrow ? sizeof(int16_t) : sizeof(int32_t);
+    int32_t *units = must(malloc(count * sizeof *units)), *expected = must(calloc(count, sizeof *expected));
+    uint8_t *lapped = must(malloc((size_t)b.planes * b.tiles));
+    struct tsr_plane_state *states = must(malloc(b.planes * sizeof *states));
+    uint64_t *magnitudes = must(calloc(b.planes, sizeof *magnitudes));
+    for (size_t i = 0; i < count; i++) units[i] = 0x7abcdef; /* places without blocks */
+    for (uint32_t plane = 0; plane < b.planes; plane++) {
+        states[plane] = (struct tsr_plane_state){65535, 9, 10, 0};
+        for (uint32_t t = 0; t < b.tiles; t++) {
+            const struct tsr_tile_place place = tsr_tile_place(&b, t);
+            const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, 1);
+            const size_t blocks = (size_t)grid.columns * (size_t)grid.rows;
+            int32_t *own = must(malloc(2 * blocks * TSR_BLOCK_SAMPLES * sizeof *own));
+            int32_t *chosen = own + blocks * TSR_BLOCK_SAMPLES;
+            void *scratch = must(malloc(tsr_choose_scratch_bytes(place.tile.width)));
+            fill_units(r, b.narrow ? 20 : 28, own, blocks);
+            memcpy(chosen, own, blocks * TSR_BLOCK_SAMPLES * sizeof *own);
+            lapped[plane * b.tiles + t] = (uint8_t)rng_below(r, 2);
+            tsr_choose_levels(chosen, place.tile, lapped[plane * b.tiles + t] != 0, TSR_RATE_LAMBDA, b.plan.cavlc_bits,
+                              scratch);
+            for (size_t i = 0; i < blocks; i++)
+                for (uint32_t p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+                    const size_t at =
+                        place_of(&b, plane, &place, (int32_t)i % grid.columns, (int32_t)i / grid.columns, p);
+                    expected[at] = chosen[TSR_BLOCK_SAMPLES * i + p];
+                    units[at] = p == 0 ? expected[at] : own[TSR_BLOCK_SAMPLES * i + p];
+                    if (p > 0 && i % TSR_MAGNITUDE_STEP == 0) magnitudes[plane] += (uint32_t)tsr_abs(expected[at]);
+                }
+            free(scratch);
+            free(own);
+        }
+    }
+    must_cuda(cudaMemcpy(b.units, units, count * sizeof *units, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.lapped, lapped, (size_t)b.planes * b.tiles, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.plane, states, b.planes * sizeof *states, cudaMemcpyHostToDevice));
+    must_cuda(tsr_cuda_choose(&b, 0));
+    must_cuda(cudaDeviceSynchronize());
+    uint8_t *levels = must(malloc(count * level_bytes));
+    must_cuda(cudaMemcpy(levels, b.levels, count * level_bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < count; i++) {
+        if (units[i] == 0x7abcdef) continue;
+        const int32_t level = b.narrow ? ((const int16_t *)levels)[i] : ((const int32_t *)levels)[i];
+        expect(level == expected[i], "%u x %u, level %zu is %d, not %d of %d", image->columns, image->rows, i, level,
+               expected[i], units[i]);
+    }
+    if (b.magnitudes) {
+        uint64_t *found = must(malloc(b.planes * sizeof *found));
+        must_cuda(cudaMemcpy(found, b.magnitudes, b.planes * sizeof *found, cudaMemcpyDeviceToHost));
+        for (uint32_t plane = 0; plane < b.planes; plane++)
+            expect(found[plane] == magnitudes[plane], "plane %u", plane);
+        free(found);
+    }
+    free(levels);
+    free(magnitudes);
+    free(states);
+    free(lapped);
+    free(expected);
+    free(units);
+    device_free(&arena, "the batch's arrays");
+}
+
+/* Every coder, narrow and wide levels, slices alone and beside each other, several tiles. */
+TEST(choices)
+{
+    static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
+    static const int32_t sides[][2] = {{17, 9}, {64, 64}, {65, 70}, {200, 130}, {150, 300}, {1100, 70}};
+    struct rng r = {431};
+    for (int n = 0; n < 36; n++) {
+        const struct tsr_image image =
+            plain_image((uint32_t)sides[n % 6][0], (uint32_t)sides[n % 6][1], 1, n % 2 ? 16 : 8);
+        const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
+                                          .coder = coders[n / 6 % 3],
+                                          .lossy = true,
+                                          .qp_eighths = 20 * TSR_QP_UNIT,
+                                          .level = n < 18 ? 5 : 7};
+        check_choice(&r, &image, &coding, 1 + (uint32_t)n % 2);
+    }
+}
+
+int main(void)
+{
+    if (!has_device()) return SKIPPED;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(choices)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

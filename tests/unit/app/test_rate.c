@@ -1,0 +1,122 @@
+/* app/library/rate.c, app/library/measure.c: limits as numbers, where the error is. (tests/cli/test_targets.sh meets targets.) */
+#include "tests/unit/images.h"
+
+#include <math.h>
+
+#include "app/library/flow.h"
+#include "app/library/measure.h"
+
+static struct tsr_image some_image(int bits, uint32_t columns, uint32_t rows, uint32_t frames)
+{
+    struct tsr_image image = plain_image(columns, rows, 1, bits);
+    image.frames = frames;
+    return image;
+}
+
+TEST(limits_of_the_squared_error)
+{
+    struct rng r = {92};
+    for (int n = 0; n < 20000; n++) {
+        const struct tsr_image image = some_image(rng_between(&r, 2, 16), 1 + rng_below(&r, 65535),
+                                                  1 + rng_below(&r, 2000), 1 + rng_below(&r, n % 2 ? 1 : 3000));
+        const uint64_t samples = (uint64_t)image.columns * image.rows * image.frames;
+        const uint32_t psnr = 100 + rng_below(&r, 19900);
+        const uint64_t limit = tsr_squared_error_limit(&image, psnr);
+        if (limit == UINT64_MAX) continue;
+        if (limit > 0)
+            expect(tsr_psnr_db(&image, samples, limit) >= psnr / 100.0, "%u/100 dB: limit %llu", psnr,
+                   (unsigned long long)limit);
+        if (limit < 100000000) /* and not a whole one less than could be */
+            expect(tsr_psnr_db(&image, samples, limit + 2) < psnr / 100.0, "%u/100 dB: limit %llu", psnr,
+                   (unsigned long long)limit);
+        else
+            expect(tsr_psnr_db(&image, samples, limit) < psnr / 100.0 + 1e-6, "%u/100 dB: limit %llu", psnr,
+                   (unsigned long long)limit);
+    }
+    /* By hand: 8 bits, 20 dB are a hundredth of 255^2. */
+    const struct tsr_image image = some_image(8, 100, 1, 1);
+    assert_in_range(tsr_squared_error_limit(&image, 2000), 65024, 65025);
+}
+
+TEST(limits_of_the_size)
+{
+    struct tsr_compress_options options = {.target = TSR_TARGET_NONE};
+    assert_true(tsr_size_limit(&options, 1000) == UINT64_MAX);
+    options.target = TSR_TARGET_BYTES;
+    options.target_value = 12345;
+    assert_int_equal(tsr_size_limit(&options, 1000), 12345);
+    options.target = TSR_TARGET_RATIO;
+    options.target_value = 3000;
+    assert_int_equal(tsr_size_limit(&options, 1000), 333);
+    options.target_value = 2500;
+    assert_int_equal(tsr_size_limit(&options, (uint64_t)1 << 60), ((uint64_t)1 << 60) / 2500 * 1000 + 790);
+}
+
+/* The profile's parts hold all of the error, in the order of the blocks. */
+TEST(profile_of_the_error)
+{
+    struct rng r = {93};
+    static uint64_t profile[TSR_PROFILE_PARTS];
+    for (int n = 0; n < 60; n++) {
+        struct tsr_image image = random_image(&r, n % 10 ? 40 : 400);
+        if (image.bits_allocated == 1 || image.bits_allocated == 32) continue;
+        image.frames = 3;
+        const size_t bytes = raster_bytes(&image);
+        uint8_t *a = must(malloc(bytes)), *b = must(malloc(bytes));
+        struct tsr_difference all = {0, 0};
+        memset(profile, 0, sizeof profile);
+        for (uint32_t frame = 0; frame < 3; frame++) {
+            fill_raster(&r, &image, 5, a);
+            memcpy(b, a, bytes);
+            for (int k = 0; k < 10; k++) b[rng_below(&r, (uint32_t)bytes)] ^= (uint8_t)rng_next(&r);
+            tsr_add_difference(&image, a, b, &all);
+            tsr_add_error_profile(&image, frame, a, b, profile);
+        }
+        uint64_t sum = 0;
+        for (int p = 0; p < TSR_PROFILE_PARTS; p++) sum += profile[p];
+        assert_true(sum == all.squared_error);
+        free(a);
+        free(b);
+    }
+    /* One sample in the last block of frame 1. */
+    const struct tsr_image image = some_image(8, 10, 6, 2);
+    uint8_t a[60] = {0}, b[60] = {0};
+    b[59] = 7;
+    memset(profile, 0, sizeof profile);
+    tsr_add_error_profile(&image, 1, a, b, profile);
+    assert_int_equal(tsr_frame_blocks(&image), 6);
+    assert_int_equal(profile[tsr_profile_part(12, 11)], 49);
+    for (uint32_t p = 0; p < TSR_PROFILE_PARTS; p++) assert_true(p == tsr_profile_part(12, 11) || profile[p] == 0);
+}
+
+/* What stands for the level, and what cannot be. */
+TEST(resolved_codings)
+{
+    struct tsr_error error;
+    struct tsr_coding coding = {.coder = TSR_CODER_BY_LEVEL};
+    assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
+    assert_int_equal(coding.level, TSR_LEVEL_DEFAULT);
+    for (int path = 0; path < 2; path++)
+        for (int level = 1; level <= 9; level++) {
+            coding = (struct tsr_coding){
+                .path = path ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = TSR_CODER_BY_LEVEL, .level = level};
+            assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
+            assert_int_equal(coding.level, level);
+            assert_in_range(coding.coder, TSR_CODER_HUFFMAN, TSR_CODER_RANS);
+            coding.coder = TSR_CODER_CAVLC; /* what is asked for stays */
+            assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
+            assert_int_equal(coding.coder, TSR_CODER_CAVLC);
+        }
+    coding.level = 10;
+    assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_ERROR_USAGE);
+    coding.level = -1;
+    assert_int_equal(tsr_resolve_coding(&coding, NULL), TSR_ERROR_USAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(limits_of_the_squared_error),
+                                       cmocka_unit_test(limits_of_the_size), cmocka_unit_test(profile_of_the_error),
+                                       cmocka_unit_test(resolved_codings)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,667 @@
+/* Outputs and inputs that are files: what is made, the finished file, and nothing left where a call fails: every
+ * write, read, open, sync and rename of a run is made to fail in turn (io/output.c, io/input.c, app/library/files.c). */
+#include "in_memory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "failing_calls.h"
+#include "io/folder.h"
+
+static struct tsr_engine *engine;
+
+static int set_up(void **state)
+{
+    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    plan_no_failures();
+    return engine ? make_folder(state) : -1;
+}
+
+static int tear_down(void **state)
+{
+    tsr_engine_destroy(engine);
+    return remove_folder(state);
+}
+
+static enum tsr_status try_create(const char *path, bool overwrite, struct tsr_output **output, struct tsr_error *error)
+{
+    const struct tsr_output_options options = {.overwrite = overwrite};
+    return tsr_output_create(path, &options, true, output, error);
+}
+
+static struct tsr_output *create(const char *name, bool overwrite)
+{
+    struct tsr_output *output;
+    struct tsr_error error = {0};
+    const enum tsr_status status = try_create(path_in_folder(name), overwrite, &output, &error);
+    expect(status == TSR_OK, "%s", error.text);
+    return output;
+}
+
+static void expect_content(const char *name, const char *content)
+{
+    const struct bytes b = read_bytes(path_in_folder(name));
+    expect(b.size == strlen(content) && memcmp(b.data, content, b.size) == 0, "%s is not '%s'", name, content);
+    free(b.data);
+}
+
+/* Each test runs with files that have no name until they are published, and with parts, which have one. */
+TEST(appears_only_when_published)
+{
+    for (int named = 0; named < 2; named++) {
+        files_need_names = named;
+        struct tsr_output *output = create("a", false);
+        struct tsr_input *input;
+        uint8_t bytes[5];
+        assert_int_equal(count_files(), named);
+        assert_int_equal(tsr_output_write(output, "bytes", 5, NULL), TSR_OK);
+        assert_int_not_equal(access(path_in_folder("a"), F_OK), 0);
+        assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+        assert_int_not_equal(access(path_in_folder("a"), F_OK), 0);
+        assert_int_equal(tsr_output_reopen(output, &input, NULL), TSR_OK); /* whole on the disk */
+        assert_int_equal(tsr_input_read(input, 0, bytes, 5, NULL), TSR_OK);
+        assert_true(tsr_input_size(input) == 5 && memcmp(bytes, "bytes", 5) == 0);
+        tsr_input_close(input);
+        assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+        assert_int_equal(count_files(), 1);
+        tsr_output_close(output);
+        assert_int_equal(count_files(), 1);
+        expect_content("a", "bytes");
+        empty_folder();
+    }
+    files_need_names = false;
+}
+
+TEST(disappears_when_not_published)
+{
+    for (int way = 0; way < 4; way++) {
+        files_need_names = way % 2;
+        struct tsr_output *output = create("a", false);
+        assert_int_equal(tsr_output_write(output, "bytes", 5, NULL), TSR_OK);
+        if (way / 2) assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+        tsr_output_close(output);
+        assert_int_equal(count_files(), 0);
+    }
+    files_need_names = false;
+}
+
+TEST(exists)
+{
+    for (int named = 0; named < 2; named++) {
+        files_need_names = named;
+        struct tsr_output *output;
+        write_bytes(path_in_folder("a"), (struct bytes){(uint8_t *)"old", 3});
+        assert_int_equal(try_create(path_in_folder("a"), false, &output, NULL), TSR_ERROR_EXISTS);
+        assert_null(output);
+        assert_int_equal(count_files(), 1);
+        /* It comes to be while the output is written: it stays, unless it may be overwritten. */
+        for (int overwrite = 0; overwrite < 2; overwrite++) {
+            output = create("b", overwrite);
+            assert_int_equal(tsr_output_write(output, "output", 6, NULL), TSR_OK);
+            write_bytes(path_in_folder("b"), (struct bytes){(uint8_t *)"new", 3});
+            assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+            assert_int_equal(tsr_output_publish(output, NULL), overwrite ? TSR_OK : TSR_ERROR_EXISTS);
+            tsr_output_close(output);
+            expect_content("b", overwrite ? "output" : "new");
+            unlink(path_in_folder("b"));
+        }
+        /* Overwriting; what is to be overwritten may go meanwhile. */
+        for (int goes = 0; goes < 2; goes++) {
+            output = create("a", true);
+            assert_int_equal(tsr_output_write(output, "other", 5, NULL), TSR_OK);
+            assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+            expect_content("a", goes ? "other" : "old");
+            if (goes) unlink(path_in_folder("a"));
+            assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+            tsr_output_close(output);
+            expect_content("a", "other");
+            assert_int_equal(count_files(), 1);
+        }
+        empty_folder();
+    }
+    files_need_names = false;
+}
+
+/* What exists and is no regular file stays as it is, also where it comes to be while the output is written. */
+TEST(no_regular_files)
+{
+    struct tsr_output *output;
+    struct stat status;
+    for (int way = 0; way < 4; way++) {
+        const bool overwrite = way % 2;
+        files_need_names = way / 2;
+        assert_int_equal(mkfifo(path_in_folder("pipe"), 0600), 0);
+        assert_int_equal(try_create(path_in_folder("pipe"), overwrite, &output, NULL), TSR_ERROR_WRITE);
+        unlink(path_in_folder("pipe"));
+        assert_int_equal(try_create(folder, overwrite, &output, NULL), TSR_ERROR_WRITE);
+        assert_int_equal(try_create("/dev/null", overwrite, &output, NULL), TSR_ERROR_WRITE);
+        output = create("late", overwrite);
+        assert_int_equal(mkfifo(path_in_folder("late"), 0600), 0);
+        assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+        assert_int_equal(tsr_output_publish(output, NULL), overwrite ? TSR_ERROR_WRITE : TSR_ERROR_EXISTS);
+        tsr_output_close(output);
+        assert_true(lstat(path_in_folder("late"), &status) == 0 && S_ISFIFO(status.st_mode));
+        assert_int_equal(count_files(), 1);
+        empty_folder();
+    }
+    files_need_names = false;
+}
+
+/* A link that is named stands for its file; below a folder that is named none is followed, nor a folder that is one. */
+TEST(links)
+{
+    struct tsr_output *output;
+    struct stat status;
+    char inside[128], outside[128];
+    write_bytes(path_in_folder("real"), (struct bytes){(uint8_t *)"old", 3});
+    assert_int_equal(symlink("real", path_in_folder("link")), 0);
+    assert_int_equal(symlink("nowhere", path_in_folder("dangling")), 0);
+    assert_int_equal(symlink("link", path_in_folder("chain")), 0);
+    assert_int_equal(mkdir(path_in_folder("other"), 0700), 0);
+    assert_int_equal(symlink("other", path_in_folder("folder")), 0);
+    struct tsr_output_options options = {.overwrite = true};
+    for (int bounded = 0; bounded < 2; bounded++) {
+        options.is_bounded = bounded;
+        options.root = strlen(folder);
+        assert_int_equal(tsr_output_create(path_in_folder("dangling"), &options, true, &output, NULL), TSR_ERROR_WRITE);
+        const enum tsr_status wanted = bounded ? TSR_ERROR_WRITE : TSR_OK;
+        assert_int_equal(tsr_output_create(path_in_folder("chain"), &options, true, &output, NULL), wanted);
+        if (output) {
+            assert_int_equal(tsr_output_write(output, "through", 7, NULL), TSR_OK);
+            assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+            assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+        }
+        tsr_output_close(output);
+        snprintf(inside, sizeof inside, "%s/folder/a", folder);
+        assert_int_equal(tsr_output_create(inside, &options, true, &output, NULL), wanted);
+        tsr_output_close(output);
+    }
+    expect_content("real", "through");
+    assert_true(lstat(path_in_folder("link"), &status) == 0 && S_ISLNK(status.st_mode));
+    /* The folder that is named may be a link. */
+    options.root = strlen(folder) + 7;
+    assert_int_equal(tsr_output_create(inside, &options, true, &output, NULL), TSR_OK);
+    assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+    tsr_output_close(output);
+    snprintf(outside, sizeof outside, "%s/other/a", folder);
+    assert_int_equal(unlink(outside), 0);
+    assert_int_equal(rmdir(path_in_folder("other")), 0);
+    empty_folder();
+}
+
+/* A folder that is exchanged for a link while the output is written: it goes to the folder that was there. */
+TEST(exchanged_folders)
+{
+    char path[128], moved[128];
+    struct tsr_output *output;
+    const struct tsr_output_options options = {.is_bounded = true, .root = strlen(folder)};
+    snprintf(path, sizeof path, "%s/x/y/out", folder); /* both are made */
+    assert_int_equal(tsr_output_create(path, &options, true, &output, NULL), TSR_OK);
+    assert_int_equal(rename(path_in_folder("x"), path_in_folder("moved")), 0);
+    assert_int_equal(symlink("/tmp", path_in_folder("x")), 0);
+    assert_int_equal(tsr_output_write(output, "bytes", 5, NULL), TSR_OK);
+    assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+    assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+    tsr_output_close(output);
+    expect_content("moved/y/out", "bytes");
+    snprintf(moved, sizeof moved, "%s/moved/y/out", folder);
+    unlink(moved);
+    moved[strlen(moved) - 4] = '\0';
+    rmdir(moved);
+    rmdir(path_in_folder("moved"));
+    empty_folder();
+}
+
+/* Parts that others have left behind are removed, those at work are not, nor what only looks like one. */
+TEST(orphans)
+{
+    char part[TSR_PART_NAME], other[TSR_PART_NAME];
+    tsr_make_part_name(part);
+    tsr_make_part_name(other);
+    assert_true(tsr_is_unfinished(part) && strcmp(part, other) != 0);
+    static const char *const none[] = {".tessera-12345678-1-.part",  ".tessera-1234567-1-1.part",
+                                       "tessera-12345678-1-1.part",  ".tessera-12345678-1-1.part~",
+                                       ".tessera-1234567G-1-1.part", ".tessera-12345678--1.part"};
+    for (size_t i = 0; i < COUNT_OF(none); i++) assert_false(tsr_is_unfinished(none[i]));
+    char sub[128], path[256];
+    snprintf(sub, sizeof sub, "%s/new", folder); /* a folder that this process has not written to */
+    assert_int_equal(mkdir(sub, 0700), 0);
+    const char *const names[] = {part, other, none[0], "plain", ".tessera-00000000-1-1.part"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", sub, names[i]);
+        write_bytes(path, (struct bytes){(uint8_t *)"old", 3});
+    }
+    snprintf(path, sizeof path, "%s/%s", sub, other); /* its owner lives */
+    const int owner = open(path, O_RDONLY);
+    assert_int_equal(flock(owner, LOCK_EX), 0);
+    snprintf(path, sizeof path, "%s/out", sub);
+    struct tsr_output *output;
+    assert_int_equal(try_create(path, false, &output, NULL), TSR_OK);
+    tsr_output_close(output);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        snprintf(path, sizeof path, "%s/%s", sub, names[i]);
+        const bool is_there = access(path, F_OK) == 0;
+        expect(is_there == (i > 0), "%s", names[i]); /* the last one is of another machine, and too young */
+        unlink(path);
+    }
+    close(owner);
+    assert_int_equal(rmdir(sub), 0);
+}
+
+/* Group and others get no more of a copy than they had of the original, whatever group it gets. */
+TEST(permissions)
+{
+    static const mode_t modes[] = {0600, 0640, 0644, 0604, 0660, 0666, 04755};
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        struct tsr_input *input;
+        struct stat status;
+        write_bytes(path_in_folder("in"), (struct bytes){(uint8_t *)"x", 1});
+        assert_int_equal(chmod(path_in_folder("in"), modes[i]), 0);
+        assert_int_equal(tsr_input_open(path_in_folder("in"), &input, NULL), TSR_OK);
+        struct tsr_output *output = create("out", true);
+        assert_true(fstat(tsr_output_descriptor(output), &status) == 0 && (status.st_mode & 07777) == 0600);
+        tsr_output_inherit(output, input);
+        assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+        assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
+        tsr_output_close(output);
+        tsr_input_close(input);
+        assert_int_equal(stat(path_in_folder("out"), &status), 0);
+        expect((status.st_mode & 07777) == (modes[i] & 0777), "%o became %o", modes[i], status.st_mode & 07777);
+    }
+    empty_folder();
+}
+
+/* What is patched and read again, in the file and in the buffer. */
+TEST(patches)
+{
+    struct rng r = {64};
+    static uint8_t bytes[300000], got[300000];
+    for (int round = 0; round < 20; round++) {
+        struct tsr_output *outputs[2] = {create("a", true), must(tsr_output_to_memory())};
+        size_t size = 0;
+        for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_next(&r);
+        while (size < 100000) {
+            const size_t now = 1 + (rng_below(&r, 2) ? rng_below(&r, 200) : rng_below(&r, 40000));
+            for (int k = 0; k < 2; k++) assert_int_equal(tsr_output_write(outputs[k], bytes + size, now, NULL), TSR_OK);
+            size += now;
+        }
+        for (int i = 0; i < 30; i++) {
+            const size_t at = rng_below(&r, (uint32_t)size), most = size - at,
+                         now = rng_below(&r, (uint32_t)(most < 3000 ? most : 3000) + 1);
+            for (size_t k = 0; k < now; k++) bytes[at + k] = (uint8_t)rng_next(&r);
+            for (int k = 0; k < 2; k++)
+                assert_int_equal(tsr_output_patch(outputs[k], at, bytes + at, now, NULL), TSR_OK);
+            for (int k = 0; k < 2; k++) {
+                assert_int_equal(tsr_output_read(outputs[k], 0, got, size, NULL), TSR_OK);
+                assert_memory_equal(got, bytes, size);
+            }
+        }
+        for (int k = 0; k < 2; k++) tsr_output_close(outputs[k]);
+    }
+    empty_folder();
+}
+
+/* Pieces of all sizes around the buffer's: the same bytes and the same hash, from file and memory. */
+TEST(sizes)
+{
+    struct rng r = {61};
+    static uint8_t bytes[900000];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_next(&r);
+    for (int i = 0; i < 40; i++) {
+        struct tsr_output *outputs[3] = {create("a", true), must(tsr_output_to_memory()), must(tsr_output_to_null())};
+        size_t size = 0;
+        if (i % 4 == 0) { /* a restart forgets what was written */
+            for (int k = 0; k < 3; k++) {
+                assert_int_equal(tsr_output_write(outputs[k], bytes, (size_t)i * 20000, NULL), TSR_OK);
+                assert_int_equal(tsr_output_restart(outputs[k], NULL), TSR_OK);
+                assert_int_equal(tsr_output_size(outputs[k]), 0);
+            }
+        }
+        while (size < sizeof bytes && rng_below(&r, 12)) {
+            const size_t most = sizeof bytes - size;
+            size_t now = i < 10 ? 1 + rng_below(&r, 100) : (size_t)(1 << (i < 20 ? 13 : 16)) - 2 + rng_below(&r, 5);
+            if (rng_below(&r, 2)) now = rng_width(&r, 19);
+            if (now > most) now = most;
+            for (int k = 0; k < 3; k++) assert_int_equal(tsr_output_write(outputs[k], bytes + size, now, NULL), TSR_OK);
+            size += now;
+        }
+        const struct tsr_hash128 wanted = tsr_hash128_of(bytes, size);
+        for (int k = 0; k < 3; k++) {
+            const struct tsr_hash128 hash = tsr_output_hash(outputs[k]);
+            assert_true(tsr_output_size(outputs[k]) == size && tsr_hash128_equal(&hash, &wanted));
+            assert_int_equal(tsr_output_finish(outputs[k], NULL), TSR_OK);
+            assert_int_equal(tsr_output_publish(outputs[k], NULL), TSR_OK);
+        }
+        const struct bytes b = read_bytes(path_in_folder("a"));
+        assert_true(b.size == size && memcmp(b.data, bytes, size) == 0);
+        if (size > 0) assert_memory_equal(tsr_output_bytes(outputs[1]), bytes, size);
+        free(b.data);
+        for (int k = 0; k < 3; k++) tsr_output_close(outputs[k]);
+    }
+    assert_int_equal(count_files(), 1);
+    empty_folder();
+}
+
+/* In a process of its own. */
+TEST(parts_at_the_end)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) {
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 71);
+        assert_int_equal(count_files(), 1); /* the published one */
+        empty_folder();
+        return;
+    }
+    struct tsr_output *outputs[20];
+    files_need_names = true;
+    for (int i = 0; i < 20; i++) {
+        char name[20];
+        snprintf(name, sizeof name, "out%d", i);
+        outputs[i] = create(name, false);
+    }
+    const bool good = tsr_output_finish(outputs[3], NULL) == TSR_OK && tsr_output_publish(outputs[3], NULL) == TSR_OK &&
+                      count_files() == 20;
+    tsr_output_close(outputs[4]);
+    tsr_output_end_process(good ? 71 : 1);
+}
+
+/* ---- Failing calls ------------------------------------------------------------------------------------------ */
+
+/* Inputs: coded, coded of more than the output's buffer, verbatim, and, where this build has it, PNG. */
+static struct bytes input_of(int number)
+{
+    struct rng r = {62};
+    struct bytes b = {NULL, 0};
+    switch (number) {
+    case 0:
+        return make_pgm(&r, 40, 30, 255);
+    case 1:
+        b = make_pgm(&r, 400, 400, 65535);
+        for (size_t i = 20; i < b.size; i++) b.data[i] = (uint8_t)rng_next(&r);
+        return b;
+    default:
+        for (int i = 0; i < 280000; i++) {
+            const uint8_t byte = (uint8_t)rng_next(&r);
+            append(&b, &byte, 1);
+        }
+        return b;
+    }
+}
+
+static enum tsr_status compress(const char *in, const char *out, enum tsr_verify verify, struct tsr_error *error)
+{
+    struct tsr_compress_options options = {0};
+    struct tsr_file_report report;
+    options.verify = verify;
+    options.output.overwrite = true;
+    return tsr_compress_file(engine, path_in_folder(in), path_in_folder(out), &options, &report, error);
+}
+
+static enum tsr_status decompress(const char *in, const char *out, struct tsr_error *error)
+{
+    struct tsr_file_report report;
+    const struct tsr_output_options options = {.overwrite = true};
+    return tsr_decompress_file(engine, path_in_folder(in), out ? path_in_folder(out) : NULL, &options, &report, error);
+}
+
+/* Runs compress or decompress with each call of a kind failing in turn. Returns how many calls there were. */
+static long fail_each(enum call_kind kind, enum call_fault fault, bool decompresses, int number, bool harmless,
+                      const enum tsr_status *allowed)
+{
+    const struct bytes original = input_of(number);
+    long calls = 0;
+    empty_folder();
+    write_bytes(path_in_folder("in"), original);
+    plan_no_failures();
+    assert_int_equal(compress("in", "tsr", TSR_VERIFY_CPU, NULL), TSR_OK);
+    const struct bytes tsr = read_bytes(path_in_folder("tsr"));
+    for (long n = 1;; n++) {
+        struct tsr_error error = {0};
+        write_bytes(path_in_folder("out"), (struct bytes){(uint8_t *)"old", 3});
+        plan_no_failures();
+        plan_calls(kind, n, false, fault);
+        const enum tsr_status status =
+            decompresses ? decompress("tsr", "out", &error) : compress("in", "out", TSR_VERIFY_CPU, &error);
+        const bool failed = call_plans[kind].failed > 0;
+        plan_no_failures();
+        assert_int_equal(count_files(), 3); /* no temporary */
+        const struct bytes out = read_bytes(path_in_folder("out"));
+        if (!failed || harmless) {
+            expect(status == TSR_OK, "call %ld of kind %d: %s: %s", n, (int)kind, tsr_status_name(status), error.text);
+            expect(equal(out, decompresses ? original : tsr), "call %ld of kind %d: the output is not whole", n,
+                   (int)kind);
+        } else if ((fault == FAULT_END || kind == CALL_OPEN) && status == TSR_OK) {
+            /* The end was looked for, and there it was; or what others have left behind, which may stay. */
+            expect(equal(out, decompresses ? original : tsr), "call %ld of kind %d: the output is not whole", n,
+                   (int)kind);
+        } else {
+            bool is_allowed = false;
+            for (int i = 0; allowed[i] != TSR_OK; i++) is_allowed |= status == allowed[i];
+            expect(is_allowed, "call %ld of kind %d: %s: %s", n, (int)kind, tsr_status_name(status), error.text);
+            expect(error.status == status && error.text[0], "call %ld of kind %d: '%s'", n, (int)kind, error.text);
+            /* What fails behind the new output's name leaves it there, whole. */
+            const bool may_be_named = (kind == CALL_SYNC || kind == CALL_OPEN) && n > 1;
+            expect(out.size == 3 || (may_be_named && equal(out, decompresses ? original : tsr)),
+                   "call %ld of kind %d: the old output is gone", n, (int)kind);
+        }
+        free(out.data);
+        if (!failed) break;
+        calls = n;
+    }
+    free(original.data);
+    free(tsr.data);
+    empty_folder();
+    return calls;
+}
+
+static const enum tsr_status write_errors[] = {TSR_ERROR_WRITE, TSR_OK};
+
+TEST(writes_that_fail)
+{
+    assert_true(fail_each(CALL_WRITE, FAULT_ERROR, false, 0, false, write_errors) >= 1);
+    assert_true(fail_each(CALL_WRITE, FAULT_ERROR, false, 1, false, write_errors) >= 2);
+    assert_true(fail_each(CALL_WRITE, FAULT_ERROR, false, 2, false, write_errors) >= 2);
+    for (int number = 0; number < 3; number++)
+        assert_true(fail_each(CALL_WRITE, FAULT_ERROR, true, number, false, write_errors) >= 1);
+}
+
+TEST(writes_that_are_short_or_interrupted)
+{
+    for (int decompresses = 0; decompresses < 2; decompresses++) {
+        const long least = decompresses ? 1 : 2; /* a raster is written with what is before it */
+        assert_true(fail_each(CALL_WRITE, FAULT_SHORT, decompresses, 1, true, NULL) >= least);
+        assert_true(fail_each(CALL_WRITE, FAULT_INTERRUPTED, decompresses, 1, true, NULL) >= least);
+    }
+}
+
+/* Every piece that is put into an output, a file or the memory that verification restores to. */
+TEST(puts_that_fail)
+{
+    static const enum tsr_status allowed[] = {TSR_ERROR_WRITE, TSR_ERROR_VERIFY, TSR_OK};
+    assert_true(fail_each(CALL_PUT, FAULT_ERROR, false, 0, false, allowed) > 20);
+    assert_true(fail_each(CALL_PUT, FAULT_ERROR, true, 0, false, write_errors) >= 2);
+    assert_true(fail_each(CALL_PUT, FAULT_ERROR, false, 2, false, allowed) > 10);
+}
+
+TEST(syncs_and_renames_that_fail)
+{
+    for (int way = 0; way < 4; way++) {
+        const bool decompresses = way % 2;
+        files_need_names = way / 2;
+        assert_int_equal(fail_each(CALL_SYNC, FAULT_ERROR, decompresses, 0, false, write_errors), 2);
+        assert_true(fail_each(CALL_RENAME, FAULT_ERROR, decompresses, 0, false, write_errors) >= 2);
+    }
+    /* A file system that lacks one of the calls after the other: another one does it. */
+    for (int way = 0; way < 4; way++) {
+        const bool overwrite = way % 2;
+        files_need_names = way / 2;
+        for (long lacks = 1; lacks < 4; lacks++) {
+            empty_folder();
+            if (overwrite) write_bytes(path_in_folder("a"), (struct bytes){(uint8_t *)"old", 3});
+            struct tsr_output *output = create("a", overwrite);
+            assert_int_equal(tsr_output_write(output, "bytes", 5, NULL), TSR_OK);
+            assert_int_equal(tsr_output_finish(output, NULL), TSR_OK);
+            plan_calls(CALL_RENAME, lacks, false, FAULT_SHORT);
+            const enum tsr_status status = tsr_output_publish(output, NULL);
+            plan_no_failures();
+            tsr_output_close(output);
+            assert_int_equal(count_files(), status == TSR_OK || overwrite ? 1 : 0);
+            if (status == TSR_OK) expect_content("a", "bytes");
+            /* Only a first name cannot be given in another way to a file without one. */
+            expect(status == TSR_OK || (!files_need_names && lacks < 3), "way %d, call %ld: %s", way, lacks,
+                   tsr_status_name(status));
+        }
+    }
+    files_need_names = false;
+    empty_folder();
+}
+
+/* The folder's way to the disk fails: the output has its name, but is not reported as lasting. */
+TEST(folders_that_are_not_synced)
+{
+    const struct bytes original = input_of(0);
+    struct tsr_error error = {0};
+    write_bytes(path_in_folder("in"), original);
+    plan_calls(CALL_SYNC, 2, false, FAULT_ERROR);
+    assert_int_equal(compress("in", "out", TSR_VERIFY_CPU, &error), TSR_ERROR_WRITE);
+    assert_non_null(strstr(error.text, "folder"));
+    plan_no_failures();
+    assert_int_equal(compress("in", "out", TSR_VERIFY_CPU, &error), TSR_OK);
+    free(original.data);
+    empty_folder();
+}
+
+TEST(opens_that_fail)
+{
+    static const enum tsr_status allowed[] = {TSR_ERROR_LIMIT, TSR_OK}; /* no more files may be open */
+    for (int way = 0; way < 4; way++) {
+        files_need_names = way / 2;
+        assert_true(fail_each(CALL_OPEN, FAULT_ERROR, way % 2, 0, false, allowed) >= 2);
+    }
+    files_need_names = false;
+}
+
+/* What cannot be read is an error of the input; where it is the finished file, verification fails. */
+TEST(reads_that_fail)
+{
+    static const enum tsr_status compressing[] = {TSR_ERROR_READ, TSR_ERROR_VERIFY, TSR_OK};
+    static const enum tsr_status decompressing[] = {TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_OK};
+    for (int number = 0; number < 3; number++) {
+        assert_true(fail_each(CALL_READ, FAULT_ERROR, false, number, false, compressing) >= 4);
+        assert_true(fail_each(CALL_READ, FAULT_END, false, number, false, compressing) >= 4);
+        assert_true(fail_each(CALL_READ, FAULT_INTERRUPTED, false, number, true, NULL) >= 4);
+        assert_true(fail_each(CALL_READ, FAULT_SHORT, false, number, true, NULL) >= 4);
+        assert_true(fail_each(CALL_READ, FAULT_SHORT, true, number, true, NULL) >= 4);
+    }
+    (void)decompressing;
+}
+
+/* A .tsr that cannot be read at some place is repaired where the place stands twice, and an error of the input
+ * otherwise. */
+TEST(reads_of_a_tsr_that_fail)
+{
+    const struct bytes original = input_of(0);
+    int errors = 0;
+    write_bytes(path_in_folder("in"), original);
+    assert_int_equal(compress("in", "tsr", TSR_VERIFY_CPU, NULL), TSR_OK);
+    for (long n = 1;; n++) {
+        struct tsr_error error = {0};
+        plan_calls(CALL_READ, n, false, FAULT_ERROR);
+        const enum tsr_status status = decompress("tsr", "out", &error);
+        const bool failed = call_plans[CALL_READ].failed > 0;
+        plan_no_failures();
+        expect(status == TSR_OK || status == TSR_ERROR_READ, "read %ld: %s: %s", n, tsr_status_name(status),
+               error.text);
+        if (status == TSR_OK) {
+            const struct bytes out = read_bytes(path_in_folder("out"));
+            assert_true(equal(out, original));
+            free(out.data);
+            unlink(path_in_folder("out"));
+        }
+        errors += status != TSR_OK;
+        assert_int_equal(count_files(), 2);
+        if (!failed) break;
+    }
+    assert_true(errors >= 3);
+    free(original.data);
+    empty_folder();
+}
+
+/* ---- Inputs ------------------------------------------------------------------------------------------------- */
+
+TEST(inputs_hash_what_they_deliver)
+{
+    struct rng r = {63};
+    static uint8_t bytes[200000];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_next(&r);
+    for (int i = 0; i < 200; i++) {
+        const size_t size = i == 0 ? 0 : rng_width(&r, 17);
+        struct tsr_input *inputs[2] = {NULL, must(tsr_input_from_memory(bytes, size, "memory"))};
+        write_bytes(path_in_folder("in"), (struct bytes){bytes, size});
+        assert_int_equal(tsr_input_open(path_in_folder("in"), &inputs[0], NULL), TSR_OK);
+        const struct tsr_hash128 wanted = tsr_hash128_of(bytes, size);
+        const uint64_t seed = r.state;
+        for (int k = 0; k < 2; k++) {
+            static uint8_t got[sizeof bytes + 1];
+            struct tsr_hash128 hash;
+            r.state = seed;
+            assert_int_equal(tsr_input_size(inputs[k]), size);
+            assert_true((tsr_input_descriptor(inputs[k]) >= 0) == (k == 0));
+            for (uint32_t reads = rng_below(&r, 6); reads > 0; reads--) { /* anywhere, overlapping, backwards */
+                const size_t at = rng_below(&r, (uint32_t)size + 1), count = rng_below(&r, (uint32_t)(size - at) + 1);
+                assert_int_equal(tsr_input_read(inputs[k], at, got, count, NULL), TSR_OK);
+                assert_memory_equal(got, bytes + at, count);
+            }
+            struct tsr_error error = {0};
+            assert_int_equal(tsr_input_read(inputs[k], size, got, 1, &error), TSR_ERROR_READ);
+            assert_int_equal(tsr_input_read(inputs[k], UINT64_MAX, got, 2, &error), TSR_ERROR_READ);
+            assert_int_equal(tsr_input_hash(inputs[k], &hash, NULL), TSR_OK);
+            assert_true(tsr_hash128_equal(&hash, &wanted));
+            tsr_input_close(inputs[k]);
+        }
+    }
+    empty_folder();
+}
+
+TEST(inputs_that_are_none)
+{
+    struct tsr_input *input;
+    assert_int_equal(tsr_input_open(folder, &input, NULL), TSR_ERROR_READ);
+    assert_null(input);
+    assert_int_equal(tsr_input_open(path_in_folder("none"), &input, NULL), TSR_ERROR_READ);
+    assert_int_equal(mkfifo(path_in_folder("pipe"), 0600), 0);
+    assert_int_equal(tsr_input_open(path_in_folder("pipe"), &input, NULL), TSR_ERROR_READ); /* and does not wait */
+    assert_int_equal(tsr_input_open("/dev/zero", &input, NULL), TSR_ERROR_READ);
+    empty_folder();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(appears_only_when_published),
+                                       cmocka_unit_test(disappears_when_not_published),
+                                       cmocka_unit_test(exists),
+                                       cmocka_unit_test(no_regular_files),
+                                       cmocka_unit_test(links),
+                                       cmocka_unit_test(exchanged_folders),
+                                       cmocka_unit_test(orphans),
+                                       cmocka_unit_test(permissions),
+                                       cmocka_unit_test(patches),
+                                       cmocka_unit_test(sizes),
+                                       cmocka_unit_test(parts_at_the_end),
+                                       cmocka_unit_test(writes_that_fail),
+                                       cmocka_unit_test(writes_that_are_short_or_interrupted),
+                                       cmocka_unit_test(puts_that_fail),
+                                       cmocka_unit_test(syncs_and_renames_that_fail),
+                                       cmocka_unit_test(folders_that_are_not_synced),
+                                       cmocka_unit_test(opens_that_fail),
+                                       cmocka_unit_test(reads_that_fail),
+                                       cmocka_unit_test(reads_of_a_tsr_that_fail),
+                                       cmocka_unit_test(inputs_hash_what_they_deliver),
+                                       cmocka_unit_test(inputs_that_are_none)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,332 @@
+/* Numbers, headers and proofs of the container (io/container/section.h). FORMAT.md 2.2, 3.1, 3.4. */
+#include "in_memory.h"
+
+static uint64_t get_varint(const uint8_t *bytes, size_t size, bool *bad, size_t *at)
+{
+    struct tsr_cursor c = {bytes, size, 0, false};
+    const uint64_t value = tsr_get_varint(&c);
+    *bad = c.bad;
+    *at = c.at;
+    return value;
+}
+
+TEST(varints)
+{
+    struct rng r = {1};
+    for (int i = 0; i < 20000; i++) {
+        uint8_t bytes[TSR_VARINT_LIMIT];
+        uint64_t value = rng_next(&r) >> rng_below(&r, 64);
+        if (i < 64 * 3)
+            value = (i % 3 == 0 ? 0 : i % 3 == 1 ? UINT64_MAX : 1) + ((uint64_t)1 << i / 3); /* 2^n -1, +0, +1 */
+        const size_t size = tsr_put_varint(bytes, value);
+        const int width = plain_width(value);
+        assert_int_equal(size, width == 0 ? 1 : (width + 6) / 7);
+        bool bad;
+        size_t at;
+        expect(get_varint(bytes, size, &bad, &at) == value && !bad && at == size, "%llu", (unsigned long long)value);
+        for (size_t cut = 0; cut < size; cut++) {
+            get_varint(bytes, cut, &bad, &at);
+            expect(bad, "%llu, cut after %zu bytes", (unsigned long long)value, cut);
+        }
+    }
+}
+
+TEST(varints_too_long)
+{
+    static const uint8_t longest[] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 1};
+    static const uint8_t above[] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 2};
+    static const uint8_t eleven[] = {128, 128, 128, 128, 128, 128, 128, 128, 128, 128, 0};
+    static const uint8_t padded[] = {0x85, 0x80, 0x00};
+    bool bad;
+    size_t at;
+    assert_true(get_varint(longest, sizeof longest, &bad, &at) == UINT64_MAX && !bad);
+    get_varint(above, sizeof above, &bad, &at);
+    assert_true(bad);
+    get_varint(eleven, sizeof eleven, &bad, &at);
+    assert_true(bad);
+    assert_true(get_varint(padded, sizeof padded, &bad, &at) == 5 && !bad && at == 3);
+}
+
+static struct tsr_header any_header(struct rng *r)
+{
+    static const uint8_t allocated[] = {1, 8, 16, 32};
+    struct tsr_header h;
+    memset(&h, 0, sizeof h);
+    h.kind = (enum tsr_kind)rng_below(r, 4);
+    h.restore = (enum tsr_restore)rng_below(r, 5);
+    h.id = rng_next(r);
+    /* Only what is spliced may be either. */
+    h.exact = h.restore == TSR_RESTORE_SPLICE ? rng_below(r, 2) : h.restore != TSR_RESTORE_PNG;
+    if (h.restore == TSR_RESTORE_VERBATIM) {
+        const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
+        memset(h.reason, 'a' + (int)rng_below(r, 26), length);
+        return h;
+    }
+    struct tsr_image *i = &h.image;
+    i->columns = 1 + rng_width(r, 11);
+    i->rows = 1 + rng_width(r, 11);
+    i->frames = 1 + rng_width(r, 31) % INT32_MAX;
+    i->bits_allocated = allocated[rng_below(r, 4)];
+    i->components = (uint8_t)(i->bits_allocated == 1 ? 1 : 1 + rng_below(r, 4));
+    i->bits_stored = (uint8_t)(1 + rng_below(r, i->bits_allocated));
+    i->high_bit = (uint8_t)rng_between(r, i->bits_stored - 1, i->bits_allocated - 1);
+    if (i->bits_allocated == 32) i->bits_stored = 32, i->high_bit = 31;
+    i->is_signed = i->bits_allocated > 1 && rng_below(r, 2);
+    i->planar = i->components > 1 && rng_below(r, 2);
+    i->big_endian = i->bits_allocated > 8 && rng_below(r, 2);
+    i->swapped = i->bits_allocated <= 8 && tsr_frame_bits(i) % 16 == 0 && rng_below(r, 2);
+    i->exact_only = rng_below(r, 2);
+    if (i->bits_allocated == 1 && h.restore == TSR_RESTORE_SPLICE) h.exact = true;
+    h.coding.path = (enum tsr_path)rng_below(r, 2);
+    h.coding.coder = (enum tsr_coder)rng_below(r, 2);
+    h.coding.lossy = i->bits_allocated <= 16 && !h.exact && rng_below(r, 2);
+    if (h.coding.lossy && h.coding.path == TSR_PATH_TRANSFORM)
+        h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), tsr_coarsest_qp(i->bits_stored));
+    else if (h.coding.lossy)
+        h.coding.max_error = 1 + rng_below(r, TSR_MAX_ERROR_LIMIT);
+    h.parameter_count = rng_below(r, TSR_PARAMETERS_LIMIT + 1);
+    for (size_t k = 0; k < h.parameter_count; k++) h.parameters[k] = (uint8_t)rng_next(r);
+    return h;
+}
+
+static bool same_header(const struct tsr_header *a, const struct tsr_header *b)
+{
+    const struct tsr_image *i = &a->image, *k = &b->image;
+    return a->id == b->id && a->kind == b->kind && a->restore == b->restore && a->exact == b->exact &&
+           !strcmp(a->reason, b->reason) && i->columns == k->columns && i->rows == k->rows && i->frames == k->frames &&
+           i->components == k->components && i->bits_allocated == k->bits_allocated &&
+           i->bits_stored == k->bits_stored && i->high_bit == k->high_bit && i->is_signed == k->is_signed &&
+           i->planar == k->planar && i->big_endian == k->big_endian && i->swapped == k->swapped &&
+           i->exact_only == k->exact_only && a->coding.path == b->coding.path && a->coding.coder == b->coding.coder &&
+           a->coding.lossy == b->coding.lossy && a->coding.qp_eighths == b->coding.qp_eighths &&
+           a->coding.max_error == b->coding.max_error && a->parameter_count == b->parameter_count &&
+           !memcmp(a->parameters, b->parameters, a->parameter_count);
+}
+
+TEST(headers)
+{
+    struct rng r = {2};
+    int seen = 0;
+    for (int i = 0; i < 20000; i++) {
+        const struct tsr_header header = any_header(&r);
+        struct tsr_error error = {0};
+        if (header.restore != TSR_RESTORE_VERBATIM && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
+        seen++;
+        uint8_t body[TSR_HEADER_LIMIT];
+        struct tsr_header back;
+        const size_t size = tsr_put_header(body, &header);
+        assert_true(size <= TSR_HEADER_LIMIT);
+        const enum tsr_status status = tsr_get_header(body, size, &back, &error);
+        expect(status == TSR_OK, "header %d: %s", i, error.text);
+        expect(same_header(&header, &back), "header %d", i);
+        /* Neither shorter nor longer. */
+        const size_t cut = rng_below(&r, (uint32_t)size);
+        expect(tsr_get_header(body, cut, &back, &error) != TSR_OK, "header %d, cut after %zu of %zu bytes", i, cut,
+               size);
+        if (size < sizeof body) {
+            body[size] = 0;
+            expect(tsr_get_header(body, size + 1, &back, &error) != TSR_OK, "header %d with a byte more", i);
+        }
+    }
+    assert_true(seen > 10000);
+}
+
+/* Each field of a header out of its range: which status. */
+TEST(headers_out_of_range)
+{
+    static const struct {
+        size_t at;
+        uint8_t value;
+        enum tsr_status status;
+    } cases[] = {
+        {0, 0, TSR_ERROR_VERSION},   {0, 2, TSR_ERROR_VERSION},     {0, 4, TSR_ERROR_VERSION},
+        {1, 4, TSR_ERROR_VERSION},   {2, 5, TSR_ERROR_VERSION},     {2, 6, TSR_ERROR_VERSION},
+        {2, 2, TSR_ERROR_VERSION},   {3, 3, TSR_ERROR_VERSION},     {3, 8, TSR_ERROR_VERSION},
+        {3, 5, TSR_ERROR_CORRUPT},   {12, 0, TSR_ERROR_USAGE},      {13, 0, TSR_ERROR_USAGE},
+        {14, 0, TSR_ERROR_USAGE},    {15, 0, TSR_ERROR_USAGE},      {15, 5, TSR_ERROR_USAGE},
+        {16, 12, TSR_ERROR_USAGE},   {16, 0, TSR_ERROR_USAGE},      {17, 0, TSR_ERROR_USAGE},
+        {17, 17, TSR_ERROR_USAGE},   {18, 10, TSR_ERROR_USAGE},     {18, 16, TSR_ERROR_USAGE},
+        {19, 32, TSR_ERROR_VERSION}, {20, 0x20, TSR_ERROR_VERSION}, {20, 3, TSR_ERROR_VERSION},
+        {21, 65, TSR_ERROR_CORRUPT}, {21, 1, TSR_ERROR_CORRUPT},
+    };
+    struct tsr_header header, back;
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_PNM;
+    header.restore = TSR_RESTORE_SPLICE;
+    header.exact = true;
+    header.image = (struct tsr_image){
+        .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};
+    uint8_t body[TSR_HEADER_LIMIT];
+    const size_t size = tsr_put_header(body, &header);
+    assert_int_equal(size, 22);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const uint8_t was = body[cases[i].at];
+        struct tsr_error error = {0};
+        body[cases[i].at] = cases[i].value;
+        const enum tsr_status status = tsr_get_header(body, size, &back, &error);
+        body[cases[i].at] = was;
+        /* A file is never the caller's mistake: what describes no image is corrupt, or over a limit. */
+        const bool refused = status == cases[i].status || (cases[i].status == TSR_ERROR_USAGE &&
+                                                           (status == TSR_ERROR_CORRUPT || status == TSR_ERROR_LIMIT));
+        expect(refused, "byte %zu is %u: %s, not %s", cases[i].at, cases[i].value, tsr_status_name(status),
+               tsr_status_name(cases[i].status));
+        expect(error.status == status, "byte %zu is %u: the error says %s", cases[i].at, cases[i].value,
+               tsr_status_name(error.status));
+    }
+    assert_int_equal(tsr_get_header(body, size, &back, NULL), TSR_OK);
+}
+
+/* Items that need not be known are passed over, others are refused, and so are items that do not fit. */
+TEST(items)
+{
+    static const struct {
+        const char *what;
+        uint8_t bytes[14];
+        size_t size;
+        enum tsr_status status;
+    } cases[] = {
+        {"one that need not be known", {6, 3, 'a', 'b', 'c'}, 5, TSR_OK},
+        {"one of no bytes", {254, 0}, 2, TSR_OK},
+        {"two of them", {6, 1, 'a', 8, 2, 'b', 'c'}, 7, TSR_OK},
+        {"two of falling tags", {8, 1, 'a', 6, 2, 'b', 'c'}, 7, TSR_ERROR_CORRUPT},
+        {"two of the same", {6, 1, 'a', 6, 1, 'a'}, 6, TSR_ERROR_CORRUPT},
+        {"one that must be known", {1, 1, 'a'}, 3, TSR_ERROR_VERSION},
+        {"such a one behind another", {6, 1, 'a', 7, 0}, 5, TSR_ERROR_VERSION},
+        {"none", {0}, 0, TSR_ERROR_CORRUPT},
+        {"one that is too short", {6, 3, 'a', 'b'}, 4, TSR_ERROR_CORRUPT},
+        {"a tag alone", {6}, 1, TSR_ERROR_CORRUPT},
+        {"one of 2^28 bytes", {6, 0xff, 0xff, 0xff, 0x7f}, 5, TSR_ERROR_CORRUPT},
+        {"a time", {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0xff, 0xc9, 0x9a, 0x3b}, 14, TSR_OK},
+        {"a time with a second of nanoseconds",
+         {2, 12, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0xca, 0x9a, 0x3b},
+         14,
+         TSR_ERROR_CORRUPT},
+        {"a time of seconds", {2, 8, 1, 2, 3, 4, 5, 6, 7, 8}, 10, TSR_ERROR_CORRUPT},
+        {"permissions", {4, 4, 0xff, 1, 0, 0}, 6, TSR_OK},
+        {"permissions of ten bits", {4, 4, 0xff, 3, 0, 0}, 6, TSR_ERROR_CORRUPT},
+        {"permissions of a byte", {4, 1, 0xff}, 3, TSR_ERROR_CORRUPT},
+    };
+    struct rng r = {5};
+    for (int round = 0; round < 300; round++) {
+        struct tsr_header header = any_header(&r), back;
+        uint8_t body[TSR_HEADER_LIMIT + sizeof cases[0].bytes];
+        if (round % 10 == 0) header = (struct tsr_header){.restore = TSR_RESTORE_SERIES, .members = 7};
+        const bool is_coded = header.restore != TSR_RESTORE_VERBATIM && header.restore != TSR_RESTORE_SERIES;
+        if (is_coded && tsr_check_image(&header.image, NULL) != TSR_OK) continue;
+        const size_t size = tsr_put_header(body, &header);
+        body[3] |= 4;
+        for (size_t i = 0; i < COUNT_OF(cases); i++) {
+            memcpy(body + size, cases[i].bytes, cases[i].size);
+            const enum tsr_status status = tsr_get_header(body, size + cases[i].size, &back, NULL);
+            expect(status == cases[i].status, "%s: %s", cases[i].what, tsr_status_name(status));
+            if (status == TSR_OK) assert_true(same_header(&header, &back) && back.members == header.members);
+        }
+    }
+}
+
+TEST(proofs)
+{
+    struct rng r = {3};
+    for (int i = 0; i < 5000; i++) {
+        struct tsr_header header;
+        struct tsr_proof proof, back;
+        uint8_t body[TSR_PROOF_LIMIT];
+        memset(&header, 0, sizeof header);
+        memset(&proof, 0, sizeof proof);
+        header.restore = i % 3 == 0 ? TSR_RESTORE_VERBATIM : TSR_RESTORE_SPLICE;
+        header.coding.lossy = i % 3 == 2;
+        header.exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
+        proof.original_size = rng_next(&r) >> rng_below(&r, 64);
+        for (int k = 0; k < 16; k++) proof.original.bytes[k] = (uint8_t)rng_next(&r);
+        if (i % 3 > 0)
+            for (int k = 0; k < 16; k++) proof.samples.bytes[k] = (uint8_t)rng_next(&r);
+        if (i % 3 == 2) {
+            proof.max_error = rng_width(&r, 16);
+            proof.squared_error = (uint64_t)proof.max_error * proof.max_error;
+            if (proof.max_error > 0) proof.squared_error += rng_next(&r) >> 1 >> rng_below(&r, 63);
+        }
+        if (!header.exact) {
+            proof.restored_size = rng_next(&r) >> rng_below(&r, 64);
+            for (int k = 0; k < 16; k++) proof.restored.bytes[k] = (uint8_t)rng_next(&r);
+        }
+        const size_t size = tsr_put_proof(body, &proof, &header);
+        assert_true(size <= TSR_PROOF_LIMIT);
+        assert_true(tsr_get_proof(body, size, &header, &back));
+        assert_true(tsr_same_proof(&back, &proof));
+        if (header.coding.lossy) { /* errors that cannot be */
+            struct tsr_proof lie = proof;
+            uint8_t lying[TSR_PROOF_LIMIT];
+            const uint64_t square = (uint64_t)proof.max_error * proof.max_error;
+            lie.squared_error = square > 0 ? square - 1 : 1;
+            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
+            lie.squared_error = UINT64_MAX;
+            lie.max_error = 65536;
+            assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
+        }
+        struct tsr_proof other = proof; /* any byte that counts */
+        switch (i % 7) {
+        case 0:
+            other.original_size++;
+            break;
+        case 1:
+            other.original.bytes[15] ^= 1;
+            break;
+        case 2:
+            other.samples.bytes[0] ^= 1;
+            break;
+        case 3:
+            other.max_error++;
+            break;
+        case 4:
+            other.squared_error++;
+            break;
+        case 5:
+            other.restored_size++;
+            break;
+        default:
+            other.restored.bytes[7] ^= 128;
+        }
+        assert_false(tsr_same_proof(&other, &proof));
+        assert_false(tsr_get_proof(body, size - 1, &header, &back));
+        assert_false(tsr_get_proof(body, size + 1, &header, &back));
+        assert_false(tsr_get_proof(body, 0, &header, &back));
+    }
+}
+
+/* The hashes of xxHash's own documentation: of nothing. And in pieces as at once. */
+TEST(hashes)
+{
+    static const struct tsr_hash128 nothing = {
+        {0x99, 0xaa, 0x06, 0xd3, 0x01, 0x47, 0x98, 0xd8, 0x60, 0x01, 0xc3, 0x24, 0x46, 0x8d, 0x49, 0x7f}};
+    const struct tsr_hash128 hash = tsr_hash128_of("", 0);
+    assert_true(tsr_hash128_equal(&hash, &nothing));
+    assert_true(tsr_hash64_of("", 0) == 0x2d06800538d394c2u);
+    struct rng r = {4};
+    static uint8_t bytes[9000];
+    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)rng_next(&r);
+    for (int i = 0; i < 2000; i++) {
+        struct tsr_hasher hasher, moved;
+        const size_t size = rng_below(&r, sizeof bytes + 1);
+        tsr_hasher_init(&hasher);
+        for (size_t at = 0; at < size;) {
+            const size_t most = rng_below(&r, 2) ? size - at : 400; /* with wide vectors, and without */
+            const size_t now = rng_below(&r, size - at < most ? (uint32_t)(size - at) + 1 : (uint32_t)most + 1);
+            tsr_hasher_add(&hasher, bytes + at, now);
+            at += now;
+            moved = hasher;
+            hasher = moved;
+        }
+        const struct tsr_hash128 whole = tsr_hash128_of(bytes, size), parts = tsr_hasher_result128(&hasher);
+        assert_true(tsr_hash128_equal(&whole, &parts));
+        assert_true(tsr_hasher_result64(&hasher) == tsr_hash64_of(bytes, size));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(varints), cmocka_unit_test(varints_too_long),
+                                       cmocka_unit_test(headers), cmocka_unit_test(headers_out_of_range),
+                                       cmocka_unit_test(items),   cmocka_unit_test(proofs),
+                                       cmocka_unit_test(hashes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

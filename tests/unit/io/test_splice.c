@@ -1,0 +1,163 @@
+/* Splicing: samples that lie in a file as they are (io/formats/splice_source.c), and back (io/formats/restore.c). Above all samples of
+ * one bit, whose frames follow each other without padding. FORMAT.md 3.2, 4.1. */
+#include "in_memory.h"
+
+static int bit_at(const uint8_t *bytes, uint64_t i)
+{
+    return bytes[i / 8] >> i % 8 & 1;
+}
+
+static void check_splice(struct rng *r, const struct tsr_image *image, size_t prefix, size_t suffix)
+{
+    const uint64_t frame_bits = tsr_frame_bits(image), bits = frame_bits * image->frames;
+    const size_t raster_bytes = (size_t)((bits + 7) / 8), size = prefix + raster_bytes + suffix;
+    const size_t frame_bytes = (size_t)((frame_bits + 7) / 8);
+    uint8_t *file = must(malloc(size));
+    for (size_t i = 0; i < size; i++) file[i] = (uint8_t)rng_next(r);
+    struct tsr_header header;
+    struct tsr_source *source;
+    struct tsr_error error = {0};
+    memset(&header, 0, sizeof header);
+    header.restore = TSR_RESTORE_SPLICE;
+    header.exact = true;
+    header.image = *image;
+    struct tsr_input *input = must(tsr_input_from_memory(file, size, "splice"));
+    enum tsr_status status = tsr_splice_open(input, false, &header, prefix, &source, &error);
+    expect(status == TSR_OK, "%s", error.text);
+    assert_int_equal(source->blob_size[TSR_BLOB_PREFIX], prefix);
+    assert_int_equal(source->blob_size[TSR_BLOB_SUFFIX], suffix);
+    assert_int_equal(source->header.parameter_count, bits % 8 ? 1 : 0);
+
+    struct tsr_output *output = must(tsr_output_to_memory());
+    struct tsr_restorer *restorer;
+    uint8_t *raster = must(malloc(frame_bytes + 1)), *blob = must(malloc(prefix + suffix + 1));
+    assert_int_equal(tsr_restorer_create(&source->header, output, &restorer, &error), TSR_OK);
+    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_PREFIX, 0, blob, prefix, &error), TSR_OK);
+    assert_int_equal(tsr_restore_blob(restorer, TSR_BLOB_PREFIX, blob, prefix, &error), TSR_OK);
+    for (uint32_t f = 0; f < image->frames; f++) {
+        raster[frame_bytes] = 0xa5;
+        assert_int_equal(source->ops->read_frame(source, f, raster, &error), TSR_OK);
+        for (uint64_t i = 0; i < frame_bytes * 8; i++) {
+            const int wanted = i < frame_bits ? bit_at(file + prefix, f * frame_bits + i) : 0;
+            expect(bit_at(raster, i) == wanted, "bit %llu of frame %u of %u x %u", (unsigned long long)i, f,
+                   image->columns, image->rows);
+        }
+        assert_int_equal(raster[frame_bytes], 0xa5);
+        assert_int_equal(tsr_restore_frame(restorer, raster, &error), TSR_OK);
+    }
+    assert_int_equal(source->ops->read_blob(source, TSR_BLOB_SUFFIX, 0, blob, suffix, &error), TSR_OK);
+    for (size_t at = 0; at < suffix; at += 3) /* in pieces */
+        assert_int_equal(
+            tsr_restore_blob(restorer, TSR_BLOB_SUFFIX, blob + at, suffix - at < 3 ? suffix - at : 3, &error), TSR_OK);
+    assert_int_equal(tsr_restore_end(restorer, &error), TSR_OK);
+    expect(tsr_output_size(output) == size && memcmp(tsr_output_bytes(output), file, size) == 0,
+           "%u frames of %u x %u, %u bits: not restored", image->frames, image->columns, image->rows,
+           image->bits_allocated);
+
+    /* The input is hashed as it is read. */
+    struct tsr_hash128 hash;
+    const struct tsr_hash128 wanted = tsr_hash128_of(file, size);
+    assert_int_equal(tsr_input_hash(input, &hash, &error), TSR_OK);
+    assert_true(tsr_hash128_equal(&hash, &wanted));
+    tsr_restorer_free(restorer);
+    tsr_output_close(output);
+    tsr_source_close(source);
+    tsr_input_close(input);
+    free(raster);
+    free(blob);
+    free(file);
+}
+
+static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frames, uint8_t bits, uint8_t components)
+{
+    struct tsr_image image;
+    memset(&image, 0, sizeof image);
+    image.columns = columns;
+    image.rows = rows;
+    image.frames = frames;
+    image.components = components;
+    image.bits_allocated = image.bits_stored = bits;
+    image.high_bit = (uint8_t)(bits - 1);
+    return image;
+}
+
+TEST(single_bits)
+{
+    struct rng r = {41};
+    for (uint32_t columns = 1; columns <= 17; columns++)
+        for (uint32_t rows = 1; rows <= 4; rows++)
+            for (uint32_t frames = 1; frames <= 17; frames++) {
+                const struct tsr_image image = image_of(columns, rows, frames, 1, 1);
+                check_splice(&r, &image, rng_below(&r, 5), rng_below(&r, 5));
+            }
+}
+
+/* More than the restorer's buffer of 16 KiB holds. */
+TEST(large_frames_of_single_bits)
+{
+    struct rng r = {42};
+    static const uint32_t columns[] = {511, 512, 513, 1021};
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
+        const struct tsr_image image = image_of(columns[i], 1031, 3, 1, 1);
+        check_splice(&r, &image, 3, 2);
+    }
+}
+
+TEST(bytes_and_words)
+{
+    struct rng r = {43};
+    static const uint8_t bits[] = {8, 16, 32};
+    for (int i = 0; i < 500; i++) {
+        const struct tsr_image image = image_of(1 + rng_below(&r, 20), 1 + rng_below(&r, 20), 1 + rng_below(&r, 5),
+                                                bits[rng_below(&r, 3)], (uint8_t)(1 + rng_below(&r, 4)));
+        check_splice(&r, &image, rng_below(&r, 50), rng_below(&r, 50));
+    }
+}
+
+/* A byte too few, or a start behind the end; and the image over a limit: each says so, and owns or leaves the input as
+ * it should (the sanitizer looks). */
+TEST(refusals)
+{
+    static const uint8_t bytes[100];
+    struct tsr_header header;
+    memset(&header, 0, sizeof header);
+    header.restore = TSR_RESTORE_SPLICE;
+    for (int i = 0; i < 8; i++) {
+        const bool owns = i % 2;
+        struct tsr_source *source;
+        struct tsr_error error = {0};
+        struct tsr_input *input = must(tsr_input_from_memory(bytes, sizeof bytes, "refusals"));
+        header.image = image_of(10, 10, i / 2 == 2 ? INT32_MAX : 1, 8, 1);
+        if (i / 2 == 3) header.image.columns = 65536;
+        const uint64_t first = i / 2 == 0 ? 1 : i / 2 == 1 ? UINT64_MAX : 0;
+        const enum tsr_status status = tsr_splice_open(input, owns, &header, first, &source, &error);
+        expect(status == TSR_ERROR_CORRUPT && !source && error.text[0], "case %d: %s", i, tsr_status_name(status));
+        if (!owns) tsr_input_close(input);
+    }
+}
+
+/* Restore parameters that are not those of the image. */
+TEST(wrong_parameters)
+{
+    for (int i = 0; i < 4; i++) {
+        struct tsr_header header;
+        struct tsr_restorer *restorer;
+        struct tsr_output *output = must(tsr_output_to_memory());
+        memset(&header, 0, sizeof header);
+        header.restore = i < 2 ? TSR_RESTORE_SPLICE : TSR_RESTORE_DEFLATED;
+        header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
+        header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3;
+        header.parameters[1] = 10; /* a level that there is not */
+        const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
+        expect(status == TSR_ERROR_CORRUPT && !restorer, "case %d: %s", i, tsr_status_name(status));
+        tsr_output_close(output);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(single_bits), cmocka_unit_test(large_frames_of_single_bits),
+                                       cmocka_unit_test(bytes_and_words), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(wrong_parameters)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,360 @@
+/* kernels/blocks/blocks_cpu.h: blocks of a tile, their slices, both coders. FORMAT.md 8 to 10, 7.8. */
+#include "tests/unit/support.h"
+
+#include "kernels/blocks/blocks_cpu.h"
+#include "transform/block/core4x4.h"
+#include "transform/predict/residual.h"
+#include "transform/block/reversible4x4.h"
+
+enum { MOST = 150, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), LEVELS = (MOST + 3) * (MOST + 3), GUARD = 0xa5a5 };
+
+static uint16_t samples[SAMPLES], back[SAMPLES];
+static int32_t levels[LEVELS], levels_back[LEVELS];
+static uint8_t payload[8 * LEVELS];
+
+static struct tsr_tile random_tile(struct rng *r)
+{
+    struct tsr_tile tile;
+    tile.width = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 9);
+    tile.height = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 9);
+    tile.stride = (size_t)rng_between(r, tile.width, STRIDE);
+    tile.first = rng_below(r, 4);
+    return tile;
+}
+
+static size_t place(struct tsr_tile tile, int32_t row, int32_t column)
+{
+    return tile.first + (size_t)row * tile.stride + (size_t)column;
+}
+
+/* Samples: noise, smooth with noise, extremes, all equal. */
+enum { CONTENTS = 4 };
+
+static void fill(struct rng *r, struct tsr_tile tile, uint32_t range, int content)
+{
+    const uint32_t base = rng_below(r, range);
+    memset(samples, 0, sizeof samples);
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const uint32_t ramp = base + (uint32_t)(x + y) + rng_below(r, 1 + range / 50);
+            samples[place(tile, y, x)] = (uint16_t)(content == 0   ? rng_below(r, range)
+                                                    : content == 1 ? ramp % range
+                                                    : content == 2 ? rng_below(r, 2) * (range - 1)
+                                                                   : base);
+        }
+}
+
+static struct tsr_block_coding random_coding(struct rng *r, enum tsr_block_kind kind, uint32_t range)
+{
+    const int32_t q = rng_between(r, 0, TSR_QP_INDEX_LIMIT);
+    const struct tsr_block_coding coding = {kind,
+                                            q,
+                                            rng_between(r, 0, TSR_QP_INDEX_LIMIT - q),
+                                            rng_below(r, SAMPLES),
+                                            range,
+                                            rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT)};
+    return coding;
+}
+
+/* Levels of the block at row, column of blocks, from the samples alone: DCs themselves, not their residuals. */
+static void block_plainly(struct tsr_tile tile, struct tsr_block_coding coding, int32_t row, int32_t column,
+                          int32_t out[16])
+{
+    int32_t block[16];
+    for (int i = 0; i < 16; i++) {
+        const int32_t y = 4 * row + i / 4, x = 4 * column + i % 4;
+        const int32_t in_y = tsr_min(y, tile.height - 1), in_x = tsr_min(x, tile.width - 1);
+        block[i] = samples[place(tile, in_y, in_x)];
+        if (coding.kind != TSR_BLOCKS_RESIDUAL) continue;
+        const int32_t n = y > 0 ? samples[place(tile, in_y - (in_y > 0), in_x)] : 0;
+        const int32_t w = x > 0 ? samples[place(tile, in_y, in_x - (in_x > 0))] : n;
+        const int32_t nw = x > 0 && y > 0 ? samples[place(tile, in_y - (in_y > 0), in_x - (in_x > 0))] : x > 0 ? 0 : n;
+        const int32_t nw_virtual = x == 0 ? (y > 1 ? samples[place(tile, in_y - (in_y > 1 ? 2 : 0), 0)] : 0) : nw;
+        block[i] = y >= tile.height || x >= tile.width
+                       ? 0
+                       : tsr_residual(block[i], tsr_median_edge(w, n, nw_virtual), (int32_t)coding.range);
+    }
+    if (coding.kind == TSR_BLOCKS_REVERSIBLE) tsr_reversible_forward(block);
+    if (coding.kind == TSR_BLOCKS_QUANTISED) {
+        const int32_t coarser = place(tile, 4 * row, 4 * column) >= coding.coarser_from ? coding.coarser_by : 0;
+        tsr_core_forward(block);
+        for (int i = 0; i < 16; i++)
+            block[i] = tsr_quantise(block[i], coding.qp_index + coarser, tsr_norm_class(i / 4, i % 4),
+                                    i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+    }
+    for (int i = 0; i < 16; i++) out[i] = block[tsr_zigzag(i)];
+}
+
+static const enum tsr_block_kind kinds[] = {TSR_BLOCKS_RESIDUAL, TSR_BLOCKS_REVERSIBLE, TSR_BLOCKS_QUANTISED};
+
+TEST(blocks)
+{
+    static const uint32_t ranges[] = {2, 255, 4096, 65535, 65536};
+    struct rng r = {56};
+    for (int n = 0; n < 240; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const enum tsr_block_kind kind = kinds[n % 3];
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        struct tsr_block_coding coding = random_coding(&r, kind, range);
+        const int32_t columns = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
+        if (n % 2) /* from a block of this tile on */
+            coding.coarser_from =
+                (uint32_t)place(tile, 4 * rng_between(&r, 0, rows - 1), 4 * rng_between(&r, 0, columns - 1));
+        fill(&r, tile, range, n % CONTENTS);
+        assert_int_equal(tsr_tile_levels(tile.width, tile.height), 16 * columns * rows);
+        tsr_blocks_forward(samples, tile, coding, levels);
+
+        int32_t *dcs = must(calloc((size_t)(columns * rows), sizeof *dcs));
+        for (int32_t b = 0; b < columns * rows; b++) {
+            int32_t block[16];
+            const int32_t row = b / columns, column = b % columns;
+            block_plainly(tile, coding, row, column, block);
+            dcs[b] = block[0];
+            if (kind != TSR_BLOCKS_RESIDUAL)
+                block[0] -= tsr_predict_dc(&dcs[b], 1, (size_t)columns, column == 0, row == 0);
+            assert_memory_equal(block, levels + 16 * b, sizeof block);
+        }
+        free(dcs);
+
+        for (size_t i = 0; i < SAMPLES; i++) back[i] = GUARD;
+        assert_true(tsr_blocks_inverse(levels, coding, back, tile));
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++) {
+                const uint16_t a = samples[place(tile, y, x)], b = back[place(tile, y, x)];
+                if (kind != TSR_BLOCKS_QUANTISED) assert_int_equal(a, b);
+                assert_true(b < range);
+                back[place(tile, y, x)] = GUARD;
+            }
+        for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(back[i], GUARD); /* nothing beside the tile */
+    }
+}
+
+/* Any quantised levels against the definition of a block's inverse: of sums in 32 bits and beyond. */
+TEST(quantised_inverse)
+{
+    static const uint32_t ranges[] = {256, 4096, 65536};
+    struct rng r = {58};
+    for (int n = 0; n < 400; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        struct tsr_block_coding coding = random_coding(&r, TSR_BLOCKS_QUANTISED, ranges[n % 3]);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        /* Levels that bring the sums to about so many bits. */
+        const int step = coding.qp_index / TSR_QP_OCTAVE + 13, bits = n % 2 ? 31 : rng_between(&r, 17, 36);
+        const int width = tsr_max(1, tsr_min(22, bits - step - (int)rng_below(&r, 6)));
+        if (n % 4) coding.coarser_by = tsr_min(coding.coarser_by, 48);
+        for (int32_t i = 0; i < grid.columns * grid.rows * 16; i++) {
+            levels[i] = rng_below(&r, 3) ? (int32_t)rng_width(&r, width) : 0;
+            if (rng_below(&r, 2)) levels[i] = -levels[i];
+        }
+        memcpy(levels_back, levels, sizeof levels);
+        if (!tsr_blocks_inverse(levels, coding, back, tile)) continue;
+        assert_true(tsr_restore_dcs(levels_back, grid));
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t row = b / grid.columns, column = b % grid.columns;
+            const int32_t coarser = place(tile, 4 * row, 4 * column) >= coding.coarser_from ? coding.coarser_by : 0;
+            int64_t scaled[16];
+            int32_t block[16];
+            for (int i = 0; i < 16; i++)
+                scaled[i] = tsr_dequantise(levels_back[16 * b + tsr_zigzag_place(i)], coding.qp_index + coarser,
+                                           tsr_norm_class(i / 4, i % 4));
+            tsr_core_inverse(scaled, block);
+            for (int32_t i = 0; i < 16; i++) {
+                const int32_t y = 4 * row + i / 4, x = 4 * column + i % 4;
+                if (y >= tile.height || x >= tile.width) continue;
+                const int32_t sample = tsr_max(0, tsr_min((int32_t)coding.range - 1, block[i]));
+                expect(back[place(tile, y, x)] == sample, "try %d block %d place %d: %d for %d", n, b, i,
+                       back[place(tile, y, x)], sample);
+            }
+        }
+    }
+}
+
+/* Levels as a corrupt file may hold them: refused, or samples within their range. */
+TEST(corrupt_levels)
+{
+    struct rng r = {57};
+    for (int n = 0; n < 600; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = n % 2 ? 65536 : 1000;
+        const struct tsr_block_coding coding = random_coding(&r, kinds[n % 3], range);
+        const size_t count = tsr_tile_levels(tile.width, tile.height);
+        const int width = rng_between(&r, 1, 22);
+        for (size_t i = 0; i < count; i++) {
+            levels[i] = rng_below(&r, 4) ? (int32_t)rng_width(&r, width) : 0;
+            if (n % 5 == 0) levels[i] = TSR_LEVEL_LIMIT - 1;
+            if (rng_below(&r, 2)) levels[i] = -levels[i];
+        }
+        memset(back, 0, sizeof back);
+        if (!tsr_blocks_inverse(levels, coding, back, tile)) continue;
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++) assert_true(back[place(tile, y, x)] < range);
+    }
+}
+
+static struct tsr_cavlc_reader cavlc;
+static struct tsr_coefficient_model model;
+static struct tsr_coefficient_codes codes;
+static struct tsr_coefficient_decoder decoder;
+
+/* Tables in which every symbol has a codeword, trained on the levels. */
+static void train(struct tsr_tile tile, int32_t slice_side)
+{
+    static struct tsr_block_counts counts;
+    static struct tsr_merge_work merge;
+    static struct tsr_huffman_work work;
+    memset(&counts, 0, sizeof counts);
+    memset(&model, 0, sizeof model);
+    tsr_count_blocks(levels, tile, slice_side, &counts);
+    model.dc_tables =
+        (uint8_t)tsr_merge_contexts(&counts.dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, model.dc_table_of, &merge);
+    model.ac_tables =
+        (uint8_t)tsr_merge_contexts(&counts.ac[0][0], TSR_AC_CELLS, TSR_AC_SYMBOLS, model.ac_table_of, &merge);
+    for (int t = 0; t < model.dc_tables; t++) {
+        tsr_huffman_lengths(counts.dc[t], TSR_DC_SYMBOLS, model.dc_lengths[t], &work);
+        tsr_huffman_codewords(model.dc_lengths[t], TSR_DC_SYMBOLS, codes.dc[t]);
+    }
+    for (int t = 0; t < model.ac_tables; t++) {
+        tsr_huffman_lengths(counts.ac[t], TSR_AC_SYMBOLS, model.ac_lengths[t], &work);
+        tsr_huffman_codewords(model.ac_lengths[t], TSR_AC_SYMBOLS, codes.ac[t]);
+    }
+    tsr_coefficient_decoder_init(&decoder, &model);
+}
+
+static size_t code(struct tsr_tile tile, int32_t side, bool huffman, size_t capacity)
+{
+    return tsr_code_slices(levels, tile, side, huffman ? &codes : NULL, huffman ? &model : NULL, payload, capacity);
+}
+
+static bool decode(const uint8_t *bytes, size_t size, struct tsr_tile tile, int32_t side, bool huffman)
+{
+    uint8_t *exact = must(malloc(size + !size));
+    memcpy(exact, bytes, size);
+    const bool good = tsr_decode_slices(exact, size, tile, side, huffman ? &decoder : NULL, huffman ? &model : NULL,
+                                        &cavlc, levels_back);
+    free(exact);
+    return good;
+}
+
+/* Random levels of a tile. */
+static void random_levels(struct rng *r, size_t count)
+{
+    const int width = rng_between(r, 1, 10);
+    const uint32_t zeros = rng_below(r, 9);
+    for (size_t i = 0; i < count; i++) {
+        levels[i] = rng_below(r, 8) < zeros ? 0 : (int32_t)rng_width(r, width);
+        if (rng_below(r, 5000) == 0) levels[i] = TSR_LEVEL_LIMIT - 1;
+        if (rng_below(r, 2)) levels[i] = -levels[i];
+    }
+}
+
+TEST(slices)
+{
+    struct rng r = {58};
+    tsr_cavlc_reader_init(&cavlc);
+    for (int n = 0; n < 120; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const int32_t side = rng_between(&r, TSR_SLICE_BLOCKS_LEAST, n % 3 ? 16 : TSR_SLICE_BLOCKS_LIMIT);
+        const size_t count = tsr_tile_levels(tile.width, tile.height);
+        random_levels(&r, count);
+        train(tile, side);
+        for (int huffman = 0; huffman < 2; huffman++) {
+            const size_t size = code(tile, side, huffman, sizeof payload);
+            assert_true(size > 0);
+            memset(levels_back, 0xa5, sizeof levels_back);
+            assert_true(decode(payload, size, tile, side, huffman));
+            assert_memory_equal(levels_back, levels, count * sizeof levels[0]);
+            for (size_t i = count; i < LEVELS; i++) assert_int_equal((uint32_t)levels_back[i], 0xa5a5a5a5u);
+            /* cut off or followed by more: refused */
+            assert_false(decode(payload, size - 1, tile, side, huffman));
+            payload[size] = 0;
+            assert_false(decode(payload, size + 1, tile, side, huffman));
+            /* capacity: kept, and just enough is enough */
+            const size_t capacity = n % 4 ? rng_below(&r, (uint32_t)size) : size;
+            memset(payload, 0xa5, size + 64);
+            assert_int_equal(code(tile, side, huffman, capacity), capacity < size ? 0 : size);
+            for (size_t i = capacity; i < size + 64; i++) assert_int_equal(payload[i], 0xa5);
+        }
+    }
+}
+
+TEST(damaged_slices)
+{
+    struct rng r = {59};
+    int refused = 0, taken = 0;
+    tsr_cavlc_reader_init(&cavlc);
+    for (int n = 0; n < 60; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const int32_t side = rng_between(&r, TSR_SLICE_BLOCKS_LEAST, 16);
+        const size_t count = tsr_tile_levels(tile.width, tile.height);
+        random_levels(&r, count);
+        train(tile, side);
+        for (int huffman = 0; huffman < 2; huffman++) {
+            const size_t size = code(tile, side, huffman, sizeof payload);
+            for (int k = 0; k < 20; k++) {
+                payload[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
+                if (decode(payload, size, tile, side, huffman)) {
+                    taken++;
+                    for (size_t i = 0; i < count; i++) assert_true(abs(levels_back[i]) < TSR_LEVEL_LIMIT);
+                } else {
+                    refused++;
+                }
+            }
+        }
+    }
+    assert_true(refused > 0 && taken > 0);
+}
+
+/* FORMAT.md 8.4: levels stay below the limit. Run-level symbols could say more; a decoder refuses it. */
+TEST(levels_beyond_the_limit)
+{
+    struct rng r = {77};
+    const struct tsr_tile tile = {0, 20, 20, 20};
+    const size_t count = tsr_tile_levels(tile.width, tile.height);
+    for (int n = 0; n < 200; n++) {
+        const int32_t level = TSR_LEVEL_LIMIT - 2 + n % 4;
+        memset(levels, 0, sizeof levels);
+        levels[rng_below(&r, (uint32_t)count)] = n % 8 < 4 ? level : -level;
+        train(tile, 4);
+        const size_t size = code(tile, 4, true, sizeof payload);
+        assert_true(size > 0);
+        assert_int_equal(decode(payload, size, tile, 4, true), level < TSR_LEVEL_LIMIT);
+    }
+}
+
+/* FORMAT.md 2.3: a string ends in zeros up to a whole byte, and a reader checks that: that of the lengths, and each
+ * slice's. */
+TEST(padding_is_checked)
+{
+    struct rng r = {60};
+    int lengths_padding = 0;
+    tsr_cavlc_reader_init(&cavlc);
+    for (int n = 0; n < 30; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const int32_t side = TSR_SLICE_BLOCKS_LEAST;
+        uint32_t lengths[LEVELS / 256 + 100];
+        random_levels(&r, tsr_tile_levels(tile.width, tile.height));
+        const size_t size = code(tile, side, false, sizeof payload);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, side);
+        struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
+        assert_true(tsr_get_slice_lengths(&reader, lengths, grid.slice_columns * grid.slice_rows));
+        const size_t bits = tsr_bits_read(&reader);
+        for (size_t bit = bits; bit % 8 != 0; bit++) {
+            payload[bit / 8] ^= (uint8_t)(0x80u >> bit % 8);
+            lengths_padding += decode(payload, size, tile, side, false);
+            payload[bit / 8] ^= (uint8_t)(0x80u >> bit % 8);
+        }
+    }
+    expect(lengths_padding == 0, "%d padding bits behind the lengths were not looked at", lengths_padding);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
+                                       cmocka_unit_test(quantised_inverse),
+                                       cmocka_unit_test(corrupt_levels),
+                                       cmocka_unit_test(slices),
+                                       cmocka_unit_test(damaged_slices),
+                                       cmocka_unit_test(levels_beyond_the_limit),
+                                       cmocka_unit_test(padding_is_checked)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* kernels/lanes/code_lanes.h: the forms of coding rows are equal, and level 1's codes are those of its symbols. */
+#include "tests/unit/support.h"
+
+#include "kernels/lanes/code_lanes.h"
+
+enum { MOST = 300, ROOM = MOST + 2 * ROW_MARGIN, WORDS = 8 * 2 * MOST + 2 * ROW_STEP, TICKS = 8 * 1000 };
+
+/* A lane's string by every form. */
+struct string_room {
+    uint64_t group[WORDS / 4 + 2];
+    uint32_t tick[WORDS];
+    uint8_t taken[TICKS];
+    struct lane_string lane;
+};
+
+static void begin(struct string_room *room)
+{
+    memset(room, 0, sizeof *room);
+    room->lane.group = room->group;
+    room->lane.tick = room->tick;
+    room->lane.taken = room->taken;
+}
+
+TEST(strings_of_all_forms_are_equal)
+{
+    static struct string_room plain, fast;
+    static uint32_t bits[ROOM];
+    static uint8_t length[ROOM];
+    const struct row_codes codes = {bits, length};
+    const struct row_coder *coder = tsr_row_coder_avx512();
+    struct rng r = {71};
+    if (!coder) skip();
+    for (int n = 0; n < 3000; n++) {
+        const int32_t width = rng_between(&r, 1, MOST), rows = rng_between(&r, 1, 8);
+        const int most = rng_between(&r, 1, 32);
+        begin(&plain);
+        begin(&fast);
+        for (int32_t y = 0; y < rows; y++) {
+            for (int32_t c = 0; c < ROOM; c++) { /* behind the width anything */
+                length[c] = (uint8_t)(rng_below(&r, 5) ? rng_between(&r, 0, most) : n % 3 ? 0 : most);
+                bits[c] = (uint32_t)(rng_next(&r) >> 32) & (uint32_t)((1ull << length[c]) - 1u);
+            }
+            tsr_row_coder_plain()->append(codes, width, most, (uint32_t)(1000 * y), &plain.lane);
+            coder->append(codes, width, most, (uint32_t)(1000 * y), &fast.lane);
+        }
+        assert_int_equal(fast.lane.bits, plain.lane.bits);
+        assert_int_equal(fast.lane.words, plain.lane.words);
+        assert_int_equal(fast.lane.front, plain.lane.front);
+        assert_memory_equal(fast.group, plain.group, plain.lane.bits / 64 * sizeof fast.group[0]);
+        assert_memory_equal(fast.taken, plain.taken, sizeof fast.taken);
+        assert_memory_equal(fast.tick, plain.tick, plain.lane.words * sizeof fast.tick[0]);
+    }
+}
+
+TEST(look_ups_of_all_forms_are_equal)
+{
+    static struct tsr_value_codes codes;
+    static uint16_t folded[ROOM], intensity[ROOM];
+    static int16_t activity[ROOM];
+    static uint8_t cell[ROOM], other_cell[ROOM], length[ROOM], other_length[ROOM];
+    static uint32_t bits[ROOM], other_bits[ROOM], special[ROOM / 32], other_special[ROOM / 32];
+    const struct row_coder *plain = tsr_row_coder_plain(), *fast = tsr_row_coder_avx512();
+    struct rng r = {72};
+    if (!fast) skip();
+    for (int n = 0; n < 1000; n++) {
+        const int32_t width = rng_between(&r, 1, MOST);
+        struct cell_cuts cuts = {.activities = rng_between(&r, 0, TSR_ACTIVITY_GROUPS - 1),
+                                 .intensities = rng_between(&r, 0, TSR_SAMPLED_INTENSITY_GROUPS - 1)};
+        cuts.pitch = (int16_t)(cuts.intensities + 1);
+        for (int i = 0; i < cuts.activities; i++)
+            cuts.activity[i] = (int16_t)((i ? cuts.activity[i - 1] : 1) + rng_between(&r, 1, 3000));
+        for (int i = 0; i < cuts.intensities; i++)
+            cuts.intensity[i] = (uint16_t)((i ? cuts.intensity[i - 1] : 0) + rng_between(&r, 1, 500));
+        for (int i = 0; i < ROOM; i++) {
+            folded[i] = (uint16_t)rng_width(&r, n % 4 ? 8 : 16);
+            activity[i] = (int16_t)rng_below(&r, n % 4 ? 32761 : 2);
+            intensity[i] = (uint16_t)rng_below(&r, TSR_INTENSITY_LEVELS);
+        }
+        for (int t = 0; t < TSR_MODEL_TABLES; t++)
+            for (int v = 0; v < TSR_CODED_VALUES; v++) codes.code[t][v] = (uint32_t)rng_next(&r);
+        for (int i = 0; i < TSR_CELL_PLACES; i++) codes.table_of_cell[i] = (uint8_t)rng_below(&r, TSR_MODEL_TABLES);
+        const struct tsr_residual_rows rows = {
+            .tile = {.width = width}, .folded = folded, .intensity = intensity, .activity = activity};
+        plain->find_cells(&rows, &cuts, cell, special);
+        fast->find_cells(&rows, &cuts, other_cell, other_special);
+        assert_memory_equal(other_cell, cell, (size_t)width);
+        for (int32_t c = 0; c < width; c++)
+            expect((other_special[c / 32] >> c % 32 & 1u) == (special[c / 32] >> c % 32 & 1u), "column %d", c);
+        plain->look_up(&codes, cell, folded, width, (struct row_codes){bits, length});
+        fast->look_up(&codes, other_cell, folded, width, (struct row_codes){other_bits, other_length});
+        assert_memory_equal(other_bits, bits, (size_t)width * sizeof bits[0]);
+        assert_memory_equal(other_length, length, (size_t)width);
+    }
+}
+
+/* Level 1 codes without symbols; with those that pass 1 makes, under the same model, the payload is the same. */
+TEST(codes_without_symbols_are_those_of_symbols)
+{
+    enum { SIDE = 150, COUNT = SIDE * SIDE };
+    static uint16_t samples[COUNT], value[COUNT], intensity[COUNT];
+    static uint8_t symbol[COUNT], context[COUNT], once[4 * COUNT], by_symbols[4 * COUNT];
+    static struct tsr_level_counts levels;
+    static struct tsr_symbol_counts counts;
+    static struct tsr_context_map map;
+    static struct tsr_merge_work merge;
+    static struct tsr_huffman_work work;
+    static struct tsr_value_codes value_codes;
+    static tsr_code_table codes[TSR_MODEL_TABLES];
+    const struct tsr_symbol_planes planes = {value, symbol, context, intensity};
+    struct rng r = {73};
+    int coded = 0;
+    for (int n = 0; n < 60; n++) {
+        const struct tsr_tile tile = {
+            .width = rng_between(&r, 1, SIDE), .height = rng_between(&r, 1, SIDE), .stride = SIDE, .first = 0};
+        const uint32_t range = (uint32_t)rng_between(&r, 2, 65536), noise = 1 + (range >> rng_below(&r, 12));
+        struct tsr_residual_model model = {.lanes = (uint8_t)tsr_lanes_for_tile(tile.width, tile.height)};
+        for (int i = 0; i < COUNT; i++)
+            samples[i] = (uint16_t)(i / 40 % 3 ? (uint32_t)(i % SIDE + i / SIDE) % range
+                                               : (range / 2 + rng_below(&r, noise)) % range);
+        const size_t bytes =
+            tsr_code_scratch_bytes(tile.width, tile.height, model.lanes) + tsr_predict_scratch_bytes(tile.width);
+        void *scratch = must(malloc(bytes));
+        memset(&levels, 0, sizeof levels);
+        memset(&counts, 0, sizeof counts);
+        tsr_predict_tile(samples, tile, range, NULL, 0, 0, planes, &levels, scratch);
+        levels.activity[1]++;
+        levels.intensity[0]++;
+        model.activity_cuts =
+            (uint8_t)tsr_cut_quantiles(levels.activity, TSR_ACTIVITY_LEVELS, TSR_ACTIVITY_GROUPS, model.activity_cut);
+        model.intensity_cuts = (uint8_t)tsr_cut_quantiles(levels.intensity, TSR_INTENSITY_LEVELS,
+                                                          TSR_SAMPLED_INTENSITY_GROUPS, model.intensity_cut);
+        tsr_map_contexts(&map, &model);
+        tsr_count_tile(planes, tile, &map, 0, &counts);
+        counts.cell[0][0]++;
+        model.tables = (uint8_t)tsr_merge_contexts(&counts.cell[0][0], tsr_model_cells(&model), TSR_RESIDUAL_SYMBOLS,
+                                                   model.table_of, &merge);
+        tsr_count_unseen(&model, range, tile.width, &counts);
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE; t++)
+            tsr_huffman_lengths(counts.special[t], TSR_RUN_ALPHABET, model.lengths[t], &work);
+        for (int t = 0; t < model.tables; t++)
+            tsr_huffman_lengths(counts.cell[t], TSR_RESIDUAL_SYMBOLS, model.lengths[TSR_FIRST_RESIDUAL_TABLE + t],
+                                &work);
+        model.refill_bits = (uint8_t)tsr_model_refill_bits(&model);
+        tsr_build_codes(codes, &model);
+        tsr_build_value_codes(&value_codes, (const tsr_code_table *)codes, &model);
+        const size_t size =
+            tsr_code_tile(planes, tile, &model, (const tsr_code_table *)codes, by_symbols, sizeof by_symbols, scratch);
+        assert_int_equal(tsr_code_tile_once(samples, tile, range, &model, &value_codes, (const tsr_code_table *)codes,
+                                            once, sizeof once, scratch),
+                         size);
+        assert_memory_equal(once, by_symbols, size);
+        coded += size > 0;
+        free(scratch);
+    }
+    assert_in_range(coded, 50, 60);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(strings_of_all_forms_are_equal),
+                                       cmocka_unit_test(look_ups_of_all_forms_are_equal),
+                                       cmocka_unit_test(codes_without_symbols_are_those_of_symbols)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

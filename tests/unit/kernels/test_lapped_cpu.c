@@ -1,0 +1,223 @@
+/* kernels/blocks/lapped_cpu.h: tiles with fractions, lapped and not, against plain blocks. FORMAT.md 8.7. */
+#include "tests/unit/support.h"
+
+#include "kernels/blocks/lapped_cpu.h"
+#include "kernels/blocks/blocks_cpu.h"
+#include "entropy/rate_distortion.h"
+#include "transform/block/core4x4.h"
+
+enum { MOST = 70, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), SIDE = (MOST + 3) / 4 * 4, LEVELS = SIDE * SIDE };
+
+static uint16_t samples[SAMPLES], back[SAMPLES];
+static int32_t units[LEVELS], plain[LEVELS], fine[SIDE][SIDE];
+
+static struct tsr_tile random_tile(struct rng *r)
+{
+    struct tsr_tile tile;
+    tile.width = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 9);
+    tile.height = rng_below(r, 4) ? rng_between(r, 1, MOST) : rng_between(r, 1, 9);
+    tile.stride = (size_t)rng_between(r, tile.width, STRIDE);
+    tile.first = rng_below(r, 4);
+    return tile;
+}
+
+static void lap(int32_t *at, ptrdiff_t step, bool forward)
+{
+    if (forward)
+        tsr_lap_forward(at - 2 * step, at - step, at, at + step);
+    else
+        tsr_lap_inverse(at - 2 * step, at - step, at, at + step);
+}
+
+static void lap_all(int32_t width, int32_t height, bool forward)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        if (forward == (pass == 0)) { /* vertically */
+            for (int32_t y = 4; y < height; y += 4)
+                for (int32_t x = 0; x < width; x++) lap(&fine[y][x], SIDE, forward);
+        } else {
+            for (int32_t y = 0; y < height; y++)
+                for (int32_t x = 4; x < width; x += 4) lap(&fine[y][x], 1, forward);
+        }
+    }
+}
+
+/* The first sample of block b. */
+static size_t begin_of(struct tsr_tile tile, int32_t b, int32_t columns)
+{
+    return tile.first + (size_t)(b / columns * 4) * tile.stride + (size_t)(b % columns * 4);
+}
+
+TEST(against_plain_blocks)
+{
+    struct rng r = {96};
+    for (int n = 0; n < 400; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const int32_t width = (tile.width + 3) / 4 * 4, height = (tile.height + 3) / 4 * 4, columns = width / 4;
+        const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
+        const int32_t q = rng_between(&r, 0, TSR_QP_INDEX_LIMIT);
+        const bool lapped = n & 1;
+        const int32_t low = q + (lapped ? TSR_LAP_QP : 0);
+        struct tsr_block_steps steps = {q, 0, 0};
+        if (n % 3) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - q);
+        steps.coarser_from = rng_below(&r, SAMPLES);
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        for (size_t i = 0; i < SAMPLES; i++)
+            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
+        for (int32_t y = 0; y < height; y++)
+            for (int32_t x = 0; x < width; x++)
+                fine[y][x] = samples[tile.first + (size_t)tsr_min(y, tile.height - 1) * tile.stride +
+                                     (size_t)tsr_min(x, tile.width - 1)] *
+                             16;
+        if (lapped) lap_all(width, height, true);
+        for (int32_t b = 0; b < columns * height / 4; b++) {
+            int32_t block[16];
+            const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
+            for (int i = 0; i < 16; i++) block[i] = fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4];
+            tsr_core_forward(block);
+            for (int i = 0; i < 16; i++)
+                expect(units[16 * b + i] == tsr_quantiser_units(block[tsr_zigzag(i)], step,
+                                                                tsr_norm_class(tsr_zigzag(i) / 4, tsr_zigzag(i) % 4)),
+                       "try %d block %d place %d", n, b, i);
+        }
+        /* The way back, from those levels or from any. */
+        for (int32_t i = 0; i < width * height; i++) {
+            plain[i] = (units[i] + 128) >> 8;
+            if (n % 5 == 0) plain[i] = rng_between(&r, -1, 1) * (int32_t)rng_width(&r, 23);
+            if (tsr_abs(plain[i]) >= TSR_LEVEL_LIMIT) plain[i] = 0;
+        }
+        for (size_t i = 0; i < SAMPLES; i++) back[i] = 0xa5a5;
+        tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch);
+        for (int32_t b = 0; b < columns * height / 4; b++) {
+            int32_t block[16];
+            const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
+            for (int i = 0; i < 16; i++)
+                block[tsr_zigzag(i)] = tsr_dequantise_fine(plain[16 * b + i], step, tsr_zigzag(i));
+            for (int j = 0; j < 4; j++) {
+                int32_t v[4] = {block[j], block[4 + j], block[8 + j], block[12 + j]};
+                tsr_core_inverse_32_1d(v);
+                for (int i = 0; i < 4; i++) block[4 * i + j] = v[i];
+            }
+            for (int i = 0; i < 4; i++) tsr_core_inverse_32_1d(block + 4 * i);
+            for (int i = 0; i < 16; i++)
+                fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4] = tsr_lap_settle(block[i]);
+        }
+        if (lapped) lap_all(width, height, false);
+        size_t touched = 0;
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++, touched++)
+                expect(back[tile.first + (size_t)y * tile.stride + (size_t)x] ==
+                           tsr_lap_sample(fine[y][x], (int32_t)range - 1),
+                       "try %d row %d column %d", n, y, x);
+        for (size_t i = 0; i < tile.first; i++) assert_int_equal(back[i], 0xa5a5);
+        free(scratch);
+    }
+}
+
+/* With fine steps, samples come back nearly as they were, however they are chosen. */
+TEST(small_errors)
+{
+    struct rng r = {97};
+    for (int n = 0; n < 60; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const bool lapped = n & 1;
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        const struct tsr_block_steps steps = {0, 0, 0};
+        void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
+        for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
+        tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
+        tsr_choose_levels(units, tile, lapped, n % 3 ? 1000 : 0, n % 3 == 2, choice);
+        assert_true(tsr_restore_dcs(units, grid));
+        tsr_lapped_inverse(units, tile, steps, lapped, 256, back, scratch);
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width; x++) {
+                const size_t at = tile.first + (size_t)y * tile.stride + (size_t)x;
+                expect(tsr_abs(back[at] - samples[at]) <= 4, "try %d: %d", n, back[at] - samples[at]);
+            }
+        free(choice);
+        free(scratch);
+    }
+}
+
+/* Units of all sizes, many blocks of zeros among them. */
+static void random_units(struct rng *r, int32_t blocks)
+{
+    for (int32_t b = 0; b < blocks; b++) {
+        const int width = (int)rng_below(r, 4) ? rng_between(r, 6, 12) : rng_between(r, 1, 29);
+        for (int p = 0; p < 16; p++) {
+            units[16 * b + p] = (int32_t)rng_width(r, p == 0 || rng_below(r, 3) == 0 ? width : 7);
+            if (rng_below(r, 2)) units[16 * b + p] = -units[16 * b + p];
+        }
+    }
+}
+
+/* The choice of a tile against that of each block by the definition. */
+TEST(choices)
+{
+    static struct tsr_magnitudes seen[SIDE / 4 + 2][SIDE / 4 + 2];
+    struct rng r = {98};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const bool lapped = n & 1;
+        const int32_t lambda = n % 5 == 0 ? 1 : TSR_RATE_LAMBDA;
+        random_units(&r, grid.columns * grid.rows);
+        memcpy(plain, units, sizeof plain);
+        void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
+        tsr_choose_levels(units, tile, lapped, lambda, false, choice);
+        free(choice);
+        memset(seen, 0, sizeof seen);
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t dc = (tsr_abs(plain[16 * b]) + 128) >> 8;
+            plain[16 * b] = plain[16 * b] < 0 ? -dc : dc;
+        }
+        tsr_difference_dcs(plain, grid);
+        for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
+            const int32_t y = b / grid.columns + 1, x = b % grid.columns + 1;
+            uint16_t energy[16];
+            for (int p = 0; p < 16; p++)
+                seen[y][x].at[p] = (uint16_t)tsr_seen_magnitude(
+                    (uint32_t)(p == 0 ? tsr_abs(plain[16 * b]) : (tsr_abs(plain[16 * b + p]) + 85) >> 8), 0);
+            tsr_energies_around(&seen[y][x - 1], &seen[y - 1][x], &seen[y - 1][x - 1], &seen[y - 1][x + 1], energy);
+            const int level = tsr_block_energy_level(energy);
+            tsr_add_energies(&seen[y][x], energy);
+            tsr_optimise_block(plain + 16 * b, energy, level, lapped, lambda);
+            for (int p = 0; p < 16; p++)
+                expect(units[16 * b + p] == plain[16 * b + p], "try %d block %d place %d: %d, %d", n, b, p,
+                       units[16 * b + p], plain[16 * b + p]);
+        }
+    }
+}
+
+/* What the tile would cost not lapped, from samples and from units. */
+TEST(rough_costs)
+{
+    struct rng r = {99};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
+        const uint32_t range = n % 3 == 0 ? 256 : n % 3 == 1 ? 4096 : 65536;
+        struct tsr_block_steps steps = {rng_between(&r, 0, TSR_QP_INDEX_LIMIT), 0, 0};
+        if (n % 2) steps.coarser_by = rng_between(&r, 0, TSR_QP_INDEX_LIMIT - steps.q);
+        steps.coarser_from = rng_below(&r, SAMPLES);
+        for (size_t i = 0; i < SAMPLES; i++)
+            samples[i] = (uint16_t)(n % 4 ? rng_below(&r, range) : rng_below(&r, 2) * (range - 1));
+        void *scratch = must(malloc(tsr_lapped_scratch_bytes(tile.width)));
+        tsr_lapped_forward(samples, tile, steps, false, units, scratch);
+        free(scratch);
+        uint64_t cost = 0;
+        for (int32_t b = 0; b < grid.columns * grid.rows; b += 8)
+            for (int p = 1; p < 16; p++) cost += tsr_rough_cost((uint32_t)tsr_abs(units[16 * b + p]));
+        assert_true(tsr_rough_tile_cost(units, tile) == cost);
+        assert_true(tsr_rough_plain_cost(samples, tile, steps) == cost);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(against_plain_blocks), cmocka_unit_test(small_errors),
+                                       cmocka_unit_test(choices), cmocka_unit_test(rough_costs)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,434 @@
+/* kernels/training/linear_cpu.h: the fast routines against plain C, plain C against the definition, padded tiles; and training
+ * (kernels/training/train_cpu.h): first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
+#include "tests/unit/support.h"
+
+#include "kernels/training/linear_cpu.h"
+#include "kernels/training/train_cpu.h"
+
+enum { BIAS = 1 << 15, ROOM = 256 };
+
+static const uint32_t ranges[] = {2, 3, 16, 255, 256, 4096, 8192, 8193, 32768, 32769, 65535, 65536};
+static int16_t rooms[TSR_TAPS_LIMIT][ROOM];
+static const int16_t *taps[TSR_TAPS_LIMIT];
+
+/* Rows of taps with samples of a range: noise, extremes, or near each other. */
+static void random_taps(struct rng *r, int count, uint32_t range)
+{
+    const uint32_t kind = rng_below(r, 3), base = rng_below(r, range);
+    for (int k = 0; k < count; k++) {
+        taps[k] = rooms[k] + 8 + rng_below(r, 9);
+        for (int i = 0; i < ROOM; i++) {
+            const uint32_t x = kind == 0   ? rng_below(r, range)
+                               : kind == 1 ? rng_below(r, 2) * (range - 1)
+                                           : (base + rng_below(r, 1 + range / 50)) % range;
+            rooms[k][i] = (int16_t)((int32_t)x - BIAS);
+        }
+    }
+}
+
+/* Magnitudes that add up to at most 65535, as every weight that the file holds; now and then to just that. */
+static void random_weights(struct rng *r, int count, int16_t *weight)
+{
+    int32_t left = 65535;
+    const int32_t most = rng_below(r, 3) ? 400 : 32767;
+    for (int k = 0; k < count; k++) {
+        const int32_t magnitude = rng_between(r, 0, tsr_min(left, most));
+        weight[k] = (int16_t)(rng_below(r, 2) ? magnitude : -magnitude);
+        left -= magnitude;
+    }
+    if (rng_below(r, 4) == 0 && left <= 32767 - abs(weight[0]))
+        weight[0] = (int16_t)(weight[0] < 0 ? weight[0] - left : weight[0] + left);
+}
+
+TEST(predictions_are_the_definition)
+{
+    struct rng r = {80};
+    for (int n = 0; n < 20000; n++) {
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        const int count = rng_between(&r, 1, TSR_TAPS_LIMIT), column = rng_between(&r, 0, 100);
+        int16_t weight[TSR_TAPS_LIMIT], plain[18], fast[18];
+        random_taps(&r, count, range);
+        random_weights(&r, count, weight);
+        memset(plain, 0x5a, sizeof plain);
+        memset(fast, 0x5a, sizeof fast);
+        const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
+        tsr_linear_ops(true)->predict(taps, count, weight, column, highest, plain + 1);
+        tsr_linear_ops(false)->predict(taps, count, weight, column, highest, fast + 1);
+        assert_memory_equal(plain, fast, sizeof plain); /* what is beside the 16, too */
+        for (int c = 0; c < 16; c++) {
+            int64_t sum = 512;
+            for (int k = 0; k < count; k++) sum += (int64_t)weight[k] * taps[k][column + c];
+            assert_int_equal(plain[1 + c] + BIAS, clamp_to(floor_shift(sum, 10) + BIAS, 0, range - 1));
+        }
+    }
+}
+
+TEST(costs)
+{
+    struct rng r = {81};
+    for (int n = 0; n < 4000; n++) {
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        const int count = rng_between(&r, 1, TSR_TAPS_LIMIT), column = rng_between(&r, 0, 100),
+                  columns = n % 2 ? 16 : rng_between(&r, 1, 16), classes = rng_between(&r, 1, TSR_CLASS_LIMIT);
+        int16_t weight[TSR_CLASS_LIMIT][TSR_TAPS_LIMIT], samples[ROOM];
+        struct tsr_weight_pairs pairs[TSR_CLASS_LIMIT];
+        uint32_t plain[TSR_CLASS_LIMIT][8], fast[TSR_CLASS_LIMIT][8], before[TSR_CLASS_LIMIT];
+        random_taps(&r, count, range);
+        for (int i = 0; i < ROOM; i++) samples[i] = (int16_t)((int32_t)rng_below(&r, range) - BIAS);
+        for (int c = 0; c < classes; c++) {
+            random_weights(&r, count, weight[c]);
+            tsr_pair_weights(weight[c], count, &pairs[c]);
+            before[c] = 0;
+            for (int i = 0; i < 8; i++) before[c] += plain[c][i] = fast[c][i] = rng_below(&r, 1 << 20);
+        }
+        const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
+        tsr_linear_ops(true)->costs(taps, count, pairs, classes, column, columns, highest, samples, plain);
+        tsr_linear_ops(false)->costs(taps, count, pairs, classes, column, columns, highest, samples, fast);
+        for (int c = 0; c < classes; c++) {
+            int16_t prediction[16];
+            uint32_t wanted = before[c], sums[2] = {0, 0};
+            tsr_linear_ops(true)->predict(taps, count, weight[c], column, highest, prediction);
+            for (int i = 0; i < columns; i++)
+                wanted += (uint32_t)tsr_min(abs(samples[column + i] - prediction[i]), 32767);
+            for (int i = 0; i < 8; i++) {
+                sums[0] += plain[c][i];
+                sums[1] += fast[c][i];
+            }
+            assert_int_equal(sums[0], wanted);
+            assert_int_equal(sums[1], wanted);
+        }
+    }
+}
+
+static int16_t differences[2][TSR_FEATURES_LIMIT + 1][256], weighted[2][TSR_FEATURES_LIMIT + 1][256];
+
+TEST(differences_and_products)
+{
+    struct rng r = {82};
+    for (int n = 0; n < 1500; n++) {
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        const int count = rng_between(&r, 1, TSR_FEATURES_LIMIT + 1), shift = tsr_difference_shift(range);
+        const bool extremes = n % 4 == 0;
+        const int16_t *second[TSR_TAPS_LIMIT];
+        memset(differences, 0x5a, sizeof differences);
+        memset(weighted, 0x5a, sizeof weighted);
+        for (int at = 0; at < 256; at += 16) {
+            int16_t weight[16];
+            const int column = rng_between(&r, 0, 100);
+            random_taps(&r, count, range);
+            for (int f = 0; f < count; f++) second[f] = taps[rng_below(&r, (uint32_t)count)];
+            for (int c = 0; c < 16; c++)
+                weight[c] = (int16_t)(extremes ? TSR_FIT_WEIGHT_LIMIT : rng_between(&r, 0, TSR_FIT_WEIGHT_LIMIT));
+            for (int fast = 0; fast < 2; fast++)
+                tsr_linear_ops(!fast)->differences(taps, second, count, column, shift, weight, differences[fast],
+                                                   weighted[fast], at);
+            for (int f = 0; f < count; f++)
+                for (int c = 0; c < 16; c++) {
+                    const int64_t d =
+                        clamp_to(floor_shift(taps[f][column + c] - second[f][column + c], shift), -1023, 1023);
+                    assert_int_equal(differences[0][f][at + c], d);
+                    assert_int_equal(weighted[0][f][at + c], d * weight[c]);
+                }
+        }
+        if (extremes) /* the largest that a block can give */
+            for (int fast = 0; fast < 2; fast++)
+                for (int f = 0; f < count; f++)
+                    for (int s = 0; s < 256; s++) {
+                        differences[fast][f][s] = (int16_t)(f % 3 ? 1023 : -1023);
+                        weighted[fast][f][s] = (int16_t)(7 * differences[fast][f][s]);
+                    }
+        assert_memory_equal(differences[0], differences[1], sizeof differences[0]);
+        assert_memory_equal(weighted[0], weighted[1], sizeof weighted[0]);
+        int32_t plain[TSR_SUMS_LIMIT + 1], fast[TSR_SUMS_LIMIT + 1];
+        memset(plain, 0x5a, sizeof plain);
+        memset(fast, 0x5a, sizeof fast);
+        tsr_linear_ops(true)->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count,
+                                       plain);
+        tsr_linear_ops(false)->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0],
+                                        count, fast);
+        assert_memory_equal(plain, fast, sizeof plain);
+        for (int i = 0, k = 0; i < count; i++)
+            for (int j = 0; j <= i; j++, k++) {
+                int64_t sum = 0;
+                for (int s = 0; s < 256; s++) sum += (int64_t)weighted[0][i][s] * differences[0][j][s];
+                assert_int_equal(plain[k], sum);
+            }
+    }
+}
+
+/* FORMAT.md 7.1's virtual samples, and nothing beside the room. */
+TEST(padded_tiles)
+{
+    struct rng r = {83};
+    for (int n = 0; n < 500; n++) {
+        const int32_t width = n < 40 ? n + 1 : rng_between(&r, 1, 100), height = rng_between(&r, 1, 30);
+        const size_t stride = (size_t)rng_between(&r, width, 120), room_samples = tsr_padded_samples(width, height);
+        uint16_t *samples = must(malloc(stride * (size_t)height * sizeof *samples));
+        int16_t *room = must(malloc(room_samples * sizeof *room)); /* a sanitizer watches its ends */
+        for (size_t i = 0; i < stride * (size_t)height; i++) samples[i] = (uint16_t)rng_next(&r);
+        tsr_pad_tile(samples, stride, width, height, room);
+        const struct tsr_padded_tile tile = tsr_padded_tile(room, width, height);
+        assert_int_equal(tile.width, width);
+        assert_int_equal(tile.height, height);
+        for (int32_t y = 0; y < height; y++)
+            for (int32_t c = -TSR_GUARD; c < width + 16 + TSR_GUARD; c++) {
+                const uint16_t wanted = c < 0 ? samples[stride * (size_t)(y > 0 ? y - 1 : 0)]
+                                              : samples[stride * (size_t)y + (size_t)(c < width ? c : width - 1)];
+                assert_int_equal(tile.first[y * tile.pitch + c], (int32_t)wanted - BIAS);
+            }
+        free(room);
+        free(samples);
+    }
+}
+
+/* Rows of taps lie where FORMAT.md 7.1 says. */
+TEST(rows_of_taps)
+{
+    struct rng r = {84};
+    int16_t room[3] = {0};
+    for (int n = 0; n < 500; n++) {
+        struct tsr_padded_tile own, earlier[TSR_REFERENCES_LIMIT];
+        const int32_t height = rng_between(&r, 2, 40), y = rng_between(&r, 1, height - 1);
+        const struct tsr_predictor_shape shape = {tsr_neighbours_host[1 + n % 3], (uint8_t)rng_below(&r, 3)};
+        const int16_t *tap[TSR_TAPS_LIMIT];
+        own = tsr_padded_tile(room, 50, height);
+        for (int i = 0; i < TSR_REFERENCES_LIMIT; i++) earlier[i] = tsr_padded_tile(room + 1 + i, 50, height);
+        tsr_tap_row(shape, &own, earlier, y, tap);
+        for (int k = 0; k < shape.neighbours; k++) {
+            const int32_t row = y > tsr_tap_up_host[k] ? y - tsr_tap_up_host[k] : 0;
+            assert_true(tap[k] == own.first + row * own.pitch + tsr_tap_right_host[k]);
+        }
+        for (int i = 0; i < shape.references; i++) {
+            const int16_t *const *of = tap + shape.neighbours + 5 * i, *at = earlier[i].first + y * own.pitch;
+            assert_true(of[0] == at - 1 && of[1] == at && of[2] == at - own.pitch && of[3] == at + 1);
+            assert_true(of[4] == at + (y + 1 < height ? own.pitch : 0));
+        }
+    }
+}
+
+/* ---- Training ------------------------------------------------------------------------------------------------- */
+
+/* Plans: at most as many classes as a plane of that size can pay, one block in so many; sets from the level's down. */
+TEST(plans)
+{
+    for (int level = 0; level <= 9; level++) {
+        const struct tsr_level_plan plan = tsr_level_plan(level);
+        struct tsr_training_plan plans[TSR_TRAINING_PLANS];
+        assert_in_range(plan.neighbours_set, 0, 3);
+        assert_in_range(plan.classes, plan.neighbours_set > 0, TSR_CLASS_LIMIT);
+        for (uint64_t samples = 1; samples <= (uint64_t)1 << 27; samples = samples * 3 + 1) {
+            const int count = tsr_training_plans(plan, samples, plans);
+            assert_in_range(count, plan.neighbours_set > 0, plan.neighbours_set);
+            for (int i = 0; i < count; i++) {
+                assert_int_equal(plans[i].set, plan.neighbours_set - i);
+                assert_in_range(plans[i].classes, 1, plan.classes);
+                assert_true(plans[i].classes == 1 || plans[i].classes * 8u * 256u <= samples);
+                assert_int_equal(plans[i].rounds, plan.rounds);
+                assert_true(plans[i].block_stride >= 1 && samples / plans[i].block_stride <= plan.training_samples);
+            }
+        }
+    }
+}
+
+/* First labels: blocks in the order of their costs, dealt to the classes in equal shares. */
+TEST(first_labels)
+{
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    for (int classes = 1; classes <= TSR_CLASS_LIMIT; classes++) {
+        memset(&sums, 0, sizeof sums);
+        for (int l = 0; l < 12 * classes; l++) sums.levels[l] = 5;
+        t.plan.classes = (uint8_t)classes;
+        tsr_take_first_labels(&t, &sums);
+        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], tsr_min(l / 12, classes - 1));
+        memset(&sums, 0, sizeof sums);
+        tsr_take_first_labels(&t, &sums); /* no blocks at all */
+        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], 0);
+    }
+}
+
+/* A tile made by one predictor is fitted by it: two halves, two sets of weights, and blocks but those on the seam are
+ * never labelled by the other half (the median edge predictor may win some of the left one). */
+TEST(classes_are_found)
+{
+    enum { WIDTH = 256, HEIGHT = 256, BLOCKS = WIDTH / 16 * HEIGHT / 16 };
+    static uint16_t samples[WIDTH * HEIGHT];
+    static int16_t room[(WIDTH + 64) * HEIGHT];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_training_scratch scratch;
+    static struct tsr_solver solver;
+    static struct tsr_predictor_model model;
+    uint8_t label[BLOCKS], renumbered[TSR_LABELS_LIMIT];
+    uint32_t median_cost[BLOCKS];
+    struct rng r = {85};
+    /* left: rough, each sample near N; right: smooth across, each sample near W */
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) {
+            const bool left = x < WIDTH / 2;
+            const int n = y > 0 ? samples[(y - 1) * WIDTH + x] : 2000 + (int)rng_below(&r, 60),
+                      w = x > 0 ? samples[y * WIDTH + x - 1] : 2000;
+            const int from = left ? n : w;
+            samples[y * WIDTH + x] =
+                (uint16_t)clamp_to(from + rng_between(&r, left ? -3 : -90, left ? 3 : 90), 0, 4095);
+        }
+    assert_true(tsr_padded_samples(WIDTH, HEIGHT) <= COUNT_OF(room));
+    tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
+    const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
+    t.plan = (struct tsr_training_plan){1, 2, 4, 1};
+    t.model = &model;
+    t.ops = tsr_linear_ops(false);
+    t.range = 4096;
+    t.tile_blocks = BLOCKS;
+    t.label = label;
+    t.median_cost = median_cost;
+    model.set = 1;
+    model.shape.neighbours = 10;
+    tsr_median_costs(&t, &tile, &sums);
+    tsr_take_first_labels(&t, &sums);
+    for (int round = 0; round < 4; round++) {
+        memset(&sums, 0, sizeof sums);
+        tsr_sum_tile(&t, &tile, round, &sums, &scratch);
+        tsr_fit_classes(&t, &sums, &solver);
+        memset(&sums, 0, sizeof sums);
+        tsr_label_tile(&t, &tile, round == 3, &sums);
+        tsr_take_means(&t, &sums);
+    }
+    tsr_drop_classes(&t, &sums, renumbered);
+    assert_int_equal(model.classes, 2);
+    int wrong = 0;
+    for (int b = 0; b < BLOCKS; b++) wrong += b % 16 != 8 && label[b] == label[b % 16 < 8 ? 31 : 16];
+    assert_true(label[16] != label[31]);
+    assert_in_range(wrong, 0, 4);
+    const int16_t *left = model.weight[renumbered[label[16]]], *right = model.weight[renumbered[label[31]]];
+    assert_in_range(left[1], 850, 1100);  /* N */
+    assert_in_range(right[0], 850, 1100); /* W */
+}
+
+/* Blocks of even ground with a few sharp samples are flat: they add to no sums, and their label is that of the least
+ * sum of logarithms. Blocks of ground with samples 1 off are not. */
+TEST(flat_blocks)
+{
+    enum { WIDTH = 256, HEIGHT = 32, BLOCKS = WIDTH / 16 * (HEIGHT / 16) };
+    static uint16_t samples[WIDTH * HEIGHT];
+    static int16_t room[(WIDTH + 64) * HEIGHT];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_training_scratch scratch;
+    static struct tsr_solver solver;
+    static struct tsr_predictor_model model[2];
+    uint8_t label[BLOCKS];
+    uint32_t median_cost[BLOCKS];
+    int flat[2] = {0, 0};
+    assert_true(tsr_padded_samples(WIDTH, HEIGHT) <= COUNT_OF(room));
+    for (int turn = 0; turn < 2; turn++) { /* in the second turn all blocks are flat */
+        struct rng r = {87};
+        for (int i = 0; i < WIDTH * HEIGHT; i++) {
+            const int x = i % WIDTH, kind = turn ? 1 : x / 16 % 3;
+            const bool seldom = rng_below(&r, 32) == 0;
+            const uint32_t noise = rng_below(&r, 100);
+            samples[i] = (uint16_t)(kind == 0   ? 1000 + noise + 2 * (uint32_t)x
+                                    : kind == 1 ? 500 + 900 * (uint32_t)seldom
+                                                : 500 + (uint32_t)seldom);
+        }
+        tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
+        const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
+        memset(&t, 0, sizeof t);
+        memset(&sums, 0, sizeof sums);
+        t.plan = (struct tsr_training_plan){1, 2, 1, 1};
+        t.model = &model[turn];
+        t.ops = tsr_linear_ops(false);
+        t.range = 4096;
+        t.tile_blocks = BLOCKS;
+        t.label = label;
+        t.median_cost = median_cost;
+        model[turn].set = 1;
+        model[turn].shape.neighbours = 10;
+        tsr_median_costs(&t, &tile, &sums);
+        tsr_take_first_labels(&t, &sums);
+        memset(&sums, 0, sizeof sums);
+        tsr_sum_tile(&t, &tile, 0, &sums, &scratch);
+        uint64_t any = 0;
+        for (int c = 0; c < 2; c++)
+            for (int s = 0; s < TSR_SUMS_LIMIT; s++) any |= sums.products[c][s];
+        assert_int_equal(any == 0, turn);
+        tsr_fit_classes(&t, &sums, &solver);
+        tsr_label_tile(&t, &tile, true, &sums);
+        for (int b = 0; b < BLOCKS; b++) {
+            const int left = b % (WIDTH / 16) * 16, top = b / (WIDTH / 16) * 16 + (b < WIDTH / 16);
+            uint32_t zeros = 0, count = 0, sum = 0;
+            uint64_t cost[3] = {0};
+            for (int y = top; y < (top + 16) / 16 * 16; y++) {
+                const int16_t *tap[TSR_TAPS_LIMIT], *row = tile.own.first + y * tile.own.pitch,
+                                                    *up = row - tile.own.pitch;
+                int16_t prediction[16];
+                tsr_tap_row(model[turn].shape, &tile.own, tile.earlier, y, tap);
+                for (int l = 0; l < 3; l++) {
+                    if (l < 2) t.ops->predict(tap, 10, model[turn].weight[l], left, 4095 - 32768, prediction);
+                    for (int x = left; x < left + 16; x++) {
+                        const int w = row[x - 1], n = up[x], low = w < n ? w : n, high = w < n ? n : w;
+                        const int median = (int)clamp_to(w + n - up[x - 1], low, high);
+                        const int e = abs(row[x] - (l < 2 ? prediction[x - left] : median));
+                        cost[l] += tsr_magnitude_cost((uint32_t)e);
+                        zeros += l == 2 && e == 0;
+                        sum += l == 2 ? (uint32_t)e : 0u;
+                        count += l == 2;
+                    }
+                }
+            }
+            const bool is_flat = 2 * zeros >= count && sum > 4 * (count - zeros);
+            assert_int_equal(median_cost[b] >> 24, is_flat);
+            assert_int_equal(median_cost[b] & 0xffffff, sum);
+            flat[turn] += is_flat;
+            if (!is_flat) continue;
+            const int best = cost[1] < cost[0];
+            assert_int_equal(label[b], cost[2] < cost[best] ? 2 : best);
+        }
+    }
+    assert_in_range(flat[0], BLOCKS / 4, BLOCKS * 3 / 4);
+    assert_int_equal(flat[1], BLOCKS);
+}
+
+/* Classes without blocks go; the others keep their order, and the median edge predictor is behind them. */
+TEST(dropped_classes)
+{
+    struct rng r = {86};
+    static struct tsr_training t;
+    static struct tsr_training_sums sums;
+    static struct tsr_predictor_model model;
+    for (int n = 0; n < 500; n++) {
+        uint8_t renumbered[TSR_LABELS_LIMIT];
+        memset(&sums, 0, sizeof sums);
+        t.model = &model;
+        t.plan.classes = (uint8_t)rng_between(&r, 1, TSR_CLASS_LIMIT);
+        for (int c = 0; c < t.plan.classes; c++) {
+            for (int k = 0; k < TSR_TAPS_LIMIT; k++) model.weight[c][k] = (int16_t)c;
+            sums.samples[c] = n == 0 ? 0 : rng_below(&r, 3);
+        }
+        tsr_drop_classes(&t, &sums, renumbered);
+        int kept = 0;
+        for (int c = 0; c < t.plan.classes; c++) {
+            if (sums.samples[c] == 0) continue;
+            assert_int_equal(renumbered[c], kept);
+            for (int k = 0; k < TSR_TAPS_LIMIT; k++) assert_int_equal(model.weight[kept][k], c);
+            kept++;
+        }
+        assert_int_equal(model.classes, kept);
+        assert_int_equal(renumbered[t.plan.classes], kept);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(predictions_are_the_definition),
+                                       cmocka_unit_test(costs),
+                                       cmocka_unit_test(differences_and_products),
+                                       cmocka_unit_test(padded_tiles),
+                                       cmocka_unit_test(rows_of_taps),
+                                       cmocka_unit_test(plans),
+                                       cmocka_unit_test(first_labels),
+                                       cmocka_unit_test(classes_are_found),
+                                       cmocka_unit_test(flat_blocks),
+                                       cmocka_unit_test(dropped_classes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

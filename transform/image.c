@@ -1,0 +1,74 @@
+/* Images and codings: limits, sizes, names. */
+#include "status.h"
+
+uint64_t tsr_frame_bits(const struct tsr_image *image)
+{
+    return (uint64_t)image->columns * image->rows * image->components * image->bits_allocated;
+}
+
+enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error)
+{
+    const int bits = image->bits_allocated;
+    if (image->columns < 1 || image->columns > 65535 || image->rows < 1 || image->rows > 65535)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "an image of %u x %u samples is outside 1 x 1 to 65535 x 65535",
+                        image->columns, image->rows);
+    if (image->frames < 1 || image->frames > INT32_MAX)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%u frames are outside 1 to %d", image->frames, INT32_MAX);
+    if (image->components < 1 || image->components > 4)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%u components are outside 1 to 4", image->components);
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%d bits allocated are none of 1, 8, 16, 32", bits);
+    if (image->bits_stored < 1 || image->bits_stored > bits || image->high_bit >= bits ||
+        image->high_bit + 1 < image->bits_stored)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%u bits stored below bit %u do not fit %d bits allocated",
+                        image->bits_stored, image->high_bit, bits);
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    if (samples > TSR_FRAME_SAMPLES_LIMIT)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "a frame of %llu samples is over the limit of %llu",
+                        (unsigned long long)samples, (unsigned long long)TSR_FRAME_SAMPLES_LIMIT);
+    if (image->stacked_rows && image->rows % image->stacked_rows != 0)
+        return tsr_fail(error, TSR_ERROR_USAGE, "an image of %u x %u samples is no stack of images of %u rows",
+                        image->columns, image->rows, image->stacked_rows);
+    if (image->swapped && (bits > 8 || tsr_frame_bits(image) % 16 != 0))
+        return tsr_fail(error, TSR_ERROR_USAGE, "a frame of %llu bits cannot be swapped in pairs of bytes",
+                        (unsigned long long)tsr_frame_bits(image));
+    return TSR_OK;
+}
+
+int32_t tsr_lowest_qp(int bits_stored)
+{
+    return -6 * (bits_stored - 8) * TSR_QP_UNIT;
+}
+
+int32_t tsr_coarsest_qp(int bits_stored)
+{
+    return tsr_lowest_qp(bits_stored) + 99 * TSR_QP_UNIT;
+}
+
+/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its
+ * rate with: rANS codes a lane's symbols one after the other. */
+enum { TSR_RANS_LEVEL = 7 };
+
+static enum tsr_coder coder_of_level(int level)
+{
+    return level >= TSR_RANS_LEVEL ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+}
+
+enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error)
+{
+    if (coding->level < 0 || coding->level > 9)
+        return tsr_fail(error, TSR_ERROR_USAGE, "level %d is outside 1 to 9", coding->level);
+    if (coding->level == 0) coding->level = TSR_LEVEL_DEFAULT;
+    if (coding->coder == TSR_CODER_BY_LEVEL) coding->coder = coder_of_level(coding->level);
+    return TSR_OK;
+}
+
+const char *tsr_path_name(enum tsr_path path)
+{
+    return path == TSR_PATH_TRANSFORM ? "transform" : "predict";
+}
+
+const char *tsr_coder_name(enum tsr_coder coder)
+{
+    return coder == TSR_CODER_CAVLC ? "cavlc" : coder == TSR_CODER_RANS ? "rans" : "huffman";
+}
