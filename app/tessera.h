@@ -1,6 +1,6 @@
 /* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header.
  *
- * Three levels, each usable alone:
+ * Three efforts, each usable alone:
  *   files     tsr_compress_file, tsr_decompress_file, tsr_test_file, tsr_read_info: what the command line does;
  *   frames    tsr_encode_frame, tsr_decode_frame: samples in memory to a payload in memory;
  *   engines   what runs them: tsr_engine_create.
@@ -90,8 +90,8 @@ uint64_t tsr_frame_bits(const struct tsr_image *image);
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-/* By level is none of a file's: tsr_resolve_coding puts another in its place. */
-enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2, TSR_CODER_BY_LEVEL = 16 };
+/* By effort is none of a file's: tsr_resolve_coding puts another in its place. */
+enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2, TSR_CODER_BY_EFFORT = 16 };
 
 const char *tsr_path_name(enum tsr_path path);
 const char *tsr_coder_name(enum tsr_coder coder);
@@ -104,18 +104,18 @@ struct tsr_coding {
     enum tsr_coder coder;
     bool lossy;
     int32_t qp_eighths; /* if lossy, transform path: -6 (bits_stored - 8) .. 51, times 8 */
-    int level;          /* 1 fastest .. 9 smallest; 0: TSR_LEVEL_DEFAULT. A decoder needs none */
+    int effort;         /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
     uint32_t max_error; /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
     /* If lossy, transform path, and coarser_by not 0: in frame coarser_frame of a file, all 4x4 blocks from the one on
      * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by so many
      * eighths, and so have all later frames. So a target between two QPs is met. A frame alone has the number 0. */
     uint32_t coarser_by, coarser_frame, coarser_from;
 };
-#define TSR_LEVEL_DEFAULT 5
+#define TSR_EFFORT_DEFAULT 5
 #define TSR_MAX_ERROR_LIMIT 32767
 
-/* Puts the level's coder and the default level in their places. Every function below that takes a coding begins with
- * this. Errors: TSR_ERROR_USAGE (level out of range, or a coder that the path does not have). */
+/* Puts the effort's coder and the default effort in their places. Every function below that takes a coding begins with
+ * this. Errors: TSR_ERROR_USAGE (effort out of range, or a coder that the path does not have). */
 enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
 
 /* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. The highest to be

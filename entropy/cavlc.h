@@ -1,10 +1,10 @@
 /* CAVLC: context-adaptive variable length coding of 4x4 blocks (ITU-T H.264, 9.2). FORMAT.md section 9.
  *
- * A block of 15 or 16 levels in zigzag order becomes, behind each other: coeff_token (how many levels are not
- * zero, and how many trailing ones of magnitude 1 stand at their end; the code depends on nC, the counts in the left
- * and upper block), the trailing ones' signs, the other levels from the last to the first, total_zeros, and
- * run_before of each level but the first. Levels beyond H.264's 15-bit ones continue its escape: a prefix of 16 and
- * more doubles the range each time. */
+ * A block of 15 or 16 coefficients in zigzag order becomes, behind each other: coeff_token (how many coefficients are
+ * not zero, and how many trailing ones of magnitude 1 stand at their end; the code depends on nC, the counts in the
+ * left and upper block), the trailing ones' signs, the other coefficients from the last to the first, total_zeros, and
+ * run_before of each coefficient but the first. Coefficients beyond H.264's 15-bit ones continue its escape: a prefix
+ * of 16 and more doubles the range each time. */
 #ifndef TSR_ENTROPY_CAVLC_H
 #define TSR_ENTROPY_CAVLC_H
 
@@ -14,7 +14,8 @@
 #include "cavlc_tables.h"
 #include "transform/block/blocks.h"
 
-/* Magnitudes below TSR_LEVEL_LIMIT need prefixes of at most 26, hence codewords of at most 26 + 1 + 23 = 50 bits. */
+/* Magnitudes below TSR_COEFFICIENT_LIMIT need prefixes of at most 26, hence codewords of at most 26 + 1 + 23 = 50 bits.
+ */
 enum { TSR_CAVLC_PREFIX_LIMIT = 26 };
 
 /* nC from the total coefficients of the left (a) and upper (b) block; -1 where there is none in the slice. */
@@ -56,9 +57,9 @@ TSR_HD_INLINE void tsr_cavlc_emit(struct tsr_cavlc_sink *sink, uint32_t bits, in
     sink->bits += (uint32_t)length;
 }
 
-/* One level under suffix_length; code is its level code (H.264 9.2.2.1): 2 |level| - 2, plus 1 if negative, less 2
- * where the magnitude 1 is excluded. */
-TSR_HD_INLINE void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t code, int suffix_length)
+/* One coefficient under suffix_length; code is its coefficient code (H.264 9.2.2.1): 2 |coefficient| - 2, plus 1 if
+ * negative, less 2 where the magnitude 1 is excluded. */
+TSR_HD_INLINE void tsr_cavlc_emit_coefficient(struct tsr_cavlc_sink *sink, uint32_t code, int suffix_length)
 {
     const uint32_t regular = suffix_length == 0 ? 14u : 15u << suffix_length;
     if (code < regular) { /* prefix < 14 or 15, suffix of suffix_length bits */
@@ -78,41 +79,41 @@ TSR_HD_INLINE void tsr_cavlc_emit_level(struct tsr_cavlc_sink *sink, uint32_t co
     tsr_cavlc_emit(sink, rest, prefix - 3);
 }
 
-/* The next suffix length after a level of this magnitude. */
+/* The next suffix length after a coefficient of this magnitude. */
 TSR_HD_INLINE int tsr_cavlc_next_suffix(int suffix_length, uint32_t magnitude)
 {
     if (suffix_length == 0) suffix_length = 1;
     return suffix_length < 6 && magnitude > 3u << (suffix_length - 1) ? suffix_length + 1 : suffix_length;
 }
 
-TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *levels, int count, int context)
+TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_t *coefficients, int count, int context)
 {
-    int32_t level[16]; /* the levels that are not zero, last first */
-    int run[16];       /* zeros before each of them */
+    int32_t coefficient[16]; /* the coefficients that are not zero, last first */
+    int run[16];             /* zeros before each of them */
     int total = 0, ones = 0, zeros = 0, last = -1;
     for (int i = count - 1; i >= 0; i--) {
-        if (levels[i] == 0) continue;
+        if (coefficients[i] == 0) continue;
         if (total > 0) run[total - 1] = last - i - 1;
-        level[total++] = levels[i];
+        coefficient[total++] = coefficients[i];
         if (total == 1) zeros = i + 1;
         last = i;
     }
     if (total > 0) run[total - 1] = last;
     zeros -= total;
-    while (ones < total && ones < 3 && (level[ones] == 1 || level[ones] == -1)) ones++;
+    while (ones < total && ones < 3 && (coefficient[ones] == 1 || coefficient[ones] == -1)) ones++;
 
     uint32_t bits;
     int length;
     tsr_coeff_token(context, total, ones, &bits, &length);
-    for (int i = 0; i < ones; i++) bits = bits << 1 | (level[i] < 0);
+    for (int i = 0; i < ones; i++) bits = bits << 1 | (coefficient[i] < 0);
     tsr_cavlc_emit(sink, bits, length + ones);
     if (total == 0) return 0;
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     for (int i = ones; i < total; i++) {
-        const uint32_t magnitude = (uint32_t)(level[i] < 0 ? -level[i] : level[i]);
+        const uint32_t magnitude = (uint32_t)(coefficient[i] < 0 ? -coefficient[i] : coefficient[i]);
         const uint32_t excluded = i == ones && ones < 3 ? 2u : 0u;
-        assert(magnitude < TSR_LEVEL_LIMIT);
-        tsr_cavlc_emit_level(sink, 2 * magnitude - 2 + (level[i] < 0) - excluded, suffix_length);
+        assert(magnitude < TSR_COEFFICIENT_LIMIT);
+        tsr_cavlc_emit_coefficient(sink, 2 * magnitude - 2 + (coefficient[i] < 0) - excluded, suffix_length);
         suffix_length = tsr_cavlc_next_suffix(suffix_length, magnitude);
     }
     if (total == count) return total;
@@ -126,19 +127,19 @@ TSR_HD_INLINE int tsr_cavlc_emit_block(struct tsr_cavlc_sink *sink, const int32_
     return total;
 }
 
-/* Bits of a block. levels: count (15 or 16) levels in zigzag order, context: nC. */
-TSR_HD uint32_t tsr_cavlc_measure(const int32_t *levels, int count, int context)
+/* Bits of a block. coefficients: count (15 or 16) coefficients in zigzag order, context: nC. */
+TSR_HD uint32_t tsr_cavlc_measure(const int32_t *coefficients, int count, int context)
 {
     struct tsr_cavlc_sink sink = {NULL, 0};
-    tsr_cavlc_emit_block(&sink, levels, count, context);
+    tsr_cavlc_emit_block(&sink, coefficients, count, context);
     return sink.bits;
 }
 
 /* Writes a block; returns its total coefficients. */
-TSR_HD_INLINE int tsr_cavlc_put(struct tsr_bit_writer *writer, const int32_t *levels, int count, int context)
+TSR_HD_INLINE int tsr_cavlc_put(struct tsr_bit_writer *writer, const int32_t *coefficients, int count, int context)
 {
     struct tsr_cavlc_sink sink = {writer, 0};
-    return tsr_cavlc_emit_block(&sink, levels, count, context);
+    return tsr_cavlc_emit_block(&sink, coefficients, count, context);
 }
 
 /* Look-up tables of the reader, built from the codewords. */
@@ -148,7 +149,7 @@ struct tsr_cavlc_reader {
     uint8_t run[6][8];        /* by the next 3 bits: length << 4 | run */
 };
 
-/* Enters one codeword: of table t and so many coefficients, zeros or zeros before a level. */
+/* Enters one codeword: of table t and so many coefficients, zeros or zeros before a coefficient. */
 TSR_HD void tsr_cavlc_enter_token(struct tsr_cavlc_reader *tables, int t, int place)
 {
     const uint32_t entry = TSR_AT(tsr_coeff_token_codewords)[t * 68 + place];
@@ -189,9 +190,9 @@ TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
 TSR_TABLE(uint8_t, tsr_run_of_many, 8, 0, 3 << 4 | 6, 3 << 4 | 5, 3 << 4 | 4, 3 << 4 | 3, 3 << 4 | 2, 3 << 4 | 1,
           3 << 4);
 
-/* One level; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are none. */
-TSR_HD_INLINE uint32_t tsr_cavlc_get_level(struct tsr_bit_reader *r, int *suffix_length, uint32_t excluded,
-                                           int32_t *level)
+/* One coefficient; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are none. */
+TSR_HD_INLINE uint32_t tsr_cavlc_get_coefficient(struct tsr_bit_reader *r, int *suffix_length, uint32_t excluded,
+                                                 int32_t *coefficient)
 {
     tsr_fill_window(r);
     const uint32_t next = (uint32_t)(r->window >> 32);
@@ -213,18 +214,18 @@ TSR_HD_INLINE uint32_t tsr_cavlc_get_level(struct tsr_bit_reader *r, int *suffix
     code += excluded;
     const uint32_t magnitude = (code >> 1) + 1u;
     const int32_t negative = -(int32_t)(code & 1u);
-    *level = ((int32_t)magnitude ^ negative) - negative;
+    *coefficient = ((int32_t)magnitude ^ negative) - negative;
     *suffix_length = tsr_cavlc_next_suffix(length, magnitude);
     return magnitude;
 }
 
-/* Reads a block into levels[count], magnitudes below TSR_LEVEL_LIMIT; returns its total coefficients, -1 where the bits
- * are no block of this size. */
-TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *levels,
+/* Reads a block into coefficients[count], magnitudes below TSR_COEFFICIENT_LIMIT; returns its total coefficients, -1
+ * where the bits are no block of this size. */
+TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *coefficients,
                                 int count, int context)
 {
     int total, ones;
-    for (int i = 0; i < count; i++) levels[i] = 0;
+    for (int i = 0; i < count; i++) coefficients[i] = 0;
     tsr_fill_window(r);
     const int table = tsr_coeff_token_table(context);
     const uint32_t next = (uint32_t)(r->window >> 32);
@@ -246,8 +247,8 @@ TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc
     if (total > count) return -1;
     if (total == 0) return tsr_dropped_too_much(r) ? -1 : 0;
 
-    /* Levels go to the places that they would have without zeros before them. */
-    int32_t *last = levels + total - 1;
+    /* Coefficients go to the places that they would have without zeros before them. */
+    int32_t *last = coefficients + total - 1;
     const uint32_t signs = (uint32_t)(r->window >> 32);
     for (int i = 2; i >= 0; i--) /* all three, since ones cannot be foreseen: what is none is written over */
         last[-tsr_min(i, total - 1)] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
@@ -255,10 +256,11 @@ TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     uint32_t excluded = ones < 3 ? 2u : 0u;
     for (int i = ones; i < total; i++, excluded = 0)
-        if (tsr_cavlc_get_level(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_LEVEL_LIMIT - 1u) return -1;
+        if (tsr_cavlc_get_coefficient(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_COEFFICIENT_LIMIT - 1u)
+            return -1;
     if (total == count) return tsr_dropped_too_much(r) ? -1 : total;
 
-    tsr_fill_window(r); /* for all zeros: at most 9 bits, and 3 for each level but for one of 11 */
+    tsr_fill_window(r); /* for all zeros: at most 9 bits, and 3 for each coefficient but for one of 11 */
     uint32_t entry = tables->zeros[total - 1][r->window >> 55];
     if (entry == 0) return -1;
     tsr_drop_bits(r, (int)(entry >> 4));
@@ -266,9 +268,9 @@ TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc
     if (zeros > count - total) return -1;
     /* From the highest on each goes up by the zeros that are left, until none are. */
     for (int i = 0; zeros > 0; i++) {
-        const int32_t level = last[-i];
+        const int32_t coefficient = last[-i];
         last[-i] = 0;
-        last[zeros - i] = level;
+        last[zeros - i] = coefficient;
         if (i + 1 == total) break;
         const uint8_t *runs = zeros > 6 ? TSR_AT(tsr_run_of_many) : tables->run[zeros - 1];
         entry = runs[r->window >> 61];

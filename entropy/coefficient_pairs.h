@@ -1,11 +1,11 @@
-/* Blocks of 16 levels by Huffman codes, a codeword for two magnitudes. FORMAT.md section 10.5.
+/* Blocks of 16 coefficients by Huffman codes, a codeword for two magnitudes. FORMAT.md section 10.5.
  *
  * A Huffman code spends a bit on every symbol, however likely: so zeros are coded jointly. Where a block's energy is of
- * level 0, a symbol says how many blocks from here on are zero, in the slice's order, whatever their energies. Any
- * other block is the number of places up to its last level that is not 0, then pairs of magnitudes from that place
- * down, each a symbol of two digits 0..9 (9: 9 or more) with what is left of the two magnitudes and their signs raw; a
- * lone place 0 at the end is a token. Where magnitudes are expected large, their low bits are raw. Digits up to 6 cost
- * 0.2 %, up to 3 0.9 %. */
+ * class 0, a symbol says how many blocks from here on are zero, in the slice's order, whatever their energies. Any
+ * other block is the number of places up to its last coefficient that is not 0, then pairs of magnitudes from that
+ * place down, each a symbol of two digits 0..9 (9: 9 or more) with what is left of the two magnitudes and their signs
+ * raw; a lone place 0 at the end is a token. Where magnitudes are expected large, their low bits are raw. Digits up to
+ * 6 cost 0.2 %, up to 3 0.9 %. */
 #ifndef TSR_ENTROPY_COEFFICIENT_PAIRS_H
 #define TSR_ENTROPY_COEFFICIENT_PAIRS_H
 
@@ -14,20 +14,20 @@
 #include "huffman.h"
 #include "residual_model.h"
 
-/* Groups of cells; a cell is a group at a level of energy. */
+/* Groups of cells; a cell is a group at a energy class. */
 enum {
-    TSR_PAIR_PLACES = 0,  /* number of places; at level 0: behind a run */
-    TSR_PAIR_RUN = 1,     /* runs of zero blocks, level 0 alone */
+    TSR_PAIR_PLACES = 0,  /* number of places; at class 0: behind a run */
+    TSR_PAIR_RUN = 1,     /* runs of zero blocks, class 0 alone */
     TSR_PAIR_HIGHEST = 2, /* the first pair of a block, its first magnitude less 1 */
     TSR_PAIR_OTHERS = 3,
     TSR_PAIR_DC = 4,       /* the pair of places 1 and 0 */
     TSR_PAIR_LONE = 5,     /* place 0 alone at the end */
-    TSR_PAIR_DC_ALONE = 6, /* likewise, of a block without other levels: less 1 */
+    TSR_PAIR_DC_ALONE = 6, /* likewise, of a block without other coefficients: less 1 */
     TSR_PAIR_GROUPS = 7,
-    TSR_PAIR_CELLS = TSR_PAIR_GROUPS * TSR_ENERGY_LEVELS,
+    TSR_PAIR_CELLS = TSR_PAIR_GROUPS * TSR_ENERGY_CLASSES,
     TSR_PAIR_DIGITS = 10,
     TSR_PAIR_SYMBOLS = TSR_PAIR_DIGITS * TSR_PAIR_DIGITS,
-    TSR_PAIR_TABLES = TSR_PAIR_GROUPS * TSR_ENERGY_LEVELS,
+    TSR_PAIR_TABLES = TSR_PAIR_GROUPS * TSR_ENERGY_CLASSES,
     TSR_PAIR_ENTRIES_LIMIT = 2 + 1 + 8 * 10 + 4 /* of a block, a run in front of it included */
 };
 static_assert((int)TSR_TOKENS_24_BITS <= (int)TSR_PAIR_SYMBOLS, "tokens share the alphabet");
@@ -36,26 +36,26 @@ struct tsr_pair_model {
     uint8_t magnitude_shift;                            /* see tsr_seen_magnitude */
     uint8_t tables[TSR_PAIR_GROUPS];                    /* of each group; 0: the group does not occur */
     uint8_t table_of[TSR_PAIR_CELLS];                   /* within the group */
-    uint8_t lengths[TSR_PAIR_TABLES][TSR_PAIR_SYMBOLS]; /* tables of group g are from g * TSR_ENERGY_LEVELS on */
+    uint8_t lengths[TSR_PAIR_TABLES][TSR_PAIR_SYMBOLS]; /* tables of group g are from g * TSR_ENERGY_CLASSES on */
 };
 
-TSR_HD int tsr_pair_cell(int group, int energy_level)
+TSR_HD int tsr_pair_cell(int group, int energy_class)
 {
-    return group * TSR_ENERGY_LEVELS + energy_level;
+    return group * TSR_ENERGY_CLASSES + energy_class;
 }
 
 TSR_HD int tsr_pair_table(const struct tsr_pair_model *model, int cell)
 {
-    return cell / TSR_ENERGY_LEVELS * TSR_ENERGY_LEVELS + model->table_of[cell];
+    return cell / TSR_ENERGY_CLASSES * TSR_ENERGY_CLASSES + model->table_of[cell];
 }
 
 TSR_HD void tsr_put_pair_model(struct tsr_bit_writer *w, const struct tsr_pair_model *model)
 {
     tsr_put_bits(w, model->magnitude_shift, 4);
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
+        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_CLASSES, TSR_ENERGY_CLASSES);
         for (int t = 0; t < model->tables[g]; t++)
-            tsr_put_lengths(w, model->lengths[g * TSR_ENERGY_LEVELS + t], TSR_PAIR_SYMBOLS);
+            tsr_put_lengths(w, model->lengths[g * TSR_ENERGY_CLASSES + t], TSR_PAIR_SYMBOLS);
     }
 }
 
@@ -63,10 +63,10 @@ TSR_HD bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *
 {
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-        uint8_t *table_of = model->table_of + g * TSR_ENERGY_LEVELS;
-        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_LEVELS)) return false;
+        uint8_t *table_of = model->table_of + g * TSR_ENERGY_CLASSES;
+        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_CLASSES)) return false;
         for (int t = 0; t < model->tables[g]; t++)
-            if (!tsr_get_lengths(r, model->lengths[g * TSR_ENERGY_LEVELS + t], TSR_PAIR_SYMBOLS)) return false;
+            if (!tsr_get_lengths(r, model->lengths[g * TSR_ENERGY_CLASSES + t], TSR_PAIR_SYMBOLS)) return false;
     }
     return !r->overrun;
 }
@@ -129,13 +129,13 @@ TSR_HD_INLINE int tsr_pair_rest(uint32_t *out, int count, uint32_t value, int lo
     return tsr_add_raw(out, count, value & ((1u << low_bits) - 1u), low_bits);
 }
 
-/* levels (below TSR_LEVEL_LIMIT), seen: their magnitudes; energy: from the neighbours, used up; cell: that of the
- * number of places. */
-TSR_HD_INLINE int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
+/* coefficients (below TSR_COEFFICIENT_LIMIT), seen: their magnitudes; energy: from the neighbours, used up; cell: that
+ * of the number of places. */
+TSR_HD_INLINE int tsr_pair_entries(const int32_t coefficients[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
                                    uint16_t energy[TSR_BLOCK_SAMPLES], int cell, int magnitude_shift, uint32_t *out)
 {
     const uint32_t top = TSR_PAIR_DIGITS - 1;
-    const int places = tsr_coded_places(levels);
+    const int places = tsr_coded_places(coefficients);
     int count = 0, group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     out[count++] = (uint32_t)cell << 8 | (uint32_t)places;
@@ -149,31 +149,31 @@ TSR_HD_INLINE int tsr_pair_entries(const int32_t levels[TSR_BLOCK_SAMPLES], cons
         const uint32_t inside = (uint32_t)seen->at[p] * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
         const uint32_t expected = ((uint32_t)energy[p] + energy[p - 1] - inside) >> 1;
         const int low_bits = tsr_pair_raw_bits(expected, magnitude_shift);
-        const uint32_t a = (uint32_t)tsr_abs(levels[p]) - less, b = (uint32_t)tsr_abs(levels[p - 1]);
+        const uint32_t a = (uint32_t)tsr_abs(coefficients[p]) - less, b = (uint32_t)tsr_abs(coefficients[p - 1]);
         const uint32_t first = a >> low_bits, second = b >> low_bits;
-        const uint32_t cell_of = (uint32_t)tsr_pair_cell(group, tsr_energy_level(expected)) << 8;
-        const int a_sign = levels[p] != 0, b_sign = b != 0;
+        const uint32_t cell_of = (uint32_t)tsr_pair_cell(group, tsr_energy_class(expected)) << 8;
+        const int a_sign = coefficients[p] != 0, b_sign = b != 0;
         if (first < top && second < top && low_bits == 0) {
             out[count++] = cell_of | (first * TSR_PAIR_DIGITS + second);
-            const uint32_t signs = (uint32_t)(levels[p] < 0) << b_sign | (uint32_t)(levels[p - 1] < 0);
+            const uint32_t signs = (uint32_t)(coefficients[p] < 0) << b_sign | (uint32_t)(coefficients[p - 1] < 0);
             count = tsr_add_raw(out, count, signs, a_sign + b_sign);
         } else {
             out[count++] = cell_of | ((first < top ? first : top) * TSR_PAIR_DIGITS + (second < top ? second : top));
             count = tsr_pair_rest(out, count, a, low_bits);
-            count = tsr_add_raw(out, count, levels[p] < 0, a_sign);
+            count = tsr_add_raw(out, count, coefficients[p] < 0, a_sign);
             count = tsr_pair_rest(out, count, b, low_bits);
-            count = tsr_add_raw(out, count, levels[p - 1] < 0, b_sign);
+            count = tsr_add_raw(out, count, coefficients[p - 1] < 0, b_sign);
         }
         group = TSR_PAIR_OTHERS;
         less = 0;
     }
     if (places & 1) {
-        const uint32_t dc = (uint32_t)tsr_abs(levels[0]);
+        const uint32_t dc = (uint32_t)tsr_abs(coefficients[0]);
         const struct tsr_token token = tsr_token(dc - (places == 1));
         group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
-        out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_level(energy[0])) << 8 | token.symbol;
+        out[count++] = (uint32_t)tsr_pair_cell(group, tsr_energy_class(energy[0])) << 8 | token.symbol;
         count = tsr_add_raw(out, count, token.raw, token.raw_bits);
-        count = tsr_add_raw(out, count, levels[0] < 0, dc != 0);
+        count = tsr_add_raw(out, count, coefficients[0] < 0, dc != 0);
     }
     return count;
 }
@@ -205,19 +205,19 @@ TSR_HD void tsr_pair_decoder_init(struct tsr_pair_decoder *decoder, const struct
 {
     for (int g = 0; g < TSR_PAIR_GROUPS; g++)
         for (int t = 0; t < model->tables[g]; t++) {
-            const int table = g * TSR_ENERGY_LEVELS + t;
+            const int table = g * TSR_ENERGY_CLASSES + t;
             tsr_huffman_decoder_init(&decoder->table[table], model->lengths[table], TSR_PAIR_SYMBOLS);
         }
     for (int c = 0; c < TSR_PAIR_CELLS; c++)
         decoder->of_cell[c] =
-            model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_pair_table(model, c)] : NULL;
+            model->tables[c / TSR_ENERGY_CLASSES] > 0 ? &decoder->table[tsr_pair_table(model, c)] : NULL;
 }
 
 /* A symbol of this cell; TSR_NO_CODE where the group has no tables. */
 TSR_HD_INLINE int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder, int group,
-                                  int energy_level)
+                                  int energy_class)
 {
-    const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, energy_level)];
+    const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, energy_class)];
     if (!table) return TSR_NO_CODE;
     const uint32_t entry = tsr_huffman_decode(table, tsr_peek_bits(r, TSR_CODE_LIMIT));
     tsr_skip_bits(r, (int)(entry & 15u));
@@ -240,13 +240,14 @@ TSR_HD_INLINE uint32_t tsr_pair_value(struct tsr_bit_reader *r, uint32_t digit, 
     return digit << low_bits | tsr_get_bits(r, low_bits);
 }
 
-/* Reads a block; energy as above, level: of the cell of its number of places. False where the bits are no block. */
-TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
-                                uint16_t energy[TSR_BLOCK_SAMPLES], int level, const struct tsr_pair_decoder *decoder,
-                                const struct tsr_pair_model *model)
+/* Reads a block; energy as above, energy_class: of the cell of its number of places. False where the bits are no block.
+ */
+TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t coefficients[TSR_BLOCK_SAMPLES],
+                                uint16_t energy[TSR_BLOCK_SAMPLES], int energy_class,
+                                const struct tsr_pair_decoder *decoder, const struct tsr_pair_model *model)
 {
-    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
-    const int places = tsr_pair_symbol(r, decoder, TSR_PAIR_PLACES, level), shift = model->magnitude_shift;
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) coefficients[i] = 0;
+    const int places = tsr_pair_symbol(r, decoder, TSR_PAIR_PLACES, energy_class), shift = model->magnitude_shift;
     int group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     if (places > TSR_BLOCK_SAMPLES) return false;
@@ -257,7 +258,7 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
             group = TSR_PAIR_DC;
             less = 0;
         }
-        const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, tsr_energy_level(expected))];
+        const struct tsr_huffman_decoder *table = decoder->of_cell[tsr_pair_cell(group, tsr_energy_class(expected))];
         if (!table) return false;
         const uint32_t next = tsr_peek_bits(r, 32); /* a codeword and two signs are in it */
         const uint32_t entry = tsr_huffman_decode(table, next >> (32 - TSR_CODE_LIMIT));
@@ -269,17 +270,17 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
             const uint32_t signs = next << length, a_signs = a != 0, b_signs = b != 0;
             const int32_t a_negative = -(int32_t)(signs >> 31 & a_signs);
             const int32_t b_negative = -(int32_t)(signs << a_signs >> 31 & b_signs);
-            levels[p] = ((int32_t)a ^ a_negative) - a_negative;
-            levels[p - 1] = ((int32_t)b ^ b_negative) - b_negative;
+            coefficients[p] = ((int32_t)a ^ a_negative) - a_negative;
+            coefficients[p - 1] = ((int32_t)b ^ b_negative) - b_negative;
             tsr_skip_bits(r, length + (int)(a_signs + b_signs));
         } else {
             tsr_skip_bits(r, length);
             a = tsr_pair_value(r, first, low_bits) + less;
-            if (a >= TSR_LEVEL_LIMIT) return false;
-            levels[p] = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
+            if (a >= TSR_COEFFICIENT_LIMIT) return false;
+            coefficients[p] = a && tsr_get_bits(r, 1) ? -(int32_t)a : (int32_t)a;
             b = tsr_pair_value(r, second, low_bits);
-            if (b >= TSR_LEVEL_LIMIT) return false;
-            levels[p - 1] = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
+            if (b >= TSR_COEFFICIENT_LIMIT) return false;
+            coefficients[p - 1] = b && tsr_get_bits(r, 1) ? -(int32_t)b : (int32_t)b;
         }
         const uint32_t seen_a = tsr_seen_magnitude(a, shift), seen_b = tsr_seen_magnitude(b, shift);
         if (p > 2) { /* what comes next waits for nothing but these two */
@@ -295,12 +296,12 @@ TSR_HD_INLINE bool tsr_pair_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLO
     }
     if (places & 1) {
         group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
-        const int symbol = tsr_pair_symbol(r, decoder, group, tsr_energy_level(energy[0]));
+        const int symbol = tsr_pair_symbol(r, decoder, group, tsr_energy_class(energy[0]));
         if (symbol >= TSR_TOKENS_24_BITS) return false;
         const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits(symbol));
         const uint32_t dc = tsr_token_value(symbol, raw) + (places == 1);
-        if (dc >= TSR_LEVEL_LIMIT) return false;
-        levels[0] = dc && tsr_get_bits(r, 1) ? -(int32_t)dc : (int32_t)dc;
+        if (dc >= TSR_COEFFICIENT_LIMIT) return false;
+        coefficients[0] = dc && tsr_get_bits(r, 1) ? -(int32_t)dc : (int32_t)dc;
     }
     return !r->overrun;
 }

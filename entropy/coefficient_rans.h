@@ -1,9 +1,9 @@
-/* Blocks of 16 levels by rANS. FORMAT.md section 10.7.
+/* Blocks of 16 coefficients by rANS. FORMAT.md section 10.7.
  *
- * A block is the number of places up to its last level that is not 0; then, from that place down to 0, the token of
- * each magnitude (of the first, which is not 0, of the magnitude less 1) with its raw bits; then the signs of all that
- * are not 0, as raw bits. Contexts are the levels of energy. To code the number first and then only the places below it
- * costs as much as a symbol for each of the 16 places, with half the symbols. */
+ * A block is the number of places up to its last coefficient that is not 0; then, from that place down to 0, the token
+ * of each magnitude (of the first, which is not 0, of the magnitude less 1) with its raw bits; then the signs of all
+ * that are not 0, as raw bits. Contexts are the coefficients of energy. To code the number first and then only the
+ * places below it costs as much as a symbol for each of the 16 places, with half the symbols. */
 #ifndef TSR_ENTROPY_COEFFICIENT_RANS_H
 #define TSR_ENTROPY_COEFFICIENT_RANS_H
 
@@ -12,59 +12,60 @@
 #include "rans.h"
 #include "residual_model.h"
 
-/* Groups of cells; a cell is a group at a level of energy. */
+/* Groups of cells; a cell is a group at a energy class. */
 enum {
-    TSR_LEVEL_PLACES = 0,   /* number of places */
-    TSR_LEVEL_DC_ALONE = 1, /* magnitudes: of place 0 where no other level is coded */
-    TSR_LEVEL_DC = 2,       /* of place 0 */
-    TSR_LEVEL_HIGHEST = 3,  /* of the last place, less 1 */
-    TSR_LEVEL_OTHERS = 4,   /* of the places below it */
-    TSR_LEVEL_GROUPS = 5,
-    TSR_LEVEL_CELLS = TSR_LEVEL_GROUPS * TSR_ENERGY_LEVELS,
-    TSR_LEVEL_SYMBOLS = TSR_TOKENS_24_BITS,
-    TSR_LEVEL_TABLES = TSR_LEVEL_GROUPS * TSR_ENERGY_LEVELS, /* as many as cells, if none are merged */
-    TSR_LEVEL_ENTRIES_LIMIT = 1 + 16 * 3 + 1                 /* of a block */
+    TSR_COEFFICIENT_PLACES = 0,   /* number of places */
+    TSR_COEFFICIENT_DC_ALONE = 1, /* magnitudes: of place 0 where no other coefficient is coded */
+    TSR_COEFFICIENT_DC = 2,       /* of place 0 */
+    TSR_COEFFICIENT_HIGHEST = 3,  /* of the last place, less 1 */
+    TSR_COEFFICIENT_OTHERS = 4,   /* of the places below it */
+    TSR_COEFFICIENT_GROUPS = 5,
+    TSR_COEFFICIENT_CELLS = TSR_COEFFICIENT_GROUPS * TSR_ENERGY_CLASSES,
+    TSR_COEFFICIENT_SYMBOLS = TSR_TOKENS_24_BITS,
+    TSR_COEFFICIENT_TABLES = TSR_COEFFICIENT_GROUPS * TSR_ENERGY_CLASSES, /* as many as cells, if none are merged */
+    TSR_COEFFICIENT_ENTRIES_LIMIT = 1 + 16 * 3 + 1                        /* of a block */
 };
 
-struct tsr_level_model {
-    uint8_t magnitude_shift;            /* see tsr_seen_magnitude */
-    uint8_t tables[TSR_LEVEL_GROUPS];   /* of each group; 0: the group does not occur */
-    uint8_t table_of[TSR_LEVEL_CELLS];  /* within the group */
-    uint8_t mantissa[TSR_LEVEL_TABLES]; /* of the encoder's; tables of group g are from g * TSR_ENERGY_LEVELS on */
-    uint16_t weight[TSR_LEVEL_TABLES][TSR_LEVEL_SYMBOLS];
+struct tsr_coefficient_model {
+    uint8_t magnitude_shift;                 /* see tsr_seen_magnitude */
+    uint8_t tables[TSR_COEFFICIENT_GROUPS];  /* of each group; 0: the group does not occur */
+    uint8_t table_of[TSR_COEFFICIENT_CELLS]; /* within the group */
+    uint8_t
+        mantissa[TSR_COEFFICIENT_TABLES]; /* of the encoder's; tables of group g are from g * TSR_ENERGY_CLASSES on */
+    uint16_t weight[TSR_COEFFICIENT_TABLES][TSR_COEFFICIENT_SYMBOLS];
 };
 
-TSR_HD int tsr_level_cell(int group, int energy_level)
+TSR_HD int tsr_coefficient_cell(int group, int energy_class)
 {
-    return group * TSR_ENERGY_LEVELS + energy_level;
+    return group * TSR_ENERGY_CLASSES + energy_class;
 }
 
 /* Number of a cell's table. */
-TSR_HD int tsr_level_table(const struct tsr_level_model *model, int cell)
+TSR_HD int tsr_coefficient_table(const struct tsr_coefficient_model *model, int cell)
 {
-    return cell / TSR_ENERGY_LEVELS * TSR_ENERGY_LEVELS + model->table_of[cell];
+    return cell / TSR_ENERGY_CLASSES * TSR_ENERGY_CLASSES + model->table_of[cell];
 }
 
-TSR_HD void tsr_put_level_model(struct tsr_bit_writer *w, const struct tsr_level_model *model)
+TSR_HD void tsr_put_coefficient_model(struct tsr_bit_writer *w, const struct tsr_coefficient_model *model)
 {
     tsr_put_bits(w, model->magnitude_shift, 4);
-    for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
-        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_LEVELS, TSR_ENERGY_LEVELS);
+    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+        tsr_put_group_tables(w, model->tables[g], model->table_of + g * TSR_ENERGY_CLASSES, TSR_ENERGY_CLASSES);
         for (int t = 0; t < model->tables[g]; t++) {
-            const int table = g * TSR_ENERGY_LEVELS + t;
-            tsr_put_weights(w, model->weight[table], TSR_LEVEL_SYMBOLS, model->mantissa[table]);
+            const int table = g * TSR_ENERGY_CLASSES + t;
+            tsr_put_weights(w, model->weight[table], TSR_COEFFICIENT_SYMBOLS, model->mantissa[table]);
         }
     }
 }
 
-TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model *model)
+TSR_HD bool tsr_get_coefficient_model(struct tsr_bit_reader *r, struct tsr_coefficient_model *model)
 {
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
-    for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
-        uint8_t *table_of = model->table_of + g * TSR_ENERGY_LEVELS;
-        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_LEVELS)) return false;
+    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+        uint8_t *table_of = model->table_of + g * TSR_ENERGY_CLASSES;
+        if (!tsr_get_group_tables(r, &model->tables[g], table_of, TSR_ENERGY_CLASSES)) return false;
         for (int t = 0; t < model->tables[g]; t++)
-            if (!tsr_get_weights(r, model->weight[g * TSR_ENERGY_LEVELS + t], TSR_LEVEL_SYMBOLS)) return false;
+            if (!tsr_get_weights(r, model->weight[g * TSR_ENERGY_CLASSES + t], TSR_COEFFICIENT_SYMBOLS)) return false;
     }
     return !r->overrun;
 }
@@ -72,19 +73,20 @@ TSR_HD bool tsr_get_level_model(struct tsr_bit_reader *r, struct tsr_level_model
 /* ---- Entries ---------------------------------------------------------------------------------------------- */
 
 /* What a block's magnitudes become on the way. */
-struct tsr_level_list {
+struct tsr_coefficient_list {
     uint32_t *out;
     int count, sign_bits;
     uint32_t signs;
 };
 
-/* A level of this group at a place of this energy; less: 1 where it cannot be 0. */
-TSR_HD_INLINE void tsr_add_level(struct tsr_level_list *list, int group, uint32_t energy, int32_t level, uint32_t less)
+/* A coefficient of this group at a place of this energy; less: 1 where it cannot be 0. */
+TSR_HD_INLINE void tsr_add_coefficient(struct tsr_coefficient_list *list, int group, uint32_t energy,
+                                       int32_t coefficient, uint32_t less)
 {
-    const uint32_t value = (uint32_t)tsr_abs(level) - less;
-    const uint32_t cell = (uint32_t)tsr_level_cell(group, tsr_energy_level(energy)) << 8;
-    list->signs = list->signs << (level != 0) | (uint32_t)level >> 31;
-    list->sign_bits += level != 0;
+    const uint32_t value = (uint32_t)tsr_abs(coefficient) - less;
+    const uint32_t cell = (uint32_t)tsr_coefficient_cell(group, tsr_energy_class(energy)) << 8;
+    list->signs = list->signs << (coefficient != 0) | (uint32_t)coefficient >> 31;
+    list->sign_bits += coefficient != 0;
     if (value < 16) {
         list->out[list->count++] = cell | value;
         return;
@@ -95,34 +97,37 @@ TSR_HD_INLINE void tsr_add_level(struct tsr_level_list *list, int group, uint32_
     list->out[list->count++] = tsr_raw_entry(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
 }
 
-/* What a block is coded as, in the decoder's order. levels (below TSR_LEVEL_LIMIT in magnitude), seen: their
- * magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
-TSR_HD_INLINE int tsr_level_entries(const int32_t levels[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
-                                    uint16_t energy[TSR_BLOCK_SAMPLES], uint32_t out[TSR_LEVEL_ENTRIES_LIMIT])
+/* What a block is coded as, in the decoder's order. coefficients (below TSR_COEFFICIENT_LIMIT in magnitude), seen:
+ * their magnitudes; energy: from the neighbours, used up. Returns the number of entries. */
+TSR_HD_INLINE int tsr_coefficient_entries(const int32_t coefficients[TSR_BLOCK_SAMPLES],
+                                          const struct tsr_magnitudes *seen, uint16_t energy[TSR_BLOCK_SAMPLES],
+                                          uint32_t out[TSR_COEFFICIENT_ENTRIES_LIMIT])
 {
-    const int places = tsr_coded_places(levels);
-    struct tsr_level_list list = {out, 1, 0, 0};
-    out[0] = (uint32_t)tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy)) << 8 | (uint32_t)places;
+    const int places = tsr_coded_places(coefficients);
+    struct tsr_coefficient_list list = {out, 1, 0, 0};
+    out[0] =
+        (uint32_t)tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, tsr_block_energy_class(energy)) << 8 | (uint32_t)places;
     if (places == 0) return 1;
     tsr_add_energies(seen, energy);
     int p = places - 1;
-    tsr_add_level(&list, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p], levels[p], 1);
-    while (--p > 0) tsr_add_level(&list, TSR_LEVEL_OTHERS, energy[p], levels[p], 0);
-    if (p == 0) tsr_add_level(&list, TSR_LEVEL_DC, energy[0], levels[0], 0);
+    tsr_add_coefficient(&list, p == 0 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST, energy[p], coefficients[p],
+                        1);
+    while (--p > 0) tsr_add_coefficient(&list, TSR_COEFFICIENT_OTHERS, energy[p], coefficients[p], 0);
+    if (p == 0) tsr_add_coefficient(&list, TSR_COEFFICIENT_DC, energy[0], coefficients[0], 0);
     out[list.count++] = tsr_raw_entry(list.signs, list.sign_bits);
     return list.count;
 }
 
 /* ---- Put and get ------------------------------------------------------------------------------------------ */
 
-typedef struct tsr_rans_symbol tsr_level_codes[TSR_LEVEL_SYMBOLS]; /* of one table */
+typedef struct tsr_rans_symbol tsr_coefficient_codes[TSR_COEFFICIENT_SYMBOLS]; /* of one table */
 
 /* Writes entries of a slice, all its blocks', which a writer takes last first. */
-TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
-                                 const struct tsr_level_model *model, const tsr_level_codes *codes)
+TSR_HD_INLINE void tsr_coefficient_put(struct tsr_rans_writer *w, const uint32_t *entries, size_t count,
+                                       const struct tsr_coefficient_model *model, const tsr_coefficient_codes *codes)
 {
-    const struct tsr_rans_symbol *of_cell[TSR_LEVEL_CELLS];
-    for (int c = 0; c < TSR_LEVEL_CELLS; c++) of_cell[c] = codes[tsr_level_table(model, c)];
+    const struct tsr_rans_symbol *of_cell[TSR_COEFFICIENT_CELLS];
+    for (int c = 0; c < TSR_COEFFICIENT_CELLS; c++) of_cell[c] = codes[tsr_coefficient_table(model, c)];
     for (size_t i = count; i > 0; i--) {
         const uint32_t entry = entries[i - 1];
         if (entry & TSR_RAW_ENTRY)
@@ -132,75 +137,78 @@ TSR_HD_INLINE void tsr_level_put(struct tsr_rans_writer *w, const uint32_t *entr
     }
 }
 
-struct tsr_level_decoder {
-    struct tsr_rans_buckets table[TSR_LEVEL_TABLES];
-    const struct tsr_rans_buckets *of_cell[TSR_LEVEL_CELLS]; /* null: a group without tables */
+struct tsr_coefficient_decoder {
+    struct tsr_rans_buckets table[TSR_COEFFICIENT_TABLES];
+    const struct tsr_rans_buckets *of_cell[TSR_COEFFICIENT_CELLS]; /* null: a group without tables */
 };
 
-TSR_HD void tsr_level_decoder_init(struct tsr_level_decoder *decoder, const struct tsr_level_model *model)
+TSR_HD void tsr_coefficient_decoder_init(struct tsr_coefficient_decoder *decoder,
+                                         const struct tsr_coefficient_model *model)
 {
-    for (int g = 0; g < TSR_LEVEL_GROUPS; g++)
+    for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++)
         for (int t = 0; t < model->tables[g]; t++) {
-            const int table = g * TSR_ENERGY_LEVELS + t;
-            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_LEVEL_SYMBOLS);
+            const int table = g * TSR_ENERGY_CLASSES + t;
+            tsr_rans_buckets_init(&decoder->table[table], model->weight[table], TSR_COEFFICIENT_SYMBOLS);
         }
-    for (int c = 0; c < TSR_LEVEL_CELLS; c++)
+    for (int c = 0; c < TSR_COEFFICIENT_CELLS; c++)
         decoder->of_cell[c] =
-            model->tables[c / TSR_ENERGY_LEVELS] > 0 ? &decoder->table[tsr_level_table(model, c)] : NULL;
+            model->tables[c / TSR_ENERGY_CLASSES] > 0 ? &decoder->table[tsr_coefficient_table(model, c)] : NULL;
 }
 
-/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_LEVEL_LIMIT where the group has
- * no tables or the bits are none. */
-TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_level_decoder *decoder, int group,
-                                         uint32_t energy)
+/* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_COEFFICIENT_LIMIT where the
+ * group has no tables or the bits are none. */
+TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_coefficient_decoder *decoder,
+                                         int group, uint32_t energy)
 {
-    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_level_cell(group, tsr_energy_level(energy))];
-    if (!table) return TSR_LEVEL_LIMIT;
+    const struct tsr_rans_buckets *table = decoder->of_cell[tsr_coefficient_cell(group, tsr_energy_class(energy))];
+    if (!table) return TSR_COEFFICIENT_LIMIT;
     const int symbol = tsr_rans_read(r, table);
     if (symbol < 16) return (uint32_t)symbol;
     const int raw_bits = tsr_token_raw_bits(symbol);
     uint32_t raw = raw_bits > 16 ? tsr_rans_read_raw(r, raw_bits - 16) << 16 : 0;
     raw |= tsr_rans_read_raw(r, tsr_min(raw_bits, 16));
-    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_LEVEL_LIMIT);
+    return (uint32_t)tsr_min((int32_t)tsr_token_value(symbol, raw), TSR_COEFFICIENT_LIMIT);
 }
 
 /* Reads a block and its magnitudes as its neighbours see them; energy as above. False where the bits are no block. */
-TSR_HD_INLINE bool tsr_level_get(struct tsr_rans_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
-                                 uint16_t energy[TSR_BLOCK_SAMPLES], const struct tsr_level_decoder *decoder,
-                                 const struct tsr_level_model *model, struct tsr_magnitudes *magnitudes)
+TSR_HD_INLINE bool tsr_coefficient_get(struct tsr_rans_reader *r, int32_t coefficients[TSR_BLOCK_SAMPLES],
+                                       uint16_t energy[TSR_BLOCK_SAMPLES],
+                                       const struct tsr_coefficient_decoder *decoder,
+                                       const struct tsr_coefficient_model *model, struct tsr_magnitudes *magnitudes)
 {
     const int shift = model->magnitude_shift;
     tsr_seen_places seen;
-    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) coefficients[i] = 0;
     tsr_see_none(&seen);
     memcpy(magnitudes, &seen, sizeof *magnitudes);
     const struct tsr_rans_buckets *table =
-        decoder->of_cell[tsr_level_cell(TSR_LEVEL_PLACES, tsr_block_energy_level(energy))];
+        decoder->of_cell[tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, tsr_block_energy_class(energy))];
     if (!table) return false;
     const int places = tsr_rans_read(r, table);
     if (places == 0) return true;
     if (places > TSR_BLOCK_SAMPLES) return false;
     int p = places - 1, sign_bits = 1;
-    uint32_t magnitude = tsr_magnitude_get(r, decoder, p == 0 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, energy[p]) + 1u;
+    uint32_t magnitude =
+        tsr_magnitude_get(r, decoder, p == 0 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST, energy[p]) + 1u;
     for (;;) {
-        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
         const uint32_t here = tsr_seen_magnitude(magnitude, shift);
-        levels[p] = (int32_t)magnitude;
+        coefficients[p] = (int32_t)magnitude;
         tsr_see_place(&seen, p, here);
         if (p == 0) break;
         /* What comes next waits for nothing but this sum. */
         const uint32_t below = energy[p - 1] + here * TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * p + p - 1];
         tsr_add_energy(energy, p, here);
-        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_LEVEL_OTHERS, below)
-                            : tsr_magnitude_get(r, decoder, TSR_LEVEL_DC, below);
+        magnitude = --p > 0 ? tsr_magnitude_get(r, decoder, TSR_COEFFICIENT_OTHERS, below)
+                            : tsr_magnitude_get(r, decoder, TSR_COEFFICIENT_DC, below);
         sign_bits += magnitude != 0;
     }
     memcpy(magnitudes, &seen, sizeof *magnitudes);
     uint32_t signs = tsr_rans_read_raw(r, sign_bits) << (32 - sign_bits);
     for (p = places - 1; p >= 0; p--) { /* a 0 takes none */
-        const int32_t negative = -(int32_t)((signs >> 31) & (levels[p] != 0));
-        signs <<= levels[p] != 0;
-        levels[p] = (levels[p] ^ negative) - negative;
+        const int32_t negative = -(int32_t)((signs >> 31) & (coefficients[p] != 0));
+        signs <<= coefficients[p] != 0;
+        coefficients[p] = (coefficients[p] ^ negative) - negative;
     }
     return true;
 }

@@ -11,11 +11,11 @@
 
 enum {
     TSR_MAGNITUDE_LIMIT = 4095,       /* residual magnitudes saturate here: eight of them fit 16 bits */
-    TSR_ACTIVITY_LEVELS = 60,         /* tokens of 0 .. 8 x 4095 */
+    TSR_ACTIVITY_BINS = 60,           /* tokens of 0 .. 8 x 4095 */
     TSR_ACTIVITY_GROUPS = 10,         /* most groups, each of equally many samples */
-    TSR_INTENSITY_LEVELS = 4096,      /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
+    TSR_INTENSITY_BINS = 4096,        /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
     TSR_INTENSITY_GROUPS = 25,        /* 8 cost 0.2 %, 16 gained 0.1 % */
-    TSR_SAMPLED_ROWS = 2,             /* level 1 looks at so many rows of a period */
+    TSR_SAMPLED_ROWS = 2,             /* effort 1 looks at so many rows of a period */
     TSR_SAMPLED_INTENSITY_GROUPS = 8, /* and then has so many groups */
     TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,
     TSR_TABLE_LIMIT = 24, /* code tables of a plane; 12 cost 0.2 %, 32 gained 0.02 % */
@@ -41,63 +41,63 @@ TSR_HD int32_t tsr_activity_first_row(int32_t w, int32_t ww)
     return 6 * w + 2 * ww;
 }
 
-TSR_HD int tsr_activity_level(int32_t activity)
+TSR_HD int tsr_activity_bin(int32_t activity)
 {
     return tsr_token_symbol((uint32_t)activity);
 }
 
-/* Predictions 0 .. range-1 are shifted right by this to become intensity levels. */
+/* Predictions 0 .. range-1 are shifted right by this to become intensity bins. */
 TSR_HD int tsr_intensity_shift(uint32_t range)
 {
     return tsr_max(0, tsr_bit_width(range - 1) - 12);
 }
 
-/* The group of a level with count of all total samples, behind before of lower levels: where their middle falls. */
+/* The group of a bin with count of all total samples, behind before of lower bins: where their middle falls. */
 TSR_HD int tsr_quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
 {
     return (int)((2 * before + count) * (uint64_t)groups / (2 * total));
 }
 
-/* Does training look at row y of a tile? period: 0, or that of level 1. */
+/* Does training look at row y of a tile? period: 0, or that of effort 1. */
 TSR_HD bool tsr_row_is_sampled(int32_t y, int32_t period)
 {
     return period == 0 || y % period < TSR_SAMPLED_ROWS;
 }
 
-/* Cuts levels into at most groups runs of about equal counts. cuts[i] is the first level of group i + 1; returns
- * the number of cuts, at most groups - 1. A level belongs where the middle of its samples falls. */
-TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts)
+/* Cuts bins into at most groups runs of about equal counts. cuts[i] is the first bin of group i + 1; returns
+ * the number of cuts, at most groups - 1. A bin belongs where the middle of its samples falls. */
+TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int bins, int groups, uint16_t *cuts)
 {
     uint64_t total = 0, before = 0;
     int cut_count = 0, group = 0;
     bool first = true;
-    for (int level = 0; level < levels; level++) total += counts[level];
-    for (int level = 0; level < levels; level++) {
-        if (counts[level] == 0) continue;
-        const int here = tsr_quantile_group(before, counts[level], total, groups);
-        if (!first && here != group) cuts[cut_count++] = (uint16_t)level;
+    for (int bin = 0; bin < bins; bin++) total += counts[bin];
+    for (int bin = 0; bin < bins; bin++) {
+        if (counts[bin] == 0) continue;
+        const int here = tsr_quantile_group(before, counts[bin], total, groups);
+        if (!first && here != group) cuts[cut_count++] = (uint16_t)bin;
         group = here;
         first = false;
-        before += counts[level];
+        before += counts[bin];
     }
     return cut_count;
 }
 
-/* A level's group. */
-TSR_HD uint8_t tsr_group_of(const uint16_t *cuts, int cut_count, int level)
+/* A bin's group. */
+TSR_HD uint8_t tsr_group_of(const uint16_t *cuts, int cut_count, int bin)
 {
     int group = 0;
-    while (group < cut_count && level >= cuts[group]) group++;
+    while (group < cut_count && bin >= cuts[group]) group++;
     return (uint8_t)group;
 }
 
-/* group_of[level] from cuts. */
-TSR_HD void tsr_group_levels(const uint16_t *cuts, int cut_count, int levels, uint8_t *group_of)
+/* group_of[bin] from cuts. */
+TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_t *group_of)
 {
     int group = 0;
-    for (int level = 0; level < levels; level++) {
-        while (group < cut_count && level >= cuts[group]) group++;
-        group_of[level] = (uint8_t)group;
+    for (int bin = 0; bin < bins; bin++) {
+        while (group < cut_count && bin >= cuts[group]) group++;
+        group_of[bin] = (uint8_t)group;
     }
 }
 

@@ -18,7 +18,7 @@
 
 enum {
     TSR_MAGNITUDE_CAP = 511, /* no energy exceeds 511 * 71 < 2^16: 71 is the largest sum of a place's weights */
-    TSR_ENERGY_LEVELS = 32,
+    TSR_ENERGY_CLASSES = 32,
     TSR_MAGNITUDE_SHIFT_LIMIT = 15
 };
 
@@ -49,17 +49,18 @@ struct tsr_magnitudes {
     uint16_t at[TSR_BLOCK_SAMPLES];
 };
 
-/* Magnitude of a level: shifted by the plane's magnitude shift, and capped. */
+/* Magnitude of a coefficient: shifted by the plane's magnitude shift, and capped. */
 TSR_HD_INLINE uint32_t tsr_seen_magnitude(uint32_t magnitude, int shift)
 {
     const uint32_t shifted = magnitude >> shift;
     return shifted < TSR_MAGNITUDE_CAP ? shifted : TSR_MAGNITUDE_CAP;
 }
 
-TSR_HD_INLINE void tsr_see_magnitudes(const int32_t levels[TSR_BLOCK_SAMPLES], int shift, struct tsr_magnitudes *out)
+TSR_HD_INLINE void tsr_see_magnitudes(const int32_t coefficients[TSR_BLOCK_SAMPLES], int shift,
+                                      struct tsr_magnitudes *out)
 {
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++)
-        out->at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(levels[p]), shift);
+        out->at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(coefficients[p]), shift);
 }
 
 /* All places at once where the compiler has vectors; gcc makes 16 scalar additions of the loops. */
@@ -151,16 +152,16 @@ TSR_HD_INLINE void tsr_see_place(tsr_seen_places *seen, int place, uint32_t magn
 #endif
 }
 
-/* Levels of energy: two an octave; 0 and 1 are levels of their own, found by a bit behind the last one. */
-TSR_HD_INLINE int tsr_energy_level(uint32_t energy)
+/* Coefficients of energy: two an octave; 0 and 1 are coefficients of their own, found by a bit behind the last one. */
+TSR_HD_INLINE int tsr_energy_class(uint32_t energy)
 {
     const uint32_t bits = energy << 1 | 1u;
     const int exponent = tsr_floor_log2(bits);
     return tsr_max(0, 2 * exponent - 4 + (int)(bits << (31 - exponent) >> 30));
 }
 
-/* Level of the whole block, from the neighbours alone. */
-TSR_HD_INLINE int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES])
+/* Coefficient of the whole block, from the neighbours alone. */
+TSR_HD_INLINE int tsr_block_energy_class(const uint16_t energy[TSR_BLOCK_SAMPLES])
 {
     uint32_t sum = 0;
 #if TSR_PLACE_VECTORS
@@ -174,28 +175,28 @@ TSR_HD_INLINE int tsr_block_energy_level(const uint16_t energy[TSR_BLOCK_SAMPLES
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) sum += energy[p];
 #endif
     sum >>= 2;
-    return tsr_energy_level(sum < 65535 ? sum : 65535);
+    return tsr_energy_class(sum < 65535 ? sum : 65535);
 }
 
-/* Which of 16 levels are not 0: bit p is place p's. */
-TSR_HD_INLINE uint32_t tsr_places_not_zero(const int32_t levels[TSR_BLOCK_SAMPLES])
+/* Which of 16 coefficients are not 0: bit p is place p's. */
+TSR_HD_INLINE uint32_t tsr_places_not_zero(const int32_t coefficients[TSR_BLOCK_SAMPLES])
 {
 #if defined(__SSE2__) && !defined(__CUDACC__)
     __m128i v[4];
-    for (int i = 0; i < 4; i++) v[i] = _mm_loadu_si128((const __m128i *)levels + i);
+    for (int i = 0; i < 4; i++) v[i] = _mm_loadu_si128((const __m128i *)coefficients + i);
     const __m128i all = _mm_packs_epi16(_mm_packs_epi32(v[0], v[1]), _mm_packs_epi32(v[2], v[3]));
     return (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_setzero_si128())) ^ 0xffffu;
 #else
     uint32_t places = 0;
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) places |= (uint32_t)(levels[p] != 0) << p;
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) places |= (uint32_t)(coefficients[p] != 0) << p;
     return places;
 #endif
 }
 
-/* Places up to the last level that is not 0: 0 .. 16. */
-TSR_HD_INLINE int tsr_coded_places(const int32_t levels[TSR_BLOCK_SAMPLES])
+/* Places up to the last coefficient that is not 0: 0 .. 16. */
+TSR_HD_INLINE int tsr_coded_places(const int32_t coefficients[TSR_BLOCK_SAMPLES])
 {
-    return tsr_bit_width(tsr_places_not_zero(levels));
+    return tsr_bit_width(tsr_places_not_zero(coefficients));
 }
 
 #endif

@@ -25,7 +25,7 @@ enum {
      * bits a symbol and 24 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
         TSR_COLOUR_MODEL_LIMIT +
-        TSR_PLANES_LIMIT * (65536 / 4 + TSR_LEVEL_TABLES * 2 * (TSR_LEVEL_SYMBOLS + 4) + 512 +
+        TSR_PLANES_LIMIT * (65536 / 4 + TSR_COEFFICIENT_TABLES * 2 * (TSR_COEFFICIENT_SYMBOLS + 4) + 512 +
                             (TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 1) +
                             TSR_CLASS_LIMIT * TSR_TAPS_LIMIT * 5 + TSR_LABEL_TABLES_LIMIT * (TSR_LABELS_LIMIT + 1))
 };
@@ -50,9 +50,9 @@ struct tsr_plane_model {
     struct tsr_predictor_model predictor; /* path P; with CAVLC the median edge predictor alone */
     struct tsr_residual_model residual;   /* path P, Huffman and rANS */
     union {                               /* path T */
-        struct tsr_coefficient_model coefficient; /* Huffman of run-level symbols */
+        struct tsr_run_level_model run_level;     /* Huffman of run-level symbols */
         struct tsr_pair_model pair;               /* Huffman of pairs */
-        struct tsr_level_model level;             /* rANS */
+        struct tsr_coefficient_model coefficient; /* rANS */
     };
 };
 
@@ -248,11 +248,11 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     }
     tsr_put_ue(w, (uint32_t)plane->slice_side - 1);
     if (plane->coder == TSR_CODER_RANS)
-        tsr_put_level_model(w, &plane->level);
+        tsr_put_coefficient_model(w, &plane->coefficient);
     else if (plane->coder == TSR_CODER_HUFFMAN && plane->pairs)
         tsr_put_pair_model(w, &plane->pair);
     else if (plane->coder == TSR_CODER_HUFFMAN)
-        tsr_put_coefficient_model(w, &plane->coefficient);
+        tsr_put_run_level_model(w, &plane->run_level);
 }
 
 /* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
@@ -303,8 +303,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     if (r->overrun || side < TSR_SLICE_BLOCKS_LEAST - 1 || side >= TSR_SLICE_BLOCKS_LIMIT) return false;
     plane->slice_side = (int32_t)side + 1;
     if (plane->coder == TSR_CODER_CAVLC) return true;
-    if (plane->coder == TSR_CODER_RANS) return tsr_get_level_model(r, &plane->level);
-    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_coefficient_model(r, &plane->coefficient);
+    if (plane->coder == TSR_CODER_RANS) return tsr_get_coefficient_model(r, &plane->coefficient);
+    return plane->pairs ? tsr_get_pair_model(r, &plane->pair) : tsr_get_run_level_model(r, &plane->run_level);
 }
 
 TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image *image,

@@ -18,8 +18,8 @@ static_assert(TSR_ALPHABET_LIMIT <= 1 << TSR_CODE_LIMIT, "every symbol must find
 
 /* Work space of the construction; the caller provides it (about 21 KB). */
 struct tsr_huffman_work {
-    uint64_t weight[2][2 * TSR_ALPHABET_LIMIT];              /* one level's packages and leaves, in order */
-    uint8_t is_leaf[TSR_CODE_LIMIT][2 * TSR_ALPHABET_LIMIT]; /* per level and place in that order */
+    uint64_t weight[2][2 * TSR_ALPHABET_LIMIT];              /* one round's packages and leaves, in order */
+    uint8_t is_leaf[TSR_CODE_LIMIT][2 * TSR_ALPHABET_LIMIT]; /* per round and place in that order */
     uint16_t order[TSR_ALPHABET_LIMIT];                      /* used symbols, rarest first */
 };
 
@@ -40,11 +40,11 @@ TSR_HD void tsr_huffman_lengths(const uint32_t *counts, int symbols, uint8_t *le
         lengths[work->order[0]] = 1;
         return;
     }
-    /* Level 0 holds the leaves alone; each next one merges the leaves with the pairs of the level before. */
+    /* Round 0 holds the leaves alone; each next one merges the leaves with the pairs of the round before. */
     int size = 0;
-    for (int level = 0; level < TSR_CODE_LIMIT; level++) {
-        const uint64_t *before = work->weight[(level + 1) & 1];
-        uint64_t *now = work->weight[level & 1];
+    for (int round = 0; round < TSR_CODE_LIMIT; round++) {
+        const uint64_t *before = work->weight[(round + 1) & 1];
+        uint64_t *now = work->weight[round & 1];
         int pairs = size / 2, leaf = 0, pair = 0;
         size = 0;
         while (leaf < used || pair < pairs) {
@@ -52,16 +52,16 @@ TSR_HD void tsr_huffman_lengths(const uint32_t *counts, int symbols, uint8_t *le
             bool take_leaf = leaf < used && counts[work->order[leaf]] <= package;
             now[size] = take_leaf ? counts[work->order[leaf++]] : package;
             pair += !take_leaf;
-            work->is_leaf[level][size++] = take_leaf;
+            work->is_leaf[round][size++] = take_leaf;
         }
     }
-    /* The cheapest 2 (used - 1) items of the last level are the solution; a leaf among them adds one to its
-     * symbol's length, a package stands for its two items on the level before. The leaves taken on a level
+    /* The cheapest 2 (used - 1) items of the last round are the solution; a leaf among them adds one to its
+     * symbol's length, a package stands for its two items on the round before. The leaves taken on a round
      * are always the rarest ones. */
     int take = 2 * (used - 1);
-    for (int level = TSR_CODE_LIMIT - 1; level >= 0 && take > 0; level--) {
+    for (int round = TSR_CODE_LIMIT - 1; round >= 0 && take > 0; round--) {
         int leaves = 0;
-        for (int i = 0; i < take; i++) leaves += work->is_leaf[level][i];
+        for (int i = 0; i < take; i++) leaves += work->is_leaf[round][i];
         for (int i = 0; i < leaves; i++) lengths[work->order[i]]++;
         take = 2 * (take - leaves);
     }

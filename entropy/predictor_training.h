@@ -1,5 +1,6 @@
 /* What training a plane's linear predictors decides, from sums over its blocks; both engines call this. FORMAT.md
- * section 7.1 (its encoder), transform/predict/predictor.h for the arithmetic, kernels/training/train_cpu.h for the order of the steps.
+ * section 7.1 (its encoder), transform/predict/predictor.h for the arithmetic, kernels/training/train_cpu.h for the
+ * order of the steps.
  */
 #ifndef TSR_ENTROPY_PREDICTOR_TRAINING_H
 #define TSR_ENTROPY_PREDICTOR_TRAINING_H
@@ -8,7 +9,7 @@
 #include "predictor_model.h"
 
 enum {
-    TSR_COST_LEVELS = 320,         /* of a block's mean magnitude, for the first labels */
+    TSR_COST_BINS = 320,           /* of a block's mean magnitude, for the first labels */
     TSR_DESCRIBED_WEIGHT = 9,      /* bits that a weight's description is taken to cost */
     TSR_COST_MOST = (1 << 15) - 1, /* magnitudes of residuals saturate here in costs of blocks */
     TSR_FLAT_SHARP = 4,
@@ -43,7 +44,7 @@ TSR_HD bool tsr_median_block_is_flat(uint32_t block)
     return block >> TSR_BLOCK_COST_BITS != 0;
 }
 
-/* What training is told, by level and size of the plane. */
+/* What training is told, by bin and size of the plane. */
 struct tsr_training_plan {
     uint8_t set;           /* of neighbours, 1..3 */
     uint8_t classes;       /* 1..TSR_CLASS_LIMIT */
@@ -97,16 +98,16 @@ TSR_HD bool tsr_is_shortlist_row(struct tsr_block_span block, int32_t row)
     return block.end % TSR_PREDICTOR_BLOCK != 0 || row % 8 / 2 == TSR_SHORTLIST_ROW / 2;
 }
 
-/* The level of a block's median edge cost over so many samples. */
-TSR_HD int tsr_block_cost_level(uint32_t cost, int32_t samples)
+/* The bin of a block's median edge cost over so many samples. */
+TSR_HD int tsr_block_cost_bin(uint32_t cost, int32_t samples)
 {
     const uint32_t v = samples > 0 ? (uint32_t)((uint64_t)cost * 16 / (uint64_t)samples) : 0;
     if (v < 64) return (int)v;
     const int exponent = tsr_floor_log2(v);
-    return tsr_min(TSR_COST_LEVELS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
+    return tsr_min(TSR_COST_BINS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
 }
 
-/* The first label of a level with here blocks of all total, behind before blocks of lower levels: classes get equal
+/* The first label of a bin with here blocks of all total, behind before blocks of lower bins: classes get equal
  * shares. */
 TSR_HD uint8_t tsr_first_label(uint64_t before, uint64_t here, uint64_t total, int classes)
 {

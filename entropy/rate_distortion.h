@@ -1,9 +1,9 @@
-/* Rate and distortion of a block's levels: the encoder's choice of each among its neighbours, and of the last place.
- * FORMAT.md needs none of it; but equal bytes from every engine need that all of them use exactly this.
+/* Rate and distortion of a block's coefficients: the encoder's choice of each among its neighbours, and of the last
+ * place. FORMAT.md needs none of it; but equal bytes from every engine need that all of them use exactly this.
  *
- * Rates are those of the energy contexts, from fixed tables: what magnitudes cost at each level of energy, on average
- * over 16 images at 7 QPs. Neighbours count with the levels that plain rounding gives, so every block can be done at
- * once. */
+ * Rates are those of the energy contexts, from fixed tables: what magnitudes cost at each energy class, on average
+ * over 16 images at 7 QPs. Neighbours count with the coefficients that plain rounding gives, so every block can be done
+ * at once. */
 #ifndef TSR_ENTROPY_RATE_DISTORTION_H
 #define TSR_ENTROPY_RATE_DISTORTION_H
 
@@ -22,8 +22,8 @@ enum {
 };
 
 /* clang-format off */
-/* Of the number of places, 0 .. 16, by the block's level of energy. */
-TSR_TABLE(uint8_t, tsr_rate_of_places, TSR_ENERGY_LEVELS * 17,
+/* Of the number of places, 0 .. 16, by the block's energy class. */
+TSR_TABLE(uint8_t, tsr_rate_of_places, TSR_ENERGY_CLASSES * 17,
           2, 62, 139, 131, 158, 148, 166, 169, 168, 163, 165, 170, 171, 166, 171, 170, 163, 10, 29, 104, 93, 129, 116,
           142, 153, 151, 143, 141, 158, 165, 153, 170, 165, 164, 17, 19, 88, 83, 121, 106, 126, 145, 139, 135, 135,
           147, 163, 147, 166, 162, 163, 20, 19, 78, 71, 103, 92, 114, 137, 128, 123, 121, 138, 151, 139, 160, 156,
@@ -49,7 +49,7 @@ TSR_TABLE(uint8_t, tsr_rate_of_places, TSR_ENERGY_LEVELS * 17,
           65, 65, 65, 65, 65, 65, 65, 65);
 
 /* Of the magnitude, 1 .. 16 or more, at the last place. */
-TSR_TABLE(uint8_t, tsr_rate_of_highest, TSR_ENERGY_LEVELS * TSR_RATE_MAGNITUDES,
+TSR_TABLE(uint8_t, tsr_rate_of_highest, TSR_ENERGY_CLASSES * TSR_RATE_MAGNITUDES,
           1, 75, 119, 147, 159, 163, 171, 171, 173, 172, 174, 171, 174, 175, 175, 164, 2, 67, 114, 145, 168, 170, 174,
           174, 175, 175, 175, 174, 175, 175, 175, 172, 2, 61, 107, 143, 164, 172, 172, 175, 175, 176, 176, 176, 176,
           176, 176, 176, 2, 61, 107, 140, 163, 171, 173, 174, 176, 176, 176, 176, 176, 176, 176, 175, 3, 57, 101, 133,
@@ -73,7 +73,7 @@ TSR_TABLE(uint8_t, tsr_rate_of_highest, TSR_ENERGY_LEVELS * TSR_RATE_MAGNITUDES,
           64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64);
 
 /* Of the magnitude, 0 .. 15 or more, at the places below it. */
-TSR_TABLE(uint8_t, tsr_rate_of_others, TSR_ENERGY_LEVELS * TSR_RATE_MAGNITUDES,
+TSR_TABLE(uint8_t, tsr_rate_of_others, TSR_ENERGY_CLASSES * TSR_RATE_MAGNITUDES,
           2, 60, 124, 160, 171, 175, 175, 175, 176, 176, 176, 176, 176, 176, 176, 176, 3, 49, 109, 148, 169, 173, 174,
           175, 176, 176, 175, 176, 176, 176, 176, 176, 4, 45, 103, 145, 164, 172, 175, 175, 175, 176, 175, 176, 176,
           176, 176, 176, 5, 40, 95, 136, 160, 170, 173, 174, 176, 175, 176, 176, 176, 176, 176, 175, 7, 36, 86, 127,
@@ -147,20 +147,20 @@ TSR_HD_INLINE void tsr_rate_places(const int32_t block[TSR_BLOCK_SAMPLES], const
 #endif
 }
 
-/* block: the DC's difference as a level, then units with their signs; becomes levels. seen: the block's magnitudes as
- * plain rounding gives them; energy: from all neighbours and all of these. Contexts are those of plain rounding
- * throughout, so what each place costs depends on no other choice: a level is the nearest or one less, and the last
- * place the one with the least sum. (With contexts by the levels chosen above, and only some last places tried, -0.1 %
- * at half the speed.) All sums stay below 2^31: an error is at most 384 units where it is chosen, so 15 of them
- * weighted by at most 101, and of rates of at most 271, stay below 360 million; errors of zeros are capped, so 15 of
- * them stay below 1.6 * 10^9. */
+/* block: the DC's difference as a coefficient, then units with their signs; becomes coefficients. seen: the block's
+ * magnitudes as plain rounding gives them; energy: from all neighbours and all of these. Contexts are those of plain
+ * rounding throughout, so what each place costs depends on no other choice: a coefficient is the nearest or one less,
+ * and the last place the one with the least sum. (With contexts by the coefficients chosen above, and only some last
+ * places tried, -0.1 % at half the speed.) All sums stay below 2^31: an error is at most 384 units where it is chosen,
+ * so 15 of them weighted by at most 101, and of rates of at most 271, stay below 360 million; errors of zeros are
+ * capped, so 15 of them stay below 1.6 * 10^9. */
 TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const uint16_t energy[TSR_BLOCK_SAMPLES],
-                                      int block_level, bool lapped, int32_t lambda)
+                                      int block_class, bool lapped, int32_t lambda)
 {
     const int32_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    const uint8_t *places = TSR_AT(tsr_rate_of_places) + 17 * block_level;
+    const uint8_t *places = TSR_AT(tsr_rate_of_places) + 17 * block_class;
     struct tsr_rate_block b;
-    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES]; /* levels below the last place, and at it */
+    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES]; /* coefficients below the last place, and at it */
     int32_t cost[TSR_BLOCK_SAMPLES]; /* weighted squared errors of the places above, as zeros */
     int32_t above = 0, top = 0;
     tsr_rate_places(block, weight, &b);
@@ -175,8 +175,8 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
     TSR_UNROLL
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         if (p > top) break;
-        const int level = TSR_RATE_MAGNITUDES * tsr_energy_level(energy[p]);
-        const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
+        const int row_at = TSR_RATE_MAGNITUDES * tsr_energy_class(energy[p]);
+        const uint8_t *others = TSR_AT(tsr_rate_of_others) + row_at, *last = TSR_AT(tsr_rate_of_highest) + row_at;
         const int32_t nearest = b.nearest[p];
         chosen[p] = highest[p] = nearest;
         if (nearest == 0) {
@@ -200,56 +200,56 @@ TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const ui
     }
     TSR_UNROLL
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        const int32_t level = p > best_top ? 0 : p == best_top ? highest[p] : chosen[p];
-        block[p] = block[p] < 0 ? -level : level;
+        const int32_t coefficient = p > best_top ? 0 : p == best_top ? highest[p] : chosen[p];
+        block[p] = block[p] < 0 ? -coefficient : coefficient;
     }
 }
 
-/* Likewise by the bits of CAVLC itself, in context nC: each level from the highest place down is lowered by one where
- * that pays, then all but the DC where they are few. */
+/* Likewise by the bits of CAVLC itself, in context nC: each coefficient from the highest place down is lowered by one
+ * where that pays, then all but the DC where they are few. */
 TSR_HD void tsr_optimise_cavlc(int32_t block[TSR_BLOCK_SAMPLES], int context, bool lapped, int32_t lambda)
 {
     const int32_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    const int32_t bit = lambda * TSR_RATE_BIT * 2 / 3; /* a level also changes its neighbours' nC */
-    int32_t level[TSR_BLOCK_SAMPLES];
-    int32_t zero_all = 0; /* what zeros instead of all levels would add to the errors */
+    const int32_t bit = lambda * TSR_RATE_BIT * 2 / 3; /* a coefficient also changes its neighbours' nC */
+    int32_t coefficient[TSR_BLOCK_SAMPLES];
+    int32_t zero_all = 0; /* what zeros instead of all coefficients would add to the errors */
     int largest = 0, count = 0;
-    level[0] = block[0];
+    coefficient[0] = block[0];
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         const int32_t nearest = (tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS;
-        level[p] = block[p] < 0 ? -nearest : nearest;
+        coefficient[p] = block[p] < 0 ? -nearest : nearest;
         largest = tsr_max(largest, nearest);
         count += nearest != 0;
     }
     if (count > 0) {
-        int32_t bits = (int32_t)tsr_cavlc_measure(level, TSR_BLOCK_SAMPLES, context);
+        int32_t bits = (int32_t)tsr_cavlc_measure(coefficient, TSR_BLOCK_SAMPLES, context);
         for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
-            if (level[p] == 0) continue;
-            const int32_t step = level[p] < 0 ? -1 : 1, error = block[p] - level[p] * TSR_UNIT;
+            if (coefficient[p] == 0) continue;
+            const int32_t step = coefficient[p] < 0 ? -1 : 1, error = block[p] - coefficient[p] * TSR_UNIT;
             const int32_t more = error + step * TSR_UNIT;
             const int32_t worse = (more * more - error * error) * weight[p];
             if (worse >= 9 * bit) continue;
-            level[p] -= step;
-            const int32_t fewer = (int32_t)tsr_cavlc_measure(level, TSR_BLOCK_SAMPLES, context);
+            coefficient[p] -= step;
+            const int32_t fewer = (int32_t)tsr_cavlc_measure(coefficient, TSR_BLOCK_SAMPLES, context);
             if (worse < (bits - fewer) * bit)
                 bits = fewer;
             else
-                level[p] += step;
+                coefficient[p] += step;
         }
         if (largest == 1) {
             int32_t none[TSR_BLOCK_SAMPLES];
             for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) none[p] = 0;
             none[0] = block[0];
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-                if (level[p] == 0) continue;
+                if (coefficient[p] == 0) continue;
                 const int32_t error = tsr_abs(block[p]) - TSR_UNIT;
                 zero_all += (block[p] * block[p] - error * error) * weight[p];
             }
             if (zero_all < (bits - (int32_t)tsr_cavlc_measure(none, TSR_BLOCK_SAMPLES, context)) * bit)
-                for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) level[p] = 0;
+                for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) coefficient[p] = 0;
         }
     }
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = level[p];
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = coefficient[p];
 }
 
 /* About what a coefficient costs, rate and error together, in 1/16 bit: compares a tile lapped and not lapped. */

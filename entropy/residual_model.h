@@ -94,7 +94,8 @@ TSR_HD int tsr_model_cells(const struct tsr_residual_model *model)
     return (model->activity_cuts + 1) * (model->intensity_cuts + 1);
 }
 
-/* Can tiles of this width, of a plane of this range, have the symbol in a table? What level 1 has not seen may come. */
+/* Can tiles of this width, of a plane of this range, have the symbol in a table? What effort 1 has not seen may come.
+ */
 TSR_HD bool tsr_symbol_may_come(int table, int symbol, uint32_t range, int32_t width)
 {
     if (symbol < TSR_RUN_SYMBOL) return symbol <= tsr_token_symbol(range - 1);
@@ -127,13 +128,13 @@ TSR_HD void tsr_put_cuts(struct tsr_bit_writer *w, const uint16_t *cuts, int cou
     }
 }
 
-TSR_HD bool tsr_get_cuts(struct tsr_bit_reader *r, uint16_t *cuts, uint8_t *count, int most, int levels)
+TSR_HD bool tsr_get_cuts(struct tsr_bit_reader *r, uint16_t *cuts, uint8_t *count, int most, int bins)
 {
     uint32_t n = tsr_get_ue(r), least = 1;
     if (n > (uint32_t)most) return false;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t step = tsr_get_ue(r);
-        if (step >= (uint32_t)levels || least + step >= (uint32_t)levels) return false;
+        if (step >= (uint32_t)bins || least + step >= (uint32_t)bins) return false;
         cuts[i] = (uint16_t)(least + step);
         least += step + 1;
     }
@@ -253,10 +254,10 @@ TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual
     if (!tsr_get_table(r, model, TSR_RUN_TABLE, rans)) return false;
     if (tsr_get_bits(r, 1) && !tsr_get_table(r, model, TSR_INTERRUPTION_TABLE, rans)) return false;
     if (tsr_get_bits(r, 1)) {
-        if (!tsr_get_cuts(r, model->activity_cut, &model->activity_cuts, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_LEVELS))
+        if (!tsr_get_cuts(r, model->activity_cut, &model->activity_cuts, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_BINS))
             return false;
         if (!tsr_get_cuts(r, model->intensity_cut, &model->intensity_cuts, TSR_INTENSITY_GROUPS - 1,
-                          TSR_INTENSITY_LEVELS))
+                          TSR_INTENSITY_BINS))
             return false;
         model->tables = (uint8_t)tsr_get_cell_tables(r, model->table_of, tsr_model_cells(model), TSR_TABLE_LIMIT);
         if (model->tables == 0) return false;

@@ -1,8 +1,8 @@
 /* Huffman VLE and RLE of 4x4 blocks: run-level symbols with static contexts. FORMAT.md section 10.
  *
- * A block in zigzag order becomes a token of its DC, then for each other level that is not zero one symbol for the run
- * of zeros before it and the bit width of its magnitude, with the magnitude's rest and its sign raw; a symbol of
- * its own ends a block before its last place. Code tables are chosen by what the left and the upper block of the
+ * A block in zigzag order becomes a token of its DC, then for each other coefficient that is not zero one symbol for
+ * the run of zeros before it and the bit width of its magnitude, with the magnitude's rest and its sign raw; a symbol
+ * of its own ends a block before its last place. Code tables are chosen by what the left and the upper block of the
  * slice hold, and by the place in the scan, merged by cost. */
 #ifndef TSR_ENTROPY_RUN_LEVEL_H
 #define TSR_ENTROPY_RUN_LEVEL_H
@@ -22,21 +22,21 @@ enum {
     TSR_PLACE_CLASSES = 4,
     TSR_DC_CELLS = TSR_NEIGHBOUR_CLASSES,
     TSR_AC_CELLS = TSR_PLACE_CLASSES * TSR_NEIGHBOUR_CLASSES,
-    TSR_BLOCK_SYMBOLS_LIMIT = 17 /* the DC, and 15 levels or fewer and the end */
+    TSR_BLOCK_SYMBOLS_LIMIT = 17 /* the DC, and 15 coefficients or fewer and the end */
 };
 
 /* What a block shows to the blocks right of it and below. */
 struct tsr_block_energy {
-    uint32_t dc; /* magnitude of its first level */
+    uint32_t dc; /* magnitude of its first coefficient */
     uint32_t ac; /* sum of the others' magnitudes */
 };
 
-TSR_HD struct tsr_block_energy tsr_block_energy(const int32_t levels[TSR_BLOCK_SAMPLES])
+TSR_HD struct tsr_block_energy tsr_block_energy(const int32_t coefficients[TSR_BLOCK_SAMPLES])
 {
     struct tsr_block_energy energy;
-    energy.dc = (uint32_t)tsr_abs(levels[0]);
+    energy.dc = (uint32_t)tsr_abs(coefficients[0]);
     energy.ac = 0;
-    for (int i = 1; i < TSR_BLOCK_SAMPLES; i++) energy.ac += (uint32_t)tsr_abs(levels[i]);
+    for (int i = 1; i < TSR_BLOCK_SAMPLES; i++) energy.ac += (uint32_t)tsr_abs(coefficients[i]);
     return energy;
 }
 
@@ -63,25 +63,25 @@ struct tsr_block_symbol {
     uint32_t raw;
 };
 
-/* levels (magnitudes below TSR_LEVEL_LIMIT) to symbols; out[0] is the DC's token. Returns their number. */
-TSR_HD int tsr_block_symbols(const int32_t levels[TSR_BLOCK_SAMPLES],
+/* coefficients (magnitudes below TSR_COEFFICIENT_LIMIT) to symbols; out[0] is the DC's token. Returns their number. */
+TSR_HD int tsr_block_symbols(const int32_t coefficients[TSR_BLOCK_SAMPLES],
                              struct tsr_block_symbol out[TSR_BLOCK_SYMBOLS_LIMIT])
 {
-    const struct tsr_token dc = tsr_token(tsr_fold(levels[0]));
+    const struct tsr_token dc = tsr_token(tsr_fold(coefficients[0]));
     out[0].symbol = dc.symbol;
     out[0].place_class = 0;
     out[0].raw_bits = dc.raw_bits;
     out[0].raw = dc.raw;
     int count = 1, start = 1;
     for (int place = 1; place < TSR_BLOCK_SAMPLES; place++) {
-        if (levels[place] == 0) continue;
-        const uint32_t beyond = (uint32_t)tsr_abs(levels[place]) - 1u;
+        if (coefficients[place] == 0) continue;
+        const uint32_t beyond = (uint32_t)tsr_abs(coefficients[place]) - 1u;
         const int width = tsr_bit_width(beyond);
         const int rest = width > 1 ? width - 1 : 0;
         out[count].symbol = (uint16_t)(1 + (place - start) * TSR_WIDTH_CLASSES + width);
         out[count].place_class = (uint8_t)tsr_place_class(start);
         out[count].raw_bits = (uint8_t)(rest + 1);
-        out[count].raw = (beyond & ((1u << rest) - 1u)) << 1 | (levels[place] < 0);
+        out[count].raw = (beyond & ((1u << rest) - 1u)) << 1 | (coefficients[place] < 0);
         count++;
         start = place + 1;
     }
@@ -96,7 +96,7 @@ TSR_HD int tsr_block_symbols(const int32_t levels[TSR_BLOCK_SAMPLES],
 }
 
 /* The tables of a plane and which of them each cell uses. */
-struct tsr_coefficient_model {
+struct tsr_run_level_model {
     uint8_t dc_tables, ac_tables; /* 1..TSR_TABLE_LIMIT */
     uint8_t dc_table_of[TSR_DC_CELLS];
     uint8_t ac_table_of[TSR_AC_CELLS]; /* by place class * TSR_NEIGHBOUR_CLASSES + neighbour class */
@@ -109,7 +109,7 @@ TSR_HD int tsr_ac_cell(int place_class, int neighbour_class)
     return place_class * TSR_NEIGHBOUR_CLASSES + neighbour_class;
 }
 
-TSR_HD void tsr_put_coefficient_model(struct tsr_bit_writer *w, const struct tsr_coefficient_model *model)
+TSR_HD void tsr_put_run_level_model(struct tsr_bit_writer *w, const struct tsr_run_level_model *model)
 {
     tsr_put_cell_tables(w, model->dc_table_of, TSR_DC_CELLS);
     for (int t = 0; t < model->dc_tables; t++) tsr_put_lengths(w, model->dc_lengths[t], TSR_DC_SYMBOLS);
@@ -117,7 +117,7 @@ TSR_HD void tsr_put_coefficient_model(struct tsr_bit_writer *w, const struct tsr
     for (int t = 0; t < model->ac_tables; t++) tsr_put_lengths(w, model->ac_lengths[t], TSR_AC_SYMBOLS);
 }
 
-TSR_HD bool tsr_get_coefficient_model(struct tsr_bit_reader *r, struct tsr_coefficient_model *model)
+TSR_HD bool tsr_get_run_level_model(struct tsr_bit_reader *r, struct tsr_run_level_model *model)
 {
     model->dc_tables = (uint8_t)tsr_get_cell_tables(r, model->dc_table_of, TSR_DC_CELLS, TSR_DC_CELLS);
     if (model->dc_tables == 0) return false;
@@ -131,13 +131,13 @@ TSR_HD bool tsr_get_coefficient_model(struct tsr_bit_reader *r, struct tsr_coeff
 }
 
 /* Codewords of all tables, for the writer. */
-struct tsr_coefficient_codes {
+struct tsr_run_level_codes {
     struct tsr_codeword dc[TSR_DC_CELLS][TSR_DC_SYMBOLS];
     struct tsr_codeword ac[TSR_TABLE_LIMIT][TSR_AC_SYMBOLS];
 };
 
-TSR_HD const struct tsr_codeword *tsr_block_codeword(const struct tsr_coefficient_codes *codes,
-                                                     const struct tsr_coefficient_model *model,
+TSR_HD const struct tsr_codeword *tsr_block_codeword(const struct tsr_run_level_codes *codes,
+                                                     const struct tsr_run_level_model *model,
                                                      const struct tsr_block_symbol *symbol, bool is_dc,
                                                      int neighbour_class)
 {
@@ -146,12 +146,12 @@ TSR_HD const struct tsr_codeword *tsr_block_codeword(const struct tsr_coefficien
 }
 
 /* Bits of a block whose neighbourhood has these classes. */
-TSR_HD uint32_t tsr_run_level_measure(const int32_t levels[TSR_BLOCK_SAMPLES],
-                                      const struct tsr_coefficient_codes *codes,
-                                      const struct tsr_coefficient_model *model, int dc_class, int ac_class)
+TSR_HD uint32_t tsr_run_level_measure(const int32_t coefficients[TSR_BLOCK_SAMPLES],
+                                      const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
+                                      int dc_class, int ac_class)
 {
     struct tsr_block_symbol symbols[TSR_BLOCK_SYMBOLS_LIMIT];
-    const int count = tsr_block_symbols(levels, symbols);
+    const int count = tsr_block_symbols(coefficients, symbols);
     uint32_t bits = 0;
     for (int i = 0; i < count; i++)
         bits += tsr_block_codeword(codes, model, &symbols[i], i == 0, i == 0 ? dc_class : ac_class)->length +
@@ -159,12 +159,12 @@ TSR_HD uint32_t tsr_run_level_measure(const int32_t levels[TSR_BLOCK_SAMPLES],
     return bits;
 }
 
-TSR_HD void tsr_run_level_put(struct tsr_bit_writer *w, const int32_t levels[TSR_BLOCK_SAMPLES],
-                              const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+TSR_HD void tsr_run_level_put(struct tsr_bit_writer *w, const int32_t coefficients[TSR_BLOCK_SAMPLES],
+                              const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
                               int dc_class, int ac_class)
 {
     struct tsr_block_symbol symbols[TSR_BLOCK_SYMBOLS_LIMIT];
-    const int count = tsr_block_symbols(levels, symbols);
+    const int count = tsr_block_symbols(coefficients, symbols);
     for (int i = 0; i < count; i++) {
         const struct tsr_codeword *word =
             tsr_block_codeword(codes, model, &symbols[i], i == 0, i == 0 ? dc_class : ac_class);
@@ -174,13 +174,12 @@ TSR_HD void tsr_run_level_put(struct tsr_bit_writer *w, const int32_t levels[TSR
 }
 
 /* Decoding tables of all tables, for the reader. */
-struct tsr_coefficient_decoder {
+struct tsr_run_level_decoder {
     struct tsr_huffman_decoder dc[TSR_DC_CELLS];
     struct tsr_huffman_decoder ac[TSR_TABLE_LIMIT];
 };
 
-TSR_HD void tsr_coefficient_decoder_init(struct tsr_coefficient_decoder *decoder,
-                                         const struct tsr_coefficient_model *model)
+TSR_HD void tsr_run_level_decoder_init(struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model)
 {
     for (int t = 0; t < model->dc_tables; t++)
         tsr_huffman_decoder_init(&decoder->dc[t], model->dc_lengths[t], TSR_DC_SYMBOLS);
@@ -189,15 +188,15 @@ TSR_HD void tsr_coefficient_decoder_init(struct tsr_coefficient_decoder *decoder
 }
 
 /* Reads a block; false where the bits are no block. */
-TSR_HD bool tsr_run_level_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLOCK_SAMPLES],
-                              const struct tsr_coefficient_decoder *decoder, const struct tsr_coefficient_model *model,
+TSR_HD bool tsr_run_level_get(struct tsr_bit_reader *r, int32_t coefficients[TSR_BLOCK_SAMPLES],
+                              const struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model,
                               int dc_class, int ac_class)
 {
-    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) levels[i] = 0;
+    for (int i = 0; i < TSR_BLOCK_SAMPLES; i++) coefficients[i] = 0;
     uint32_t entry = tsr_huffman_decode(&decoder->dc[model->dc_table_of[dc_class]], tsr_peek_bits(r, TSR_CODE_LIMIT));
     tsr_skip_bits(r, (int)(entry & 15u));
     const uint32_t raw = tsr_get_bits(r, tsr_token_raw_bits((int)(entry >> 4)));
-    levels[0] = tsr_unfold(tsr_token_value((int)(entry >> 4), raw));
+    coefficients[0] = tsr_unfold(tsr_token_value((int)(entry >> 4), raw));
     for (int place = 1; place < TSR_BLOCK_SAMPLES;) {
         const int cell = tsr_ac_cell(tsr_place_class(place), ac_class);
         entry = tsr_huffman_decode(&decoder->ac[model->ac_table_of[cell]], tsr_peek_bits(r, TSR_CODE_LIMIT));
@@ -210,7 +209,7 @@ TSR_HD bool tsr_run_level_get(struct tsr_bit_reader *r, int32_t levels[TSR_BLOCK
         uint32_t beyond = tsr_get_bits(r, rest);
         if (width > 0) beyond |= 1u << (width - 1);
         const bool negative = tsr_get_bits(r, 1) != 0;
-        levels[place++] = negative ? -(int32_t)(beyond + 1u) : (int32_t)(beyond + 1u);
+        coefficients[place++] = negative ? -(int32_t)(beyond + 1u) : (int32_t)(beyond + 1u);
     }
     return !r->overrun;
 }

@@ -10,7 +10,7 @@
 
 enum {
     TSR_SLICE_BLOCKS = 16,       /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
-    TSR_LARGE_SLICE_BLOCKS = 32, /* likewise at high levels */
+    TSR_LARGE_SLICE_BLOCKS = 32, /* likewise at high coefficients */
     TSR_SLICE_BLOCKS_LEAST = 4,  /* sides that a file may name */
     TSR_SLICE_BLOCKS_LIMIT = 64,
     TSR_RICE_LIMIT = 24 /* lengths are below 2^24 */

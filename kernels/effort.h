@@ -1,5 +1,5 @@
-/* What the levels mean: the one table that turns a level into the effort of each stage. A decoder needs none of it. The
- * figures behind it are in kernels/EFFORT.md. */
+/* What the efforts mean: the one table that turns a effort into the effort of each stage. A decoder needs none of it.
+ * The figures behind it are in kernels/EFFORT.md. */
 #ifndef TSR_KERNELS_EFFORT_H
 #define TSR_KERNELS_EFFORT_H
 
@@ -7,7 +7,7 @@
 #include "entropy/contexts.h"
 #include "transform/predict/predictor.h"
 
-struct tsr_level_plan {
+struct tsr_effort_plan {
     bool once;                 /* path P: tables from a part of the rows, then one pass */
     uint8_t neighbours_set;    /* path P: linear predictors of this set; 0: the median edge predictor */
     uint8_t classes;           /* of linear predictors, at most */
@@ -16,10 +16,10 @@ struct tsr_level_plan {
     uint32_t training_samples; /* of a plane, about */
 };
 
-/* By level; 0 is the default. */
-static inline struct tsr_level_plan tsr_level_plan(int level)
+/* By effort; 0 is the default. */
+static inline struct tsr_effort_plan tsr_effort_plan(int effort)
 {
-    static const struct tsr_level_plan plans[10] = {
+    static const struct tsr_effort_plan plans[10] = {
         {0},
         {true, 0, 0, 0, 0, 0},
         {false, 0, 0, 0, 0, 0},
@@ -31,11 +31,11 @@ static inline struct tsr_level_plan tsr_level_plan(int level)
         {false, 3, 24, 4, 1, 1 << 16},
         {false, 3, 24, 5, 1, 1 << 18},
     };
-    return plans[level == 0 ? TSR_LEVEL_DEFAULT : level];
+    return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
 }
 
-/* Rows of which level 1 looks at some, of planes of so many samples; 0: it looks at all. Tables from fewer samples cost
- * more than they save: 0.6 % on 256 x 256 samples with 32. */
+/* Rows of which effort 1 looks at some, of planes of so many samples; 0: it looks at all. Tables from fewer samples
+ * cost more than they save: 0.6 % on 256 x 256 samples with 32. */
 static inline int32_t tsr_sampled_period(uint64_t samples)
 {
     return samples < 1 << 16 ? 0 : samples < 1 << 17 ? 8 : samples <= 1 << 20 ? 16 : 32;
@@ -43,20 +43,20 @@ static inline int32_t tsr_sampled_period(uint64_t samples)
 
 /* What the contexts of a plane are made from. */
 struct tsr_context_plan {
-    int32_t period;                            /* level 1: rows of which it looks at some; 0: at all */
+    int32_t period;                            /* effort 1: rows of which it looks at some; 0: at all */
     int32_t cuts_period;                       /* likewise for the cuts of the groups alone: a multiple of it */
     uint8_t activity_groups, intensity_groups; /* at most */
 };
 
 /* Planes of fewer than 40,000 samples cannot pay for many contexts: measured on 64x64 to 192x192 MR, PT and NM; and on
- * 256x256 MR half of them cost 0.04 % less than all. Level 1 saves time: with 48 cells instead of 80 MR frames of that
+ * 256x256 MR half of them cost 0.04 % less than all. Effort 1 saves time: with 48 cells instead of 80 MR frames of that
  * size take 0.07 % (8 bits) to 0.16 % (12 bits) more, and a GPU merges them in 0.6 of the time. */
-static inline struct tsr_context_plan tsr_context_plan(struct tsr_level_plan level, enum tsr_coder coder,
+static inline struct tsr_context_plan tsr_context_plan(struct tsr_effort_plan effort, enum tsr_coder coder,
                                                        uint64_t samples)
 {
     const bool is_small = samples < 40000, is_medium = samples < 1 << 17;
     struct tsr_context_plan plan;
-    plan.period = level.once && coder == TSR_CODER_HUFFMAN ? tsr_sampled_period(samples) : 0;
+    plan.period = effort.once && coder == TSR_CODER_HUFFMAN ? tsr_sampled_period(samples) : 0;
     plan.cuts_period = samples < 1 << 16 ? 16 : 32; /* all rows: 0.02 % larger to 0.01 % smaller */
     plan.activity_groups = TSR_ACTIVITY_GROUPS;
     plan.intensity_groups = plan.period > 0 ? TSR_SAMPLED_INTENSITY_GROUPS : (uint8_t)TSR_INTENSITY_GROUPS;

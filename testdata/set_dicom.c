@@ -185,7 +185,7 @@ static const struct row {
     {"forms/big_32bit", &ot32, paint_dose, 40, 30, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_1bit_words", &ot1, paint_segments, 48, 30, 2, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_1bit_bytes", &ot1, paint_segments, 45, 31, 3, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
-    /* zlib's level 1 makes this very stream; another library's (zlib-ng's) may not, and then it is stored */
+    /* zlib's effort 1 makes this very stream; another library's (zlib-ng's) may not, and then it is stored */
     {"forms/deflated", &ot8, paint_noise, 31, 19, 1, 0, DICOM_DEFLATED, ODD_BYTES, CODED},
     {"forms/deflated_stored", &ot8, paint_texture, 120, 90, 1, 0, DICOM_DEFLATED, ODD_BYTES | ODD_STORED, VERBATIM},
     {"forms/no_meta_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_NO_META, CODED},

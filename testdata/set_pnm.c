@@ -16,7 +16,7 @@ static void paint_coarse_landscape(const struct scene *scene)
     paint_landscape(scene);
     for (int c = 0; c < 2; c++)
         for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++)
-            scene->planes[c].levels[i] -= scene->planes[c].levels[i] % 8;
+            scene->planes[c].shades[i] -= scene->planes[c].shades[i] % 8;
 }
 
 static const struct pnm {
@@ -79,11 +79,11 @@ static void put_pnm(struct bytes *b, const struct pnm *pnm, uint64_t seed)
     bytes_put_text(b, header);
     for (int i = 0; i < pnm->columns * pnm->rows; i++)
         for (int c = 0; c < pnm->components; c++) {
-            const unsigned level = (unsigned)planes[c].levels[i];
+            const unsigned shade = (unsigned)planes[c].shades[i];
             if (pnm->maximum > 255)
-                bytes_put_u16(b, true, level & 0xffff);
+                bytes_put_u16(b, true, shade & 0xffff);
             else
-                bytes_put_u8(b, level & 0xff);
+                bytes_put_u8(b, shade & 0xff);
         }
     planes_free(planes, pnm->components);
 }

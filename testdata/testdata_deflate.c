@@ -9,7 +9,7 @@ enum {
     MATCH_MOST = 258,
     REACH = 32768 - 262, /* farthest match of zlib */
     HASH_SIZE = 1 << 15,
-    /* zlib's level 1 */
+    /* zlib's effort 1 */
     CHAIN_LIMIT = 4,
     NICE_LENGTH = 8,
     INSERT_LIMIT = 4,

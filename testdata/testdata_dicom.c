@@ -268,7 +268,7 @@ static uint32_t sample_at(const struct dicom *dicom, const struct canvas *planes
     const long components = dicom->kind->components, pixels = (long)dicom->columns * dicom->rows;
     const long component = dicom->kind->planar ? at / pixels : at % components;
     const long pixel = dicom->kind->planar ? at % pixels : at / components;
-    return (uint32_t)planes[frame * components + component].levels[pixel];
+    return (uint32_t)planes[frame * components + component].shades[pixel];
 }
 
 static void put_native(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
@@ -333,7 +333,7 @@ static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const st
         bytes_patch_u32(out, start + 4 * ((size_t)s + 1), false, (uint32_t)(out->size - start));
         for (int y = 0; y < dicom->rows; y++) {
             for (int x = 0; x < dicom->columns; x++)
-                row[x] = (uint8_t)((uint32_t)planes[s / bytes].levels[y * dicom->columns + x] >> shift);
+                row[x] = (uint8_t)((uint32_t)planes[s / bytes].shades[y * dicom->columns + x] >> shift);
             pack_bits(out, row, dicom->columns, segments == 1 ? 2 : 3);
         }
         if ((out->size - start) % 2) bytes_put_u8(out, 0);

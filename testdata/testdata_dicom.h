@@ -60,7 +60,7 @@ struct dicom {
     unsigned series, instance;
 };
 
-/* Planes: one a component, for each frame. Their levels are the words of the file; bits above those allocated are
+/* Planes: one a component, for each frame. Their shades are the words of the file; bits above those allocated are
  * dropped. */
 void dicom_put(struct bytes *out, const struct dicom *dicom, const struct canvas *planes);
 

@@ -17,7 +17,7 @@ enum { GAUSS_ONE = 65536 };
 /* Nearly normal, with mean 0 and standard deviation GAUSS_ONE. */
 int32_t random_gauss(struct random *r);
 
-/* Noise of a standard deviation in sixteenths of a grey level, box filtered over (2 radius + 1)^2 pixels without losing
+/* Noise of a standard deviation in sixteenths of a grey shade, box filtered over (2 radius + 1)^2 pixels without losing
  * strength, as reconstruction filters correlate the noise of real scanners. The caller frees it. */
 int32_t *noise_field(int columns, int rows, int radius, int sigma_16, uint64_t seed);
 

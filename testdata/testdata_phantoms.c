@@ -75,7 +75,7 @@ static void paint_vessels(struct canvas *canvas, int z)
         vessel.radius_x = 3 + (int)random_below(&random, 9);
         vessel.radius_y = 3 + (int)random_below(&random, 9);
         vessel.radius_z = 60 + (int)random_below(&random, 150);
-        vessel.level = in_liver ? 135 : 20;
+        vessel.shade = in_liver ? 135 : 20;
         paint_ellipsoid(canvas, &vessel, z);
     }
 }
@@ -87,11 +87,11 @@ static void add_ct_noise(const struct scene *scene)
     int32_t *noise = noise_field(canvas->columns, canvas->rows, 1, 16 * 16 * 13, frame_seed(scene));
     for (int y = 0; y < canvas->rows; y++)
         for (int x = 0; x < canvas->columns; x++) {
-            int32_t *level = &canvas->levels[y * canvas->columns + x];
-            const int64_t out = from_centre(canvas, x, y), strength = *level < -990 ? 130 : 300 - out / 5;
-            if (*level > -200) *level += texture_at(x, y, 5, 1, 31 + (uint64_t)scene->frame) / 8192;
-            *level += (int32_t)divide_rounded(noise[y * canvas->columns + x] * strength, 256 * 16);
-            *level = (int32_t)(out > 1000 ? OUTSIDE_CT : clamp(*level, LOWEST_CT, HIGHEST_CT));
+            int32_t *shade = &canvas->shades[y * canvas->columns + x];
+            const int64_t out = from_centre(canvas, x, y), strength = *shade < -990 ? 130 : 300 - out / 5;
+            if (*shade > -200) *shade += texture_at(x, y, 5, 1, 31 + (uint64_t)scene->frame) / 8192;
+            *shade += (int32_t)divide_rounded(noise[y * canvas->columns + x] * strength, 256 * 16);
+            *shade = (int32_t)(out > 1000 ? OUTSIDE_CT : clamp(*shade, LOWEST_CT, HIGHEST_CT));
         }
     free(noise);
 }
@@ -110,13 +110,13 @@ void paint_ct_unsigned(const struct scene *scene)
 {
     paint_ct(scene);
     for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++)
-        scene->planes->levels[i] = (int32_t)clamp(scene->planes->levels[i] - LOWEST_CT, 0, scene->top);
+        scene->planes->shades[i] = (int32_t)clamp(scene->planes->shades[i] - LOWEST_CT, 0, scene->top);
 }
 
 void paint_ct_masked(const struct scene *scene)
 {
     paint_ct(scene);
-    for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++) scene->planes->levels[i] &= 0xfff;
+    for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++) scene->planes->shades[i] &= 0xfff;
 }
 
 void paint_ct_overlay(const struct scene *scene)
@@ -126,7 +126,7 @@ void paint_ct_overlay(const struct scene *scene)
     draw_text(&graphics, 4, 4, 1, 1, "PHANTOM 4");
     draw_text(&graphics, 4, canvas->rows - 20, 2, 1, "R");
     fill_box(&graphics, canvas->columns / 2, canvas->rows / 4, 1, canvas->rows / 2, 1);
-    for (int i = 0; i < canvas->columns * canvas->rows; i++) canvas->levels[i] |= graphics.levels[i] << 12;
+    for (int i = 0; i < canvas->columns * canvas->rows; i++) canvas->shades[i] |= graphics.shades[i] << 12;
     canvas_free(&graphics);
 }
 
@@ -135,7 +135,7 @@ void paint_ct_high(const struct scene *scene)
     struct random random = {frame_seed(scene)};
     paint_ct_unsigned(scene);
     for (int i = 0; i < scene->planes->columns * scene->planes->rows; i++)
-        scene->planes->levels[i] = scene->planes->levels[i] << 4 | (int32_t)random_below(&random, 16);
+        scene->planes->shades[i] = scene->planes->shades[i] << 4 | (int32_t)random_below(&random, 16);
 }
 
 /* ---- MR ---------------------------------------------------------------------------------------------------- */
@@ -163,13 +163,13 @@ static void fold(struct canvas *canvas, const struct canvas *inside, int z)
     for (int y = 0; y < canvas->rows; y++)
         for (int x = 0; x < canvas->columns; x++) {
             const int i = y * canvas->columns + x;
-            if (inside->levels[i] == 0) continue;
+            if (inside->shades[i] == 0) continue;
             const int64_t band = llabs(texture_at(x, y, coarsest + 1, coarsest, 5 + (uint64_t)z));
-            const int64_t surface = 1000 - inside->levels[i]; /* 0 in the core, up to 1000 at the surface */
+            const int64_t surface = 1000 - inside->shades[i]; /* 0 in the core, up to 1000 at the surface */
             const int64_t grey = clamp(7000 + 14 * surface - band, 0, 4000);
             const int64_t fluid = clamp(2 * surface - band, 0, 2000);
-            canvas->levels[i] += (int32_t)((GREY - canvas->levels[i]) * grey / 4000);
-            canvas->levels[i] += (int32_t)((FLUID - canvas->levels[i]) * fluid / 2000);
+            canvas->shades[i] += (int32_t)((GREY - canvas->shades[i]) * grey / 4000);
+            canvas->shades[i] += (int32_t)((FLUID - canvas->shades[i]) * fluid / 2000);
         }
 }
 
@@ -182,10 +182,10 @@ void paint_mr(const struct scene *scene)
     PAINT_ALL(canvas, head, z);
     paint_ellipsoid(canvas, &brain, z);
     paint_ellipsoid(canvas, &core, z);
-    mask.level = 1;
+    mask.shade = 1;
     paint_ellipsoid(&inside, &mask, z);
     mask = core;
-    mask.level = 1000;
+    mask.shade = 1000;
     paint_ellipsoid(&inside, &mask, z);
     blur(&inside, columns / 40);
     fold(canvas, &inside, z);
@@ -200,9 +200,9 @@ void paint_mr(const struct scene *scene)
             const int i = y * columns + x;
             const int64_t bias = 1000 + from_centre(canvas, x, y) / 4 + texture_at(x, y, 7, 6, 3) / 800;
             const int64_t signal =
-                canvas->levels[i] * bias / 1000 + texture_at(x, y, 3, 0, 9) * canvas->levels[i] / 4000000;
+                canvas->shades[i] * bias / 1000 + texture_at(x, y, 3, 0, 9) * canvas->shades[i] / 4000000;
             const int64_t power = square(4 * (signal + real[i])) + square(4 * (int64_t)imaginary[i]);
-            canvas->levels[i] = (int32_t)clamp((square_root(power) + 2) / 4, 0, scene->top);
+            canvas->shades[i] = (int32_t)clamp((square_root(power) + 2) / 4, 0, scene->top);
         }
     free(real);
     free(imaginary);
@@ -223,7 +223,7 @@ static const struct ellipsoid chest[] = {
 
 /* A bone of a projection: the line y = height + bend * (x - middle)^2, in thousandths, "width" to either side. */
 struct bone {
-    int middle, height, bend, width, level;
+    int middle, height, bend, width, shade;
 };
 
 static void add_bone(struct canvas *canvas, const struct bone *bone)
@@ -234,10 +234,10 @@ static void add_bone(struct canvas *canvas, const struct bone *bone)
         const int64_t line = bone->height + bone->bend * square(across) / 100000;
         for (int y = 0; y < canvas->rows; y++) {
             const int64_t off = llabs(1000 * (int64_t)y / canvas->rows - line);
-            int32_t *level = &canvas->levels[y * canvas->columns + x];
+            int32_t *shade = &canvas->shades[y * canvas->columns + x];
             /* Denser at the edge, as tubes are; only within the body. */
-            if (off<bone->width && * level> 250)
-                *level += (int32_t)(bone->level * (bone->width + 2 * off) / (2 * bone->width));
+            if (off<bone->width && * shade> 250)
+                *shade += (int32_t)(bone->shade * (bone->width + 2 * off) / (2 * bone->width));
         }
     }
 }
@@ -263,8 +263,8 @@ static void add_photon_noise(struct canvas *canvas, int radius, int sigma_16, ui
 {
     int32_t *noise = noise_field(canvas->columns, canvas->rows, radius, 16 * sigma_16, seed);
     for (int i = 0; i < canvas->columns * canvas->rows; i++) {
-        const int64_t root = square_root(256 * clamp(canvas->levels[i], 1, INT32_MAX)); /* 16 times */
-        canvas->levels[i] += (int32_t)divide_rounded(noise[i] * root, 16 * 16);
+        const int64_t root = square_root(256 * clamp(canvas->shades[i], 1, INT32_MAX)); /* 16 times */
+        canvas->shades[i] += (int32_t)divide_rounded(noise[i] * root, 16 * 16);
     }
     free(noise);
 }
@@ -280,14 +280,14 @@ void paint_chest(const struct scene *scene)
     blur(canvas, 1);
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < columns; x++) {
-            int32_t *level = &canvas->levels[y * columns + x];
-            *level += (int32_t)(texture_at(x, y, 5, 1, scene->seed) * (int64_t)(*level - 60) / 900000);
+            int32_t *shade = &canvas->shades[y * columns + x];
+            *shade += (int32_t)(texture_at(x, y, 5, 1, scene->seed) * (int64_t)(*shade - 60) / 900000);
         }
     add_photon_noise(canvas, 1, 4, scene->seed);
     draw_text(canvas, 12, 12, 3, 1000, "R");
     /* Digitised coarsely, then stretched to all bits. */
     for (int i = 0; i < columns * rows; i++)
-        canvas->levels[i] = (int32_t)(clamp(canvas->levels[i] * 2 / 5, 0, 399) * scene->top / 399);
+        canvas->shades[i] = (int32_t)(clamp(canvas->shades[i] * 2 / 5, 0, 399) * scene->top / 399);
 }
 
 void paint_breast(const struct scene *scene)
@@ -301,18 +301,18 @@ void paint_breast(const struct scene *scene)
     blur(canvas, columns / 14); /* thinner towards the skin */
     for (int y = 0; y < rows; y++)
         for (int x = 0; x < columns; x++) {
-            int32_t *level = &canvas->levels[y * columns + x];
+            int32_t *shade = &canvas->shades[y * columns + x];
             const int64_t gland = clamp(texture_at(x, y, 8, 1, scene->seed) + 20000, 0, 65535);
             const int64_t strands = 65535 - clamp(4 * llabs(texture_at(x, y, 5, 1, scene->seed + 9)), 0, 65535);
-            const int64_t tissue = 700 + gland * *level / 65536 * 1700 / 4096 + strands * *level / 65536 * 260 / 4096;
-            *level = outline.levels[y * columns + x] > 0 ? (int32_t)tissue : 0;
+            const int64_t tissue = 700 + gland * *shade / 65536 * 1700 / 4096 + strands * *shade / 65536 * 260 / 4096;
+            *shade = outline.shades[y * columns + x] > 0 ? (int32_t)tissue : 0;
         }
     struct canvas clean = canvas_new(columns, rows, 0);
-    memcpy(clean.levels, canvas->levels, (size_t)columns * (size_t)rows * sizeof *clean.levels);
+    memcpy(clean.shades, canvas->shades, (size_t)columns * (size_t)rows * sizeof *clean.shades);
     add_photon_noise(canvas, 0, 6, scene->seed);
     /* The detector's ground is cut off: it is exactly 0. */
     for (int i = 0; i < columns * rows; i++)
-        canvas->levels[i] = clean.levels[i] > 0 ? (int32_t)clamp(canvas->levels[i], 1, scene->top) : 0;
+        canvas->shades[i] = clean.shades[i] > 0 ? (int32_t)clamp(canvas->shades[i], 1, scene->top) : 0;
     draw_text(canvas, columns - 110, 20, 5, scene->top, "RCC");
     canvas_free(&clean);
     canvas_free(&outline);
@@ -345,9 +345,9 @@ static bool put_flow(const struct scene *scene, int x, int y)
     const int64_t flow = texture_at(x, y, 5, 2, scene->seed + 40) * 3 / 2;
     if (scene->components != 3 || !in_box || llabs(flow) < 26000) return false;
     const int32_t speed = (int32_t)clamp((llabs(flow) - 26000) / 220 + 80, 0, 255);
-    scene->planes[flow > 0 ? 0 : 2].levels[i] = speed;
-    scene->planes[1].levels[i] = speed / 4;
-    scene->planes[flow > 0 ? 2 : 0].levels[i] = 0;
+    scene->planes[flow > 0 ? 0 : 2].shades[i] = speed;
+    scene->planes[1].shades[i] = speed / 4;
+    scene->planes[flow > 0 ? 2 : 0].shades[i] = 0;
     return true;
 }
 
@@ -376,9 +376,9 @@ void paint_ultrasound(const struct scene *scene)
             if (!in_sector(canvas, x, y) || put_flow(scene, x, y)) continue;
             /* Speckle is the interference of many echoes; the receiver compresses it. */
             const int64_t speckle = square_root(square(real[i]) + square(imaginary[i]));
-            const int64_t echo = tissue.levels[i] * (1200 - 500 * (int64_t)y / rows) / 1000;
-            const int64_t level = square_root(square(16 * echo) * speckle / 1253) / 16;
-            for (int c = 0; c < scene->components; c++) scene->planes[c].levels[i] = (int32_t)clamp(level, 0, 255);
+            const int64_t echo = tissue.shades[i] * (1200 - 500 * (int64_t)y / rows) / 1000;
+            const int64_t shade = square_root(square(16 * echo) * speckle / 1253) / 16;
+            for (int c = 0; c < scene->components; c++) scene->planes[c].shades[i] = (int32_t)clamp(shade, 0, 255);
         }
     for (int c = 0; c < scene->components; c++) put_legend(&scene->planes[c], c);
     canvas_free(&tissue);
@@ -399,9 +399,9 @@ void paint_nuclear(const struct scene *scene)
     add_soft_disc(canvas, columns / 2 - swing, rows * 3 / 5, columns / 7, 90);
     add_soft_disc(canvas, columns / 2 + swing / 2, rows * 3 / 4, columns / 14, 220);
     blur(canvas, 1);
-    for (int i = 0; i < columns * rows; i++) canvas->levels[i] += 1;
+    for (int i = 0; i < columns * rows; i++) canvas->shades[i] += 1;
     add_photon_noise(canvas, 0, 16, frame_seed(scene));
-    for (int i = 0; i < columns * rows; i++) canvas->levels[i] = (int32_t)clamp(canvas->levels[i], 0, scene->top);
+    for (int i = 0; i < columns * rows; i++) canvas->shades[i] = (int32_t)clamp(canvas->shades[i], 0, scene->top);
 }
 
 void paint_dose(const struct scene *scene)
@@ -417,8 +417,8 @@ void paint_dose(const struct scene *scene)
     blur(canvas, 2);
     int32_t *noise = noise_field(columns, rows, 1, 16 * 1000, frame_seed(scene));
     for (int i = 0; i < columns * rows; i++) /* half a percent */
-        canvas->levels[i] =
-            (int32_t)clamp(canvas->levels[i] + canvas->levels[i] / 200000 * (int64_t)noise[i], 0, INT32_MAX);
+        canvas->shades[i] =
+            (int32_t)clamp(canvas->shades[i] + canvas->shades[i] / 200000 * (int64_t)noise[i], 0, INT32_MAX);
     free(noise);
 }
 
@@ -428,5 +428,5 @@ void paint_segments(const struct scene *scene)
     PAINT_ALL(canvas, within, 300 + depth_of(scene) / 4);
     const struct ellipsoid lesion = {300 + 40 * scene->frame, 300, 0, 90, 120, 1, 1};
     paint_ellipsoid(canvas, &lesion, 0);
-    for (int i = 0; i < canvas->columns * canvas->rows; i++) canvas->levels[i] = canvas->levels[i] > 0;
+    for (int i = 0; i < canvas->columns * canvas->rows; i++) canvas->shades[i] = canvas->shades[i] > 0;
 }

@@ -27,9 +27,9 @@ void planes_free(struct canvas *planes, int count)
 }
 
 /* From 0..WHITE to 0..top. */
-static int32_t scaled(int64_t level, int32_t top)
+static int32_t scaled(int64_t shade, int32_t top)
 {
-    return (int32_t)divide_rounded(clamp(level, 0, WHITE) * top, WHITE);
+    return (int32_t)divide_rounded(clamp(shade, 0, WHITE) * top, WHITE);
 }
 
 static int component_seed(const struct scene *scene, int c)
@@ -48,20 +48,20 @@ static void paint_opacity(struct canvas *plane, int32_t top)
     const struct ellipsoid shape = {500, 500, 0, 450, 450, 1, WHITE};
     paint_ellipsoid(plane, &shape, 0);
     blur(plane, 2);
-    for (int i = 0; i < plane->columns * plane->rows; i++) plane->levels[i] = scaled(plane->levels[i], top);
+    for (int i = 0; i < plane->columns * plane->rows; i++) plane->shades[i] = scaled(plane->shades[i], top);
 }
 
-/* A painter's level at a place, for those that need no more. */
-typedef int64_t level_at(const struct scene *scene, int c, int x, int y, struct random *random);
+/* A painter's shade at a place, for those that need no more. */
+typedef int64_t shade_at(const struct scene *scene, int c, int x, int y, struct random *random);
 
-static void paint_by_level(const struct scene *scene, level_at *level)
+static void paint_by_shade(const struct scene *scene, shade_at *shade)
 {
     for (int c = 0; c < scene->components; c++) {
         struct random random = {(uint64_t)component_seed(scene, c)};
         struct canvas *plane = &scene->planes[c];
         for (int y = 0; y < plane->rows; y++)
             for (int x = 0; x < plane->columns; x++)
-                plane->levels[y * plane->columns + x] = (int32_t)level(scene, c, x, y, &random);
+                plane->shades[y * plane->columns + x] = (int32_t)shade(scene, c, x, y, &random);
     }
 }
 
@@ -96,7 +96,7 @@ static int64_t constant_at(const struct scene *scene, int c, int x, int y, struc
     return divide_rounded((int64_t)scene->top * (c + 2), 5);
 }
 
-static int64_t texture_level(const struct scene *scene, int c, int x, int y, struct random *random)
+static int64_t texture_shade(const struct scene *scene, int c, int x, int y, struct random *random)
 {
     (void)random;
     const int64_t texture =
@@ -108,8 +108,8 @@ static int64_t outlier_at(const struct scene *scene, int c, int x, int y, struct
 {
     const int64_t smooth = scene->top / 3 + texture_at(x, y, 6, 2, scene->seed) * (int64_t)scene->top / WHITE / 64;
     const bool wild = random_below(random, 500) == 0;
-    const int64_t level = noise_at(scene, c, x, y, random);
-    return wild ? level : clamp(smooth, 0, scene->top);
+    const int64_t shade = noise_at(scene, c, x, y, random);
+    return wild ? shade : clamp(smooth, 0, scene->top);
 }
 
 static int64_t signed_at(const struct scene *scene, int c, int x, int y, struct random *random)
@@ -121,27 +121,27 @@ static int64_t signed_at(const struct scene *scene, int c, int x, int y, struct 
 
 void paint_ramp(const struct scene *scene)
 {
-    paint_by_level(scene, ramp_at);
+    paint_by_shade(scene, ramp_at);
 }
 
 void paint_noise(const struct scene *scene)
 {
-    paint_by_level(scene, noise_at);
+    paint_by_shade(scene, noise_at);
 }
 
 void paint_extremes(const struct scene *scene)
 {
-    paint_by_level(scene, extreme_at);
+    paint_by_shade(scene, extreme_at);
 }
 
 void paint_checker(const struct scene *scene)
 {
-    paint_by_level(scene, checker_at);
+    paint_by_shade(scene, checker_at);
 }
 
 void paint_constant(const struct scene *scene)
 {
-    paint_by_level(scene, constant_at);
+    paint_by_shade(scene, constant_at);
 }
 
 void paint_black(const struct scene *scene)
@@ -151,17 +151,17 @@ void paint_black(const struct scene *scene)
 
 void paint_texture(const struct scene *scene)
 {
-    paint_by_level(scene, texture_level);
+    paint_by_shade(scene, texture_shade);
 }
 
 void paint_outliers(const struct scene *scene)
 {
-    paint_by_level(scene, outlier_at);
+    paint_by_shade(scene, outlier_at);
 }
 
 void paint_signed(const struct scene *scene)
 {
-    paint_by_level(scene, signed_at);
+    paint_by_shade(scene, signed_at);
 }
 
 /* ---- A landscape ------------------------------------------------------------------------------------------ */
@@ -211,7 +211,7 @@ void paint_landscape(const struct scene *scene)
             while (hill >= 0 && y < skylines[hill]) hill--;
             for (int k = 0; k < colours; k++) {
                 const int c = colours == 1 ? 1 : k; /* grey pictures show what green does */
-                scene->planes[k].levels[y * columns + x] =
+                scene->planes[k].shades[y * columns + x] =
                     (int32_t)(hill < 0 ? sky_at(scene, c, x, y) : land_at(scene, c, hill, x, y));
             }
         }
@@ -221,7 +221,7 @@ void paint_landscape(const struct scene *scene)
         int32_t *own = noise_field(columns, rows, 0, 16 * 200, scene->seed + 78 + (unsigned)k);
         soften(plane);
         for (int i = 0; i < columns * rows; i++)
-            plane->levels[i] = scaled(plane->levels[i] + grain[i] + own[i], scene->top);
+            plane->shades[i] = scaled(plane->shades[i] + grain[i] + own[i], scene->top);
         free(own);
     }
     free(grain);

@@ -48,9 +48,9 @@ static void pack_row(const struct png *png, const struct canvas *planes, const s
     size_t bit = 0;
     for (int x = pass->x; x < planes->columns; x += pass->step_x)
         for (int c = 0; c < components; c++) {
-            const uint32_t level = (uint32_t)planes[c].levels[y * planes->columns + x];
+            const uint32_t shade = (uint32_t)planes[c].shades[y * planes->columns + x];
             for (int k = png->depth - 1; k >= 0; k--, bit++)
-                row[bit / 8] = (uint8_t)(row[bit / 8] | (level >> k & 1) << (7 - bit % 8));
+                row[bit / 8] = (uint8_t)(row[bit / 8] | (shade >> k & 1) << (7 - bit % 8));
         }
 }
 
@@ -126,10 +126,10 @@ static void put_palette(struct bytes *out, int depth)
     uint8_t palette[3 * 256];
     const int count = 1 << depth;
     for (int i = 0; i < count; i++) {
-        const int level = 255 * i / (count - 1);
-        palette[3 * i] = (uint8_t)level;
-        palette[3 * i + 1] = (uint8_t)(level * level / 255);
-        palette[3 * i + 2] = (uint8_t)(255 - level);
+        const int shade = 255 * i / (count - 1);
+        palette[3 * i] = (uint8_t)shade;
+        palette[3 * i + 1] = (uint8_t)(shade * shade / 255);
+        palette[3 * i + 2] = (uint8_t)(255 - shade);
     }
     png_put_chunk(out, "PLTE", palette, 3 * (size_t)count);
 }

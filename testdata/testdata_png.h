@@ -25,7 +25,7 @@ struct png {
 
 int png_components(int colour_type);
 
-/* Levels of the planes, one each component, are samples as they are. A palette has 2^depth colours. */
+/* Shades of the planes, one each component, are samples as they are. A palette has 2^depth colours. */
 void png_put(struct bytes *out, const struct png *png, const struct canvas *planes);
 
 void png_put_chunk(struct bytes *out, const char *type, const void *data, size_t size);

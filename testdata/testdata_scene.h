@@ -28,7 +28,7 @@ painter paint_ct_masked;   /* the same as words of 12 bits, whose higher bits do
 painter paint_ct_overlay;  /* paint_ct_unsigned, and graphics in bit 12 */
 painter paint_ct_high;     /* paint_ct_unsigned in the upper 12 bits of 16, above noise */
 painter paint_mr;
-painter paint_chest; /* stretched after digitising: most levels never occur */
+painter paint_chest; /* stretched after digitising: most shades never occur */
 painter paint_breast;
 painter paint_ultrasound;
 painter paint_nuclear;
@@ -39,7 +39,7 @@ painter paint_segments; /* 0 and 1 */
 painter paint_landscape; /* like a photograph */
 painter paint_texture;
 painter paint_ramp;
-painter paint_noise;    /* all levels alike */
+painter paint_noise;    /* all shades alike */
 painter paint_extremes; /* 0 and top at random */
 painter paint_checker;  /* 0 and top in turn */
 painter paint_constant;

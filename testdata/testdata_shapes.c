@@ -14,17 +14,17 @@ enum {
     ROOT_BITS = 15 /* fractional bits of an ellipse's half width */
 };
 
-struct canvas canvas_new(int columns, int rows, int level)
+struct canvas canvas_new(int columns, int rows, int shade)
 {
     struct canvas canvas = {columns, rows, allocate((size_t)columns * (size_t)rows, sizeof(int32_t))};
-    for (int i = 0; i < columns * rows; i++) canvas.levels[i] = level;
+    for (int i = 0; i < columns * rows; i++) canvas.shades[i] = shade;
     return canvas;
 }
 
 void canvas_free(struct canvas *canvas)
 {
-    free(canvas->levels);
-    canvas->levels = NULL;
+    free(canvas->shades);
+    canvas->shades = NULL;
 }
 
 /* Adds a scan line from left to right, in subpixels, to the pixels' coverage. */
@@ -61,33 +61,33 @@ void paint_ellipsoid(struct canvas *canvas, const struct ellipsoid *shape, int z
             const int64_t half = radius_x * square_root(rest) >> ROOT_BITS;
             cover(coverage, canvas->columns, x - half, x + half);
         }
-        int32_t *levels = canvas->levels + (size_t)row * (size_t)canvas->columns;
+        int32_t *shades = canvas->shades + (size_t)row * (size_t)canvas->columns;
         for (int column = 0; column < canvas->columns; column++)
-            levels[column] +=
-                (int32_t)divide_rounded((int64_t)(shape->level - levels[column]) * coverage[column], FULL);
+            shades[column] +=
+                (int32_t)divide_rounded((int64_t)(shape->shade - shades[column]) * coverage[column], FULL);
     }
     free(coverage);
 }
 
-void add_soft_disc(struct canvas *canvas, int x, int y, int radius, int level)
+void add_soft_disc(struct canvas *canvas, int x, int y, int radius, int shade)
 {
     const int64_t limit = square(radius);
     for (int v = y - radius; v <= y + radius; v++)
         for (int u = x - radius; u <= x + radius; u++) {
             const int64_t inside = limit - square(u - x) - square(v - y);
             if (inside <= 0 || u < 0 || v < 0 || u >= canvas->columns || v >= canvas->rows) continue;
-            canvas->levels[v * canvas->columns + u] += (int32_t)(level * inside / limit);
+            canvas->shades[v * canvas->columns + u] += (int32_t)(shade * inside / limit);
         }
 }
 
-/* One pass along a line of levels that are "step" apart; the line's ends go on outwards. */
-static void blur_line(int32_t *levels, int count, int step, int radius, int32_t *copy)
+/* One pass along a line of shades that are "step" apart; the line's ends go on outwards. */
+static void blur_line(int32_t *shades, int count, int step, int radius, int32_t *copy)
 {
-    for (int i = 0; i < count; i++) copy[i] = levels[i * step];
+    for (int i = 0; i < count; i++) copy[i] = shades[i * step];
     for (int i = 0; i < count; i++) {
         int64_t sum = 0;
         for (int k = i - radius; k <= i + radius; k++) sum += copy[clamp(k, 0, count - 1)];
-        levels[i * step] = (int32_t)divide_rounded(sum, 2 * radius + 1);
+        shades[i * step] = (int32_t)divide_rounded(sum, 2 * radius + 1);
     }
 }
 
@@ -96,18 +96,18 @@ void blur(struct canvas *canvas, int radius)
     const int columns = canvas->columns, rows = canvas->rows;
     int32_t *copy = allocate((size_t)(columns > rows ? columns : rows), sizeof *copy);
     for (int pass = 0; pass < 2; pass++) {
-        for (int y = 0; y < rows; y++) blur_line(canvas->levels + y * columns, columns, 1, radius, copy);
-        for (int x = 0; x < columns; x++) blur_line(canvas->levels + x, rows, columns, radius, copy);
+        for (int y = 0; y < rows; y++) blur_line(canvas->shades + y * columns, columns, 1, radius, copy);
+        for (int x = 0; x < columns; x++) blur_line(canvas->shades + x, rows, columns, radius, copy);
     }
     free(copy);
 }
 
-static void soften_line(int32_t *levels, int count, int step, int32_t *copy)
+static void soften_line(int32_t *shades, int count, int step, int32_t *copy)
 {
-    for (int i = 0; i < count; i++) copy[i] = levels[i * step];
+    for (int i = 0; i < count; i++) copy[i] = shades[i * step];
     for (int i = 0; i < count; i++) {
         const int64_t before = copy[i > 0 ? i - 1 : i], behind = copy[i + 1 < count ? i + 1 : i];
-        levels[i * step] = (int32_t)divide_rounded(before + 2 * (int64_t)copy[i] + behind, 4);
+        shades[i * step] = (int32_t)divide_rounded(before + 2 * (int64_t)copy[i] + behind, 4);
     }
 }
 
@@ -115,8 +115,8 @@ void soften(struct canvas *canvas)
 {
     const int columns = canvas->columns, rows = canvas->rows;
     int32_t *copy = allocate((size_t)(columns > rows ? columns : rows), sizeof *copy);
-    for (int y = 0; y < rows; y++) soften_line(canvas->levels + y * columns, columns, 1, copy);
-    for (int x = 0; x < columns; x++) soften_line(canvas->levels + x, rows, columns, copy);
+    for (int y = 0; y < rows; y++) soften_line(canvas->shades + y * columns, columns, 1, copy);
+    for (int x = 0; x < columns; x++) soften_line(canvas->shades + x, rows, columns, copy);
     free(copy);
 }
 
@@ -138,24 +138,24 @@ static const struct glyph font[] = {
 };
 /* clang-format on */
 
-void fill_box(struct canvas *canvas, int x, int y, int width, int height, int level)
+void fill_box(struct canvas *canvas, int x, int y, int width, int height, int shade)
 {
     for (int v = y; v < y + height; v++)
         for (int u = x; u < x + width; u++)
             if (u >= 0 && v >= 0 && u < canvas->columns && v < canvas->rows)
-                canvas->levels[v * canvas->columns + u] = level;
+                canvas->shades[v * canvas->columns + u] = shade;
 }
 
-static void draw_glyph(struct canvas *canvas, int x, int y, int size, int level, const struct glyph *glyph)
+static void draw_glyph(struct canvas *canvas, int x, int y, int size, int shade, const struct glyph *glyph)
 {
     for (int row = 0; row < 7; row++)
         for (int dot = 0; dot < 5; dot++)
-            if (glyph->dots[row] >> (4 - dot) & 1) fill_box(canvas, x + dot * size, y + row * size, size, size, level);
+            if (glyph->dots[row] >> (4 - dot) & 1) fill_box(canvas, x + dot * size, y + row * size, size, size, shade);
 }
 
-void draw_text(struct canvas *canvas, int x, int y, int size, int level, const char *text)
+void draw_text(struct canvas *canvas, int x, int y, int size, int shade, const char *text)
 {
     for (; *text; text++, x += 6 * size)
         for (size_t i = 0; i < sizeof font / sizeof font[0]; i++)
-            if (font[i].letter == *text) draw_glyph(canvas, x, y, size, level, &font[i]);
+            if (font[i].letter == *text) draw_glyph(canvas, x, y, size, shade, &font[i]);
 }

@@ -1,4 +1,4 @@
-/* Canvases of signed grey levels, and soft-edged ellipsoids to paint on them. */
+/* Canvases of signed grey shades, and soft-edged ellipsoids to paint on them. */
 #ifndef TESTDATA_SHAPES_H
 #define TESTDATA_SHAPES_H
 
@@ -7,23 +7,23 @@
 
 struct canvas {
     int columns, rows;
-    int32_t *levels;
+    int32_t *shades;
 };
 
 /* Places and radii in thousandths of the canvas' width, height and, for z, of the depth of the volume. */
 struct ellipsoid {
     int x, y, z, radius_x, radius_y, radius_z;
-    int level;
+    int shade;
 };
 
-struct canvas canvas_new(int columns, int rows, int level);
+struct canvas canvas_new(int columns, int rows, int shade);
 void canvas_free(struct canvas *canvas);
 
-/* Paints the cut through an ellipsoid at depth z; pixels at its edge mix both levels, as partial volumes do. */
+/* Paints the cut through an ellipsoid at depth z; pixels at its edge mix both shades, as partial volumes do. */
 void paint_ellipsoid(struct canvas *canvas, const struct ellipsoid *shape, int z);
 
-/* Adds to the levels within a disc, most at its centre; place and radius in pixels. */
-void add_soft_disc(struct canvas *canvas, int x, int y, int radius, int level);
+/* Adds to the shades within a disc, most at its centre; place and radius in pixels. */
+void add_soft_disc(struct canvas *canvas, int x, int y, int radius, int shade);
 
 /* Box filters, twice, which is close to a Gaussian. */
 void blur(struct canvas *canvas, int radius);
@@ -32,9 +32,9 @@ void blur(struct canvas *canvas, int radius);
 void soften(struct canvas *canvas);
 
 /* Fills a rectangle of pixels. */
-void fill_box(struct canvas *canvas, int x, int y, int width, int height, int level);
+void fill_box(struct canvas *canvas, int x, int y, int width, int height, int shade);
 
 /* Draws text of capital letters and digits, 5 x 7 dots each, "size" pixels a dot. */
-void draw_text(struct canvas *canvas, int x, int y, int size, int level, const char *text);
+void draw_text(struct canvas *canvas, int x, int y, int size, int shade, const char *text);
 
 #endif

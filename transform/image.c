@@ -45,21 +45,21 @@ int32_t tsr_coarsest_qp(int bits_stored)
     return tsr_lowest_qp(bits_stored) + 99 * TSR_QP_UNIT;
 }
 
-/* The coder of a level: the one place where it is chosen. Levels below are those that a GPU's encoder is to keep its
+/* The coder of a effort: the one place where it is chosen. Efforts below are those that a GPU's encoder is to keep its
  * rate with: rANS codes a lane's symbols one after the other. */
-enum { TSR_RANS_LEVEL = 7 };
+enum { TSR_EFFORT_RANS = 7 };
 
-static enum tsr_coder coder_of_level(int level)
+static enum tsr_coder coder_of_effort(int effort)
 {
-    return level >= TSR_RANS_LEVEL ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
+    return effort >= TSR_EFFORT_RANS ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
 }
 
 enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error)
 {
-    if (coding->level < 0 || coding->level > 9)
-        return tsr_fail(error, TSR_ERROR_USAGE, "level %d is outside 1 to 9", coding->level);
-    if (coding->level == 0) coding->level = TSR_LEVEL_DEFAULT;
-    if (coding->coder == TSR_CODER_BY_LEVEL) coding->coder = coder_of_level(coding->level);
+    if (coding->effort < 0 || coding->effort > 9)
+        return tsr_fail(error, TSR_ERROR_USAGE, "effort %d is outside 1 to 9", coding->effort);
+    if (coding->effort == 0) coding->effort = TSR_EFFORT_DEFAULT;
+    if (coding->coder == TSR_CODER_BY_EFFORT) coding->coder = coder_of_effort(coding->effort);
     return TSR_OK;
 }
 

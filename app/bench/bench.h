@@ -1,8 +1,8 @@
-/* tessera bench: what its families share. A family makes workloads; on each, every row (kernels/papers/phases.h) of it runs in
- * its launch policies, is timed as a whole and phase by phase, and is held to the reference. That is what the CPU row
- * writes: of a large workload in parts, on all threads, put together by the definition, and then decoded, part by part
- * again. CPU rows themselves are serial, and timed on the beginning of a large workload. Time on a GPU is dear: outputs
- * are compared where they lie. */
+/* tessera bench: what its families share. A family makes workloads; on each, every row (kernels/papers/phases.h) of it
+ * runs in its launch policies, is timed as a whole and phase by phase, and is held to the reference. That is what the
+ * CPU row writes: of a large workload in parts, on all threads, put together by the definition, and then decoded, part
+ * by part again. CPU rows themselves are serial, and timed on the beginning of a large workload. Time on a GPU is dear:
+ * outputs are compared where they lie. */
 #ifndef TSR_APP_BENCH_BENCH_H
 #define TSR_APP_BENCH_BENCH_H
 

@@ -1,5 +1,5 @@
-/* tessera bench cavlc: 4x4 levels of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures are
- * drawn, or those of files; bench_coefficients.c says how they become levels. */
+/* tessera bench cavlc: 4x4 coefficients of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures
+ * are drawn, or those of files; bench_coefficients.c says how they become coefficients. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,26 +16,26 @@ struct row_span {
 
 struct cavlc_run {
     const struct tsr_kernel_row *encode_row, *decode_row; /* the CPU's */
-    const struct bench_levels *levels;
+    const struct bench_coefficients *coefficients;
     uint64_t bits;
     uint8_t *string;
     uint64_t *unit_offsets;
     struct row_span *span;
 };
 
-static size_t coefficient_bytes(const struct bench_levels *levels)
+static size_t coefficient_bytes(const struct bench_coefficients *coefficients)
 {
-    return (size_t)levels->blocks * 16 * sizeof(int16_t);
+    return (size_t)coefficients->blocks * 16 * sizeof(int16_t);
 }
 
-static struct tsr_cavlc_job shape_of(const struct bench_levels *levels, const struct bench_memory *m)
+static struct tsr_cavlc_job shape_of(const struct bench_coefficients *coefficients, const struct bench_memory *m)
 {
     return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
                                   .coefficients = m->input[0],
-                                  .blocks = levels->blocks,
-                                  .mb_columns = levels->mb_columns,
-                                  .mb_rows = levels->mb_rows,
-                                  .frames = levels->frames,
+                                  .blocks = coefficients->blocks,
+                                  .mb_columns = coefficients->mb_columns,
+                                  .mb_rows = coefficients->mb_rows,
+                                  .frames = coefficients->frames,
                                   .mb_flags = m->input[1],
                                   .mb_slices = m->input[2],
                                   .stream = bench_stream()};
@@ -45,7 +45,7 @@ static struct bench_job encode_job(const struct bench_coder *coder, const struct
 {
     static struct tsr_cavlc_job job;
     const struct cavlc_run *run = coder->context;
-    job = shape_of(run->levels, m);
+    job = shape_of(run->coefficients, m);
     job.out = m->coded[0];
     job.bits = m->coded[1];
     job.unit_offsets = m->coded[2];
@@ -56,7 +56,7 @@ static struct bench_job decode_job(const struct bench_coder *coder, const struct
 {
     static struct tsr_cavlc_decode_job job;
     const struct cavlc_run *run = coder->context;
-    job = (struct tsr_cavlc_decode_job){.shape = shape_of(run->levels, m),
+    job = (struct tsr_cavlc_decode_job){.shape = shape_of(run->coefficients, m),
                                         .in = m->right[0],
                                         .bits = run->bits,
                                         .unit_offsets = m->right[2],
@@ -68,7 +68,7 @@ static struct bench_job decode_job(const struct bench_coder *coder, const struct
 static struct bench_coder coder_of(const struct cavlc_run *run)
 {
     static const struct bench_memory none;
-    const struct bench_levels *l = run->levels;
+    const struct bench_coefficients *l = run->coefficients;
     const struct tsr_cavlc_job shape = shape_of(l, &none);
     const size_t macroblocks = l->blocks / TSR_MB_BLOCKS, bytes = coefficient_bytes(l);
     const size_t offset_bytes = tsr_cavlc_units(&shape) * sizeof *run->unit_offsets;
@@ -77,7 +77,7 @@ static struct bench_coder coder_of(const struct cavlc_run *run)
     coder.decoder = tsr_cavlc_decoders(&coder.decoders);
     coder.in_bytes = (double)bytes;
     coder.out_bytes = (double)((run->bits + 7) / 8);
-    coder.input[0] = (struct bench_array){l->coefficients, bytes, bytes + 16, false};
+    coder.input[0] = (struct bench_array){l->values, bytes, bytes + 16, false};
     coder.input[1] = (struct bench_array){l->mb_flags, macroblocks, macroblocks, false};
     coder.input[2] = (struct bench_array){l->mb_slices, macroblocks * sizeof *l->mb_slices,
                                           macroblocks * sizeof *l->mb_slices, false};
@@ -93,10 +93,10 @@ static struct bench_coder coder_of(const struct cavlc_run *run)
 /* A slice as a frame of its own. */
 static struct tsr_cavlc_job job_of_span(const struct cavlc_run *run, const struct row_span *span)
 {
-    const struct bench_levels *l = run->levels;
+    const struct bench_coefficients *l = run->coefficients;
     const size_t macroblock = (size_t)span->first * l->mb_columns;
     return (struct tsr_cavlc_job){.order = TSR_ORDER_MACROBLOCKS,
-                                  .coefficients = l->coefficients + macroblock * TSR_MB_BLOCKS * 16,
+                                  .coefficients = l->values + macroblock * TSR_MB_BLOCKS * 16,
                                   .blocks = span->rows * l->mb_columns * TSR_MB_BLOCKS,
                                   .mb_columns = l->mb_columns,
                                   .mb_rows = span->rows,
@@ -139,7 +139,7 @@ static bool span_decodes(const void *context, unsigned index, const struct bench
 /* The slices of all frames; returns how many. */
 static unsigned find_spans(struct cavlc_run *run)
 {
-    const struct bench_levels *l = run->levels;
+    const struct bench_coefficients *l = run->coefficients;
     unsigned count = 0;
     for (uint32_t row = 0; row < l->mb_rows * l->frames; row++) {
         const uint16_t *slice = l->mb_slices + (size_t)row * l->mb_columns;
@@ -149,10 +149,10 @@ static unsigned find_spans(struct cavlc_run *run)
     return count;
 }
 
-/* Whether it decodes to the levels. */
+/* Whether it decodes to the coefficients. */
 static bool make_reference(struct bench *bench, struct cavlc_run *run)
 {
-    const uint32_t units = run->levels->mb_rows * run->levels->frames;
+    const uint32_t units = run->coefficients->mb_rows * run->coefficients->frames;
     struct bench_parts parts = {.context = run, .encode = encode_span, .decodes = span_decodes};
     bool proven;
     run->unit_offsets = bench_take(ON_HOST, units * sizeof *run->unit_offsets);
@@ -169,18 +169,18 @@ static bool make_reference(struct bench *bench, struct cavlc_run *run)
     return proven;
 }
 
-/* The first frames alone, for the CPU's rows: their string begins the whole one. levels: receives theirs. */
-static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_levels *levels)
+/* The first frames alone, for the CPU's rows: their string begins the whole one. coefficients: receives theirs. */
+static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_coefficients *coefficients)
 {
-    const struct bench_levels *all = run->levels;
+    const struct bench_coefficients *all = run->coefficients;
     const size_t frame_bytes = coefficient_bytes(all) / all->frames;
     struct cavlc_run part = *run;
-    *levels = *all;
-    part.levels = levels;
+    *coefficients = *all;
+    part.coefficients = coefficients;
     if (coefficient_bytes(all) > BENCH_CPU_BYTES && all->frames > 1) {
-        levels->frames = frame_bytes < BENCH_CPU_BYTES ? (uint32_t)(BENCH_CPU_BYTES / frame_bytes) : 1;
-        levels->blocks = all->blocks / all->frames * levels->frames;
-        part.bits = run->unit_offsets[all->mb_rows * levels->frames];
+        coefficients->frames = frame_bytes < BENCH_CPU_BYTES ? (uint32_t)(BENCH_CPU_BYTES / frame_bytes) : 1;
+        coefficients->blocks = all->blocks / all->frames * coefficients->frames;
+        part.bits = run->unit_offsets[all->mb_rows * coefficients->frames];
     }
     part.string = bench_take(ON_HOST, (size_t)(part.bits + 7) / 8 + 16);
     bench_take_bits(part.string, run->string, 0, part.bits);
@@ -188,24 +188,24 @@ static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_l
 }
 
 static void describe(struct bench_workload *workload, const struct cavlc_run *run,
-                     const struct bench_level_statistics *s, int qp)
+                     const struct bench_coefficient_statistics *s, int qp)
 {
-    const double bits = (double)run->bits / run->levels->blocks;
+    const double bits = (double)run->bits / run->coefficients->blocks;
     snprintf(workload->notes, sizeof workload->notes,
              "  %u blocks, %.3f bits each; mean total coefficients %.3f, trailing ones %.3f, total zeros %.3f; largest "
-             "level "
+             "coefficient "
              "%d\n  empty blocks %.1f %%, Intra16x16 macroblocks %.1f %%; coeff_token tables for nC 0-1, 2-3, 4-7, 8-: "
              "%.1f, %.1f, %.1f, %.1f %%\n",
-             run->levels->blocks, bits, s->total, s->ones, s->zeros, s->largest, 100 * s->empty, 100 * s->intra16x16,
-             100 * s->tables[0], 100 * s->tables[1], 100 * s->tables[2], 100 * s->tables[3]);
+             run->coefficients->blocks, bits, s->total, s->ones, s->zeros, s->largest, 100 * s->empty,
+             100 * s->intra16x16, 100 * s->tables[0], 100 * s->tables[1], 100 * s->tables[2], 100 * s->tables[3]);
     workload->fields = cJSON_CreateObject();
     cJSON_AddNumberToObject(workload->fields, "qp", qp);
-    cJSON_AddNumberToObject(workload->fields, "blocks", run->levels->blocks);
+    cJSON_AddNumberToObject(workload->fields, "blocks", run->coefficients->blocks);
     cJSON_AddNumberToObject(workload->fields, "bits_per_block", bits);
     cJSON_AddNumberToObject(workload->fields, "mean_total_coefficients", s->total);
     cJSON_AddNumberToObject(workload->fields, "mean_trailing_ones", s->ones);
     cJSON_AddNumberToObject(workload->fields, "mean_total_zeros", s->zeros);
-    cJSON_AddNumberToObject(workload->fields, "largest_level", s->largest);
+    cJSON_AddNumberToObject(workload->fields, "largest_coefficient", s->largest);
     cJSON_AddNumberToObject(workload->fields, "empty_blocks", s->empty);
     cJSON_AddNumberToObject(workload->fields, "intra16x16", s->intra16x16);
     cJSON_AddItemToObject(workload->fields, "coeff_token_tables", cJSON_CreateDoubleArray(s->tables, 4));
@@ -216,8 +216,8 @@ static struct bench_workload workload; /* large */
 /* over_formats: the plot has a group of bars for each format, and not a line over QP. */
 static void run_pictures(struct bench *bench, const struct bench_pictures *pictures, int qp, bool over_formats)
 {
-    struct bench_levels levels = bench_make_levels(bench, pictures, qp);
-    struct cavlc_run run = {.levels = &levels};
+    struct bench_coefficients coefficients = bench_make_coefficients(bench, pictures, qp);
+    struct cavlc_run run = {.coefficients = &coefficients};
     char panel[PLOT_TEXT];
     memset(&workload, 0, sizeof workload);
     snprintf(workload.name, sizeof workload.name, "cavlc: %.80s, %u x %u, %u frame%s, QP %d", pictures->name,
@@ -239,18 +239,18 @@ static void run_pictures(struct bench *bench, const struct bench_pictures *pictu
         const bool proven = make_reference(bench, &run);
         coder = coder_of(&run);
         workload.out_bytes = coder.out_bytes;
-        struct bench_levels first_levels;
-        const struct cavlc_run part = beginning_of(&run, &first_levels);
+        struct bench_coefficients first_coefficients;
+        const struct cavlc_run part = beginning_of(&run, &first_coefficients);
         const struct bench_coder beginning = coder_of(&part);
         bench_run_coders(bench, &workload, &beginning, &coder, proven);
-        const struct bench_level_statistics statistics = bench_count_levels(bench, &levels);
+        const struct bench_coefficient_statistics statistics = bench_count_coefficients(bench, &coefficients);
         describe(&workload, &run, &statistics, qp);
         bench_report(bench, &workload);
         bench_give(ON_HOST, part.string);
         bench_give(ON_HOST, run.string);
         bench_give(ON_HOST, run.unit_offsets);
     }
-    bench_free_levels(&levels);
+    bench_free_coefficients(&coefficients);
 }
 
 /* ---- Workloads ----------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Pictures to levels, in the mix of a GOP: the first frame of a film, stills and one macroblock in ten of the other
- * frames are predicted within the frame, the rest from the frame before.
+/* Pictures to coefficients, in the mix of a GOP: the first frame of a film, stills and one macroblock in ten of the
+ * other frames are predicted within the frame, the rest from the frame before.
  *
  *   Intra16x16   smooth macroblocks: the mean of the samples around the macroblock; DCs are coded elsewhere
  *   Intra4x4     the others: the mean of the samples around each block (H.264's DC prediction)
@@ -8,7 +8,7 @@
  *
  * Predictions come from the original, since nothing is reconstructed here: at high QP, residuals are a little smaller
  * than an encoder's. Then the core transform and the quantiser of the product (transform/), dead zones of 1/3 and 1/6
- * as H.264's reference encoder has them, and magnitudes up to what the papers' 16-bit levels can code. */
+ * as H.264's reference encoder has them, and magnitudes up to what the papers' 16-bit coefficients can code. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ enum { MB_SIDE = 16, SLICES = 4, SMOOTH = 3 * MB_SIDE * MB_SIDE, ROUND_INTER = 6
 
 struct making {
     const struct bench_pictures *pictures;
-    struct bench_levels *levels;
+    struct bench_coefficients *coefficients;
     int qp;
 };
 
@@ -49,28 +49,28 @@ static bool is_smooth(const struct bench_pictures *p, uint32_t frame, int x, int
     return deviation < SMOOTH;
 }
 
-static void code_block(int32_t block[16], int qp, int rounding, bool without_dc, int16_t *levels)
+static void code_block(int32_t block[16], int qp, int rounding, bool without_dc, int16_t *coefficients)
 {
     tsr_core_forward(block);
     for (int i = 0; i < 16; i++) {
-        const int32_t level = tsr_quantise(block[i], qp * TSR_QP_UNIT, tsr_norm_class(i / 4, i % 4), rounding);
-        levels[i] = (int16_t)tsr_max(-TSR_CAVLC_PAPER_LIMIT, tsr_min(TSR_CAVLC_PAPER_LIMIT, level));
+        const int32_t coefficient = tsr_quantise(block[i], qp * TSR_QP_UNIT, tsr_norm_class(i / 4, i % 4), rounding);
+        coefficients[i] = (int16_t)tsr_max(-TSR_CAVLC_PAPER_LIMIT, tsr_min(TSR_CAVLC_PAPER_LIMIT, coefficient));
     }
-    if (without_dc) levels[0] = 0;
+    if (without_dc) coefficients[0] = 0;
 }
 
 static void code_macroblock(const struct making *m, uint32_t frame, uint32_t mb_row, uint32_t mb_column)
 {
     const struct bench_pictures *p = m->pictures;
-    const size_t mb = ((size_t)frame * m->levels->mb_rows + mb_row) * m->levels->mb_columns + mb_column;
+    const size_t mb = ((size_t)frame * m->coefficients->mb_rows + mb_row) * m->coefficients->mb_columns + mb_column;
     const uint64_t chance = bench_random(6, mb);
     const int left = (int)mb_column * MB_SIDE, top = (int)mb_row * MB_SIDE;
     const bool intra = frame == 0 || !p->moves || chance % 10 == 0;
     const bool smooth = intra && is_smooth(p, frame, left, top);
     const int miss = chance / 16 % 3 == 0;
     const int whole = smooth ? mean_around(p, frame, left, top, MB_SIDE) : 0;
-    m->levels->mb_flags[mb] = smooth ? TSR_MB_INTRA16X16 : 0;
-    m->levels->mb_slices[mb] = (uint16_t)(mb_row * SLICES / m->levels->mb_rows);
+    m->coefficients->mb_flags[mb] = smooth ? TSR_MB_INTRA16X16 : 0;
+    m->coefficients->mb_slices[mb] = (uint16_t)(mb_row * SLICES / m->coefficients->mb_rows);
     for (int b = 0; b < TSR_MB_BLOCKS; b++) {
         const int x = left + b % 4 * 4, y = top + b / 4 * 4;
         const int around = smooth ? whole : intra ? mean_around(p, frame, x, y, 4) : 0;
@@ -80,77 +80,80 @@ static void code_macroblock(const struct making *m, uint32_t frame, uint32_t mb_
             block[i] = sample(p, frame, u, v) - (intra ? around : sample(p, frame - 1, u + 2 + miss, v + 1));
         }
         code_block(block, m->qp, intra ? TSR_ROUND_AC : ROUND_INTER, smooth,
-                   m->levels->coefficients + (mb * TSR_MB_BLOCKS + (size_t)b) * 16);
+                   m->coefficients->values + (mb * TSR_MB_BLOCKS + (size_t)b) * 16);
     }
 }
 
 static void code_row(void *context, unsigned index)
 {
     const struct making *m = context;
-    for (uint32_t column = 0; column < m->levels->mb_columns; column++)
-        code_macroblock(m, index / m->levels->mb_rows, index % m->levels->mb_rows, column);
+    for (uint32_t column = 0; column < m->coefficients->mb_columns; column++)
+        code_macroblock(m, index / m->coefficients->mb_rows, index % m->coefficients->mb_rows, column);
 }
 
-struct bench_levels bench_make_levels(struct bench *bench, const struct bench_pictures *pictures, int qp)
+struct bench_coefficients bench_make_coefficients(struct bench *bench, const struct bench_pictures *pictures, int qp)
 {
-    struct bench_levels levels = {.frames = pictures->frames};
-    levels.mb_columns = (pictures->columns + MB_SIDE - 1) / MB_SIDE;
-    levels.mb_rows = (pictures->rows + MB_SIDE - 1) / MB_SIDE;
-    const size_t macroblocks = (size_t)levels.mb_columns * levels.mb_rows * levels.frames;
-    levels.blocks = (uint32_t)(macroblocks * TSR_MB_BLOCKS);
-    levels.coefficients = bench_take(ON_HOST, (size_t)levels.blocks * 16 * sizeof *levels.coefficients + 16);
-    levels.mb_flags = bench_take(ON_HOST, macroblocks);
-    levels.mb_slices = bench_take(ON_HOST, macroblocks * sizeof *levels.mb_slices);
-    struct making making = {pictures, &levels, qp};
-    tsr_pool_run(bench->pool, code_row, &making, levels.mb_rows * levels.frames);
-    return levels;
+    struct bench_coefficients coefficients = {.frames = pictures->frames};
+    coefficients.mb_columns = (pictures->columns + MB_SIDE - 1) / MB_SIDE;
+    coefficients.mb_rows = (pictures->rows + MB_SIDE - 1) / MB_SIDE;
+    const size_t macroblocks = (size_t)coefficients.mb_columns * coefficients.mb_rows * coefficients.frames;
+    coefficients.blocks = (uint32_t)(macroblocks * TSR_MB_BLOCKS);
+    coefficients.values = bench_take(ON_HOST, (size_t)coefficients.blocks * 16 * sizeof *coefficients.values + 16);
+    coefficients.mb_flags = bench_take(ON_HOST, macroblocks);
+    coefficients.mb_slices = bench_take(ON_HOST, macroblocks * sizeof *coefficients.mb_slices);
+    struct making making = {pictures, &coefficients, qp};
+    tsr_pool_run(bench->pool, code_row, &making, coefficients.mb_rows * coefficients.frames);
+    return coefficients;
 }
 
-void bench_free_levels(struct bench_levels *levels)
+void bench_free_coefficients(struct bench_coefficients *coefficients)
 {
-    bench_give(ON_HOST, levels->coefficients);
-    bench_give(ON_HOST, levels->mb_flags);
-    bench_give(ON_HOST, levels->mb_slices);
+    bench_give(ON_HOST, coefficients->values);
+    bench_give(ON_HOST, coefficients->mb_flags);
+    bench_give(ON_HOST, coefficients->mb_slices);
 }
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------- */
 
 /* The coefficients of a block that are not zero. */
-static int total_of(const struct bench_levels *levels, size_t block)
+static int total_of(const struct bench_coefficients *coefficients, size_t block)
 {
-    const int16_t *c = levels->coefficients + block * 16;
+    const int16_t *c = coefficients->values + block * 16;
     int total = 0;
-    for (int i = levels->mb_flags[block / TSR_MB_BLOCKS] & TSR_MB_INTRA16X16 ? 1 : 0; i < 16; i++) total += c[i] != 0;
+    for (int i = coefficients->mb_flags[block / TSR_MB_BLOCKS] & TSR_MB_INTRA16X16 ? 1 : 0; i < 16; i++)
+        total += c[i] != 0;
     return total;
 }
 
 /* Totals of the left and the upper block, -1 where there is none in the slice. */
-static int neighbour_total(const struct bench_levels *levels, const uint8_t *totals, size_t block, bool upper)
+static int neighbour_total(const struct bench_coefficients *coefficients, const uint8_t *totals, size_t block,
+                           bool upper)
 {
     const size_t mb = block / TSR_MB_BLOCKS, b = block % TSR_MB_BLOCKS;
-    const size_t step = upper ? levels->mb_columns : 1, inside = upper ? 4 : 1;
+    const size_t step = upper ? coefficients->mb_columns : 1, inside = upper ? 4 : 1;
     if (upper ? b >= 4 : b % 4 > 0) return totals[block - inside];
-    const size_t place = mb % ((size_t)levels->mb_columns * levels->mb_rows);
-    if (upper ? place < levels->mb_columns : place % levels->mb_columns == 0) return -1;
-    if (levels->mb_slices[mb - step] != levels->mb_slices[mb]) return -1;
+    const size_t place = mb % ((size_t)coefficients->mb_columns * coefficients->mb_rows);
+    if (upper ? place < coefficients->mb_columns : place % coefficients->mb_columns == 0) return -1;
+    if (coefficients->mb_slices[mb - step] != coefficients->mb_slices[mb]) return -1;
     return totals[(mb - step) * TSR_MB_BLOCKS + b + 3 * inside];
 }
 
-static void add_block(const struct bench_levels *levels, size_t block, struct bench_level_statistics *sum)
+static void add_block(const struct bench_coefficients *coefficients, size_t block,
+                      struct bench_coefficient_statistics *sum)
 {
-    const bool without_dc = levels->mb_flags[block / TSR_MB_BLOCKS] & TSR_MB_INTRA16X16;
+    const bool without_dc = coefficients->mb_flags[block / TSR_MB_BLOCKS] & TSR_MB_INTRA16X16;
     int seen = 0, zeros = 0, ones = 0;
     bool trailing = true;
     for (int place = 15; place >= (without_dc ? 1 : 0); place--) { /* from the highest frequency on */
-        const int level = levels->coefficients[block * 16 + (size_t)tsr_zigzag(place)];
-        if (level == 0) {
+        const int coefficient = coefficients->values[block * 16 + (size_t)tsr_zigzag(place)];
+        if (coefficient == 0) {
             zeros += seen > 0;
             continue;
         }
-        trailing = trailing && abs(level) == 1 && ones < 3;
+        trailing = trailing && abs(coefficient) == 1 && ones < 3;
         ones += trailing;
         seen++;
-        if (abs(level) > sum->largest) sum->largest = abs(level);
+        if (abs(coefficient) > sum->largest) sum->largest = abs(coefficient);
     }
     sum->total += seen;
     sum->ones += ones;
@@ -159,37 +162,39 @@ static void add_block(const struct bench_levels *levels, size_t block, struct be
 }
 
 struct counting {
-    const struct bench_levels *levels;
+    const struct bench_coefficients *coefficients;
     uint8_t *totals; /* by block */
-    struct bench_level_statistics *frame;
+    struct bench_coefficient_statistics *frame;
 };
 
 /* Sums over a frame: no block has a neighbour in another one. */
 static void count_frame(void *context, unsigned index)
 {
     const struct counting *c = context;
-    const struct bench_levels *levels = c->levels;
-    const size_t blocks = levels->blocks / levels->frames, first = index * blocks;
-    struct bench_level_statistics s = {.largest = 0};
-    for (size_t b = first; b < first + blocks; b++) c->totals[b] = (uint8_t)total_of(levels, b);
+    const struct bench_coefficients *coefficients = c->coefficients;
+    const size_t blocks = coefficients->blocks / coefficients->frames, first = index * blocks;
+    struct bench_coefficient_statistics s = {.largest = 0};
+    for (size_t b = first; b < first + blocks; b++) c->totals[b] = (uint8_t)total_of(coefficients, b);
     for (size_t b = first; b < first + blocks; b++) {
-        const int left = neighbour_total(levels, c->totals, b, false), up = neighbour_total(levels, c->totals, b, true);
+        const int left = neighbour_total(coefficients, c->totals, b, false),
+                  up = neighbour_total(coefficients, c->totals, b, true);
         s.tables[tsr_coeff_token_table(tsr_cavlc_context(left, up))]++;
-        add_block(levels, b, &s);
+        add_block(coefficients, b, &s);
     }
     for (size_t mb = first / TSR_MB_BLOCKS; mb < (first + blocks) / TSR_MB_BLOCKS; mb++)
-        s.intra16x16 += (levels->mb_flags[mb] & TSR_MB_INTRA16X16) != 0;
+        s.intra16x16 += (coefficients->mb_flags[mb] & TSR_MB_INTRA16X16) != 0;
     c->frame[index] = s;
 }
 
-struct bench_level_statistics bench_count_levels(struct bench *bench, const struct bench_levels *levels)
+struct bench_coefficient_statistics bench_count_coefficients(struct bench *bench,
+                                                             const struct bench_coefficients *coefficients)
 {
-    struct bench_level_statistics s = {.largest = 0};
-    struct counting c = {levels, bench_take(ON_HOST, levels->blocks),
-                         bench_take(ON_HOST, levels->frames * sizeof *c.frame)};
-    const double blocks = levels->blocks;
-    tsr_pool_run(bench->pool, count_frame, &c, levels->frames);
-    for (uint32_t f = 0; f < levels->frames; f++) {
+    struct bench_coefficient_statistics s = {.largest = 0};
+    struct counting c = {coefficients, bench_take(ON_HOST, coefficients->blocks),
+                         bench_take(ON_HOST, coefficients->frames * sizeof *c.frame)};
+    const double blocks = coefficients->blocks;
+    tsr_pool_run(bench->pool, count_frame, &c, coefficients->frames);
+    for (uint32_t f = 0; f < coefficients->frames; f++) {
         for (int t = 0; t < 4; t++) s.tables[t] += c.frame[f].tables[t] / blocks;
         s.total += c.frame[f].total / blocks;
         s.ones += c.frame[f].ones / blocks;

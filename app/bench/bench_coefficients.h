@@ -1,29 +1,31 @@
-/* Pictures to the 4x4 levels that the CAVLC family codes, in macroblock order (kernels/papers/cavlc/cavlc_frames.h). */
+/* Pictures to the 4x4 coefficients that the CAVLC family codes, in macroblock order
+ * (kernels/papers/cavlc/cavlc_frames.h). */
 #ifndef TSR_APP_BENCH_BENCH_COEFFICIENTS_H
 #define TSR_APP_BENCH_BENCH_COEFFICIENTS_H
 
 #include "kernels/papers/cavlc/cavlc_frames.h"
 #include "bench.h"
 
-struct bench_levels {
+struct bench_coefficients {
     uint32_t mb_columns, mb_rows, frames, blocks;
-    int16_t *coefficients; /* 16 a block */
+    int16_t *values; /* 16 a block */
     uint8_t *mb_flags;
     uint16_t *mb_slices;
 };
 
 /* Four slices a frame, as equal as rows of macroblocks allow. Memory of bench_take(ON_HOST). */
-struct bench_levels bench_make_levels(struct bench *bench, const struct bench_pictures *pictures, int qp);
-void bench_free_levels(struct bench_levels *levels);
+struct bench_coefficients bench_make_coefficients(struct bench *bench, const struct bench_pictures *pictures, int qp);
+void bench_free_coefficients(struct bench_coefficients *coefficients);
 
-/* Symbols and tables of the levels. */
-struct bench_level_statistics {
+/* Symbols and tables of the coefficients. */
+struct bench_coefficient_statistics {
     double tables[4];          /* share of blocks by table of coeff_token: nC 0-1, 2-3, 4-7, 8 and more */
     double total, ones, zeros; /* means over all blocks: coefficients, trailing ones, total_zeros */
     double empty;              /* share of blocks without coefficients */
     double intra16x16;         /* share of macroblocks */
     int largest;               /* magnitude */
 };
-struct bench_level_statistics bench_count_levels(struct bench *bench, const struct bench_levels *levels);
+struct bench_coefficient_statistics bench_count_coefficients(struct bench *bench,
+                                                             const struct bench_coefficients *coefficients);
 
 #endif

@@ -287,9 +287,9 @@ static void measure(struct bench *bench, struct tsr_engine *cpu, struct bench_fr
     if (tsr_resolve_coding(&coding, &error) != TSR_OK) bench_stop(error.status, "%s", error.text);
     char what[48];
     if (coding.path == TSR_PATH_PREDICT)
-        snprintf(what, sizeof what, "path P, level %d", coding.level);
+        snprintf(what, sizeof what, "path P, effort %d", coding.effort);
     else
-        snprintf(what, sizeof what, "path T, QP %g, level %d", (double)coding.qp_eighths / TSR_QP_UNIT, coding.level);
+        snprintf(what, sizeof what, "path T, QP %g, effort %d", (double)coding.qp_eighths / TSR_QP_UNIT, coding.effort);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes * count};
     snprintf(workload.name, sizeof workload.name, "decode %.50s, %u frames of %u x %u, %d bits, %s, %s", frames->name,
              count, image->columns, image->rows, image->bits_stored, what, tsr_coder_name(coding.coder));
@@ -319,36 +319,36 @@ static void measure(struct bench *bench, struct tsr_engine *cpu, struct bench_fr
 void bench_decode(struct bench *bench, struct tsr_engine *cpu)
 {
     static const struct tsr_coding codings[] = {
-        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = 1},
-        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = TSR_LEVEL_DEFAULT},
-        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .level = TSR_LEVEL_DEFAULT},
-        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .level = 9},
+        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = 1},
+        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = TSR_EFFORT_DEFAULT},
+        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .effort = TSR_EFFORT_DEFAULT},
+        {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .effort = 9},
         {.path = TSR_PATH_TRANSFORM,
          .coder = TSR_CODER_HUFFMAN,
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
-         .level = 1},
+         .effort = 1},
         {.path = TSR_PATH_TRANSFORM,
          .coder = TSR_CODER_CAVLC,
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
-         .level = 1},
+         .effort = 1},
         /* with lapping; Huffman codes of pairs */
         {.path = TSR_PATH_TRANSFORM,
          .coder = TSR_CODER_HUFFMAN,
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
-         .level = TSR_LEVEL_DEFAULT},
+         .effort = TSR_EFFORT_DEFAULT},
         {.path = TSR_PATH_TRANSFORM,
          .coder = TSR_CODER_CAVLC,
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
-         .level = TSR_LEVEL_DEFAULT},
+         .effort = TSR_EFFORT_DEFAULT},
         {.path = TSR_PATH_TRANSFORM,
          .coder = TSR_CODER_RANS,
          .lossy = true,
          .qp_eighths = 20 * TSR_QP_UNIT,
-         .level = TSR_LEVEL_DEFAULT},
+         .effort = TSR_EFFORT_DEFAULT},
     };
     const struct options *o = bench->options;
     const double usual[] = {256, 2048};

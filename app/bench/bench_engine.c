@@ -1,9 +1,9 @@
 /* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
- * level 1 by its two coders and at level 5 by all three; deeper gray by path P at several levels. The CUDA row is
+ * effort 1 by its two coders and at effort 5 by all three; deeper gray by path P at several efforts. The CUDA row is
  * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
  * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
  * on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
- * tests/equality/same_files.sh compares every byte. A level among the options leaves only its rows. */
+ * tests/equality/same_files.sh compares every byte. A effort among the options leaves only its rows. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,10 +207,10 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     char what[32] = "without loss";
     if (coding.lossy) snprintf(what, sizeof what, "QP %g", (double)coding.qp_eighths / TSR_QP_UNIT);
     if (coding.path == TSR_PATH_PREDICT)
-        snprintf(what, sizeof what, "%d bits, level %d", pictures->deep_bits, coding.level);
+        snprintf(what, sizeof what, "%d bits, effort %d", pictures->deep_bits, coding.effort);
     workload = (struct bench_workload){.in_bytes = (double)frame_bytes_of(input) * input->frames};
-    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, level %d", pictures->name,
-             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.level);
+    snprintf(workload.name, sizeof workload.name, "%.60s, %u frames of %u x %u, %s, %s, effort %d", pictures->name,
+             input->frames, pictures->columns, pictures->rows, what, tsr_coder_name(coding.coder), coding.effort);
     if (input->cuda && !has_room(bench, &workload, &device_job)) return;
     job.frames = input->distinct;
     job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
@@ -224,7 +224,7 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
              input->is_deep ? "" : "GB/s are GPix/s; ",
              (input->is_deep ? 16 : 8) * workload.out_bytes / workload.in_bytes);
     char panel[PLOT_TEXT], size[32];
-    snprintf(panel, sizeof panel, "level %d, with %s, %s", coding.level, tsr_coder_name(coding.coder), what);
+    snprintf(panel, sizeof panel, "effort %d, with %s, %s", coding.effort, tsr_coder_name(coding.coder), what);
     snprintf(size, sizeof size, "%u x %u", pictures->columns, pictures->rows);
     workload.panel = panel;
     workload.group = size;
@@ -243,9 +243,9 @@ static void repeat_frame(void *context, unsigned index)
     memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
 }
 
-static bool is_wanted(const struct options *options, int level)
+static bool is_wanted(const struct options *options, int effort)
 {
-    return options->compress.coding.level == 0 || options->compress.coding.level == level;
+    return options->compress.coding.effort == 0 || options->compress.coding.effort == effort;
 }
 
 /* By the transform, both coders. */
@@ -255,19 +255,19 @@ static void measure_transform(struct bench *bench, const struct engine_input *in
     const int qps = o->qp_count ? o->qp_count : 1;
     static const struct {
         enum tsr_coder coder;
-        int level;
+        int effort;
     } ways[] = {{TSR_CODER_HUFFMAN, 1},
                 {TSR_CODER_CAVLC, 1},
-                {TSR_CODER_HUFFMAN, TSR_LEVEL_DEFAULT},
-                {TSR_CODER_CAVLC, TSR_LEVEL_DEFAULT},
-                {TSR_CODER_RANS, TSR_LEVEL_DEFAULT}};
+                {TSR_CODER_HUFFMAN, TSR_EFFORT_DEFAULT},
+                {TSR_CODER_CAVLC, TSR_EFFORT_DEFAULT},
+                {TSR_CODER_RANS, TSR_EFFORT_DEFAULT}};
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
                                     .coder = ways[w].coder,
                                     .lossy = true,
                                     .qp_eighths = 20 * TSR_QP_UNIT,
-                                    .level = ways[w].level};
-        if (!is_wanted(o, coding.level)) continue;
+                                    .effort = ways[w].effort};
+        if (!is_wanted(o, coding.effort)) continue;
         for (int q = 0; q < qps; q++) {
             if (o->qp_count) coding.qp_eighths = o->qp[q];
             measure(bench, input, coding);
@@ -282,14 +282,14 @@ static void measure_transform(struct bench *bench, const struct engine_input *in
 static void measure_prediction(struct bench *bench, const struct engine_input *input)
 {
     static const struct {
-        int level;
+        int effort;
         enum tsr_coder coder;
     } codings[] = {{1, TSR_CODER_HUFFMAN}, {2, TSR_CODER_HUFFMAN}, {3, TSR_CODER_HUFFMAN}, {5, TSR_CODER_HUFFMAN},
                    {7, TSR_CODER_HUFFMAN}, {5, TSR_CODER_RANS},    {9, TSR_CODER_RANS}};
     for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++) {
         const struct tsr_coding coding = {
-            .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level};
-        if (is_wanted(bench->options, coding.level)) measure(bench, input, coding);
+            .path = TSR_PATH_PREDICT, .coder = codings[i].coder, .effort = codings[i].effort};
+        if (is_wanted(bench->options, coding.effort)) measure(bench, input, coding);
     }
 }
 
@@ -354,7 +354,7 @@ void bench_engine(struct bench *bench)
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
-    if (o->compress.coding.level == 0) bench_decode(bench, input.cpu);
+    if (o->compress.coding.effort == 0) bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);
 }

@@ -23,11 +23,11 @@ static void *allocate(size_t bytes)
 /* A world is larger than its pictures, which move over it: 2 samples to the right and 1 down each frame. */
 enum { SHAPES = 48, MARGIN = 2 * BENCH_FRAMES_LIMIT, SEED = 4 };
 
-/* An ellipse, or a rectangle, with a sharp edge, that adds its level; some have a texture of stripes, or of
+/* An ellipse, or a rectangle, with a sharp edge, that adds its shade; some have a texture of stripes, or of
  * grain. */
 struct shape {
     double x, y, width, height;
-    int level, stripes, grain; /* stripes: their period; grain: its height */
+    int shade, stripes, grain; /* stripes: their period; grain: its height */
     bool rectangle;
 };
 
@@ -52,7 +52,7 @@ static void place_shapes(struct drawing *d)
         s->y = unit_random(8 * i + 3) * d->pictures->rows;
         s->width = size * d->pictures->columns;
         s->height = size * d->pictures->rows * (0.5 + unit_random(8 * i + 4));
-        s->level = (int)(120 * unit_random(8 * i + 5)) - 60;
+        s->shade = (int)(120 * unit_random(8 * i + 5)) - 60;
         s->stripes = i % 4 == 0 ? 3 + (int)(6 * unit_random(8 * i + 6)) : 0;
         s->grain = i % 2 == 1 ? 12 + (int)(50 * unit_random(8 * i + 7)) : 0;
         s->rectangle = i % 3 == 0;
@@ -82,7 +82,7 @@ static void draw_row(void *context, unsigned row)
         for (int i = 0; i < SHAPES; i++) {
             const struct shape *s = &d->shapes[i];
             if (!is_within(s, x, y)) continue;
-            value += s->level;
+            value += s->shade;
             if (s->stripes) value += (int)(column + 2u * row) % s->stripes * 24.0 / s->stripes;
             value += s->grain * coarse;
         }
@@ -121,7 +121,7 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
     free(d.world);
     pictures.deep_bits = 12;
     pictures.deep = allocate((size_t)columns * rows * frames * sizeof *pictures.deep);
-    for (size_t i = 0; i < (size_t)columns * rows * frames; i++) /* noise that grows with the level */
+    for (size_t i = 0; i < (size_t)columns * rows * frames; i++) /* noise that grows with the shade */
         pictures.deep[i] =
             (uint16_t)(16u * pictures.luma[i] + (bench_random(SEED + 3, i) & 15u) * pictures.luma[i] / 256u);
     return pictures;

@@ -77,9 +77,9 @@ static const struct row {
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
-    {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the level's"},
-    {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "levels: -1 the fastest, -9 the smallest; default: -5"},
-    {'1', NULL, "-9", ON_BENCH, "engine: only encoding at this level"},
+    {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
+    {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "efforts: -1 the fastest, -9 the smallest; default: -5"},
+    {'1', NULL, "-9", ON_BENCH, "engine: only encoding at this effort"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
@@ -97,7 +97,7 @@ static const struct row {
     {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
     {LONG_FILES, "files", "F...", ON_BENCH,
-     "images (or Y4M) instead of what is made up: their pixels, residuals, levels"},
+     "images (or Y4M) instead of what is made up: their pixels, residuals, coefficients"},
     {LONG_SIZES, "sizes", "MIB,...", ON_BENCH, "vle, rle, engine, limits: sizes of the input"},
     {LONG_ENTROPIES, "entropies", "BITS,...", ON_BENCH, "vle: entropies of the input, 0 to 8 bits a byte"},
     {LONG_RUNS, "runs", "MEAN,...", ON_BENCH, "rle: mean lengths of runs"},
@@ -161,7 +161,7 @@ static void fill_getopt(enum verb verb, char *letters, struct option *longs)
     for (int i = 0; i < ROWS; i++) {
         const struct row *row = &table[i];
         if (!(row->verbs & 1 << verb)) continue;
-        for (char level = '1'; !row->name && level <= '9'; level++) letters[used++] = level;
+        for (char effort = '1'; !row->name && effort <= '9'; effort++) letters[used++] = effort;
         if (row->code < 256 && row->name) {
             letters[used++] = (char)row->code;
             if (row->argument) letters[used++] = ':';
@@ -428,7 +428,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return TSR_OK;
     default:
         if (code >= '1' && code <= '9') {
-            o->compress.coding.level = code - '0';
+            o->compress.coding.effort = code - '0';
             return TSR_OK;
         }
         fprintf(stderr, "tessera %s --help tells the options\n", verbs[o->verb].name);
@@ -470,7 +470,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     struct option longs[ROWS + 1];
     bool path_given = false;
     memset(o, 0, sizeof *o);
-    o->compress.coding.coder = TSR_CODER_BY_LEVEL;
+    o->compress.coding.coder = TSR_CODER_BY_EFFORT;
     *finished = true;
     if (argc < 2) {
         print_verbs(stderr);

@@ -126,7 +126,7 @@ static void print_file_json(const struct options *options, const struct task *ta
         cJSON_AddNullToObject(o, "lossless");
     add_text(o, "path", coded ? tsr_path_name(r->coding.path) : NULL);
     add_text(o, "coder", coded ? tsr_coder_name(r->coding.coder) : NULL);
-    add_number(o, "level", coded && r->coding.level > 0, r->coding.level);
+    add_number(o, "effort", coded && r->coding.effort > 0, r->coding.effort);
     add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
     add_text(o, "engine", ok ? r->engine : NULL);
     add_text(o, "fallback", ok && r->fallback[0] ? r->fallback : NULL);
@@ -269,7 +269,7 @@ static void print_summary_json(const struct options *options, const struct total
     tsr_resolve_coding(&coding, NULL);
     add_text(o, "path", compress && coded ? tsr_path_name(coding.path) : NULL);
     add_text(o, "coder", compress && coded ? tsr_coder_name(coding.coder) : NULL);
-    add_number(o, "level", compress && coded, coding.level);
+    add_number(o, "effort", compress && coded, coding.effort);
     add_text(o, "engine", t->engine);
     add_number(o, "fallbacks", compress, (double)t->fallbacks);
     add_number(o, "encode_s", compress, t->encode_s);

@@ -105,7 +105,7 @@ static enum tsr_status drop_loss(const struct tsr_compress_options *options, str
 {
     memset(coding, 0, sizeof *coding);
     coding->coder = options->coding.coder;
-    coding->level = options->coding.level;
+    coding->effort = options->coding.effort;
     return tsr_resolve_coding(coding, error);
 }
 

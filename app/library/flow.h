@@ -55,7 +55,7 @@ enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct 
  * changes how the file comes back. */
 void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);
 
-/* rate.c: the coding with loss that meets options->target, which must be set; *coding names path, coder and level, and
+/* rate.c: the coding with loss that meets options->target, which must be set; *coding names path, coder and effort, and
  * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
  * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
 enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
@@ -85,13 +85,13 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
                                 const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,
                                 struct tsr_error *error);
 
-/* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. Besides them the file
- * holds so many bytes; of what is left to files they take a part, so that a larger limit of memory never asks for more than it
- * gives. */
+/* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. Besides them the
+ * file holds so many bytes; of what is left to files they take a part, so that a larger limit of memory never asks for
+ * more than it gives. */
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held);
 
-/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds so many, of
- * an input of so many bytes; and tsr_decode, of what a reader has chosen, its own included. */
+/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds so many,
+ * of an input of so many bytes; and tsr_decode, of what a reader has chosen, its own included. */
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
                            uint64_t input_bytes, uint64_t held);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);

@@ -85,7 +85,7 @@ struct search {
     struct tsr_engine *engine;
     struct tsr_source *source;
     const struct tsr_header *pristine;
-    struct tsr_coding coding; /* path, coder, level */
+    struct tsr_coding coding; /* path, coder, effort */
     bool by_size;
     uint64_t limit, aim;   /* of the size, or of the squared error: not to be exceeded, and a little below */
     uint64_t frame_blocks; /* 4x4 blocks of a frame, in one component */
@@ -351,7 +351,7 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
 {
     const struct tsr_header pristine = source->header;
     const struct tsr_image *image = &pristine.image;
-    struct tsr_coding lossless = {.coder = options->coding.coder, .level = options->coding.level};
+    struct tsr_coding lossless = {.coder = options->coding.coder, .effort = options->coding.effort};
     TSR_TRY(tsr_resolve_coding(&lossless, error));
     struct search *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");

@@ -265,7 +265,7 @@ static bool stacks_with(const struct member *first, const struct member *member)
     const struct tsr_header *const one = &first->written.header, *const other = &member->written.header;
     const struct tsr_coding *a = &one->coding, *b = &other->coding;
     return member->written.raster && tsr_same_image(&one->image, &other->image) && a->path == b->path &&
-           a->coder == b->coder && a->level == b->level && a->lossy == b->lossy;
+           a->coder == b->coder && a->effort == b->effort && a->lossy == b->lossy;
 }
 
 /* Looks for members of a group that follow each other and are alike. */

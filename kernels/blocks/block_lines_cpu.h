@@ -41,7 +41,7 @@ TSR_HD_INLINE void tsr_transpose_vectors(tsr_line_vector v[4])
 }
 #endif
 
-/* count blocks of 16 levels in the order of the scan to lines in raster order, and back. */
+/* count blocks of 16 coefficients in the order of the scan to lines in raster order, and back. */
 TSR_HD_INLINE void tsr_blocks_to_lines(const int32_t *blocks, size_t count, int32_t *const line[TSR_BLOCK_SAMPLES])
 {
     size_t k = 0;

@@ -17,13 +17,13 @@ enum {
     LINE_BLOCKS = 16 /* quantised blocks beside each other that are transformed at once */
 };
 
-size_t tsr_tile_levels(int32_t width, int32_t height)
+size_t tsr_tile_coefficients(int32_t width, int32_t height)
 {
     const struct tsr_block_grid grid = tsr_block_grid(width, height, 1);
     return (size_t)grid.columns * (size_t)grid.rows * TSR_BLOCK_SAMPLES;
 }
 
-/* ---- Samples to levels ---------------------------------------------------------------------------------- */
+/* ---- Samples to coefficients ---------------------------------------------------------------------------------- */
 
 /* The block's samples; columns and rows beyond the tile repeat its last ones. */
 static void load_block(const uint16_t *samples, struct tsr_tile tile, int32_t column, int32_t row, int32_t block[16])
@@ -90,8 +90,8 @@ static inline void point_at_lines(struct lined_blocks *blocks, int32_t *line[16]
     for (int i = 0; i < 16; i++) line[i] = blocks->at[i];
 }
 
-/* quantise_block for count blocks; samples: their four lines; levels: in the order of the scan. */
-TSR_WIDE static void quantise_lines(const uint16_t *const samples[4], size_t count, int32_t q, int32_t *levels)
+/* quantise_block for count blocks; samples: their four lines; coefficients: in the order of the scan. */
+TSR_WIDE static void quantise_lines(const uint16_t *const samples[4], size_t count, int32_t q, int32_t *coefficients)
 {
     struct lined_blocks b = {{{0}}};
     int32_t *line[16];
@@ -113,13 +113,14 @@ TSR_WIDE static void quantise_lines(const uint16_t *const samples[4], size_t cou
         for (int k = 0; k < LINE_BLOCKS; k++)
             b.at[i][k] =
                 tsr_quantise(b.at[i][k], q, tsr_norm_class(i / 4, i % 4), i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
-    tsr_lines_to_blocks(line, count, levels);
+    tsr_lines_to_blocks(line, count, coefficients);
 }
 
-void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding, int32_t *levels)
+void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding,
+                        int32_t *coefficients)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    int32_t *out = levels;
+    int32_t *out = coefficients;
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, out += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
@@ -147,37 +148,37 @@ void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
         }
     }
     if (coding.kind == TSR_BLOCKS_RESIDUAL) return;
-    tsr_difference_dcs(levels, grid);
+    tsr_difference_dcs(coefficients, grid);
 }
 
-void tsr_difference_dcs(int32_t *levels, struct tsr_block_grid grid)
+void tsr_difference_dcs(int32_t *coefficients, struct tsr_block_grid grid)
 {
     /* Backwards, so that predictions still find the DCs themselves. */
     const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
     for (int32_t row = grid.rows - 1; row >= 0; row--) {
         for (int32_t column = grid.columns - 1; column >= 0; column--) {
-            int32_t *dc = levels + (size_t)row * pitch + (size_t)column * TSR_BLOCK_SAMPLES;
+            int32_t *dc = coefficients + (size_t)row * pitch + (size_t)column * TSR_BLOCK_SAMPLES;
             *dc -= tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
         }
     }
 }
 
-bool tsr_restore_dcs(int32_t *levels, struct tsr_block_grid grid)
+bool tsr_restore_dcs(int32_t *coefficients, struct tsr_block_grid grid)
 {
     const size_t pitch = (size_t)grid.columns * TSR_BLOCK_SAMPLES;
-    int32_t *dc = levels;
+    int32_t *dc = coefficients;
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, dc += TSR_BLOCK_SAMPLES) {
             *dc += tsr_predict_dc(dc, TSR_BLOCK_SAMPLES, pitch, column == 0, row == 0);
-            if (tsr_abs(*dc) >= TSR_LEVEL_LIMIT) return false;
+            if (tsr_abs(*dc) >= TSR_COEFFICIENT_LIMIT) return false;
         }
     }
     return true;
 }
 
-/* ---- Levels to samples ---------------------------------------------------------------------------------- */
+/* ---- Coefficients to samples ---------------------------------------------------------------------------------- */
 
-/* Samples of a block whose raster levels are known; false where they leave the plane's range without loss. */
+/* Samples of a block whose raster coefficients are known; false where they leave the plane's range without loss. */
 static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int32_t q)
 {
     if (coding.kind == TSR_BLOCKS_REVERSIBLE) {
@@ -195,15 +196,15 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
 }
 
 /* Likewise for count quantised blocks, to so many lines of samples; false, and nothing done, where the sums could leave
- * 32 bits. Each sum is the DC's level and at most 35 times the largest other one, in steps. */
-TSR_WIDE static bool invert_lines(const int32_t *levels, size_t count, int32_t q, uint32_t range,
+ * 32 bits. Each sum is the DC's coefficient and at most 35 times the largest other one, in steps. */
+TSR_WIDE static bool invert_lines(const int32_t *coefficients, size_t count, int32_t q, uint32_t range,
                                   uint16_t *const samples[4], int lines)
 {
     struct lined_blocks b = {{{0}}};
     int32_t *line[16];
     uint32_t dc = 0, ac = 0; /* at least the largest magnitudes */
     point_at_lines(&b, line);
-    tsr_blocks_to_lines(levels, count, line);
+    tsr_blocks_to_lines(coefficients, count, line);
     for (int i = 0; i < 16; i++) {
         uint32_t any = 0;
         for (int k = 0; k < LINE_BLOCKS; k++) any |= (uint32_t)tsr_abs(b.at[i][k]);
@@ -236,7 +237,7 @@ TSR_WIDE static bool invert_lines(const int32_t *levels, size_t count, int32_t q
     return true;
 }
 
-static bool invert_residuals(const int32_t *levels, struct tsr_block_coding coding, uint16_t *samples,
+static bool invert_residuals(const int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples,
                              struct tsr_tile tile)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -244,7 +245,7 @@ static bool invert_residuals(const int32_t *levels, struct tsr_block_coding codi
     for (int32_t y = 0; y < tile.height; y++) {
         for (int32_t x = 0; x < tile.width; x++) {
             const int32_t *block =
-                levels + ((size_t)(y / 4) * (size_t)grid.columns + (size_t)(x / 4)) * TSR_BLOCK_SAMPLES;
+                coefficients + ((size_t)(y / 4) * (size_t)grid.columns + (size_t)(x / 4)) * TSR_BLOCK_SAMPLES;
             uint16_t *at = samples + tile.first + (size_t)y * tile.stride + (size_t)x;
             const int32_t n = y > 0 ? at[-(ptrdiff_t)tile.stride] : 0;
             const int32_t w = x > 0 ? at[-1] : n;
@@ -260,12 +261,12 @@ static bool invert_residuals(const int32_t *levels, struct tsr_block_coding codi
     return true;
 }
 
-bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile)
+bool tsr_blocks_inverse(int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile)
 {
-    if (coding.kind == TSR_BLOCKS_RESIDUAL) return invert_residuals(levels, coding, samples, tile);
+    if (coding.kind == TSR_BLOCKS_RESIDUAL) return invert_residuals(coefficients, coding, samples, tile);
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
-    const int32_t *in = levels;
-    if (!tsr_restore_dcs(levels, grid)) return false;
+    const int32_t *in = coefficients;
+    if (!tsr_restore_dcs(coefficients, grid)) return false;
     for (int32_t row = 0; row < grid.rows; row++) {
         for (int32_t column = 0; column < grid.columns; column++, in += TSR_BLOCK_SAMPLES) {
             int32_t block[16];
@@ -303,9 +304,9 @@ struct slice_state {
     struct tsr_block_energy energy[ENERGY_ROW];
 };
 
-static const int32_t *block_at(const int32_t *levels, struct tsr_block_grid grid, int32_t column, int32_t row)
+static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_grid grid, int32_t column, int32_t row)
 {
-    return levels + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
+    return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
 }
 
 /* Neighbour classes of the block in column c, row r of its slice. */
@@ -317,7 +318,8 @@ static void classes_at(const struct slice_state *state, int32_t c, int32_t r, in
     *ac_class = tsr_neighbour_class(left.ac, c > 0, up.ac, r > 0);
 }
 
-void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice_side, struct tsr_block_counts *counts)
+void tsr_count_blocks(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                      struct tsr_block_counts *counts)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, slice_side);
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
@@ -326,7 +328,7 @@ void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice
         for (int32_t r = 0; r < slice.rows; r++) {
             for (int32_t c = 0; c < slice.columns; c++) {
                 struct tsr_block_symbol symbols[TSR_BLOCK_SYMBOLS_LIMIT];
-                const int32_t *block = block_at(levels, grid, slice.column + c, slice.row + r);
+                const int32_t *block = block_at(coefficients, grid, slice.column + c, slice.row + r);
                 int dc_class, ac_class;
                 classes_at(&state, c, r, &dc_class, &ac_class);
                 const int count = tsr_block_symbols(block, symbols);
@@ -340,8 +342,8 @@ void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice
 }
 
 /* One slice's bit string; returns its bytes. */
-TSR_WIDE static size_t code_slice(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
-                                  const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+TSR_WIDE static size_t code_slice(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
+                                  const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
                                   uint8_t *bytes, size_t capacity, bool *overflow)
 {
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, capacity);
@@ -349,7 +351,7 @@ TSR_WIDE static size_t code_slice(const int32_t *levels, struct tsr_block_grid g
     memset(state.total, -1, sizeof state.total);
     for (int32_t r = 0; r < slice.rows; r++) {
         for (int32_t c = 0; c < slice.columns; c++) {
-            const int32_t *block = block_at(levels, grid, slice.column + c, slice.row + r);
+            const int32_t *block = block_at(coefficients, grid, slice.column + c, slice.row + r);
             if (codes) {
                 int dc_class, ac_class;
                 classes_at(&state, c, r, &dc_class, &ac_class);
@@ -366,8 +368,8 @@ TSR_WIDE static size_t code_slice(const int32_t *levels, struct tsr_block_grid g
     return size;
 }
 
-size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slice_side,
-                       const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+size_t tsr_code_slices(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                       const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
                        uint8_t *payload, size_t capacity)
 {
     uint32_t lengths[MAX_SLICES];
@@ -377,8 +379,8 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
     bool overflow = false;
     size_t size = 0;
     for (int32_t s = 0; s < count; s++) {
-        const size_t length =
-            code_slice(levels, grid, tsr_slice_at(grid, s), codes, model, payload + size, capacity - size, &overflow);
+        const size_t length = code_slice(coefficients, grid, tsr_slice_at(grid, s), codes, model, payload + size,
+                                         capacity - size, &overflow);
         lengths[s] = (uint32_t)length;
         size += length;
     }
@@ -386,33 +388,35 @@ size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slic
 }
 
 TSR_WIDE static bool decode_run_level_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                            struct tsr_slice slice, const struct tsr_coefficient_decoder *decoder,
-                                            const struct tsr_coefficient_model *model, int32_t *levels)
+                                            struct tsr_slice slice, const struct tsr_run_level_decoder *decoder,
+                                            const struct tsr_run_level_model *model, int32_t *coefficients)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_state state;
     for (int32_t r = 0; r < slice.rows; r++) {
         for (int32_t c = 0; c < slice.columns; c++) {
-            int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
+            int32_t *block =
+                coefficients + (block_at(coefficients, grid, slice.column + c, slice.row + r) - coefficients);
             int dc_class, ac_class;
             classes_at(&state, c, r, &dc_class, &ac_class);
             if (!tsr_run_level_get(&reader, block, decoder, model, dc_class, ac_class)) return false;
             state.energy[c] = tsr_block_energy(block);
             for (int i = 0; i < TSR_BLOCK_SAMPLES; i++)
-                if (tsr_abs(block[i]) >= TSR_LEVEL_LIMIT) return false;
+                if (tsr_abs(block[i]) >= TSR_COEFFICIENT_LIMIT) return false;
         }
     }
     return tsr_bits_ended(&reader);
 }
 
 TSR_WIDE static bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                        struct tsr_slice slice, const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+                                        struct tsr_slice slice, const struct tsr_cavlc_reader *cavlc,
+                                        int32_t *coefficients)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     int8_t above[ENERGY_ROW]; /* total coefficients, -1 above the first row */
     memset(above, -1, sizeof above);
     for (int32_t r = 0; r < slice.rows; r++) {
-        int32_t *block = levels + (block_at(levels, grid, slice.column, slice.row + r) - levels);
+        int32_t *block = coefficients + (block_at(coefficients, grid, slice.column, slice.row + r) - coefficients);
         int total = -1;
         for (int32_t c = 0; c < slice.columns; c++, block += TSR_BLOCK_SAMPLES) {
             total = tsr_cavlc_get(&reader, cavlc, block, TSR_BLOCK_SAMPLES, tsr_cavlc_context(total, above[c]));
@@ -424,8 +428,8 @@ TSR_WIDE static bool decode_cavlc_slice(const uint8_t *bytes, size_t size, struc
 }
 
 bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile, int32_t slice_side,
-                       const struct tsr_coefficient_decoder *decoder, const struct tsr_coefficient_model *model,
-                       const struct tsr_cavlc_reader *cavlc, int32_t *levels)
+                       const struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model,
+                       const struct tsr_cavlc_reader *cavlc, int32_t *coefficients)
 {
     uint32_t lengths[MAX_SLICES];
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, slice_side);
@@ -436,9 +440,9 @@ bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile
     for (int32_t s = 0; s < count; s++) {
         if (lengths[s] > size - at) return false;
         const struct tsr_slice slice = tsr_slice_at(grid, s);
-        const bool good = decoder
-                              ? decode_run_level_slice(payload + at, lengths[s], grid, slice, decoder, model, levels)
-                              : decode_cavlc_slice(payload + at, lengths[s], grid, slice, cavlc, levels);
+        const bool good =
+            decoder ? decode_run_level_slice(payload + at, lengths[s], grid, slice, decoder, model, coefficients)
+                    : decode_cavlc_slice(payload + at, lengths[s], grid, slice, cavlc, coefficients);
         if (!good) return false;
         at += lengths[s];
     }

@@ -1,7 +1,7 @@
 /* Path T on the CPU, and the slices of blocks that CAVLC and run-level Huffman code: one tile of a plane at a time.
  * FORMAT.md sections 8 to 10.
  *
- * Blocks of a tile lie row by row, 16 levels each in zigzag order, the first of them the DC's residual. With
+ * Blocks of a tile lie row by row, 16 coefficients each in zigzag order, the first of them the DC's residual. With
  * TSR_BLOCKS_RESIDUAL they are residuals of path P instead, for comparison: predicted, not transformed. */
 #ifndef TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
 #define TSR_KERNELS_BLOCKS_BLOCKS_CPU_H
@@ -29,27 +29,29 @@ struct tsr_block_counts {
     uint32_t ac[TSR_AC_CELLS][TSR_AC_SYMBOLS];
 };
 
-/* Levels of a tile: blocks * 16. */
-size_t tsr_tile_levels(int32_t width, int32_t height);
+/* Coefficients of a tile: blocks * 16. */
+size_t tsr_tile_coefficients(int32_t width, int32_t height);
 
-/* Samples to levels and back. The inverse is false where the levels are none of a tile of such samples. */
-void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding, int32_t *levels);
-bool tsr_blocks_inverse(int32_t *levels, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);
+/* Samples to coefficients and back. The inverse is false where the coefficients are none of a tile of such samples. */
+void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding,
+                        int32_t *coefficients);
+bool tsr_blocks_inverse(int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);
 
-/* DCs to their differences from their predictions, and back; false where a DC leaves TSR_LEVEL_LIMIT. */
-void tsr_difference_dcs(int32_t *levels, struct tsr_block_grid grid);
-bool tsr_restore_dcs(int32_t *levels, struct tsr_block_grid grid);
+/* DCs to their differences from their predictions, and back; false where a DC leaves TSR_COEFFICIENT_LIMIT. */
+void tsr_difference_dcs(int32_t *coefficients, struct tsr_block_grid grid);
+bool tsr_restore_dcs(int32_t *coefficients, struct tsr_block_grid grid);
 
 /* Run-level Huffman: counts is added to. */
-void tsr_count_blocks(const int32_t *levels, struct tsr_tile tile, int32_t slice_side, struct tsr_block_counts *counts);
+void tsr_count_blocks(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                      struct tsr_block_counts *counts);
 
-/* Levels to a tile's payload and back; with codes and model null, or decoder and model null, by CAVLC, else by
+/* Coefficients to a tile's payload and back; with codes and model null, or decoder and model null, by CAVLC, else by
  * run-level Huffman. The coder returns the payload's bytes, 0 if it would exceed capacity. */
-size_t tsr_code_slices(const int32_t *levels, struct tsr_tile tile, int32_t slice_side,
-                       const struct tsr_coefficient_codes *codes, const struct tsr_coefficient_model *model,
+size_t tsr_code_slices(const int32_t *coefficients, struct tsr_tile tile, int32_t slice_side,
+                       const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
                        uint8_t *payload, size_t capacity);
 bool tsr_decode_slices(const uint8_t *payload, size_t size, struct tsr_tile tile, int32_t slice_side,
-                       const struct tsr_coefficient_decoder *decoder, const struct tsr_coefficient_model *model,
-                       const struct tsr_cavlc_reader *cavlc, int32_t *levels);
+                       const struct tsr_run_level_decoder *decoder, const struct tsr_run_level_model *model,
+                       const struct tsr_cavlc_reader *cavlc, int32_t *coefficients);
 
 #endif

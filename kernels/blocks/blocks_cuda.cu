@@ -1,9 +1,9 @@
-/* Values to levels on the device: 4x4 transforms, quantiser, DC prediction, and the counts of run-level symbols.
+/* Values to coefficients on the device: 4x4 transforms, quantiser, DC prediction, and the counts of run-level symbols.
  * FORMAT.md sections 8 and 10; the behaviour of tsr_blocks_forward and tsr_count_blocks.
  *
  * A block of threads a tile, a thread a 4x4 block, slice after slice. DCs are predicted from those that the slice's
  * threads leave in shared memory, and those that the slices left of it and above have left there: no pass over the
- * levels. */
+ * coefficients. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
@@ -93,7 +93,7 @@ __device__ __forceinline__ void predict_block(const tile_view &tile, int32_t col
     }
 }
 
-/* Samples to levels, raster order. */
+/* Samples to coefficients, raster order. */
 template <block_kind KIND> __device__ __forceinline__ void forward_block(int32_t qp_index, int32_t block[16])
 {
     if (KIND == REVERSIBLE) {
@@ -108,10 +108,10 @@ template <block_kind KIND> __device__ __forceinline__ void forward_block(int32_t
 
 /* DCs that a block of threads keeps: those of the slice, with the ones left of it and above, and what the slices to
  * come will ask for. */
-template <typename Level> struct dc_memory {
+template <typename Coefficient> struct dc_memory {
     int32_t dc[DC_PITCH * DC_PITCH];
-    Level left[TSR_SLICE_BLOCKS];       /* last column of the slice before */
-    Level above[2][TSR_TILE_WIDTH / 4]; /* last rows of this row of slices and of the one before it, in turn */
+    Coefficient left[TSR_SLICE_BLOCKS];       /* last column of the slice before */
+    Coefficient above[2][TSR_TILE_WIDTH / 4]; /* last rows of this row of slices and of the one before it, in turn */
 };
 
 /* And of its blocks where their symbols are counted. */
@@ -123,8 +123,8 @@ struct count_memory {
 
 /* The neighbours' DCs to their places beside the slice: thread 0..15 above, 16..31 left, 32 the corner. Those outside
  * the tile are never read. */
-template <typename Level>
-__device__ __forceinline__ void bring_neighbours(dc_memory<Level> &m, const Level *above, int32_t column,
+template <typename Coefficient>
+__device__ __forceinline__ void bring_neighbours(dc_memory<Coefficient> &m, const Coefficient *above, int32_t column,
                                                  unsigned thread)
 {
     if (thread < TSR_SLICE_BLOCKS)
@@ -149,7 +149,7 @@ __device__ __forceinline__ void count_block(tsr_tile_counts<TSR_PLANE_COUNTS> &c
     if (end < TSR_BLOCK_SAMPLES) add_ac(TSR_END_OF_BLOCK, end);
 }
 
-/* Counts the symbols of a slice's blocks, whose levels are known. A barrier inside. */
+/* Counts the symbols of a slice's blocks, whose coefficients are known. A barrier inside. */
 __device__ __forceinline__ void count_slice(count_memory &counting, const int32_t block[16], bool is_block,
                                             unsigned thread)
 {
@@ -173,10 +173,10 @@ __device__ __forceinline__ void count_slice(count_memory &counting, const int32_
     }
 }
 
-template <typename Level, block_kind KIND, bool COUNTS>
+template <typename Coefficient, block_kind KIND, bool COUNTS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_batch b)
 {
-    __shared__ dc_memory<Level> memory;
+    __shared__ dc_memory<Coefficient> memory;
     TSR_DYNAMIC_SHARED(dynamic);
     count_memory &counting = *reinterpret_cast<count_memory *>(dynamic); /* only there if COUNTS */
     const unsigned thread = threadIdx.x;
@@ -194,11 +194,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     if (COUNTS) counting.counts.clear(thread, THREADS);
 
-    Level *levels =
-        static_cast<Level *>(b.levels) + tsr_level_place((size_t)number * b.slices + place.first_slice, 0, thread);
+    Coefficient *coefficients = static_cast<Coefficient *>(b.coefficients) +
+                                tsr_coefficient_place((size_t)number * b.slices + place.first_slice, 0, thread);
     int32_t column = 0, row = 0; /* of the slice, in blocks */
     const int32_t slices = (int32_t)(place.slice_columns * place.slice_rows);
-    for (int32_t s = 0; s < slices; s++, levels += TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES) {
+    for (int32_t s = 0; s < slices; s++, coefficients += TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES) {
         const bool is_block = 4 * (column + c) < tile.width && 4 * (row + r) < tile.height;
         int32_t block[16];
         __syncthreads(); /* the slice before is done with the memory */
@@ -213,18 +213,18 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
                 forward_block<KIND>(b.plan.qp_index, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
-        Level *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
+        Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
         bring_neighbours(memory, memory.above[1 - row / TSR_SLICE_BLOCKS % 2], column, thread);
         __syncthreads();
         if (is_block) {
-            if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
-            if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];
+            if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Coefficient)block[0];
+            if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Coefficient)block[0];
             if (KIND != RESIDUAL)
                 block[0] -=
                     tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
 #pragma unroll
             for (int quarter = 0; quarter < 4; quarter++)
-                tsr_store_four(levels + tsr_level_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
+                tsr_store_four(coefficients + tsr_coefficient_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
                                block[tsr_zigzag(4 * quarter + 1)], block[tsr_zigzag(4 * quarter + 2)],
                                block[tsr_zigzag(4 * quarter + 3)]);
         }
@@ -240,24 +240,24 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     counting.counts.add_to(b.counts + (size_t)number * TSR_PLANE_COUNTS, thread, THREADS);
 }
 
-template <typename Level, block_kind KIND, bool COUNTS>
+template <typename Coefficient, block_kind KIND, bool COUNTS>
 cudaError_t launch_blocks(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    void (*const kernel)(tsr_cuda_batch) = k_blocks<Level, KIND, COUNTS>;
+    void (*const kernel)(tsr_cuda_batch) = k_blocks<Coefficient, KIND, COUNTS>;
     const size_t shared_bytes = COUNTS ? sizeof(count_memory) : 0;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, batch->planes * batch->tiles, THREADS, shared_bytes, stream, *batch);
 }
 
-template <typename Level> cudaError_t launch_kind(const tsr_cuda_batch *batch, cudaStream_t stream)
+template <typename Coefficient> cudaError_t launch_kind(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const bool counts = batch->by == TSR_BY_RUN_LEVEL;
-    if (batch->coding.path == TSR_PATH_PREDICT) return launch_blocks<Level, RESIDUAL, false>(batch, stream);
+    if (batch->coding.path == TSR_PATH_PREDICT) return launch_blocks<Coefficient, RESIDUAL, false>(batch, stream);
     if (batch->coding.lossy)
-        return counts ? launch_blocks<Level, QUANTISED, true>(batch, stream)
-                      : launch_blocks<Level, QUANTISED, false>(batch, stream);
-    return counts ? launch_blocks<Level, REVERSIBLE, true>(batch, stream)
-                  : launch_blocks<Level, REVERSIBLE, false>(batch, stream);
+        return counts ? launch_blocks<Coefficient, QUANTISED, true>(batch, stream)
+                      : launch_blocks<Coefficient, QUANTISED, false>(batch, stream);
+    return counts ? launch_blocks<Coefficient, REVERSIBLE, true>(batch, stream)
+                  : launch_blocks<Coefficient, REVERSIBLE, false>(batch, stream);
 }
 
 } // namespace

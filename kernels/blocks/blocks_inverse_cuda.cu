@@ -1,5 +1,5 @@
-/* Levels to samples: the behaviour of tsr_restore_dcs, tsr_blocks_inverse and tsr_lapped_inverse. FORMAT.md sections
- * 8.2 to 8.4 and 8.7. Levels lie as decode_slices_cuda.h says.
+/* Coefficients to samples: the behaviour of tsr_restore_dcs, tsr_blocks_inverse and tsr_lapped_inverse. FORMAT.md
+ * sections 8.2 to 8.4 and 8.7. Coefficients lie as decode_slices_cuda.h says.
  *
  * What depends on what was decoded before, DCs on DCs and residuals' samples on samples, goes through a tile as a
  * wavefront: a warp a tile, a lane a row, each a step behind the row above, whose last value comes by a shuffle. Blocks
@@ -40,8 +40,8 @@ __device__ __forceinline__ const tsr_plane_model &plane_of(const struct tsr_cuda
     return tsr_decode_model(&b, plane / b.frame_planes)->plane[plane % b.frame_planes];
 }
 
-__device__ __forceinline__ inverse_work piece_at(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
-                                                 uint32_t number)
+__device__ __forceinline__ inverse_work piece_at(const struct tsr_cuda_decode_batch &b,
+                                                 const tsr_decode_coefficients &w, uint32_t number)
 {
     inverse_work work;
     const uint32_t plane = number / b.tiles;
@@ -58,7 +58,7 @@ __device__ __forceinline__ inverse_work piece_at(const struct tsr_cuda_decode_ba
     return work;
 }
 
-__device__ __forceinline__ bool is_to_do(const tsr_decode_levels &w, uint32_t number)
+__device__ __forceinline__ bool is_to_do(const tsr_decode_coefficients &w, uint32_t number)
 {
     return number < w.pieces && w.piece[number].is_sliced && !w.piece[number].is_bad;
 }
@@ -68,7 +68,7 @@ __device__ __forceinline__ bool is_to_do(const tsr_decode_levels &w, uint32_t nu
 /* A warp a piece: differences of DCs to DCs. The wavefront's next 32 steps of each row are in shared memory: of single
  * loads along the rows nearly each step would wait for one. */
 __global__ void __launch_bounds__(WARP_THREADS)
-    k_restore_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_restore_dcs(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     __shared__ int32_t rows_of_steps[WARP_THREADS / TSR_WARP][TSR_WARP][TSR_WARP + 1];
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP);
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(WARP_THREADS)
                 if (x < 0 || x >= work.columns || lane >= rows) continue;
                 const int32_t prediction = y == 0 ? (x > 0 ? own : 0) : x == 0 ? up : tsr_median_edge(own, up, up_left);
                 own = held[lane][step] + prediction;
-                if (tsr_abs(own) >= TSR_LEVEL_LIMIT) {
+                if (tsr_abs(own) >= TSR_COEFFICIENT_LIMIT) {
                     is_bad = true;
                     own = 0;
                 }
@@ -120,14 +120,15 @@ __global__ void __launch_bounds__(WARP_THREADS)
 }
 
 /* A warp a piece of path P: residuals of the median edge predictor. */
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(WARP_THREADS)
-    k_restore_residuals(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_restore_residuals(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     const uint32_t number = blockIdx.x * (WARP_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
     if (!is_to_do(w, number) || plane_of(b, number).path != TSR_PATH_PREDICT) return;
     const inverse_work work = piece_at(b, w, number);
-    const Level *levels = static_cast<const Level *>(w.levels) + work.first_block * TSR_BLOCK_SAMPLES;
+    const Coefficient *coefficients =
+        static_cast<const Coefficient *>(w.coefficients) + work.first_block * TSR_BLOCK_SAMPLES;
     const int32_t range = (int32_t)plane_of(b, number).range;
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP), width = work.tile.width, height = work.tile.height;
     bool is_bad = false;
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(WARP_THREADS)
             if (x < 0 || x >= width || y >= height) continue;
             if (lane == 0) up = y > 0 ? *(row - work.tile.stride + x) : 0;
             const size_t block = (size_t)(y / 4) * (size_t)work.columns + (size_t)(x / 4);
-            const int32_t residual = levels[block * TSR_BLOCK_SAMPLES + (size_t)(4 * (y % 4) + x % 4)];
+            const int32_t residual = coefficients[block * TSR_BLOCK_SAMPLES + (size_t)(4 * (y % 4) + x % 4)];
             const int32_t prediction = y == 0 ? (x > 0 ? own : 0) : x == 0 ? up : tsr_median_edge(own, up, up_left);
             own = tsr_abs(residual) > range ? -1 : tsr_residual_inverse(residual, prediction, range);
             if (own < 0 || own >= range) {
@@ -157,8 +158,8 @@ __global__ void __launch_bounds__(WARP_THREADS)
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------- */
 
-/* A block's levels, row by row. */
-__device__ __forceinline__ void load_levels(const int16_t *from, int32_t level[16])
+/* A block's coefficients, row by row. */
+__device__ __forceinline__ void load_coefficients(const int16_t *from, int32_t coefficient[16])
 {
     const uint4 *halves = reinterpret_cast<const uint4 *>(from);
 #pragma unroll
@@ -167,29 +168,29 @@ __device__ __forceinline__ void load_levels(const int16_t *from, int32_t level[1
         const uint32_t word[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
         for (int k = 0; k < 4; k++) {
-            level[8 * i + 2 * k] = (int16_t)(word[k] & 0xffffu);
-            level[8 * i + 2 * k + 1] = (int32_t)word[k] >> 16;
+            coefficient[8 * i + 2 * k] = (int16_t)(word[k] & 0xffffu);
+            coefficient[8 * i + 2 * k + 1] = (int32_t)word[k] >> 16;
         }
     }
 }
 
-__device__ __forceinline__ void load_levels(const int32_t *from, int32_t level[16])
+__device__ __forceinline__ void load_coefficients(const int32_t *from, int32_t coefficient[16])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int4 four = __ldcs(reinterpret_cast<const int4 *>(from) + i);
-        level[4 * i] = four.x;
-        level[4 * i + 1] = four.y;
-        level[4 * i + 2] = four.z;
-        level[4 * i + 3] = four.w;
+        coefficient[4 * i] = four.x;
+        coefficient[4 * i + 1] = four.y;
+        coefficient[4 * i + 2] = four.z;
+        coefficient[4 * i + 3] = four.w;
     }
 }
 
-template <typename Level>
-__device__ __forceinline__ void load_block(const tsr_decode_levels &w, size_t block, int32_t level[16])
+template <typename Coefficient>
+__device__ __forceinline__ void load_block(const tsr_decode_coefficients &w, size_t block, int32_t coefficient[16])
 {
-    load_levels(static_cast<const Level *>(w.levels) + block * TSR_BLOCK_SAMPLES, level);
-    level[0] = w.dcs[block];
+    load_coefficients(static_cast<const Coefficient *>(w.coefficients) + block * TSR_BLOCK_SAMPLES, coefficient);
+    coefficient[0] = w.dcs[block];
 }
 
 /* The q of the block at this place. */
@@ -224,7 +225,7 @@ __device__ __forceinline__ uint32_t sum_of_magnitudes(const int32_t x[16])
     return sum;
 }
 
-/* Levels to samples 0 .. range-1. */
+/* Coefficients to samples 0 .. range-1. */
 __device__ __forceinline__ void inverse_quantised(int32_t x[16], int32_t q, int32_t top)
 {
     const int octave = q / TSR_QP_OCTAVE;
@@ -263,14 +264,14 @@ __device__ __forceinline__ void store_four(uint16_t *to, const int32_t x[4], int
 }
 
 /* Restores the block at a place of its tile; false where that leaves the range. */
-template <typename Level>
-__device__ __forceinline__ bool invert_block(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
+template <typename Coefficient>
+__device__ __forceinline__ bool invert_block(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                              const tsr_plane_model &plane, const inverse_work &work, uint32_t place)
 {
     const int32_t row = (int32_t)(place / (uint32_t)work.columns), column = (int32_t)place - row * work.columns;
     const int32_t range = (int32_t)plane.range;
     int32_t x[16];
-    load_block<Level>(w, work.first_block + place, x);
+    load_block<Coefficient>(w, work.first_block + place, x);
     bool is_good = true;
     if (plane.lossy) {
         inverse_quantised(x, block_q(plane, b.image, work, column, row), range - 1);
@@ -294,9 +295,9 @@ __device__ __forceinline__ bool invert_block(const struct tsr_cuda_decode_batch 
 }
 
 /* A thread a block, and then the next: planes without lapping, with loss or without. */
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(BLOCK_THREADS)
-    k_inverse_blocks(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w, uint32_t parts)
+    k_inverse_blocks(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w, uint32_t parts)
 {
     const uint32_t number = blockIdx.x / parts, part = blockIdx.x - number * parts;
     if (!is_to_do(w, number)) return;
@@ -306,13 +307,13 @@ __global__ void __launch_bounds__(BLOCK_THREADS)
     const uint32_t blocks = (uint32_t)(work.columns * work.rows), first = part * PART_BLOCKS;
     bool is_bad = false;
     for (uint32_t place = first + threadIdx.x; place < blocks && place - first < PART_BLOCKS; place += BLOCK_THREADS)
-        is_bad |= !invert_block<Level>(b, w, plane, work, place);
+        is_bad |= !invert_block<Coefficient>(b, w, plane, work, place);
     if (is_bad) tsr_note_bad_tile(b, work.frame, work.tile_number);
 }
 
 /* ---- Lapping ---------------------------------------------------------------------------------------------- */
 
-/* Levels to samples with their fraction, as the filter takes them. */
+/* Coefficients to samples with their fraction, as the filter takes them. */
 __device__ __forceinline__ void inverse_fine(int32_t x[16], int32_t q)
 {
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
@@ -355,9 +356,9 @@ __device__ __forceinline__ void store_around(uint16_t *to, const int32_t x[4], i
 
 /* A warp walks down a strip of 32 blocks across; lane l writes the samples around the border between blocks l and
  * l + 1, and between rows. The tile's left and right edges are borders, too, with blocks on one side. */
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(STRIP_THREADS)
-    k_inverse_lapped(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w, uint32_t parts)
+    k_inverse_lapped(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w, uint32_t parts)
 {
     const int32_t lane = (int32_t)(threadIdx.x % TSR_WARP);
     const uint32_t number = blockIdx.x / parts,
@@ -382,7 +383,7 @@ __global__ void __launch_bounds__(STRIP_THREADS)
 #pragma unroll
         for (int i = 0; i < UNROLLED; i++) x[i] = 0;
         if (is_block && row < work.rows) {
-            load_block<Level>(w, work.first_block + (size_t)row * (size_t)work.columns + (size_t)column, x);
+            load_block<Coefficient>(w, work.first_block + (size_t)row * (size_t)work.columns + (size_t)column, x);
             inverse_fine(x, block_q(plane, b.image, work, column, row) + (is_lapped ? TSR_LAP_QP : 0));
         }
 #pragma unroll
@@ -411,8 +412,8 @@ __global__ void __launch_bounds__(STRIP_THREADS)
     }
 }
 
-template <typename Level>
-int inverse(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w, cudaStream_t stream)
+template <typename Coefficient>
+int inverse(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream)
 {
     const unsigned warps = WARP_THREADS / TSR_WARP, strip_warps = STRIP_THREADS / TSR_WARP;
     const uint32_t columns = (uint32_t)tsr_full_tile_blocks(&b).columns;
@@ -420,16 +421,19 @@ int inverse(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w, c
     const uint32_t block_parts = (w.tile_blocks + PART_BLOCKS - 1) / PART_BLOCKS;
     const uint32_t strip_parts = (strips + strip_warps - 1) / strip_warps;
     TSR_CUDA_TRY(tsr_launch(k_restore_dcs, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
-    TSR_CUDA_TRY(tsr_launch(k_restore_residuals<Level>, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(
-        tsr_launch(k_inverse_blocks<Level>, w.pieces * block_parts, BLOCK_THREADS, 0, stream, b, w, block_parts));
-    return tsr_launch(k_inverse_lapped<Level>, w.pieces * strip_parts, STRIP_THREADS, 0, stream, b, w, strip_parts);
+        tsr_launch(k_restore_residuals<Coefficient>, (w.pieces + warps - 1) / warps, WARP_THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(
+        tsr_launch(k_inverse_blocks<Coefficient>, w.pieces * block_parts, BLOCK_THREADS, 0, stream, b, w, block_parts));
+    return tsr_launch(k_inverse_lapped<Coefficient>, w.pieces * strip_parts, STRIP_THREADS, 0, stream, b, w,
+                      strip_parts);
 }
 
 } // namespace
 
-int tsr_cuda_inverse(const struct tsr_cuda_decode_batch *batch, const struct tsr_decode_levels *levels,
+int tsr_cuda_inverse(const struct tsr_cuda_decode_batch *batch, const struct tsr_decode_coefficients *coefficients,
                      cudaStream_t stream)
 {
-    return levels->narrow ? inverse<int16_t>(*batch, *levels, stream) : inverse<int32_t>(*batch, *levels, stream);
+    return coefficients->narrow ? inverse<int16_t>(*batch, *coefficients, stream)
+                                : inverse<int32_t>(*batch, *coefficients, stream);
 }

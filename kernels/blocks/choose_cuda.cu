@@ -1,11 +1,11 @@
-/* Units to levels by rate and distortion on the device: the choice of entropy/rate_distortion.h, the behaviour of
- * tsr_choose_levels in kernels/blocks/lapped_cpu.c.
+/* Units to coefficients by rate and distortion on the device: the choice of entropy/rate_distortion.h, the behaviour of
+ * tsr_choose_coefficients in kernels/blocks/lapped_cpu.c.
  *
  * A thread a block, a block of threads the slices beside each other in a tile. Magnitudes by plain rounding lie in
  * shared memory, those of the blocks around the slice, too, which are rounded anew. What a place costs is one look-up
  * of four numbers, by its energy and its magnitude, and every place of a block is as good as any other: what has no
- * level at a place pays for it like the others. So no lane waits for another one, and a place at which no block of the
- * warp has anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
+ * coefficient at a place pays for it like the others. So no lane waits for another one, and a place at which no block
+ * of the warp has anything to choose is passed by as a whole; at QP 20 that is half of them on CT. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/slices/energies.cuh"
@@ -31,7 +31,7 @@ struct magnitude_rates {
 /* Rows are those of tsr_energy_row. One has a magnitude more than is used, so that neighbouring rows lie in different
  * banks. */
 enum {
-    ROWS = TSR_ENERGY_LEVELS + 2,
+    ROWS = TSR_ENERGY_CLASSES + 2,
     ROW_PITCH = TSR_RATE_MAGNITUDES + 1,
     PLACES_PITCH = TSR_BLOCK_SAMPLES + 1,
     NEVER = 1023 /* more than all rates that a block can save */
@@ -39,7 +39,7 @@ enum {
 
 struct rate_tables {
     alignas(16) magnitude_rates of[ROWS * ROW_PITCH];
-    int32_t places[TSR_ENERGY_LEVELS * PLACES_PITCH];
+    int32_t places[TSR_ENERGY_CLASSES * PLACES_PITCH];
 };
 
 /* By all threads. */
@@ -47,8 +47,8 @@ __device__ void fill_rates(rate_tables &rates, unsigned thread)
 {
     for (unsigned i = thread; i < ROWS * TSR_RATE_MAGNITUDES; i += THREADS) {
         const int row = (int)(i / TSR_RATE_MAGNITUDES), rate = (int)(i % TSR_RATE_MAGNITUDES);
-        const int level = TSR_RATE_MAGNITUDES * tsr_max(0, row - 2);
-        const uint8_t *others = TSR_AT(tsr_rate_of_others) + level, *last = TSR_AT(tsr_rate_of_highest) + level;
+        const int row_at = TSR_RATE_MAGNITUDES * tsr_max(0, row - 2);
+        const uint8_t *others = TSR_AT(tsr_rate_of_others) + row_at, *last = TSR_AT(tsr_rate_of_highest) + row_at;
         const int sign = rate > 0 ? TSR_RATE_BIT : 0, sign_less = rate > 1 ? TSR_RATE_BIT : 0;
         const int here = others[rate] + sign;
         magnitude_rates of = {here, 0, NEVER, 0};
@@ -63,7 +63,7 @@ __device__ void fill_rates(rate_tables &rates, unsigned thread)
         of.last_less *= TSR_RATE_LAMBDA;
         rates.of[row * ROW_PITCH + rate] = of;
     }
-    for (unsigned i = thread; i < TSR_ENERGY_LEVELS * PLACES_PITCH; i += THREADS)
+    for (unsigned i = thread; i < TSR_ENERGY_CLASSES * PLACES_PITCH; i += THREADS)
         rates.places[i] = TSR_RATE_LAMBDA * TSR_AT(tsr_rate_of_places)[i];
 }
 
@@ -73,9 +73,9 @@ __device__ void fill_rates(rate_tables &rates, unsigned thread)
  * the errors of zeros at all places. */
 template <bool LAPPED>
 __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const uint32_t energy[TSR_PLACE_WORDS],
-                                       uint32_t in_use, int block_level, const rate_tables &rates)
+                                       uint32_t in_use, int block_class, const rate_tables &rates)
 {
-    const int32_t *places = rates.places + PLACES_PITCH * block_level;
+    const int32_t *places = rates.places + PLACES_PITCH * block_class;
     int32_t least = places[block[0] != 0], below = 0;
     int best = 0;
     uint32_t less_at = 0, last_less_at = 0; /* bit p: there it pays */
@@ -107,16 +107,16 @@ __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const u
     less_at = (less_at & (at - 1u)) | (last_less_at & at);
 #pragma unroll
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        int32_t level = 0;
+        int32_t coefficient = 0;
         if (in_use >> p & 1u) {
-            level = ((tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS) - (int32_t)(less_at >> p & 1u);
-            level = p > best ? 0 : block[p] < 0 ? -level : level;
+            coefficient = ((tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS) - (int32_t)(less_at >> p & 1u);
+            coefficient = p > best ? 0 : block[p] < 0 ? -coefficient : coefficient;
         }
-        block[p] = level;
+        block[p] = coefficient;
     }
 }
 
-/* Units to magnitudes that neighbours see, by plain rounding; the first place is a level. */
+/* Units to magnitudes that neighbours see, by plain rounding; the first place is a coefficient. */
 __device__ __forceinline__ void round_words(const int32_t units[TSR_BLOCK_SAMPLES], uint32_t seen[TSR_PLACE_WORDS])
 {
     enum { MOST = TSR_MAGNITUDE_CAP * TSR_UNIT + TSR_UNIT - 1, ROUND = TSR_ROUND_AC / (65536 >> TSR_UNIT_BITS) };
@@ -130,7 +130,7 @@ __device__ __forceinline__ void round_words(const int32_t units[TSR_BLOCK_SAMPLE
     }
 }
 
-/* Places but the first at which the nearest level is not 0. */
+/* Places but the first at which the nearest coefficient is not 0. */
 __device__ __forceinline__ uint32_t places_in_use(const int32_t units[TSR_BLOCK_SAMPLES])
 {
     uint32_t places = 0;
@@ -183,8 +183,8 @@ struct side_block {
 static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
 
 /* A block of threads a row of slices of a tile. */
-template <typename Level, bool CAVLC>
-__global__ void __launch_bounds__(THREADS, 4) k_choose_levels(const tsr_cuda_batch b)
+template <typename Coefficient, bool CAVLC>
+__global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cuda_batch b)
 {
     __shared__ slice_seen around;
     __shared__ rate_tables rates;
@@ -212,16 +212,16 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_levels(const tsr_cuda_bat
         if (!chooses) { /* the same for the whole plane */
 #pragma unroll
             for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-                const int32_t level = tsr_round_units(block[p], TSR_ROUND_AC);
-                block[p] = block[p] < 0 ? -level : level;
+                const int32_t coefficient = tsr_round_units(block[p], TSR_ROUND_AC);
+                block[p] = block[p] < 0 ? -coefficient : coefficient;
             }
-            if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+            if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
             if (is_counted) magnitudes += tsr_magnitudes_of(block);
             continue;
         }
         if (thread < TSR_WARP) side.load(b, slice, place.slice_columns, column, row, columns, rows, side_units);
         if (thread == 0 && column + SIDE < columns)
-            tsr_prefetch(b.units + tsr_level_place(slice + 1, 0, 0),
+            tsr_prefetch(b.units + tsr_coefficient_place(slice + 1, 0, 0),
                          TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * sizeof(int32_t));
         if (column > 0) __syncthreads(); /* the slice before is done with the memory */
         if (c == SIDE - 1) around.set(at - SIDE, seen);
@@ -242,27 +242,27 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_levels(const tsr_cuda_bat
         } else {
             const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
             uint32_t energy[TSR_PLACE_WORDS] = {0};
-            int block_level = 0;
+            int block_class = 0;
             if (in_use != 0) {
                 around.energies(at, energy);
-                block_level = tsr_level_of_block(energy);
+                block_class = tsr_class_of_block(energy);
                 tsr_add_own_energies(seen, energy);
             }
             if (lapped)
-                choose<true>(block, energy, in_use, block_level, rates);
+                choose<true>(block, energy, in_use, block_class, rates);
             else
-                choose<false>(block, energy, in_use, block_level, rates);
+                choose<false>(block, energy, in_use, block_class, rates);
         }
-        if (is_block) tsr_store_block(static_cast<Level *>(b.levels), slice, thread, block);
+        if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
         if (is_counted) magnitudes += tsr_magnitudes_of(block);
     }
     if (b.magnitudes) tsr_add_magnitudes(b, number, magnitudes);
 }
 
-template <typename Level> cudaError_t choose_levels(const tsr_cuda_batch *b, cudaStream_t stream)
+template <typename Coefficient> cudaError_t choose_coefficients(const tsr_cuda_batch *b, cudaStream_t stream)
 {
     void (*const kernel)(tsr_cuda_batch) =
-        b->plan.cavlc_bits ? k_choose_levels<Level, true> : k_choose_levels<Level, false>;
+        b->plan.cavlc_bits ? k_choose_coefficients<Coefficient, true> : k_choose_coefficients<Coefficient, false>;
     return tsr_launch(kernel, b->planes * b->tiles * b->tile_slice_rows, THREADS, 0, stream, *b);
 }
 
@@ -270,5 +270,5 @@ template <typename Level> cudaError_t choose_levels(const tsr_cuda_batch *b, cud
 
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? choose_levels<int16_t>(batch, stream) : choose_levels<int32_t>(batch, stream);
+    return batch->narrow ? choose_coefficients<int16_t>(batch, stream) : choose_coefficients<int32_t>(batch, stream);
 }

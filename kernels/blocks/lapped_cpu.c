@@ -71,7 +71,7 @@ TSR_WIDE static void core_lines_inverse(int32_t *restrict v0, int32_t *restrict 
     }
 }
 
-/* Coefficients in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since
+/* Values in 1/256 of the step: tsr_quantiser_units with a sum above 0 (below 2^46 in magnitude before), since
  * AVX2 has no arithmetic shift of 64 bits. */
 TSR_WIDE static void units_of_line(const int32_t *restrict in, size_t count, int32_t q, int norm_class,
                                    int32_t *restrict out)
@@ -156,7 +156,7 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
     }
 }
 
-/* ---- Units to levels -------------------------------------------------------------------------------------- */
+/* ---- Units to coefficients -------------------------------------------------------------------------------------- */
 
 enum {
     ROUGH_BLOCKS = 8, /* so many of them at once */
@@ -183,7 +183,7 @@ TSR_HD_INLINE uint32_t rough_cost(const struct rough_costs *costs, int32_t units
 TSR_WIDE uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile)
 {
     const struct rough_costs costs = rough_costs();
-    const size_t count = tsr_tile_levels(tile.width, tile.height);
+    const size_t count = tsr_tile_coefficients(tile.width, tile.height);
     uint64_t cost = 0;
     /* The DC's cost is that of its difference, which both have alike. */
     for (size_t i = 0; i < count; i += TSR_ROUGH_STEP * TSR_BLOCK_SAMPLES)
@@ -254,8 +254,8 @@ static void round_dead_zone(int32_t *units, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (i % TSR_BLOCK_SAMPLES == 0) continue;
-        const int32_t level = tsr_round_units(units[i], TSR_ROUND_AC);
-        units[i] = units[i] < 0 ? -level : level;
+        const int32_t coefficient = tsr_round_units(units[i], TSR_ROUND_AC);
+        units[i] = units[i] < 0 ? -coefficient : coefficient;
     }
 }
 
@@ -266,18 +266,18 @@ static int total_of(const struct tsr_magnitudes *block)
     return total;
 }
 
-/* What tsr_optimise_block adds to errors, lambda times rates: of a magnitude (15: or more) at a level of energy, of one
+/* What tsr_optimise_block adds to errors, lambda times rates: of a magnitude (15: or more) at a energy class, of one
  * less there, and of both as the last place; of the number of places. */
 struct choice_rates {
-    int32_t of[TSR_ENERGY_LEVELS][TSR_RATE_MAGNITUDES][4];
-    int32_t places[TSR_ENERGY_LEVELS][TSR_BLOCK_SAMPLES + 1];
+    int32_t of[TSR_ENERGY_CLASSES][TSR_RATE_MAGNITUDES][4];
+    int32_t places[TSR_ENERGY_CLASSES][TSR_BLOCK_SAMPLES + 1];
 };
 
 enum { NEVER = 1000000000 }; /* what cannot be; sums with it stay below 2^31 */
 
 static void fill_rates(struct choice_rates *rates, int32_t lambda)
 {
-    for (int l = 0; l < TSR_ENERGY_LEVELS; l++) {
+    for (int l = 0; l < TSR_ENERGY_CLASSES; l++) {
         const uint8_t *others = TSR_AT(tsr_rate_of_others) + l * TSR_RATE_MAGNITUDES;
         const uint8_t *last = TSR_AT(tsr_rate_of_highest) + l * TSR_RATE_MAGNITUDES;
         for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) {
@@ -309,12 +309,12 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
         return;
     }
     tsr_energies_around(left, above, above - 1, above + 1, energy);
-    const int32_t *places = rates->places[tsr_block_energy_level(energy)];
+    const int32_t *places = rates->places[tsr_block_energy_class(energy)];
     tsr_add_energies(seen, energy);
     int32_t below = 0, best_top = 0, least = places[block[0] != 0];
     for (int p = 1; p <= top; p++) {
         const int32_t nearest = b.nearest[p];
-        const int32_t *rate = rates->of[tsr_energy_level(energy[p])][tsr_min(nearest, TSR_RATE_MAGNITUDES - 1)];
+        const int32_t *rate = rates->of[tsr_energy_class(energy[p])][tsr_min(nearest, TSR_RATE_MAGNITUDES - 1)];
         const int32_t here = b.error[p] + rate[0], less = b.error_less[p] + rate[1];
         const int32_t last = b.error[p] + rate[2], last_less = b.error_less[p] + rate[3];
         const int32_t without = below - b.error_zero[p];
@@ -330,15 +330,15 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
     for (int p = best_top + 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = 0;
 }
 
-TSR_WIDE void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
-                                void *scratch)
+TSR_WIDE void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
+                                      void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
     const size_t columns = (size_t)grid.columns, pitch = columns * TSR_BLOCK_SAMPLES;
     for (size_t b = 0; b < columns * (size_t)grid.rows; b++) {
         int32_t *dc = units + b * TSR_BLOCK_SAMPLES;
-        const int32_t level = tsr_round_units(*dc, TSR_ROUND_DC);
-        *dc = *dc < 0 ? -level : level;
+        const int32_t coefficient = tsr_round_units(*dc, TSR_ROUND_DC);
+        *dc = *dc < 0 ? -coefficient : coefficient;
     }
     tsr_difference_dcs(units, grid);
     if (lambda == 0) {
@@ -387,10 +387,10 @@ TSR_WIDE static void settle_line(int32_t *line, size_t count)
     for (size_t k = 0; k < count; k++) line[k] = tsr_lap_settle(line[k]);
 }
 
-TSR_WIDE static int32_t largest_magnitude(const int32_t *levels, size_t count)
+TSR_WIDE static int32_t largest_magnitude(const int32_t *coefficients, size_t count)
 {
     uint32_t all = 0;
-    for (size_t i = 0; i < count; i++) all |= (uint32_t)(levels[i] < 0 ? -levels[i] : levels[i]);
+    for (size_t i = 0; i < count; i++) all |= (uint32_t)(coefficients[i] < 0 ? -coefficients[i] : coefficients[i]);
     return (int32_t)all;
 }
 
@@ -415,7 +415,7 @@ static void store_row(struct block_row row, int from, int to, uint16_t *samples,
     }
 }
 
-/* Scales the levels of blocks from .. end - 1 of a row. */
+/* Scales the coefficients of blocks from .. end - 1 of a row. */
 static void scale_blocks(struct block_row row, size_t from, size_t end, int32_t most, int32_t q)
 {
     const int octave = q / TSR_QP_OCTAVE, shift = TSR_FINE_DROP - octave;
@@ -429,11 +429,11 @@ static void scale_blocks(struct block_row row, size_t from, size_t end, int32_t 
     }
 }
 
-static void invert_row(const int32_t *levels, size_t count, size_t finer, int32_t q, int32_t coarser_by,
+static void invert_row(const int32_t *coefficients, size_t count, size_t finer, int32_t q, int32_t coarser_by,
                        struct block_row row)
 {
-    const int32_t most = largest_magnitude(levels, count * TSR_BLOCK_SAMPLES);
-    tsr_blocks_to_lines(levels, count, row.line);
+    const int32_t most = largest_magnitude(coefficients, count * TSR_BLOCK_SAMPLES);
+    tsr_blocks_to_lines(coefficients, count, row.line);
     scale_blocks(row, 0, finer, most, q);
     scale_blocks(row, finer, count, most, q + coarser_by);
     for (int j = 0; j < 4; j++)
@@ -443,7 +443,7 @@ static void invert_row(const int32_t *levels, size_t count, size_t finer, int32_
     for (int i = 0; i < 16; i++) settle_line(row.line[i], count);
 }
 
-void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+void tsr_lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch)
 {
     const int32_t blocks = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
@@ -451,8 +451,8 @@ void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_
     struct block_row before = row_at(scratch, pitch, 0), now = row_at(scratch, pitch, 1);
     const int32_t q = steps.q + (lapped ? TSR_LAP_QP : 0);
     for (int32_t row = 0; row < rows; row++) {
-        invert_row(levels + (size_t)row * count * TSR_BLOCK_SAMPLES, count, finer_blocks(steps, tile, row, count), q,
-                   steps.coarser_by, now);
+        invert_row(coefficients + (size_t)row * count * TSR_BLOCK_SAMPLES, count, finer_blocks(steps, tile, row, count),
+                   q, steps.coarser_by, now);
         if (lapped)
             for (int i = 0; i < 4; i++) {
                 int32_t **v = now.line + 4 * i;

@@ -13,23 +13,24 @@ struct tsr_block_steps {
 /* Work space of both directions for tiles of this width. */
 size_t tsr_lapped_scratch_bytes(int32_t tile_width);
 
-/* Samples to coefficients in 1/256 of the quantiser's step, in zigzag order, block after block. */
+/* Samples to values in 1/256 of the quantiser's step, in zigzag order, block after block. */
 void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         int32_t *units, void *scratch);
 
-/* Units, in place, to levels, the first of a block the DC's difference: each rounded with a dead zone, or, with lambda
- * (see entropy/rate_distortion.h) above 0, chosen by rate and distortion,
- * with cavlc by the bits of that coder. scratch: tsr_choose_scratch_bytes. */
+/* Units, in place, to coefficients, the first of a block the DC's difference: each rounded with a dead zone, or, with
+ * lambda (see entropy/rate_distortion.h) above 0, chosen by rate and distortion, with cavlc by the bits of that coder.
+ * scratch: tsr_choose_scratch_bytes. */
 size_t tsr_choose_scratch_bytes(int32_t tile_width);
-void tsr_choose_levels(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc, void *scratch);
+void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,
+                             void *scratch);
 
 /* About what the tile would cost, for a choice between lapped and not; and what it would not lapped, from the samples
  * alone, since only some blocks count. */
 uint64_t tsr_rough_tile_cost(const int32_t *units, struct tsr_tile tile);
 uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_steps steps);
 
-/* Levels (not DC differences; used up) to samples 0 .. range-1. */
-void tsr_lapped_inverse(const int32_t *levels, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
+/* Coefficients (not DC differences; used up) to samples 0 .. range-1. */
+void tsr_lapped_inverse(const int32_t *coefficients, struct tsr_tile tile, struct tsr_block_steps steps, bool lapped,
                         uint32_t range, uint16_t *samples, void *scratch);
 
 #endif

@@ -1,10 +1,10 @@
-/* Path T with loss and lapping on the device: values to levels. FORMAT.md section 8.7; the behaviour of kernels/
+/* Path T with loss and lapping on the device: values to coefficients. FORMAT.md section 8.7; the behaviour of kernels/
  * lapped_cpu.c.
  *
  * The samples of the four blocks around a corner that are nearest to it, 4 x 4 of them, are a window: lapping mixes
  * nothing else with them. So a thread takes a window through both directions in its registers; a block is a quarter of
- * each of four windows. Two kernels: which tiles are lapped, by a part of their blocks; samples to levels, or to units
- * of a step and DCs to levels where choose_cuda.cu chooses. */
+ * each of four windows. Two kernels: which tiles are lapped, by a part of their blocks; samples to coefficients, or to
+ * units of a step and DCs to coefficients where choose_cuda.cu chooses. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
@@ -88,7 +88,7 @@ __device__ __forceinline__ void lap_window(const tile_view &tile, int32_t column
     lap_samples(tile, column, row, v);
 }
 
-/* Coefficients to units of the step q, raster order. */
+/* Values to units of the step q, raster order. */
 __device__ __forceinline__ void forward_units(int32_t q, int32_t block[16])
 {
     tsr_core_forward(block);
@@ -194,22 +194,22 @@ __global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_
     b.lapped[blockIdx.x] = cost[1] <= cost[0];
 }
 
-/* ---- Samples to levels, or to units --------------------------------------------------------------------- */
+/* ---- Samples to coefficients, or to units --------------------------------------------------------------------- */
 
 /* DCs as k_blocks has them, and a slice's windows: sample i of window w at [i][w]. Windows at the slice's upper and
  * left sides are those of the slices there. */
-template <typename Level> struct lapped_memory {
+template <typename Coefficient> struct lapped_memory {
     int32_t dc[DC_PITCH * DC_PITCH];
-    Level left[TSR_SLICE_BLOCKS];
-    Level above[2][TSR_TILE_WIDTH / 4];
+    Coefficient left[TSR_SLICE_BLOCKS];
+    Coefficient above[2][TSR_TILE_WIDTH / 4];
     int32_t window[16][WINDOWS * WINDOW_PITCH];
     int32_t lowest[16][TSR_TILE_WIDTH / 4 + 1]; /* along the lower sides of a row of slices */
 };
 
 /* The slice's windows, its first block at column, row: a thread one, below and right of its block; where there is no
  * slice before, some threads another one. */
-template <typename Level>
-__device__ __forceinline__ void fill_windows(lapped_memory<Level> &m, const tile_view &tile, int32_t column,
+template <typename Coefficient>
+__device__ __forceinline__ void fill_windows(lapped_memory<Coefficient> &m, const tile_view &tile, int32_t column,
                                              int32_t row)
 {
     enum { SIDE = TSR_SLICE_BLOCKS };
@@ -238,7 +238,8 @@ static_assert((int)THREADS == 16 * TSR_SLICE_BLOCKS && (int)THREADS > 2 * (int)T
               "a thread a sample of the windows along a side");
 
 /* Keeps the lower side's, before keep_right. */
-template <typename Level> __device__ __forceinline__ void keep_lowest(lapped_memory<Level> &m, int32_t column)
+template <typename Coefficient>
+__device__ __forceinline__ void keep_lowest(lapped_memory<Coefficient> &m, int32_t column)
 {
     enum { SIDE = TSR_SLICE_BLOCKS };
     const int32_t i = (int32_t)threadIdx.x / SIDE, x = (int32_t)threadIdx.x % SIDE + 1;
@@ -247,7 +248,7 @@ template <typename Level> __device__ __forceinline__ void keep_lowest(lapped_mem
 }
 
 /* The right side's windows are the left ones of the next slice. */
-template <typename Level> __device__ __forceinline__ void keep_right(lapped_memory<Level> &m)
+template <typename Coefficient> __device__ __forceinline__ void keep_right(lapped_memory<Coefficient> &m)
 {
     for (int32_t at = (int32_t)threadIdx.x; at < 16 * WINDOWS; at += THREADS) {
         const int32_t i = at % 16, y = at / 16;
@@ -255,8 +256,8 @@ template <typename Level> __device__ __forceinline__ void keep_right(lapped_memo
     }
 }
 
-template <typename Level>
-__device__ __forceinline__ void take_block(const lapped_memory<Level> &m, int32_t c, int32_t r, int32_t block[16])
+template <typename Coefficient>
+__device__ __forceinline__ void take_block(const lapped_memory<Coefficient> &m, int32_t c, int32_t r, int32_t block[16])
 {
 #pragma unroll
     for (int i = 0; i < 4; i++)
@@ -278,10 +279,10 @@ __device__ __forceinline__ void ask_for_next(const tile_view &tile, int32_t colu
 }
 
 /* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
-template <typename Level, bool UNITS>
+template <typename Coefficient, bool UNITS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
 {
-    __shared__ lapped_memory<Level> memory;
+    __shared__ lapped_memory<Coefficient> memory;
     const unsigned thread = threadIdx.x;
     const uint32_t number = blockIdx.x / b.tiles;
     const tsr_plane_state state = b.plane[number];
@@ -316,14 +317,14 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             forward_units(q + lap_qp, block);
 #pragma unroll
             for (int i = 0; i < (UNITS ? 1 : 16); i++) {
-                const int32_t level = tsr_round_units(block[i], i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
-                block[i] = block[i] < 0 ? -level : level;
+                const int32_t coefficient = tsr_round_units(block[i], i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+                block[i] = block[i] < 0 ? -coefficient : coefficient;
             }
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         /* The neighbours' DCs to their places beside the slice; those outside the tile are never read. */
-        Level *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
-        const Level *before = memory.above[1 - row / TSR_SLICE_BLOCKS % 2];
+        Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
+        const Coefficient *before = memory.above[1 - row / TSR_SLICE_BLOCKS % 2];
         if (thread < TSR_SLICE_BLOCKS)
             memory.dc[thread + 1] = before[column + (int32_t)thread];
         else if (thread < 2 * TSR_SLICE_BLOCKS)
@@ -333,8 +334,8 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
         __syncthreads();
         if (lapped) keep_right(memory);
         if (is_block) {
-            if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Level)block[0];
-            if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Level)block[0];
+            if (c == TSR_SLICE_BLOCKS - 1) memory.left[r] = (Coefficient)block[0];
+            if (r == TSR_SLICE_BLOCKS - 1) above[column + c] = (Coefficient)block[0];
             block[0] -=
                 tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
             int32_t scanned[16];
@@ -343,7 +344,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
             if (UNITS)
                 tsr_store_block(b.units, slice, thread, scanned);
             else
-                tsr_store_block(static_cast<Level *>(b.levels), slice, thread, scanned);
+                tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, scanned);
         }
         column += TSR_SLICE_BLOCKS;
         if (column >= tile.columns) {
@@ -353,11 +354,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     }
 }
 
-template <typename Level> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
+template <typename Coefficient> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
 {
     const unsigned tiles = b->planes * b->tiles;
     TSR_CUDA_TRY(tsr_launch(k_choose_lapping, tiles, CHOICE_THREADS, 0, stream, *b));
-    void (*const kernel)(tsr_cuda_batch) = b->chooses ? k_lapped<Level, true> : k_lapped<Level, false>;
+    void (*const kernel)(tsr_cuda_batch) = b->chooses ? k_lapped<Coefficient, true> : k_lapped<Coefficient, false>;
     return tsr_launch(kernel, tiles, THREADS, 0, stream, *b);
 }
 

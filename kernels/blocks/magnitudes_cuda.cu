@@ -1,5 +1,5 @@
-/* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. Where levels are chosen,
- * choose_cuda.cu does it on the way: one block in so many leaves three quarters of each sector unused. */
+/* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. Where coefficients are
+ * chosen, choose_cuda.cu does it on the way: one block in so many leaves three quarters of each sector unused. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
@@ -10,7 +10,7 @@ namespace
 enum { THREADS = 256 };
 
 /* A block of threads a tile of a plane, a thread every so many-th block of it. */
-template <typename Level> __global__ void __launch_bounds__(THREADS) k_magnitudes(const tsr_cuda_batch b)
+template <typename Coefficient> __global__ void __launch_bounds__(THREADS) k_magnitudes(const tsr_cuda_batch b)
 {
     const uint32_t number = blockIdx.x / b.tiles;
     if (tsr_state_span(b.plane[number]) == 1) return;
@@ -21,7 +21,7 @@ template <typename Level> __global__ void __launch_bounds__(THREADS) k_magnitude
     for (uint32_t at = threadIdx.x * TSR_MAGNITUDE_STEP; at < columns * rows; at += THREADS * TSR_MAGNITUDE_STEP) {
         const uint32_t row = at / columns, column = at - row * columns;
         int32_t block[TSR_BLOCK_SAMPLES];
-        tsr_load_block(static_cast<const Level *>(b.levels),
+        tsr_load_block(static_cast<const Coefficient *>(b.coefficients),
                        first + row / TSR_SLICE_BLOCKS * place.slice_columns + column / TSR_SLICE_BLOCKS,
                        row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS, block);
         sum += tsr_magnitudes_of(block);

@@ -1,20 +1,20 @@
-/* What path T does of a plane: the one place that turns coding, level and colour transform into steps and tools. Both
+/* What path T does of a plane: the one place that turns coding, effort and colour transform into steps and tools. Both
  * engines go by it; a decoder needs none of it, all is in the plane's model. The figures are in kernels/EFFORT.md. */
 #ifndef TSR_KERNELS_BLOCKS_TRANSFORM_PLAN_H
 #define TSR_KERNELS_BLOCKS_TRANSFORM_PLAN_H
 
 #include "entropy/frame_model.h"
 
-/* Below this q tiles are not lapped and levels are rounded: the finest steps are for those who want hardly any error.
+/* Below this q tiles are not lapped and efforts are rounded: the finest steps are for those who want hardly any error.
  */
 enum { TSR_FINE_QP = 16 };
 
-/* From which level on. */
+/* From which effort on. */
 enum {
-    TSR_LEVEL_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
-    TSR_LEVEL_CHOICE = 3,       /* levels by rate and distortion: 2 % */
-    TSR_LEVEL_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
-    TSR_LEVEL_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
+    TSR_EFFORT_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
+    TSR_EFFORT_CHOICE = 3,       /* efforts by rate and distortion: 2 % */
+    TSR_EFFORT_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
+    TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
 
 struct tsr_transform_plan {
@@ -23,7 +23,7 @@ struct tsr_transform_plan {
     uint32_t coarser_by, coarser_from;
     bool lapping;    /* arithmetic with fractions, and tiles may be lapped */
     bool fine;       /* with loss: see TSR_FINE_QP */
-    bool chooses;    /* levels by rate and distortion, else they are rounded */
+    bool chooses;    /* efforts by rate and distortion, else they are rounded */
     bool cavlc_bits; /* by the bits of CAVLC */
     bool pairs;
     int32_t slice_side; /* in blocks */
@@ -33,23 +33,23 @@ struct tsr_transform_plan {
 TSR_HD struct tsr_transform_plan tsr_transform_plan(const struct tsr_image *image, const struct tsr_coding *coding,
                                                     enum tsr_colour colour, int p)
 {
-    const int level = coding->level ? coding->level : TSR_LEVEL_DEFAULT;
+    const int effort = coding->effort ? coding->effort : TSR_EFFORT_DEFAULT;
     const bool transforms = coding->path == TSR_PATH_TRANSFORM;
     struct tsr_transform_plan plan;
     /* q counts from QP 0 of 8 bits. */
     plan.lossy = transforms && coding->lossy && p < image->components;
     plan.qp_index = plan.lossy ? coding->qp_eighths + TSR_QP_OCTAVE * (image->bits_stored - 8) : 0;
-    if (plan.lossy && level >= TSR_LEVEL_TOOLS && p < 3)
+    if (plan.lossy && effort >= TSR_EFFORT_TOOLS && p < 3)
         plan.qp_index = tsr_max(0, tsr_min(TSR_QP_INDEX_LIMIT, plan.qp_index + tsr_colour_qp((int)colour, p)));
     plan.coarser_by =
         plan.lossy ? (uint32_t)tsr_min((int32_t)coding->coarser_by, TSR_QP_INDEX_LIMIT - plan.qp_index) : 0;
     plan.coarser_from = plan.lossy ? coding->coarser_from : 0;
     plan.fine = plan.qp_index < TSR_FINE_QP;
-    plan.lapping = plan.lossy && level >= TSR_LEVEL_TOOLS;
-    plan.chooses = plan.lossy && level >= TSR_LEVEL_CHOICE && !plan.fine;
-    plan.cavlc_bits = coding->coder == TSR_CODER_CAVLC && level >= TSR_LEVEL_CAVLC_BITS;
-    plan.pairs = transforms && coding->coder == TSR_CODER_HUFFMAN && level >= TSR_LEVEL_TOOLS;
-    plan.slice_side = transforms && coding->coder == TSR_CODER_RANS && level >= TSR_LEVEL_LARGE_SLICES
+    plan.lapping = plan.lossy && effort >= TSR_EFFORT_TOOLS;
+    plan.chooses = plan.lossy && effort >= TSR_EFFORT_CHOICE && !plan.fine;
+    plan.cavlc_bits = coding->coder == TSR_CODER_CAVLC && effort >= TSR_EFFORT_CAVLC_BITS;
+    plan.pairs = transforms && coding->coder == TSR_CODER_HUFFMAN && effort >= TSR_EFFORT_TOOLS;
+    plan.slice_side = transforms && coding->coder == TSR_CODER_RANS && effort >= TSR_EFFORT_LARGE_SLICES
                           ? TSR_LARGE_SLICE_BLOCKS
                           : TSR_SLICE_BLOCKS;
     return plan;

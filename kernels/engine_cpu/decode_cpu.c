@@ -16,9 +16,9 @@
 /* What decoding a plane's tiles needs of its model. */
 union plane_tables {
     struct tsr_plane_decoder residual;
-    struct tsr_coefficient_decoder coefficient;
+    struct tsr_run_level_decoder run_level;
     struct tsr_pair_decoder pair;
-    struct tsr_level_decoder level;
+    struct tsr_coefficient_decoder coefficient;
 };
 
 /* The work space of a frame. */
@@ -29,7 +29,7 @@ struct decode_space {
     uint16_t *lists[3];                  /* of packed colours */
     union plane_tables *tables;          /* by plane */
     struct tsr_cavlc_reader *cavlc;
-    uint8_t *scratch; /* by thread: row buffers, or the levels of a tile */
+    uint8_t *scratch; /* by thread: row buffers, or the coefficients of a tile */
     size_t scratch_bytes;
 };
 
@@ -40,13 +40,14 @@ static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
     return tiles < threads ? tiles : threads;
 }
 
-/* What a thread takes for a tile: row buffers, or its levels. */
+/* What a thread takes for a tile: row buffers, or its coefficients. */
 static size_t scratch_of(int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
     const size_t rows_bytes = tsr_decode_scratch_bytes(width, height) + TSR_REFERENCES_LIMIT * padded_bytes;
-    const size_t levels_bytes = tsr_tile_levels(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
-    return ((rows_bytes > levels_bytes ? rows_bytes : levels_bytes) + 63) / 64 * 64;
+    const size_t coefficients_bytes =
+        tsr_tile_coefficients(width, height) * sizeof(int32_t) + tsr_lapped_scratch_bytes(width);
+    return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + 63) / 64 * 64;
 }
 
 /* Lays the space out for so many threads, each with so much scratch; returns its size. */
@@ -166,27 +167,28 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
         payload++;
         size--;
     }
-    int32_t *levels = scratch;
+    int32_t *coefficients = scratch;
     if (plane->coder == TSR_CODER_RANS || plane->pairs) {
-        const struct tsr_level_coding coding = {
-            plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->level.magnitude_shift, plane->pairs};
-        struct tsr_level_tables tables = {0};
-        tables.level = &plane->level;
-        tables.level_decoder = &s->tables[number].level;
+        const struct tsr_coefficient_coding coding = {
+            plane->slice_side, plane->pairs ? plane->pair.magnitude_shift : plane->coefficient.magnitude_shift,
+            plane->pairs};
+        struct tsr_coefficient_tables tables = {0};
+        tables.coefficient = &plane->coefficient;
+        tables.coefficient_decoder = &s->tables[number].coefficient;
         tables.pair = &plane->pair;
         tables.pair_decoder = &s->tables[number].pair;
-        if (!tsr_decode_levels(payload, size, tile, coding, &tables, levels)) return false;
+        if (!tsr_decode_coefficients(payload, size, tile, coding, &tables, coefficients)) return false;
     } else {
         const bool huffman = plane->coder == TSR_CODER_HUFFMAN;
-        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].coefficient : NULL,
-                               huffman ? &plane->coefficient : NULL, s->cavlc, levels))
+        if (!tsr_decode_slices(payload, size, tile, plane->slice_side, huffman ? &s->tables[number].run_level : NULL,
+                               huffman ? &plane->run_level : NULL, s->cavlc, coefficients))
             return false;
     }
     if (plane->lapping) {
-        if (!tsr_restore_dcs(levels, tsr_block_grid(tile.width, tile.height, 1))) return false;
+        if (!tsr_restore_dcs(coefficients, tsr_block_grid(tile.width, tile.height, 1))) return false;
         const struct tsr_block_steps steps = {plane->qp_index, (int32_t)plane->coarser_by, plane->coarser_from};
-        tsr_lapped_inverse(levels, tile, steps, lapped, plane->range, samples,
-                           levels + tsr_tile_levels(tile.width, tile.height));
+        tsr_lapped_inverse(coefficients, tile, steps, lapped, plane->range, samples,
+                           coefficients + tsr_tile_coefficients(tile.width, tile.height));
         return true;
     }
     const struct tsr_block_coding blocks = {plane->path == TSR_PATH_PREDICT ? TSR_BLOCKS_RESIDUAL
@@ -197,7 +199,7 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
                                             plane->coarser_from,
                                             plane->range,
                                             plane->slice_side};
-    return tsr_blocks_inverse(levels, blocks, samples, tile);
+    return tsr_blocks_inverse(coefficients, blocks, samples, tile);
 }
 
 /* FORMAT.md 5.3: sizes of all coded planes but the last one, then the planes. */
@@ -261,11 +263,11 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
             tsr_plane_decoder_init(&s->tables[p].residual, &plane->predictor, &plane->residual,
                                    plane->coder == TSR_CODER_RANS);
         else if (plane->coder == TSR_CODER_RANS)
-            tsr_level_decoder_init(&s->tables[p].level, &plane->level);
+            tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
         else if (plane->pairs)
             tsr_pair_decoder_init(&s->tables[p].pair, &plane->pair);
         else
-            tsr_coefficient_decoder_init(&s->tables[p].coefficient, &plane->coefficient);
+            tsr_run_level_decoder_init(&s->tables[p].run_level, &plane->run_level);
     }
     if (any_cavlc) tsr_cavlc_reader_init(s->cavlc);
     return true;

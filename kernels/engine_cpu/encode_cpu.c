@@ -19,7 +19,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     const size_t parts = tsr_parts_of(pool, (uint32_t)tiles);
     const int planes = tsr_image_planes(image);
     size_t used = 0;
-    s->tile_levels = tsr_tile_levels(cut->tile_width, cut->tile_height);
+    s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
     s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
     s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
     const size_t lanes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height,
@@ -27,7 +27,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
     if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
     const size_t units = tsr_lapped_scratch_bytes(cut->tile_width);
-    const size_t entries = tsr_levels_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
+    const size_t entries = tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
     if (units > s->scratch_bytes) s->scratch_bytes = units;
     if (entries > s->scratch_bytes) s->scratch_bytes = entries;
     s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
@@ -48,10 +48,10 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->symbols.symbol = tsr_take(base, &used, count);
     s->symbols.context = tsr_take(base, &used, count);
     s->symbols.intensity = tsr_take(base, &used, count * sizeof(uint16_t));
-    size_t levels_end = symbols_at;
-    s->levels = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(int32_t));
-    s->entries = tsr_take(base, &levels_end, tiles * s->tile_levels * sizeof(uint32_t));
-    if (levels_end > used) used = levels_end;
+    size_t coefficients_end = symbols_at;
+    s->coefficients = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(int32_t));
+    s->entries = tsr_take(base, &coefficients_end, tiles * s->tile_coefficients * sizeof(uint32_t));
+    if (coefficients_end > used) used = coefficients_end;
     s->payloads = tsr_take(base, &used, (size_t)planes * tiles * s->tile_payload);
     s->model_bytes = tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT);
     s->tiles = tsr_take(base, &used, tiles * sizeof *s->tiles);
@@ -69,11 +69,11 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
     s->lapped = tsr_take(base, &used, tiles);
-    size_t codes_bytes = sizeof *s->coefficient_codes;
+    size_t codes_bytes = sizeof *s->run_level_codes;
     if (TSR_PAIR_TABLES * sizeof *s->pair_codes > codes_bytes) codes_bytes = TSR_PAIR_TABLES * sizeof *s->pair_codes;
-    if (TSR_LEVEL_TABLES * sizeof *s->level_codes > codes_bytes)
-        codes_bytes = TSR_LEVEL_TABLES * sizeof *s->level_codes;
-    s->coefficient_codes = tsr_take(base, &used, codes_bytes);
+    if (TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes > codes_bytes)
+        codes_bytes = TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes;
+    s->run_level_codes = tsr_take(base, &used, codes_bytes);
     return used;
 }
 
@@ -117,7 +117,7 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     size_t size = 0; /* longer than raw: raw */
     if (raw_bytes > 1)
         size = tsr_is_of_lanes(plane) ? tsr_code_residuals(work, part, number, payload, raw_bytes - 1)
-                                      : tsr_code_tile_levels(work, part, number, payload, raw_bytes - 1);
+                                      : tsr_code_tile_coefficients(work, part, number, payload, raw_bytes - 1);
     if (size == 0) size = put_raw_tile(s->planes[work->number], tile, plane->range, payload, raw_bytes);
     segment->bytes = payload;
     segment->size = size;
@@ -129,7 +129,7 @@ static void encode_plane(struct tsr_plane_work *work)
         tsr_train_predictors(work);
         tsr_train_residuals(work);
     } else {
-        tsr_make_levels(work);
+        tsr_make_coefficients(work);
     }
     tsr_run_pass(work, code_pass);
 }
@@ -199,7 +199,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         work.frame = model;
         work.plane = plane;
         work.number = p;
-        work.level = coding->level;
+        work.effort = coding->effort;
         work.references = tsr_reference_planes(image, model, p, work.reference);
         work.tiles = tiles;
         work.parts = tsr_parts_of(pool, tiles);

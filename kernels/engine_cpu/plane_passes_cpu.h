@@ -14,7 +14,7 @@
 
 /* What a pass over the tiles of one part counts. */
 union tsr_part_counts {
-    struct tsr_level_counts levels;
+    struct tsr_bin_counts bins;
     struct tsr_symbol_counts symbols;
     struct tsr_block_counts blocks;
     uint32_t labels[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
@@ -28,15 +28,15 @@ struct tsr_encode_space {
     uint16_t *planes[TSR_PLANES_LIMIT];
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
     struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
-    int32_t *levels;                     /* of the plane at work, all else; shares its room with symbols */
-    uint32_t *entries;                   /* likewise: what levels are coded as, tile_levels words a tile */
+    int32_t *coefficients;               /* of the plane at work, all else; shares its room with symbols */
+    uint32_t *entries;                   /* likewise: what coefficients are coded as, tile_coefficients words a tile */
     uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;
     union tsr_part_counts *counts; /* by part */
     uint8_t *scratch;              /* by part, scratch_bytes each */
-    size_t tile_levels, tile_payload, scratch_bytes;
+    size_t tile_coefficients, tile_payload, scratch_bytes;
     struct tsr_range_work *range;
     struct tsr_colour_work *colours; /* with three components or more, as are the lists */
     uint16_t *lists[3];
@@ -53,9 +53,9 @@ struct tsr_encode_space {
     struct tsr_training *training;
     struct tsr_solver *solver;
     union { /* path T */
-        struct tsr_coefficient_codes *coefficient_codes;
+        struct tsr_run_level_codes *run_level_codes;
         tsr_pair_codes *pair_codes;
-        tsr_level_codes *level_codes;
+        tsr_coefficient_codes *coefficient_codes;
     };
 };
 
@@ -72,14 +72,14 @@ struct tsr_plane_work {
     const struct tsr_frame_model *frame;
     struct tsr_plane_model *plane;
     int number; /* of the plane */
-    int level;
+    int effort;
     int references, reference[TSR_PLANES_LIMIT]; /* earlier planes that predictors may refer to */
     int round;
     struct tsr_context_plan contexts; /* path P with Huffman or rANS */
     uint32_t tiles, parts;
     struct tsr_block_coding blocks;
-    struct tsr_level_coding levels;
-    int32_t lambda;  /* of lossy planes with lapping; 0: levels are rounded */
+    struct tsr_coefficient_coding coefficients;
+    int32_t lambda;  /* of lossy planes with lapping; 0: coefficients are rounded */
     bool cavlc_bits; /* they are chosen by the bits of CAVLC */
     bool fine;       /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;

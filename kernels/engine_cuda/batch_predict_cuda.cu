@@ -27,12 +27,12 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     b.tiles = tsr_tile_count(image, &cut);
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
-    const struct tsr_level_plan level = tsr_level_plan(coding->level);
+    const struct tsr_effort_plan bin = tsr_effort_plan(coding->effort);
     p.launch = tsr_launch_policies[0];
     p.rans = coding->coder == TSR_CODER_RANS;
-    p.plan_count = tsr_training_plans(level, samples, p.plan);
+    p.plan_count = tsr_training_plans(bin, samples, p.plan);
     p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
-    const struct tsr_context_plan contexts = tsr_context_plan(level, coding->coder, samples);
+    const struct tsr_context_plan contexts = tsr_context_plan(bin, coding->coder, samples);
     p.period = contexts.period;
     p.cuts_period = contexts.cuts_period;
     p.activity_groups = contexts.activity_groups;
@@ -91,7 +91,7 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
         tsr_take_array(p.median_cost, base, used, tiles * p.tile_blocks);
         tsr_take_array(p.label, base, used, p.plan_count * tiles * p.tile_blocks);
         tsr_take_array(p.final_label, base, used, tiles * p.tile_blocks);
-        tsr_take_array(p.first_label, base, used, planes * TSR_COST_LEVELS);
+        tsr_take_array(p.first_label, base, used, planes * TSR_COST_BINS);
         tsr_take_array(p.label_code, base, used, planes * TSR_LABEL_TABLES_LIMIT);
         tsr_take_array(p.label_string, base, used, tiles * p.label_bytes);
         tsr_take_array(p.label_size, base, used, tiles);
@@ -100,12 +100,12 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(b.cleared, base, used, 0);
     if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
     if (p.plan_count > 0) {
-        tsr_take_array(p.cost_levels, base, used, planes * TSR_COST_LEVELS);
+        tsr_take_array(p.cost_bins, base, used, planes * TSR_COST_BINS);
         tsr_take_array(p.totals, base, used, p.plan_count * planes);
         tsr_take_array(p.products, base, used, planes * p.class_count * p.class_products);
         tsr_take_array(p.trial, base, used, p.plan_count * planes);
     }
-    tsr_take_array(p.levels, base, used, planes);
+    tsr_take_array(p.bins, base, used, planes);
     tsr_take_array(p.counts, base, used, planes * p.cell_counts);
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);
@@ -140,7 +140,7 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));
     }
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_levels(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_coefficients(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_cells(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_tables(p, stream));

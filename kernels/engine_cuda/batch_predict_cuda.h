@@ -1,9 +1,9 @@
 /* What the stages of path P's encoder on the device share: a batch of frames of one image, from rasters to payloads and
  * models. FORMAT.md section 7.
  *
- * The same lists as in batch_transform_cuda.h, whose stages make planes of rasters: planes frame by frame, tiles plane by plane.
- * What stands for each sample of a tile, its code, lies tile by tile, rows of tile_pitch places. Every
- * stage puts its work on a stream and returns a cudaError_t; the host is asked nothing between them. */
+ * The same lists as in batch_transform_cuda.h, whose stages make planes of rasters: planes frame by frame, tiles plane
+ * by plane. What stands for each sample of a tile, its code, lies tile by tile, rows of tile_pitch places. Every stage
+ * puts its work on a stream and returns a cudaError_t; the host is asked nothing between them. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_BATCH_PREDICT_CUDA_H
 #define TSR_KERNELS_ENGINE_CUDA_BATCH_PREDICT_CUDA_H
 
@@ -31,21 +31,21 @@ static_assert(TSR_CODE_LIMIT + 13 <= TSR_DEVICE_LENGTH_SHIFT, "a codeword and th
 
 static_assert((int)TSR_RUN_ALPHABET <= (int)TSR_DEVICE_CODE_PITCH, "every symbol has its place");
 
-/* Sums of a plane's training under a plan, by label; and of its blocks by level of cost, which all plans share. */
+/* Sums of a plane's training under a plan, by label; and of its blocks by bin of cost, which all plans share. */
 struct tsr_device_totals {
     unsigned long long cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
 };
 
-/* Counts of a plane's samples by level, as tsr_level_counts. */
-struct tsr_device_levels {
+/* Counts of a plane's samples by bin, as tsr_bin_counts. */
+struct tsr_device_bins {
     uint32_t activity[64];
-    uint32_t intensity[TSR_INTENSITY_LEVELS];
+    uint32_t intensity[TSR_INTENSITY_BINS];
 };
 
-/* Groups of levels under a plane's cuts. */
+/* Groups of bins under a plane's cuts. */
 struct tsr_device_groups {
     uint8_t activity[64];
-    uint8_t intensity[TSR_INTENSITY_LEVELS];
+    uint8_t intensity[TSR_INTENSITY_BINS];
 };
 
 /* Huffman: what the codes of a tile's row take, in the columns that its lane walks in one period of ticks and in those
@@ -95,14 +95,14 @@ struct tsr_predict_batch {
 
     uint32_t *median_cost;                               /* by tile and block: tsr_median_block */
     uint8_t *label;                                      /* by plan, tile and block */
-    unsigned long long *cost_levels;                     /* by plane, TSR_COST_LEVELS */
+    unsigned long long *cost_bins;                       /* by plane, TSR_COST_BINS */
     struct tsr_device_totals *totals;                    /* by plan and plane */
     unsigned long long *products;                        /* by plane, class and pair */
-    uint8_t *first_label;                                /* by plane, TSR_COST_LEVELS */
+    uint8_t *first_label;                                /* by plane, TSR_COST_BINS */
     struct tsr_predictor_model *trial;                   /* by plan and plane */
     struct tsr_codeword (*label_code)[TSR_LABELS_LIMIT]; /* by plane, TSR_LABEL_TABLES_LIMIT */
     uint8_t *final_label;                                /* by tile and block */
-    struct tsr_device_levels *levels;                    /* by plane */
+    struct tsr_device_bins *bins;                        /* by plane */
     struct tsr_device_groups *groups;                    /* by plane */
     uint32_t *counts;                                    /* by plane, cell_counts */
     struct tsr_device_codes *codes;                      /* by plane */
@@ -132,8 +132,8 @@ int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stre
 /* Predictors and labels, with their codes; and predictions. */
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Counts of levels; their cuts; and counts of symbols by cell. */
-int tsr_predict_levels(const struct tsr_predict_batch *batch, cudaStream_t stream);
+/* Counts of bins; their cuts; and counts of symbols by cell. */
+int tsr_predict_coefficients(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts to tables. */

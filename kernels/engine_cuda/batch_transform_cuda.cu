@@ -1,4 +1,5 @@
-/* A batch of frames on the device: how its arrays lie in one arena, and its way through the stages of batch_transform_cuda.h. */
+/* A batch of frames on the device: how its arrays lie in one arena, and its way through the stages of
+ * batch_transform_cuda.h. */
 #include "device.cuh"
 
 #include <string.h>
@@ -42,7 +43,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, con
             b->chooses |= tsr_transform_plan(image, coding, (tsr_colour)colour, p).chooses;
     b->by = coder_of(*coding, b->plan);
     b->plane_counts = b->by == TSR_BY_PAIRS       ? (uint32_t)TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS
-                      : b->by == TSR_BY_RANS      ? (uint32_t)TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS
+                      : b->by == TSR_BY_RANS      ? (uint32_t)TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS
                       : b->by == TSR_BY_RUN_LEVEL ? (uint32_t)TSR_PLANE_COUNTS
                                                   : 0;
     b->frame_bytes = (size_t)(tsr_frame_bits(image) / 8);
@@ -98,12 +99,12 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     }
     b.rasters = d_rasters;
     tsr_take_array(b.samples, base, used, planes * b.plane_samples);
-    if (!tsr_loses_levels(coding)) tsr_take_array(b.index, base, used, planes * b.values);
+    if (!tsr_loses_coefficients(coding)) tsr_take_array(b.index, base, used, planes * b.values);
     if (b.packs_colours) tsr_take_array(b.colour_set, base, used, frames);
-    uint8_t *levels;
-    tsr_take_array(levels, base, used,
+    uint8_t *coefficients;
+    tsr_take_array(coefficients, base, used,
                    slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
-    b.levels = levels;
+    b.coefficients = coefficients;
     if (b.chooses) tsr_take_array(b.units, base, used, slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES);
     if (b.plan.lapping) tsr_take_array(b.lapped, base, used, tiles);
     if (pairs) tsr_take_array(b.pair_blocks, base, used, slices * TSR_SLICE_PLACE_COUNT);
@@ -121,24 +122,25 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     tsr_take_array(b.cleared, base, used, 0);
     if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
     if (b.plane_counts && adds_counts) tsr_take_array(b.counts, base, used, planes * b.plane_counts);
-    if (pairs || rans) tsr_take_array(b.cells_in_use, base, used, planes * tsr_max(TSR_PAIR_GROUPS, TSR_LEVEL_GROUPS));
+    if (pairs || rans)
+        tsr_take_array(b.cells_in_use, base, used, planes * tsr_max(TSR_PAIR_GROUPS, TSR_COEFFICIENT_GROUPS));
     if (pairs || rans) tsr_take_array(b.magnitudes, base, used, planes);
     const size_t results = used;
     tsr_take_array(b.frame, base, used, frames);
     if (b.packs_colours) tsr_take_array(b.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
     if (b.packs_colours) tsr_take_array(b.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
     tsr_take_array(b.plane, base, used, planes);
-    if (!tsr_loses_levels(coding)) tsr_take_array(b.used, base, used, planes * (b.values / 32));
+    if (!tsr_loses_coefficients(coding)) tsr_take_array(b.used, base, used, planes * (b.values / 32));
     if (run_level) tsr_take_array(b.model, base, used, planes);
     if (pairs) tsr_take_array(b.pair_model, base, used, planes);
-    if (rans) tsr_take_array(b.level_model, base, used, planes);
+    if (rans) tsr_take_array(b.coefficient_model, base, used, planes);
     tsr_take_array(b.payload_offset, base, used, tiles + 1);
     tsr_take_array(b.payload_size, base, used, tiles);
     b.result_bytes = used - results;
     b.cleared_bytes = used - cleared;
     if (run_level) tsr_take_array(b.codes, base, used, planes);
     if (pairs) tsr_take_array(b.pair_codes, base, used, planes);
-    if (rans) tsr_take_array(b.level_codes, base, used, planes * TSR_LEVEL_TABLES);
+    if (rans) tsr_take_array(b.coefficient_codes, base, used, planes * TSR_COEFFICIENT_TABLES);
     return used;
 }
 
@@ -164,7 +166,7 @@ int tsr_cuda_encode_batch(const struct tsr_cuda_batch *b, cudaStream_t stream)
         break;
     case TSR_BY_RANS:
         TSR_CUDA_TRY((cudaError_t)tsr_cuda_count_entries(b, stream));
-        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train_levels(b, stream));
+        TSR_CUDA_TRY((cudaError_t)tsr_cuda_train_coefficients(b, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_cuda_code_entries(b, stream));
         break;
     case TSR_BY_CAVLC:

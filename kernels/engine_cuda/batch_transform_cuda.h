@@ -18,9 +18,9 @@ enum {
         TSR_TILE_SAMPLES / (TSR_SLICE_SAMPLES * TSR_SLICE_SAMPLES) /* most of a tile as an encoder cuts it */
 };
 
-/* Planes of so many bits have levels below 2^15: with loss, a coefficient is below 16, 24 or 36 times 2^bits by its
- * norm class and a level that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 * 2^12; without, a
- * coefficient is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
+/* Planes of so many bits have coefficients below 2^15: with loss, a value of the transform is below 16, 24 or 36 times
+ * 2^bits by its norm class and a coefficient that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 *
+ * 2^12; without, a value is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
 enum { TSR_NARROW_BITS = 12 };
 
 /* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts, each cell's aligned to 16
@@ -70,7 +70,7 @@ struct tsr_plane_state {
     uint32_t packed;
 };
 
-/* What levels are coded by. */
+/* What coefficients are coded by. */
 enum tsr_cuda_coder { TSR_BY_CAVLC, TSR_BY_RUN_LEVEL, TSR_BY_PAIRS, TSR_BY_RANS };
 
 /* Codewords of a plane's cells of pairs: length << 12 | bits. */
@@ -107,9 +107,9 @@ struct tsr_cuda_batch {
     int plane_bits;                               /* of the widest plane, without palettes: these leave one plane */
     bool packs_colours;                           /* frames' colours may be packed */
     uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
-    bool narrow;                                  /* levels are int16_t, else int32_t */
+    bool narrow;                                  /* coefficients are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
-    bool chooses;                   /* levels of some plane are chosen by rate and distortion */
+    bool chooses;                   /* coefficients of some plane are chosen by rate and distortion */
     enum tsr_cuda_coder by;
     uint32_t plane_counts;    /* of symbols, of a plane */
     uint64_t magnitude_count; /* magnitudes of a plane that its shift goes by */
@@ -126,32 +126,32 @@ struct tsr_cuda_batch {
     struct tsr_packing_state *packing; /* by frame */
     uint32_t *listed;                  /* by frame and component, tsr_listed_words: a bit for each value in use */
     uint16_t *palette;                 /* by frame and component, TSR_PALETTE_LIMIT: values of the colours */
-    void *levels;                      /* by slice of the batch, quarter of a block, place: 4 levels in zigzag order */
-    uint8_t *strings;                  /* of all slices, each filled up to whole bytes, behind each other */
-    uint64_t *slice_offsets;           /* first bit of each slice's string, and of what would follow the last */
-    uint8_t *coder;                    /* work space of the block coder */
-    int32_t *units;                    /* as levels lie, DCs are levels already; where levels are chosen */
-    uint8_t *lapped;                   /* by plane and tile; with lapping */
-    uint64_t *pair_blocks;             /* by slice of the batch and place: see coefficient_pairs_cuda.cu; pairs */
-    uint32_t *entries;                 /* by room (see tsr_slice_room), in the decoder's order; rANS */
-    uint32_t *entry_count;             /* by room; rANS */
+    void *coefficients;      /* by slice of the batch, quarter of a block, place: 4 coefficients in zigzag order */
+    uint8_t *strings;        /* of all slices, each filled up to whole bytes, behind each other */
+    uint64_t *slice_offsets; /* first bit of each slice's string, and of what would follow the last */
+    uint8_t *coder;          /* work space of the block coder */
+    int32_t *units;          /* as coefficients lie, DCs are coefficients already; where coefficients are chosen */
+    uint8_t *lapped;         /* by plane and tile; with lapping */
+    uint64_t *pair_blocks;   /* by slice of the batch and place: see coefficient_pairs_cuda.cu; pairs */
+    uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
+    uint32_t *entry_count;   /* by room; rANS */
     struct tsr_slice_string *slice_string; /* by room; rANS */
     uint8_t *payloads;
     uint8_t *cleared;
-    uint32_t *counts;                    /* by plane, plane_counts each; Huffman, rANS */
-    uint32_t *cells_in_use;              /* by plane and group: bits of cells with counts; pairs, rANS */
-    uint64_t *magnitudes;                /* by plane: see tsr_magnitude_shift; pairs, rANS */
-    struct tsr_frame_state *frame;       /* by frame */
-    struct tsr_plane_state *plane;       /* by plane */
-    uint32_t *used;                      /* by plane: a bit for each value; lossless */
-    struct tsr_coefficient_model *model; /* by plane; Huffman of run-level symbols */
-    struct tsr_pair_model *pair_model;   /* by plane; pairs */
-    struct tsr_level_model *level_model; /* by plane; rANS */
-    uint64_t *payload_offset;            /* by plane and tile, first byte: a multiple of 16; then the end of the last */
-    uint32_t *payload_size;              /* in bytes; 0: the plane is constant */
-    struct tsr_packed_codes *codes;      /* by plane; Huffman of run-level symbols */
-    struct tsr_cell_codes *pair_codes;   /* by plane; pairs */
-    tsr_level_codes *level_codes;        /* by plane and table, TSR_LEVEL_TABLES a plane; rANS */
+    uint32_t *counts;                                /* by plane, plane_counts each; Huffman, rANS */
+    uint32_t *cells_in_use;                          /* by plane and group: bits of cells with counts; pairs, rANS */
+    uint64_t *magnitudes;                            /* by plane: see tsr_magnitude_shift; pairs, rANS */
+    struct tsr_frame_state *frame;                   /* by frame */
+    struct tsr_plane_state *plane;                   /* by plane */
+    uint32_t *used;                                  /* by plane: a bit for each value; lossless */
+    struct tsr_run_level_model *model;               /* by plane; Huffman of run-level symbols */
+    struct tsr_pair_model *pair_model;               /* by plane; pairs */
+    struct tsr_coefficient_model *coefficient_model; /* by plane; rANS */
+    uint64_t *payload_offset;          /* by plane and tile, first byte: a multiple of 16; then the end of the last */
+    uint32_t *payload_size;            /* in bytes; 0: the plane is constant */
+    struct tsr_packed_codes *codes;    /* by plane; Huffman of run-level symbols */
+    struct tsr_cell_codes *pair_codes; /* by plane; pairs */
+    tsr_coefficient_codes *coefficient_codes; /* by plane and table, TSR_COEFFICIENT_TABLES a plane; rANS */
 };
 
 /* True for what the stages can do: path T, and path P by CAVLC. */
@@ -162,7 +162,7 @@ TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_
 }
 
 /* True if blocks lose: planes keep values as they are then, without indices. */
-TSR_HD bool tsr_loses_levels(const struct tsr_coding *coding)
+TSR_HD bool tsr_loses_coefficients(const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_TRANSFORM && coding->lossy;
 }
@@ -224,8 +224,8 @@ TSR_HD struct tsr_slice tsr_plane_slice(const struct tsr_cuda_batch *b, uint32_t
     return blocks;
 }
 
-/* Place of four levels: quarter 0..3 of the block at a place of a slice of the batch. */
-TSR_HD size_t tsr_level_place(size_t slice, uint32_t quarter, uint32_t place)
+/* Place of four coefficients: quarter 0..3 of the block at a place of a slice of the batch. */
+TSR_HD size_t tsr_coefficient_place(size_t slice, uint32_t quarter, uint32_t place)
 {
     return ((slice * 4 + quarter) * TSR_SLICE_PLACE_COUNT + place) * 4;
 }
@@ -287,24 +287,25 @@ int tsr_cuda_find_packings(const struct tsr_cuda_batch *batch, cudaStream_t stre
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Chooses the planes' ranges; the samples stay values, tsr_sample_index below makes x of them. */
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Values to levels, without lapping; Huffman of run-level symbols: counts them. */
+/* Values to coefficients, without lapping; Huffman of run-level symbols: counts them. */
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Values to levels with lapping, the tiles that seem to cost less so; to units where levels are chosen. */
+/* Values to coefficients with lapping, the tiles that seem to cost less so; to units where coefficients are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Units to levels, where levels of some plane are chosen by rate and distortion; sums up their magnitudes. */
+/* Units to coefficients, where coefficients of some plane are chosen by rate and distortion; sums up their magnitudes.
+ */
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Sums of magnitudes, as contexts want to know them, where levels are not chosen. */
+/* Sums of magnitudes, as contexts want to know them, where coefficients are not chosen. */
 int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Levels to counts of pairs' symbols; to rANS entries and their counts. */
+/* Coefficients to counts of pairs' symbols; to rANS entries and their counts. */
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_count_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Counts to tables, their codes, and their choice by cells, for so many planes; counts are used up. */
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
-                   struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
+                   struct tsr_run_level_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
 /* Likewise for pairs and rANS, into the batch's models and codes. */
 int tsr_cuda_train_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-int tsr_cuda_train_levels(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Levels to slices' bit strings. */
+int tsr_cuda_train_coefficients(const struct tsr_cuda_batch *batch, cudaStream_t stream);
+/* Coefficients to slices' bit strings. */
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_code_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_code_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);

@@ -26,8 +26,8 @@ void tsr_cuda_give_coded(tsr_engine *engine, tsr_encode_job *job);
 tsr_status tsr_cuda_decode(tsr_engine *engine, const tsr_image *image, tsr_decode_job *jobs, uint32_t frames,
                            void *workspace);
 
-/* Both paths' batches (batch_transform_cuda.h, batch_predict_cuda.h). Path P with CAVLC is coded in path T's slices; for both only
- * p->b is filled in. */
+/* Both paths' batches (batch_transform_cuda.h, batch_predict_cuda.h). Path P with CAVLC is coded in path T's slices;
+ * for both only p->b is filled in. */
 bool tsr_can_encode(const tsr_image *image, const tsr_coding *coding);
 size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr_coding *coding, uint32_t frames,
                          const uint8_t *d_rasters, void *d_base);

@@ -101,9 +101,9 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
             if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
         }
     if (plane->span == 1) return;
-    if (b.model) plane->coefficient = b.model[number];
+    if (b.model) plane->run_level = b.model[number];
     if (b.pair_model) plane->pair = b.pair_model[number];
-    if (b.level_model) plane->level = b.level_model[number];
+    if (b.coefficient_model) plane->coefficient = b.coefficient_model[number];
 }
 
 /* lists: room for those of components; a palette's are where they are. */
@@ -205,7 +205,7 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
     move(r.used);
     move(r.model);
     move(r.pair_model);
-    move(r.level_model);
+    move(r.coefficient_model);
     move(r.payload_offset);
     move(r.payload_size);
     move(r.frame);

@@ -181,9 +181,9 @@ struct loading {
     const tsr_coding *coding;
 };
 
-/* Kernels are loaded when they are first called, 16 ms for those of a level, in which nothing else gets on: here while
- * memory is pinned, not when files wait for them. A flat image calls those of any other. The slots get memory for full
- * areas. What fails here fails again where it is told. */
+/* Kernels are loaded when they are first called, 16 ms for those of a coefficient, in which nothing else gets on: here
+ * while memory is pinned, not when files wait for them. A flat image calls those of any other. The slots get memory for
+ * full areas. What fails here fails again where it is told. */
 void *load_kernels(void *context)
 {
     const loading *const work = static_cast<const loading *>(context);

@@ -20,7 +20,7 @@ enum {
      */
     FEWEST_CELL_BANDS = 3 * TSR_CELL_WARPS,
     /* Warps of lanes that a multiprocessor holds. Eight segments a tile fill it; but with half as many all of a batch
-     * may run at once, where eight would begin a second round: 3 % of the whole at level 1, on 2048 and on 512 planes.
+     * may run at once, where eight would begin a second round: 3 % of the whole at effort 1, on 2048 and on 512 planes.
      */
     RESIDENT_LANE_WARPS = 42,
     LANE_SEGMENTS = 8

@@ -56,7 +56,7 @@ TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t
     *string = lane;
 }
 
-/* Where a model cuts activities, not levels of them, and intensities. */
+/* Where a model cuts activities, not bins of them, and intensities. */
 struct cell_cuts {
     int activities, intensities;
     int16_t pitch; /* cells from one group of activity to the next */

@@ -55,8 +55,8 @@ AVX2_INLINE bool has_eight(const struct word_stream *stream)
     return stream->count >= VECTOR && stream->next <= stream->count - VECTOR;
 }
 
-/* tsr_activity_level: exponent and two more bits, as a float has them; numbers below 16 are their own. */
-AVX2_INLINE __m256i levels_of(__m256i activity)
+/* tsr_activity_bin: exponent and two more bits, as a float has them; numbers below 16 are their own. */
+AVX2_INLINE __m256i coefficients_of(__m256i activity)
 {
     const __m256i bits = _mm256_castps_si256(_mm256_cvtepi32_ps(activity));
     const __m256i coarse = _mm256_sub_epi32(_mm256_srli_epi32(bits, 21), _mm256_set1_epi32(4 * (127 + 4) - 16));
@@ -283,16 +283,16 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
         _mm256_add_epi32(load(v->by_tick[STEP_ACTIVITY][j] + first),
                          _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
                                           _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
-    const __m256i level = _mm256_and_si256(levels_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
+    const __m256i bin = _mm256_and_si256(coefficients_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     __m256i table;
     if (d->model->intensity_cuts == 0) {
-        table = look_up_64(d->table_of_level, level);
+        table = look_up_64(d->table_of_bin, bin);
     } else {
         const __m256i group =
             gather_bytes(d->intensity_group, _mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)));
-        table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(level, 5), group));
+        table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(bin, 5), group));
     }
-    table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(level, zero));
+    table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, zero));
     table = _mm256_and_si256(table, coding); /* idle lanes look nowhere else */
 
     __m256i entry = zero, raw = zero;

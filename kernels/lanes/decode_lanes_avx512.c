@@ -204,18 +204,18 @@ AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream *st
  * them; struct tsr_intensity_steps says where they are. */
 AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *steps, __m512i prediction, int shift)
 {
-    const __m256i level = _mm512_cvtepi32_epi16(_mm512_srl_epi32(prediction, _mm_cvtsi32_si128(shift)));
+    const __m256i bin = _mm512_cvtepi32_epi16(_mm512_srl_epi32(prediction, _mm_cvtsi32_si128(shift)));
     const __m256i step = _mm256_set1_epi16(0x0202); /* two bytes further in a table of words */
     __m256i place = _mm256_set1_epi16(0x0100);
     for (int i = 0; i < 3; i++) {
         const __m256i cut = _mm256_loadu_si256((const __m256i *)(const void *)steps->coarse[i]);
-        place = _mm256_add_epi16(place, _mm256_and_si256(_mm256_cmpgt_epi16(level, cut), step));
+        place = _mm256_add_epi16(place, _mm256_and_si256(_mm256_cmpgt_epi16(bin, cut), step));
     }
     __m256i group = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_setr_epi16(0, 6, 12, 18, 0, 0, 0, 0)), place);
 #pragma GCC unroll 6
     for (int i = 0; i < 6; i++) {
         const __m256i cuts = _mm256_loadu_si256((const __m256i *)(const void *)steps->fine[i]);
-        group = _mm256_sub_epi16(group, _mm256_cmpgt_epi16(level, _mm256_shuffle_epi8(cuts, place)));
+        group = _mm256_sub_epi16(group, _mm256_cmpgt_epi16(bin, _mm256_shuffle_epi8(cuts, place)));
     }
     return _mm512_cvtepu16_epi32(group);
 }

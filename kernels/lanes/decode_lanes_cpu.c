@@ -6,12 +6,12 @@
 
 enum { VECTOR_LANES = 4 }; /* fewer are faster one by one */
 
-void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS])
+void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_ACTIVITY_BINS])
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT >> 6 < 512, "the largest activity has an entry");
     for (int i = 0; i < 512; i++) {
-        levels->low[i] = of_level[tsr_activity_level(i)];
-        levels->high[i] = of_level[tsr_min(tsr_activity_level(i << 6), TSR_ACTIVITY_LEVELS - 1)];
+        bins->low[i] = of_bin[tsr_activity_bin(i)];
+        bins->high[i] = of_bin[tsr_min(tsr_activity_bin(i << 6), TSR_ACTIVITY_BINS - 1)];
     }
 }
 
@@ -54,7 +54,7 @@ static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_
     const struct tsr_residual_model *model = decoder->model;
     struct tsr_intensity_steps *steps = &decoder->intensity_steps;
     for (int i = 0; i < TSR_INTENSITY_GROUPS - 1; i++) {
-        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_LEVELS;
+        const int below = i < model->intensity_cuts ? model->intensity_cut[i] - 1 : TSR_INTENSITY_BINS;
         for (int k = 0; k < 16 && i % 6 == 5 && i < 18; k++) steps->coarse[i / 6][k] = (int16_t)below;
         steps->fine[i % 6][i / 6] = steps->fine[i % 6][8 + i / 6] = (int16_t)below;
     }
@@ -71,10 +71,10 @@ static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_
     for (int exponent = 0; exponent < 16; exponent++)
         for (int m = 0; m < 8; m++) {
             const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
-            const int level = tsr_min(tsr_activity_level(activity), TSR_ACTIVITY_LEVELS - 1);
-            const int cell = map->context[level][0] - TSR_FIRST_CELL_CONTEXT;
+            const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
+            const int cell = map->context[bin][0] - TSR_FIRST_CELL_CONTEXT;
             decoder->of_activity[((127 + exponent) * 8 + m) % 128] =
-                model->intensity_cuts ? (uint8_t)cell : decoder->table_of_level[level];
+                model->intensity_cuts ? (uint8_t)cell : decoder->table_of_bin[bin];
         }
 }
 
@@ -88,14 +88,14 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
-    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++)
+    for (int bin = 0; bin < TSR_ACTIVITY_BINS; bin++)
         for (int g = 0; g < TSR_INTENSITY_GROUPS; g++)
-            decoder->table[level][g] = (uint8_t)tsr_table_of_context(model, map.context[level][g]);
-    memset(decoder->table_of_level, 0, sizeof decoder->table_of_level);
-    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) decoder->table_of_level[level] = decoder->table[level][0];
-    uint8_t identity[TSR_ACTIVITY_LEVELS];
-    for (int level = 0; level < TSR_ACTIVITY_LEVELS; level++) identity[level] = (uint8_t)level;
-    tsr_spread_levels(&decoder->levels, identity);
+            decoder->table[bin][g] = (uint8_t)tsr_table_of_context(model, map.context[bin][g]);
+    memset(decoder->table_of_bin, 0, sizeof decoder->table_of_bin);
+    for (int bin = 0; bin < TSR_ACTIVITY_BINS; bin++) decoder->table_of_bin[bin] = decoder->table[bin][0];
+    uint8_t identity[TSR_ACTIVITY_BINS];
+    for (int bin = 0; bin < TSR_ACTIVITY_BINS; bin++) identity[bin] = (uint8_t)bin;
+    tsr_spread_bins(&decoder->bins, identity);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
     spread_look_ups(decoder, &map);
     /* Without residual tables the first of them is empty. */
@@ -213,8 +213,8 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     }
     const int32_t activity =
         first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
-    const int level = tsr_of_activity(&d->levels, activity);
-    const int table = level == 0 ? lane->after_run : d->table[level][d->intensity_group[prediction >> t->shift]];
+    const int bin = tsr_of_activity(&d->bins, activity);
+    const int table = bin == 0 ? lane->after_run : d->table[bin][d->intensity_group[prediction >> t->shift]];
     lane->after_run = false;
     uint32_t value;
     bool run;

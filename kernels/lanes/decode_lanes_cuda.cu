@@ -133,9 +133,9 @@ __device__ __forceinline__ uint2 load_words(const lane_job &job, uint32_t first)
     return words;
 }
 
-/* Decodes the tiles of a warp; LEVELS: rows above that predictors look at. False where a lane has seen that its tile is
+/* Decodes the tiles of a warp; BINS: rows above that predictors look at. False where a lane has seen that its tile is
  * corrupt. */
-template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(const lane_job &job, uint32_t group)
+template <int BINS, bool RANS> __device__ __forceinline__ bool decode_tiles(const lane_job &job, uint32_t group)
 {
     const uint32_t lane = threadIdx.x % TSR_WARP, me = lane % group, base = lane - me;
     const uint32_t of_group = (group == TSR_WARP ? TSR_FULL_WARP : (1u << group) - 1u) << base;
@@ -156,12 +156,11 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
         job.is_there ? (uint32_t)(period * ((height + lanes - 1) / lanes - 1) + across + 2 * (lanes - 1)) : 0u);
 
     const chunk none = make_uint2(0, 0);
-    chunk left[LEVELS + 1], here[LEVELS + 1],
-        right[LEVELS + 1];             /* of the rows above, from 1 on; left[0]: of this row */
-    chunk further = none, done = none; /* two to the left, and the one at work */
+    chunk left[BINS + 1], here[BINS + 1], right[BINS + 1]; /* of the rows above, from 1 on; left[0]: of this row */
+    chunk further = none, done = none;                     /* two to the left, and the one at work */
     chunk mag_left[2], mag_here[3], mag_right[3], mag_done = none;
 #pragma unroll
-    for (int u = 0; u <= LEVELS; u++) left[u] = here[u] = right[u] = none;
+    for (int u = 0; u <= BINS; u++) left[u] = here[u] = right[u] = none;
 #pragma unroll
     for (int u = 0; u < 3; u++) mag_here[u] = mag_right[u] = none;
     mag_left[0] = mag_left[1] = none;
@@ -192,7 +191,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
 
         /* Chunks move on, and to the row below. */
 #pragma unroll
-        for (int u = 1; u <= LEVELS; u++) {
+        for (int u = 1; u <= BINS; u++) {
             left[u] = here[u];
             here[u] = right[u];
         }
@@ -204,11 +203,11 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
         mag_left[0] = mag_done;
         if (me == 0 && step <= (uint32_t)period) { /* there is nothing above row 0: it stands for what would be */
 #pragma unroll
-            for (int u = 1; u <= LEVELS; u++) left[u] = left[0];
+            for (int u = 1; u <= BINS; u++) left[u] = left[0];
             mag_left[1] = mag_left[0];
         }
 #pragma unroll
-        for (int u = 1; u <= LEVELS; u++) right[u] = take_chunk(left[u - 1], source);
+        for (int u = 1; u <= BINS; u++) right[u] = take_chunk(left[u - 1], source);
         mag_right[1] = take_chunk(mag_left[0], source);
         mag_right[2] = take_chunk(mag_left[1], source);
         const int32_t first_left = __shfl_sync(TSR_FULL_WARP, first_above, source);
@@ -217,17 +216,17 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 right[1] = make_uint2(waiting[0].x, waiting[0].y);
                 mag_right[1] = make_uint2(waiting[0].z, waiting[0].w);
                 mag_right[2] = make_uint2(waiting[1].x, waiting[1].y);
-                if (LEVELS > 1) right[2 % (LEVELS + 1)] = make_uint2(waiting[1].z, waiting[1].w);
-                if (LEVELS > 2) right[3 % (LEVELS + 1)] = make_uint2(waiting[2].x, waiting[2].y);
-                if (LEVELS > 3) right[4 % (LEVELS + 1)] = make_uint2(waiting[2].z, waiting[2].w);
+                if (BINS > 1) right[2 % (BINS + 1)] = make_uint2(waiting[1].z, waiting[1].w);
+                if (BINS > 2) right[3 % (BINS + 1)] = make_uint2(waiting[2].x, waiting[2].y);
+                if (BINS > 3) right[4 % (BINS + 1)] = make_uint2(waiting[2].z, waiting[2].w);
             }
             if (is_last && delay > 0) {
                 uint4 *const at = job.delayed + 3 * slot;
                 at[0] = make_uint4(left[0].x, left[0].y, mag_left[0].x, mag_left[0].y);
                 at[1] = make_uint4(mag_left[1].x, mag_left[1].y, left[1].x, left[1].y);
-                if (LEVELS > 2)
-                    at[2] = make_uint4(left[2 % (LEVELS + 1)].x, left[2 % (LEVELS + 1)].y, left[3 % (LEVELS + 1)].x,
-                                       left[3 % (LEVELS + 1)].y);
+                if (BINS > 2)
+                    at[2] = make_uint4(left[2 % (BINS + 1)].x, left[2 % (BINS + 1)].y, left[3 % (BINS + 1)].x,
+                                       left[3 % (BINS + 1)].y);
             }
             __syncwarp();
             slot = slot + 1 < delay ? slot + 1 : 0;
@@ -235,19 +234,19 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                 const uint4 *const at = job.delayed + 3 * slot;
                 waiting[0] = at[0];
                 waiting[1] = at[1];
-                if (LEVELS > 2) waiting[2] = at[2];
+                if (BINS > 2) waiting[2] = at[2];
             }
             __syncwarp();
         }
 
         /* A row begins. */
         if (q == 0) {
-            const int32_t first = low_of(here[LEVELS].x);
+            const int32_t first = low_of(here[BINS].x);
             left[0] = y == 0 ? make_uint2((uint32_t)BIAS_PAIR, (uint32_t)BIAS_PAIR) : all_first(here[1]);
             further = left[0];
 #pragma unroll
-            for (int u = 1; u < LEVELS; u++) left[u] = all_first(here[u + 1]);
-            left[LEVELS] = all_first(make_uint2((uint32_t)(y <= LEVELS ? first : first_left), 0));
+            for (int u = 1; u < BINS; u++) left[u] = all_first(here[u + 1]);
+            left[BINS] = all_first(make_uint2((uint32_t)(y <= BINS ? first : first_left), 0));
             first_above = first;
             mag_left[0] = y == 0 ? none : all_first(mag_here[1]);
             mag_left[1] = y <= 1 ? none : all_first(mag_here[2]);
@@ -272,7 +271,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
         const bool is_end = q == across - 1, linear = y == 0 || weights != NULL;
         int32_t sum[CHUNK] = {HALF, HALF, HALF, HALF}, above[CHUNK + 1] = {0, 0, 0, 0, 0};
         int4 near = make_int4(1 << TSR_WEIGHT_SHIFT, 0, 0, 0);
-        if (LEVELS > 1 && active && y > 0 && weights) {
+        if (BINS > 1 && active && y > 0 && weights) {
             int32_t v[12];
             near = weights[0];
             spread(left[1], here[1], is_end ? all_last(here[1]) : right[1], v);
@@ -286,14 +285,14 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
             add_tap(sum, w.y, v + 6);
             add_tap(sum, w.z, v + 7);
             int4 wide = make_int4(0, 0, 0, 0), last = wide;
-            if (LEVELS > 3) {
+            if (BINS > 3) {
                 wide = weights[5];
                 last = weights[6];
                 add_tap(sum, w.w, v + 8);
                 add_tap(sum, wide.x, v);
             }
-            spread(left[2 % (LEVELS + 1)], here[2 % (LEVELS + 1)],
-                   is_end ? all_last(here[2 % (LEVELS + 1)]) : right[2 % (LEVELS + 1)], v);
+            spread(left[2 % (BINS + 1)], here[2 % (BINS + 1)],
+                   is_end ? all_last(here[2 % (BINS + 1)]) : right[2 % (BINS + 1)], v);
             w = weights[3];
             add_tap(sum, w.x, v + 2);
             add_tap(sum, w.y, v + 3);
@@ -301,20 +300,20 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
             add_tap(sum, w.w, v + 5);
             w = weights[4];
             add_tap(sum, w.x, v + 6);
-            if (LEVELS > 3) {
+            if (BINS > 3) {
                 add_tap(sum, wide.y, v + 1);
                 add_tap(sum, wide.z, v + 7);
             }
-            spread(left[3 % (LEVELS + 1)], here[3 % (LEVELS + 1)],
-                   is_end ? all_last(here[3 % (LEVELS + 1)]) : right[3 % (LEVELS + 1)], v);
+            spread(left[3 % (BINS + 1)], here[3 % (BINS + 1)],
+                   is_end ? all_last(here[3 % (BINS + 1)]) : right[3 % (BINS + 1)], v);
             add_tap(sum, w.y, v + 3);
             add_tap(sum, w.z, v + 4);
             add_tap(sum, w.w, v + 5);
-            if (LEVELS > 3) {
+            if (BINS > 3) {
                 add_tap(sum, last.x, v + 2);
                 add_tap(sum, last.y, v + 6);
-                spread(left[4 % (LEVELS + 1)], here[4 % (LEVELS + 1)],
-                       is_end ? all_last(here[4 % (LEVELS + 1)]) : right[4 % (LEVELS + 1)], v);
+                spread(left[4 % (BINS + 1)], here[4 % (BINS + 1)],
+                       is_end ? all_last(here[4 % (BINS + 1)]) : right[4 % (BINS + 1)], v);
                 add_tap(sum, last.z, v + 3);
                 add_tap(sum, last.w, v + 4);
                 w = weights[7];
@@ -349,7 +348,7 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
 #pragma unroll
         for (int j = 0; j < CHUNK; j++) {
             int32_t prediction;
-            if (LEVELS == 1) {
+            if (BINS == 1) {
                 prediction = (y == 0 ? w1 : tsr_median_edge(w1, above[j + 1], above[j])) + BIAS;
             } else {
                 prediction = ((sum[j] + near.x * w1 + near.y * w2 + near.z * w3) >> TSR_WEIGHT_SHIFT) + BIAS;
@@ -366,11 +365,11 @@ template <int LEVELS, bool RANS> __device__ __forceinline__ bool decode_tiles(co
                     may_run = !after_run;
                     code = after_run ? t->interruption : t->run;
                 } else {
-                    uint32_t cell = t->row_of_level[tsr_activity_level(activity)];
+                    uint32_t cell = t->row_of_bin[tsr_activity_bin(activity)];
                     if (has_intensities) {
-                        const uint32_t level = (uint32_t)prediction >> shift;
-                        uint32_t g = t->group_of[level >> TSR_LANE_BUCKET_BITS];
-                        while (level >= t->cut[g]) g++;
+                        const uint32_t bin = (uint32_t)prediction >> shift;
+                        uint32_t g = t->group_of[bin >> TSR_LANE_BUCKET_BITS];
+                        while (bin >= t->cut[g]) g++;
                         cell += g;
                     }
                     code = t->cell[cell];

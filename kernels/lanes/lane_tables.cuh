@@ -15,8 +15,8 @@ enum {
     TSR_LANE_SLOT_BITS = 3, /* rANS: an index for so many bits of slots; from there symbols are tried one by one */
     TSR_LANE_SLOT_INDICES = TSR_RANS_TOTAL >> TSR_LANE_SLOT_BITS,
     TSR_LANE_RANS_WORDS = TSR_LANE_SLOT_INDICES / 4 + 96, /* of a table: indices, then a word for each symbol used */
-    TSR_LANE_BUCKET_BITS = 3,                             /* intensity levels of a bucket */
-    TSR_LANE_BUCKETS = TSR_INTENSITY_LEVELS >> TSR_LANE_BUCKET_BITS
+    TSR_LANE_BUCKET_BITS = 3,                             /* intensity bins of a bucket */
+    TSR_LANE_BUCKETS = TSR_INTENSITY_BINS >> TSR_LANE_BUCKET_BITS
 };
 constexpr uint32_t TSR_LANE_NO_CODE = 1u << 31;
 enum { TSR_LANE_DEEP_SET = 3 /* of neighbours: in four rows above */ };
@@ -53,9 +53,9 @@ struct __align__(16) tsr_lane_tables
     uint32_t run, interruption; /* codes */
     uint8_t lanes, refill_bits, set, references, classes, shift;
     bool rans, has_intensities;
-    uint8_t row_of_level[64];           /* first cell of the activity level's group */
-    uint8_t group_of[TSR_LANE_BUCKETS]; /* of a bucket's first intensity level */
-    uint16_t cut[32];                   /* of intensity levels; behind the last one the largest number */
+    uint8_t row_of_bin[64];             /* first cell of the activity bin's group */
+    uint8_t group_of[TSR_LANE_BUCKETS]; /* of a bucket's first intensity bin */
+    uint16_t cut[32];                   /* of intensity bins; behind the last one the largest number */
     uint16_t of_symbol[96];             /* rANS: entries */
     uint32_t cell[TSR_CELL_LIMIT];      /* codes */
 };

@@ -101,10 +101,10 @@ __device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, in
     code->is_single = used == 1;
 }
 
-__device__ __forceinline__ uint32_t count_cuts(const uint16_t *cut, uint32_t cuts, uint32_t level)
+__device__ __forceinline__ uint32_t count_cuts(const uint16_t *cut, uint32_t cuts, uint32_t bin)
 {
     uint32_t count = 0;
-    while (count < cuts && cut[count] <= level) count++;
+    while (count < cuts && cut[count] <= bin) count++;
     return count;
 }
 
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     for (uint32_t i = thread; i < cells; i += TABLE_THREADS)
         t->cell[i] = code[TSR_FIRST_RESIDUAL_TABLE + (residual.tables ? residual.table_of[i] : 0)];
     for (uint32_t i = thread; i < 64; i += TABLE_THREADS)
-        t->row_of_level[i] = (uint8_t)(count_cuts(residual.activity_cut, residual.activity_cuts, i) * across);
+        t->row_of_bin[i] = (uint8_t)(count_cuts(residual.activity_cut, residual.activity_cuts, i) * across);
     for (uint32_t i = thread; i < TSR_LANE_BUCKETS; i += TABLE_THREADS)
         t->group_of[i] =
             (uint8_t)count_cuts(residual.intensity_cut, residual.intensity_cuts, i << TSR_LANE_BUCKET_BITS);

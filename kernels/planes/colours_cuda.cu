@@ -263,7 +263,7 @@ int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
     if (batch->components < 3) return cudaSuccess;
     const unsigned blocks = blocks_of_plane(*batch, 1), ways = batch->packs_colours ? WAYS : LISTED_WAYS;
     TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * ways, THREADS, 0, stream, *batch, ways));
-    if (tsr_loses_levels(&batch->coding) && tsr_chroma_bits(batch->bits) <= batch->bits)
+    if (tsr_loses_coefficients(&batch->coding) && tsr_chroma_bits(batch->bits) <= batch->bits)
         TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
     return tsr_launch(k_apply_colour, batch->frames * blocks, THREADS, 0, stream, *batch, blocks);
 }

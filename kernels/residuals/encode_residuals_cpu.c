@@ -16,7 +16,7 @@ static void predict_pass(struct tsr_plane_work *work, uint32_t part, uint32_t ti
     }
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
                      predictors.model->set ? &predictors : NULL, work->contexts.period, work->contexts.cuts_period,
-                     s->symbols, &s->counts[part].levels, s->scratch + part * s->scratch_bytes);
+                     s->symbols, &s->counts[part].bins, s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
@@ -54,19 +54,19 @@ void tsr_train_residuals(struct tsr_plane_work *work)
 {
     struct tsr_encode_space *s = work->space;
     struct tsr_residual_model *model = &work->plane->residual;
-    const struct tsr_context_plan plan = tsr_context_plan(tsr_level_plan(work->level), work->plane->coder,
+    const struct tsr_context_plan plan = tsr_context_plan(tsr_effort_plan(work->effort), work->plane->coder,
                                                           (uint64_t)work->image->columns * work->image->rows);
     work->contexts = plan;
     memset(model, 0, sizeof *model);
     model->lanes = (uint8_t)tsr_lanes_for_tile(work->frame->tile_width, work->frame->tile_height);
 
-    tsr_run_counts(work, predict_pass, sizeof(struct tsr_level_counts));
-    struct tsr_level_counts *levels = &s->counts[0].levels;
-    levels->activity[1]++, levels->intensity[0]++; /* the sampled rows may have no activity */
+    tsr_run_counts(work, predict_pass, sizeof(struct tsr_bin_counts));
+    struct tsr_bin_counts *bins = &s->counts[0].bins;
+    bins->activity[1]++, bins->intensity[0]++; /* the sampled rows may have no activity */
     model->activity_cuts =
-        (uint8_t)tsr_cut_quantiles(levels->activity, TSR_ACTIVITY_LEVELS, plan.activity_groups, model->activity_cut);
-    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(levels->intensity, TSR_INTENSITY_LEVELS, plan.intensity_groups,
-                                                       model->intensity_cut);
+        (uint8_t)tsr_cut_quantiles(bins->activity, TSR_ACTIVITY_BINS, plan.activity_groups, model->activity_cut);
+    model->intensity_cuts =
+        (uint8_t)tsr_cut_quantiles(bins->intensity, TSR_INTENSITY_BINS, plan.intensity_groups, model->intensity_cut);
     tsr_map_contexts(&work->map, model);
 
     tsr_run_counts(work, count_pass,

@@ -1,8 +1,8 @@
-/* Samples to codes on the device: activities' and intensities' levels counted, symbols counted by cell, and the code of
+/* Samples to codes on the device: activities' and intensities' bins counted, symbols counted by cell, and the code of
  * each sample. FORMAT.md sections 7.2 to 7.6.
  *
- * Nothing but codes goes to memory: each pass walks the samples again (residual_walk.cuh), which takes less than reading
- * what another one has left. */
+ * Nothing but codes goes to memory: each pass walks the samples again (residual_walk.cuh), which takes less than
+ * reading what another one has left. */
 #include "residual_walk.cuh"
 
 using namespace tsr_walk;
@@ -18,7 +18,7 @@ enum {
     BAND_ROWS = TSR_BAND_ROWS
 };
 
-/* ---- Levels --------------------------------------------------------------------------------------------------- */
+/* ---- Bins --------------------------------------------------------------------------------------------------- */
 
 /* Where tokens are looked up: of small values by themselves, of others, whose tokens have so many of them and more, by
  * their higher bits. */
@@ -52,7 +52,7 @@ enum {
     ACTIVITY_PLACES = COARSE + (UNCODED >> COARSE_BITS) + 1
 };
 
-/* The level of column i's prediction. */
+/* The bin of column i's prediction. */
 __device__ __forceinline__ uint32_t intensity_of(const walked_columns &c, int i, int shift)
 {
     return i % 2 ? c.prediction[i / 2] >> (16 + shift) : low_half(c.prediction[i / 2]) >> shift;
@@ -64,30 +64,30 @@ __device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
     return (bits | bits << 15) >> 2 * j & 0x00010001u;
 }
 
-/* What a plane's samples are counted by: level 0 is that of none that count; behind the levels of intensity is a place
+/* What a plane's samples are counted by: bin 0 is that of none that count; behind the bins of intensity is a place
  * for those, too. */
-struct level_counts {
-    tsr_device_levels levels;
+struct coefficient_counts {
+    tsr_device_bins bins;
     uint32_t none[4];
-    uint8_t level[(ACTIVITY_PLACES + 15) / 16 * 16]; /* of an activity, by place */
+    uint8_t bin[(ACTIVITY_PLACES + 15) / 16 * 16]; /* of an activity, by place */
 };
 
 /* Of samples that are neither quiet nor in a run. */
-__global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, const band_plan plan)
+__global__ void __launch_bounds__(THREADS) k_coefficients(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
-    level_counts &counts = *reinterpret_cast<level_counts *>(memory);
+    coefficient_counts &counts = *reinterpret_cast<coefficient_counts *>(memory);
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, 0, &at);
     if (tsr_plane_is_constant(p, at.plane)) return;
-    for (unsigned i = threadIdx.x; i < sizeof counts.levels / 4; i += THREADS) all[i] = 0;
+    for (unsigned i = threadIdx.x; i < sizeof counts.bins / 4; i += THREADS) all[i] = 0;
     for (unsigned i = threadIdx.x; i < ACTIVITY_PLACES; i += THREADS)
-        counts.level[i] = (uint8_t)tsr_activity_level((int32_t)value_at(i));
+        counts.bin[i] = (uint8_t)tsr_activity_bin((int32_t)value_at(i));
     __syncthreads();
     const int shift = tsr_intensity_shift(tsr_plane_range(p, at.plane));
     const uint32_t mask = (0xffffu >> shift) * 0x10001u;
-    uint32_t *const by_intensity = all + offsetof(tsr_device_levels, intensity) / sizeof(uint32_t);
+    uint32_t *const by_intensity = all + offsetof(tsr_device_bins, intensity) / sizeof(uint32_t);
     if (is_there)
         walk_band<true>(
             p, at, warp_rows(memory, sizeof counts, plan.pitch), plan.pitch,
@@ -101,26 +101,27 @@ __global__ void __launch_bounds__(THREADS) k_levels(const tsr_predict_batch p, c
                     for (int j = 0; j < PAIRS; j++) {
                         const uint32_t pair = bits_of_pair(other, j);
                         c.activity[j] &= ~(pair * 0xffffu);
-                        intensity[j] = __vmaxu2(intensity[j], pair * TSR_INTENSITY_LEVELS);
+                        intensity[j] = __vmaxu2(intensity[j], pair * TSR_INTENSITY_BINS);
                     }
                 }
 #pragma unroll
                 for (int i = 0; i < COLUMNS; i++) {
-                    atomicAdd(&counts.levels.activity[counts.level[look_up_place(half_of(c.activity, i))]], 1u);
+                    atomicAdd(&counts.bins.activity[counts.bin[look_up_place(half_of(c.activity, i))]], 1u);
                     atomicAdd(&by_intensity[half_of(intensity, i)], 1u);
                 }
             },
             [](int32_t, int32_t, int32_t) {}, [](int32_t) {});
     __syncthreads();
-    uint32_t *sums = reinterpret_cast<uint32_t *>(&p.levels[at.plane]);
-    for (unsigned i = threadIdx.x; i < sizeof counts.levels / 4; i += THREADS)
+    uint32_t *sums = reinterpret_cast<uint32_t *>(&p.bins[at.plane]);
+    for (unsigned i = threadIdx.x; i < sizeof counts.bins / 4; i += THREADS)
         if (i > 0 && all[i] != 0) atomicAdd(&sums[i], all[i]);
 }
-static_assert(sizeof(level_counts) % 16 == 0, "rows of magnitudes lie behind it");
-static_assert(offsetof(tsr_device_levels, activity) == 0 && offsetof(level_counts, none) == sizeof(tsr_device_levels) &&
-                  offsetof(tsr_device_levels, intensity) + TSR_INTENSITY_LEVELS * sizeof(uint32_t) ==
-                      sizeof(tsr_device_levels),
-              "levels that count for nothing");
+static_assert(sizeof(coefficient_counts) % 16 == 0, "rows of magnitudes lie behind it");
+static_assert(offsetof(tsr_device_bins, activity) == 0 &&
+                  offsetof(coefficient_counts, none) == sizeof(tsr_device_bins) &&
+                  offsetof(tsr_device_bins, intensity) + TSR_INTENSITY_BINS * sizeof(uint32_t) ==
+                      sizeof(tsr_device_bins),
+              "bins that count for nothing");
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
@@ -133,7 +134,7 @@ struct cell_lookup {
     uint16_t first[(CELL_ROOM + 7) / 8 * 8];            /* by cell */
     uint8_t symbol[(VALUE_PLACES + 15) / 16 * 16];      /* by place */
     uint8_t activity[(ACTIVITY_PLACES + 15) / 16 * 16]; /* by place: row of cells */
-    uint8_t intensity[TSR_INTENSITY_LEVELS];            /* group */
+    uint8_t intensity[TSR_INTENSITY_BINS];              /* group */
     uint8_t run[TSR_TILE_WIDTH + 16];                   /* symbol of a run's length; 0: one to the end of its row */
 };
 static_assert(sizeof(cell_lookup) % 16 == 0, "counts or entries lie behind it");
@@ -165,7 +166,7 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
         lookup.run[i] = (uint8_t)(i == 0 ? (int)TSR_RUN_TO_END : (int)tsr_run_token(i).symbol);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(groups.intensity);
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
-    for (unsigned i = threadIdx.x; i < TSR_INTENSITY_LEVELS / 4; i += blockDim.x) to[i] = from[i];
+    for (unsigned i = threadIdx.x; i < TSR_INTENSITY_BINS / 4; i += blockDim.x) to[i] = from[i];
 }
 static_assert(sizeof(tsr_device_groups) % 4 == 0 && offsetof(tsr_device_groups, intensity) % 4 == 0, "copied by words");
 static_assert((int)ACTIVITY_PLACES <= (int)VALUE_PLACES, "filled together");
@@ -368,12 +369,12 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 
 } // namespace
 
-int tsr_predict_levels(const struct tsr_predict_batch *batch, cudaStream_t stream)
+int tsr_predict_coefficients(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
-    const size_t bytes = sizeof(level_counts) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(tsr_allow_shared(k_levels, bytes));
-    return tsr_launch(k_levels, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    const size_t bytes = sizeof(coefficient_counts) + walk_bytes(plan, WARPS);
+    TSR_CUDA_TRY(tsr_allow_shared(k_coefficients, bytes));
+    return tsr_launch(k_coefficients, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
 }
 
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream)

@@ -1,4 +1,4 @@
-/* Where levels of activity and of intensity are cut into groups, on the device: at quantiles of what has been counted
+/* Where bins of activity and of intensity are cut into groups, on the device: at quantiles of what has been counted
  * of them (residual_contexts_cuda.cu). FORMAT.md section 7.3. */
 #include "kernels/engine_cuda/device.cuh"
 
@@ -23,12 +23,12 @@ __device__ __forceinline__ int quantile_group(uint32_t before, uint32_t count, u
     return (int)(group + (wanted - group * 2 * total >= 2 * total)); /* one too few at most */
 }
 
-/* A thread's levels from first on: sixteen, or one where there is one. */
+/* A thread's bins from first on: sixteen, or one where there is one. */
 template <int EACH>
-__device__ __forceinline__ void load_counts(const uint32_t *counts, int first, int levels, uint32_t count[EACH])
+__device__ __forceinline__ void load_counts(const uint32_t *counts, int first, int bins, uint32_t count[EACH])
 {
     if constexpr (EACH == 1) {
-        count[0] = first < levels ? counts[first] : 0u;
+        count[0] = first < bins ? counts[first] : 0u;
     } else {
 #pragma unroll
         for (int k = 0; k < EACH; k += 4) {
@@ -42,10 +42,10 @@ __device__ __forceinline__ void load_counts(const uint32_t *counts, int first, i
 }
 
 template <int EACH>
-__device__ __forceinline__ void store_groups(uint8_t *group_of, int first, int levels, const uint32_t group[EACH])
+__device__ __forceinline__ void store_groups(uint8_t *group_of, int first, int bins, const uint32_t group[EACH])
 {
     if constexpr (EACH == 1) {
-        if (first < levels) group_of[first] = (uint8_t)group[0];
+        if (first < bins) group_of[first] = (uint8_t)group[0];
     } else {
 #pragma unroll
         for (int k = 0; k < EACH; k += 4)
@@ -54,23 +54,23 @@ __device__ __forceinline__ void store_groups(uint8_t *group_of, int first, int l
     }
 }
 
-/* tsr_cut_quantiles by a block, and the levels' groups, which rise: each thread has EACH levels, of all that counts and
+/* tsr_cut_quantiles by a block, and the bins' groups, which rise: each thread has EACH bins, of all that counts and
  * group_of have. Returns the number of cuts. */
 template <int EACH>
-__device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels, int groups, uint16_t *cuts,
+__device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int bins, int groups, uint16_t *cuts,
                                              uint8_t *group_of, cut_memory &memory)
 {
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const int first = (int)threadIdx.x * EACH;
     uint32_t count[EACH], here = 0, total;
-    load_counts<EACH>(counts, first, levels, count);
+    load_counts<EACH>(counts, first, bins, count);
 #pragma unroll
     for (int k = 0; k < EACH; k++) here += count[k];
     __syncthreads();
     uint32_t before = tsr_block_scan<CUT_THREADS>(here, memory.sums, &total);
     const uint32_t inverse =
         (uint64_t)total * 2 * (uint64_t)groups <= UINT32_MAX && total > 0 ? UINT32_MAX / (2 * total) : 0u;
-    /* Groups plus one; 0: of a level without samples. */
+    /* Groups plus one; 0: of a bin without samples. */
     uint32_t group[EACH], top = 0;
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
@@ -107,7 +107,7 @@ __device__ __forceinline__ int cut_quantiles(const uint32_t *counts, int levels,
         }
         groups_here[k] = place;
     }
-    store_groups<EACH>(group_of, first, levels, groups_here);
+    store_groups<EACH>(group_of, first, bins, groups_here);
     return (int)all;
 }
 
@@ -118,22 +118,22 @@ __global__ void __launch_bounds__(CUT_THREADS) k_cuts(const tsr_predict_batch p)
     const uint32_t plane = blockIdx.x;
     if (tsr_plane_is_constant(p, plane)) return;
     tsr_residual_model &model = p.residual[plane]; /* all zero */
-    tsr_device_levels &levels = p.levels[plane];
-    if (threadIdx.x == 0) levels.activity[1]++, levels.intensity[0]++; /* there may be none */
+    tsr_device_bins &bins = p.bins[plane];
+    if (threadIdx.x == 0) bins.activity[1]++, bins.intensity[0]++; /* there may be none */
     __syncthreads();
     tsr_device_groups &groups = p.groups[plane];
-    const int activity_cuts = cut_quantiles<1>(levels.activity, TSR_ACTIVITY_LEVELS, p.activity_groups,
-                                               model.activity_cut, groups.activity, memory);
-    const int intensity_cuts = cut_quantiles<TSR_INTENSITY_LEVELS / CUT_THREADS>(
-        levels.intensity, TSR_INTENSITY_LEVELS, p.intensity_groups, model.intensity_cut, groups.intensity, memory);
+    const int activity_cuts = cut_quantiles<1>(bins.activity, TSR_ACTIVITY_BINS, p.activity_groups, model.activity_cut,
+                                               groups.activity, memory);
+    const int intensity_cuts = cut_quantiles<TSR_INTENSITY_BINS / CUT_THREADS>(
+        bins.intensity, TSR_INTENSITY_BINS, p.intensity_groups, model.intensity_cut, groups.intensity, memory);
     if (threadIdx.x == 0) {
         model.lanes = (uint8_t)p.lanes;
         model.activity_cuts = (uint8_t)activity_cuts;
         model.intensity_cuts = (uint8_t)intensity_cuts;
     }
 }
-static_assert((int)TSR_ACTIVITY_LEVELS <= (int)CUT_THREADS && (int)TSR_INTENSITY_LEVELS % (int)CUT_THREADS == 0,
-              "each level has a thread");
+static_assert((int)TSR_ACTIVITY_BINS <= (int)CUT_THREADS && (int)TSR_INTENSITY_BINS % (int)CUT_THREADS == 0,
+              "each bin has a thread");
 
 } // namespace
 

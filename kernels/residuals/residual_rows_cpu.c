@@ -79,7 +79,7 @@ TSR_HD_INLINE void residual_row(const int16_t *restrict row, const int16_t *rest
     }
 }
 
-/* tsr_context_magnitude, tsr_fold and the intensity level. */
+/* tsr_context_magnitude, tsr_fold and the intensity bin. */
 TSR_HD_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
                                 int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
                                 uint16_t *restrict intensity)

@@ -13,23 +13,23 @@ size_t tsr_predict_scratch_bytes(int32_t tile_width)
     return tsr_residual_rows_bytes(tile_width);
 }
 
-/* Runs, tokens and levels of one row: the sequential part. */
+/* Runs, tokens and bins of one row: the sequential part. */
 static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict activity,
                        const uint16_t *restrict intensity, int32_t width, uint16_t *restrict value,
-                       uint8_t *restrict symbol, uint8_t *restrict context, struct tsr_level_counts *restrict counts)
+                       uint8_t *restrict symbol, uint8_t *restrict context, struct tsr_bin_counts *restrict counts)
 {
     bool after_run = false;
     for (int32_t c = 0; c < width; c++) {
         value[c] = folded[c];
         symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
         if (activity[c] != 0) {
-            const int level = tsr_activity_level(activity[c]);
-            context[c] = (uint8_t)level;
-            counts->activity[level]++;
+            const int bin = tsr_activity_bin(activity[c]);
+            context[c] = (uint8_t)bin;
+            counts->activity[bin]++;
             counts->intensity[intensity[c]]++;
             after_run = false;
         } else if (after_run || folded[c] != 0) {
-            context[c] = after_run ? TSR_INTERRUPTION_LEVEL : 0;
+            context[c] = after_run ? TSR_INTERRUPTION_BIN : 0;
             after_run = false;
         } else {
             int32_t end = c + 1;
@@ -45,10 +45,10 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
 
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
-                      struct tsr_symbol_planes out, struct tsr_level_counts *counts, void *scratch)
+                      struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch)
 {
     struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
-    struct tsr_level_counts of_others = {0}; /* nobody asks */
+    struct tsr_bin_counts of_others = {0}; /* nobody asks */
     for (int32_t y = 0; y < tile.height; y++) {
         if (period && y % period == TSR_SAMPLED_ROWS) {
             y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
@@ -68,15 +68,15 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
 
 void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_model *model)
 {
-    uint8_t activity_group[TSR_ACTIVITY_LEVELS];
-    tsr_group_levels(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_LEVELS, activity_group);
-    tsr_group_levels(model->intensity_cut, model->intensity_cuts, TSR_INTENSITY_LEVELS, map->intensity_group);
+    uint8_t activity_group[TSR_ACTIVITY_BINS];
+    tsr_group_bins(model->activity_cut, model->activity_cuts, TSR_ACTIVITY_BINS, activity_group);
+    tsr_group_bins(model->intensity_cut, model->intensity_cuts, TSR_INTENSITY_BINS, map->intensity_group);
     for (int g = 0; g < TSR_INTENSITY_GROUPS; g++) {
         map->context[0][g] = TSR_RUN_CONTEXT;
-        map->context[TSR_INTERRUPTION_LEVEL][g] = TSR_INTERRUPTION_CONTEXT;
-        for (int level = 1; level < TSR_ACTIVITY_LEVELS; level++)
-            map->context[level][g] =
-                (uint8_t)(TSR_FIRST_CELL_CONTEXT + activity_group[level] * (model->intensity_cuts + 1) +
+        map->context[TSR_INTERRUPTION_BIN][g] = TSR_INTERRUPTION_CONTEXT;
+        for (int bin = 1; bin < TSR_ACTIVITY_BINS; bin++)
+            map->context[bin][g] =
+                (uint8_t)(TSR_FIRST_CELL_CONTEXT + activity_group[bin] * (model->intensity_cuts + 1) +
                           tsr_min(g, model->intensity_cuts));
     }
 }

@@ -12,13 +12,13 @@
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
     uint8_t *symbol;     /* token of value; behind a run's first sample undefined */
-    uint8_t *context;    /* activity level, or TSR_INTERRUPTION_LEVEL; after the count pass, the context's number */
-    uint16_t *intensity; /* intensity level */
+    uint8_t *context;    /* activity bin, or TSR_INTERRUPTION_BIN; after the count pass, the context's number */
+    uint16_t *intensity; /* intensity bin */
 };
 
 enum {
-    TSR_INTERRUPTION_LEVEL = TSR_ACTIVITY_LEVELS, /* activity zero and not a run; level 0 is a run's start */
-    TSR_CONTEXT_LEVELS = TSR_ACTIVITY_LEVELS + 1
+    TSR_INTERRUPTION_BIN = TSR_ACTIVITY_BINS, /* activity zero and not a run; bin 0 is a run's start */
+    TSR_CONTEXT_BINS = TSR_ACTIVITY_BINS + 1
 };
 
 /* Contexts by number: the run's start and the interruption, then the cells. */
@@ -31,9 +31,9 @@ enum {
 static_assert(TSR_CONTEXT_LIMIT <= 256, "a context's number is a byte");
 
 /* Symbols of a plane as training wants them; sums over tiles. */
-struct tsr_level_counts {
-    uint32_t activity[TSR_ACTIVITY_LEVELS]; /* coded samples by activity level, without the special tables */
-    uint32_t intensity[TSR_INTENSITY_LEVELS];
+struct tsr_bin_counts {
+    uint32_t activity[TSR_ACTIVITY_BINS]; /* coded samples by activity bin, without the special tables */
+    uint32_t intensity[TSR_INTENSITY_BINS];
 };
 struct tsr_symbol_counts {
     uint32_t special[TSR_FIRST_RESIDUAL_TABLE][TSR_RUN_ALPHABET];
@@ -50,7 +50,7 @@ size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
  * it, for counts. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
-                      struct tsr_symbol_planes out, struct tsr_level_counts *counts, void *scratch);
+                      struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch);
 
 /* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits.
  * Returns the bytes, SIZE_MAX if they would exceed capacity. */
@@ -59,10 +59,10 @@ void tsr_count_labels(const struct tsr_predictor_model *model, const uint8_t *la
 size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *label, struct tsr_tile tile,
                        uint8_t *payload, size_t capacity);
 
-/* The contexts of all levels under a model's cuts, by number. */
+/* The contexts of all bins under a model's cuts, by number. */
 struct tsr_context_map {
-    uint8_t intensity_group[TSR_INTENSITY_LEVELS];
-    uint8_t context[TSR_CONTEXT_LEVELS][TSR_INTENSITY_GROUPS];
+    uint8_t intensity_group[TSR_INTENSITY_BINS];
+    uint8_t context[TSR_CONTEXT_BINS][TSR_INTENSITY_GROUPS];
 };
 void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_model *model);
 
@@ -86,18 +86,18 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
                      const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
 
-/* Something for each activity level, by activity: levels are cut at multiples of 64 from 512 on. */
-struct tsr_activity_levels {
+/* Something for each activity bin, by activity: bins are cut at multiples of 64 from 512 on. */
+struct tsr_activity_bins {
     uint8_t low[512];
     uint8_t high[512]; /* by activity >> 6 */
 };
-void tsr_spread_levels(struct tsr_activity_levels *levels, const uint8_t of_level[TSR_ACTIVITY_LEVELS]);
-static inline int tsr_of_activity(const struct tsr_activity_levels *levels, int32_t activity)
+void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_ACTIVITY_BINS]);
+static inline int tsr_of_activity(const struct tsr_activity_bins *bins, int32_t activity)
 {
-    return activity < 512 ? levels->low[activity] : levels->high[activity >> 6];
+    return activity < 512 ? bins->low[activity] : bins->high[activity >> 6];
 }
 
-/* Level 1: contexts and tables from a part of the rows, the median edge predictor, and then one pass over the tile.
+/* Effort 1: contexts and tables from a part of the rows, the median edge predictor, and then one pass over the tile.
  * counts, of what was seen: at least 1 for every symbol that tiles of this width can have. */
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
                       struct tsr_symbol_counts *counts);
@@ -137,7 +137,7 @@ enum {
     TSR_DECODER_ENTRIES = TSR_DIRECT_ENTRIES + TSR_MODEL_TABLES * (TSR_RUN_ALPHABET / 2) * TSR_REST_ENTRIES
 };
 
-/* The levels before the intensity cuts, so that a level's group is found by two looks: numbers 5, 11 and 17, each 16
+/* The bins before the intensity cuts, so that a bin's group is found by two looks: numbers 5, 11 and 17, each 16
  * times; and numbers i, i + 6, i + 12, i + 18 for i = 0..5, each four twice with four unused words behind. */
 struct tsr_intensity_steps {
     int16_t coarse[3][16], fine[6][16];
@@ -148,10 +148,10 @@ static_assert(TSR_INTENSITY_GROUPS == 25, "24 cuts in four parts of six");
 struct tsr_plane_decoder {
     const struct tsr_predictor_model *predictor;
     const struct tsr_residual_model *model;
-    uint8_t intensity_group[TSR_INTENSITY_LEVELS];
-    uint8_t table[TSR_ACTIVITY_LEVELS][TSR_TABLE_PITCH]; /* of levels above 0, by intensity group */
-    uint8_t table_of_level[64];                          /* of the first intensity group */
-    struct tsr_activity_levels levels;
+    uint8_t intensity_group[TSR_INTENSITY_BINS];
+    uint8_t table[TSR_ACTIVITY_BINS][TSR_TABLE_PITCH]; /* of bins above 0, by intensity group */
+    uint8_t table_of_bin[64];                          /* of the first intensity group */
+    struct tsr_activity_bins bins;
     /* For AVX-512: of activities above 0, by exponent and three more bits, the table if there are no intensity cuts,
      * else the first cell; tables of cells; and for rANS raw bits and what stands before them, by symbol. */
     uint8_t of_activity[128];

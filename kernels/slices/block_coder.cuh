@@ -1,9 +1,9 @@
-/* Ours: the single pass of every coder of 4x4 blocks, levels in, one contiguous bit string out, no zeroed output, no
- * second kernel. CAVLC of frames and slices (cavlc_single_pass.cu) and the CUDA engine's coders run in this frame.
+/* Ours: the single pass of every coder of 4x4 blocks, coefficients in, one contiguous bit string out, no zeroed output,
+ * no second kernel. CAVLC of frames and slices (cavlc_single_pass.cu) and the CUDA engine's coders run in this frame.
  *
  * A tile is THREADS blocks, a thread each. A block of threads takes tile after tile from a ticket, and for each:
  *
- *   load     the coder reads its block's levels and shows in shared memory what its neighbours need of it;
+ *   load     the coder reads its block's coefficients and shows in shared memory what its neighbours need of it;
  *   put      the coder writes the block's code once: into a 64-bit register, from there by whole words into the
  *            thread's own words in shared memory (word k of thread t at k * THREADS + t: no bank conflicts);
  *   scan     of the codes' lengths; the tile's length is published;

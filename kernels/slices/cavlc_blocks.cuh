@@ -1,7 +1,8 @@
-/* CAVLC of one block by one thread: the device form of entropy/cavlc.h's put, for kernels that hold a block's levels in
- * shared memory. The bits are the definition's (tests/papers hold them equal); the way to them is another: places of
- * levels come from a mask by clz, level codewords are computed with a branch for escapes alone, the codewords of
- * total_zeros and all run_before are joined in one register, coeff_token and the trailing ones' signs in another. */
+/* CAVLC of one block by one thread: the device form of entropy/cavlc.h's put, for kernels that hold a block's
+ * coefficients in shared memory. The bits are the definition's (tests/papers hold them equal); the way to them is
+ * another: places of coefficients come from a mask by clz, coefficient codewords are computed with a branch for escapes
+ * alone, the codewords of total_zeros and all run_before are joined in one register, coeff_token and the trailing ones'
+ * signs in another. */
 #ifndef TSR_KERNELS_SLICES_CAVLC_BLOCKS_CUH
 #define TSR_KERNELS_SLICES_CAVLC_BLOCKS_CUH
 
@@ -34,11 +35,11 @@ struct tsr_cavlc_tables {
     }
 };
 
-/* Codeword of a level code under a suffix length (tsr_cavlc_emit_level): its bits, at most 32 significant ones, and its
- * length. WIDE: level_prefix may pass 15. */
+/* Codeword of a coefficient code under a suffix length (tsr_cavlc_emit_coefficient): its bits, at most 32 significant
+ * ones, and its length. WIDE: level_prefix may pass 15. */
 template <bool WIDE>
-static __device__ __forceinline__ void tsr_level_codeword(uint32_t code, uint32_t suffix, uint32_t *bits,
-                                                          uint32_t *length)
+static __device__ __forceinline__ void tsr_coefficient_codeword(uint32_t code, uint32_t suffix, uint32_t *bits,
+                                                                uint32_t *length)
 {
     const uint32_t stop = 1u << suffix;
     *bits = stop | (code & (stop - 1u));
@@ -54,12 +55,13 @@ static __device__ __forceinline__ void tsr_level_codeword(uint32_t code, uint32_
     *length = WIDE ? 2u * tsr_highest_bit(*bits) + 4u : 28u;
 }
 
-/* Writes a block. mask: bit p is set where the level at place p of the scan is not 0; count: 16, or 15 for a block
- * without the scan's place 0, whose bit is clear then. level_at(p) gives the level at place p, 0..15; it is asked for
- * some places where mask has no bit as well. */
-template <bool WIDE, unsigned THREADS, typename LevelAt>
+/* Writes a block. mask: bit p is set where the coefficient at place p of the scan is not 0; count: 16, or 15 for a
+ * block without the scan's place 0, whose bit is clear then. coefficient_at(p) gives the coefficient at place p, 0..15;
+ * it is asked for some places where mask has no bit as well. */
+template <bool WIDE, unsigned THREADS, typename CoefficientAt>
 static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> &writer, const tsr_cavlc_tables &tables,
-                                                       uint32_t mask, uint32_t count, int context, LevelAt level_at)
+                                                       uint32_t mask, uint32_t count, int context,
+                                                       CoefficientAt coefficient_at)
 {
     const uint32_t total = (uint32_t)__popc(mask);
     const uint16_t *token = tables.token + 68 * tsr_coeff_token_table(context) + 4u * total;
@@ -72,12 +74,12 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
 #pragma unroll
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t place = tsr_highest_bit(rest) & 15u;
-        const int32_t level = level_at(place);
-        /* +1 or -1; the square of no other 24-bit level is 1 modulo 2^32 */
-        trailing = trailing && rest != 0 && (uint32_t)level * (uint32_t)level == 1u;
+        const int32_t coefficient = coefficient_at(place);
+        /* +1 or -1; the square of no other 24-bit coefficient is 1 modulo 2^32 */
+        trailing = trailing && rest != 0 && (uint32_t)coefficient * (uint32_t)coefficient == 1u;
         if (trailing) {
             ones++;
-            signs = 2u * signs + ((uint32_t)level >> 31);
+            signs = 2u * signs + ((uint32_t)coefficient >> 31);
             rest ^= 1u << place;
         }
     }
@@ -85,10 +87,12 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
 
     if (rest != 0) {
         const uint32_t place = tsr_highest_bit(rest);
-        const int32_t level = level_at(place);
-        const uint32_t code = 2u * (uint32_t)(level < 0 ? -level : level) - 2u + ((uint32_t)level >> 31);
+        const int32_t coefficient = coefficient_at(place);
+        const uint32_t code =
+            2u * (uint32_t)(coefficient < 0 ? -coefficient : coefficient) - 2u + ((uint32_t)coefficient >> 31);
         uint32_t bits, length;
-        tsr_level_codeword<WIDE>(code - (ones < 3u ? 2u : 0u), total > 10u && ones < 3u ? 1u : 0u, &bits, &length);
+        tsr_coefficient_codeword<WIDE>(code - (ones < 3u ? 2u : 0u), total > 10u && ones < 3u ? 1u : 0u, &bits,
+                                       &length);
         if (WIDE)
             writer.put_wide(bits, length);
         else
@@ -98,13 +102,13 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
         while (rest != 0) {
             const uint32_t next = tsr_highest_bit(rest);
             rest ^= 1u << next;
-            const int32_t value = level_at(next);
+            const int32_t value = coefficient_at(next);
             const uint32_t own = 2u * (uint32_t)(value < 0 ? -value : value) - 2u + ((uint32_t)value >> 31);
             const uint32_t prefix = own >> suffix, stop = 1u << suffix;
             bits = stop | (own & (stop - 1u));
             length = prefix + 1u + suffix;
             if (prefix >= 15u) {
-                bits = own + 4096u - (15u << suffix); /* see tsr_level_codeword */
+                bits = own + 4096u - (15u << suffix); /* see tsr_coefficient_codeword */
                 length = WIDE ? 2u * tsr_highest_bit(bits) + 4u : 28u;
                 if (WIDE && length > 32u) {
                     writer.put(0, length - 32u);
@@ -133,7 +137,8 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
     writer.put(bits, length);
 }
 
-/* ---- 16-bit coefficients in raster order, as kernels/papers/cavlc/cavlc_frames.h has them ---------------------------------------
+/* ---- 16-bit coefficients in raster order, as kernels/papers/cavlc/cavlc_frames.h has them
+ * ---------------------------------------
  */
 
 /* The words of a block, two coefficients each, brought into the scan's order. */

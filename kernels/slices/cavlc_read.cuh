@@ -1,5 +1,5 @@
 /* CAVLC blocks read by one thread each: the device form of entropy/cavlc.h's get, with its look-up tables and the
- * levels at work in shared memory, and a reader that takes words. */
+ * coefficients at work in shared memory, and a reader that takes words. */
 #ifndef TSR_KERNELS_SLICES_CAVLC_READ_CUH
 #define TSR_KERNELS_SLICES_CAVLC_READ_CUH
 
@@ -38,10 +38,10 @@ static __device__ __forceinline__ int tsr_cavlc_read_token(Reader &r, const tsr_
     return (int)(entry >> 2 & 31u);
 }
 
-/* One level; its magnitude, 0 for none. excluded: 2 where a magnitude of 1 cannot be. */
+/* One coefficient; its magnitude, 0 for none. excluded: 2 where a magnitude of 1 cannot be. */
 template <typename Reader>
-static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(Reader &r, uint32_t *suffix, uint32_t excluded,
-                                                                int32_t *level)
+static __device__ __forceinline__ uint32_t tsr_cavlc_read_coefficient(Reader &r, uint32_t *suffix, uint32_t excluded,
+                                                                      int32_t *coefficient)
 {
     const uint32_t prefix = (uint32_t)__clz((int)r.top());
     if (prefix > TSR_CAVLC_PREFIX_LIMIT) return 0;
@@ -58,7 +58,7 @@ static __device__ __forceinline__ uint32_t tsr_cavlc_read_level(Reader &r, uint3
     code += excluded;
     const uint32_t magnitude = (code >> 1) + 1u;
     *suffix = (uint32_t)tsr_cavlc_next_suffix((int)*suffix, magnitude);
-    *level = code & 1u ? -(int32_t)magnitude : (int32_t)magnitude;
+    *coefficient = code & 1u ? -(int32_t)magnitude : (int32_t)magnitude;
     return magnitude;
 }
 
@@ -78,12 +78,13 @@ static __device__ __forceinline__ int tsr_cavlc_read_run(Reader &r, const tsr_ca
     return entry == 0 ? -1 : (int)(entry & 15u);
 }
 
-/* Reads a block of count places into s; its total coefficients, -1 where the string holds none, or a level beyond most.
- * s.block is written unless the total is 0. *seen: bits of all magnitudes are added. */
-template <unsigned THREADS, typename Level>
-static __device__ __forceinline__ int
-tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables, Level (&levels)[16][THREADS],
-                     tsr_raster_blocks<THREADS, Level> &block, int count, int context, uint32_t most, uint32_t *seen)
+/* Reads a block of count places into s; its total coefficients, -1 where the string holds none, or a coefficient beyond
+ * most. s.block is written unless the total is 0. *seen: bits of all magnitudes are added. */
+template <unsigned THREADS, typename Coefficient>
+static __device__ __forceinline__ int tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables,
+                                                           Coefficient (&coefficients)[16][THREADS],
+                                                           tsr_raster_blocks<THREADS, Coefficient> &block, int count,
+                                                           int context, uint32_t most, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
     uint32_t ones = 0;
@@ -94,14 +95,14 @@ tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables
     block.clear(thread);
     const uint32_t signs = r.top();
     r.skip(ones);
-    for (uint32_t i = 0; i < ones; i++) levels[i][thread] = signs << i >> 31 ? (Level)-1 : (Level)1;
+    for (uint32_t i = 0; i < ones; i++) coefficients[i][thread] = signs << i >> 31 ? (Coefficient)-1 : (Coefficient)1;
     uint32_t suffix = total > 10 && ones < 3u ? 1u : 0u, excluded = ones < 3u ? 2u : 0u;
     for (int i = (int)ones; i < total; i++) {
-        int32_t level;
-        const uint32_t magnitude = tsr_cavlc_read_level(r, &suffix, excluded, &level);
+        int32_t coefficient;
+        const uint32_t magnitude = tsr_cavlc_read_coefficient(r, &suffix, excluded, &coefficient);
         if (magnitude - 1u >= most) return -1;
         *seen |= magnitude;
-        levels[i][thread] = (Level)level;
+        coefficients[i][thread] = (Coefficient)coefficient;
         excluded = 0;
     }
     int zeros = 0;
@@ -113,7 +114,7 @@ tsr_cavlc_read_block(tsr_word_reader<THREADS> &r, const tsr_cavlc_reader &tables
     }
     int place = total + zeros - 1 + 16 - count;
     for (int i = 0;; i++) {
-        block.set(thread, place, levels[i][thread]);
+        block.set(thread, place, coefficients[i][thread]);
         if (i + 1 == total) break;
         const int run = zeros > 0 ? tsr_cavlc_read_run(r, tables, zeros) : 0;
         if (run < 0 || run > zeros) return -1;

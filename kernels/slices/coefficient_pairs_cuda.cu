@@ -1,9 +1,9 @@
-/* Levels by Huffman codes of pairs on the device: FORMAT.md sections 8.6 and 10.5, the behaviour of
+/* Coefficients by Huffman codes of pairs on the device: FORMAT.md sections 8.6 and 10.5, the behaviour of
  * kernels/slices/coefficients_cpu.c with pairs.
  *
  * A thread a block, twice: a block of threads a tile counts symbols, and the frame of block_coder.cuh writes their
  * codes. Runs of zero blocks need no walk along the slice: a slice's zero blocks between two others are one stretch,
- * the first of them with energy level 0 begins the run, and all that follow in the stretch belong to it, so two masks
+ * the first of them with energy class 0 begins the run, and all that follow in the stretch belong to it, so two masks
  * of the slice's blocks tell each its part. What a block finds there, and what its pairs expect, is kept for the second
  * time, which so needs no neighbours. */
 #include "kernels/engine_cuda/device.cuh"
@@ -23,38 +23,38 @@ typedef tsr_seen_blocks<TSR_SLICE_BLOCKS> slice_seen;
 
 /* ---- Runs of zero blocks -------------------------------------------------------------------------------- */
 
-/* A block's part in them: the energy level that codes its number of places, whether it belongs to the run of a block
+/* A block's part in them: the energy class that codes its number of places, whether it belongs to the run of a block
  * before it and so is not coded, whether a run stands in front of it, and its length. */
 struct block_run {
-    uint32_t level;
+    uint32_t energy_class;
     bool is_inside, begins;
     uint32_t length;
 };
 
 __device__ __forceinline__ uint16_t pack_run(block_run run)
 {
-    return (uint16_t)(run.level | (run.is_inside ? 32u : 0u) | (run.begins ? 64u : 0u) | run.length << 7);
+    return (uint16_t)(run.energy_class | (run.is_inside ? 32u : 0u) | (run.begins ? 64u : 0u) | run.length << 7);
 }
 
 __device__ __forceinline__ block_run unpack_run(uint32_t packed)
 {
     block_run run;
-    run.level = packed & 31u;
+    run.energy_class = packed & 31u;
     run.is_inside = packed & 32u;
     run.begins = packed & 64u;
     run.length = packed >> 7;
     return run;
 }
 
-/* Masks of a slice's blocks, by place: those that are not 0, and the zero ones whose energy is of level 0. */
+/* Masks of a slice's blocks, by place: those that are not 0, and the zero ones whose energy is of class 0. */
 struct zero_masks {
     uint32_t coded[MASK_WORDS], quiet[MASK_WORDS];
 };
 
 __device__ __forceinline__ block_run find_run(const zero_masks &masks, const struct tsr_slice &slice, unsigned thread,
-                                              int level, bool is_zero)
+                                              int energy_class, bool is_zero)
 {
-    block_run run = {(uint32_t)level, false, false, 0};
+    block_run run = {(uint32_t)energy_class, false, false, 0};
     bool is_behind_quiet = false; /* with nothing but zero blocks between */
     const uint32_t below = (1u << thread % TSR_WARP) - 1u;
     for (int w = (int)(thread / TSR_WARP); w >= 0; w--) {
@@ -69,10 +69,10 @@ __device__ __forceinline__ block_run find_run(const zero_masks &masks, const str
         return run;
     }
     if (is_behind_quiet) { /* behind a run */
-        run.level = 0;
+        run.energy_class = 0;
         return run;
     }
-    run.begins = level == 0;
+    run.begins = energy_class == 0;
     if (!run.begins || !is_zero) return run;
     uint32_t end = (uint32_t)(slice.rows * TSR_SLICE_BLOCKS);
     for (uint32_t w = thread / TSR_WARP; w < MASK_WORDS; w++) {
@@ -89,16 +89,16 @@ __device__ __forceinline__ block_run find_run(const zero_masks &masks, const str
 
 /* ---- A block's symbols ---------------------------------------------------------------------------------- */
 
-/* A block's levels, and two of them: of pair k, counted from below. Of an odd number of places the pairs begin at place
- * 1, and pair 0 is place 0 alone, as the first of two. */
-template <typename Level> struct block_levels {
+/* A block's coefficients, and two of them: of pair k, counted from below. Of an odd number of places the pairs begin at
+ * place 1, and pair 0 is place 0 alone, as the first of two. */
+template <typename Coefficient> struct block_coefficients {
     int32_t at[TSR_BLOCK_SAMPLES];
 
-    __device__ __forceinline__ void load(const Level *levels, size_t slice, uint32_t place)
+    __device__ __forceinline__ void load(const Coefficient *coefficients, size_t slice, uint32_t place)
     {
-        tsr_load_block(levels, slice, place, at);
+        tsr_load_block(coefficients, slice, place, at);
     }
-    /* To what neighbours see; returns the places up to the last level that is not 0. */
+    /* To what neighbours see; returns the places up to the last coefficient that is not 0. */
     __device__ __forceinline__ int see(int shift, uint32_t seen[TSR_PLACE_WORDS]) const
     {
         tsr_see_words(at, shift, seen);
@@ -112,15 +112,15 @@ template <typename Level> struct block_levels {
 };
 
 /* Two in a word, as they lie in memory. */
-template <> struct block_levels<int16_t> {
+template <> struct block_coefficients<int16_t> {
     uint32_t words[TSR_PLACE_WORDS];
 
-    __device__ __forceinline__ void load(const int16_t *levels, size_t slice, uint32_t place)
+    __device__ __forceinline__ void load(const int16_t *coefficients, size_t slice, uint32_t place)
     {
 #pragma unroll
         for (int quarter = 0; quarter < 4; quarter++) {
-            const uint2 four =
-                __ldcs(reinterpret_cast<const uint2 *>(levels + tsr_level_place(slice, (uint32_t)quarter, place)));
+            const uint2 four = __ldcs(
+                reinterpret_cast<const uint2 *>(coefficients + tsr_coefficient_place(slice, (uint32_t)quarter, place)));
             words[2 * quarter] = four.x;
             words[2 * quarter + 1] = four.y;
         }
@@ -146,22 +146,22 @@ template <> struct block_levels<int16_t> {
 };
 
 /* What counting finds out of a block and coding goes by: its part in runs, its places, and by pairs, from below, the
- * levels of what they expect; for place 0 alone its own. */
-enum { PLACES_AT = 16, LEVELS_AT = 21, LEVEL_BITS = 5 };
+ * coefficients of what they expect; for place 0 alone its own. */
+enum { PLACES_AT = 16, CLASSES_AT = 21, CLASS_BITS = 5 };
 
 /* Nothing is coded of it. */
 static const uint64_t NO_BLOCK = 32;
 
-__device__ __forceinline__ uint64_t pack_block(const block_run &run, int places, uint64_t levels)
+__device__ __forceinline__ uint64_t pack_block(const block_run &run, int places, uint64_t coefficients)
 {
-    return pack_run(run) | (uint32_t)places << PLACES_AT | levels << LEVELS_AT;
+    return pack_run(run) | (uint32_t)places << PLACES_AT | coefficients << CLASSES_AT;
 }
 
-/* The levels of energy of a block's pairs. */
-__device__ __forceinline__ uint64_t expected_levels(const uint32_t seen[TSR_PLACE_WORDS],
-                                                    uint32_t energy[TSR_PLACE_WORDS], bool is_odd)
+/* The coefficients of energy of a block's pairs. */
+__device__ __forceinline__ uint64_t expected_coefficients(const uint32_t seen[TSR_PLACE_WORDS],
+                                                          uint32_t energy[TSR_PLACE_WORDS], bool is_odd)
 {
-    uint64_t levels = 0;
+    uint64_t coefficients = 0;
     const uint32_t shift = is_odd ? 16u : 0u;
     tsr_add_own_energies(seen, energy);
 #pragma unroll
@@ -171,15 +171,15 @@ __device__ __forceinline__ uint64_t expected_levels(const uint32_t seen[TSR_PLAC
         const uint32_t weight_even = TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * (2 * k + 1) + 2 * k],
                        weight_odd = k > 0 ? TSR_AT(tsr_weight_inside)[TSR_BLOCK_SAMPLES * 2 * k + 2 * k - 1] : 0u;
         const uint32_t sum = (two >> 16) + (two & 0xffffu) - first * (is_odd ? weight_odd : weight_even);
-        levels = levels << LEVEL_BITS | (uint32_t)tsr_level_of_energy(k == 0 && is_odd ? sum : sum >> 1);
+        coefficients = coefficients << CLASS_BITS | (uint32_t)tsr_class_of_energy(k == 0 && is_odd ? sum : sum >> 1);
     }
-    return levels;
+    return coefficients;
 }
 
-/* tsr_pair_raw_bits by the level of the energy. */
-__device__ __forceinline__ int raw_bits_of(int level, int shift)
+/* tsr_pair_raw_bits by the class of the energy. */
+__device__ __forceinline__ int raw_bits_of(int energy_class, int shift)
 {
-    return tsr_max(0, tsr_min(15, tsr_max(0, (level >> 1) - 5) + shift - 1));
+    return tsr_max(0, tsr_min(15, tsr_max(0, (energy_class >> 1) - 5) + shift - 1));
 }
 
 /* tsr_pair_rest. */
@@ -196,8 +196,9 @@ template <typename Sink> __device__ __forceinline__ void put_rest(Sink &sink, ui
 
 /* The run in front of a block and tsr_pair_entries, into a sink that takes symbols of cells, followed by raw bits, and
  * raw bits. packed: see pack_block. */
-template <typename Sink, typename Level>
-__device__ __forceinline__ void visit_pairs(Sink &sink, uint64_t packed, int shift, const block_levels<Level> &levels)
+template <typename Sink, typename Coefficient>
+__device__ __forceinline__ void visit_pairs(Sink &sink, uint64_t packed, int shift,
+                                            const block_coefficients<Coefficient> &coefficients)
 {
     const uint32_t top = TSR_PAIR_DIGITS - 1;
     const block_run run = unpack_run((uint32_t)packed & 0xffffu);
@@ -209,36 +210,37 @@ __device__ __forceinline__ void visit_pairs(Sink &sink, uint64_t packed, int shi
     }
     const int places = (int)((uint32_t)packed >> PLACES_AT & 31u), highest = (places - 1) >> 1;
     const bool is_odd = places & 1;
-    sink.symbol(tsr_pair_cell(TSR_PAIR_PLACES, (int)run.level), places, 0, 0);
+    sink.symbol(tsr_pair_cell(TSR_PAIR_PLACES, (int)run.energy_class), places, 0, 0);
 #pragma unroll
     for (int k = TSR_PLACE_WORDS - 1; k >= 0; k--) {
         if (k > highest) continue;
-        const int level = (int)((uint32_t)(packed >> (LEVELS_AT + LEVEL_BITS * k)) & 31u);
-        int32_t a_level, b_level;
-        levels.pair(k, is_odd, &a_level, &b_level);
+        const int energy_class = (int)((uint32_t)(packed >> (CLASSES_AT + CLASS_BITS * k)) & 31u);
+        int32_t a_coefficient, b_coefficient;
+        coefficients.pair(k, is_odd, &a_coefficient, &b_coefficient);
         if (k == 0 && is_odd) {
-            const uint32_t magnitude = (uint32_t)tsr_abs(a_level);
+            const uint32_t magnitude = (uint32_t)tsr_abs(a_coefficient);
             const struct tsr_token token = tsr_token(magnitude - (places == 1));
             const int sign = magnitude != 0;
-            sink.symbol_and_long(tsr_pair_cell(places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE, level), token.symbol,
-                                 token.raw << sign | (uint32_t)(a_level < 0), token.raw_bits + sign);
+            sink.symbol_and_long(tsr_pair_cell(places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE, energy_class),
+                                 token.symbol, token.raw << sign | (uint32_t)(a_coefficient < 0),
+                                 token.raw_bits + sign);
             continue;
         }
         const bool is_highest = k > 0 && k == highest;
         const int group = k == 0 ? TSR_PAIR_DC : is_highest ? TSR_PAIR_HIGHEST : TSR_PAIR_OTHERS;
-        const int low_bits = raw_bits_of(level, shift), cell = tsr_pair_cell(group, level);
-        const uint32_t a = (uint32_t)tsr_abs(a_level) - is_highest, b = (uint32_t)tsr_abs(b_level);
+        const int low_bits = raw_bits_of(energy_class, shift), cell = tsr_pair_cell(group, energy_class);
+        const uint32_t a = (uint32_t)tsr_abs(a_coefficient) - is_highest, b = (uint32_t)tsr_abs(b_coefficient);
         const uint32_t first = a >> low_bits, second = b >> low_bits;
-        const int a_sign = a_level != 0, b_sign = b_level != 0;
+        const int a_sign = a_coefficient != 0, b_sign = b_coefficient != 0;
         if (first < top && second < top && low_bits == 0) {
-            const uint32_t signs = (uint32_t)(a_level < 0) << b_sign | (uint32_t)(b_level < 0);
+            const uint32_t signs = (uint32_t)(a_coefficient < 0) << b_sign | (uint32_t)(b_coefficient < 0);
             sink.symbol(cell, (int)(first * TSR_PAIR_DIGITS + second), signs, a_sign + b_sign);
         } else {
             sink.symbol(cell, (int)(min(first, top) * TSR_PAIR_DIGITS + min(second, top)), 0, 0);
             put_rest(sink, a, low_bits);
-            sink.raw(a_level < 0, a_sign);
+            sink.raw(a_coefficient < 0, a_sign);
             put_rest(sink, b, low_bits);
-            sink.raw(b_level < 0, b_sign);
+            sink.raw(b_coefficient < 0, b_sign);
         }
     }
 }
@@ -273,7 +275,7 @@ struct count_sink {
 };
 
 /* A block of threads a tile of a plane. */
-template <typename Level> __global__ void __launch_bounds__(THREADS, 4) k_count_pairs(const tsr_cuda_batch b)
+template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_count_pairs(const tsr_cuda_batch b)
 {
     TSR_DYNAMIC_SHARED(memory);
     count_memory &m = *reinterpret_cast<count_memory *>(memory);
@@ -293,28 +295,28 @@ template <typename Level> __global__ void __launch_bounds__(THREADS, 4) k_count_
         slice.rows = tsr_min(TSR_SLICE_BLOCKS, rows - slice.row);
         const bool is_block = c < slice.columns && r < slice.rows;
         uint32_t seen[TSR_PLACE_WORDS] = {0}, energy[TSR_PLACE_WORDS];
-        block_levels<Level> levels;
+        block_coefficients<Coefficient> coefficients;
         int places = 0;
         if (is_block) {
-            levels.load(static_cast<const Level *>(b.levels), at, thread);
-            places = levels.see(shift, seen);
+            coefficients.load(static_cast<const Coefficient *>(b.coefficients), at, thread);
+            places = coefficients.see(shift, seen);
         }
         m.seen.set(slice_seen::at(thread), seen);
         __syncthreads();
         m.seen.energies(slice_seen::at(thread), energy);
-        const int level = tsr_level_of_block(energy);
+        const int energy_class = tsr_class_of_block(energy);
         const uint32_t coded = __ballot_sync(TSR_FULL_WARP, places > 0),
-                       quiet = __ballot_sync(TSR_FULL_WARP, is_block && places == 0 && level == 0);
+                       quiet = __ballot_sync(TSR_FULL_WARP, is_block && places == 0 && energy_class == 0);
         if (thread % TSR_WARP == 0) m.masks.coded[thread / TSR_WARP] = coded;
         if (thread % TSR_WARP == 0) m.masks.quiet[thread / TSR_WARP] = quiet;
         __syncthreads();
         if (is_block) {
-            const block_run run = find_run(m.masks, slice, thread, level, places == 0);
+            const block_run run = find_run(m.masks, slice, thread, energy_class, places == 0);
             const uint64_t packed =
-                pack_block(run, places, places > 0 ? expected_levels(seen, energy, places & 1) : 0u);
+                pack_block(run, places, places > 0 ? expected_coefficients(seen, energy, places & 1) : 0u);
             b.pair_blocks[at * THREADS + thread] = packed;
             count_sink sink = {m.counts};
-            visit_pairs(sink, packed, shift, levels);
+            visit_pairs(sink, packed, shift, coefficients);
         }
         slice.column += TSR_SLICE_BLOCKS;
         if (slice.column >= columns) {
@@ -327,9 +329,9 @@ template <typename Level> __global__ void __launch_bounds__(THREADS, 4) k_count_
                           thread, THREADS);
 }
 
-template <typename Level> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)
+template <typename Coefficient> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)
 {
-    void (*const kernel)(tsr_cuda_batch) = k_count_pairs<Level>;
+    void (*const kernel)(tsr_cuda_batch) = k_count_pairs<Coefficient>;
     const size_t shared_bytes = sizeof(count_memory);
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
@@ -362,16 +364,16 @@ struct writer_sink {
     }
 };
 
-template <typename Level> struct pair_coder {
-    /* A run of 12 + 7 bits, 12 for the places, 8 pairs of 12 and twice 5 + 23 + 1 bits, or 5 + 15 + 1 where levels are
-     * narrow. */
-    enum { WORDS = sizeof(Level) == 2 ? 16 : 20, WHOLE_BYTES = 1 };
+template <typename Coefficient> struct pair_coder {
+    /* A run of 12 + 7 bits, 12 for the places, 8 pairs of 12 and twice 5 + 23 + 1 bits, or 5 + 15 + 1 where
+     * coefficients are narrow. */
+    enum { WORDS = sizeof(Coefficient) == 2 ? 16 : 20, WHOLE_BYTES = 1 };
     struct shared {
     };
     struct block {
         uint32_t plane;
         uint64_t packed; /* see pack_block */
-        block_levels<Level> levels;
+        block_coefficients<Coefficient> coefficients;
     };
     tsr_cuda_batch b;
 
@@ -387,14 +389,14 @@ template <typename Level> struct pair_coder {
         if (tsr_state_span(b.plane[own.plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
             (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows) {
             own.packed = b.pair_blocks[(size_t)tile * THREADS + thread];
-            own.levels.load(static_cast<const Level *>(b.levels), tile, thread);
+            own.coefficients.load(static_cast<const Coefficient *>(b.coefficients), tile, thread);
         }
     }
 
     __device__ __forceinline__ void put(shared &, unsigned, const block &own, tsr_code_writer<THREADS> &writer) const
     {
         writer_sink sink = {writer, b.pair_codes[own.plane]};
-        visit_pairs(sink, own.packed, tsr_plane_shift(b, own.plane), own.levels);
+        visit_pairs(sink, own.packed, tsr_plane_shift(b, own.plane), own.coefficients);
     }
 
     __device__ __forceinline__ int64_t unit(unsigned tile, unsigned thread, const block &) const
@@ -403,7 +405,7 @@ template <typename Level> struct pair_coder {
     }
 };
 
-template <typename Level> int code_pairs(const tsr_cuda_batch &b, cudaStream_t stream)
+template <typename Coefficient> int code_pairs(const tsr_cuda_batch &b, cudaStream_t stream)
 {
     tsr_block_string string;
     string.tiles = b.planes * b.slices;
@@ -411,7 +413,7 @@ template <typename Level> int code_pairs(const tsr_cuda_batch &b, cudaStream_t s
     string.unit_offsets = b.slice_offsets;
     string.bits = b.slice_offsets + string.tiles;
     string.workspace = b.coder;
-    pair_coder<Level> coder;
+    pair_coder<Coefficient> coder;
     coder.b = b;
     return tsr_code_blocks<THREADS, 5>(coder, string, stream);
 }

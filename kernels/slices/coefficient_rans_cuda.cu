@@ -1,4 +1,5 @@
-/* Levels by rANS on the device: FORMAT.md sections 8.6 and 10.7, the behaviour of kernels/slices/coefficients_cpu.c without pairs.
+/* Coefficients by rANS on the device: FORMAT.md sections 8.6 and 10.7, the behaviour of
+ * kernels/slices/coefficients_cpu.c without pairs.
  *
  * A block of threads a tile makes entries of its slices' blocks and counts them, a thread a block; once the tables are
  * known, a thread a slice puts its entries into one state, last first. That is a long way for a thread, but a batch has
@@ -16,7 +17,7 @@ namespace
 
 /* ---- Entries -------------------------------------------------------------------------------------------- */
 
-enum { THREADS = TSR_SLICE_PLACE_COUNT, COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
+enum { THREADS = TSR_SLICE_PLACE_COUNT, COUNTS = TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS };
 
 /* Counts of a tile fit 16 bits, two in a word: 4096 blocks of at most 14 magnitudes of a cell. */
 static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 14 < 65536, "a tile's counts must fit 16 bits");
@@ -24,17 +25,17 @@ static_assert(TSR_TILE_SLICES * TSR_SLICE_PLACE_COUNT * 14 < 65536, "a tile's co
 template <int SIDE> struct entry_memory {
     tsr_seen_blocks<SIDE> seen;
     uint32_t sums[THREADS / TSR_WARP];
-    tsr_cell_counts<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS> counts;
+    tsr_cell_counts<TSR_COEFFICIENT_GROUPS, TSR_COEFFICIENT_SYMBOLS> counts;
 };
 
-/* Entries of a block: tsr_level_entries. */
+/* Entries of a block: tsr_coefficient_entries. */
 struct entry_sink {
     tsr_tile_counts<COUNTS> &counts;
     uint32_t *out;
 
     __device__ __forceinline__ void symbol(int cell, int symbol)
     {
-        counts.add((uint32_t)(cell * TSR_LEVEL_SYMBOLS + symbol));
+        counts.add((uint32_t)(cell * TSR_COEFFICIENT_SYMBOLS + symbol));
         *out++ = (uint32_t)cell << 8 | (uint32_t)symbol;
     }
     __device__ __forceinline__ void raw(uint32_t value, int bits)
@@ -58,7 +59,7 @@ __device__ __forceinline__ uint32_t count_of(const int32_t block[TSR_BLOCK_SAMPL
 __device__ __forceinline__ void put_entries(entry_sink &sink, const int32_t block[TSR_BLOCK_SAMPLES], int places,
                                             const uint32_t seen[TSR_PLACE_WORDS], uint32_t energy[TSR_PLACE_WORDS])
 {
-    sink.symbol(tsr_level_cell(TSR_LEVEL_PLACES, tsr_level_of_block(energy)), places);
+    sink.symbol(tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, tsr_class_of_block(energy)), places);
     if (places == 0) return;
     tsr_add_own_energies(seen, energy);
     uint32_t signs = 0;
@@ -67,11 +68,11 @@ __device__ __forceinline__ void put_entries(entry_sink &sink, const int32_t bloc
     for (int p = TSR_BLOCK_SAMPLES - 1; p >= 0; p--) {
         if (p >= places) continue;
         const bool is_first = p == places - 1;
-        const int group =
-            p == 0 ? (is_first ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_DC) : (is_first ? TSR_LEVEL_HIGHEST : TSR_LEVEL_OTHERS);
+        const int group = p == 0 ? (is_first ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_DC)
+                                 : (is_first ? TSR_COEFFICIENT_HIGHEST : TSR_COEFFICIENT_OTHERS);
         const uint32_t magnitude = (uint32_t)tsr_abs(block[p]);
         const struct tsr_token token = tsr_token(magnitude - is_first);
-        sink.symbol(tsr_level_cell(group, tsr_energy_level(tsr_half(energy, p))), token.symbol);
+        sink.symbol(tsr_coefficient_cell(group, tsr_energy_class(tsr_half(energy, p))), token.symbol);
         if (token.raw_bits > 0) {
             if (token.raw_bits > 16) sink.raw(token.raw >> 16, token.raw_bits - 16);
             sink.raw(token.raw & 0xffffu, tsr_min(token.raw_bits, 16));
@@ -83,7 +84,7 @@ __device__ __forceinline__ void put_entries(entry_sink &sink, const int32_t bloc
 }
 
 /* A block of threads a tile of a plane, its slices by parts of 256 blocks. SIDE: of a slice, in blocks. */
-template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k_entries(const tsr_cuda_batch b)
+template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THREADS) k_entries(const tsr_cuda_batch b)
 {
     typedef tsr_seen_blocks<SIDE> seen_blocks;
     TSR_DYNAMIC_SHARED(memory);
@@ -112,7 +113,7 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
             int places = 0;
             if (is_block) {
                 const uint32_t column = (uint32_t)(slice.column + c), row = (uint32_t)(slice.row + r);
-                tsr_load_block(static_cast<const Level *>(b.levels),
+                tsr_load_block(static_cast<const Coefficient *>(b.coefficients),
                                first + row / TSR_SLICE_BLOCKS * place.slice_columns + column / TSR_SLICE_BLOCKS,
                                row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS, block);
                 tsr_see_words(block, shift, seen);
@@ -140,13 +141,13 @@ template <typename Level, int SIDE> __global__ void __launch_bounds__(THREADS) k
         if (used + thread < (used + 3) / 4 * 4) out[used + thread] = 0; /* they are read by fours */
     }
     __syncthreads();
-    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_LEVEL_GROUPS, b.tiles == 1,
-                          thread, THREADS);
+    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_COEFFICIENT_GROUPS,
+                          b.tiles == 1, thread, THREADS);
 }
 
-template <typename Level, int SIDE> cudaError_t count_entries(const tsr_cuda_batch *b, cudaStream_t stream)
+template <typename Coefficient, int SIDE> cudaError_t count_entries(const tsr_cuda_batch *b, cudaStream_t stream)
 {
-    void (*const kernel)(tsr_cuda_batch) = k_entries<Level, SIDE>;
+    void (*const kernel)(tsr_cuda_batch) = k_entries<Coefficient, SIDE>;
     const size_t shared_bytes = sizeof(entry_memory<SIDE>);
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
     return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
@@ -156,15 +157,15 @@ template <typename Level, int SIDE> cudaError_t count_entries(const tsr_cuda_bat
 
 enum { CODE_THREADS = 64 };
 
-/* A thread a slice: tsr_level_put and tsr_rans_finish. */
+/* A thread a slice: tsr_coefficient_put and tsr_rans_finish. */
 __global__ void __launch_bounds__(CODE_THREADS) k_code_entries(const tsr_cuda_batch b)
 {
     const uint32_t room = blockIdx.x * CODE_THREADS + threadIdx.x;
     if (room >= b.planes * b.slices) return;
     const uint32_t count = b.entry_count[room], plane = room / b.slices;
     if (count == 0) return;
-    const tsr_level_model &model = b.level_model[plane];
-    const tsr_level_codes *codes = b.level_codes + (size_t)plane * TSR_LEVEL_TABLES;
+    const tsr_coefficient_model &model = b.coefficient_model[plane];
+    const tsr_coefficient_codes *codes = b.coefficient_codes + (size_t)plane * TSR_COEFFICIENT_TABLES;
     const uint4 *entries =
         reinterpret_cast<const uint4 *>(b.entries + (size_t)room * TSR_SLICE_PLACE_COUNT * b.block_entries);
     uint8_t *const end = b.strings + tsr_string_end(&b, room, count);
@@ -180,7 +181,7 @@ __global__ void __launch_bounds__(CODE_THREADS) k_code_entries(const tsr_cuda_ba
         for (uint32_t i = 0; i < 4; i++) {
             if (i >= left || (entry[i] & TSR_RAW_ENTRY)) continue;
             const uint2 two = __ldg(reinterpret_cast<const uint2 *>(
-                &codes[tsr_level_table(&model, (int)(entry[i] >> 8))][entry[i] & 255u]));
+                &codes[tsr_coefficient_table(&model, (int)(entry[i] >> 8))][entry[i] & 255u]));
             symbol[i].inverse = two.x;
             symbol[i].frequency = (uint16_t)two.y;
             symbol[i].start = (uint16_t)(two.y >> 16);

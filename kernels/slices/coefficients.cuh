@@ -1,4 +1,4 @@
-/* Levels on the device: how they lie, and how their symbols are counted, for kernels with a thread a block. */
+/* Coefficients on the device: how they lie, and how their symbols are counted, for kernels with a thread a block. */
 #ifndef TSR_KERNELS_SLICES_COEFFICIENTS_CUH
 #define TSR_KERNELS_SLICES_COEFFICIENTS_CUH
 
@@ -6,7 +6,7 @@
 
 #include "kernels/engine_cuda/batch_transform_cuda.h"
 
-/* ---- Levels in memory ----------------------------------------------------------------------------------- */
+/* ---- Coefficients in memory ----------------------------------------------------------------------------------- */
 
 static __device__ __forceinline__ int4 tsr_load_four(const int32_t *at)
 {
@@ -29,14 +29,14 @@ static __device__ __forceinline__ void tsr_store_four(int16_t *at, int32_t x, in
     *reinterpret_cast<short4 *>(at) = make_short4((short)x, (short)y, (short)z, (short)w);
 }
 
-/* The levels of the block at a place of a slice of the batch, in the scan's order. */
-template <typename Level>
-static __device__ __forceinline__ void tsr_load_block(const Level *levels, size_t slice, uint32_t place,
+/* The coefficients of the block at a place of a slice of the batch, in the scan's order. */
+template <typename Coefficient>
+static __device__ __forceinline__ void tsr_load_block(const Coefficient *coefficients, size_t slice, uint32_t place,
                                                       int32_t block[TSR_BLOCK_SAMPLES])
 {
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++) {
-        const int4 four = tsr_load_four(levels + tsr_level_place(slice, (uint32_t)quarter, place));
+        const int4 four = tsr_load_four(coefficients + tsr_coefficient_place(slice, (uint32_t)quarter, place));
         block[4 * quarter] = four.x;
         block[4 * quarter + 1] = four.y;
         block[4 * quarter + 2] = four.z;
@@ -44,17 +44,17 @@ static __device__ __forceinline__ void tsr_load_block(const Level *levels, size_
     }
 }
 
-template <typename Level>
-static __device__ __forceinline__ void tsr_store_block(Level *levels, size_t slice, uint32_t place,
+template <typename Coefficient>
+static __device__ __forceinline__ void tsr_store_block(Coefficient *coefficients, size_t slice, uint32_t place,
                                                        const int32_t block[TSR_BLOCK_SAMPLES])
 {
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++)
-        tsr_store_four(levels + tsr_level_place(slice, (uint32_t)quarter, place), block[4 * quarter],
+        tsr_store_four(coefficients + tsr_coefficient_place(slice, (uint32_t)quarter, place), block[4 * quarter],
                        block[4 * quarter + 1], block[4 * quarter + 2], block[4 * quarter + 3]);
 }
 
-/* Places up to the last level that is not 0. */
+/* Places up to the last coefficient that is not 0. */
 static __device__ __forceinline__ int tsr_places_of(const int32_t block[TSR_BLOCK_SAMPLES])
 {
     uint32_t mask = 0;
@@ -115,17 +115,17 @@ template <int COUNTS> struct tsr_tile_counts {
     }
 };
 
-/* Of groups of TSR_ENERGY_LEVELS cells. */
+/* Of groups of TSR_ENERGY_CLASSES cells. */
 template <int GROUPS, int SYMBOLS>
-struct alignas(8) tsr_cell_counts : tsr_tile_counts<GROUPS * TSR_ENERGY_LEVELS * SYMBOLS> {
+struct alignas(8) tsr_cell_counts : tsr_tile_counts<GROUPS * TSR_ENERGY_CLASSES * SYMBOLS> {
     /* To a plane's; bit c of in_use[group], zero before, is set where a cell counted something. Where the tile is the
      * plane's only one, rows of other cells stay as they are, else all must be zero before. By all threads, behind a
      * barrier. */
     __device__ __forceinline__ void add_to_cells(uint32_t *sums, uint32_t *in_use, bool is_only, unsigned thread,
                                                  unsigned threads) const
     {
-        enum { FOURS = SYMBOLS / 4, CELLS = GROUPS * TSR_ENERGY_LEVELS, AT_ONCE = 4 /* of a warp */ };
-        static_assert(SYMBOLS % 4 == 0 && FOURS <= TSR_WARP && TSR_ENERGY_LEVELS == 32, "a lane has four symbols");
+        enum { FOURS = SYMBOLS / 4, CELLS = GROUPS * TSR_ENERGY_CLASSES, AT_ONCE = 4 /* of a warp */ };
+        static_assert(SYMBOLS % 4 == 0 && FOURS <= TSR_WARP && TSR_ENERGY_CLASSES == 32, "a lane has four symbols");
         const unsigned lane = thread % TSR_WARP;
         for (unsigned first = thread / TSR_WARP * AT_ONCE; first < CELLS; first += threads / TSR_WARP * AT_ONCE) {
             uint32_t used = 0;
@@ -147,7 +147,7 @@ struct alignas(8) tsr_cell_counts : tsr_tile_counts<GROUPS * TSR_ENERGY_LEVELS *
                 if (four.z) atomicAdd(&to->z, four.z);
                 if (four.w) atomicAdd(&to->w, four.w);
             }
-            if (lane == 0 && used) atomicOr(&in_use[first / TSR_ENERGY_LEVELS], used << first % TSR_ENERGY_LEVELS);
+            if (lane == 0 && used) atomicOr(&in_use[first / TSR_ENERGY_CLASSES], used << first % TSR_ENERGY_CLASSES);
         }
     }
 };

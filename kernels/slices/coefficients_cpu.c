@@ -1,4 +1,4 @@
-/* Levels by energy contexts on the CPU. FORMAT.md sections 8.5, 8.6, 10.5, 10.7; see the header. */
+/* Coefficients by energy contexts on the CPU. FORMAT.md sections 8.5, 8.6, 10.5, 10.7; see the header. */
 #include "coefficients_cpu.h"
 #include "kernels/engine_cpu/wide_cpu.h"
 
@@ -10,11 +10,11 @@ enum { MAX_SLICES = 1 << 14 };
 static size_t entries_limit(int32_t slice_side)
 {
     const size_t blocks = (size_t)slice_side * (size_t)slice_side;
-    const size_t pair = TSR_PAIR_ENTRIES_LIMIT, level = TSR_LEVEL_ENTRIES_LIMIT;
-    return blocks * (pair > level ? pair : level);
+    const size_t pair = TSR_PAIR_ENTRIES_LIMIT, one = TSR_COEFFICIENT_ENTRIES_LIMIT;
+    return blocks * (pair > one ? pair : one);
 }
 
-size_t tsr_levels_scratch_bytes(int32_t slice_side)
+size_t tsr_coefficients_scratch_bytes(int32_t slice_side)
 {
     return entries_limit(slice_side) * sizeof(uint32_t);
 }
@@ -44,27 +44,27 @@ static void energies_at(struct slice_rows *rows, int32_t column, uint16_t energy
     tsr_energies_around(seen_at(rows, column) - 1, above, above - 1, above + 1, energy);
 }
 
-/* ---- Levels to entries ------------------------------------------------------------------------------------- */
+/* ---- Coefficients to entries ------------------------------------------------------------------------------------- */
 
-static const int32_t *block_at(const int32_t *levels, struct tsr_block_grid grid, int32_t column, int32_t row)
+static const int32_t *block_at(const int32_t *coefficients, struct tsr_block_grid grid, int32_t column, int32_t row)
 {
-    return levels + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
+    return coefficients + ((size_t)row * (size_t)grid.columns + (size_t)column) * TSR_BLOCK_SAMPLES;
 }
 
 /* Zero blocks from this one of the slice on. */
-static uint32_t zero_run(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice, int32_t c,
+static uint32_t zero_run(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice, int32_t c,
                          int32_t r)
 {
     uint32_t run = 0;
     for (; r < slice.rows; r++, c = 0)
         for (; c < slice.columns; c++, run++)
-            if (tsr_coded_places(block_at(levels, grid, slice.column + c, slice.row + r)) > 0) return run;
+            if (tsr_coded_places(block_at(coefficients, grid, slice.column + c, slice.row + r)) > 0) return run;
     return run;
 }
 
 /* Entries of a slice in the decoder's order; returns their number. */
-TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_grid grid, struct tsr_slice slice,
-                                     struct tsr_level_coding coding, uint32_t *out)
+TSR_WIDE static size_t slice_entries(const int32_t *coefficients, struct tsr_block_grid grid, struct tsr_slice slice,
+                                     struct tsr_coefficient_coding coding, uint32_t *out)
 {
     struct slice_rows rows;
     size_t count = 0;
@@ -74,7 +74,7 @@ TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_gri
     begin_slice(&rows, slice.columns);
     for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
         for (int32_t c = 0; c < slice.columns; c++) {
-            const int32_t *block = block_at(levels, grid, slice.column + c, slice.row + r);
+            const int32_t *block = block_at(coefficients, grid, slice.column + c, slice.row + r);
             uint16_t energy[TSR_BLOCK_SAMPLES];
             tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
             if (run > 0) {
@@ -83,12 +83,12 @@ TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_gri
             }
             energies_at(&rows, c, energy);
             if (!coding.pairs) {
-                count += (size_t)tsr_level_entries(block, seen_at(&rows, c), energy, out + count);
+                count += (size_t)tsr_coefficient_entries(block, seen_at(&rows, c), energy, out + count);
                 continue;
             }
-            const int level = in_run ? 0 : tsr_block_energy_level(energy);
-            if (level == 0 && !in_run) {
-                run = zero_run(levels, grid, slice, c, r);
+            const int energy_class = in_run ? 0 : tsr_block_energy_class(energy);
+            if (energy_class == 0 && !in_run) {
+                run = zero_run(coefficients, grid, slice, c, r);
                 count += (size_t)tsr_zero_run_entries(run, out + count);
                 in_run = true;
                 if (run > 0) {
@@ -97,8 +97,9 @@ TSR_WIDE static size_t slice_entries(const int32_t *levels, struct tsr_block_gri
                 }
             }
             in_run = false;
-            count += (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, level),
-                                              coding.magnitude_shift, out + count);
+            count +=
+                (size_t)tsr_pair_entries(block, seen_at(&rows, c), energy, tsr_pair_cell(TSR_PAIR_PLACES, energy_class),
+                                         coding.magnitude_shift, out + count);
         }
     }
     return count;
@@ -112,12 +113,12 @@ static void count_slice(const uint32_t *entries, size_t count, bool pairs, union
         if (pairs)
             counts->pair[entry >> 8][entry & 255u]++;
         else
-            counts->level[entry >> 8][entry & 255u]++;
+            counts->coefficient[entry >> 8][entry & 255u]++;
     }
 }
 
 /* What is kept of a tile: 1, and for each slice the number of its entries and these; or 0. */
-void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
+void tsr_count_entries(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
                        union tsr_entry_counts *counts, uint32_t *kept, size_t room, void *scratch)
 {
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -127,7 +128,7 @@ void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_l
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
         const bool fits = kept[0] != 0 && room - used > entries_limit(coding.slice_side); /* in any case */
         uint32_t *out = fits ? kept + used + 1 : entries;
-        const size_t count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, out);
+        const size_t count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, out);
         count_slice(out, count, coding.pairs, counts);
         if (kept[0] == 0 || count >= room - used) {
             kept[0] = 0;
@@ -143,7 +144,7 @@ void tsr_count_entries(const int32_t *levels, struct tsr_tile tile, struct tsr_l
 
 /* One slice's string; returns its bytes. */
 TSR_WIDE static size_t code_slice(const uint32_t *entries, size_t count, bool pairs,
-                                  const struct tsr_level_tables *tables, uint8_t *bytes, size_t capacity,
+                                  const struct tsr_coefficient_tables *tables, uint8_t *bytes, size_t capacity,
                                   bool *overflow)
 {
     if (pairs) {
@@ -154,7 +155,7 @@ TSR_WIDE static size_t code_slice(const uint32_t *entries, size_t count, bool pa
         return size;
     }
     struct tsr_rans_writer writer = tsr_rans_writer(bytes, capacity);
-    tsr_level_put(&writer, entries, count, tables->level, tables->level_codes);
+    tsr_coefficient_put(&writer, entries, count, tables->coefficient, tables->coefficient_codes);
     tsr_rans_finish(&writer);
     *overflow |= writer.overflow;
     const size_t size = capacity - writer.first;
@@ -162,9 +163,9 @@ TSR_WIDE static size_t code_slice(const uint32_t *entries, size_t count, bool pa
     return size;
 }
 
-size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_level_coding coding,
-                       const struct tsr_level_tables *tables, const uint32_t *kept, uint8_t *payload, size_t capacity,
-                       void *scratch)
+size_t tsr_code_coefficients(const int32_t *coefficients, struct tsr_tile tile, struct tsr_coefficient_coding coding,
+                             const struct tsr_coefficient_tables *tables, const uint32_t *kept, uint8_t *payload,
+                             size_t capacity, void *scratch)
 {
     uint32_t lengths[MAX_SLICES];
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -180,7 +181,7 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
             entries = kept + used + 1;
             used += 1 + count;
         } else {
-            count = slice_entries(levels, grid, tsr_slice_at(grid, s), coding, scratch);
+            count = slice_entries(coefficients, grid, tsr_slice_at(grid, s), coding, scratch);
         }
         const size_t length =
             code_slice(entries, count, coding.pairs, tables, payload + size, capacity - size, &overflow);
@@ -192,17 +193,20 @@ size_t tsr_code_levels(const int32_t *levels, struct tsr_tile tile, struct tsr_l
 }
 
 TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                       struct tsr_slice slice, const struct tsr_level_tables *tables, int32_t *levels)
+                                       struct tsr_slice slice, const struct tsr_coefficient_tables *tables,
+                                       int32_t *coefficients)
 {
     struct tsr_rans_reader reader = tsr_rans_reader(bytes, size);
     struct slice_rows rows;
     begin_slice(&rows, slice.columns);
     for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
         for (int32_t c = 0; c < slice.columns; c++) {
-            int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
+            int32_t *block =
+                coefficients + (block_at(coefficients, grid, slice.column + c, slice.row + r) - coefficients);
             uint16_t energy[TSR_BLOCK_SAMPLES];
             energies_at(&rows, c, energy);
-            if (!tsr_level_get(&reader, block, energy, tables->level_decoder, tables->level, seen_at(&rows, c)))
+            if (!tsr_coefficient_get(&reader, block, energy, tables->coefficient_decoder, tables->coefficient,
+                                     seen_at(&rows, c)))
                 return false;
         }
     }
@@ -210,8 +214,8 @@ TSR_WIDE static bool decode_rans_slice(const uint8_t *bytes, size_t size, struct
 }
 
 TSR_WIDE static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct tsr_block_grid grid,
-                                       struct tsr_slice slice, struct tsr_level_coding coding,
-                                       const struct tsr_level_tables *tables, int32_t *levels)
+                                       struct tsr_slice slice, struct tsr_coefficient_coding coding,
+                                       const struct tsr_coefficient_tables *tables, int32_t *coefficients)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     struct slice_rows rows;
@@ -220,13 +224,14 @@ TSR_WIDE static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct
     begin_slice(&rows, slice.columns);
     for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {
         for (int32_t c = 0; c < slice.columns; c++) {
-            int32_t *block = levels + (block_at(levels, grid, slice.column + c, slice.row + r) - levels);
+            int32_t *block =
+                coefficients + (block_at(coefficients, grid, slice.column + c, slice.row + r) - coefficients);
             uint16_t energy[TSR_BLOCK_SAMPLES];
-            int level = 0;
+            int energy_class = 0;
             if (run == 0) {
                 energies_at(&rows, c, energy);
-                level = in_run ? 0 : tsr_block_energy_level(energy);
-                if (level == 0 && !in_run) {
+                energy_class = in_run ? 0 : tsr_block_energy_class(energy);
+                if (energy_class == 0 && !in_run) {
                     const uint32_t left = (uint32_t)(slice.rows - r) * (uint32_t)slice.columns - (uint32_t)c;
                     run = tsr_zero_run_get(&reader, tables->pair_decoder);
                     if (run > left) return false;
@@ -240,15 +245,16 @@ TSR_WIDE static bool decode_pair_slice(const uint8_t *bytes, size_t size, struct
                 continue;
             }
             in_run = false;
-            if (!tsr_pair_get(&reader, block, energy, level, tables->pair_decoder, tables->pair)) return false;
+            if (!tsr_pair_get(&reader, block, energy, energy_class, tables->pair_decoder, tables->pair)) return false;
             tsr_see_magnitudes(block, coding.magnitude_shift, seen_at(&rows, c));
         }
     }
     return tsr_bits_ended(&reader);
 }
 
-bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile, struct tsr_level_coding coding,
-                       const struct tsr_level_tables *tables, int32_t *levels)
+bool tsr_decode_coefficients(const uint8_t *payload, size_t size, struct tsr_tile tile,
+                             struct tsr_coefficient_coding coding, const struct tsr_coefficient_tables *tables,
+                             int32_t *coefficients)
 {
     uint32_t lengths[MAX_SLICES];
     const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, coding.slice_side);
@@ -260,8 +266,8 @@ bool tsr_decode_levels(const uint8_t *payload, size_t size, struct tsr_tile tile
         if (lengths[s] > size - at) return false;
         const struct tsr_slice slice = tsr_slice_at(grid, s);
         const bool good = coding.pairs
-                              ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, levels)
-                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, levels);
+                              ? decode_pair_slice(payload + at, lengths[s], grid, slice, coding, tables, coefficients)
+                              : decode_rans_slice(payload + at, lengths[s], grid, slice, tables, coefficients);
         if (!good) return false;
         at += lengths[s];
     }

@@ -1,10 +1,10 @@
-/* Pieces of blocks in slices to levels, and on to samples: the behaviour of tsr_decode_slices and tsr_decode_levels.
- * FORMAT.md sections 8.5, 8.6, 9 and 10.
+/* Pieces of blocks in slices to coefficients, and on to samples: the behaviour of tsr_decode_slices and
+ * tsr_decode_coefficients. FORMAT.md sections 8.5, 8.6, 9 and 10.
  *
  * The lengths in front of a piece say where each slice begins; from there on slices are free of each other, and a
  * thread decodes one. What is coded how stands in the models on the device alone, so all slices of a kind are numbered
  * by a scan (slice_tables_cuda.cu), and each kind's kernel takes its own, neighbours of a piece in neighbouring
- * threads: they share tables. Levels of a block come together in shared memory and leave it as a whole. */
+ * threads: they share tables. Coefficients of a block come together in shared memory and leave it as a whole. */
 #include "slice_tables.cuh"
 
 #include "cavlc_read.cuh"
@@ -26,7 +26,7 @@ enum {
     SAMPLES_A_TABLE_BYTE = 2,
     PLANE_TABLE_LIMIT = TSR_PAIR_TABLES * tsr_slice_huffman_bytes(TSR_PAIR_SYMBOLS)
 };
-static_assert(TSR_LEVEL_TABLES * tsr_slice_table_bytes(TSR_SLICES_RANS) <= PLANE_TABLE_BYTES &&
+static_assert(TSR_COEFFICIENT_TABLES * tsr_slice_table_bytes(TSR_SLICES_RANS) <= PLANE_TABLE_BYTES &&
                   (TSR_DC_CELLS + TSR_TABLE_LIMIT) * tsr_slice_table_bytes(TSR_SLICES_RUN_LEVEL) <= PLANE_TABLE_BYTES,
               "tables of run-level symbols and of rANS always have room");
 
@@ -44,7 +44,7 @@ template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t c
     used += room;
 }
 
-size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_levels &w, uint8_t *base)
+size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_coefficients &w, uint8_t *base)
 {
     size_t used = 0;
     const struct tsr_block_grid most = tsr_block_grid(b.tile_width, b.tile_height, TSR_SLICE_BLOCKS_LEAST);
@@ -62,9 +62,9 @@ size_t lay_out(const struct tsr_cuda_decode_batch &b, tsr_decode_levels &w, uint
     take(w.plane, base, used, b.planes);
     take(w.tables, base, used, w.table_room * TSR_SLICE_TABLE_UNIT);
     const size_t blocks = (size_t)w.pieces * w.tile_blocks;
-    uint8_t *levels;
-    take(levels, base, used, blocks * TSR_BLOCK_SAMPLES * (w.narrow ? sizeof(int16_t) : sizeof(int32_t)));
-    w.levels = levels;
+    uint8_t *coefficients;
+    take(coefficients, base, used, blocks * TSR_BLOCK_SAMPLES * (w.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    w.coefficients = coefficients;
     take(w.dcs, base, used, blocks);
     return used;
 }
@@ -83,7 +83,7 @@ struct slice_work {
     uint32_t size;
 };
 
-__device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
+__device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                                const uint32_t *first_slice, uint32_t number)
 {
     slice_work work;
@@ -115,26 +115,27 @@ __device__ __forceinline__ slice_work slice_at(const struct tsr_cuda_decode_batc
 }
 
 /* Notes how a slice ended; seen: the bits of its magnitudes. */
-template <typename Level>
-__device__ __forceinline__ void end_slice(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
+template <typename Coefficient>
+__device__ __forceinline__ void end_slice(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                           const slice_work &work, bool is_good, uint32_t seen)
 {
     if (!is_good) {
         w.piece[work.piece].is_bad = 1;
         tsr_note_bad_tile(b, work.frame, work.tile);
     }
-    if (sizeof(Level) == 2 && seen >> 15 != 0) b.frame[work.frame].state = TSR_DECODE_ELSEWHERE;
+    if (sizeof(Coefficient) == 2 && seen >> 15 != 0) b.frame[work.frame].state = TSR_DECODE_ELSEWHERE;
 }
 
-/* Where a block's levels go. */
-template <typename Level> __device__ __forceinline__ uint32_t *levels_at(const tsr_decode_levels &w, size_t block)
+/* Where a block's coefficients go. */
+template <typename Coefficient>
+__device__ __forceinline__ uint32_t *coefficients_at(const tsr_decode_coefficients &w, size_t block)
 {
-    return reinterpret_cast<uint32_t *>(static_cast<Level *>(w.levels) + block * TSR_BLOCK_SAMPLES);
+    return reinterpret_cast<uint32_t *>(static_cast<Coefficient *>(w.coefficients) + block * TSR_BLOCK_SAMPLES);
 }
 
 /* The kernels take the slices of their kind. Each thread's decode_slice returns whether the string is one. */
-template <typename Level, typename Decode>
-__device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w,
+template <typename Coefficient, typename Decode>
+__device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w,
                                               tsr_slice_kind kind, Decode decode_slice)
 {
     const uint32_t *first_slice = w.first_slice + (size_t)kind * (w.pieces + 1);
@@ -143,46 +144,46 @@ __device__ __forceinline__ void decode_slices(const struct tsr_cuda_decode_batch
         const slice_work work = slice_at(b, w, first_slice, number);
         uint32_t seen = 0;
         const bool is_good = decode_slice(work, &seen);
-        end_slice<Level>(b, w, work, is_good, seen);
+        end_slice<Coefficient>(b, w, work, is_good, seen);
     }
 }
 
 /* True if there is nothing for this block of threads. */
-__device__ __forceinline__ bool is_idle(const tsr_decode_levels &w, tsr_slice_kind kind)
+__device__ __forceinline__ bool is_idle(const tsr_decode_coefficients &w, tsr_slice_kind kind)
 {
     return blockIdx.x * THREADS >= w.first_slice[(size_t)kind * (w.pieces + 1) + w.pieces];
 }
 
 /* ---- CAVLC ------------------------------------------------------------------------------------------------ */
 
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(THREADS)
-    k_decode_cavlc(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_decode_cavlc(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     __shared__ tsr_cavlc_reader tables;
-    __shared__ Level levels[16][THREADS]; /* of the block at work, the last one first */
+    __shared__ Coefficient coefficients[16][THREADS]; /* of the block at work, the last one first */
     __shared__ tsr_word_ring<THREADS> ring;
-    __shared__ tsr_raster_blocks<THREADS, Level> block;
+    __shared__ tsr_raster_blocks<THREADS, Coefficient> block;
     __shared__ int8_t totals[ROW_BLOCKS][THREADS]; /* of the last block of each column */
     if (is_idle(w, TSR_SLICES_CAVLC)) return;
     tsr_cavlc_fill_reader(tables, threadIdx.x, THREADS);
     __syncthreads();
     const unsigned thread = threadIdx.x;
-    decode_slices<Level>(b, w, TSR_SLICES_CAVLC, [&](const slice_work &work, uint32_t *seen) {
+    decode_slices<Coefficient>(b, w, TSR_SLICES_CAVLC, [&](const slice_work &work, uint32_t *seen) {
         word_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
             int left = -1;
             for (uint32_t c = 0; c < work.columns; c++) {
                 const int context = tsr_cavlc_context(left, r > 0 ? totals[c][thread] : -1);
-                const int total = tsr_cavlc_read_block(reader, tables, levels, block, TSR_BLOCK_SAMPLES, context,
-                                                       TSR_LEVEL_LIMIT - 1u, seen);
+                const int total = tsr_cavlc_read_block(reader, tables, coefficients, block, TSR_BLOCK_SAMPLES, context,
+                                                       TSR_COEFFICIENT_LIMIT - 1u, seen);
                 if (total < 0) return false;
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 if (total > 0)
-                    block.store(thread, levels_at<Level>(w, at));
+                    block.store(thread, coefficients_at<Coefficient>(w, at));
                 else
-                    block.store_zeros(levels_at<Level>(w, at));
+                    block.store_zeros(coefficients_at<Coefficient>(w, at));
                 w.dcs[at] = total > 0 ? block.dc(thread) : 0;
                 totals[c][thread] = (int8_t)total;
                 left = total;
@@ -202,17 +203,17 @@ __device__ __forceinline__ uint32_t read_symbol(word_reader &r, const tsr_huffma
     return entry >> 4;
 }
 
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(THREADS)
-    k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     enum { ENOUGH = 1 << (TSR_NEIGHBOUR_CLASSES - 2) }; /* from here on, energies give the same class */
     __shared__ tsr_word_ring<THREADS> ring;
-    __shared__ tsr_raster_blocks<THREADS, Level> block;
+    __shared__ tsr_raster_blocks<THREADS, Coefficient> block;
     __shared__ uint32_t energies[ROW_BLOCKS][THREADS]; /* of the last block of each column: dc, and ac << 16 */
     if (is_idle(w, TSR_SLICES_RUN_LEVEL)) return;
     const unsigned thread = threadIdx.x;
-    decode_slices<Level>(b, w, TSR_SLICES_RUN_LEVEL, [&](const slice_work &work, uint32_t *seen) {
+    decode_slices<Coefficient>(b, w, TSR_SLICES_RUN_LEVEL, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
         const uint8_t *tables = w.tables + (size_t)of_plane.first * TSR_SLICE_TABLE_UNIT;
         const auto table_at = [&](uint32_t number) {
@@ -237,7 +238,7 @@ __global__ void __launch_bounds__(THREADS)
                 const int32_t dc = tsr_unfold(tsr_token_value(token, reader.get((uint32_t)tsr_token_raw_bits(token))));
                 const uint32_t dc_magnitude = (uint32_t)tsr_abs(dc);
                 uint32_t ac_energy = 0;
-                if (dc_magnitude >= TSR_LEVEL_LIMIT) return false;
+                if (dc_magnitude >= TSR_COEFFICIENT_LIMIT) return false;
                 block.clear(thread);
                 block.set(thread, 0, dc);
                 *seen |= dc_magnitude;
@@ -251,14 +252,14 @@ __global__ void __launch_bounds__(THREADS)
                     if (place >= TSR_BLOCK_SAMPLES) return false;
                     const uint32_t rest = width > 1u ? width - 1u : 0u, raw = reader.get(rest + 1u);
                     const uint32_t magnitude = (width > 0u ? 1u << (width - 1u) : 0u) + (raw >> 1) + 1u;
-                    if (magnitude >= TSR_LEVEL_LIMIT) return false;
+                    if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
                     *seen |= magnitude;
                     ac_energy += magnitude;
                     block.set(thread, place++, raw & 1u ? -(int32_t)magnitude : (int32_t)magnitude);
                 }
                 if (reader.overrun()) return false;
                 const size_t at = work.first + (size_t)r * work.pitch + c;
-                block.store(thread, levels_at<Level>(w, at));
+                block.store(thread, coefficients_at<Coefficient>(w, at));
                 w.dcs[at] = dc;
                 left = min(dc_magnitude, (uint32_t)ENOUGH) | min(ac_energy, (uint32_t)ENOUGH) << 16;
                 energies[c][thread] = left;
@@ -270,7 +271,7 @@ __global__ void __launch_bounds__(THREADS)
 
 /* ---- Energies --------------------------------------------------------------------------------------------- */
 
-/* tsr_see_words of levels in raster order. */
+/* tsr_see_words of coefficients in raster order. */
 __device__ __forceinline__ void see_raster(const int32_t raster[TSR_BLOCK_SAMPLES], int shift,
                                            uint32_t seen[TSR_PLACE_WORDS])
 {
@@ -280,10 +281,10 @@ __device__ __forceinline__ void see_raster(const int32_t raster[TSR_BLOCK_SAMPLE
     tsr_see_words(block, shift, seen);
 }
 
-__device__ __forceinline__ void see_stored(const int16_t *levels, int shift, uint32_t seen[TSR_PLACE_WORDS])
+__device__ __forceinline__ void see_stored(const int16_t *coefficients, int shift, uint32_t seen[TSR_PLACE_WORDS])
 {
     int32_t block[TSR_BLOCK_SAMPLES];
-    const uint4 *from = reinterpret_cast<const uint4 *>(levels);
+    const uint4 *from = reinterpret_cast<const uint4 *>(coefficients);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const uint4 eight = from[i];
@@ -294,10 +295,10 @@ __device__ __forceinline__ void see_stored(const int16_t *levels, int shift, uin
     see_raster(block, shift, seen);
 }
 
-__device__ __forceinline__ void see_stored(const int32_t *levels, int shift, uint32_t seen[TSR_PLACE_WORDS])
+__device__ __forceinline__ void see_stored(const int32_t *coefficients, int shift, uint32_t seen[TSR_PLACE_WORDS])
 {
     int32_t block[TSR_BLOCK_SAMPLES];
-    const int4 *from = reinterpret_cast<const int4 *>(levels);
+    const int4 *from = reinterpret_cast<const int4 *>(coefficients);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const int4 four = from[i];
@@ -312,14 +313,14 @@ __device__ __forceinline__ void see_stored(const int32_t *levels, int shift, uin
 /* Energies of the block at work, by place of the scan. */
 typedef uint16_t block_energies[TSR_BLOCK_SAMPLES][THREADS];
 
-/* Energies from the blocks around the one in column c, row r of the slice; returns the block's level. */
-template <typename Level>
-__device__ __forceinline__ int energies_around(const tsr_decode_levels &w, const slice_work &work, uint32_t r,
+/* Energies from the blocks around the one in column c, row r of the slice; returns the block's energy class. */
+template <typename Coefficient>
+__device__ __forceinline__ int energies_around(const tsr_decode_coefficients &w, const slice_work &work, uint32_t r,
                                                uint32_t c, int shift, const uint32_t left[TSR_PLACE_WORDS],
                                                block_energies &energy)
 {
-    const Level *at = static_cast<const Level *>(w.levels) +
-                      (work.first + (size_t)(r - (r > 0)) * work.pitch + c) * TSR_BLOCK_SAMPLES;
+    const Coefficient *at = static_cast<const Coefficient *>(w.coefficients) +
+                            (work.first + (size_t)(r - (r > 0)) * work.pitch + c) * TSR_BLOCK_SAMPLES;
     uint32_t above[TSR_PLACE_WORDS] = {0}, corners[TSR_PLACE_WORDS] = {0}, own[TSR_PLACE_WORDS];
     if (r > 0) {
         see_stored(at, shift, above);
@@ -334,7 +335,7 @@ __device__ __forceinline__ int energies_around(const tsr_decode_levels &w, const
     tsr_word_energies(left, above, corners, own);
 #pragma unroll
     for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) energy[p][threadIdx.x] = (uint16_t)tsr_half(own, p);
-    return tsr_level_of_block(own);
+    return tsr_class_of_block(own);
 }
 
 /* Adds what the magnitude at this place says of those below it. */
@@ -348,7 +349,7 @@ __device__ __forceinline__ void add_energy(block_energies &energy, int place, ui
 
 /* The table of a cell; null in a group without tables. */
 template <tsr_slice_kind KIND, typename Table>
-__device__ __forceinline__ const Table *cell_table(const tsr_decode_levels &w, const tsr_slice_tables &of_plane,
+__device__ __forceinline__ const Table *cell_table(const tsr_decode_coefficients &w, const tsr_slice_tables &of_plane,
                                                    int cell)
 {
     const uint32_t number = of_plane.of_cell[cell];
@@ -360,16 +361,16 @@ __device__ __forceinline__ const Table *cell_table(const tsr_decode_levels &w, c
 /* ---- Pairs ------------------------------------------------------------------------------------------------ */
 
 /* A symbol of this cell; TSR_NO_CODE where the group has no tables. */
-__device__ __forceinline__ uint32_t read_pair_symbol(word_reader &r, const tsr_decode_levels &w,
-                                                     const tsr_slice_tables &of_plane, int group, int energy_level)
+__device__ __forceinline__ uint32_t read_pair_symbol(word_reader &r, const tsr_decode_coefficients &w,
+                                                     const tsr_slice_tables &of_plane, int group, int energy_class)
 {
     const tsr_huffman_decoder *table =
-        cell_table<TSR_SLICES_PAIRS, tsr_huffman_decoder>(w, of_plane, tsr_pair_cell(group, energy_level));
+        cell_table<TSR_SLICES_PAIRS, tsr_huffman_decoder>(w, of_plane, tsr_pair_cell(group, energy_class));
     return table ? read_symbol(r, table) : (uint32_t)TSR_NO_CODE;
 }
 
 /* The length of a run of zero blocks; UINT32_MAX where the bits are none. */
-__device__ __forceinline__ uint32_t read_zero_run(word_reader &r, const tsr_decode_levels &w,
+__device__ __forceinline__ uint32_t read_zero_run(word_reader &r, const tsr_decode_coefficients &w,
                                                   const tsr_slice_tables &of_plane)
 {
     const uint32_t symbol = read_pair_symbol(r, w, of_plane, TSR_PAIR_RUN, 0);
@@ -386,13 +387,14 @@ __device__ __forceinline__ uint32_t read_pair_value(word_reader &r, uint32_t dig
 }
 
 /* Reads a block as tsr_pair_get does; false where the bits are no block. */
-template <typename Level>
-__device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_levels &w, const tsr_slice_tables &of_plane,
-                                           int level, int shift, tsr_raster_blocks<THREADS, Level> &block,
-                                           block_energies &energy, int32_t *dc, uint32_t *seen)
+template <typename Coefficient>
+__device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_coefficients &w,
+                                           const tsr_slice_tables &of_plane, int energy_class, int shift,
+                                           tsr_raster_blocks<THREADS, Coefficient> &block, block_energies &energy,
+                                           int32_t *dc, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
-    const int places = (int)read_pair_symbol(r, w, of_plane, TSR_PAIR_PLACES, level);
+    const int places = (int)read_pair_symbol(r, w, of_plane, TSR_PAIR_PLACES, energy_class);
     int group = TSR_PAIR_HIGHEST;
     uint32_t less = 1;
     *dc = 0;
@@ -412,14 +414,14 @@ __device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_leve
             group = TSR_PAIR_DC;
             less = 0;
         }
-        const uint32_t symbol = read_pair_symbol(r, w, of_plane, group, tsr_energy_level(expected));
+        const uint32_t symbol = read_pair_symbol(r, w, of_plane, group, tsr_energy_class(expected));
         if (symbol >= TSR_PAIR_SYMBOLS) return false;
         const uint32_t first = symbol / TSR_PAIR_DIGITS, second = symbol - first * TSR_PAIR_DIGITS;
         const uint32_t a = read_pair_value(r, first, low_bits) + less;
-        if (a >= TSR_LEVEL_LIMIT) return false;
+        if (a >= TSR_COEFFICIENT_LIMIT) return false;
         take(p, a);
         const uint32_t b = read_pair_value(r, second, low_bits);
-        if (b >= TSR_LEVEL_LIMIT) return false;
+        if (b >= TSR_COEFFICIENT_LIMIT) return false;
         take(p - 1, b);
         add_energy(energy, p, tsr_seen_magnitude(a, shift));
         add_energy(energy, p - 1, tsr_seen_magnitude(b, shift));
@@ -428,26 +430,26 @@ __device__ __forceinline__ bool read_pairs(word_reader &r, const tsr_decode_leve
     }
     if (places & 1) {
         group = places == 1 ? TSR_PAIR_DC_ALONE : TSR_PAIR_LONE;
-        const int symbol = (int)read_pair_symbol(r, w, of_plane, group, tsr_energy_level(energy[0][thread]));
+        const int symbol = (int)read_pair_symbol(r, w, of_plane, group, tsr_energy_class(energy[0][thread]));
         if (symbol >= TSR_TOKENS_24_BITS) return false;
         const uint32_t magnitude =
             tsr_token_value(symbol, r.get((uint32_t)tsr_token_raw_bits(symbol))) + (places == 1 ? 1u : 0u);
-        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
         take(0, magnitude);
     }
     return !r.overrun();
 }
 
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(THREADS)
-    k_decode_pairs(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_decode_pairs(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     __shared__ tsr_word_ring<THREADS> ring;
-    __shared__ tsr_raster_blocks<THREADS, Level> block;
+    __shared__ tsr_raster_blocks<THREADS, Coefficient> block;
     __shared__ block_energies energy;
     if (is_idle(w, TSR_SLICES_PAIRS)) return;
     const unsigned thread = threadIdx.x;
-    decode_slices<Level>(b, w, TSR_SLICES_PAIRS, [&](const slice_work &work, uint32_t *seen) {
+    decode_slices<Coefficient>(b, w, TSR_SLICES_PAIRS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
         const int shift = tsr_slice_model(b, work.plane).pair.magnitude_shift;
         word_reader reader(ring);
@@ -458,12 +460,12 @@ __global__ void __launch_bounds__(THREADS)
             uint32_t left[TSR_PLACE_WORDS] = {0};
             for (uint32_t c = 0; c < work.columns; c++) {
                 const size_t at = work.first + (size_t)r * work.pitch + c;
-                int level = 0;
+                int energy_class = 0;
                 if (run == 0) {
                     reader.prepare();
-                    const int own = energies_around<Level>(w, work, r, c, shift, left, energy);
-                    level = in_run ? 0 : own;
-                    if (level == 0 && !in_run) {
+                    const int own = energies_around<Coefficient>(w, work, r, c, shift, left, energy);
+                    energy_class = in_run ? 0 : own;
+                    if (energy_class == 0 && !in_run) {
                         run = read_zero_run(reader, w, of_plane);
                         if (run > (work.rows - r) * work.columns - c) return false;
                         in_run = true;
@@ -471,7 +473,7 @@ __global__ void __launch_bounds__(THREADS)
                 }
                 if (run > 0) {
                     run--;
-                    block.store_zeros(levels_at<Level>(w, at));
+                    block.store_zeros(coefficients_at<Coefficient>(w, at));
                     w.dcs[at] = 0;
 #pragma unroll
                     for (int k = 0; k < TSR_PLACE_WORDS; k++) left[k] = 0;
@@ -479,10 +481,10 @@ __global__ void __launch_bounds__(THREADS)
                 }
                 in_run = false;
                 int32_t dc;
-                if (!read_pairs(reader, w, of_plane, level, shift, block, energy, &dc, seen)) return false;
-                block.store(thread, levels_at<Level>(w, at));
+                if (!read_pairs(reader, w, of_plane, energy_class, shift, block, energy, &dc, seen)) return false;
+                block.store(thread, coefficients_at<Coefficient>(w, at));
                 w.dcs[at] = dc;
-                see_stored(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift, left);
+                see_stored(static_cast<const Coefficient *>(w.coefficients) + at * TSR_BLOCK_SAMPLES, shift, left);
             }
         }
         return reader.ended();
@@ -534,27 +536,27 @@ struct rans_reader {
     }
 };
 
-/* Reads a block as tsr_level_get does; false where the string holds none. */
-template <typename Level>
-__device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_levels &w,
-                                            const tsr_slice_tables &of_plane, int level, int shift,
-                                            tsr_raster_blocks<THREADS, Level> &block, block_energies &energy,
-                                            int32_t (&levels)[TSR_BLOCK_SAMPLES][THREADS], int32_t *dc, uint32_t *seen)
+/* Reads a block as tsr_coefficient_get does; false where the string holds none. */
+template <typename Coefficient>
+__device__ __forceinline__ bool
+read_coefficients(rans_reader &r, const tsr_decode_coefficients &w, const tsr_slice_tables &of_plane, int energy_class,
+                  int shift, tsr_raster_blocks<THREADS, Coefficient> &block, block_energies &energy,
+                  int32_t (&coefficients)[TSR_BLOCK_SAMPLES][THREADS], int32_t *dc, uint32_t *seen)
 {
     const unsigned thread = threadIdx.x;
     *dc = 0;
     block.clear(thread);
-    const tsr_slice_rans_table *table =
-        cell_table<TSR_SLICES_RANS, tsr_slice_rans_table>(w, of_plane, tsr_level_cell(TSR_LEVEL_PLACES, level));
+    const tsr_slice_rans_table *table = cell_table<TSR_SLICES_RANS, tsr_slice_rans_table>(
+        w, of_plane, tsr_coefficient_cell(TSR_COEFFICIENT_PLACES, energy_class));
     if (!table) return false;
     const int places = r.symbol(table);
     if (places > TSR_BLOCK_SAMPLES) return false;
-    int group = places == 1 ? TSR_LEVEL_DC_ALONE : TSR_LEVEL_HIGHEST, sign_bits = 0;
+    int group = places == 1 ? TSR_COEFFICIENT_DC_ALONE : TSR_COEFFICIENT_HIGHEST, sign_bits = 0;
     uint32_t less = 1;
     for (int p = places - 1; p >= 0; p--) {
-        if (p == 0 && places > 1) group = TSR_LEVEL_DC;
+        if (p == 0 && places > 1) group = TSR_COEFFICIENT_DC;
         table = cell_table<TSR_SLICES_RANS, tsr_slice_rans_table>(
-            w, of_plane, tsr_level_cell(group, tsr_energy_level(energy[p][thread])));
+            w, of_plane, tsr_coefficient_cell(group, tsr_energy_class(energy[p][thread])));
         if (!table) return false;
         const int symbol = r.symbol(table);
         uint32_t magnitude = (uint32_t)symbol;
@@ -565,18 +567,18 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
             magnitude = tsr_token_value(symbol, raw);
         }
         magnitude += less;
-        group = TSR_LEVEL_OTHERS;
+        group = TSR_COEFFICIENT_OTHERS;
         less = 0;
-        if (magnitude >= TSR_LEVEL_LIMIT) return false;
+        if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
         *seen |= magnitude;
-        levels[p][thread] = (int32_t)magnitude;
+        coefficients[p][thread] = (int32_t)magnitude;
         sign_bits += magnitude != 0;
         add_energy(energy, p, tsr_seen_magnitude(magnitude, shift));
     }
     if (places == 0) return true;
     const uint32_t signs = r.raw(sign_bits);
     for (int p = places - 1; p >= 0; p--) {
-        int32_t value = levels[p][thread];
+        int32_t value = coefficients[p][thread];
         if (value == 0) continue;
         if (signs >> --sign_bits & 1u) value = -value;
         block.set(thread, p, value);
@@ -585,19 +587,19 @@ __device__ __forceinline__ bool read_levels(rans_reader &r, const tsr_decode_lev
     return true;
 }
 
-template <typename Level>
+template <typename Coefficient>
 __global__ void __launch_bounds__(THREADS)
-    k_decode_rans(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_decode_rans(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     __shared__ tsr_word_ring<THREADS> ring;
-    __shared__ tsr_raster_blocks<THREADS, Level> block;
+    __shared__ tsr_raster_blocks<THREADS, Coefficient> block;
     __shared__ block_energies energy;
-    __shared__ int32_t levels[TSR_BLOCK_SAMPLES][THREADS];
+    __shared__ int32_t coefficients[TSR_BLOCK_SAMPLES][THREADS];
     if (is_idle(w, TSR_SLICES_RANS)) return;
     const unsigned thread = threadIdx.x;
-    decode_slices<Level>(b, w, TSR_SLICES_RANS, [&](const slice_work &work, uint32_t *seen) {
+    decode_slices<Coefficient>(b, w, TSR_SLICES_RANS, [&](const slice_work &work, uint32_t *seen) {
         const tsr_slice_tables &of_plane = w.plane[work.plane];
-        const int shift = tsr_slice_model(b, work.plane).level.magnitude_shift;
+        const int shift = tsr_slice_model(b, work.plane).coefficient.magnitude_shift;
         rans_reader reader(ring);
         reader.begin(work.bytes, work.size);
         for (uint32_t r = 0; r < work.rows; r++) {
@@ -605,46 +607,48 @@ __global__ void __launch_bounds__(THREADS)
             for (uint32_t c = 0; c < work.columns; c++) {
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 reader.words.prepare();
-                const int level = energies_around<Level>(w, work, r, c, shift, left, energy);
+                const int energy_class = energies_around<Coefficient>(w, work, r, c, shift, left, energy);
                 int32_t dc;
-                if (!read_levels(reader, w, of_plane, level, shift, block, energy, levels, &dc, seen)) return false;
-                block.store(thread, levels_at<Level>(w, at));
+                if (!read_coefficients(reader, w, of_plane, energy_class, shift, block, energy, coefficients, &dc,
+                                       seen))
+                    return false;
+                block.store(thread, coefficients_at<Coefficient>(w, at));
                 w.dcs[at] = dc;
-                see_stored(static_cast<const Level *>(w.levels) + at * TSR_BLOCK_SAMPLES, shift, left);
+                see_stored(static_cast<const Coefficient *>(w.coefficients) + at * TSR_BLOCK_SAMPLES, shift, left);
             }
         }
         return reader.ended();
     });
 }
 
-template <typename Level>
-int levels_of_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_levels &w, cudaStream_t stream)
+template <typename Coefficient>
+int coefficients_of_slices(const struct tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream)
 {
     /* Slices as encoders make them; kernels loop where a model names smaller ones. */
     const struct tsr_block_grid usual = tsr_full_tile_blocks(&b);
     const size_t slices = (size_t)w.pieces * (size_t)(usual.slice_columns * usual.slice_rows);
     const unsigned blocks = (unsigned)((slices + THREADS - 1) / THREADS);
-    TSR_CUDA_TRY(tsr_launch(k_decode_cavlc<Level>, blocks, THREADS, 0, stream, b, w));
-    TSR_CUDA_TRY(tsr_launch(k_decode_run_level<Level>, blocks, THREADS, 0, stream, b, w));
-    TSR_CUDA_TRY(tsr_launch(k_decode_pairs<Level>, blocks, THREADS, 0, stream, b, w));
-    return tsr_launch(k_decode_rans<Level>, blocks, THREADS, 0, stream, b, w);
+    TSR_CUDA_TRY(tsr_launch(k_decode_cavlc<Coefficient>, blocks, THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_decode_run_level<Coefficient>, blocks, THREADS, 0, stream, b, w));
+    TSR_CUDA_TRY(tsr_launch(k_decode_pairs<Coefficient>, blocks, THREADS, 0, stream, b, w));
+    return tsr_launch(k_decode_rans<Coefficient>, blocks, THREADS, 0, stream, b, w);
 }
 
 } // namespace
 
 size_t tsr_cuda_decode_transform_workspace(const struct tsr_cuda_decode_batch *batch)
 {
-    tsr_decode_levels levels;
-    return lay_out(*batch, levels, NULL);
+    tsr_decode_coefficients coefficients;
+    return lay_out(*batch, coefficients, NULL);
 }
 
 int tsr_cuda_decode_transform_tiles(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)
 {
     if (!batch->has_transform) return cudaSuccess;
-    tsr_decode_levels w;
+    tsr_decode_coefficients w;
     lay_out(*batch, w, batch->transform);
     TSR_CUDA_TRY(tsr_cut_slices(*batch, w, stream));
-    TSR_CUDA_TRY((cudaError_t)(w.narrow ? levels_of_slices<int16_t>(*batch, w, stream)
-                                        : levels_of_slices<int32_t>(*batch, w, stream)));
+    TSR_CUDA_TRY((cudaError_t)(w.narrow ? coefficients_of_slices<int16_t>(*batch, w, stream)
+                                        : coefficients_of_slices<int32_t>(*batch, w, stream)));
     return tsr_cuda_inverse(batch, &w, stream);
 }

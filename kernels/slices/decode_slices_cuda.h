@@ -1,5 +1,5 @@
 /* What the stages inside tsr_cuda_decode_transform_tiles (batch_decode_cuda.h) share: pieces of blocks in slices, whose
- * strings become levels, and these samples. FORMAT.md sections 8 to 10. */
+ * strings become coefficients, and these samples. FORMAT.md sections 8 to 10. */
 #ifndef TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
 #define TSR_KERNELS_SLICES_DECODE_SLICES_CUDA_H
 
@@ -22,12 +22,12 @@ struct tsr_slice_tables {
     uint32_t count;
     uint8_t of_cell[TSR_PAIR_CELLS]; /* TSR_NO_TABLE: of a group without tables */
 };
-static_assert((int)TSR_PAIR_CELLS >= (int)TSR_LEVEL_CELLS && (int)TSR_PAIR_CELLS >= TSR_DC_CELLS + TSR_AC_CELLS,
+static_assert((int)TSR_PAIR_CELLS >= (int)TSR_COEFFICIENT_CELLS && (int)TSR_PAIR_CELLS >= TSR_DC_CELLS + TSR_AC_CELLS,
               "run-level: DC cells, then AC cells");
 
 /* Strides in elements; arrays on the device. Pieces by plane and tile. */
-struct tsr_decode_levels {
-    bool narrow;          /* levels are int16_t, else int32_t; a frame with others is decoded elsewhere */
+struct tsr_decode_coefficients {
+    bool narrow;          /* coefficients are int16_t, else int32_t; a frame with others is decoded elsewhere */
     uint32_t pieces;      /* planes * tiles */
     uint32_t most_slices; /* of a piece, if a model names the smallest ones */
     uint32_t tile_blocks; /* of a full tile */
@@ -38,8 +38,8 @@ struct tsr_decode_levels {
     uint32_t *first_slice;          /* by kind, pieces + 1 each: how many slices of this kind come before */
     struct tsr_slice_tables *plane; /* by plane */
     uint8_t *tables;
-    void *levels; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
-    int32_t *dcs; /* likewise one each: first the DC's difference, then the DC */
+    void *coefficients; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
+    int32_t *dcs;       /* likewise one each: first the DC's difference, then the DC */
 };
 
 /* Columns and rows of a full tile's blocks. */
@@ -52,8 +52,8 @@ TSR_HD struct tsr_block_grid tsr_full_tile_blocks(const struct tsr_cuda_decode_b
 extern "C" {
 #endif
 
-/* Levels to samples, if the batch's pieces are good. */
-int tsr_cuda_inverse(const struct tsr_cuda_decode_batch *batch, const struct tsr_decode_levels *levels,
+/* Coefficients to samples, if the batch's pieces are good. */
+int tsr_cuda_inverse(const struct tsr_cuda_decode_batch *batch, const struct tsr_decode_coefficients *coefficients,
                      cudaStream_t stream);
 
 #ifdef __cplusplus

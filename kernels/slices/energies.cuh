@@ -44,26 +44,26 @@ static __device__ __forceinline__ void tsr_word_energies(const uint32_t left[TSR
     }
 }
 
-/* Two steps an octave, as tsr_energy_level has them, but 0 and 1 lie three steps apart, not one. */
+/* Two steps an octave, as tsr_energy_class has them, but 0 and 1 lie three steps apart, not one. */
 static __device__ __forceinline__ uint32_t tsr_energy_row(uint32_t energy)
 {
     const uint32_t bits = energy << 1 | 1u, zeros = (uint32_t)__clz((int)bits);
     return (bits << zeros >> 30) + 60u - 2u * zeros;
 }
 
-/* tsr_energy_level. */
-static __device__ __forceinline__ int tsr_level_of_energy(uint32_t energy)
+/* tsr_energy_class. */
+static __device__ __forceinline__ int tsr_class_of_energy(uint32_t energy)
 {
     return tsr_max(0, (int)tsr_energy_row(energy) - 2);
 }
 
-/* tsr_block_energy_level. */
-static __device__ __forceinline__ int tsr_level_of_block(const uint32_t energy[TSR_PLACE_WORDS])
+/* tsr_block_energy_class. */
+static __device__ __forceinline__ int tsr_class_of_block(const uint32_t energy[TSR_PLACE_WORDS])
 {
     uint32_t sum = 0;
 #pragma unroll
     for (int k = 0; k < TSR_PLACE_WORDS; k++) sum += (energy[k] & 0xffffu) + (energy[k] >> 16);
-    return tsr_level_of_energy(min(sum >> 2, 65535u));
+    return tsr_class_of_energy(min(sum >> 2, 65535u));
 }
 
 /* tsr_add_energies. */

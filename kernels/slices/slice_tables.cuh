@@ -16,7 +16,7 @@ enum {
 struct tsr_slice_rans_table {
     enum { BUCKET_BITS = 4 };
     uint8_t first[TSR_RANS_TOTAL >> BUCKET_BITS]; /* symbol of a bucket's first slot */
-    uint32_t place[TSR_LEVEL_SYMBOLS];            /* by symbol: its first slot, and the next one's << 16 */
+    uint32_t place[TSR_COEFFICIENT_SYMBOLS];      /* by symbol: its first slot, and the next one's << 16 */
 };
 
 /* Bytes of a table. A Huffman decoder ends with its alphabet. */
@@ -57,6 +57,6 @@ static __device__ __forceinline__ bool tsr_is_sliced(const struct tsr_cuda_decod
 }
 
 /* Tables of all planes, and where each slice begins. */
-cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_levels &w, cudaStream_t stream);
+cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream);
 
 #endif

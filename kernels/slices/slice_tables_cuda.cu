@@ -18,7 +18,7 @@ __device__ __forceinline__ bool is_large(const tsr_plane_model &model)
 
 /* A thread a piece: where its strings begin. first_slice becomes how many slices there are. */
 __global__ void __launch_bounds__(CUT_THREADS)
-    k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_cut_slices(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     const uint32_t number = blockIdx.x * CUT_THREADS + threadIdx.x;
     if (number >= w.pieces) return;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(CUT_THREADS)
 }
 
 /* A block a kind: counts of slices to numbers of first ones. */
-__global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode_levels w)
+__global__ void __launch_bounds__(SCAN_THREADS) k_number_slices(const tsr_decode_coefficients w)
 {
     __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
     uint32_t *counts = w.first_slice + (size_t)blockIdx.x * (w.pieces + 1), start = 0;
@@ -83,12 +83,12 @@ __device__ uint32_t tables_of(const tsr_plane_model &model)
     uint32_t count = 0;
     switch (tsr_slice_kind_of(model)) {
     case TSR_SLICES_RUN_LEVEL:
-        return (uint32_t)model.coefficient.dc_tables + model.coefficient.ac_tables;
+        return (uint32_t)model.run_level.dc_tables + model.run_level.ac_tables;
     case TSR_SLICES_PAIRS:
         for (int g = 0; g < TSR_PAIR_GROUPS; g++) count += model.pair.tables[g];
         return count;
     case TSR_SLICES_RANS:
-        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) count += model.level.tables[g];
+        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) count += model.coefficient.tables[g];
         return count;
     default:
         return 0;
@@ -98,7 +98,7 @@ __device__ uint32_t tables_of(const tsr_plane_model &model)
 /* One block: places of the planes' tables. A frame whose tables have no room, or whose slices are too large, is decoded
  * elsewhere. */
 __global__ void __launch_bounds__(SCAN_THREADS)
-    k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_place_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     __shared__ uint32_t sums[SCAN_THREADS / TSR_WARP];
     uint64_t start = 0;
@@ -181,8 +181,8 @@ __device__ void build_rans(tsr_slice_rans_table *table, const uint16_t *weight, 
     if (lane == 0) {
         uint16_t frequency[TSR_RANS_ALPHABET];
         uint32_t start = 0;
-        tsr_rans_frequencies(weight, TSR_LEVEL_SYMBOLS, frequency);
-        for (int s = 0; s < TSR_LEVEL_SYMBOLS; s++) {
+        tsr_rans_frequencies(weight, TSR_COEFFICIENT_SYMBOLS, frequency);
+        for (int s = 0; s < TSR_COEFFICIENT_SYMBOLS; s++) {
             table->place[s] = start | (start + frequency[s]) << 16;
             start += frequency[s];
         }
@@ -199,24 +199,24 @@ __device__ void build_rans(tsr_slice_rans_table *table, const uint16_t *weight, 
 /* Number of the table of a cell, where groups have tables each. */
 __device__ uint8_t grouped_table(const uint8_t *tables, const uint8_t *table_of, uint32_t cell)
 {
-    const uint32_t group = cell / TSR_ENERGY_LEVELS;
+    const uint32_t group = cell / TSR_ENERGY_CLASSES;
     uint32_t before = 0;
     if (tables[group] == 0) return TSR_NO_TABLE;
     for (uint32_t g = 0; g < group; g++) before += tables[g];
     return (uint8_t)(before + table_of[cell]);
 }
 
-/* What describes table t of groups that have tables each, of which the model has TSR_ENERGY_LEVELS places a group. */
+/* What describes table t of groups that have tables each, of which the model has TSR_ENERGY_CLASSES places a group. */
 __device__ uint32_t grouped_place(const uint8_t *tables, uint32_t t)
 {
     uint32_t group = 0;
     for (; t >= tables[group]; group++) t -= tables[group];
-    return group * TSR_ENERGY_LEVELS + t;
+    return group * TSR_ENERGY_CLASSES + t;
 }
 
 /* A block a plane, a warp a table. */
 __global__ void __launch_bounds__(TABLE_THREADS)
-    k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_levels w)
+    k_build_tables(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
 {
     const uint32_t plane = blockIdx.x;
     if (!tsr_is_sliced(b, plane)) return;
@@ -228,12 +228,12 @@ __global__ void __launch_bounds__(TABLE_THREADS)
         uint8_t table = TSR_NO_TABLE;
         if (kind == TSR_SLICES_PAIRS)
             table = grouped_table(model.pair.tables, model.pair.table_of, c);
-        else if (kind == TSR_SLICES_RANS && c < TSR_LEVEL_CELLS)
-            table = grouped_table(model.level.tables, model.level.table_of, c);
+        else if (kind == TSR_SLICES_RANS && c < TSR_COEFFICIENT_CELLS)
+            table = grouped_table(model.coefficient.tables, model.coefficient.table_of, c);
         else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS)
-            table = model.coefficient.dc_table_of[c];
+            table = model.run_level.dc_table_of[c];
         else if (kind == TSR_SLICES_RUN_LEVEL && c < TSR_DC_CELLS + TSR_AC_CELLS)
-            table = (uint8_t)(model.coefficient.dc_tables + model.coefficient.ac_table_of[c - TSR_DC_CELLS]);
+            table = (uint8_t)(model.run_level.dc_tables + model.run_level.ac_table_of[c - TSR_DC_CELLS]);
         own.of_cell[c] = table;
     }
     const unsigned lane = threadIdx.x % TSR_WARP;
@@ -242,22 +242,22 @@ __global__ void __launch_bounds__(TABLE_THREADS)
             w.tables + ((size_t)own.first + (size_t)t * (tsr_slice_table_bytes(kind) / TSR_SLICE_TABLE_UNIT)) *
                            TSR_SLICE_TABLE_UNIT;
         tsr_huffman_decoder *huffman = reinterpret_cast<tsr_huffman_decoder *>(at);
-        const uint32_t dc_tables = model.coefficient.dc_tables;
+        const uint32_t dc_tables = model.run_level.dc_tables;
         if (kind == TSR_SLICES_RANS)
             build_rans(reinterpret_cast<tsr_slice_rans_table *>(at),
-                       model.level.weight[grouped_place(model.level.tables, t)], lane);
+                       model.coefficient.weight[grouped_place(model.coefficient.tables, t)], lane);
         else if (kind == TSR_SLICES_PAIRS)
             build_huffman(huffman, model.pair.lengths[grouped_place(model.pair.tables, t)], TSR_PAIR_SYMBOLS, lane);
         else if (t < dc_tables)
-            build_huffman(huffman, model.coefficient.dc_lengths[t], TSR_DC_SYMBOLS, lane);
+            build_huffman(huffman, model.run_level.dc_lengths[t], TSR_DC_SYMBOLS, lane);
         else
-            build_huffman(huffman, model.coefficient.ac_lengths[t - dc_tables], TSR_AC_SYMBOLS, lane);
+            build_huffman(huffman, model.run_level.ac_lengths[t - dc_tables], TSR_AC_SYMBOLS, lane);
     }
 }
 
 } // namespace
 
-cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_levels &w, cudaStream_t stream)
+cudaError_t tsr_cut_slices(const tsr_cuda_decode_batch &b, const tsr_decode_coefficients &w, cudaStream_t stream)
 {
     TSR_CUDA_TRY(tsr_launch(k_place_tables, 1, SCAN_THREADS, 0, stream, b, w));
     TSR_CUDA_TRY(tsr_launch(k_build_tables, b.planes, TABLE_THREADS, 0, stream, b, w));

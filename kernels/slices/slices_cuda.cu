@@ -1,5 +1,5 @@
-/* Levels to slices' bit strings, and these to the tiles' payloads: FORMAT.md sections 8.5, 9 and 10; the behaviour of
- * tsr_code_slices and put_raw_tile.
+/* Coefficients to slices' bit strings, and these to the tiles' payloads: FORMAT.md sections 8.5, 9 and 10; the
+ * behaviour of tsr_code_slices and put_raw_tile.
  *
  * The strings of all slices of a batch come out of one launch, behind each other (block_coder.cuh). How long each is
  * decides how long the lengths in front of a tile are, and whether the tile is stored raw; so payloads are put together
@@ -20,19 +20,21 @@ enum { THREADS = TSR_SLICE_PLACE_COUNT };
 
 /* ---- Coders --------------------------------------------------------------------------------------------- */
 
-/* Levels of a slice's blocks: place p of thread t's block at [p][t], free of bank conflicts. */
-typedef int32_t slice_levels[TSR_BLOCK_SAMPLES][THREADS];
+/* Coefficients of a slice's blocks: place p of thread t's block at [p][t], free of bank conflicts. */
+typedef int32_t slice_coefficients[TSR_BLOCK_SAMPLES][THREADS];
 
 /* What both coders know of a block. */
-struct level_block {
-    uint32_t mask; /* bit p: the level at place p is not 0 */
+struct coefficient_block {
+    uint32_t mask; /* bit p: the coefficient at place p is not 0 */
     bool is_block; /* the place holds one */
 };
 
-/* Brings the levels of thread's block into shared memory. *energy: sum of their magnitudes but the first one's. */
-template <typename Level>
-__device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned tile, unsigned thread,
-                                            slice_levels &levels, level_block &block, uint32_t *energy)
+/* Brings the coefficients of thread's block into shared memory. *energy: sum of their magnitudes but the first one's.
+ */
+template <typename Coefficient>
+__device__ __forceinline__ void load_coefficients(const tsr_cuda_batch &b, unsigned tile, unsigned thread,
+                                                  slice_coefficients &coefficients, coefficient_block &block,
+                                                  uint32_t *energy)
 {
     const uint32_t plane = tile / b.slices;
     const struct tsr_slice slice = tsr_plane_slice(&b, tile - plane * b.slices);
@@ -43,27 +45,28 @@ __device__ __forceinline__ void load_levels(const tsr_cuda_batch &b, unsigned ti
     if (!block.is_block) return;
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++) {
-        const int4 four = tsr_load_four(static_cast<const Level *>(b.levels) + tsr_level_place(tile, quarter, thread));
-        const int32_t level[4] = {four.x, four.y, four.z, four.w};
+        const int4 four = tsr_load_four(static_cast<const Coefficient *>(b.coefficients) +
+                                        tsr_coefficient_place(tile, quarter, thread));
+        const int32_t coefficient[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const int place = 4 * quarter + i;
-            levels[place][thread] = level[i];
-            block.mask |= level[i] != 0 ? 1u << place : 0u;
-            if (place > 0) *energy += (uint32_t)tsr_abs(level[i]);
+            coefficients[place][thread] = coefficient[i];
+            block.mask |= coefficient[i] != 0 ? 1u << place : 0u;
+            if (place > 0) *energy += (uint32_t)tsr_abs(coefficient[i]);
         }
     }
 }
 
-template <typename Level> struct cavlc_coder {
-    /* coeff_token of 16 bits and 16 levels of at most 50, or 34 where they are narrow */
-    enum { WORDS = sizeof(Level) == 2 ? 18 : 27, WHOLE_BYTES = 1 };
+template <typename Coefficient> struct cavlc_coder {
+    /* coeff_token of 16 bits and 16 coefficients of at most 50, or 34 where they are narrow */
+    enum { WORDS = sizeof(Coefficient) == 2 ? 18 : 27, WHOLE_BYTES = 1 };
     struct shared {
-        slice_levels level;
+        slice_coefficients coefficient;
         tsr_cavlc_tables tables;
         int8_t total[THREADS];
     };
-    typedef level_block block;
+    typedef coefficient_block block;
     tsr_cuda_batch b;
 
     __device__ void prepare(shared &s) const
@@ -74,7 +77,7 @@ template <typename Level> struct cavlc_coder {
     __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
     {
         uint32_t energy;
-        load_levels<Level>(b, tile, thread, s.level, own, &energy);
+        load_coefficients<Coefficient>(b, tile, thread, s.coefficient, own, &energy);
         s.total[thread] = (int8_t)__popc(own.mask);
     }
 
@@ -85,7 +88,7 @@ template <typename Level> struct cavlc_coder {
         const int left = thread % TSR_SLICE_BLOCKS > 0 ? s.total[thread - 1] : -1;
         const int up = thread >= TSR_SLICE_BLOCKS ? s.total[thread - TSR_SLICE_BLOCKS] : -1;
         tsr_cavlc_write<true>(writer, s.tables, own.mask, TSR_BLOCK_SAMPLES, tsr_cavlc_context(left, up),
-                              [&](uint32_t place) { return s.level[place][thread]; });
+                              [&](uint32_t place) { return s.coefficient[place][thread]; });
     }
 
     __device__ __forceinline__ int64_t unit(unsigned tile, unsigned thread, const block &) const
@@ -94,14 +97,14 @@ template <typename Level> struct cavlc_coder {
     }
 };
 
-template <typename Level> struct run_level_coder {
-    /* a DC of 12 + 21 bits and 15 levels of 12 + 23, or of 12 + 13 and 12 + 15 where they are narrow */
-    enum { WORDS = sizeof(Level) == 2 ? 14 : 18, WHOLE_BYTES = 1 };
+template <typename Coefficient> struct run_level_coder {
+    /* a DC of 12 + 21 bits and 15 coefficients of 12 + 23, or of 12 + 13 and 12 + 15 where they are narrow */
+    enum { WORDS = sizeof(Coefficient) == 2 ? 14 : 18, WHOLE_BYTES = 1 };
     struct shared {
-        slice_levels level;
+        slice_coefficients coefficient;
         tsr_slice_energies energies;
     };
-    struct block : level_block {
+    struct block : coefficient_block {
         uint32_t plane;
     };
     tsr_cuda_batch b;
@@ -114,8 +117,8 @@ template <typename Level> struct run_level_coder {
     {
         uint32_t energy;
         own.plane = tile / b.slices;
-        load_levels<Level>(b, tile, thread, s.level, own, &energy);
-        s.energies.set(thread, own.is_block ? (uint32_t)tsr_abs(s.level[0][thread]) : 0u, energy);
+        load_coefficients<Coefficient>(b, tile, thread, s.coefficient, own, &energy);
+        s.energies.set(thread, own.is_block ? (uint32_t)tsr_abs(s.coefficient[0][thread]) : 0u, energy);
     }
 
     static __device__ __forceinline__ void put_symbol(tsr_code_writer<THREADS> &writer, uint32_t codeword, uint32_t raw,
@@ -134,11 +137,11 @@ template <typename Level> struct run_level_coder {
                                         tsr_code_writer<THREADS> &writer) const
     {
         if (!own.is_block) return;
-        const tsr_coefficient_model &model = b.model[own.plane];
+        const tsr_run_level_model &model = b.model[own.plane];
         const tsr_packed_codes &codes = b.codes[own.plane];
         int dc_class, ac_class;
         s.energies.classes(thread, &dc_class, &ac_class);
-        const struct tsr_token dc = tsr_token(tsr_fold(s.level[0][thread]));
+        const struct tsr_token dc = tsr_token(tsr_fold(s.coefficient[0][thread]));
         put_symbol(writer, __ldg(&codes.dc[model.dc_table_of[dc_class]][dc.symbol]), dc.raw, dc.raw_bits);
         uint32_t tables = 0; /* of the four place classes, a byte each */
 #pragma unroll
@@ -148,10 +151,10 @@ template <typename Level> struct run_level_coder {
             return (uint32_t)__ldg(&codes.ac[tables >> (8 * tsr_place_class(start)) & 255u][symbol]);
         };
         const int end = tsr_visit_runs(own.mask, [&](int place, int start) {
-            const int32_t level = s.level[place][thread];
-            const uint32_t beyond = (uint32_t)tsr_abs(level) - 1u;
+            const int32_t coefficient = s.coefficient[place][thread];
+            const uint32_t beyond = (uint32_t)tsr_abs(coefficient) - 1u;
             const int width = tsr_bit_width(beyond), rest = width > 1 ? width - 1 : 0;
-            const uint32_t raw = (beyond & ((1u << rest) - 1u)) << 1 | (level < 0 ? 1u : 0u);
+            const uint32_t raw = (beyond & ((1u << rest) - 1u)) << 1 | (coefficient < 0 ? 1u : 0u);
             put_symbol(writer, codeword(tsr_run_level_symbol(place - start, width), start), raw, (uint32_t)rest + 1u);
         });
         if (end < TSR_BLOCK_SAMPLES) put_symbol(writer, codeword(TSR_END_OF_BLOCK, end), 0, 0);

@@ -1,4 +1,5 @@
-/* What readers of blocks on the device share: a string of bits, taken by words, and the levels of the block at work. */
+/* What readers of blocks on the device share: a string of bits, taken by words, and the coefficients of the block at
+ * work. */
 #ifndef TSR_KERNELS_SLICES_WORD_READER_CUH
 #define TSR_KERNELS_SLICES_WORD_READER_CUH
 
@@ -126,10 +127,10 @@ template <unsigned THREADS> struct tsr_word_reader {
     }
 };
 
-/* A block's levels of each thread in raster order, in shared memory, two a word where they are narrow: free of bank
- * conflicts. */
-template <unsigned THREADS, typename Level> struct tsr_raster_blocks {
-    enum { PER_WORD = 4 / sizeof(Level), WORDS = TSR_BLOCK_SAMPLES / PER_WORD };
+/* A block's coefficients of each thread in raster order, in shared memory, two a word where they are narrow: free of
+ * bank conflicts. */
+template <unsigned THREADS, typename Coefficient> struct tsr_raster_blocks {
+    enum { PER_WORD = 4 / sizeof(Coefficient), WORDS = TSR_BLOCK_SAMPLES / PER_WORD };
     uint32_t word[WORDS][THREADS];
 
     __device__ __forceinline__ void clear(unsigned thread)
@@ -138,16 +139,16 @@ template <unsigned THREADS, typename Level> struct tsr_raster_blocks {
         for (int w = 0; w < WORDS; w++) word[w][thread] = 0;
     }
     /* place: of the zigzag scan */
-    __device__ __forceinline__ void set(unsigned thread, int place, int32_t level)
+    __device__ __forceinline__ void set(unsigned thread, int place, int32_t coefficient)
     {
         const uint32_t raster = (uint32_t)(0xfeb7adc963258410u >> (4 * place)) & 15u;
-        const Level own = (Level)level;
+        const Coefficient own = (Coefficient)coefficient;
         memcpy(reinterpret_cast<char *>(&word[raster / PER_WORD][thread]) + raster % PER_WORD * sizeof own, &own,
                sizeof own);
     }
     __device__ __forceinline__ int32_t dc(unsigned thread) const
     {
-        return sizeof(Level) == 2 ? (int32_t)(int16_t)(word[0][thread] & 0xffffu) : (int32_t)word[0][thread];
+        return sizeof(Coefficient) == 2 ? (int32_t)(int16_t)(word[0][thread] & 0xffffu) : (int32_t)word[0][thread];
     }
     __device__ __forceinline__ void store(unsigned thread, uint32_t *to) const
     {

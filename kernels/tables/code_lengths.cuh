@@ -4,7 +4,7 @@
  * take leaves before packages of the same weight. These a thread finds in place, a table a thread, in a tenth of the
  * time. Else a warp a table:
  *
- * Package-merge (Larmore and Hirschberg 1990), each level's merge by each item's rank: its own place and, by binary
+ * Package-merge (Larmore and Hirschberg 1990), each round's merge by each item's rank: its own place and, by binary
  * search, how many of the other list stand before it. */
 #ifndef TSR_KERNELS_TABLES_CODE_LENGTHS_CUH
 #define TSR_KERNELS_TABLES_CODE_LENGTHS_CUH
@@ -17,7 +17,7 @@
 template <int SYMBOLS> struct tsr_lengths_memory {
     enum { LEVEL_WORDS = (2 * SYMBOLS + TSR_WARP - 1) / TSR_WARP };
     uint32_t weight[2][2 * SYMBOLS];
-    uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a level's order */
+    uint32_t is_leaf[TSR_CODE_LIMIT][LEVEL_WORDS]; /* by place in a round's order */
 };
 
 /* Sorts keys, EACH a lane, by a bitonic network. */
@@ -222,12 +222,12 @@ static __device__ __forceinline__ void tsr_limit_lengths(tsr_lengths_memory<SYMB
 {
     typedef tsr_lengths_memory<SYMBOLS> memory;
     __syncwarp();
-    /* The items of all levels: leaves merged with pairs of the level before, a leaf in front of its equals. */
+    /* The items of all rounds: leaves merged with pairs of the round before, a leaf in front of its equals. */
     int size = 0;
-    for (int level = 0; level < TSR_CODE_LIMIT; level++) {
-        uint32_t *before = m.weight[(level + 1) & 1], *now = m.weight[level & 1];
+    for (int round = 0; round < TSR_CODE_LIMIT; round++) {
+        uint32_t *before = m.weight[(round + 1) & 1], *now = m.weight[round & 1];
         const int pairs = size / 2;
-        for (int w = (int)lane; w < memory::LEVEL_WORDS; w += TSR_WARP) m.is_leaf[level][w] = 0;
+        for (int w = (int)lane; w < memory::LEVEL_WORDS; w += TSR_WARP) m.is_leaf[round][w] = 0;
         for (int p = (int)lane; p < pairs; p += TSR_WARP) now[p] = before[2 * p] + before[2 * p + 1];
         __syncwarp();
         for (int p = (int)lane; p < pairs; p += TSR_WARP) before[p] = now[p]; /* packages, in a place of their own */
@@ -235,20 +235,20 @@ static __device__ __forceinline__ void tsr_limit_lengths(tsr_lengths_memory<SYMB
         for (int i = (int)lane; i < used; i += TSR_WARP) {
             const int at = i + tsr_entries_below(before, pairs, leaf[i], false);
             now[at] = leaf[i];
-            atomicOr(&m.is_leaf[level][at / TSR_WARP], 1u << at % TSR_WARP);
+            atomicOr(&m.is_leaf[round][at / TSR_WARP], 1u << at % TSR_WARP);
         }
         for (int p = (int)lane; p < pairs; p += TSR_WARP)
             now[p + tsr_entries_below(leaf, used, before[p], true)] = before[p];
         size = used + pairs;
         __syncwarp();
     }
-    /* Lengths of the leaves from the levels. */
+    /* Lengths of the leaves from the rounds. */
     for (int i = (int)lane; i < used; i += TSR_WARP) length[i] = used == 1 ? 1 : 0;
     int take = 2 * (used - 1);
-    for (int level = TSR_CODE_LIMIT - 1; used > 1 && level >= 0 && take > 0; level--) {
+    for (int round = TSR_CODE_LIMIT - 1; used > 1 && round >= 0 && take > 0; round--) {
         int leaves = 0;
         for (int first = 0; first < take; first += TSR_WARP) {
-            const uint32_t word = m.is_leaf[level][first / TSR_WARP];
+            const uint32_t word = m.is_leaf[round][first / TSR_WARP];
             leaves += __popc(take - first >= TSR_WARP ? word : word & ((1u << (take - first)) - 1u));
         }
         for (int i = (int)lane; i < leaves; i += TSR_WARP) length[i]++;

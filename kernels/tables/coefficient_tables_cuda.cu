@@ -36,12 +36,12 @@ enum {
     MERGE_LANES = 4,
     SMALL_QUADS = 220
 };
-static_assert((int)TSR_ENERGY_LEVELS == (int)TSR_WARP, "a bit a cell");
+static_assert((int)TSR_ENERGY_CLASSES == (int)TSR_WARP, "a bit a cell");
 
 /* Memory of a group with room for so many quads of counts: most groups use fewer, and what finds no room stays where it
  * was counted. */
 template <int SYMBOLS, typename Gain, int QUADS> struct alignas(16) group_memory {
-    unsigned char bytes[tsr_slots_bytes<Gain, SYMBOLS>(TSR_ENERGY_LEVELS, QUADS) / 16 * 16];
+    unsigned char bytes[tsr_slots_bytes<Gain, SYMBOLS>(TSR_ENERGY_CLASSES, QUADS) / 16 * 16];
 };
 
 /* A group, by so many threads. */
@@ -50,7 +50,7 @@ __device__ __forceinline__ void merge_group(const tsr_cuda_batch &b, const tsr_m
                                             group_memory<SYMBOLS, Gain, QUADS> &memory, uint32_t plane, uint32_t group,
                                             Model &model)
 {
-    const uint32_t first = group * TSR_ENERGY_LEVELS;
+    const uint32_t first = group * TSR_ENERGY_CLASSES;
     uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * SYMBOLS;
     const int tables = tsr_merge_used_cells<SYMBOLS, THREADS, MERGE_LANES, Gain>(
         logarithms, memory.bytes, sizeof memory, counts, b.cells_in_use[plane * GROUPS + group],
@@ -64,7 +64,7 @@ __device__ __forceinline__ void merge_group(const tsr_cuda_batch &b, const tsr_m
 template <int GROUPS, int SYMBOLS, typename Model>
 __global__ void __launch_bounds__(MERGE_THREADS, MERGE_RESIDENT) k_merge_groups(const tsr_cuda_batch b, Model *models)
 {
-    enum { QUADS = TSR_ENERGY_LEVELS * SYMBOLS / TSR_QUAD_COUNTS / 2 };
+    enum { QUADS = TSR_ENERGY_CLASSES * SYMBOLS / TSR_QUAD_COUNTS / 2 };
     __shared__ tsr_merge_logarithms logarithms;
     __shared__ group_memory<SYMBOLS, int64_t, QUADS> memory;
     const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
@@ -106,8 +106,8 @@ static_assert(TSR_PAIR_GROUPS * TSR_TABLE_LIMIT < 255, "bytes");
 /* Of so many groups of a plane. */
 template <int GROUPS> struct code_memory {
     tsr_tables_memory<CODE_TABLES, TSR_PAIR_SYMBOLS, CODE_WARPS> tables;
-    uint8_t row_of[GROUPS * TSR_ENERGY_LEVELS];   /* by table: its counts and lengths */
-    uint8_t table_of[GROUPS * TSR_ENERGY_LEVELS]; /* by cell: its table; 255: it counted nothing */
+    uint8_t row_of[GROUPS * TSR_ENERGY_CLASSES];   /* by table: its counts and lengths */
+    uint8_t table_of[GROUPS * TSR_ENERGY_CLASSES]; /* by cell: its table; 255: it counted nothing */
 
     /* Codewords of a table lie where its leaves were. */
     __device__ __forceinline__ uint32_t *words(int table)
@@ -121,12 +121,12 @@ template <int GROUPS> struct code_memory {
 template <int GROUPS>
 __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(const tsr_cuda_batch b)
 {
-    constexpr uint32_t BLOCKS = TSR_PAIR_GROUPS / GROUPS, CELLS = GROUPS * TSR_ENERGY_LEVELS;
+    constexpr uint32_t BLOCKS = TSR_PAIR_GROUPS / GROUPS, CELLS = GROUPS * TSR_ENERGY_CLASSES;
     static_assert(TSR_PAIR_GROUPS % GROUPS == 0, "whole blocks of groups");
     __shared__ code_memory<GROUPS> m;
     const uint32_t thread = threadIdx.x, warp = thread / TSR_WARP, lane = thread % TSR_WARP;
     const uint32_t plane = blockIdx.x / BLOCKS, first_group = blockIdx.x % BLOCKS * GROUPS,
-                   first_cell = first_group * TSR_ENERGY_LEVELS;
+                   first_cell = first_group * TSR_ENERGY_CLASSES;
     if (tsr_state_span(b.plane[plane]) == 1) return;
     tsr_pair_model &model = b.pair_model[plane];
     const uint32_t *const counts = b.counts + (size_t)plane * b.plane_counts + first_cell * TSR_PAIR_SYMBOLS;
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(cons
         const int before = all;
         all += model.tables[first_group + g];
         if (g % CODE_WARPS != warp) continue;
-        const uint32_t cell = g * TSR_ENERGY_LEVELS + lane;
+        const uint32_t cell = g * TSR_ENERGY_CLASSES + lane;
         const bool is_used = b.cells_in_use[plane * TSR_PAIR_GROUPS + first_group + g] >> lane & 1u;
         if (before + (int)lane < all) m.row_of[before + (int)lane] = (uint8_t)cell;
         m.table_of[cell] = (uint8_t)(is_used ? before + model.table_of[first_cell + cell] : 255);
@@ -165,9 +165,9 @@ __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(cons
 /* ---- Frequencies of rANS -------------------------------------------------------------------------------- */
 
 /* Symbols of a lane: 3 lane .. 3 lane + 2. */
-enum { TABLE_WARPS = 4, EACH = TSR_LEVEL_SYMBOLS / TSR_WARP };
-static_assert(TSR_LEVEL_SYMBOLS == EACH * TSR_WARP, "as many symbols a lane");
-static_assert(TSR_LEVEL_TABLES % TABLE_WARPS == 0, "whole blocks of tables");
+enum { TABLE_WARPS = 4, EACH = TSR_COEFFICIENT_SYMBOLS / TSR_WARP };
+static_assert(TSR_COEFFICIENT_SYMBOLS == EACH * TSR_WARP, "as many symbols a lane");
+static_assert(TSR_COEFFICIENT_TABLES % TABLE_WARPS == 0, "whole blocks of tables");
 
 /* What a step of tsr_rans_normalise compares: count / twice. */
 struct candidate_fraction {
@@ -235,15 +235,15 @@ __device__ __forceinline__ int width_before(const uint32_t weight[EACH], unsigne
 }
 
 /* A warp a table: its weights, and what the encoder's step needs of each symbol. */
-__global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_level_tables(const tsr_cuda_batch b)
+__global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_coefficient_tables(const tsr_cuda_batch b)
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t number = blockIdx.x * TABLE_WARPS + threadIdx.x / TSR_WARP;
-    const uint32_t plane = number / TSR_LEVEL_TABLES, table = number - plane * TSR_LEVEL_TABLES;
+    const uint32_t plane = number / TSR_COEFFICIENT_TABLES, table = number - plane * TSR_COEFFICIENT_TABLES;
     if (tsr_state_span(b.plane[plane]) == 1) return;
-    tsr_level_model &model = b.level_model[plane];
-    if (table % TSR_ENERGY_LEVELS >= model.tables[table / TSR_ENERGY_LEVELS]) return;
-    const uint32_t *at = b.counts + (size_t)plane * b.plane_counts + table * TSR_LEVEL_SYMBOLS + EACH * lane;
+    tsr_coefficient_model &model = b.coefficient_model[plane];
+    if (table % TSR_ENERGY_CLASSES >= model.tables[table / TSR_ENERGY_CLASSES]) return;
+    const uint32_t *at = b.counts + (size_t)plane * b.plane_counts + table * TSR_COEFFICIENT_SYMBOLS + EACH * lane;
     uint32_t counts[EACH], exact[EACH], weight[EACH], frequency[EACH];
     uint64_t least = UINT64_MAX;
     int best = 0;
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_level_tables(const ts
     uint32_t start = 0;
     for (int i = 0; i < EACH; i++) start += frequency[i];
     start = tsr_warp_scan(start, lane) - start;
-    struct tsr_rans_symbol *out = b.level_codes[(size_t)plane * TSR_LEVEL_TABLES + table] + EACH * lane;
+    struct tsr_rans_symbol *out = b.coefficient_codes[(size_t)plane * TSR_COEFFICIENT_TABLES + table] + EACH * lane;
     for (int i = 0; i < EACH; i++) {
         model.weight[table][EACH * lane + i] = (uint16_t)weight[i];
         out[i].inverse = frequency[i] ? UINT32_MAX / frequency[i] : 0;
@@ -297,11 +297,12 @@ int tsr_cuda_train_pairs(const struct tsr_cuda_batch *b, cudaStream_t stream)
                  : tsr_launch(k_pair_codes<1>, b->planes * TSR_PAIR_GROUPS, CODE_THREADS, 0, stream, *b);
 }
 
-int tsr_cuda_train_levels(const struct tsr_cuda_batch *b, cudaStream_t stream)
+int tsr_cuda_train_coefficients(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
     bool small;
     TSR_CUDA_TRY(are_small(*b, &small));
-    TSR_CUDA_TRY((merge_groups<TSR_LEVEL_GROUPS, TSR_LEVEL_SYMBOLS>(*b, small, b->level_model, stream)));
-    return tsr_launch(k_level_tables, b->planes * (TSR_LEVEL_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP, 0, stream,
-                      *b);
+    TSR_CUDA_TRY(
+        (merge_groups<TSR_COEFFICIENT_GROUPS, TSR_COEFFICIENT_SYMBOLS>(*b, small, b->coefficient_model, stream)));
+    return tsr_launch(k_coefficient_tables, b->planes * (TSR_COEFFICIENT_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP,
+                      0, stream, *b);
 }

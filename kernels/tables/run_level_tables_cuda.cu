@@ -20,7 +20,7 @@ static_assert((int)TSR_DC_CELLS * (int)TSR_DC_SYMBOLS <= MERGE_QUADS * (int)TSR_
 /* Each plane has two blocks of threads, the first of them for its ACs. */
 template <int THREADS, int LANES>
 __global__ void __launch_bounds__(THREADS)
-    k_merge(uint32_t *counts, const tsr_plane_state *planes, tsr_coefficient_model *models)
+    k_merge(uint32_t *counts, const tsr_plane_state *planes, tsr_run_level_model *models)
 {
     __shared__ tsr_kept_symbols<TSR_AC_SYMBOLS> kept;
     TSR_DYNAMIC_SHARED(memory);
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(THREADS)
     const auto nothing = [](int) { return 0u; };
     if (tsr_state_span(planes[plane]) == 1) return;
     uint32_t *dc = counts + (size_t)plane * TSR_PLANE_COUNTS, *ac = dc + TSR_DC_COUNTS;
-    tsr_coefficient_model &model = models[plane];
+    tsr_run_level_model &model = models[plane];
     if (blockIdx.x % 2 == 0) {
         tsr_close_gaps<TSR_AC_SYMBOLS, TSR_AC_PITCH, THREADS>(kept, ac, TSR_AC_CELLS);
         const int tables = tsr_merge_cells<TSR_AC_CELLS, TSR_AC_PITCH, THREADS, LANES, int64_t>(
@@ -51,14 +51,14 @@ enum {
 };
 static_assert(TSR_TABLE_LIMIT % CODE_TABLES == 0 && TSR_DC_CELLS % CODE_TABLES == 0, "whole blocks of tables");
 
-__global__ void __launch_bounds__(CODE_TABLES *TSR_WARP) k_codes(const uint32_t *counts, const tsr_plane_state *planes,
-                                                                 tsr_coefficient_model *models, tsr_packed_codes *codes)
+__global__ void __launch_bounds__(CODE_TABLES *TSR_WARP)
+    k_codes(const uint32_t *counts, const tsr_plane_state *planes, tsr_run_level_model *models, tsr_packed_codes *codes)
 {
     __shared__ tsr_tables_memory<CODE_TABLES, TSR_AC_SYMBOLS, CODE_TABLES> memory;
     const uint32_t plane = blockIdx.x / CODE_BLOCKS;
     const int block = (int)(blockIdx.x % CODE_BLOCKS);
     if (tsr_state_span(planes[plane]) == 1) return;
-    tsr_coefficient_model &model = models[plane];
+    tsr_run_level_model &model = models[plane];
     const bool is_dc = block >= AC_BLOCKS;
     const int first = (is_dc ? block - AC_BLOCKS : block) * CODE_TABLES,
               tables = tsr_min((is_dc ? model.dc_tables : model.ac_tables) - first, (int)CODE_TABLES);
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(CODE_TABLES *TSR_WARP) k_codes(const uint32_t 
 
 template <int THREADS, int LANES>
 cudaError_t merge(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
-                  struct tsr_coefficient_model *d_model, cudaStream_t stream)
+                  struct tsr_run_level_model *d_model, cudaStream_t stream)
 {
     TSR_CUDA_TRY(tsr_allow_shared(k_merge<THREADS, LANES>, MERGE_BYTES));
     return tsr_launch(k_merge<THREADS, LANES>, 2 * planes, THREADS, MERGE_BYTES, stream, d_counts, d_plane, d_model);
@@ -86,7 +86,7 @@ cudaError_t merge(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uin
 } // namespace
 
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
-                   struct tsr_coefficient_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream)
+                   struct tsr_run_level_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream)
 {
     unsigned processors;
     TSR_CUDA_TRY(tsr_device_processors(&processors));

@@ -14,22 +14,21 @@ static int least_blocks(int set)
     return set == 3 ? 24 : 8;
 }
 
-static struct tsr_training_plan plan_of(struct tsr_level_plan level, uint64_t samples, int set)
+static struct tsr_training_plan plan_of(struct tsr_effort_plan bin, uint64_t samples, int set)
 {
     const uint64_t most = samples / (SIDE * SIDE) / (uint64_t)least_blocks(set);
-    struct tsr_training_plan plan = {(uint8_t)set, level.classes, level.rounds, 1};
+    struct tsr_training_plan plan = {(uint8_t)set, bin.classes, bin.rounds, 1};
     if (most < plan.classes) plan.classes = (uint8_t)(most > 0 ? most : 1);
-    plan.block_stride = (uint32_t)((samples + level.training_samples - 1) / level.training_samples);
-    if (samples >= 1u << 16 && plan.block_stride < level.training_stride) plan.block_stride = level.training_stride;
+    plan.block_stride = (uint32_t)((samples + bin.training_samples - 1) / bin.training_samples);
+    if (samples >= 1u << 16 && plan.block_stride < bin.training_stride) plan.block_stride = bin.training_stride;
     return plan;
 }
 
-int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
-                       struct tsr_training_plan plans[TSR_TRAINING_PLANS])
+int tsr_training_plans(struct tsr_effort_plan bin, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS])
 {
     int count = 0;
-    for (int set = level.neighbours_set; set > 0; set--) {
-        plans[count++] = plan_of(level, samples, set);
+    for (int set = bin.neighbours_set; set > 0; set--) {
+        plans[count++] = plan_of(bin, samples, set);
         if (samples >= (set == 3 ? 1u << 18 : 1u << 15)) break; /* large planes pay for their weights */
     }
     return count;
@@ -83,18 +82,17 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
             }
         }
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = tsr_median_block(cost, zeros, samples);
-        if (takes_part(t, tile->number, across, i) && b.end > b.row)
-            sums->levels[tsr_block_cost_level(cost, samples)]++;
+        if (takes_part(t, tile->number, across, i) && b.end > b.row) sums->bins[tsr_block_cost_bin(cost, samples)]++;
     }
 }
 
 void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sums *sums)
 {
     uint64_t total = 0, before = 0;
-    for (int l = 0; l < TSR_COST_LEVELS; l++) total += sums->levels[l];
-    for (int l = 0; l < TSR_COST_LEVELS; l++) {
-        t->first_label[l] = tsr_first_label(before, sums->levels[l], total, t->plan.classes);
-        before += sums->levels[l];
+    for (int l = 0; l < TSR_COST_BINS; l++) total += sums->bins[l];
+    for (int l = 0; l < TSR_COST_BINS; l++) {
+        t->first_label[l] = tsr_first_label(before, sums->bins[l], total, t->plan.classes);
+        before += sums->bins[l];
     }
     for (int c = 0; c < t->plan.classes; c++) t->mean[c] = 0;
 }
@@ -115,7 +113,7 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         uint8_t *label = &t->label[tile->number * t->tile_blocks + (uint32_t)i];
         if (b.end == b.row || is_flat(t, tile->number, i)) continue;
         const uint32_t median = median_cost(t, tile->number, i);
-        if (round == 0) *label = t->first_label[tsr_block_cost_level(median, b.columns * (b.end - b.row))];
+        if (round == 0) *label = t->first_label[tsr_block_cost_bin(median, b.columns * (b.end - b.row))];
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
         const int32_t mean = round == 0 ? (int32_t)(median / (uint32_t)(b.columns * (b.end - b.row))) : t->mean[*label];

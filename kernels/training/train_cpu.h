@@ -11,9 +11,9 @@
 #include "kernels/effort.h"
 #include "linear_cpu.h"
 
-/* The plans to compare for a plane of so many samples; returns how many, 0 where the level has no linear predictors. */
+/* The plans to compare for a plane of so many samples; returns how many, 0 where the bin has no linear predictors. */
 enum { TSR_TRAINING_PLANS = 3 };
-int tsr_training_plans(struct tsr_level_plan level, uint64_t samples,
+int tsr_training_plans(struct tsr_effort_plan bin, uint64_t samples,
                        struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
 
 /* A plane in training. Arrays by block: tile_blocks for each tile. */
@@ -25,7 +25,7 @@ struct tsr_training {
     uint32_t tile_blocks; /* of a full tile */
     uint8_t *label;
     uint32_t *median_cost; /* by block: tsr_median_block */
-    uint8_t first_label[TSR_COST_LEVELS];
+    uint8_t first_label[TSR_COST_BINS];
     int32_t mean[TSR_CLASS_LIMIT]; /* |residual| of a class's samples */
 };
 
@@ -33,7 +33,7 @@ struct tsr_training {
  */
 struct tsr_training_sums {
     uint64_t cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
-    uint64_t levels[TSR_COST_LEVELS];
+    uint64_t bins[TSR_COST_BINS];
     uint64_t products[TSR_CLASS_LIMIT][TSR_SUMS_LIMIT]; /* last: of the classes in use alone */
 };
 

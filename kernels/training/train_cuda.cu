@@ -79,21 +79,20 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS) k_median_costs(const tsr
         if (lane != 0) continue;
         p.median_cost[block.at] = tsr_median_block(cost, (int32_t)zeros, tsr_samples_of(block));
         if (tsr_samples_of(block) > 0 && tsr_block_takes_part(stride, block.number, block.x, block.y))
-            atomicAdd(
-                &p.cost_levels[(size_t)plane * TSR_COST_LEVELS + tsr_block_cost_level(cost, tsr_samples_of(block))],
-                1ull);
+            atomicAdd(&p.cost_bins[(size_t)plane * TSR_COST_BINS + tsr_block_cost_bin(cost, tsr_samples_of(block))],
+                      1ull);
     }
 }
 
 /* A block a plane: the first labels of a plan. */
-__global__ void __launch_bounds__(TSR_COST_LEVELS) k_first_labels(const tsr_predict_batch p, int classes)
+__global__ void __launch_bounds__(TSR_COST_BINS) k_first_labels(const tsr_predict_batch p, int classes)
 {
-    __shared__ uint64_t sums[TSR_COST_LEVELS / TSR_WARP];
+    __shared__ uint64_t sums[TSR_COST_BINS / TSR_WARP];
     const uint32_t plane = blockIdx.x;
-    const uint64_t here = p.cost_levels[(size_t)plane * TSR_COST_LEVELS + threadIdx.x];
+    const uint64_t here = p.cost_bins[(size_t)plane * TSR_COST_BINS + threadIdx.x];
     uint64_t total;
-    const uint64_t before = tsr_block_scan<TSR_COST_LEVELS>(here, sums, &total);
-    p.first_label[(size_t)plane * TSR_COST_LEVELS + threadIdx.x] = tsr_first_label(before, here, total, classes);
+    const uint64_t before = tsr_block_scan<TSR_COST_BINS>(here, sums, &total);
+    p.first_label[(size_t)plane * TSR_COST_BINS + threadIdx.x] = tsr_first_label(before, here, total, classes);
 }
 
 /* ---- Fit ---------------------------------------------------------------------------------------------------- */
@@ -334,7 +333,7 @@ cudaError_t train_plan(const tsr_predict_batch &p, int number, cudaStream_t stre
                  of_fit = fit_classes * fit_class_bytes(features);
     const auto fit = classes < MANY_CLASSES ? k_fit<TSR_WARP> : k_fit<FIT_LANES>;
     TSR_CUDA_TRY(tsr_allow_shared(fit, of_fit));
-    TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_LEVELS, 0, stream, p, (int)plan.classes));
+    TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_BINS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {
         TSR_CUDA_TRY(tsr_train_sums(p, number, round, stream));
         TSR_CUDA_TRY(tsr_launch(fit, (unsigned)((classes + fit_classes - 1) / fit_classes), FIT_THREADS, of_fit, stream,

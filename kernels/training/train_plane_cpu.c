@@ -121,7 +121,7 @@ void tsr_train_predictors(struct tsr_plane_work *work)
     struct tsr_training_plan plans[TSR_TRAINING_PLANS];
     memset(model, 0, sizeof *model);
     const int count =
-        tsr_training_plans(tsr_level_plan(work->level), (uint64_t)work->image->columns * work->image->rows, plans);
+        tsr_training_plans(tsr_effort_plan(work->effort), (uint64_t)work->image->columns * work->image->rows, plans);
     if (count == 0) return;
     tsr_run_pass(work, pad_pass);
     const struct tsr_training_sums *sums = NULL;

@@ -5,7 +5,7 @@
 
 #include "kernels/engine_cpu/plane_passes_cpu.h"
 
-/* Linear predictors, as the level has it, or none where no block prefers one. Of several plans the one whose residuals
+/* Linear predictors, as the effort has it, or none where no block prefers one. Of several plans the one whose residuals
  * and weights seem to cost least. */
 void tsr_train_predictors(struct tsr_plane_work *work);
 

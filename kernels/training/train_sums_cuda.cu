@@ -179,7 +179,7 @@ __device__ __forceinline__ void order_blocks(sum_memory &m, const tsr_predict_ba
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t stride = p.plan[plan_number].block_stride;
     const uint8_t *labels = p.label + (size_t)plan_number * tsr_all_tiles(p) * p.tile_blocks,
-                  *first_label = p.first_label + (size_t)plane * TSR_COST_LEVELS;
+                  *first_label = p.first_label + (size_t)plane * TSR_COST_BINS;
     const uint32_t slots = tsr_slots_of_row(p, stride) * p.blocks_down * p.b.tiles;
     for (unsigned i = threadIdx.x; i <= TSR_CLASS_LIMIT; i += TSR_TRAINING_THREADS) m.count[i] = 0;
     __syncthreads();
@@ -190,8 +190,7 @@ __device__ __forceinline__ void order_blocks(sum_memory &m, const tsr_predict_ba
             if (block.is_there && tsr_samples_of(block) > 0) {
                 const uint32_t median = p.median_cost[block.at], cost = tsr_median_block_cost(median);
                 if (!tsr_median_block_is_flat(median))
-                    label =
-                        round > 0 ? labels[block.at] : first_label[tsr_block_cost_level(cost, tsr_samples_of(block))];
+                    label = round > 0 ? labels[block.at] : first_label[tsr_block_cost_bin(cost, tsr_samples_of(block))];
             }
         }
         m.label[slot] = (uint8_t)label;

@@ -297,8 +297,8 @@ static struct result run(int resource, unsigned long limit, const char *format, 
 /* ---- What is tried ---------------------------------------------------------------------------------------- */
 
 /* The command succeeds, or ends with the one status, and leaves nothing. 127: it cannot even be loaded. */
-/* The bytes of address space that the program's own image takes. Where they are not to be had the kernel ends the process
- * by SIGSEGV before its first instruction. */
+/* The bytes of address space that the program's own image takes. Where they are not to be had the kernel ends the
+ * process by SIGSEGV before its first instruction. */
 static unsigned long image_size(void)
 {
     ElfW(Ehdr) header;

@@ -37,7 +37,7 @@ static enum tsr_status encode(struct tsr_engine *engine, const char *in, const c
 int main(int argc, char **argv)
 {
     static const char *const coders[] = {"huffman", "cavlc", "rans"};
-    struct tsr_coding coding = {.coder = TSR_CODER_BY_LEVEL};
+    struct tsr_coding coding = {.coder = TSR_CODER_BY_EFFORT};
     struct tsr_error error = {TSR_ERROR_USAGE, TSR_NO_OFFSET,
                               "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP | eN]]]"};
     if (argc > 3 && strcmp(argv[3], "transform") == 0) coding.path = TSR_PATH_TRANSFORM;

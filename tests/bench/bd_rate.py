@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lossy coding beside JPEG: BD-rate in percent (less is better), and speed beside OpenJPH, in one run.
 
-usage: bd_rate.py BUILD FRAMES [--all] [--groups luma,window,rgb,native] [--coders rans,huffman,cavlc] [--levels 1,5]
+usage: bd_rate.py BUILD FRAMES [--all] [--groups luma,window,rgb,native] [--coders rans,huffman,cavlc] [--efforts 1,5]
                   [--kinds cavlc-1,rans-5] [--speed] [--no-rates] [--repeats N] [--files]
 
 BUILD   a build folder with bin/libtessera_bench.so (target bench_library)
@@ -141,10 +141,10 @@ class Lossy(Tessera):
         super().__init__(library, 1)
         self.library.bench_encode_lossy.restype = ctypes.c_double
 
-    def encode_lossy(self, samples, bits, coder, level, qp, payload):
+    def encode_lossy(self, samples, bits, coder, effort, qp, payload):
         size = ctypes.c_size_t()
         taken = self.library.bench_encode_lossy(
-            self.engine, *self.image(samples, bits), ctypes.c_uint32(CODERS[coder]), ctypes.c_uint32(level),
+            self.engine, *self.image(samples, bits), ctypes.c_uint32(CODERS[coder]), ctypes.c_uint32(effort),
             ctypes.c_int32(round(8 * qp)), samples.ctypes.data_as(ctypes.c_void_p),
             payload.ctypes.data_as(ctypes.c_void_p), ctypes.byref(size))
         if taken < 0:
@@ -159,14 +159,14 @@ class Lossy(Tessera):
             raise RuntimeError("tsr_decode_frame fails")
         return taken
 
-    def points(self, samples, bits, coder, level):
+    def points(self, samples, bits, coder, effort):
         room, decoded, points = numpy.empty(self.bound(samples, bits), numpy.uint8), numpy.empty_like(samples), []
         for qp in QPS:
-            payload, _ = self.encode_lossy(samples, bits, coder, level, qp, room)
+            payload, _ = self.encode_lossy(samples, bits, coder, effort, qp, room)
             self.decode_lossy(payload, samples, bits, decoded)
             points.append((payload.size, psnr(samples, decoded, bits), qp))
         if any(a[1] < b[1] for a, b in zip(points, points[1:])):
-            print("PSNR rises with QP:", coder, level, samples.shape, bits, ["%.3f" % p[1] for p in points], file=sys.stderr)
+            print("PSNR rises with QP:", coder, effort, samples.shape, bits, ["%.3f" % p[1] for p in points], file=sys.stderr)
         return points
 
 
@@ -251,7 +251,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--groups", default="luma,window,rgb,native")
     parser.add_argument("--coders", default="rans,huffman,cavlc")
-    parser.add_argument("--levels", default="5")
+    parser.add_argument("--efforts", default="5")
     parser.add_argument("--kinds", help="instead of the last two: cavlc-1,rans-5")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--no-rates", action="store_true")
@@ -259,7 +259,7 @@ def main():
     parser.add_argument("--files", action="store_true")
     options = parser.parse_args()
     tessera = Lossy(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")))
-    kinds = [(coder, int(level)) for level in options.levels.split(",") for coder in options.coders.split(",")]
+    kinds = [(coder, int(effort)) for effort in options.efforts.split(",") for coder in options.coders.split(",")]
     if options.kinds:
         kinds = [(kind.split("-")[0], int(kind.split("-")[1])) for kind in options.kinds.split(",")]
     print("%-8s %6s" % ("group", "frames") + "".join("%15s" % ("%s -%d" % kind) for kind in kinds) + "   BD-rate, %")

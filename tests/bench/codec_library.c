@@ -17,10 +17,10 @@ static double seconds(void)
 
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits);
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
-                    uint32_t path, uint32_t coder, uint32_t level, const uint8_t *raster, uint8_t *payload,
+                    uint32_t path, uint32_t coder, uint32_t effort, const uint8_t *raster, uint8_t *payload,
                     size_t *size);
 double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
-                          uint32_t bits, uint32_t coder, uint32_t level, int32_t qp_eighths, const uint8_t *raster,
+                          uint32_t bits, uint32_t coder, uint32_t effort, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size);
 double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     const uint8_t *payload, size_t size, uint8_t *raster);
@@ -33,7 +33,7 @@ size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_
 
 /* Seconds; negative: an error. */
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
-                    uint32_t path, uint32_t coder, uint32_t level, const uint8_t *raster, uint8_t *payload,
+                    uint32_t path, uint32_t coder, uint32_t effort, const uint8_t *raster, uint8_t *payload,
                     size_t *size)
 {
     const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
@@ -42,7 +42,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     memset(&coding, 0, sizeof coding);
     coding.path = (enum tsr_path)path;
     coding.coder = (enum tsr_coder)coder;
-    coding.level = (int)level;
+    coding.effort = (int)effort;
     const double start = seconds();
     const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
     return status == TSR_OK ? seconds() - start : -1;
@@ -50,7 +50,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
 
 /* Path T with loss. */
 double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
-                          uint32_t bits, uint32_t coder, uint32_t level, int32_t qp_eighths, const uint8_t *raster,
+                          uint32_t bits, uint32_t coder, uint32_t effort, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size)
 {
     const struct tsr_image image = plain_image(columns, rows, (int)components, (int)bits);
@@ -61,7 +61,7 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
     coding.coder = (enum tsr_coder)coder;
     coding.lossy = true;
     coding.qp_eighths = qp_eighths;
-    coding.level = (int)level;
+    coding.effort = (int)effort;
     const double start = seconds();
     const enum tsr_status status = tsr_encode_frame(engine, &image, &coding, raster, payload, size, &error);
     return status == TSR_OK ? seconds() - start : -1;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Size and speed of the lossless levels beside the field, in one run.
+"""Size and speed of the lossless efforts beside the field, in one run.
 
-usage: lossless.py BUILD FRAMES [--levels 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
+usage: lossless.py BUILD FRAMES [--efforts 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
                    [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed]
 
 BUILD   a build folder with bin/tessera and bin/libtessera_bench.so (target bench_library)
@@ -31,7 +31,7 @@ import numpy
 SPEED_GROUP = "CLINICAL16"
 GEO = [modality + "16" for modality in ("CR", "CT", "MG", "MR", "NM", "PT", "XA")]
 CODERS = {None: 0, "huffman": 0, "cavlc": 1, "rans": 2}
-RANS_LEVEL = 7  # from here on levels take rANS
+RANS_EFFORT = 7  # from here on efforts take rANS
 
 
 def read_frame(path):
@@ -76,12 +76,12 @@ class Tessera:
     def bound(self, samples, bits):
         return self.library.bench_bound(*self.image(samples, bits))
 
-    def encode(self, samples, bits, path, coder, level, payload):
+    def encode(self, samples, bits, path, coder, effort, payload):
         image = self.image(samples, bits)
         size = ctypes.c_size_t()
         taken = self.library.bench_encode(
             self.engine, *image, ctypes.c_uint32(path), ctypes.c_uint32(coder),
-            ctypes.c_uint32(level), samples.ctypes.data_as(ctypes.c_void_p),
+            ctypes.c_uint32(effort), samples.ctypes.data_as(ctypes.c_void_p),
             payload.ctypes.data_as(ctypes.c_void_p), ctypes.byref(size))
         if taken < 0:
             raise RuntimeError("tsr_encode_frame fails")
@@ -120,9 +120,9 @@ def read_anchors(path):
         }
 
 
-def measure_sizes(options, level, names, anchors):
+def measure_sizes(options, effort, names, anchors):
     """Rows of group: frames, pixels, ours, JPEG-LS, JPEG XL."""
-    command = [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-%d" % level, "--path", options.path]
+    command = [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-%d" % effort, "--path", options.path]
     if options.coder:
         command += ["--coder", options.coder]
     table = {}
@@ -148,21 +148,21 @@ def geometric_mean(table, column):
 
 def print_sizes(tables):
     print("Bits per pixel of whole files; in brackets over JPEG-LS / over JPEG XL effort 7")
-    levels = sorted(tables)
-    print("%-11s %6s %8s %8s" % ("group", "frames", "JPEG-LS", "JXL e7") + "".join("%22s" % ("level %d" % l) for l in levels))
-    for group in sorted(tables[levels[0]]):
-        frames, pixels, _, jpegls, jxl = tables[levels[0]][group]
+    efforts = sorted(tables)
+    print("%-11s %6s %8s %8s" % ("group", "frames", "JPEG-LS", "JXL e7") + "".join("%22s" % ("effort %d" % l) for l in efforts))
+    for group in sorted(tables[efforts[0]]):
+        frames, pixels, _, jpegls, jxl = tables[efforts[0]][group]
         line = "%-11s %6d %8.3f %8.3f" % (group, frames, 8 * jpegls / pixels, 8 * jxl / pixels)
-        for level in levels:
-            ours = tables[level][group][2]
+        for effort in efforts:
+            ours = tables[effort][group][2]
             line += "%8.3f (%.3f/%s)" % (8 * ours / pixels, ours / jpegls, "%.3f" % (ours / jxl) if jxl else "-")
         print(line)
     print("%-11s %24s" % ("GEO", "") + "".join(
-        "%8s (%.3f/%.3f)" % ("", geometric_mean(tables[l], 3), geometric_mean(tables[l], 4)) for l in levels))
+        "%8s (%.3f/%.3f)" % ("", geometric_mean(tables[l], 3), geometric_mean(tables[l], 4)) for l in efforts))
 
 
-def measure_speed(options, levels, names):
-    """MB/s of samples: by level (encode, decode), then CharLS, OpenJPH, JPEG XL e7."""
+def measure_speed(options, efforts, names):
+    """MB/s of samples: by effort (encode, decode), then CharLS, OpenJPH, JPEG XL e7."""
     tessera = Tessera(os.path.abspath(os.path.join(options.build, "bin/libtessera_bench.so")), 1)
     path, coder = int(options.path == "transform"), CODERS[options.coder]
     frames = []
@@ -178,10 +178,10 @@ def measure_speed(options, levels, names):
         room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)
         runs = {}
         for repeat in range(options.repeats):
-            for level in levels:
-                used = coder if options.coder else 2 if level >= RANS_LEVEL else 0
-                payload, encode = tessera.encode(samples, bits, path, used, level, room)
-                runs.setdefault("level %d" % level, []).append((encode, tessera.decode(payload, samples, bits, decoded)))
+            for effort in efforts:
+                used = coder if options.coder else 2 if effort >= RANS_EFFORT else 0
+                payload, encode = tessera.encode(samples, bits, path, used, effort, room)
+                runs.setdefault("effort %d" % effort, []).append((encode, tessera.decode(payload, samples, bits, decoded)))
             jpegls, encode = timed(imagecodecs.jpegls_encode, samples)
             _, decode = timed(functools.partial(imagecodecs.jpegls_decode, out=decoded), jpegls)
             runs.setdefault("CharLS", []).append((encode, decode))
@@ -204,7 +204,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("frames")
-    parser.add_argument("--levels", default="1,5,9")
+    parser.add_argument("--efforts", default="1,5,9")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--path", choices=("predict", "transform"), default="predict")
     parser.add_argument("--coder", choices=tuple(c for c in CODERS if c))
@@ -214,13 +214,13 @@ def main():
     parser.add_argument("--no-speed", action="store_true")
     parser.add_argument("--no-sizes", action="store_true")
     options = parser.parse_args()
-    levels = [int(level) for level in options.levels.split(",")]
+    efforts = [int(effort) for effort in options.efforts.split(",")]
     names = sorted(name for name in os.listdir(options.frames) if name.endswith((".pgm", ".ppm")))
     if not options.no_sizes:
         anchors = read_anchors(options.anchors)
-        print_sizes({level: measure_sizes(options, level, names, anchors) for level in levels})
+        print_sizes({effort: measure_sizes(options, effort, names, anchors) for effort in efforts})
     if not options.no_speed:
-        speeds, count = measure_speed(options, levels, names)
+        speeds, count = measure_speed(options, efforts, names)
         print("\nOne thread, %d frames of %s, MB/s of samples (10^6 bytes); over CharLS" % (count, SPEED_GROUP))
         for what, (encode, decode) in speeds.items():
             print("%-12s encode %7.1f (%.2f)  decode %7.1f (%.2f)" % (

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The whole program on a series of slices: rates by turns, and where the time goes.
 
-    python3 tests/bench/program.py --bin build/bin --frames FOLDER [--count 2000] [--kind dicom|pgm] [--level 5]
+    python3 tests/bench/program.py --bin build/bin --frames FOLDER [--count 2000] [--kind dicom|pgm] [--effort 5]
                                    [--work /dev/shm/series] [--only NAME,...] [--turns 5] [--gpu N,...] [--threads N]
 
 FOLDER has 16-bit PGM files of one size, which are repeated, each with other lowest bits in a part of its samples, until
@@ -187,7 +187,7 @@ class Series:
             os.path.join(options.work, name) for name in ('series', 'packed', 'back', 'reference'))
         common = ['-r', '-q', '--json', '-T', str(options.threads)]
         gpus = lambda engine: ['--gpu', options.gpu] if options.gpu and engine == 'cuda' else []
-        compress = lambda engine, verify: [tessera, 'compress', *common, '-f', '-%d' % options.level, '--engine', engine,
+        compress = lambda engine, verify: [tessera, 'compress', *common, '-f', '-%d' % options.effort, '--engine', engine,
                                            '--verify', verify, *gpus(engine), self.series, '-o', self.packed]
         restore = lambda verb, engine: [tessera, verb, *common, '--engine', engine, *gpus(engine), self.packed,
                                         *(['-f', '-o', self.back] if verb == 'decompress' else [])]
@@ -245,7 +245,7 @@ def main():
     parser.add_argument('--frames', required=True)
     parser.add_argument('--count', type=int, default=2000)
     parser.add_argument('--kind', default='dicom')
-    parser.add_argument('--level', type=int, default=5)
+    parser.add_argument('--effort', type=int, default=5)
     parser.add_argument('--work', default='/dev/shm/tessera_series')
     parser.add_argument('--only')
     parser.add_argument('--turns', type=int, default=5)
@@ -261,7 +261,7 @@ def main():
     megabytes = sum(os.path.getsize(os.path.join(s.series, name)) for name in os.listdir(s.series)) / 1e6
     read_rate = megabytes / statistics.median(read_all(s.series, o.threads) for _ in range(o.turns))
     print('%d %s files of %.0f kB, %.1f MB; -%d; %d threads; work folder %s; %d turns' % (
-        o.count, o.kind, 1e3 * megabytes / o.count, megabytes, o.level, o.threads, o.work, o.turns))
+        o.count, o.kind, 1e3 * megabytes / o.count, megabytes, o.effort, o.threads, o.work, o.turns))
     print('plain reading: %.0f MB/s' % read_rate)
     for name in names:
         s.run(name)

@@ -1,6 +1,6 @@
 # --json: every field in every line, null where it does not apply, then the summary.
 . "${0%/*}/steps.sh"
-all="file output status kind bytes_in bytes_out pixel_bytes payload_bytes ratio bits_per_sample lossless path coder level qp engine"
+all="file output status kind bytes_in bytes_out pixel_bytes payload_bytes ratio bits_per_sample lossless path coder effort qp engine"
 all="$all fallback encode_s verify_s psnr_db max_error tries error"
 
 # The kinds of values in a line: number, text, true, false, null, absent.
@@ -54,8 +54,8 @@ wants 'compress --qp' "$t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $
 [ "$(fields path coder engine | sort -u)" = "transform${tab}huffman${tab}cpu" ] || bad "path: $(fields path coder engine)"
 run 0 "$TESSERA" compress -r --json --engine cpu --psnr 40 -3 coded -o found
 wants 'compress --psnr' "$t $t $t $t $n $n $n $n $n $n false $t $t $n $n $t null $n $n $n $n $n null" '3\t0\t0'
-[ "$(fields level | sort -u)" = 3 ] || bad "level: $(fields level)"
-[ "$(fields --summary level)" = 3 ] || bad "the summary's level: $(fields --summary level)"
+[ "$(fields effort | sort -u)" = 3 ] || bad "effort: $(fields effort)"
+[ "$(fields --summary effort)" = 3 ] || bad "the summary's effort: $(fields --summary effort)"
 run 0 "$TESSERA" compress -r --json --engine cpu --max-error 2 coded -o bounded
 wants 'compress --max-error' "$t $t $t $t $n $n $n $n $n $n false $t $t $n null $t null $n $n $n $n null null" '3\t0\t0'
 [ "$(fields path max_error | sort -u)" = "predict${tab}2" ] || bad "a bounded error: $(fields path max_error)"

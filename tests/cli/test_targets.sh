@@ -1,5 +1,5 @@
 # Targets: --psnr is never under, and hardly over (one file of the set may be, by 0.2 dB: what is chosen for whole tiles
-# jumps); --size is never over, and hardly under; no error is above --max-error; the bytes are the same on any number of threads and any level's decoder is the same. The whole set.
+# jumps); --size is never over, and hardly under; no error is above --max-error; the bytes are the same on any number of threads and any effort's decoder is the same. The whole set.
 . "${0%/*}/steps.sh"
 
 # Which images are steered: not those that are too small; nor those of 16 bits where even the coarsest step loses less,
@@ -69,7 +69,7 @@ run 0 "$TESSERA" compress --json --max-error 0 some/chest_10bit.pgm -o zero.tsr
 [ "$(fields lossless max_error)" = "true${tab}null" ] || bad "--max-error 0 loses: $(fields lossless max_error)"
 cmp zero.tsr fits.tsr || bad "--max-error 0 is not what it is without"
 
-# The same bytes on any number of threads, at some levels.
+# The same bytes on any number of threads, at some efforts.
 for options in '--psnr 40' '--size 12:1' '--max-error 4' '-1' '-9' '-1 --psnr 45' '-9 --path transform' '-3 --qp 30'; do
     rm -rf t1 t7
     # shellcheck disable=SC2086

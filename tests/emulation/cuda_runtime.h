@@ -29,16 +29,30 @@
 
 struct dim3 {
     unsigned x, y, z;
-    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+    constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_)
+    {
+    }
 };
 struct uint3 {
     unsigned x, y, z;
 };
-#define TSR_EMULATION_VECTORS(type, name, align)                                \
-    struct __attribute__((aligned(align))) name##2 { type x, y; };              \
-    struct __attribute__((aligned(2 * align))) name##4 { type x, y, z, w; };    \
-    static inline name##2 make_##name##2(type x, type y) { return {x, y}; }     \
-    static inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
+#define TSR_EMULATION_VECTORS(type, name, align)                         \
+    struct __attribute__((aligned(align))) name##2                       \
+    {                                                                    \
+        type x, y;                                                       \
+    };                                                                   \
+    struct __attribute__((aligned(2 * align))) name##4                   \
+    {                                                                    \
+        type x, y, z, w;                                                 \
+    };                                                                   \
+    static inline name##2 make_##name##2(type x, type y)                 \
+    {                                                                    \
+        return {x, y};                                                   \
+    }                                                                    \
+    static inline name##4 make_##name##4(type x, type y, type z, type w) \
+    {                                                                    \
+        return {x, y, z, w};                                             \
+    }
 TSR_EMULATION_VECTORS(unsigned char, uchar, 2)
 TSR_EMULATION_VECTORS(unsigned short, ushort, 4)
 TSR_EMULATION_VECTORS(short, short, 4)
@@ -63,8 +77,8 @@ const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value);
 /* An array in a larger allocation, and room behind it that is nobody's: AddressSanitizer reports who touches that,
  * but for whole copies across it. */
 void tsr_emulated_array(void *array, size_t bytes, size_t room);
-extern "C" cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                                cudaStream_t stream);
+extern "C" cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block,
+                                           size_t shared_bytes, cudaStream_t stream);
 
 #define threadIdx (tsr_emulated_place_here().thread)
 #define blockIdx (tsr_emulated_place_here().block)
@@ -78,13 +92,34 @@ static inline unsigned tsr_emulated_lane()
     return ((p.thread.z * p.block_size.y + p.thread.y) * p.block_size.x + p.thread.x) & 31u;
 }
 
-static inline void __syncthreads() { tsr_emulated_sync_block(); }
-static inline void __syncwarp(unsigned mask = 0xffffffffu) { tsr_emulated_exchange(mask, 0); }
-static inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-static inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-static inline void __nanosleep(unsigned) { tsr_emulated_yield(); }
-static inline unsigned __activemask() { return 0xffffffffu; }
-static inline void __trap() { __builtin_trap(); }
+static inline void __syncthreads()
+{
+    tsr_emulated_sync_block();
+}
+static inline void __syncwarp(unsigned mask = 0xffffffffu)
+{
+    tsr_emulated_exchange(mask, 0);
+}
+static inline void __threadfence()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void __threadfence_block()
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+static inline void __nanosleep(unsigned)
+{
+    tsr_emulated_yield();
+}
+static inline unsigned __activemask()
+{
+    return 0xffffffffu;
+}
+static inline void __trap()
+{
+    __builtin_trap();
+}
 
 /* ---- Warps ------------------------------------------------------------------------------------------------ */
 
@@ -133,8 +168,14 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate)
         if (mask >> l & 1u && all[l]) bits |= 1u << l;
     return bits;
 }
-static inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
-static inline int __all_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) == mask; }
+static inline int __any_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) != 0;
+}
+static inline int __all_sync(unsigned mask, int predicate)
+{
+    return __ballot_sync(mask, predicate) == mask;
+}
 static inline unsigned __reduce_or_sync(unsigned mask, unsigned value)
 {
     const uint64_t *all = tsr_emulated_exchange(mask, value);
@@ -152,18 +193,45 @@ template <typename T> static inline unsigned __match_any_sync(unsigned mask, T v
     return bits;
 }
 int tsr_emulated_count_block(int predicate);
-static inline int __syncthreads_count(int predicate) { return tsr_emulated_count_block(predicate != 0); }
-static inline int __syncthreads_or(int predicate) { return tsr_emulated_count_block(predicate != 0) > 0; }
-static inline int __syncthreads_and(int predicate) { return tsr_emulated_count_block(predicate == 0) == 0; }
+static inline int __syncthreads_count(int predicate)
+{
+    return tsr_emulated_count_block(predicate != 0);
+}
+static inline int __syncthreads_or(int predicate)
+{
+    return tsr_emulated_count_block(predicate != 0) > 0;
+}
+static inline int __syncthreads_and(int predicate)
+{
+    return tsr_emulated_count_block(predicate == 0) == 0;
+}
 
 /* ---- Integers --------------------------------------------------------------------------------------------- */
 
-static inline int __popc(unsigned v) { return __builtin_popcount(v); }
-static inline int __popcll(unsigned long long v) { return __builtin_popcountll(v); }
-static inline int __clz(int v) { return v == 0 ? 32 : __builtin_clz((unsigned)v); }
-static inline int __clzll(long long v) { return v == 0 ? 64 : __builtin_clzll((unsigned long long)v); }
-static inline int __ffs(int v) { return __builtin_ffs(v); }
-static inline int __ffsll(long long v) { return __builtin_ffsll(v); }
+static inline int __popc(unsigned v)
+{
+    return __builtin_popcount(v);
+}
+static inline int __popcll(unsigned long long v)
+{
+    return __builtin_popcountll(v);
+}
+static inline int __clz(int v)
+{
+    return v == 0 ? 32 : __builtin_clz((unsigned)v);
+}
+static inline int __clzll(long long v)
+{
+    return v == 0 ? 64 : __builtin_clzll((unsigned long long)v);
+}
+static inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+static inline int __ffsll(long long v)
+{
+    return __builtin_ffsll(v);
+}
 static inline unsigned __brev(unsigned v)
 {
     unsigned r = 0;
@@ -198,7 +266,10 @@ static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned sh
 {
     return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
-static inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned)((uint64_t)a * b >> 32); }
+static inline unsigned __umulhi(unsigned a, unsigned b)
+{
+    return (unsigned)((uint64_t)a * b >> 32);
+}
 static inline unsigned __vcmpne4(unsigned a, unsigned b)
 {
     unsigned r = 0;
@@ -206,7 +277,10 @@ static inline unsigned __vcmpne4(unsigned a, unsigned b)
         if ((a >> i & 255u) != (b >> i & 255u)) r |= 255u << i;
     return r;
 }
-static inline unsigned __vcmpeq4(unsigned a, unsigned b) { return ~__vcmpne4(a, b); }
+static inline unsigned __vcmpeq4(unsigned a, unsigned b)
+{
+    return ~__vcmpne4(a, b);
+}
 /* Two halves of 16 bits at once. */
 template <typename F> static inline unsigned tsr_emulated_halves(F of)
 {
@@ -234,11 +308,13 @@ static inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c)
 }
 static inline unsigned __viaddmin_s16x2_relu(unsigned a, unsigned b, unsigned c)
 {
-    return tsr_emulated_halves([=](int i) {
-        return std::max((int16_t)0, std::min((int16_t)((a >> i) + (b >> i)), (int16_t)(c >> i)));
-    });
+    return tsr_emulated_halves(
+        [=](int i) { return std::max((int16_t)0, std::min((int16_t)((a >> i) + (b >> i)), (int16_t)(c >> i))); });
 }
-static inline int __vimin_s32_relu(int a, int b) { return std::max(std::min(a, b), 0); }
+static inline int __vimin_s32_relu(int a, int b)
+{
+    return std::max(std::min(a, b), 0);
+}
 static inline unsigned __sad(int a, int b, unsigned c)
 {
     return c + (a > b ? (unsigned)a - (unsigned)b : (unsigned)b - (unsigned)a);
@@ -253,22 +329,42 @@ static inline int __dp2a_lo(int a, int b, int c)
 {
     return c + (int16_t)a * (int8_t)b + (int16_t)((unsigned)a >> 16) * (int8_t)((unsigned)b >> 8);
 }
-static inline int __dp2a_hi(int a, int b, int c) { return __dp2a_lo(a, (int)((unsigned)b >> 16), c); }
+static inline int __dp2a_hi(int a, int b, int c)
+{
+    return __dp2a_lo(a, (int)((unsigned)b >> 16), c);
+}
 using std::max;
 using std::min;
 
 /* ---- Memory ----------------------------------------------------------------------------------------------- */
 
-template <typename T> static inline T __ldg(const T *p) { return *p; }
-template <typename T> static inline T __ldcg(const T *p) { return *p; }
-template <typename T> static inline T __ldcs(const T *p) { return *p; }
-template <typename T> static inline void __stcs(T *p, T value) { *p = value; }
-template <typename T> static inline void __stcg(T *p, T value) { *p = value; }
-template <typename T> struct tsr_emulated_same { typedef T type; };
-#define TSR_EMULATION_ATOMIC(name, builtin)                                                            \
-    template <typename T> static inline T name(T *p, typename tsr_emulated_same<T>::type value)        \
-    {                                                                                                  \
-        return builtin(p, value, __ATOMIC_SEQ_CST);                                                    \
+template <typename T> static inline T __ldg(const T *p)
+{
+    return *p;
+}
+template <typename T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+template <typename T> static inline T __ldcs(const T *p)
+{
+    return *p;
+}
+template <typename T> static inline void __stcs(T *p, T value)
+{
+    *p = value;
+}
+template <typename T> static inline void __stcg(T *p, T value)
+{
+    *p = value;
+}
+template <typename T> struct tsr_emulated_same {
+    typedef T type;
+};
+#define TSR_EMULATION_ATOMIC(name, builtin)                                                     \
+    template <typename T> static inline T name(T *p, typename tsr_emulated_same<T>::type value) \
+    {                                                                                           \
+        return builtin(p, value, __ATOMIC_SEQ_CST);                                             \
     }
 TSR_EMULATION_ATOMIC(atomicAdd, __atomic_fetch_add)
 TSR_EMULATION_ATOMIC(atomicSub, __atomic_fetch_sub)
@@ -305,10 +401,11 @@ template <typename K> static inline cudaError_t cudaFuncSetAttribute(K kernel, c
     return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), attribute, value);
 }
 template <typename K>
-static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K kernel, int threads, size_t shared_bytes)
+static inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, K kernel, int threads,
+                                                                        size_t shared_bytes)
 {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, reinterpret_cast<const void *>(kernel), threads,
-                                                                  shared_bytes, cudaOccupancyDefault);
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, reinterpret_cast<const void *>(kernel),
+                                                                  threads, shared_bytes, cudaOccupancyDefault);
 }
 template <typename T> static inline cudaError_t cudaMalloc(T **memory, size_t bytes)
 {

@@ -22,7 +22,8 @@ __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *me
 __attribute__((weak)) void __asan_get_shadow_mapping(size_t *scale, size_t *offset);
 }
 
-namespace {
+namespace
+{
 
 enum { STACK_BYTES = 256 << 10, STACK_GUARD = 4 << 10, MULTIPROCESSORS = 2, OS_THREADS = 3, PATIENCE_S = 60 };
 
@@ -72,7 +73,10 @@ struct block_runner {
 
 thread_local block_runner *running;
 
-__attribute__((noinline, noreturn)) void jump(resting_place *to) { __builtin_longjmp(to->jump, 1); }
+__attribute__((noinline, noreturn)) void jump(resting_place *to)
+{
+    __builtin_longjmp(to->jump, 1);
+}
 
 /* Leaves one stack for another, and returns when somebody comes back. */
 __attribute__((noinline)) void go(resting_place *from, resting_place *to, const ucontext_t *begin)
@@ -225,7 +229,8 @@ struct CUstream_st {
     int device;
 };
 
-namespace {
+namespace
+{
 
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device;
@@ -258,8 +263,14 @@ cudaError_t done(cudaError_t error)
 
 } // namespace
 
-const tsr_emulated_place &tsr_emulated_place_here() { return running->current->place; }
-void *tsr_emulated_shared() { return running->shared; }
+const tsr_emulated_place &tsr_emulated_place_here()
+{
+    return running->current->place;
+}
+void *tsr_emulated_shared()
+{
+    return running->shared;
+}
 
 void tsr_emulated_yield()
 {
@@ -283,7 +294,10 @@ int tsr_emulated_count_block(int predicate)
     return b->last_count;
 }
 
-void tsr_emulated_sync_block() { tsr_emulated_count_block(0); }
+void tsr_emulated_sync_block()
+{
+    tsr_emulated_count_block(0);
+}
 
 const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value)
 {
@@ -354,20 +368,33 @@ cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, 
 
 extern "C" {
 
-const char *cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return cudaGetErrorName(error);
+}
 const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorNoDevice: return "no device";
-    case cudaErrorInvalidDevice: return "invalid device";
-    case cudaErrorLaunchFailure: return "launch failure";
-    default: return "emulated error";
+    case cudaSuccess:
+        return "no error";
+    case cudaErrorInvalidValue:
+        return "invalid argument";
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorNoDevice:
+        return "no device";
+    case cudaErrorInvalidDevice:
+        return "invalid device";
+    case cudaErrorLaunchFailure:
+        return "launch failure";
+    default:
+        return "emulated error";
     }
 }
-cudaError_t cudaPeekAtLastError(void) { return last_error; }
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last_error;
+}
 cudaError_t cudaGetLastError(void)
 {
     const cudaError_t error = last_error;
@@ -407,10 +434,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
 {
-    *value = attribute == cudaDevAttrMultiProcessorCount              ? MULTIPROCESSORS
-             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin   ? 227 << 10
-             : attribute == cudaDevAttrComputeCapabilityMajor         ? 9
-                                                                      : 0;
+    *value = attribute == cudaDevAttrMultiProcessorCount            ? MULTIPROCESSORS
+             : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 << 10
+             : attribute == cudaDevAttrComputeCapabilityMajor       ? 9
+                                                                    : 0;
     return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int *version)
@@ -423,7 +450,10 @@ cudaError_t cudaRuntimeGetVersion(int *version)
     *version = 0;
     return cudaSuccess;
 }
-cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize(void)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     *free_bytes = *total_bytes = DEVICE_BYTES;
@@ -447,7 +477,10 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned)
     memset(memory, 0xcd, bytes);
     return cudaSuccess;
 }
-cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+cudaError_t cudaHostUnregister(void *)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const cudaError_t error = cudaMallocHost(memory, bytes);
@@ -504,20 +537,32 @@ cudaError_t cudaMemset(void *memory, int value, size_t bytes)
     }
     return cudaSuccess;
 }
-cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t) { return cudaMemset(memory, value, bytes); }
+cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t)
+{
+    return cudaMemset(memory, value, bytes);
+}
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
     *stream = new CUstream_st{current_device};
     return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned) { return cudaStreamCreate(stream); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
+{
+    return cudaStreamCreate(stream);
+}
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     delete stream;
     return cudaSuccess;
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *, int, size_t, unsigned)
 {
     *blocks = 2;
@@ -531,7 +576,10 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     *event = new CUevent_st();
     return cudaSuccess;
 }
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned) { return cudaEventCreate(event); }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+{
+    return cudaEventCreate(event);
+}
 cudaError_t cudaEventDestroy(cudaEvent_t event)
 {
     delete event;
@@ -542,7 +590,10 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
     event->at = seconds();
     return cudaSuccess;
 }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end)
 {
     *milliseconds = (float)(1e3 * (end->at - start->at));

@@ -1,5 +1,6 @@
 /* Calls of the CUDA runtime that fail on demand, and counts of what was taken and not given back: by --wrap of the
- * linker, in programs whose target says so (tsr_wrap_cuda in tests/equality/CMakeLists.txt, which also lists the calls). */
+ * linker, in programs whose target says so (tsr_wrap_cuda in tests/equality/CMakeLists.txt, which also lists the
+ * calls). */
 #ifndef TSR_TESTS_GPU_FAILING_CUDA_H
 #define TSR_TESTS_GPU_FAILING_CUDA_H
 

@@ -5,7 +5,7 @@
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 #
 # Environment:
-#   TSR_SAME      some: all coders at a few levels; all: at every level, also targets and bounded errors   some
+#   TSR_SAME      some: all coders at a few efforts; all: at every effort, also targets and bounded errors   some
 #   TSR_SAME_JOBS how many codings at once                                                                 2
 #   TSR_SAME_WORDS more words for the CUDA engine, such as --gpu 0,1                                       none
 set -eu
@@ -77,36 +77,36 @@ encode()
 list_codings()
 {
     if [ "${TSR_SAME:-some}" = all ]; then
-        for level in 1 2 3 4 5 6 7 8 9; do
+        for effort in 1 2 3 4 5 6 7 8 9; do
             for coder in huffman cavlc rans; do
-                echo "path P, $coder, level $level; -$level --path predict --coder $coder"
-                echo "path T, $coder, level $level; -$level --path transform --coder $coder"
+                echo "path P, $coder, effort $effort; -$effort --path predict --coder $coder"
+                echo "path T, $coder, effort $effort; -$effort --path transform --coder $coder"
                 for qp in "$@"; do
-                    case $level in
+                    case $effort in
                     1 | 5 | 9) ;;
                     *) [ "$qp" = "$1" ] || continue ;;
                     esac
-                    echo "QP $qp, $coder, level $level; -$level --qp $qp --coder $coder"
+                    echo "QP $qp, $coder, effort $effort; -$effort --qp $qp --coder $coder"
                 done
             done
         done
-        for level in 1 5 9; do echo "bounded errors, level $level; -$level --max-error 2"; done
+        for effort in 1 5 9; do echo "bounded errors, effort $effort; -$effort --max-error 2"; done
         echo "target 42 dB; --psnr 42"
         echo "target 10:1; --size 10:1"
         return
     fi
     for coder in huffman cavlc rans; do
-        for level in 1 5; do
-            echo "path T, $coder, level $level; -$level --path transform --coder $coder"
-            for qp in "$@"; do echo "QP $qp, $coder, level $level; -$level --qp $qp --coder $coder"; done
+        for effort in 1 5; do
+            echo "path T, $coder, effort $effort; -$effort --path transform --coder $coder"
+            for qp in "$@"; do echo "QP $qp, $coder, effort $effort; -$effort --qp $qp --coder $coder"; done
         done
-        for level in 2 7; do echo "QP $1, $coder, level $level; -$level --qp $1 --coder $coder"; done
+        for effort in 2 7; do echo "QP $1, $coder, effort $effort; -$effort --qp $1 --coder $coder"; done
     done
     echo "path P, cavlc; --path predict --coder cavlc"
-    for level in 1 2 3 5 7 9; do
-        echo "path P, huffman, level $level; -$level --path predict --coder huffman"
+    for effort in 1 2 3 5 7 9; do
+        echo "path P, huffman, effort $effort; -$effort --path predict --coder huffman"
     done
-    echo "path P, rans, level 6; -6 --path predict --coder rans"
+    echo "path P, rans, effort 6; -6 --path predict --coder rans"
 }
 
 # Some codings at once; each worker takes every so-manieth, so that all have of all kinds.

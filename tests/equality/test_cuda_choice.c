@@ -1,4 +1,4 @@
-/* The choice of levels by rate and distortion on the device against the CPU's, on units that no picture would give. */
+/* The choice of efforts by rate and distortion on the device against the CPU's, on units that no picture would give. */
 #include "device.h"
 
 #include "tests/plain_image.h"
@@ -23,14 +23,14 @@ static void fill_units(struct rng *r, int most, int32_t *units, size_t blocks)
     }
 }
 
-/* Where level p of a tile's block lies. */
+/* Where effort p of a tile's block lies. */
 static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const struct tsr_tile_place *place,
                        int32_t column, int32_t row, uint32_t p)
 {
     const uint32_t slice = place->first_slice + (uint32_t)(row / TSR_SLICE_BLOCKS) * place->slice_columns +
                            (uint32_t)(column / TSR_SLICE_BLOCKS);
     const int32_t in_slice = row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS;
-    return tsr_level_place((size_t)plane * b->slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
+    return tsr_coefficient_place((size_t)plane * b->slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
 }
 
 static void check_choice(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, uint32_t frames)
@@ -41,7 +41,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     tsr_cuda_lay_out(&b, image, coding, frames, NULL, arena.bytes);
     must_cuda(cudaMemset(b.cleared, 0, b.cleared_bytes));
     const size_t count = (size_t)b.planes * b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
-    const size_t level_bytes = b.narrow ? sizeof(int16_t) : sizeof(int32_t);
+    const size_t coefficient_bytes = b.narrow ? sizeof(int16_t) : sizeof(int32_t);
     int32_t *units = must(malloc(count * sizeof *units)), *expected = must(calloc(count, sizeof *expected));
     uint8_t *lapped = must(malloc((size_t)b.planes * b.tiles));
     struct tsr_plane_state *states = must(malloc(b.planes * sizeof *states));
@@ -59,8 +59,8 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
             fill_units(r, b.narrow ? 20 : 28, own, blocks);
             memcpy(chosen, own, blocks * TSR_BLOCK_SAMPLES * sizeof *own);
             lapped[plane * b.tiles + t] = (uint8_t)rng_below(r, 2);
-            tsr_choose_levels(chosen, place.tile, lapped[plane * b.tiles + t] != 0, TSR_RATE_LAMBDA, b.plan.cavlc_bits,
-                              scratch);
+            tsr_choose_coefficients(chosen, place.tile, lapped[plane * b.tiles + t] != 0, TSR_RATE_LAMBDA,
+                                    b.plan.cavlc_bits, scratch);
             for (size_t i = 0; i < blocks; i++)
                 for (uint32_t p = 0; p < TSR_BLOCK_SAMPLES; p++) {
                     const size_t at =
@@ -78,12 +78,12 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     must_cuda(cudaMemcpy(b.plane, states, b.planes * sizeof *states, cudaMemcpyHostToDevice));
     must_cuda(tsr_cuda_choose(&b, 0));
     must_cuda(cudaDeviceSynchronize());
-    uint8_t *levels = must(malloc(count * level_bytes));
-    must_cuda(cudaMemcpy(levels, b.levels, count * level_bytes, cudaMemcpyDeviceToHost));
+    uint8_t *efforts = must(malloc(count * coefficient_bytes));
+    must_cuda(cudaMemcpy(efforts, b.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++) {
         if (units[i] == 0x7abcdef) continue;
-        const int32_t level = b.narrow ? ((const int16_t *)levels)[i] : ((const int32_t *)levels)[i];
-        expect(level == expected[i], "%u x %u, level %zu is %d, not %d of %d", image->columns, image->rows, i, level,
+        const int32_t effort = b.narrow ? ((const int16_t *)efforts)[i] : ((const int32_t *)efforts)[i];
+        expect(effort == expected[i], "%u x %u, effort %zu is %d, not %d of %d", image->columns, image->rows, i, effort,
                expected[i], units[i]);
     }
     if (b.magnitudes) {
@@ -93,7 +93,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
             expect(found[plane] == magnitudes[plane], "plane %u", plane);
         free(found);
     }
-    free(levels);
+    free(efforts);
     free(magnitudes);
     free(states);
     free(lapped);
@@ -102,7 +102,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     device_free(&arena, "the batch's arrays");
 }
 
-/* Every coder, narrow and wide levels, slices alone and beside each other, several tiles. */
+/* Every coder, narrow and wide efforts, slices alone and beside each other, several tiles. */
 TEST(choices)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
@@ -115,7 +115,7 @@ TEST(choices)
                                           .coder = coders[n / 6 % 3],
                                           .lossy = true,
                                           .qp_eighths = 20 * TSR_QP_UNIT,
-                                          .level = n < 18 ? 5 : 7};
+                                          .effort = n < 18 ? 5 : 7};
         check_choice(&r, &image, &coding, 1 + (uint32_t)n % 2);
     }
 }

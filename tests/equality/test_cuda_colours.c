@@ -112,15 +112,15 @@ static void check_pictures(struct rng *r, const struct tsr_image *image, const s
         if (found) found[f] = packing_of(image, coding->lossy ? coding->max_error : 0, rasters + f * bytes);
     }
     const uint32_t done = check_frames(image, coding, rasters, frames);
-    expect(done == frames, "%u x %u, kind %d, level %d: %u of %u frames on the GPU", image->columns, image->rows,
-           (int)pictures[0].kind, coding->level, done, frames);
+    expect(done == frames, "%u x %u, kind %d, effort %d: %u of %u frames on the GPU", image->columns, image->rows,
+           (int)pictures[0].kind, coding->effort, done, frames);
     free(rasters);
 }
 
-static struct tsr_coding coding_of(int coder, int level)
+static struct tsr_coding coding_of(int coder, int effort)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_RANS, TSR_CODER_CAVLC};
-    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coders[coder % 3], .level = level};
+    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coders[coder % 3], .effort = effort};
 }
 
 /* ---- Tests ---------------------------------------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ TEST(words)
 TEST(mixed_batches)
 {
     enum { FRAMES = 2 * KINDS };
-    static const int levels[] = {1, 5, 9};
+    static const int efforts[] = {1, 5, 9};
     for (int n = 0; n < (small_only() ? 3 : 9); n++) {
         struct rng r = {(uint64_t)(540 + n)};
         struct picture pictures[FRAMES];
@@ -184,7 +184,7 @@ TEST(mixed_batches)
         const bool long_rows = n % 3 == 0;
         const struct tsr_image image =
             plain_image(long_rows ? 1040 : 76, long_rows ? 12 : 60, 3 + n / 2 % 2, n % 2 ? 16 : 8);
-        const struct tsr_coding coding = coding_of(n + n / 3, levels[n % 3]);
+        const struct tsr_coding coding = coding_of(n + n / 3, efforts[n % 3]);
         check_pictures(&r, &image, &coding, pictures, small_only() ? KINDS : FRAMES, found);
         uint32_t of[3] = {0, 0, 0};
         for (int f = 0; f < KINDS; f++) {

@@ -86,26 +86,26 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     free(rasters);
 }
 
-static struct tsr_coding predictive(int level, enum tsr_coder coder)
+static struct tsr_coding predictive(int effort, enum tsr_coder coder)
 {
-    struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+    struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .effort = effort};
     return coding;
 }
 
-/* All levels, depths and both coders. */
-TEST(levels)
+/* All efforts, depths and both coders. */
+TEST(efforts)
 {
     static const int bits[] = {8, 10, 12, 16};
     struct rng r = {501};
-    for (int level = 1; level <= 9; level++)
+    for (int effort = 1; effort <= 9; effort++)
         for (int n = 0; n < 4; n++)
-            for (int rans = level == 1 ? 0 : n & 1; rans < (small_only() ? (n & 1) + 1 : 2); rans++) {
+            for (int rans = effort == 1 ? 0 : n & 1; rans < (small_only() ? (n & 1) + 1 : 2); rans++) {
                 struct tsr_image image =
-                    plain_image(48 + (uint32_t)(9 * n + level), 44 - (uint32_t)(5 * n), 1, bits[n]);
-                image.is_signed = (level + n) & 1;
-                const struct tsr_coding coding = predictive(level, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+                    plain_image(48 + (uint32_t)(9 * n + effort), 44 - (uint32_t)(5 * n), 1, bits[n]);
+                image.is_signed = (effort + n) & 1;
+                const struct tsr_coding coding = predictive(effort, rans ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
                 check_coding(&r, &image, &coding, 5, 1);
-                check_coding(&r, &image, &coding, level + n, 2);
+                check_coding(&r, &image, &coding, effort + n, 2);
             }
 }
 
@@ -118,9 +118,9 @@ TEST(shapes)
     struct rng r = {502};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         const struct tsr_image image = plain_image(shapes[i][0], shapes[i][1], 1, i % 2 ? 16 : 12);
-        for (int level = 2; level < 9; level += 3) {
+        for (int effort = 2; effort < 9; effort += 3) {
             const struct tsr_coding coding =
-                predictive(level, (i + (size_t)level) % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
+                predictive(effort, (i + (size_t)effort) % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN);
             check_coding(&r, &image, &coding, 5, shapes[i][0] < 100 ? 3 : 1);
         }
     }
@@ -131,8 +131,8 @@ TEST(many_lanes)
 {
     struct rng r = {503};
     const struct tsr_image image = plain_image(256, 256, 1, 12);
-    for (int level = 5; level < 9; level += 3) {
-        const struct tsr_coding coding = predictive(level, level == 5 ? TSR_CODER_HUFFMAN : TSR_CODER_RANS);
+    for (int effort = 5; effort < 9; effort += 3) {
+        const struct tsr_coding coding = predictive(effort, effort == 5 ? TSR_CODER_HUFFMAN : TSR_CODER_RANS);
         check_coding(&r, &image, &coding, 5, 2);
     }
 }
@@ -142,9 +142,9 @@ TEST(many_frames)
 {
     struct rng r = {504};
     const struct tsr_image image = plain_image(40, 36, 1, 16);
-    for (int level = 1; level < 9; level += 4) {
-        const struct tsr_coding coding = predictive(level, TSR_CODER_HUFFMAN);
-        check_coding(&r, &image, &coding, level, 13);
+    for (int effort = 1; effort < 9; effort += 4) {
+        const struct tsr_coding coding = predictive(effort, TSR_CODER_HUFFMAN);
+        check_coding(&r, &image, &coding, effort, 13);
     }
 }
 
@@ -211,8 +211,8 @@ TEST(transform)
     for (int n = 0; n < (small_only() ? 16 : 60); n++) {
         struct tsr_image image = random_image(&r, 70);
         while (image.bits_allocated != 8 && image.bits_allocated != 16) image = random_image(&r, 70);
-        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = (enum tsr_coder)(n % 3), .level = 1 + n % 9};
-        if (coding.coder == TSR_CODER_RANS && coding.level < 2) coding.level = 2;
+        struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = (enum tsr_coder)(n % 3), .effort = 1 + n % 9};
+        if (coding.coder == TSR_CODER_RANS && coding.effort < 2) coding.effort = 2;
         coding.lossy = n % 2;
         if (coding.lossy) coding.qp_eighths = rng_between(&r, tsr_lowest_qp(image.bits_stored), TSR_HIGHEST_QP);
         check_coding(&r, &image, &coding, n % CONTENTS, 1 + (uint32_t)n % 2);
@@ -225,7 +225,7 @@ TEST(mixed)
     struct rng r = {508};
     const struct tsr_image image = plain_image(128, 64, 1, 12);
     const struct tsr_coding codings[] = {
-        predictive(5, TSR_CODER_HUFFMAN), {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1},
+        predictive(5, TSR_CODER_HUFFMAN), {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .effort = 1},
         predictive(2, TSR_CODER_RANS),    predictive(9, TSR_CODER_RANS),
         predictive(3, TSR_CODER_HUFFMAN),
     };
@@ -348,7 +348,7 @@ int main(void)
 {
     if (!has_device()) return SKIPPED;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels),        cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
+        cmocka_unit_test(efforts),       cmocka_unit_test(shapes),        cmocka_unit_test(many_lanes),
         cmocka_unit_test(many_frames),   cmocka_unit_test(random_frames), cmocka_unit_test(transform),
         cmocka_unit_test(damage),        cmocka_unit_test(mixed),         cmocka_unit_test(runs_beyond_rows),
         cmocka_unit_test(damaged_tiles), cmocka_unit_test(screens),

@@ -1,4 +1,4 @@
-/* The decoding stages of path T on the device against the CPU engine: what it coded, with all coders and levels, and
+/* The decoding stages of path T on the device against the CPU engine: what it coded, with all coders and efforts, and
  * the same with bits flipped and bytes missing. The engine around them: test_cuda_decode.c. */
 #include "device.h"
 
@@ -214,9 +214,9 @@ static struct tsr_image any_image(struct rng *r, int32_t most)
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_CAVLC, TSR_CODER_HUFFMAN, TSR_CODER_RANS};
-    static const int levels[] = {1, 5, 2, 9};
+    static const int efforts[] = {1, 5, 2, 9};
     struct tsr_coding coding = {
-        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .level = levels[number / 6 % 4]};
+        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .effort = efforts[number / 6 % 4]};
     coding.lossy = number / 3 % 2;
     if (coding.lossy) coding.qp_eighths = rng_between(r, tsr_lowest_qp(image->bits_stored), TSR_HIGHEST_QP);
     return coding;
@@ -284,7 +284,7 @@ TEST(sides_of_slices)
     struct rng r = {507};
     const struct tsr_image image = plain_image(530, 130, 1, 8);
     const struct tsr_coding coding = {
-        .path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .level = 1, .lossy = true, .qp_eighths = 160};
+        .path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .effort = 1, .lossy = true, .qp_eighths = 160};
     uint8_t *raster = must(malloc(raster_bytes(&image)));
     fill_raster(&r, &image, 5, raster);
     struct tsr_frame_model *model = must(calloc(1, sizeof *model));
@@ -303,15 +303,15 @@ TEST(sides_of_slices)
             struct tsr_segment *segment = &coded.segments[1 + t];
             const struct tsr_tile tile = tsr_tile_at(&image, model, t);
             const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
-            int32_t *levels = must(malloc(tsr_tile_levels(tile.width, tile.height) * sizeof *levels));
+            int32_t *efforts = must(malloc(tsr_tile_coefficients(tile.width, tile.height) * sizeof *efforts));
             uint8_t *payload = must(malloc(raw));
             assert_true(segment->size < raw);
-            assert_true(tsr_decode_slices(segment->bytes, segment->size, tile, before, NULL, NULL, tables, levels));
+            assert_true(tsr_decode_slices(segment->bytes, segment->size, tile, before, NULL, NULL, tables, efforts));
             free((void *)(uintptr_t)segment->bytes);
             segment->bytes = payload;
-            segment->size = tsr_code_slices(levels, tile, sides[i], NULL, NULL, payload, raw - 1);
+            segment->size = tsr_code_slices(efforts, tile, sides[i], NULL, NULL, payload, raw - 1);
             assert_true(segment->size > 0);
-            free(levels);
+            free(efforts);
         }
         uint8_t *bytes = (uint8_t *)(uintptr_t)coded.segments[0].bytes;
         bytes = must(realloc(bytes, coded.segments[0].size + 16));
@@ -337,7 +337,7 @@ TEST(residuals)
     struct rng r = {505};
     for (int n = 0; n < 12; n++) {
         const struct tsr_image image = any_image(&r, n % 3 ? 70 : 180);
-        const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC, .level = 1 + n % 9};
+        const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC, .effort = 1 + n % 9};
         check_coding(&r, &image, &coding, n % 4 ? 5 : n % CONTENTS, 1 + (uint32_t)n % 2, n % 2);
     }
 }

@@ -20,9 +20,9 @@ static void *copy_of(const void *device, size_t bytes)
     return host;
 }
 
-/* Levels of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
-static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, uint32_t plane, uint32_t tile,
-                          int32_t *out)
+/* Efforts of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
+static void gather_coefficients(const struct tsr_cuda_batch *b, const void *efforts, uint32_t plane, uint32_t tile,
+                                int32_t *out)
 {
     const struct tsr_tile_place place = tsr_tile_place(b, tile);
     const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, TSR_SLICE_BLOCKS);
@@ -31,10 +31,10 @@ static void gather_levels(const struct tsr_cuda_batch *b, const void *levels, ui
             const uint32_t slice =
                 place.first_slice + (uint32_t)(row / 16) * place.slice_columns + (uint32_t)(column / 16);
             for (uint32_t i = 0; i < 16; i++) {
-                const size_t at = tsr_level_place((size_t)plane * b->slices + slice, i / 4,
-                                                  (uint32_t)(16 * (row % 16) + column % 16)) +
+                const size_t at = tsr_coefficient_place((size_t)plane * b->slices + slice, i / 4,
+                                                        (uint32_t)(16 * (row % 16) + column % 16)) +
                                   i % 4;
-                out[i] = b->narrow ? ((const int16_t *)levels)[at] : ((const int32_t *)levels)[at];
+                out[i] = b->narrow ? ((const int16_t *)efforts)[at] : ((const int32_t *)efforts)[at];
             }
         }
 }
@@ -53,11 +53,11 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     must_cuda(cudaDeviceSynchronize());
 
     uint16_t *samples = copy_of(b.samples, b.planes * b.plane_samples * sizeof(uint16_t));
-    void *levels =
-        copy_of(b.levels, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    void *efforts =
+        copy_of(b.coefficients, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     struct tsr_frame_state *frame = copy_of(b.frame, frames * sizeof *frame);
     struct tsr_plane_state *state = copy_of(b.plane, b.planes * sizeof *state);
-    struct tsr_coefficient_model *models = b.model ? copy_of(b.model, b.planes * sizeof *models) : NULL;
+    struct tsr_run_level_model *models = b.model ? copy_of(b.model, b.planes * sizeof *models) : NULL;
     uint64_t *offset = copy_of(b.payload_offset, ((size_t)b.planes * b.tiles + 1) * sizeof *offset);
     uint32_t *size = copy_of(b.payload_size, (size_t)b.planes * b.tiles * sizeof *size);
     uint8_t *payloads = copy_of(b.payloads, (size_t)offset[b.planes * b.tiles]);
@@ -68,7 +68,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     uint16_t *planes[TSR_PLANES_LIMIT];
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) planes[p] = must(malloc(count * sizeof(uint16_t)));
     uint16_t *offsets = must(malloc(65536 * sizeof *offsets));
-    struct tsr_coefficient_codes *codes = must(malloc(sizeof *codes));
+    struct tsr_run_level_codes *codes = must(malloc(sizeof *codes));
     struct tsr_block_counts *counts = must(malloc(sizeof *counts));
     model->tile_width = b.tile_width;
     model->tile_height = b.tile_height;
@@ -113,14 +113,14 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
                     continue;
                 }
                 const struct tsr_tile tile = tsr_tile_at(image, model, t);
-                const size_t places = tsr_tile_levels(tile.width, tile.height),
+                const size_t places = tsr_tile_coefficients(tile.width, tile.height),
                              raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
                 int32_t *expected = must(malloc(places * sizeof *expected));
                 int32_t *found = must(malloc(places * sizeof *found));
                 tsr_blocks_forward(planes[c], tile, blocks, expected);
-                gather_levels(&b, levels, p, t, found);
+                gather_coefficients(&b, efforts, p, t, found);
                 for (size_t i = 0; i < places; i++)
-                    expect(found[i] == expected[i], "plane %u tile %u: level %zu is %d, not %d", p, t, i, found[i],
+                    expect(found[i] == expected[i], "plane %u tile %u: effort %zu is %d, not %d", p, t, i, found[i],
                            expected[i]);
                 uint8_t *payload = must(malloc(raw + 1));
                 const size_t coded = tsr_code_slices(expected, tile, TSR_SLICE_BLOCKS, models ? codes : NULL,
@@ -145,7 +145,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     free(models);
     free(state);
     free(frame);
-    free(levels);
+    free(efforts);
     free(samples);
     device_free(&arena, "the batch's arrays");
 }
@@ -169,23 +169,23 @@ static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding
     coding->coarser_from = rng_below(r, image->columns * image->rows);
 }
 
-/* Of level 1. */
+/* Of effort 1. */
 static struct tsr_coding first_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     struct tsr_coding coding = {
-        .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .level = 1};
+        .path = TSR_PATH_TRANSFORM, .coder = number & 1 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN, .effort = 1};
     if (number & 2) lose(r, image, &coding);
     return coding;
 }
 
-/* Of any level: each coder with and without loss, and CAVLC of path P. */
+/* Of any effort: each coder with and without loss, and CAVLC of path P. */
 enum { CODINGS = 7 };
 
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
     struct tsr_coding coding = {
-        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .level = (int)rng_below(r, 10)};
+        .path = TSR_PATH_TRANSFORM, .coder = coders[number % 3], .effort = (int)rng_below(r, 10)};
     if (number % CODINGS == CODINGS - 1) {
         coding.path = TSR_PATH_PREDICT;
         coding.coder = TSR_CODER_CAVLC;
@@ -272,13 +272,13 @@ static void check_training(uint32_t planes)
     const size_t count_bytes = (size_t)planes * TSR_PLANE_COUNTS * sizeof *aligned;
     struct device_buffer d_counts = device_copy(aligned, count_bytes, count_bytes);
     struct device_buffer d_states = device_copy(states, planes * sizeof *states, planes * sizeof *states);
-    struct device_buffer d_models = device_buffer(planes * sizeof(struct tsr_coefficient_model));
+    struct device_buffer d_models = device_buffer(planes * sizeof(struct tsr_run_level_model));
     struct device_buffer d_codes = device_buffer(planes * sizeof(struct tsr_packed_codes));
     must_cuda(tsr_cuda_train((uint32_t *)d_counts.bytes, (struct tsr_plane_state *)d_states.bytes, planes,
-                             (struct tsr_coefficient_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes,
+                             (struct tsr_run_level_model *)d_models.bytes, (struct tsr_packed_codes *)d_codes.bytes,
                              0));
     must_cuda(cudaDeviceSynchronize());
-    struct tsr_coefficient_model *models = copy_of(d_models.bytes, d_models.size);
+    struct tsr_run_level_model *models = copy_of(d_models.bytes, d_models.size);
     struct tsr_packed_codes *codes = copy_of(d_codes.bytes, d_codes.size);
     struct tsr_merge_work *merge = must(malloc(sizeof *merge));
     struct tsr_huffman_work *work = must(malloc(sizeof *work));
@@ -328,7 +328,7 @@ static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int
     memset(counts, 0, (size_t)(cells * symbols) * sizeof *counts);
     for (int c = 0; c < cells; c++) {
         if (kind % 4 == 1 && rng_below(r, 3)) continue;
-        if (kind % 4 == 2 && c / TSR_ENERGY_LEVELS == 2) continue; /* a group that does not occur */
+        if (kind % 4 == 2 && c / TSR_ENERGY_CLASSES == 2) continue; /* a group that does not occur */
         const uint32_t used = kind % 3 == 0 ? (uint32_t)symbols : 1 + rng_below(r, kind % 3 == 1 ? 12 : 60);
         for (uint32_t i = 0; i < used; i++) {
             const uint32_t symbol = kind % 3 == 0 ? i : rng_below(r, (uint32_t)symbols);
@@ -340,14 +340,14 @@ static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int
     }
 }
 
-/* counts[groups][TSR_ENERGY_LEVELS][symbols] as counting leaves them: bits of the cells that counted something, and
+/* counts[groups][TSR_ENERGY_CLASSES][symbols] as counting leaves them: bits of the cells that counted something, and
  * anything in the rows of others. */
 static void forget_unused_cells(uint32_t *counts, size_t groups, int symbols, uint32_t *in_use)
 {
     for (size_t g = 0; g < groups; g++) {
         in_use[g] = 0;
-        for (int c = 0; c < TSR_ENERGY_LEVELS; c++) {
-            uint32_t *row = counts + (g * TSR_ENERGY_LEVELS + (size_t)c) * (size_t)symbols, any = 0;
+        for (int c = 0; c < TSR_ENERGY_CLASSES; c++) {
+            uint32_t *row = counts + (g * TSR_ENERGY_CLASSES + (size_t)c) * (size_t)symbols, any = 0;
             for (int s = 0; s < symbols; s++) any |= row[s];
             in_use[g] |= (any ? 1u : 0u) << c;
             for (int s = 0; s < symbols && !any; s++) row[s] = UINT32_MAX / 24;
@@ -370,7 +370,7 @@ static struct device_buffer device_copies(const void *bytes, size_t size, size_t
 TEST(training_by_energy)
 {
     enum { PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
-    enum { LEVEL_COUNTS = TSR_LEVEL_CELLS * TSR_LEVEL_SYMBOLS };
+    enum { COEFFICIENT_COUNTS = TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS };
     struct rng r = {412};
     int processors = 0;
     must_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
@@ -391,14 +391,14 @@ TEST(training_by_energy)
     b.magnitudes = (uint64_t *)d_magnitudes.bytes;
     for (int number = 0; number < 4; number++) {
         const bool rans = number % 2, wide = number >= 2;
-        const int symbols = rans ? TSR_LEVEL_SYMBOLS : TSR_PAIR_SYMBOLS,
-                  cells = rans ? TSR_LEVEL_CELLS : TSR_PAIR_CELLS;
-        const size_t model_bytes = rans ? sizeof(struct tsr_level_model) : sizeof(struct tsr_pair_model);
-        b.plane_counts = rans ? LEVEL_COUNTS : PAIR_COUNTS;
+        const int symbols = rans ? TSR_COEFFICIENT_SYMBOLS : TSR_PAIR_SYMBOLS,
+                  cells = rans ? TSR_COEFFICIENT_CELLS : TSR_PAIR_CELLS;
+        const size_t model_bytes = rans ? sizeof(struct tsr_coefficient_model) : sizeof(struct tsr_pair_model);
+        b.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
         b.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
         for (int p = 0; p < PLANES; p++) fill_cells(&r, p, wide, counts + (size_t)p * b.plane_counts, cells, symbols);
         const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
-        const size_t groups = (size_t)(PLANES * cells / TSR_ENERGY_LEVELS);
+        const size_t groups = (size_t)(PLANES * cells / TSR_ENERGY_CLASSES);
         uint32_t in_use[PLANES * TSR_PAIR_GROUPS], *counted = must(malloc(count_bytes));
         memcpy(counted, counts, count_bytes);
         forget_unused_cells(counted, groups, symbols, in_use);
@@ -406,14 +406,15 @@ TEST(training_by_energy)
         struct device_buffer d_in_use = device_copies(in_use, groups * sizeof *in_use, times);
         b.cells_in_use = (uint32_t *)d_in_use.bytes;
         struct device_buffer d_models = device_buffer(planes * model_bytes);
-        const size_t code_bytes = rans ? TSR_LEVEL_TABLES * sizeof(tsr_level_codes) : sizeof(struct tsr_cell_codes);
+        const size_t code_bytes =
+            rans ? TSR_COEFFICIENT_TABLES * sizeof(tsr_coefficient_codes) : sizeof(struct tsr_cell_codes);
         struct device_buffer d_codes = device_buffer(planes * code_bytes);
         b.counts = (uint32_t *)d_counts.bytes;
         b.pair_model = (struct tsr_pair_model *)d_models.bytes;
-        b.level_model = (struct tsr_level_model *)d_models.bytes;
+        b.coefficient_model = (struct tsr_coefficient_model *)d_models.bytes;
         b.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
-        b.level_codes = (tsr_level_codes *)d_codes.bytes;
-        must_cuda(rans ? tsr_cuda_train_levels(&b, 0) : tsr_cuda_train_pairs(&b, 0));
+        b.coefficient_codes = (tsr_coefficient_codes *)d_codes.bytes;
+        must_cuda(rans ? tsr_cuda_train_coefficients(&b, 0) : tsr_cuda_train_pairs(&b, 0));
         must_cuda(cudaDeviceSynchronize());
         uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
         for (size_t p = PLANES; p < planes; p++) {
@@ -422,37 +423,37 @@ TEST(training_by_energy)
         }
         for (int p = 0; p < PLANES; p++) {
             const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
-            const struct tsr_level_model *levels = (const struct tsr_level_model *)models + p;
+            const struct tsr_coefficient_model *efforts = (const struct tsr_coefficient_model *)models + p;
             if (p == CONSTANT) {
                 for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
                 continue;
             }
-            assert_int_equal(rans ? levels->magnitude_shift : pairs->magnitude_shift,
+            assert_int_equal(rans ? efforts->magnitude_shift : pairs->magnitude_shift,
                              tsr_magnitude_shift(magnitudes[p], 1000));
-            for (int g = 0; g < cells / TSR_ENERGY_LEVELS; g++) {
-                uint8_t table_of[TSR_ENERGY_LEVELS];
-                const int first = g * TSR_ENERGY_LEVELS;
+            for (int g = 0; g < cells / TSR_ENERGY_CLASSES; g++) {
+                uint8_t table_of[TSR_ENERGY_CLASSES];
+                const int first = g * TSR_ENERGY_CLASSES;
                 uint32_t *group = counts + (size_t)p * b.plane_counts + first * symbols;
-                const int tables = tsr_merge_contexts(group, TSR_ENERGY_LEVELS, symbols, table_of, merge);
-                expect((rans ? levels->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p,
+                const int tables = tsr_merge_contexts(group, TSR_ENERGY_CLASSES, symbols, table_of, merge);
+                expect((rans ? efforts->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p,
                        g, tables);
-                assert_memory_equal((rans ? levels->table_of : pairs->table_of) + first, table_of, sizeof table_of);
+                assert_memory_equal((rans ? efforts->table_of : pairs->table_of) + first, table_of, sizeof table_of);
                 for (int t = 0; t < tables; t++) {
                     const uint32_t *own = group + t * symbols;
                     if (rans) {
-                        const tsr_level_codes *found =
-                            (const tsr_level_codes *)codes + (size_t)p * TSR_LEVEL_TABLES + first + t;
-                        uint16_t weight[TSR_LEVEL_SYMBOLS];
-                        tsr_level_codes expected;
-                        assert_int_equal(levels->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
-                        assert_memory_equal(levels->weight[first + t], weight, sizeof weight);
+                        const tsr_coefficient_codes *found =
+                            (const tsr_coefficient_codes *)codes + (size_t)p * TSR_COEFFICIENT_TABLES + first + t;
+                        uint16_t weight[TSR_COEFFICIENT_SYMBOLS];
+                        tsr_coefficient_codes expected;
+                        assert_int_equal(efforts->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
+                        assert_memory_equal(efforts->weight[first + t], weight, sizeof weight);
                         tsr_rans_symbols(weight, symbols, expected);
                         assert_memory_equal(*found, expected, sizeof expected);
                         continue;
                     }
                     const struct tsr_cell_codes *all = (const struct tsr_cell_codes *)codes + p;
                     const uint32_t used = in_use[p * TSR_PAIR_GROUPS + g];
-                    for (int c = 0; c < TSR_ENERGY_LEVELS; c++)
+                    for (int c = 0; c < TSR_ENERGY_CLASSES; c++)
                         if (table_of[c] == t && (used >> c & 1u))
                             check_table(own, symbols, pairs->lengths[first + t], all->cell[first + c], work, "pairs");
                 }
@@ -545,7 +546,7 @@ TEST(colours_and_ranges)
     uint16_t *raster = must(malloc(raster_bytes(&image)));
     for (uint32_t i = 0; i < 130 * 140; i++)
         raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
-    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .level = 1};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_HUFFMAN, .effort = 1};
     assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     check_stages(&image, &coding, (uint8_t *)raster, 1);
     free(raster);
@@ -559,20 +560,20 @@ static void draw_picture(struct rng *r, const struct tsr_image *image, uint32_t 
     for (int c = 0; c < image->components; c++)
         for (size_t i = 0; i < count; i++) {
             const uint32_t x = (uint32_t)(i % image->columns), y = (uint32_t)(i / image->columns);
-            uint32_t level = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
+            uint32_t effort = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
             if (x > image->columns / 2)
-                level = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
-            if (x % 50 > 30 && y > image->rows / 2) level += rng_below(r, top / 16 + 1);
-            if (y % 64 > 40 && x > 60) level += top / 20 * ((x / 2 + y / 3) % 3);
-            if (x < 20 && y < 30) level = rng_below(r, top);
-            const int32_t value = (int32_t)(level < top ? level : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
+                effort = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
+            if (x % 50 > 30 && y > image->rows / 2) effort += rng_below(r, top / 16 + 1);
+            if (y % 64 > 40 && x > 60) effort += top / 20 * ((x / 2 + y / 3) % 3);
+            if (x < 20 && y < 30) effort = rng_below(r, top);
+            const int32_t value = (int32_t)(effort < top ? effort : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
             put_word(image, raster, word_place(image, c, i), (uint32_t)value);
         }
 }
 
-/* Every level at which something begins, each coder, fine and coarse steps; tiles, slices and large slices that are
+/* Every effort at which something begins, each coder, fine and coarse steps; tiles, slices and large slices that are
  * not whole. */
-TEST(levels)
+TEST(efforts)
 {
     static const struct {
         uint32_t columns, rows;
@@ -580,7 +581,7 @@ TEST(levels)
         bool is_signed;
     } kinds[] = {
         {150, 140, 1, 8, 8, false}, {200, 70, 1, 16, 12, true}, {90, 150, 1, 16, 16, false}, {140, 70, 3, 8, 8, false}};
-    static const int first_levels[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
+    static const int first_coefficients[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
     struct rng r = {411};
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
@@ -590,18 +591,18 @@ TEST(levels)
         image.is_signed = kinds[k].is_signed;
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         draw_picture(&r, &image, (1u << kinds[k].stored) - 1u, raster);
-        for (size_t l = 0; l < COUNT_OF(first_levels); l++)
+        for (size_t l = 0; l < COUNT_OF(first_coefficients); l++)
             for (size_t c = 0; c < COUNT_OF(coders); c++)
                 for (size_t q = 0; q <= COUNT_OF(steps); q++) {
                     if (!(k == 2 && q == 1) && (c != (k + l) % 3 || q != 2) && skip_case()) continue; /* all tools */
                     struct tsr_coding coding = {
-                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .level = first_levels[l]};
+                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .effort = first_coefficients[l]};
                     coding.lossy = q < COUNT_OF(steps);
                     if (coding.lossy) coding.qp_eighths = tsr_lowest_qp(image.bits_stored) + steps[q] + (int)(l + c);
                     if (coding.lossy && (l + c + q) % 3 == 0) coding.coarser_by = 10;
                     coding.coarser_from = image.columns * image.rows / 3;
                     const uint32_t done = check_frames(&image, &coding, raster, 1);
-                    expect(done == 1, "level %d, coder %d: not on the GPU", coding.level, (int)coding.coder);
+                    expect(done == 1, "effort %d, coder %d: not on the GPU", coding.effort, (int)coding.coder);
                 }
         const struct tsr_coding residuals = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_CAVLC};
         assert_int_equal(check_frames(&image, &residuals, raster, 1), 1);
@@ -614,7 +615,7 @@ TEST(levels)
 TEST(rows_that_choices_see)
 {
     struct rng r = {410};
-    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .level = 1};
+    const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = TSR_CODER_CAVLC, .effort = 1};
     const struct tsr_image gray = plain_image(260, 260, 1, 16), colour = plain_image(260, 260, 3, 8);
     for (uint32_t seen = 0; seen < 2; seen++) {
         if (skip_case()) continue;
@@ -622,9 +623,9 @@ TEST(rows_that_choices_see)
         uint8_t *bytes = must(malloc(raster_bytes(&colour)));
         for (uint32_t i = 0; i < 260 * 260; i++) {
             const bool is_even = (i / 260 % 4 < 2) == (seen == 1);
-            const uint8_t level = (uint8_t)rng_next(&r);
+            const uint8_t effort = (uint8_t)rng_next(&r);
             words[i] = (uint16_t)(is_even ? 0 : 64 * rng_below(&r, 200));
-            for (uint32_t c = 0; c < 3; c++) bytes[3 * i + c] = is_even ? level : (uint8_t)rng_next(&r);
+            for (uint32_t c = 0; c < 3; c++) bytes[3 * i + c] = is_even ? effort : (uint8_t)rng_next(&r);
         }
         assert_int_equal(check_frames(&gray, &coding, (uint8_t *)words, 1), 1);
         assert_int_equal(check_frames(&colour, &coding, bytes, 1), 1);
@@ -704,9 +705,9 @@ TEST(threads)
 
 /* ---- Path P --------------------------------------------------------------------------------------------------- */
 
-static struct tsr_coding predictive(int level, enum tsr_coder coder)
+static struct tsr_coding predictive(int effort, enum tsr_coder coder)
 {
-    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+    return (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = coder, .effort = effort};
 }
 
 /* A smooth picture with edges, noise that grows to the right, and a flat border: all kinds of contexts and runs. */
@@ -728,12 +729,12 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
         }
 }
 
-/* One content at a level and with a coder: as the CPU engine does it, on the GPU. */
-static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int level,
+/* One content at a effort and with a coder: as the CPU engine does it, on the GPU. */
+static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int effort,
                              enum tsr_coder coder)
 {
     struct rng r = {(uint64_t)(420 + content)};
-    const struct tsr_coding coding = predictive(level, coder);
+    const struct tsr_coding coding = predictive(effort, coder);
     uint8_t *rasters = must(calloc(frames, raster_bytes(image)));
     for (uint32_t f = 0; f < frames; f++) {
         uint8_t *raster = rasters + f * raster_bytes(image);
@@ -744,7 +745,7 @@ static void check_prediction(const struct tsr_image *image, int content, uint32_
     }
     const uint32_t done = check_frames(image, &coding, rasters, frames);
     if (is_plain(image, content) || (content == CONTENTS && image->bits_stored == image->bits_allocated))
-        expect(done == frames, "level %d: %u of %u frames on the GPU", level, done, frames);
+        expect(done == frames, "effort %d: %u of %u frames on the GPU", effort, done, frames);
     free(rasters);
 }
 
@@ -753,14 +754,14 @@ static enum tsr_coder either_coder(int number)
     return number % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
 }
 
-TEST(predicted_levels)
+TEST(predicted_coefficients)
 {
-    for (int level = 1; level <= 9; level++)
+    for (int effort = 1; effort <= 9; effort++)
         for (int coder = 0; coder < 2; coder++) {
-            const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)level,
-                                                       small_only() ? 50 : 160, 1, level % 3 ? 16 : 8);
-            if (coder == level % 2 || !skip_case()) /* each level at least once */
-                check_prediction(&image, CONTENTS, 2, level, either_coder(coder));
+            const struct tsr_image image = plain_image((small_only() ? 40u : 190u) + (uint32_t)effort,
+                                                       small_only() ? 50 : 160, 1, effort % 3 ? 16 : 8);
+            if (coder == effort % 2 || !skip_case()) /* each effort at least once */
+                check_prediction(&image, CONTENTS, 2, effort, either_coder(coder));
         }
 }
 
@@ -798,7 +799,7 @@ TEST(predicted_contents)
         }
 }
 
-/* Level 1 looks at a part of the rows of these. */
+/* Effort 1 looks at a part of the rows of these. */
 TEST(predicted_sampled_rows)
 {
     static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
@@ -872,9 +873,9 @@ TEST(predicted_packed)
     uint16_t *raster = must(malloc(raster_bytes(&image)));
     for (uint32_t i = 0; i < 130 * 140; i++)
         raster[i] = (uint16_t)(37 * ((i % 130 + i / 130) / 3 + rng_below(&r, 2)) + 1000);
-    for (int level = 1; level <= 4; level++) {
+    for (int effort = 1; effort <= 4; effort++) {
         if (skip_case()) continue;
-        const struct tsr_coding coding = predictive(level, either_coder(level));
+        const struct tsr_coding coding = predictive(effort, either_coder(effort));
         assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     }
     free(raster);
@@ -891,9 +892,9 @@ TEST(predicted_behind_wide_planes)
         for (uint32_t c = 0; c < 3; c++) raster[4 * i + c] = (uint16_t)(edge + 50 * c + rng_below(&r, 4000));
         raster[4 * i + 3] = (uint16_t)(3 * x + 2 * y + edge / 600 + rng_below(&r, 20));
     }
-    for (int level = 3; level <= 9; level += 2) {
+    for (int effort = 3; effort <= 9; effort += 2) {
         if (skip_case()) continue;
-        const struct tsr_coding coding = predictive(level, either_coder(level));
+        const struct tsr_coding coding = predictive(effort, either_coder(effort));
         assert_int_equal(check_frames(&image, &coding, (uint8_t *)raster, 1), 1);
     }
     free(raster);
@@ -945,7 +946,7 @@ static void fill_context_counts(struct rng *r, int kind, bool wide, int cells, u
     if (kind == 5 && wide) counts[1] = 1u << 27;
 }
 
-/* Merging and codes against the definition, of planes with few cells, of level 1, and of all others, and with so many
+/* Merging and codes against the definition, of planes with few cells, of effort 1, and of all others, and with so many
  * planes at once that not all counts of a plane fit its share of shared memory. */
 TEST(tables_of_counts)
 {
@@ -1048,7 +1049,7 @@ TEST(bounded_errors)
         image.is_signed = n % 2 != 0;
         const struct tsr_coding coding = {.path = TSR_PATH_PREDICT,
                                           .coder = coders[n % 3],
-                                          .level = 1 + n % 9,
+                                          .effort = 1 + n % 9,
                                           .lossy = true,
                                           .max_error = errors[n / 3 % (int)COUNT_OF(errors)]};
         uint8_t *rasters = must(malloc(2 * raster_bytes(&image)));
@@ -1082,11 +1083,11 @@ int main(void)
                                        cmocka_unit_test(smallest_frames),
                                        cmocka_unit_test(shapes_of_frames),
                                        cmocka_unit_test(colours_and_ranges),
-                                       cmocka_unit_test(levels),
+                                       cmocka_unit_test(efforts),
                                        cmocka_unit_test(rows_that_choices_see),
                                        cmocka_unit_test(resident),
                                        cmocka_unit_test(threads),
-                                       cmocka_unit_test(predicted_levels),
+                                       cmocka_unit_test(predicted_coefficients),
                                        cmocka_unit_test(predicted_depths),
                                        cmocka_unit_test(predicted_shapes),
                                        cmocka_unit_test(predicted_contents),

@@ -228,16 +228,16 @@ TEST(predictive_path)
     static const struct {
         const char *name;
         enum tsr_coder coder;
-        int level;
-    } codings[] = {{"path P, Huffman, level 1", TSR_CODER_HUFFMAN, 1},
-                   {"path P, Huffman, level 5", TSR_CODER_HUFFMAN, 5},
-                   {"path P, rANS, level 5", TSR_CODER_RANS, 5},
-                   {"path P, rANS, level 9", TSR_CODER_RANS, 9},
-                   {"path P, CAVLC, level 5", TSR_CODER_CAVLC, 5}};
+        int effort;
+    } codings[] = {{"path P, Huffman, effort 1", TSR_CODER_HUFFMAN, 1},
+                   {"path P, Huffman, effort 5", TSR_CODER_HUFFMAN, 5},
+                   {"path P, rANS, effort 5", TSR_CODER_RANS, 5},
+                   {"path P, rANS, effort 9", TSR_CODER_RANS, 9},
+                   {"path P, CAVLC, effort 5", TSR_CODER_CAVLC, 5}};
     for (size_t i = 0; i < COUNT_OF(codings); i++)
         fail_coding(
             codings[i].name,
-            (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = codings[i].coder, .level = codings[i].level});
+            (struct tsr_coding){.path = TSR_PATH_PREDICT, .coder = codings[i].coder, .effort = codings[i].effort});
 }
 
 TEST(transform_path)
@@ -246,13 +246,13 @@ TEST(transform_path)
     static const enum tsr_coder numbers[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
     for (int coder = 0; coder < 3; coder++)
         for (int lossy = 0; lossy < 2; lossy++)
-            for (int level = 1; level <= 5; level += 4) {
+            for (int effort = 1; effort <= 5; effort += 4) {
                 char name[64];
-                struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = numbers[coder], .level = level};
-                if (coding.coder == TSR_CODER_RANS && level == 1) coding.level = 2;
+                struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM, .coder = numbers[coder], .effort = effort};
+                if (coding.coder == TSR_CODER_RANS && effort == 1) coding.effort = 2;
                 coding.lossy = lossy;
                 if (lossy) coding.qp_eighths = 8 * 24;
-                snprintf(name, sizeof name, "path T, %s, level %d, %s", coders[coder], coding.level,
+                snprintf(name, sizeof name, "path T, %s, effort %d, %s", coders[coder], coding.effort,
                          lossy ? "QP 24" : "lossless");
                 fail_coding(name, coding);
             }
@@ -261,7 +261,7 @@ TEST(transform_path)
 /* Frames of one batch, which fails as one. */
 TEST(batches)
 {
-    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = 2};
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = 2};
     struct scenario scenario = {.name = "three frames"};
     add_steps(&scenario, plain_image(20, 20, 1, 16), coding, 3, false);
     fail_all_calls(&scenario);
@@ -271,7 +271,7 @@ TEST(batches)
 /* Memory for files that wait is pinned when the engine is made; what fails then costs nobody anything. */
 TEST(waking)
 {
-    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .level = 2};
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = 2};
     struct scenario scenario = {.name = "waking"};
     add_steps(&scenario, plain_image(20, 20, 1, 16), coding, 1, false);
     for (int lasts = 0; lasts < 2; lasts++) {

@@ -42,7 +42,7 @@ static int make_calls(void **state)
                                       .high_bit = 11};
         c->coding = (struct tsr_coding){.path = i % 5 == 4 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT,
                                         .coder = i % 5 == 4 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN,
-                                        .level = 1};
+                                        .effort = 1};
         c->raster = must(malloc(raster_bytes(&c->image)));
         fill_raster(&r, &c->image, 5, c->raster);
         c->payload = must(malloc(tsr_encode_bound(&c->image)));

@@ -15,27 +15,27 @@ static const struct tsr_cavlc_reader *reader_tables(void)
     return &tables;
 }
 
-static bool within_limit(const int32_t *levels, size_t count)
+static bool within_limit(const int32_t *coefficients, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (tsr_abs(levels[i]) >= TSR_LEVEL_LIMIT) return false;
+        if (tsr_abs(coefficients[i]) >= TSR_COEFFICIENT_LIMIT) return false;
     return true;
 }
 
-/* Written and read again: the same levels, and as many bits as were measured. */
-static void round_trip(const int32_t *levels, int count, int context)
+/* Written and read again: the same coefficients, and as many bits as were measured. */
+static void round_trip(const int32_t *coefficients, int count, int context)
 {
     uint8_t bytes[16 * 50 / 8 + 16];
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, sizeof bytes);
-    const int total = tsr_cavlc_put(&writer, levels, count, context);
+    const int total = tsr_cavlc_put(&writer, coefficients, count, context);
     const size_t size = tsr_flush_bits(&writer);
-    const uint32_t bits = tsr_cavlc_measure(levels, count, context);
+    const uint32_t bits = tsr_cavlc_measure(coefficients, count, context);
     FUZZ_PROMISE(!writer.overflow && size == (bits + 7) / 8, "%u bits were measured, %zu bytes written", bits, size);
     int32_t again[16];
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     FUZZ_PROMISE(tsr_cavlc_get(&reader, reader_tables(), again, count, context) == total, "another total than %d",
                  total);
-    FUZZ_PROMISE(memcmp(levels, again, (size_t)count * sizeof *levels) == 0, "other levels");
+    FUZZ_PROMISE(memcmp(coefficients, again, (size_t)count * sizeof *coefficients) == 0, "other coefficients");
     FUZZ_PROMISE(tsr_bits_read(&reader) == bits && tsr_bits_ended(&reader), "other bits than %u", bits);
 }
 
@@ -44,54 +44,54 @@ static void read_blocks(const uint8_t *bytes, size_t size, int count)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
     for (int context = 0;;) {
-        int32_t levels[16];
-        const int total = tsr_cavlc_get(&reader, reader_tables(), levels, count, context);
+        int32_t coefficients[16];
+        const int total = tsr_cavlc_get(&reader, reader_tables(), coefficients, count, context);
         FUZZ_PROMISE(total < 0 || tsr_bits_read(&reader) <= 8 * size,
                      "bits beyond the end"); /* a bad block may drop more */
         if (total < 0) return;
         int found = 0;
-        for (int i = 0; i < count; i++) found += levels[i] != 0;
-        FUZZ_PROMISE(found == total, "%d levels in a block of %d", found, total);
-        if (within_limit(levels, (size_t)count)) round_trip(levels, count, context);
+        for (int i = 0; i < count; i++) found += coefficients[i] != 0;
+        FUZZ_PROMISE(found == total, "%d coefficients in a block of %d", found, total);
+        if (within_limit(coefficients, (size_t)count)) round_trip(coefficients, count, context);
         context = tsr_cavlc_context(total, context);
     }
 }
 
-/* Levels of all magnitudes: each byte says how long the next one is. */
+/* Coefficients of all magnitudes: each byte says how long the next one is. */
 static void write_block(const uint8_t *data, size_t size, int count, int context)
 {
-    int32_t levels[16] = {0};
+    int32_t coefficients[16] = {0};
     for (int i = 0; i < count && size > 0; i++) {
         const int bytes = *data & 3;
         const bool negative = *data++ & 4;
         uint32_t magnitude = 0;
         size--;
         for (int k = 0; k < bytes && size > 0; k++, size--) magnitude = magnitude << 8 | *data++;
-        magnitude %= TSR_LEVEL_LIMIT;
-        levels[i] = negative ? -(int32_t)magnitude : (int32_t)magnitude;
+        magnitude %= TSR_COEFFICIENT_LIMIT;
+        coefficients[i] = negative ? -(int32_t)magnitude : (int32_t)magnitude;
     }
-    round_trip(levels, count, context);
+    round_trip(coefficients, count, context);
 }
 
-/* Any bytes as a tile's piece: decoded, its levels are written and read again. */
+/* Any bytes as a tile's piece: decoded, its coefficients are written and read again. */
 static void read_slices(const uint8_t *bytes, size_t size, int32_t width, int32_t height, int32_t side)
 {
     const struct tsr_tile tile = {0, width, height, (size_t)width};
-    const size_t count = tsr_tile_levels(width, height), room = 16 * 4 * count + 1024;
-    int32_t *levels = fuzz_alloc(count * sizeof *levels), *again = fuzz_alloc(count * sizeof *levels);
-    if (tsr_decode_slices(bytes, size, tile, side, NULL, NULL, reader_tables(), levels)) {
-        FUZZ_PROMISE(within_limit(levels, count), "a level beyond the limit");
+    const size_t count = tsr_tile_coefficients(width, height), room = 16 * 4 * count + 1024;
+    int32_t *coefficients = fuzz_alloc(count * sizeof *coefficients), *again = fuzz_alloc(count * sizeof *coefficients);
+    if (tsr_decode_slices(bytes, size, tile, side, NULL, NULL, reader_tables(), coefficients)) {
+        FUZZ_PROMISE(within_limit(coefficients, count), "a coefficient beyond the limit");
         uint8_t *payload = fuzz_alloc(room);
-        const size_t used = tsr_code_slices(levels, tile, side, NULL, NULL, payload, room);
-        FUZZ_PROMISE(used > 0, "%zu levels do not fit %zu bytes", count, room);
+        const size_t used = tsr_code_slices(coefficients, tile, side, NULL, NULL, payload, room);
+        FUZZ_PROMISE(used > 0, "%zu coefficients do not fit %zu bytes", count, room);
         uint8_t *exact = fuzz_alloc(used);
         memcpy(exact, payload, used);
         FUZZ_PROMISE(tsr_decode_slices(exact, used, tile, side, NULL, NULL, reader_tables(), again), "no slices");
-        FUZZ_PROMISE(memcmp(levels, again, count * sizeof *levels) == 0, "other levels in slices");
+        FUZZ_PROMISE(memcmp(coefficients, again, count * sizeof *coefficients) == 0, "other coefficients in slices");
         free(payload);
         free(exact);
     }
-    free(levels);
+    free(coefficients);
     free(again);
 }
 

@@ -47,8 +47,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     memcpy(changed, dataset, dataset_size);
     dataset_size = LLVMFuzzerMutate(changed, dataset_size, dataset_size + 256);
     z_stream z = {0};
-    const int level = fuzz_below(&random, 4) ? 6 : (int)fuzz_below(&random, 10);
-    bool good = deflateInit2(&z, level, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+    const int coefficient = fuzz_below(&random, 4) ? 6 : (int)fuzz_below(&random, 10);
+    bool good = deflateInit2(&z, coefficient, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) == Z_OK;
     if (good) {
         z.next_in = changed;
         z.avail_in = (uInt)dataset_size;

@@ -17,7 +17,7 @@ enum {
     STORED,
     HIGH,
     LAYOUT,
-    CODING, /* path: bit 0; CAVLC: bit 1, rANS: bit 3; loss: bit 2; level: bits 4..7 */
+    CODING, /* path: bit 0; CAVLC: bit 1, rANS: bit 3; loss: bit 2; effort: bits 4..7 */
     QP,
     REPEAT, /* samples are repeated from here on, where there are too few of them */
     HEAD,
@@ -52,9 +52,9 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if ((head[CODING] & 10) == 8) coding.coder = TSR_CODER_RANS;
-    /* High levels train long. */
-    static const int levels[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
-    coding.level = levels[head[CODING] >> 4];
+    /* High efforts train long. */
+    static const int efforts[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
+    coding.effort = efforts[head[CODING] >> 4];
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
                    image->bits_allocated < 32 && image->bits_stored > 1;
     if (!coding.lossy) return coding;
@@ -117,7 +117,7 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         free(other);
     }
     if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
-        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder, .level = coding->level};
+        const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder, .effort = coding->effort};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {

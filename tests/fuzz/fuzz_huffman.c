@@ -146,22 +146,22 @@ static void read_residual_model(struct tsr_bit_reader reader, bool rans)
 
 static void read_coefficient_model(struct tsr_bit_reader reader)
 {
-    static struct tsr_coefficient_model model, again;
-    static struct tsr_coefficient_decoder decoder;
+    static struct tsr_run_level_model model, again;
+    static struct tsr_run_level_decoder decoder;
     static uint8_t bytes[1 << 16];
     memset(&model, 0, sizeof model);
     memset(&again, 0, sizeof again);
-    if (!tsr_get_coefficient_model(&reader, &model)) return;
+    if (!tsr_get_run_level_model(&reader, &model)) return;
     struct tsr_bit_writer writer = tsr_bit_writer(bytes, sizeof bytes);
-    tsr_put_coefficient_model(&writer, &model);
+    tsr_put_run_level_model(&writer, &model);
     const size_t size = tsr_flush_bits(&writer);
     struct tsr_bit_reader second = tsr_bit_reader(bytes, size);
-    FUZZ_PROMISE(!writer.overflow && tsr_get_coefficient_model(&second, &again) && tsr_bits_ended(&second),
+    FUZZ_PROMISE(!writer.overflow && tsr_get_run_level_model(&second, &again) && tsr_bits_ended(&second),
                  "a coefficient model does not come back");
     FUZZ_PROMISE(memcmp(&model, &again, sizeof model) == 0, "another coefficient model");
-    tsr_coefficient_decoder_init(&decoder, &model);
-    int32_t levels[TSR_BLOCK_SAMPLES];
-    for (int i = 0; tsr_run_level_get(&reader, levels, &decoder, &model, i % TSR_NEIGHBOUR_CLASSES,
+    tsr_run_level_decoder_init(&decoder, &model);
+    int32_t rounds[TSR_BLOCK_SAMPLES];
+    for (int i = 0; tsr_run_level_get(&reader, rounds, &decoder, &model, i % TSR_NEIGHBOUR_CLASSES,
                                       i / 3 % TSR_NEIGHBOUR_CLASSES);)
         if (++i == 4096) break; /* tables of single symbols read no bits */
 }
@@ -223,13 +223,13 @@ static int random_tables(struct fuzz_random *random, uint8_t *table_of, int cell
     return known;
 }
 
-static uint8_t random_cuts(struct fuzz_random *random, uint16_t *cuts, int most, int levels)
+static uint8_t random_cuts(struct fuzz_random *random, uint16_t *cuts, int most, int rounds)
 {
     const uint32_t wanted = fuzz_below(random, (uint32_t)most + 1);
     uint8_t count = 0;
     for (uint32_t at = 0; count < wanted; count++) {
-        at += 1 + fuzz_below(random, (uint32_t)(levels / most));
-        if (at >= (uint32_t)levels) break;
+        at += 1 + fuzz_below(random, (uint32_t)(rounds / most));
+        if (at >= (uint32_t)rounds) break;
         cuts[count] = (uint16_t)at;
     }
     return count;
@@ -257,8 +257,8 @@ static void put_random_residual_model(struct fuzz_random *random, struct tsr_bit
     random_table(random, &model, TSR_RUN_TABLE, rans);
     if (fuzz_below(random, 2)) random_table(random, &model, TSR_INTERRUPTION_TABLE, rans);
     if (fuzz_below(random, 4)) {
-        model.activity_cuts = random_cuts(random, model.activity_cut, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_LEVELS);
-        model.intensity_cuts = random_cuts(random, model.intensity_cut, TSR_INTENSITY_GROUPS - 1, TSR_INTENSITY_LEVELS);
+        model.activity_cuts = random_cuts(random, model.activity_cut, TSR_ACTIVITY_GROUPS - 1, TSR_ACTIVITY_BINS);
+        model.intensity_cuts = random_cuts(random, model.intensity_cut, TSR_INTENSITY_GROUPS - 1, TSR_INTENSITY_BINS);
         model.tables = (uint8_t)random_tables(random, model.table_of, tsr_model_cells(&model), TSR_TABLE_LIMIT);
     }
     for (int t = 0; t < model.tables; t++) random_table(random, &model, TSR_FIRST_RESIDUAL_TABLE + t, rans);
@@ -285,15 +285,15 @@ static void put_random_predictor_model(struct fuzz_random *random, struct tsr_bi
     tsr_put_predictor_model(writer, &model);
 }
 
-static void put_random_coefficient_model(struct fuzz_random *random, struct tsr_bit_writer *writer)
+static void put_random_run_level_model(struct fuzz_random *random, struct tsr_bit_writer *writer)
 {
-    static struct tsr_coefficient_model model;
+    static struct tsr_run_level_model model;
     memset(&model, 0, sizeof model);
     model.dc_tables = (uint8_t)random_tables(random, model.dc_table_of, TSR_DC_CELLS, TSR_DC_CELLS);
     model.ac_tables = (uint8_t)random_tables(random, model.ac_table_of, TSR_AC_CELLS, TSR_TABLE_LIMIT);
     for (int t = 0; t < model.dc_tables; t++) random_lengths(random, TSR_DC_SYMBOLS, model.dc_lengths[t]);
     for (int t = 0; t < model.ac_tables; t++) random_lengths(random, TSR_AC_SYMBOLS, model.ac_lengths[t]);
-    tsr_put_coefficient_model(writer, &model);
+    tsr_put_run_level_model(writer, &model);
 }
 
 /* Descriptions of whole models are too seldom hit by chance: now and then one is made. */
@@ -310,7 +310,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         else if (data[0] == 5)
             put_random_predictor_model(&random, &writer, data[1] % 4);
         else
-            put_random_coefficient_model(&random, &writer);
+            put_random_run_level_model(&random, &writer);
         return 2 + tsr_flush_bits(&writer);
     }
     if (size > 2 && fuzz_below(&random, 2)) return 2 + fuzz_mutate_bits(data + 2, size - 2, max_size - 2, &random);

@@ -23,7 +23,7 @@ static int32_t sign_of(struct rng *r)
     return rng_below(r, 2) ? 1 : -1;
 }
 
-static int16_t level(struct rng *r, enum contents contents, uint32_t block, int place)
+static int16_t coefficient(struct rng *r, enum contents contents, uint32_t block, int place)
 {
     switch (contents) {
     case SPARSE:
@@ -76,7 +76,7 @@ static struct workload workload(enum tsr_block_order order, uint32_t columns, ui
         w.sizes[u].rows = (uint8_t)(mixed ? 1 + rng_below(&r, 16) : 16);
     }
     for (uint32_t b = 0; b < w.job.blocks; b++)
-        for (int i = 0; i < 16; i++) w.coefficients[(size_t)b * 16 + (size_t)i] = level(&r, contents, b, i);
+        for (int i = 0; i < 16; i++) w.coefficients[(size_t)b * 16 + (size_t)i] = coefficient(&r, contents, b, i);
     w.job.coefficients = w.coefficients;
     w.job.mb_flags = w.flags;
     w.job.mb_slices = w.slices;
@@ -206,7 +206,7 @@ static uint32_t decode_by(const struct tsr_kernel_row *row, int policy, const st
 }
 
 /* What a decoder gives back: nothing where nothing is coded. */
-static int16_t expected_level(const struct workload *w, uint32_t block, int place)
+static int16_t expected_coefficient(const struct workload *w, uint32_t block, int place)
 {
     const int16_t value = w->coefficients[(size_t)block * 16 + (size_t)place];
     if (w->job.order == TSR_ORDER_SLICES) {
@@ -251,7 +251,7 @@ static void expect_rows_equal_in(struct workload w, bool only_best)
             expect(error == 0, "decoder %s, %s: error", rows[i]->name, w.name);
             for (uint32_t b = 0; b < w.job.blocks; b++)
                 for (int k = 0; k < 16; k++)
-                    expect(back[(size_t)b * 16 + (size_t)k] == expected_level(&w, b, k),
+                    expect(back[(size_t)b * 16 + (size_t)k] == expected_coefficient(&w, b, k),
                            "decoder %s, %s: block %u place %d", rows[i]->name, w.name, b, k);
         }
     free(back);
@@ -299,7 +299,7 @@ TEST(all_contents)
                                          : workload(TSR_ORDER_SLICES, 3, 1, 1, c, c == EXTREME));
 }
 
-/* Every pattern of levels and zeros: total_zeros with all run_before, and coeff_token in the contexts of its
+/* Every pattern of coefficients and zeros: total_zeros with all run_before, and coeff_token in the contexts of its
  * neighbours. */
 TEST(all_masks)
 {

@@ -1,5 +1,5 @@
-/* The VLE rows against the definition in kernels/papers/vle/byte_code.h: every row and policy, codes of 1 to 32 bits, sizes that
- * are multiples of nothing, guard bytes; and the decoders on strings that are damaged. */
+/* The VLE rows against the definition in kernels/papers/vle/byte_code.h: every row and policy, codes of 1 to 32 bits,
+ * sizes that are multiples of nothing, guard bytes; and the decoders on strings that are damaged. */
 #include "tests/equality/device.h"
 
 #include "entropy/huffman.h"

@@ -6,8 +6,8 @@
 
 enum { TSR_BLOCK_SIDE = 4, TSR_BLOCK_SAMPLES = 16 };
 
-/* Levels, DC residuals included, are below this in magnitude: 24 bits, and CAVLC's longest codeword is 50. */
-enum { TSR_LEVEL_LIMIT = (1 << 23) - 2048 };
+/* Coefficients, DC residuals included, are below this in magnitude: 24 bits, and CAVLC's longest codeword is 50. */
+enum { TSR_COEFFICIENT_LIMIT = (1 << 23) - 2048 };
 
 /* Raster place of the coefficient at each place of the scan (H.264 8.5.6, frame scan). */
 TSR_TABLE(uint8_t, tsr_zigzag_scan, TSR_BLOCK_SAMPLES, 0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15);

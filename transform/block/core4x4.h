@@ -41,7 +41,7 @@ TSR_HD void tsr_core_inverse_1d(int64_t *v, int step)
     v[3 * step] = a - d;
 }
 
-/* Likewise in 32 bits, of four values beside each other, for levels scaled by tsr_dequantise_fine. */
+/* Likewise in 32 bits, of four values beside each other, for coefficients scaled by tsr_dequantise_fine. */
 TSR_HD void tsr_core_inverse_32_1d(int32_t *v)
 {
     const int32_t a = v[0] + v[2], b = v[0] - v[2], c = v[1] - 2 * v[3], d = 2 * v[1] + v[3];
@@ -51,7 +51,7 @@ TSR_HD void tsr_core_inverse_32_1d(int32_t *v)
     v[3] = a - d;
 }
 
-/* Dequantised levels (below 2^54) to samples: sums below 36 * 2^54 < 2^60. The results are whole samples, not yet
+/* Dequantised coefficients (below 2^54) to samples: sums below 36 * 2^54 < 2^60. The results are whole samples, not yet
  * clamped to their range, saturated to 32 bits. */
 TSR_HD void tsr_core_inverse(int64_t scaled[16], int32_t block[16])
 {

@@ -1,10 +1,10 @@
 /* The quantiser of the 4x4 core transform: QP in eighths, dead zone, 64-bit. FORMAT.md section 8.2.
  *
- * The step is 2^((q/8 - 4)/6), in units of an orthonormal coefficient, where q = 8 (QP + 6 (B - 8)) counts
+ * The step is 2^((q/8 - 4)/6), in units of an orthonormal value, where q = 8 (QP + 6 (B - 8)) counts
  * eighths from the finest step of B-bit samples, 0..792: QP means the same share of full range at any depth
  * (H.264's convention, its QP' and its doubling every 6). q splits into an octave, q / 48, and a place in
  * it, q % 48, which selects a row of the tables. The transform's rows have norms 2, sqrt(10), 2, sqrt(10), so
- * coefficients fall into three classes by the product of two norms: 4, sqrt(40), 10. */
+ * values fall into three classes by the product of two norms: 4, sqrt(40), 10. */
 #ifndef TSR_TRANSFORM_BLOCK_QUANTISER_H
 #define TSR_TRANSFORM_BLOCK_QUANTISER_H
 
@@ -44,7 +44,7 @@ TSR_TABLE(int32_t, tsr_quantiser_inverse, 3 * TSR_QP_OCTAVE, 10321, 6528, 4129, 
           18929, 11972, 7572, 19205, 12146, 7682, 19484, 12323, 7794, 19767, 12502, 7907, 20055, 12684, 8022, 20347,
           12868, 8139);
 
-/* Class of the coefficient in row i, column j of a block: how many of the two rows of the transform are odd. */
+/* Class of the value in row i, column j of a block: how many of the two rows of the transform are odd. */
 TSR_HD int tsr_norm_class(int i, int j)
 {
     return (i & 1) + (j & 1);
@@ -54,23 +54,23 @@ TSR_HD int tsr_norm_class(int i, int j)
  * zero most of the time, so it is rounded to nearest. */
 enum { TSR_ROUND_DC = 32768, TSR_ROUND_AC = 21845 };
 
-/* Coefficient of the core transform (below 2^22: 36 times a 16-bit sample) to level. The product stays below
- * 2^22 * 2^19 = 2^41; the level below 2^21 (q = 0, class 0), so far inside TSR_LEVEL_LIMIT. */
-TSR_HD int32_t tsr_quantise(int32_t coefficient, int32_t q, int norm_class, int32_t rounding)
+/* Value of the core transform (below 2^22: 36 times a 16-bit sample) to coefficient. The product stays below
+ * 2^22 * 2^19 = 2^41; the coefficient below 2^21 (q = 0, class 0), so far inside TSR_COEFFICIENT_LIMIT. */
+TSR_HD int32_t tsr_quantise(int32_t value, int32_t q, int norm_class, int32_t rounding)
 {
     const int shift = TSR_FORWARD_SHIFT + q / TSR_QP_OCTAVE;
     const int64_t factor = TSR_AT(tsr_quantiser_forward)[3 * (q % TSR_QP_OCTAVE) + norm_class];
-    const int64_t magnitude = (int64_t)tsr_abs(coefficient) * factor + ((int64_t)rounding << (shift - 16));
-    const int32_t level = (int32_t)((uint64_t)magnitude >> shift);
-    return coefficient < 0 ? -level : level;
+    const int64_t magnitude = (int64_t)tsr_abs(value) * factor + ((int64_t)rounding << (shift - 16));
+    const int32_t coefficient = (int32_t)((uint64_t)magnitude >> shift);
+    return value < 0 ? -coefficient : coefficient;
 }
 
-/* Level (within TSR_LEVEL_LIMIT) to what the inverse transform takes, with TSR_INVERSE_SHIFT fraction bits: below
- * 2^23 * 2^15 * 2^16 = 2^54. */
-TSR_HD int64_t tsr_dequantise(int32_t level, int32_t q, int norm_class)
+/* Coefficient (within TSR_COEFFICIENT_LIMIT) to what the inverse transform takes, with TSR_INVERSE_SHIFT fraction bits:
+ * below 2^23 * 2^15 * 2^16 = 2^54. */
+TSR_HD int64_t tsr_dequantise(int32_t coefficient, int32_t q, int norm_class)
 {
     const int64_t factor = TSR_AT(tsr_quantiser_inverse)[3 * (q % TSR_QP_OCTAVE) + norm_class];
-    return (int64_t)level * factor * ((int64_t)1 << (q / TSR_QP_OCTAVE));
+    return (int64_t)coefficient * factor * ((int64_t)1 << (q / TSR_QP_OCTAVE));
 }
 
 /* Encoder: what is added to q for plane 0, 1, 2 of a colour transform, so that an error of each plane comes out as
@@ -85,14 +85,14 @@ TSR_HD int32_t tsr_colour_qp(int colour, int plane)
 
 /* ---- With fractions: FORMAT.md 8.7 ------------------------------------------------------------------------- */
 
-/* Samples have TSR_LAP_BITS fraction bits, coefficients of the core transform are below 2^21 * 36 in magnitude; the
+/* Samples have TSR_LAP_BITS fraction bits, values of the core transform are below 2^21 * 36 in magnitude; the
  * inverse transform takes TSR_FINE_BITS fraction bits, in 32. */
 enum {
     TSR_FINE_BITS = 7,
     TSR_FINE_DROP = TSR_INVERSE_SHIFT - TSR_FINE_BITS,
-    TSR_FINE_LIMIT = 1 << 24,    /* magnitudes of scaled levels are clamped to this, */
+    TSR_FINE_LIMIT = 1 << 24,    /* magnitudes of scaled coefficients are clamped to this, */
     TSR_FINE_DC_LIMIT = 1 << 26, /* of the DC to this: sums of the inverse stay below 60 * 2^24 + 2^26 < 2^31 */
-    TSR_UNIT_BITS = 8            /* encoder: coefficients in 1/256 of a step */
+    TSR_UNIT_BITS = 8            /* encoder: values in 1/256 of a step */
 };
 
 TSR_HD int32_t tsr_quantiser_step(int32_t q, int norm_class)
@@ -110,25 +110,25 @@ TSR_HD int tsr_quantiser_units_shift(int32_t q)
     return TSR_FORWARD_SHIFT + TSR_LAP_BITS - TSR_UNIT_BITS + q / TSR_QP_OCTAVE;
 }
 
-/* Coefficient of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the
+/* Value of samples with their fraction to units: below 2^27 * 2^19 = 2^46 on the way, 2^21 * 2^8 = 2^29 in the
  * end. */
-TSR_HD int32_t tsr_quantiser_units(int32_t coefficient, int32_t q, int norm_class)
+TSR_HD int32_t tsr_quantiser_units(int32_t value, int32_t q, int norm_class)
 {
     const int shift = tsr_quantiser_units_shift(q);
     const int64_t factor = tsr_quantiser_factor(q, norm_class);
-    return (int32_t)tsr_asr64(coefficient * factor + ((int64_t)1 << (shift - 1)), shift);
+    return (int32_t)tsr_asr64(value * factor + ((int64_t)1 << (shift - 1)), shift);
 }
 
-/* Magnitude of units as a level, with a dead zone: a share of the step as tsr_quantise takes it. */
+/* Magnitude of units as a coefficient, with a dead zone: a share of the step as tsr_quantise takes it. */
 TSR_HD int32_t tsr_round_units(int32_t units, int32_t rounding)
 {
     return (tsr_abs(units) + rounding / (65536 >> TSR_UNIT_BITS)) >> TSR_UNIT_BITS;
 }
 
-/* Level (within TSR_LEVEL_LIMIT) at a raster place to what the inverse takes. */
-TSR_HD int32_t tsr_dequantise_fine(int32_t level, int32_t q, int raster)
+/* Coefficient (within TSR_COEFFICIENT_LIMIT) at a raster place to what the inverse takes. */
+TSR_HD int32_t tsr_dequantise_fine(int32_t coefficient, int32_t q, int raster)
 {
-    const int64_t scaled = tsr_asr64(tsr_dequantise(level, q, tsr_norm_class(raster / 4, raster % 4)) +
+    const int64_t scaled = tsr_asr64(tsr_dequantise(coefficient, q, tsr_norm_class(raster / 4, raster % 4)) +
                                          ((int64_t)1 << (TSR_FINE_DROP - 1)),
                                      TSR_FINE_DROP);
     const int32_t limit = raster == 0 ? TSR_FINE_DC_LIMIT : TSR_FINE_LIMIT;

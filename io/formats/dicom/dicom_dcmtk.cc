@@ -125,7 +125,7 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     text_of(dataset, DCM_SOPClassUID, dicom->sop_class, sizeof dicom->sop_class);
 }
 
-/* DCMTK reads sequences within sequences by recursion, 1.5 KB of stack a level, and a file of 100 KB may nest them so
+/* DCMTK reads sequences within sequences by recursion, 1.5 KB of stack a layer, and a file of 100 KB may nest them so
  * deep that the stack ends. This stream fails for good as soon as it is read from too deep below where it was made. */
 template <class Stream> class shallow : public Stream
 {
@@ -161,7 +161,7 @@ template <class Stream> class shallow : public Stream
     }
 
   private:
-    static constexpr uintptr_t limit = 256 << 10; /* about 180 levels; real files have a dozen */
+    static constexpr uintptr_t limit = 256 << 10; /* about 180 layers; real files have a dozen */
     static uintptr_t stack_place()
     {
         return reinterpret_cast<uintptr_t>(__builtin_frame_address(0));

@@ -83,10 +83,10 @@ bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct ts
 /* ---- The walk --------------------------------------------------------------------------------------------- */
 
 /* What the walk is in: elements (of the data set or an item), items of a sequence, or fragments of pixel data. */
-enum level_kind { ELEMENTS, ITEMS, FRAGMENTS };
+enum layer_kind { ELEMENTS, ITEMS, FRAGMENTS };
 
-struct level {
-    enum level_kind kind;
+struct layer {
+    enum layer_kind kind;
     struct tsr_dicom_form form;
     bool has_end;  /* else a delimiter ends it */
     bool is_guess; /* its bytes may be no sequence after all */
@@ -100,8 +100,8 @@ struct walk {
     const uint8_t *bytes; /* those that are held */
     size_t held, size;
     size_t at;
-    struct level level[DEPTH_LIMIT];
-    int depth; /* of the innermost level */
+    struct layer layer[DEPTH_LIMIT];
+    int depth; /* of the innermost layer */
     uint64_t elements, disorder;
     struct tsr_error *error;
 };
@@ -125,24 +125,23 @@ static enum tsr_status fail(struct walk *w, const char *reason)
     return tsr_fail_at(w->error, TSR_ERROR_CORRUPT, w->at, "%s", reason);
 }
 
-static enum tsr_status push(struct walk *w, struct level level)
+static enum tsr_status push(struct walk *w, struct layer layer)
 {
     if (w->depth + 1 == DEPTH_LIMIT) return fail(w, "its sequences are nested too deep");
-    w->level[++w->depth] = level;
+    w->layer[++w->depth] = layer;
     return TSR_OK;
 }
 
-/* An element's head at the walk's place, in the innermost level. */
+/* An element's head at the walk's place, in the innermost layer. */
 static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *element)
 {
-    const struct level *const level = &w->level[w->depth];
-    const size_t end = level->has_end ? level->end : w->size;
+    const struct layer *const layer = &w->layer[w->depth];
+    const size_t end = layer->has_end ? layer->end : w->size;
     TSR_TRY(hold(w, end - w->at < LONG_HEAD ? end : w->at + LONG_HEAD));
-    if (tsr_dicom_element_at(w->bytes, w->at, end, level->form, element)) return TSR_OK;
+    if (tsr_dicom_element_at(w->bytes, w->at, end, layer->form, element)) return TSR_OK;
     /* Pixel data that the file ends in are for others to judge. */
-    if (w->depth == 0 && read_head(w->bytes, w->at, end, level->form, element) &&
-        tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, level->form, element) &&
-        element->tag == TSR_TAG_PIXEL_DATA)
+    if (w->depth == 0 && read_head(w->bytes, w->at, end, layer->form, element) &&
+        tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && element->tag == TSR_TAG_PIXEL_DATA)
         return TSR_OK;
     return fail(w, "its elements do not fit each other");
 }
@@ -150,23 +149,23 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
 /* Where an element's value is a sequence, or may be one, it is walked through; else it is passed over. */
 static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_element *element)
 {
-    const struct level *const outer = &w->level[w->depth];
-    struct level level = {.kind = ITEMS, .form = tsr_dicom_inner_form(element, outer->form), .end = element->end};
-    level.has_end = element->length != TSR_UNDEFINED_LENGTH;
-    w->at = level.has_end ? element->end : element->value;
+    const struct layer *const outer = &w->layer[w->depth];
+    struct layer layer = {.kind = ITEMS, .form = tsr_dicom_inner_form(element, outer->form), .end = element->end};
+    layer.has_end = element->length != TSR_UNDEFINED_LENGTH;
+    w->at = layer.has_end ? element->end : element->value;
     const bool is_sequence = strcmp(element->vr, "SQ") == 0;
-    if (level.has_end && !is_sequence) {
+    if (layer.has_end && !is_sequence) {
         if (element->vr[0] || element->length < ELEMENT_HEAD) return TSR_OK;
         TSR_TRY(hold(w, element->value + 4));
         if (read_tag(w->bytes + element->value, outer->form.big_endian) != TAG_ITEM) return TSR_OK;
-        level.is_guess = true; /* without its VR nobody knows */
+        layer.is_guess = true; /* without its VR nobody knows */
     } else if (element->vr[0] == 'O') {
-        level.kind = FRAGMENTS;
+        layer.kind = FRAGMENTS;
     } else if (element->vr[0] && !is_sequence && strcmp(element->vr, "UN") != 0) {
         return fail(w, "an element of it has no length");
     }
     w->at = element->value;
-    return push(w, level);
+    return push(w, layer);
 }
 
 uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements)
@@ -184,13 +183,13 @@ static enum tsr_status count_item(struct walk *w)
 /* Counts an element, and what it costs to put it where its tag belongs. */
 static enum tsr_status count_element(struct walk *w, uint32_t tag)
 {
-    struct level *const level = &w->level[w->depth];
+    struct layer *const layer = &w->layer[w->depth];
     TSR_TRY(count_item(w));
-    if (tag < level->highest_tag)
-        w->disorder += level->count;
+    if (tag < layer->highest_tag)
+        w->disorder += layer->count;
     else
-        level->highest_tag = tag;
-    level->count++;
+        layer->highest_tag = tag;
+    layer->count++;
     if (w->disorder > DISORDER_LIMIT) return fail(w, "its elements stand in disorder");
     return TSR_OK;
 }
@@ -200,7 +199,7 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
     struct tsr_dicom_element element;
     const bool is_item = w->depth > 0;
     TSR_TRY(read_element(w, &element));
-    if (element.tag == TAG_ITEM_END && is_item && !w->level[w->depth].has_end) {
+    if (element.tag == TAG_ITEM_END && is_item && !w->layer[w->depth].has_end) {
         w->depth--;
         w->at = element.value;
         return TSR_OK;
@@ -219,33 +218,33 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
 static enum tsr_status step_items(struct walk *w)
 {
     struct tsr_dicom_element item;
-    struct level *const level = &w->level[w->depth];
+    struct layer *const layer = &w->layer[w->depth];
     TSR_TRY(read_element(w, &item));
-    if (item.tag == TAG_SEQUENCE_END && !level->has_end) {
+    if (item.tag == TAG_SEQUENCE_END && !layer->has_end) {
         w->depth--;
         w->at = item.value;
         return TSR_OK;
     }
     if (item.tag != TAG_ITEM) return fail(w, "a sequence of it has something else than items");
     TSR_TRY(count_item(w));
-    if (level->kind == FRAGMENTS) {
+    if (layer->kind == FRAGMENTS) {
         if (item.length == TSR_UNDEFINED_LENGTH) return fail(w, "a fragment of it has no length");
         w->at = item.end;
         return TSR_OK;
     }
     w->at = item.value;
     return push(
-        w, (struct level){
-               .kind = ELEMENTS, .form = level->form, .has_end = item.length != TSR_UNDEFINED_LENGTH, .end = item.end});
+        w, (struct layer){
+               .kind = ELEMENTS, .form = layer->form, .has_end = item.length != TSR_UNDEFINED_LENGTH, .end = item.end});
 }
 
 /* What was taken for a sequence is none: its bytes are passed over. */
 static bool take_guess_back(struct walk *w)
 {
     int depth = w->depth;
-    while (depth > 0 && !w->level[depth].is_guess) depth--;
+    while (depth > 0 && !w->layer[depth].is_guess) depth--;
     if (depth == 0) return false;
-    w->at = w->level[depth].end;
+    w->at = w->layer[depth].end;
     w->depth = depth - 1;
     return true;
 }
@@ -255,16 +254,16 @@ static enum tsr_status walk_elements(struct walk *w, struct tsr_dicom_element *p
 {
     bool is_over = false;
     while (!is_over) {
-        const struct level *const level = &w->level[w->depth];
+        const struct layer *const layer = &w->layer[w->depth];
         if (w->depth == 0 && w->at == w->size)
             return pixels ? tsr_fail(w->error, TSR_ERROR_CORRUPT, "it has no pixel data") : TSR_OK;
         if (pixels && w->at > HEADER_LIMIT)
             return tsr_fail(w->error, TSR_ERROR_CORRUPT, "its header has more than %d MiB", HEADER_LIMIT >> 20);
-        if (level->has_end && w->depth > 0 && w->at == level->end) {
+        if (layer->has_end && w->depth > 0 && w->at == layer->end) {
             w->depth--;
             continue;
         }
-        const enum tsr_status status = level->kind == ELEMENTS ? step_elements(w, pixels, &is_over) : step_items(w);
+        const enum tsr_status status = layer->kind == ELEMENTS ? step_elements(w, pixels, &is_over) : step_items(w);
         if (status == TSR_ERROR_CORRUPT && w->disorder <= DISORDER_LIMIT && take_guess_back(w)) continue;
         TSR_TRY(status);
     }
@@ -279,7 +278,7 @@ static struct walk begin_walk(struct tsr_input *input, struct tsr_error *error)
     return (struct walk){.input = input,
                          .size = size > SIZE_MAX ? SIZE_MAX : (size_t)size,
                          .error = error,
-                         .level = {{.kind = ELEMENTS}}};
+                         .layer = {{.kind = ELEMENTS}}};
 }
 
 /* A UID's value, without what fills it up. */
@@ -333,7 +332,7 @@ enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_sc
     TSR_TRY(hold(&w, w.at + ELEMENT_HEAD));
     if (w.held - w.at < ELEMENT_HEAD) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
     scan->form = guess_form(w.bytes + w.at);
-    w.level[0] = (struct level){.kind = ELEMENTS, .form = scan->form};
+    w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form};
     TSR_TRY(walk_elements(&w, &scan->pixels));
     scan->elements = w.elements;
     return TSR_OK;
@@ -346,7 +345,7 @@ enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, st
     memset(scan, 0, sizeof *scan);
     scan->form.explicit_vr = true;
     w.at = start;
-    w.level[0].form = scan->form;
+    w.layer[0].form = scan->form;
     TSR_TRY(walk_elements(&w, &scan->pixels));
     scan->elements = w.elements;
     return TSR_OK;
@@ -355,13 +354,13 @@ enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, st
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
 {
     struct walk w = begin_walk(input, error);
-    w.level[0] = (struct level){.kind = ELEMENTS, .form = scan->form, .highest_tag = TSR_TAG_PIXEL_DATA};
-    w.level[0].count = scan->elements;
+    w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form, .highest_tag = TSR_TAG_PIXEL_DATA};
+    w.layer[0].count = scan->elements;
     w.at = scan->pixels.value;
     if (scan->pixels.length != TSR_UNDEFINED_LENGTH)
         w.at = scan->pixels.end;
     else
-        TSR_TRY(push(&w, (struct level){.kind = FRAGMENTS, .form = scan->form}));
+        TSR_TRY(push(&w, (struct layer){.kind = FRAGMENTS, .form = scan->form}));
     TSR_TRY(walk_elements(&w, NULL));
     scan->elements += w.elements;
     return TSR_OK;

@@ -1,27 +1,27 @@
 /* CAVLCU (seed 004, section 4): one kernel, a thread a 4x4 block, a block of threads a region of REG_SIZE macroblocks.
  *
- * As in the paper: a vector load of the block, zigzag and symbols in registers, masks of levels taken apart by ffs and
- * counted by popc, nA by shuffle or through shared memory, nA and nB of other regions through d_info_A and d_info_B,
- * which the reader waits on and takes by atomicExch, tables by read-only loads, level codewords computed, 16 words of
- * output a block.
+ * As in the paper: a vector load of the block, zigzag and symbols in registers, masks of coefficients taken apart by
+ * ffs and counted by popc, nA by shuffle or through shared memory, nA and nB of other regions through d_info_A and
+ * d_info_B, which the reader waits on and takes by atomicExch, tables by read-only loads, coefficient codewords
+ * computed, 16 words of output a block.
  *
  * Wrong or dated in the paper, and put right here: regions take their numbers from an atomic ticket, since they wait
  * for earlier ones, which a block's own number does not promise to have begun; __shfl_up_sync, not __shfl_up.
  *
  * Chosen: infos and the ticket are zeroed before each run (phase "fill"); the paper's infos are zeroed once and by
- * their readers, which holds while every run ends. The masks come from two coefficients at a time; a level is chosen
- * from registers by selects. Slices order, which the paper does not know: a region is REG_SIZE rows of 16 blocks, nB
- * comes from the row above through shared memory, or from another region through d_info_B. Phases scan and pack make
- * one string of the gapped output; the paper has none. */
+ * their readers, which holds while every run ends. The masks come from two coefficients at a time; a coefficient is
+ * chosen from registers by selects. Slices order, which the paper does not know: a region is REG_SIZE rows of 16
+ * blocks, nB comes from the row above through shared memory, or from another region through d_info_B. Phases scan and
+ * pack make one string of the gapped output; the paper has none. */
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_gapped.cuh"
 
 namespace
 {
 
+using tsr_cavlc_gapped::coefficient_output;
 using tsr_cavlc_gapped::frame_shape;
 using tsr_cavlc_gapped::layout;
-using tsr_cavlc_gapped::level_output;
 using tsr_cavlc_gapped::word_output;
 
 /* What a block tells its neighbours; never 0. */
@@ -44,8 +44,8 @@ __device__ __forceinline__ uint32_t take_info(uint32_t *at)
     return info;
 }
 
-/* The level at a place of the scan, from registers. */
-__device__ __forceinline__ int32_t level_of(const uint32_t pairs[8], uint32_t place)
+/* The coefficient at a place of the scan, from registers. */
+__device__ __forceinline__ int32_t coefficient_of(const uint32_t pairs[8], uint32_t place)
 {
     const uint32_t a = place & 8u ? pairs[4] : pairs[0], b = place & 8u ? pairs[5] : pairs[1];
     const uint32_t c = place & 8u ? pairs[6] : pairs[2], d = place & 8u ? pairs[7] : pairs[3];
@@ -54,7 +54,7 @@ __device__ __forceinline__ int32_t level_of(const uint32_t pairs[8], uint32_t pl
     return place & 1u ? (int32_t)pair >> 16 : (int32_t)(int16_t)(uint16_t)pair;
 }
 
-/* Bit 15 - p of a paper's mask stands for place p: the last level is the first that ffs finds. Here as there. */
+/* Bit 15 - p of a paper's mask stands for place p: the last coefficient is the first that ffs finds. Here as there. */
 __device__ __forceinline__ uint32_t take_last(uint32_t *mask)
 {
     const uint32_t at = (uint32_t)__ffs((int)*mask) - 1u;
@@ -68,14 +68,14 @@ __device__ __forceinline__ uint32_t encode_block(const uint32_t pairs[8], uint32
 {
     const uint32_t total = (uint32_t)__popc(mask);
     word_output output = {words, 0, 0};
-    uint32_t levels = mask, ones = 0, signs = 0;
-    while (levels != 0 && ones < 3u) {
-        uint32_t rest = levels;
-        const int32_t level = level_of(pairs, count - 1u - take_last(&rest) + skip);
-        if (level != 1 && level != -1) break;
-        levels = rest;
+    uint32_t coefficients = mask, ones = 0, signs = 0;
+    while (coefficients != 0 && ones < 3u) {
+        uint32_t rest = coefficients;
+        const int32_t coefficient = coefficient_of(pairs, count - 1u - take_last(&rest) + skip);
+        if (coefficient != 1 && coefficient != -1) break;
+        coefficients = rest;
         ones++;
-        signs = 2u * signs + (level < 0);
+        signs = 2u * signs + (coefficient < 0);
     }
     const int table = tsr_coeff_token_table(context);
     uint32_t entry;
@@ -86,8 +86,8 @@ __device__ __forceinline__ uint32_t encode_block(const uint32_t pairs[8], uint32
         entry = (entry >> 4) << 8 | (entry & 15u);
     }
     output.put((entry & 255u) << ones | signs, (entry >> 8) + ones);
-    level_output coded(total, ones);
-    while (levels != 0) coded.put(output, level_of(pairs, count - 1u - take_last(&levels) + skip));
+    coefficient_output coded(total, ones);
+    while (coefficients != 0) coded.put(output, coefficient_of(pairs, count - 1u - take_last(&coefficients) + skip));
     if (total != 0 && total != count) {
         uint32_t last = take_last(&mask), zeros = count - total - last;
         entry = __ldg(&TSR_AT(tsr_total_zeros_codewords)[16u * (total - 1u) + zeros]);

@@ -60,10 +60,11 @@ static int encode(const void *family_job, int policy)
             *offset++ = 8 * (uint64_t)w.used + (uint64_t)w.held_bits;
         }
         if (kind.count == 0) continue;
-        int32_t levels[TSR_BLOCK_SAMPLES];
+        int32_t coefficients[TSR_BLOCK_SAMPLES];
         for (int i = 0; i < kind.count; i++)
-            levels[i] = job->coefficients[(size_t)b * TSR_BLOCK_SAMPLES + (size_t)tsr_zigzag(i + 16 - kind.count)];
-        totals[b] = (uint8_t)tsr_cavlc_put(&w, levels, kind.count, context_of(job, totals, b));
+            coefficients[i] =
+                job->coefficients[(size_t)b * TSR_BLOCK_SAMPLES + (size_t)tsr_zigzag(i + 16 - kind.count)];
+        totals[b] = (uint8_t)tsr_cavlc_put(&w, coefficients, kind.count, context_of(job, totals, b));
     }
     if (job->order == TSR_ORDER_SLICES) pad_to_byte(&w);
     *job->bits = 8 * (uint64_t)w.used + (uint64_t)w.held_bits;
@@ -79,13 +80,13 @@ static bool decode_block(const struct tsr_cavlc_decode_job *job, struct tsr_bit_
     const struct block_kind kind = kind_of(&job->shape, block);
     memset(out, 0, TSR_BLOCK_SAMPLES * sizeof *out);
     if (kind.count == 0) return true;
-    int32_t levels[TSR_BLOCK_SAMPLES];
-    const int total = tsr_cavlc_get(r, tables, levels, kind.count, context_of(&job->shape, totals, block));
+    int32_t coefficients[TSR_BLOCK_SAMPLES];
+    const int total = tsr_cavlc_get(r, tables, coefficients, kind.count, context_of(&job->shape, totals, block));
     if (total < 0) return false;
     totals[block] = (uint8_t)total;
     for (int i = 0; i < kind.count; i++) {
-        if (tsr_abs(levels[i]) > TSR_CAVLC_PAPER_LIMIT) return false;
-        out[tsr_zigzag(i + 16 - kind.count)] = (int16_t)levels[i];
+        if (tsr_abs(coefficients[i]) > TSR_CAVLC_PAPER_LIMIT) return false;
+        out[tsr_zigzag(i + 16 - kind.count)] = (int16_t)coefficients[i];
     }
     return true;
 }

@@ -14,7 +14,7 @@ enum { LONGEST_UNIT = 1 << 28 /* in bytes: no row of macroblocks comes near it *
 
 template <unsigned THREADS> struct decoder_shared {
     tsr_cavlc_reader tables;
-    int16_t levels[16][THREADS]; /* of the block at hand, the last one first */
+    int16_t coefficients[16][THREADS]; /* of the block at hand, the last one first */
     tsr_raster_blocks<THREADS, int16_t> block;
     tsr_word_ring<THREADS> ring;
 };
@@ -41,7 +41,7 @@ __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, de
 {
     uint32_t seen = 0;
     const int total =
-        tsr_cavlc_read_block(r.reader, s.tables, s.levels, s.block, count, context, TSR_CAVLC_PAPER_LIMIT, &seen);
+        tsr_cavlc_read_block(r.reader, s.tables, s.coefficients, s.block, count, context, TSR_CAVLC_PAPER_LIMIT, &seen);
     if (total < 0) return false;
     static_cast<uint8_t *>(job.shape.workspace)[block] = (uint8_t)total;
     if (total > 0) s.block.store(threadIdx.x, reinterpret_cast<uint32_t *>(job.coefficients) + (size_t)block * 8u);

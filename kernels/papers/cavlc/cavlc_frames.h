@@ -13,7 +13,7 @@
  *                 16 r + c; places outside the slice are not coded.
  *
  * The papers' limit holds: a level_prefix is at most 15, so magnitudes are at most TSR_CAVLC_PAPER_LIMIT, and a block's
- * code is shorter than 64 bytes. (The engine's levels are wider: kernels/slices/cavlc_blocks.cuh.) */
+ * code is shorter than 64 bytes. (The engine's coefficients are wider: kernels/slices/cavlc_blocks.cuh.) */
 #ifndef TSR_KERNELS_PAPERS_CAVLC_CAVLC_FRAMES_H
 #define TSR_KERNELS_PAPERS_CAVLC_CAVLC_FRAMES_H
 

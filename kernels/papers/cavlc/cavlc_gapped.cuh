@@ -1,8 +1,8 @@
 /* What the papers' coders share: the blocks' frame as kernels see it, a block's code in 64 bytes of its own (the
- * papers' 26 shorts overflow on legal blocks: 16 levels of +-2047 are more), and its length; and what makes one string
- * of them: a scan of the lengths, and a kernel that packs. Seed 004 packs so for Su et al. ("lag packing", section 3.3)
- * and leaves CAVLCU's output gapped; both get the same packing here. A block of threads packs 256 blocks: in slices
- * order a slice, which ends with a whole byte. */
+ * papers' 26 shorts overflow on legal blocks: 16 coefficients of +-2047 are more), and its length; and what makes one
+ * string of them: a scan of the lengths, and a kernel that packs. Seed 004 packs so for Su et al. ("lag packing",
+ * section 3.3) and leaves CAVLCU's output gapped; both get the same packing here. A block of threads packs 256 blocks:
+ * in slices order a slice, which ends with a whole byte. */
 #ifndef TSR_KERNELS_PAPERS_CAVLC_CAVLC_GAPPED_CUH
 #define TSR_KERNELS_PAPERS_CAVLC_CAVLC_GAPPED_CUH
 
@@ -39,19 +39,19 @@ struct word_output {
     }
 };
 
-/* Levels, the last in the scan first, behind the trailing ones. */
-struct level_output {
+/* Coefficients, the last in the scan first, behind the trailing ones. */
+struct coefficient_output {
     uint32_t suffix, excluded;
 
-    __device__ __forceinline__ level_output(uint32_t total, uint32_t ones)
+    __device__ __forceinline__ coefficient_output(uint32_t total, uint32_t ones)
         : suffix(total > 10u && ones < 3u ? 1u : 0u), excluded(ones < 3u ? 4u : 2u)
     {
     }
-    __device__ __forceinline__ void put(word_output &output, int32_t level)
+    __device__ __forceinline__ void put(word_output &output, int32_t coefficient)
     {
-        const uint32_t magnitude = (uint32_t)(level < 0 ? -level : level);
+        const uint32_t magnitude = (uint32_t)(coefficient < 0 ? -coefficient : coefficient);
         uint32_t bits, length;
-        tsr_level_codeword<false>(2u * magnitude - excluded + (level < 0), suffix, &bits, &length);
+        tsr_coefficient_codeword<false>(2u * magnitude - excluded + (coefficient < 0), suffix, &bits, &length);
         output.put(bits, length);
         excluded = 2u;
         suffix = (uint32_t)tsr_cavlc_next_suffix((int)suffix, magnitude);

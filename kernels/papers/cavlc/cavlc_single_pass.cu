@@ -1,6 +1,7 @@
-/* Ours: CAVLC of frames and slices in one pass, kernels/slices/block_coder.cuh with the coders of kernels/slices/cavlc_blocks.cuh.
+/* Ours: CAVLC of frames and slices in one pass, kernels/slices/block_coder.cuh with the coders of
+ * kernels/slices/cavlc_blocks.cuh.
  *
- * What a block needs of its neighbours is how many levels they have. Inside a tile shared memory tells; of the
+ * What a block needs of its neighbours is how many coefficients they have. Inside a tile shared memory tells; of the
  * macroblock above and of the one left of the tile, the nearest blocks are read and counted again (a quarter of the
  * input more, from the cache), so that no tile waits for another before its code's length is known. */
 #include "kernels/slices/cavlc_blocks.cuh"
@@ -9,7 +10,7 @@
 namespace
 {
 
-enum { LEVEL_WORDS = 8 }; /* a block's levels in shared memory: word k of thread t at k * THREADS + t */
+enum { COEFFICIENT_WORDS = 8 }; /* a block's coefficients in shared memory: word k of thread t at k * THREADS + t */
 
 /* n / d and n % d by one multiplication; reciprocal: floor(2^32 / d), 2^32 - 1 for 1. */
 struct divisor {
@@ -34,12 +35,12 @@ __device__ __forceinline__ uint32_t divide(uint32_t n, divisor d, uint32_t *rema
     return quotient;
 }
 
-/* What both orders share: levels and totals of a tile in shared memory, and the way from there to a code. */
+/* What both orders share: coefficients and totals of a tile in shared memory, and the way from there to a code. */
 template <unsigned THREADS_> struct frame_coder {
     enum { THREADS = THREADS_, WORDS = 16 };
     struct shared {
         tsr_cavlc_tables tables;
-        uint32_t levels[LEVEL_WORDS * THREADS];
+        uint32_t coefficients[COEFFICIENT_WORDS * THREADS];
         uint8_t totals[THREADS];
     };
 
@@ -51,10 +52,10 @@ template <unsigned THREADS_> struct frame_coder {
     /* Scans a block into shared memory. Returns its mask. */
     static __device__ __forceinline__ uint32_t scan_block(shared &s, unsigned thread, uint4 low, uint4 high)
     {
-        uint32_t pairs[LEVEL_WORDS];
+        uint32_t pairs[COEFFICIENT_WORDS];
         tsr_zigzag_pairs(low, high, pairs);
 #pragma unroll
-        for (int k = 0; k < LEVEL_WORDS; k++) s.levels[k * THREADS + thread] = pairs[k];
+        for (int k = 0; k < COEFFICIENT_WORDS; k++) s.coefficients[k * THREADS + thread] = pairs[k];
         const uint32_t mask = tsr_nonzero_mask(pairs);
         s.totals[thread] = (uint8_t)__popc(mask);
         return mask;
@@ -63,11 +64,11 @@ template <unsigned THREADS_> struct frame_coder {
     static __device__ __forceinline__ void write(const shared &s, unsigned thread, uint32_t mask, uint32_t count,
                                                  int context, tsr_code_writer<THREADS> &writer)
     {
-        const unsigned char *levels = reinterpret_cast<const unsigned char *>(s.levels);
+        const unsigned char *coefficients = reinterpret_cast<const unsigned char *>(s.coefficients);
         tsr_cavlc_write<false>(writer, s.tables, mask, count, context, [=](uint32_t place) {
             /* Word place / 2 of the thread, half place % 2: bits that do not meet those of 4 * thread. */
             const uint32_t at = (place * (2u * THREADS + 2u) & (14u * 2u * THREADS | 2u)) | 4u * thread;
-            return (int32_t) * reinterpret_cast<const int16_t *>(levels + at);
+            return (int32_t) * reinterpret_cast<const int16_t *>(coefficients + at);
         });
     }
 };
@@ -100,9 +101,9 @@ template <unsigned THREADS_> struct macroblock_coder : frame_coder<THREADS_> {
         if (wanted) {
             const uint32_t from = macroblock - (half < 8u ? columns.by : 1u);
             const uint32_t place = half < 8u ? 12u + pair : 4u * pair - 13u;
-            uint4 levels = __ldg(&coefficients[(size_t)(16u * from + place) * 2u + half % 2u]);
-            if (half % 2u == 0 && (__ldg(&flags[from]) & TSR_MB_INTRA16X16)) levels.x &= 0xffff0000u;
-            count = tsr_count_half(levels);
+            uint4 loaded = __ldg(&coefficients[(size_t)(16u * from + place) * 2u + half % 2u]);
+            if (half % 2u == 0 && (__ldg(&flags[from]) & TSR_MB_INTRA16X16)) loaded.x &= 0xffff0000u;
+            count = tsr_count_half(loaded);
         }
         return count + __shfl_xor_sync(TSR_FULL_WARP, count, 1);
     }

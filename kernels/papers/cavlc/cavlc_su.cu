@@ -3,28 +3,28 @@
  *
  *   forward scan    through shared memory: zigzag arrays and total coefficients of all blocks
  *   backward scan   nC from the totals of a region of 4 x 2 macroblocks, held in shared memory with its left and upper
- *                   border; trailing ones, levels, total zeros and runs of each block
+ *                   border; trailing ones, coefficients, total zeros and runs of each block
  *   coding          code tables in shared memory; a block's code into memory of its own, and its length
  *   lag packing     kernels/papers/cavlc/cavlc_gapped.cuh: scan of the lengths, and packing
  *
  * Where it departs: a block has 32 shorts of code, stored two at a time, not 26, which legal blocks overflow; symbols
- * lie by kind (all blocks' k-th level together), so that a warp's accesses are coalesced. Luma blocks only, as the
- * family's. In slices order a region is 8 rows of a slice. */
+ * lie by kind (all blocks' k-th coefficient together), so that a warp's accesses are coalesced. Luma blocks only, as
+ * the family's. In slices order a region is 8 rows of a slice. */
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_gapped.cuh"
 
 namespace
 {
 
+using tsr_cavlc_gapped::coefficient_output;
 using tsr_cavlc_gapped::frame_shape;
 using tsr_cavlc_gapped::layout;
-using tsr_cavlc_gapped::level_output;
 using tsr_cavlc_gapped::shape_of;
 using tsr_cavlc_gapped::word_output;
 
 enum { REGION_COLUMNS = 16, REGION_ROWS = 8, REGION_BLOCKS = REGION_COLUMNS * REGION_ROWS };
 
-/* A block's symbols beside its levels and runs. */
+/* A block's symbols beside its coefficients and runs. */
 struct summary {
     uint8_t count; /* 15, 16, or 0: no block here */
     uint8_t total, ones, signs, zeros, context;
@@ -35,8 +35,8 @@ struct pieces {
     uint32_t *zigzag; /* 8 words a block */
     uint8_t *totals;
     summary *summaries;
-    int16_t *levels; /* k-th level at k * blocks + block, the last in the scan first */
-    uint8_t *runs;   /* the same */
+    int16_t *coefficients; /* k-th coefficient at k * blocks + block, the last in the scan first */
+    uint8_t *runs;         /* the same */
 };
 
 __device__ __forceinline__ uint32_t places_of(const frame_shape &f, uint32_t block)
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(REGION_BLOCKS) k_backward_scan(frame_shape f, 
 {
     enum { PITCH = REGION_COLUMNS + 1 };
     __shared__ int32_t s_totals[(REGION_ROWS + 1) * PITCH]; /* with the row above and the column to the left */
-    __shared__ uint32_t s_levels[8 * REGION_BLOCKS];
+    __shared__ uint32_t s_coefficients[8 * REGION_BLOCKS];
     const unsigned thread = threadIdx.x, row = thread / REGION_COLUMNS, column = thread % REGION_COLUMNS;
     for (unsigned i = thread; i < (REGION_ROWS + 1) * PITCH; i += REGION_BLOCKS)
         s_totals[i] = neighbour_at(f, p.totals, blockIdx.x, (int32_t)(i / PITCH) - 1, (int32_t)(i % PITCH) - 1);
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(REGION_BLOCKS) k_backward_scan(frame_shape f, 
         const uint4 low = __ldg(&zigzag[0]), high = __ldg(&zigzag[1]);
         const uint32_t pairs[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll
-        for (int k = 0; k < 8; k++) s_levels[k * REGION_BLOCKS + thread] = pairs[k];
+        for (int k = 0; k < 8; k++) s_coefficients[k * REGION_BLOCKS + thread] = pairs[k];
         const int32_t own = s_totals[(row + 1u) * PITCH + column + 1u];
         symbols.context = (uint8_t)tsr_cavlc_context(total_of(s_totals[(row + 1u) * PITCH + column], own),
                                                      total_of(s_totals[row * PITCH + column + 1u], own));
@@ -137,14 +137,14 @@ __global__ void __launch_bounds__(REGION_BLOCKS) k_backward_scan(frame_shape f, 
         for (size_t k = block; rest != 0; k += f.blocks) {
             const uint32_t place = tsr_highest_bit(rest);
             rest ^= 1u << place;
-            const int16_t level =
-                reinterpret_cast<const int16_t *>(&s_levels[place / 2u * REGION_BLOCKS + thread])[place % 2u];
-            trailing = trailing && symbols.ones < 3 && (level == 1 || level == -1);
+            const int16_t coefficient =
+                reinterpret_cast<const int16_t *>(&s_coefficients[place / 2u * REGION_BLOCKS + thread])[place % 2u];
+            trailing = trailing && symbols.ones < 3 && (coefficient == 1 || coefficient == -1);
             if (trailing) {
                 symbols.ones++;
-                symbols.signs = (uint8_t)(2 * symbols.signs + (level < 0));
+                symbols.signs = (uint8_t)(2 * symbols.signs + (coefficient < 0));
             }
-            p.levels[k] = level;
+            p.coefficients[k] = coefficient;
             if (rest != 0) p.runs[k] = (uint8_t)(place - tsr_highest_bit(rest) - 1u);
         }
     }
@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(THREADS) k_coding(uint32_t blocks, pieces p, u
     word_output output = {code, 0, 0};
     uint32_t entry = tables.token[68u * (uint32_t)tsr_coeff_token_table(context) + 4u * total + ones];
     output.put((entry & 255u) << ones | signs, (entry >> 8) + ones);
-    level_output coded(total, ones);
-    for (uint32_t i = ones; i < total; i++) coded.put(output, __ldg(&p.levels[(size_t)i * blocks + block]));
+    coefficient_output coded(total, ones);
+    for (uint32_t i = ones; i < total; i++) coded.put(output, __ldg(&p.coefficients[(size_t)i * blocks + block]));
     if (total != 0 && total != count) {
         entry = tables.zeros[16u * (total - 1u) + zeros];
         output.put(entry & 255u, entry >> 8);
@@ -197,7 +197,7 @@ pieces pieces_of(const tsr_cavlc_job *job, unsigned char **end)
     pieces p;
     p.zigzag = reinterpret_cast<uint32_t *>(at);
     at += 32 * blocks;
-    p.levels = reinterpret_cast<int16_t *>(at);
+    p.coefficients = reinterpret_cast<int16_t *>(at);
     at += 32 * blocks;
     p.runs = at;
     at += 16 * blocks;

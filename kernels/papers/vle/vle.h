@@ -1,5 +1,5 @@
-/* The VLE family: bytes to one contiguous bit string by a given code (kernels/papers/vle/byte_code.h), and back. All rows write
- * the same bytes. */
+/* The VLE family: bytes to one contiguous bit string by a given code (kernels/papers/vle/byte_code.h), and back. All
+ * rows write the same bytes. */
 #ifndef TSR_KERNELS_PAPERS_VLE_VLE_H
 #define TSR_KERNELS_PAPERS_VLE_VLE_H
 

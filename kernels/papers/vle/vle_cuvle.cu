@@ -21,7 +21,8 @@ namespace
 {
 
 /* NET beyond the paper's 16, and 1024 threads: the next block-input can be placed only when the word of the one before
- * has come through the second-level cache, 0.3 us, so that larger block-inputs are what makes this kernel faster today.
+ * has come through the second-coefficient cache, 0.3 us, so that larger block-inputs are what makes this kernel faster
+ * today.
  */
 #define POLICIES(P)                                                \
     P(0, 256, 8, true, "256 threads x 8 words, private codes")     \

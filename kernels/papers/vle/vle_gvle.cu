@@ -1,8 +1,8 @@
 /* After GVLE (Fuentes-Alventosa, Gomez-Luna, Gonzalez-Linares, Guil, Medina-Carnicer 2023), of which only the abstract
  * is known: "the caching of the codeword look-up table is done in a way that minimizes the bank conflicts; input data
- * are read by vectorized loads; each thread encoding is performed in the register space with high instruction-level
- * parallelism; a regular segmented scan on sequences of bit-lengths of 32 consecutive thread-blocks by using global
- * atomic additions; coalesced global memory stores".
+ * are read by vectorized loads; each thread encoding is performed in the register space with high
+ * instruction-coefficient parallelism; a regular segmented scan on sequences of bit-lengths of 32 consecutive
+ * thread-blocks by using global atomic additions; coalesced global memory stores".
  *
  * Our choices, one for each. The table is replicated for every lane (short codes; for each of 16 lanes where codes are
  * longer than 14 bits). A thread loads 16 bytes at a time, 16 or 32 symbols in all, and joins its codes by pairs in

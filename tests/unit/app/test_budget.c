@@ -1,5 +1,5 @@
-/* app/library/budget.h, tsr_engine_limit_memory: claims wait for each other and stay within the budget; what never fits is
- * refused with the budget that would do, and does with it. */
+/* app/library/budget.h, tsr_engine_limit_memory: claims wait for each other and stay within the budget; what never fits
+ * is refused with the budget that would do, and does with it. */
 #define _GNU_SOURCE /* gettid */
 #include "tests/unit/support.h"
 

@@ -1,4 +1,5 @@
-/* app/library/rate.c, app/library/measure.c: limits as numbers, where the error is. (tests/cli/test_targets.sh meets targets.) */
+/* app/library/rate.c, app/library/measure.c: limits as numbers, where the error is. (tests/cli/test_targets.sh meets
+ * targets.) */
 #include "tests/unit/images.h"
 
 #include <math.h>
@@ -89,27 +90,27 @@ TEST(profile_of_the_error)
     for (uint32_t p = 0; p < TSR_PROFILE_PARTS; p++) assert_true(p == tsr_profile_part(12, 11) || profile[p] == 0);
 }
 
-/* What stands for the level, and what cannot be. */
+/* What stands for the effort, and what cannot be. */
 TEST(resolved_codings)
 {
     struct tsr_error error;
-    struct tsr_coding coding = {.coder = TSR_CODER_BY_LEVEL};
+    struct tsr_coding coding = {.coder = TSR_CODER_BY_EFFORT};
     assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
-    assert_int_equal(coding.level, TSR_LEVEL_DEFAULT);
+    assert_int_equal(coding.effort, TSR_EFFORT_DEFAULT);
     for (int path = 0; path < 2; path++)
-        for (int level = 1; level <= 9; level++) {
+        for (int effort = 1; effort <= 9; effort++) {
             coding = (struct tsr_coding){
-                .path = path ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = TSR_CODER_BY_LEVEL, .level = level};
+                .path = path ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = TSR_CODER_BY_EFFORT, .effort = effort};
             assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
-            assert_int_equal(coding.level, level);
+            assert_int_equal(coding.effort, effort);
             assert_in_range(coding.coder, TSR_CODER_HUFFMAN, TSR_CODER_RANS);
             coding.coder = TSR_CODER_CAVLC; /* what is asked for stays */
             assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
             assert_int_equal(coding.coder, TSR_CODER_CAVLC);
         }
-    coding.level = 10;
+    coding.effort = 10;
     assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_ERROR_USAGE);
-    coding.level = -1;
+    coding.effort = -1;
     assert_int_equal(tsr_resolve_coding(&coding, NULL), TSR_ERROR_USAGE);
 }
 

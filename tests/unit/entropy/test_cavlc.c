@@ -163,8 +163,8 @@ static void take_token(struct digits *d, int context, int *total, int *ones)
     fail_case(__FILE__, __LINE__, "a coeff_token", "at bit %d of %s", d->at, d->digit);
 }
 
-/* 9.2.2.1, with prefixes up to 26: one level code. */
-static int64_t take_level_code(struct digits *d, int suffix_length)
+/* 9.2.2.1, with prefixes up to 26: one coefficient code. */
+static int64_t take_coefficient_code(struct digits *d, int suffix_length)
 {
     int prefix = 0;
     while (take(d, 1) == 0) prefix++;
@@ -177,23 +177,23 @@ static int64_t take_level_code(struct digits *d, int suffix_length)
     return code;
 }
 
-/* 9.2: a block of count levels; returns its total coefficients. */
-static int take_block(struct digits *d, int32_t *levels, int count, int context)
+/* 9.2: a block of count coefficients; returns its total coefficients. */
+static int take_block(struct digits *d, int32_t *coefficients, int count, int context)
 {
     int total, ones, zeros_left = 0, run[16];
-    int64_t level[16];
+    int64_t coefficient[16];
     take_token(d, context, &total, &ones);
     int suffix_length = total > 10 && ones < 3 ? 1 : 0;
     for (int i = 0; i < total; i++) {
         if (i < ones) {
-            level[i] = 1 - 2 * (int)take(d, 1);
+            coefficient[i] = 1 - 2 * (int)take(d, 1);
             continue;
         }
-        int64_t code = take_level_code(d, suffix_length);
+        int64_t code = take_coefficient_code(d, suffix_length);
         if (i == ones && ones < 3) code += 2;
-        level[i] = code % 2 == 0 ? (code + 2) >> 1 : (-code - 1) / 2;
+        coefficient[i] = code % 2 == 0 ? (code + 2) >> 1 : (-code - 1) / 2;
         if (suffix_length == 0) suffix_length = 1;
-        if (llabs(level[i]) > 3 << (suffix_length - 1) && suffix_length < 6) suffix_length++;
+        if (llabs(coefficient[i]) > 3 << (suffix_length - 1) && suffix_length < 6) suffix_length++;
     }
     if (total > 0 && total < count) zeros_left = take_from(d, total_zeros[total - 1]);
     for (int i = 0; i < total; i++) {
@@ -204,11 +204,11 @@ static int take_block(struct digits *d, int32_t *levels, int count, int context)
             run[i] = take_from(d, run_befores[(zeros_left < 7 ? zeros_left : 7) - 1]);
         zeros_left -= run[i];
     }
-    for (int i = 0; i < count; i++) levels[i] = 0;
+    for (int i = 0; i < count; i++) coefficients[i] = 0;
     int place = -1;
     for (int i = total - 1; i >= 0; i--) {
         place += run[i] + 1;
-        levels[place] = (int32_t)level[i];
+        coefficients[place] = (int32_t)coefficient[i];
     }
     return total;
 }
@@ -225,28 +225,28 @@ static int make_tables(void **state)
 }
 
 /* A block's bits as digits, checked: measured, and read back by both decoders. */
-static void check(const int32_t *levels, int count, int context, struct digits *digits)
+static void check(const int32_t *coefficients, int count, int context, struct digits *digits)
 {
     uint8_t bytes[128];
     int32_t back[16];
-    int coefficients = 0;
-    for (int i = 0; i < count; i++) coefficients += levels[i] != 0;
+    int total = 0;
+    for (int i = 0; i < count; i++) total += coefficients[i] != 0;
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
-    assert_int_equal(tsr_cavlc_put(&w, levels, count, context), coefficients);
+    assert_int_equal(tsr_cavlc_put(&w, coefficients, count, context), total);
     const size_t bits = 8 * w.used + (size_t)w.held_bits, size = tsr_flush_bits(&w);
     assert_false(w.overflow);
-    assert_int_equal(tsr_cavlc_measure(levels, count, context), bits);
+    assert_int_equal(tsr_cavlc_measure(coefficients, count, context), bits);
 
     digits_of(digits, bytes, bits);
-    assert_int_equal(take_block(digits, back, count, context), coefficients);
+    assert_int_equal(take_block(digits, back, count, context), total);
     assert_int_equal(digits->at, bits);
-    assert_memory_equal(back, levels, (size_t)count * sizeof back[0]);
+    assert_memory_equal(back, coefficients, (size_t)count * sizeof back[0]);
 
     struct tsr_bit_reader r = tsr_bit_reader(bytes, size);
     memset(back, 0xa5, sizeof back);
-    assert_int_equal(tsr_cavlc_get(&r, &tables, back, count, context), coefficients);
+    assert_int_equal(tsr_cavlc_get(&r, &tables, back, count, context), total);
     assert_int_equal(tsr_bits_read(&r), bits);
-    assert_memory_equal(back, levels, (size_t)count * sizeof back[0]);
+    assert_memory_equal(back, coefficients, (size_t)count * sizeof back[0]);
     if (bits % 8 == 0 && size > 0) { /* a byte less: refused */
         r = tsr_bit_reader(bytes, size - 1);
         assert_int_equal(tsr_cavlc_get(&r, &tables, back, count, context), -1);
@@ -255,11 +255,11 @@ static void check(const int32_t *levels, int count, int context, struct digits *
 
 TEST(worked_example)
 {
-    static const int32_t levels[16] = {5, 1, 0, -1, 1, 0, 1};
+    static const int32_t coefficients[16] = {5, 1, 0, -1, 1, 0, 1};
     struct digits d;
     const int context = tsr_cavlc_context(4, 6);
     assert_int_equal(context, 5);
-    check(levels, 16, context, &d);
+    check(coefficients, 16, context, &d);
     assert_string_equal(d.digit, "1010"   /* 5 coefficients, 3 trailing ones */
                                  "001"    /* their signs, last first: + + - */
                                  "1"      /* 1 */
@@ -373,10 +373,10 @@ TEST(every_token)
         for (int count = 15; count <= 16; count++)
             for (int total = 0; total <= count; total++)
                 for (int ones = 0; ones <= 3 && ones <= total; ones++) {
-                    int32_t levels[16] = {0}; /* from the last on: ones, then twos */
+                    int32_t coefficients[16] = {0}; /* from the last on: ones, then twos */
                     int read_total, read_ones;
-                    for (int i = 0; i < total; i++) levels[total - 1 - i] = (i % 2 ? -1 : 1) * (i < ones ? 1 : 2);
-                    check(levels, count, context, &d);
+                    for (int i = 0; i < total; i++) coefficients[total - 1 - i] = (i % 2 ? -1 : 1) * (i < ones ? 1 : 2);
+                    check(coefficients, count, context, &d);
                     d.at = 0;
                     take_token(&d, context, &read_total, &read_ones);
                     assert_int_equal(read_total, total);
@@ -384,29 +384,30 @@ TEST(every_token)
                 }
 }
 
-/* All ways in which 15 or 16 levels can be zero or not: every total_zeros and every run_before in every state. */
+/* All ways in which 15 or 16 coefficients can be zero or not: every total_zeros and every run_before in every state. */
 TEST(every_pattern)
 {
     static bool zeros_seen[16][17], run_seen[16][17];
     struct digits d;
     for (uint32_t pattern = 0; pattern < 65536; pattern++) {
-        int32_t levels[16];
+        int32_t coefficients[16];
         int total = 0, zeros = 0;
-        for (int i = 0; i < 16; i++) levels[i] = pattern >> i & 1u ? ((pattern * 2654435761u) >> i & 64u ? -1 : 2) : 0;
-        check(levels, 16, (int)(pattern % 17), &d);
-        if (pattern < 32768) check(levels, 15, (int)(pattern % 17), &d);
-        for (int i = 0; i < 16; i++) total += levels[i] != 0;
+        for (int i = 0; i < 16; i++)
+            coefficients[i] = pattern >> i & 1u ? ((pattern * 2654435761u) >> i & 64u ? -1 : 2) : 0;
+        check(coefficients, 16, (int)(pattern % 17), &d);
+        if (pattern < 32768) check(coefficients, 15, (int)(pattern % 17), &d);
+        for (int i = 0; i < 16; i++) total += coefficients[i] != 0;
         for (int i = 0, left = total; left > 0; i++) {
-            left -= levels[i] != 0;
-            zeros += levels[i] == 0;
+            left -= coefficients[i] != 0;
+            zeros += coefficients[i] == 0;
         }
         if (total == 0) continue;
         if (total < 16) zeros_seen[total][zeros] = true;
-        int place = 15, runs = total; /* runs from the last level on */
-        while (levels[place] == 0) place--;
+        int place = 15, runs = total; /* runs from the last coefficient on */
+        while (coefficients[place] == 0) place--;
         for (; runs > 1 && zeros > 0; runs--) {
             int run = 0;
-            for (place--; levels[place] == 0; place--) run++;
+            for (place--; coefficients[place] == 0; place--) run++;
             run_seen[zeros][run] = true;
             zeros -= run;
         }
@@ -417,8 +418,8 @@ TEST(every_pattern)
         for (int run = 0; run <= left; run++) assert_true(run_seen[left][run]);
 }
 
-/* Every level code that the shorter prefixes say, and the ends of the longer ones, after every suffix length. */
-TEST(level_codes)
+/* Every coefficient code that the shorter prefixes say, and the ends of the longer ones, after every suffix length. */
+TEST(coefficient_codes)
 {
     for (int suffix_length = 0; suffix_length <= 6; suffix_length++) {
         for (int prefix = 0; prefix <= TSR_CAVLC_PREFIX_LIMIT; prefix++) {
@@ -429,23 +430,24 @@ TEST(level_codes)
                     code = (uint32_t)n;
                 } else { /* around powers of two, and the largest */
                     code = (1u << (prefix - 2 < 0 ? 0 : prefix - 2)) + (uint32_t)n - 2500u;
-                    if (code >= 2u * TSR_LEVEL_LIMIT - 2u) code = 2u * TSR_LEVEL_LIMIT - 3u;
+                    if (code >= 2u * TSR_COEFFICIENT_LIMIT - 2u) code = 2u * TSR_COEFFICIENT_LIMIT - 3u;
                 }
                 uint8_t bytes[16];
                 struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
                 struct tsr_cavlc_sink sink = {&w, 0};
-                tsr_cavlc_emit_level(&sink, code, suffix_length);
+                tsr_cavlc_emit_coefficient(&sink, code, suffix_length);
                 tsr_flush_bits(&w);
                 expect(sink.bits <= 50, "code %u, suffix length %d: %u bits", code, suffix_length, sink.bits);
                 digits_of(&d, bytes, sink.bits);
-                expect(take_level_code(&d, suffix_length) == code, "code %u, suffix length %d", code, suffix_length);
+                expect(take_coefficient_code(&d, suffix_length) == code, "code %u, suffix length %d", code,
+                       suffix_length);
                 assert_int_equal(d.at, d.count);
             }
         }
     }
 }
 
-/* Levels of all sizes behind levels of all sizes: escapes in every state. */
+/* Coefficients of all sizes behind coefficients of all sizes: escapes in every state. */
 TEST(escapes)
 {
     static const int32_t edges[] = {1,
@@ -473,25 +475,26 @@ TEST(escapes)
                                     65536,
                                     1 << 20,
                                     1 << 22,
-                                    TSR_LEVEL_LIMIT - 2,
-                                    TSR_LEVEL_LIMIT - 1};
+                                    TSR_COEFFICIENT_LIMIT - 2,
+                                    TSR_COEFFICIENT_LIMIT - 1};
     struct digits d;
     for (size_t i = 0; i < COUNT_OF(edges); i++)
         for (size_t j = 0; j < COUNT_OF(edges); j++)
             for (int total = 2; total <= 16; total += 7) {
-                int32_t levels[16] = {0};
-                for (int k = 0; k < total; k++) levels[k] = k % 2 ? edges[i] : -edges[j];
-                check(levels, 16, (int)(i + j) % 17, &d);
+                int32_t coefficients[16] = {0};
+                for (int k = 0; k < total; k++) coefficients[k] = k % 2 ? edges[i] : -edges[j];
+                check(coefficients, 16, (int)(i + j) % 17, &d);
             }
 }
 
-static void random_levels(struct rng *r, int32_t *levels, int count)
+static void random_coefficients(struct rng *r, int32_t *coefficients, int count)
 {
     const uint32_t zeros = rng_below(r, 8);
     const int width = rng_below(r, 4) ? rng_between(r, 1, 4) : rng_between(r, 1, 23);
     for (int i = 0; i < count; i++) {
-        levels[i] = rng_below(r, 8) < zeros ? 0 : tsr_min((int32_t)rng_width(r, width), TSR_LEVEL_LIMIT - 1);
-        if (rng_below(r, 2)) levels[i] = -levels[i];
+        coefficients[i] =
+            rng_below(r, 8) < zeros ? 0 : tsr_min((int32_t)rng_width(r, width), TSR_COEFFICIENT_LIMIT - 1);
+        if (rng_below(r, 2)) coefficients[i] = -coefficients[i];
     }
 }
 
@@ -500,17 +503,17 @@ TEST(random_blocks)
     struct rng r = {42};
     struct digits d;
     for (int n = 0; n < 60000; n++) {
-        int32_t levels[16];
+        int32_t coefficients[16];
         const int count = 15 + n % 2;
-        random_levels(&r, levels, count);
-        check(levels, count, (int)rng_below(&r, 17), &d);
+        random_coefficients(&r, coefficients, count);
+        check(coefficients, count, (int)rng_below(&r, 17), &d);
     }
 }
 
 /* ---- Corrupt strings ---------------------------------------------------------------------------------------- */
 
-/* What is no codeword is refused: the strings of zeros, more ones than levels, more levels than places, too many
- * zeros. */
+/* What is no codeword is refused: the strings of zeros, more ones than coefficients, more coefficients than places, too
+ * many zeros. */
 TEST(refusals)
 {
     static const struct {
@@ -524,19 +527,19 @@ TEST(refusals)
         {"000111 1111111111111111", 16, 8},                    /* 2 coefficients, 3 ones */
         {"111111 0001111111111111", 15, 8},                    /* 16 of 15 */
         {"01 0 000000000 11111111", 16, 0},                    /* total_zeros of 9 zeros */
-        {"01 0 000000001 11111111", 15, 0},                    /* 15 zeros beside 1 of 15 levels */
-        {"001 00 000001 00000000000 1111", 16, 0},             /* 13 zeros before 2 levels; a run of 11 zeros */
+        {"01 0 000000001 11111111", 15, 0},                    /* 15 zeros beside 1 of 15 coefficients */
+        {"001 00 000001 00000000000 1111", 16, 0},             /* 13 zeros before 2 coefficients; a run of 11 zeros */
         {"000101 000000000000000000000000000 1111111", 16, 0}, /* a prefix of 27 */
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         uint8_t bytes[16];
-        int32_t levels[16];
+        int32_t coefficients[16];
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
         for (const char *c = cases[i].bits; *c; c++)
             if (*c != ' ') tsr_put_bits(&w, *c == '1', 1);
         const size_t size = tsr_flush_bits(&w);
         struct tsr_bit_reader r = tsr_bit_reader(bytes, size);
-        const int total = tsr_cavlc_get(&r, &tables, levels, cases[i].count, cases[i].context);
+        const int total = tsr_cavlc_get(&r, &tables, coefficients, cases[i].count, cases[i].context);
         expect(total == -1, "case %zu: %d", i, total);
     }
 }
@@ -547,14 +550,14 @@ TEST(garbage)
     struct rng r = {43};
     for (int n = 0; n < 100000; n++) {
         uint8_t bytes[64];
-        int32_t levels[16];
+        int32_t coefficients[16];
         size_t size = rng_below(&r, 24);
         const int count = 15 + n % 2, context = (int)rng_below(&r, 17);
         for (size_t i = 0; i < size; i++) bytes[i] = (uint8_t)(rng_next(&r) & (n % 3 ? 0xffu : rng_next(&r)));
         if (n % 2) {
-            random_levels(&r, levels, count);
+            random_coefficients(&r, coefficients, count);
             struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
-            tsr_cavlc_put(&w, levels, count, context);
+            tsr_cavlc_put(&w, coefficients, count, context);
             size = tsr_flush_bits(&w);
             bytes[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
             size = rng_below(&r, (uint32_t)size + 1);
@@ -568,9 +571,9 @@ TEST(garbage)
         assert_in_range(total + 1, 0, count + 1);
         for (int i = count; i < 18; i++) assert_int_equal((uint32_t)guarded[i], 0xa5a5a5a5u);
         if (total >= 0) {
-            int coefficients = 0;
-            for (int i = 0; i < count; i++) coefficients += guarded[i] != 0;
-            assert_int_equal(coefficients, total);
+            int used = 0;
+            for (int i = 0; i < count; i++) used += guarded[i] != 0;
+            assert_int_equal(used, total);
             assert_false(reader.overrun);
             assert_true(tsr_bits_read(&reader) <= 8 * size);
         }
@@ -580,11 +583,16 @@ TEST(garbage)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(worked_example),   cmocka_unit_test(contexts),
-                                       cmocka_unit_test(tables_of_tokens), cmocka_unit_test(tables_of_zeros_and_runs),
-                                       cmocka_unit_test(every_token),      cmocka_unit_test(every_pattern),
-                                       cmocka_unit_test(level_codes),      cmocka_unit_test(escapes),
-                                       cmocka_unit_test(random_blocks),    cmocka_unit_test(refusals),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(worked_example),
+                                       cmocka_unit_test(contexts),
+                                       cmocka_unit_test(tables_of_tokens),
+                                       cmocka_unit_test(tables_of_zeros_and_runs),
+                                       cmocka_unit_test(every_token),
+                                       cmocka_unit_test(every_pattern),
+                                       cmocka_unit_test(coefficient_codes),
+                                       cmocka_unit_test(escapes),
+                                       cmocka_unit_test(random_blocks),
+                                       cmocka_unit_test(refusals),
                                        cmocka_unit_test(garbage)};
     return cmocka_run_group_tests(tests, make_tables, NULL);
 }

@@ -20,20 +20,20 @@ TEST(activities)
     }
 }
 
-TEST(levels)
+TEST(bins)
 {
     int before = 0;
     for (int32_t a = 0; a <= 8 * TSR_MAGNITUDE_LIMIT; a++) {
-        const int level = tsr_activity_level(a);
-        assert_int_equal(level, tsr_token((uint32_t)a).symbol);
-        assert_true(level == before || level == before + 1);
-        before = level;
+        const int bin = tsr_activity_bin(a);
+        assert_int_equal(bin, tsr_token((uint32_t)a).symbol);
+        assert_true(bin == before || bin == before + 1);
+        before = bin;
     }
-    assert_int_equal(before, TSR_ACTIVITY_LEVELS - 1);
+    assert_int_equal(before, TSR_ACTIVITY_BINS - 1);
     for (uint32_t range = 1; range <= 65536; range++) {
         const int bits = plain_width(range - 1), shift = tsr_intensity_shift(range);
         assert_int_equal(shift, bits > 12 ? bits - 12 : 0);
-        assert_true((range - 1) >> shift < TSR_INTENSITY_LEVELS);
+        assert_true((range - 1) >> shift < TSR_INTENSITY_BINS);
     }
 }
 
@@ -44,43 +44,43 @@ TEST(groups)
     uint16_t cuts[16];
     uint8_t group_of[200];
     for (int n = 0; n < 5000; n++) {
-        const int levels = rng_between(&r, 1, 200), groups = rng_between(&r, 1, TSR_ACTIVITY_GROUPS);
+        const int bins = rng_between(&r, 1, 200), groups = rng_between(&r, 1, TSR_ACTIVITY_GROUPS);
         const uint32_t density = rng_below(&r, 5);
         uint64_t total = 0;
-        for (int i = 0; i < levels; i++) {
+        for (int i = 0; i < bins; i++) {
             counts[i] = rng_below(&r, 4) < density ? rng_width(&r, n % 2 ? 32 : 6) : 0;
             total += counts[i];
         }
-        const int count = tsr_cut_quantiles(counts, levels, groups, cuts);
-        uint64_t before = 0; /* a level belongs where the middle of its samples falls; cuts are where that changes */
+        const int count = tsr_cut_quantiles(counts, bins, groups, cuts);
+        uint64_t before = 0; /* a bin belongs where the middle of its samples falls; cuts are where that changes */
         int expected = 0, last = -1;
-        for (int level = 0; level < levels; level++) {
-            if (counts[level] == 0) continue;
-            const int group = (int)((2 * before + counts[level]) * (unsigned)groups / (2 * total));
-            if (last >= 0 && group != last) assert_int_equal(cuts[expected++], level);
+        for (int bin = 0; bin < bins; bin++) {
+            if (counts[bin] == 0) continue;
+            const int group = (int)((2 * before + counts[bin]) * (unsigned)groups / (2 * total));
+            if (last >= 0 && group != last) assert_int_equal(cuts[expected++], bin);
             last = group;
-            before += counts[level];
+            before += counts[bin];
         }
         assert_int_equal(count, expected);
         assert_in_range(count, 0, groups - 1);
         for (int i = 0; i < count; i++) {
-            assert_in_range(cuts[i], i ? cuts[i - 1] + 1 : 1, levels - 1);
+            assert_in_range(cuts[i], i ? cuts[i - 1] + 1 : 1, bins - 1);
             assert_true(counts[cuts[i]] > 0);
         }
-        tsr_group_levels(cuts, count, levels, group_of);
+        tsr_group_bins(cuts, count, bins, group_of);
         uint64_t in_group[TSR_ACTIVITY_GROUPS] = {0}, largest[TSR_ACTIVITY_GROUPS] = {0};
-        for (int level = 0; level < levels; level++) {
+        for (int bin = 0; bin < bins; bin++) {
             int group = 0; /* FORMAT.md 7.3: the number of cuts that are not above it */
-            for (int i = 0; i < count; i++) group += cuts[i] <= level;
-            assert_int_equal(group_of[level], group);
-            in_group[group] += counts[level];
-            if (counts[level] > largest[group]) largest[group] = counts[level];
+            for (int i = 0; i < count; i++) group += cuts[i] <= bin;
+            assert_int_equal(group_of[bin], group);
+            in_group[group] += counts[bin];
+            if (counts[bin] > largest[group]) largest[group] = counts[bin];
         }
-        /* a group is its share, and half of the levels at its ends */
+        /* a group is its share, and half of the bins at its ends */
         for (int g = 0; g <= count; g++)
             assert_true((in_group[g] - largest[g]) * (unsigned)groups <= total + (unsigned)groups);
     }
-    for (int i = 0; i < 160; i++) counts[i] = 7; /* equal levels: equal groups */
+    for (int i = 0; i < 160; i++) counts[i] = 7; /* equal bins: equal groups */
     assert_int_equal(tsr_cut_quantiles(counts, 160, 16, cuts), 15);
     for (int i = 0; i < 15; i++) assert_int_equal(cuts[i], 10 * (i + 1));
 }
@@ -200,7 +200,7 @@ TEST(nothing_to_merge)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(activities), cmocka_unit_test(levels),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(activities), cmocka_unit_test(bins),
                                        cmocka_unit_test(groups),     cmocka_unit_test(costs_of_tables),
                                        cmocka_unit_test(merging),    cmocka_unit_test(nothing_to_merge)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* entropy/energies.h: weighted sums of magnitudes and their levels. FORMAT.md 8.6. */
+/* entropy/energies.h: weighted sums of magnitudes and their coefficients. FORMAT.md 8.6. */
 #include "tests/unit/support.h"
 
 #include "entropy/energies.h"
@@ -51,15 +51,15 @@ TEST(weights)
     assert_int_equal(most * TSR_MAGNITUDE_CAP, 36281);
 }
 
-TEST(levels)
+TEST(coefficients)
 {
     int before = -1;
     for (uint32_t e = 0; e < 65536; e++) {
         const int width = plain_width(e);
-        const int level = tsr_energy_level(e);
-        assert_int_equal(level, e < 2 ? (int)e : 2 * (width - 1) + (int)(e / (1u << (width - 2)) % 2));
-        assert_true(level >= before && level < TSR_ENERGY_LEVELS);
-        before = level;
+        const int coefficient = tsr_energy_class(e);
+        assert_int_equal(coefficient, e < 2 ? (int)e : 2 * (width - 1) + (int)(e / (1u << (width - 2)) % 2));
+        assert_true(coefficient >= before && coefficient < TSR_ENERGY_CLASSES);
+        before = coefficient;
     }
 }
 
@@ -69,22 +69,23 @@ TEST(seen)
     assert_int_equal(tsr_seen_magnitude(1u << 23, 0), 511);
     assert_int_equal(tsr_seen_magnitude(1u << 23, 15), 256);
     assert_int_equal(tsr_seen_magnitude(7, 3), 0);
-    const int32_t levels[16] = {0, -5, 0, 600, 0};
+    const int32_t coefficients[16] = {0, -5, 0, 600, 0};
     struct tsr_magnitudes m;
-    tsr_see_magnitudes(levels, 1, &m);
+    tsr_see_magnitudes(coefficients, 1, &m);
     assert_int_equal(m.at[1], 2);
     assert_int_equal(m.at[3], 300);
-    assert_int_equal(tsr_coded_places(levels), 4);
+    assert_int_equal(tsr_coded_places(coefficients), 4);
     const int32_t none[16] = {0};
     assert_int_equal(tsr_coded_places(none), 0);
 }
 
-/* Magnitudes one by one, and which levels are not 0, those included that lose their low bits in a pack of 16 or 8. */
+/* Magnitudes one by one, and which coefficients are not 0, those included that lose their low bits in a pack of 16
+ * or 8. */
 TEST(places)
 {
     struct rng r = {92};
     for (int n = 0; n < 20000; n++) {
-        int32_t levels[16] = {0};
+        int32_t coefficients[16] = {0};
         struct tsr_magnitudes seen, plain = {{0}};
         tsr_seen_places all;
         uint32_t places = 0;
@@ -92,23 +93,24 @@ TEST(places)
         tsr_see_none(&all);
         for (int p = 15; p >= 0; p--) {
             if (rng_below(&r, 3)) continue;
-            levels[p] = (int32_t)(rng_below(&r, 2) ? 1u << rng_below(&r, 24) : rng_width(&r, 24));
-            if (rng_below(&r, 2)) levels[p] = -levels[p];
-            plain.at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(levels[p]), 0);
+            coefficients[p] = (int32_t)(rng_below(&r, 2) ? 1u << rng_below(&r, 24) : rng_width(&r, 24));
+            if (rng_below(&r, 2)) coefficients[p] = -coefficients[p];
+            plain.at[p] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(coefficients[p]), 0);
             tsr_see_place(&all, p, plain.at[p]);
-            places |= (uint32_t)(levels[p] != 0) << p;
-            if (levels[p] != 0 && last == 0) last = p + 1;
+            places |= (uint32_t)(coefficients[p] != 0) << p;
+            if (coefficients[p] != 0 && last == 0) last = p + 1;
         }
         memcpy(&seen, &all, sizeof seen);
         assert_memory_equal(&seen, &plain, sizeof seen);
-        assert_int_equal(tsr_places_not_zero(levels), places);
-        assert_int_equal(tsr_coded_places(levels), last);
+        assert_int_equal(tsr_places_not_zero(coefficients), places);
+        assert_int_equal(tsr_coded_places(coefficients), last);
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(weights), cmocka_unit_test(levels),
-                                       cmocka_unit_test(seen), cmocka_unit_test(places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(weights),
+                                       cmocka_unit_test(coefficients), cmocka_unit_test(seen),
+                                       cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

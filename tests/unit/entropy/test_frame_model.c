@@ -143,23 +143,23 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
     }
     plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
     if (plane->coder == TSR_CODER_RANS) {
-        plane->level.magnitude_shift = (uint8_t)rng_below(r, 16);
-        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
+        plane->coefficient.magnitude_shift = (uint8_t)rng_below(r, 16);
+        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
             if (rng_below(r, 3) == 0) continue;
-            plane->level.tables[g] = 1;
-            plane->level.weight[g * TSR_ENERGY_LEVELS][rng_below(r, TSR_LEVEL_SYMBOLS)] = 4096;
+            plane->coefficient.tables[g] = 1;
+            plane->coefficient.weight[g * TSR_ENERGY_CLASSES][rng_below(r, TSR_COEFFICIENT_SYMBOLS)] = 4096;
         }
     } else if (plane->pairs) {
         plane->pair.magnitude_shift = (uint8_t)rng_below(r, 16);
         for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
             if (rng_below(r, 3) == 0) continue;
             plane->pair.tables[g] = 1;
-            set_symbols(plane->pair.lengths[g * TSR_ENERGY_LEVELS], TSR_PAIR_SYMBOLS, r);
+            set_symbols(plane->pair.lengths[g * TSR_ENERGY_CLASSES], TSR_PAIR_SYMBOLS, r);
         }
     } else if (plane->coder == TSR_CODER_HUFFMAN) {
-        plane->coefficient.dc_tables = plane->coefficient.ac_tables = 1;
-        set_symbols(plane->coefficient.dc_lengths[0], TSR_DC_SYMBOLS, r);
-        set_symbols(plane->coefficient.ac_lengths[0], TSR_AC_SYMBOLS, r);
+        plane->run_level.dc_tables = plane->run_level.ac_tables = 1;
+        set_symbols(plane->run_level.dc_lengths[0], TSR_DC_SYMBOLS, r);
+        set_symbols(plane->run_level.ac_lengths[0], TSR_AC_SYMBOLS, r);
     }
 }
 
@@ -287,14 +287,15 @@ TEST(models_round_trip)
             assert_int_equal(a->pairs, b->pairs);
             if (a->coder == TSR_CODER_CAVLC) continue;
             if (a->coder == TSR_CODER_RANS || a->pairs) {
-                assert_memory_equal(&a->level, &b->level, a->pairs ? sizeof a->pair : sizeof a->level);
+                assert_memory_equal(&a->coefficient, &b->coefficient,
+                                    a->pairs ? sizeof a->pair : sizeof a->coefficient);
                 continue;
             }
             if (a->path == TSR_PATH_PREDICT) assert_memory_equal(&a->predictor, &b->predictor, sizeof a->predictor);
             if (a->path == TSR_PATH_PREDICT)
                 assert_memory_equal(&a->residual, &b->residual, sizeof a->residual);
             else
-                assert_memory_equal(&a->coefficient, &b->coefficient, sizeof a->coefficient);
+                assert_memory_equal(&a->run_level, &b->run_level, sizeof a->run_level);
         }
         assert_false(get_model(&image, bytes, size - 1)); /* cut off */
         bytes[size] = 0;

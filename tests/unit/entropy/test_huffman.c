@@ -6,7 +6,7 @@
 enum { FEW = 40 };
 
 /* The least cost of a complete code of at most 12 bits, by trying all numbers of codewords of each length. Symbols come
- * with falling counts; behind[i] is the count of all from i on; open nodes of a level become codewords or two nodes of
+ * with falling counts; behind[i] is the count of all from i on; open nodes of a round become codewords or two nodes of
  * the next. */
 static uint64_t least_cost(const uint32_t *falling, int n)
 {
@@ -14,21 +14,21 @@ static uint64_t least_cost(const uint32_t *falling, int n)
     uint64_t behind[FEW + 1];
     behind[n] = 0;
     for (int i = n - 1; i >= 0; i--) behind[i] = behind[i + 1] + falling[i];
-    for (int level = TSR_CODE_LIMIT + 1; level > 0; level--)
+    for (int round = TSR_CODE_LIMIT + 1; round > 0; round--)
         for (int done = 0; done <= n; done++)
             for (int open = 0; open <= n; open++) {
                 uint64_t best = UINT64_MAX;
                 if (done == n) {
                     if (open == 0) best = 0;
-                } else if (level <= TSR_CODE_LIMIT) {
+                } else if (round <= TSR_CODE_LIMIT) {
                     for (int take = 0; take <= open && take <= n - done; take++) {
                         const int next = 2 * (open - take);
                         if (next > n) continue;
-                        const uint64_t rest = cost[level + 1][done + take][next];
+                        const uint64_t rest = cost[round + 1][done + take][next];
                         if (rest != UINT64_MAX && behind[done] + rest < best) best = behind[done] + rest;
                     }
                 }
-                cost[level][done][open] = best;
+                cost[round][done][open] = best;
             }
     return cost[1][0][2];
 }

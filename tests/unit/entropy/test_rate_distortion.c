@@ -1,4 +1,4 @@
-/* entropy/rate_distortion.h: the encoder's choice of levels. */
+/* entropy/rate_distortion.h: the encoder's choice of coefficients. */
 #include "tests/unit/support.h"
 
 #include "entropy/rate_distortion.h"
@@ -12,37 +12,37 @@ static void random_units(struct rng *r, int32_t block[16], int width)
     }
 }
 
-static void check(const int32_t units[16], const int32_t levels[16])
+static void check(const int32_t units[16], const int32_t coefficients[16])
 {
-    assert_int_equal(levels[0], units[0]);
+    assert_int_equal(coefficients[0], units[0]);
     for (int p = 1; p < 16; p++) {
         const int32_t nearest = (tsr_abs(units[p]) + 128) >> 8;
-        if (levels[p] != 0) assert_int_equal(levels[p] < 0, units[p] < 0);
-        expect(levels[p] == 0 || tsr_abs(levels[p]) == nearest || tsr_abs(levels[p]) == nearest - 1, "%d of %d",
-               levels[p], units[p]);
+        if (coefficients[p] != 0) assert_int_equal(coefficients[p] < 0, units[p] < 0);
+        expect(coefficients[p] == 0 || tsr_abs(coefficients[p]) == nearest || tsr_abs(coefficients[p]) == nearest - 1,
+               "%d of %d", coefficients[p], units[p]);
     }
 }
 
-/* Each level is the nearest, one less, or 0 above the last place; with a rate of nothing the nearest. */
+/* Each coefficient is the nearest, one less, or 0 above the last place; with a rate of nothing the nearest. */
 TEST(choices)
 {
     struct rng r = {94};
     for (int n = 0; n < 20000; n++) {
-        int32_t units[16], levels[16];
+        int32_t units[16], coefficients[16];
         uint16_t energy[16];
         random_units(&r, units, n % 4 == 0 ? 29 : 11);
         for (int p = 0; p < 16; p++) energy[p] = (uint16_t)rng_width(&r, 15);
         const int32_t lambda = n % 5 == 0 ? 0 : TSR_RATE_LAMBDA;
-        memcpy(levels, units, sizeof levels);
-        tsr_optimise_block(levels, energy, tsr_block_energy_level(energy), n & 1, lambda);
-        check(units, levels);
+        memcpy(coefficients, units, sizeof coefficients);
+        tsr_optimise_block(coefficients, energy, tsr_block_energy_class(energy), n & 1, lambda);
+        check(units, coefficients);
         for (int p = 1; p < 16 && lambda == 0; p++)
-            expect(tsr_abs(levels[p]) == (tsr_abs(units[p]) + 128) >> 8 || (tsr_abs(units[p]) & 255) == 128,
-                   "place %d: %d of %d", p, levels[p], units[p]);
+            expect(tsr_abs(coefficients[p]) == (tsr_abs(units[p]) + 128) >> 8 || (tsr_abs(units[p]) & 255) == 128,
+                   "place %d: %d of %d", p, coefficients[p], units[p]);
         if (n % 4 == 0) continue;
-        memcpy(levels, units, sizeof levels);
-        tsr_optimise_cavlc(levels, (int)rng_below(&r, 17), n & 1, lambda);
-        check(units, levels);
+        memcpy(coefficients, units, sizeof coefficients);
+        tsr_optimise_cavlc(coefficients, (int)rng_below(&r, 17), n & 1, lambda);
+        check(units, coefficients);
     }
 }
 

@@ -41,21 +41,21 @@ TEST(cuts)
     uint8_t bytes[256], count;
     uint16_t cuts[16], back[16];
     for (int n = 0; n < 5000; n++) {
-        const int levels = n % 2 ? TSR_ACTIVITY_LEVELS : TSR_INTENSITY_LEVELS;
+        const int bins = n % 2 ? TSR_ACTIVITY_BINS : TSR_INTENSITY_BINS;
         int wanted = rng_between(&r, 0, 15), used = 0;
-        for (int at = 1; used < wanted && at < levels; at++)
-            if (n % 7 == 0 || rng_below(&r, (uint32_t)(levels / 20)) == 0) cuts[used++] = (uint16_t)at;
-        if (used > 0 && n % 3 == 0) cuts[used - 1] = (uint16_t)(levels - 1);
+        for (int at = 1; used < wanted && at < bins; at++)
+            if (n % 7 == 0 || rng_below(&r, (uint32_t)(bins / 20)) == 0) cuts[used++] = (uint16_t)at;
+        if (used > 0 && n % 3 == 0) cuts[used - 1] = (uint16_t)(bins - 1);
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
         tsr_put_cuts(&w, cuts, used);
         struct tsr_bit_reader reader = finish(&w), again = reader, third = reader;
-        assert_true(tsr_get_cuts(&reader, back, &count, 15, levels));
+        assert_true(tsr_get_cuts(&reader, back, &count, 15, bins));
         assert_true(tsr_bits_ended(&reader));
         assert_int_equal(count, used);
         assert_memory_equal(back, cuts, (size_t)used * sizeof cuts[0]);
         if (used == 0) continue;
-        assert_false(tsr_get_cuts(&again, back, &count, used - 1, levels));   /* one too many */
-        assert_false(tsr_get_cuts(&third, back, &count, 15, cuts[used - 1])); /* the last is no level */
+        assert_false(tsr_get_cuts(&again, back, &count, used - 1, bins));     /* one too many */
+        assert_false(tsr_get_cuts(&third, back, &count, 15, cuts[used - 1])); /* the last is no bin */
     }
 }
 

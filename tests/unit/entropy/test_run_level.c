@@ -3,15 +3,15 @@
 
 #include "entropy/run_level.h"
 
-static void random_block(struct rng *r, int32_t levels[16], int kind)
+static void random_block(struct rng *r, int32_t coefficients[16], int kind)
 {
     const int width = kind % 4 == 0 ? 22 : 1 + kind % 8;
     for (int i = 0; i < 16; i++) {
-        levels[i] = kind % 3 && rng_below(r, 3) ? 0 : (int32_t)rng_width(r, width);
-        if (kind % 16 == 8 && i % 5 == 0) levels[i] = TSR_LEVEL_LIMIT - 1;
-        if (rng_below(r, 2)) levels[i] = -levels[i];
+        coefficients[i] = kind % 3 && rng_below(r, 3) ? 0 : (int32_t)rng_width(r, width);
+        if (kind % 16 == 8 && i % 5 == 0) coefficients[i] = TSR_COEFFICIENT_LIMIT - 1;
+        if (rng_below(r, 2)) coefficients[i] = -coefficients[i];
     }
-    if (kind % 11 == 0) memset(levels + 1, 0, 15 * sizeof levels[0]);
+    if (kind % 11 == 0) memset(coefficients + 1, 0, 15 * sizeof coefficients[0]);
 }
 
 /* FORMAT.md 10.1, as a decoder reads it. */
@@ -19,10 +19,10 @@ TEST(symbols)
 {
     struct rng r = {38};
     for (int n = 0; n < 100000; n++) {
-        int32_t levels[16], back[16] = {0};
+        int32_t coefficients[16], back[16] = {0};
         struct tsr_block_symbol out[TSR_BLOCK_SYMBOLS_LIMIT];
-        random_block(&r, levels, n);
-        const int count = tsr_block_symbols(levels, out);
+        random_block(&r, coefficients, n);
+        const int count = tsr_block_symbols(coefficients, out);
         const uint32_t folded = tsr_token_value(out[0].symbol, out[0].raw);
         assert_int_equal(out[0].raw_bits, tsr_token_raw_bits(out[0].symbol));
         back[0] = folded % 2 ? -(int32_t)(folded / 2) - 1 : (int32_t)(folded / 2);
@@ -48,7 +48,7 @@ TEST(symbols)
             assert_int_equal(out[i].place_class, tsr_place_class(start));
             assert_int_equal(out[i].raw_bits, 0);
         }
-        assert_memory_equal(back, levels, sizeof back);
+        assert_memory_equal(back, coefficients, sizeof back);
     }
 }
 
@@ -56,12 +56,12 @@ TEST(classes)
 {
     struct rng r = {39};
     for (int n = 0; n < 20000; n++) {
-        int32_t levels[16];
+        int32_t coefficients[16];
         uint32_t ac = 0;
-        random_block(&r, levels, n);
-        const struct tsr_block_energy energy = tsr_block_energy(levels);
-        for (int i = 1; i < 16; i++) ac += (uint32_t)abs(levels[i]);
-        assert_int_equal(energy.dc, abs(levels[0]));
+        random_block(&r, coefficients, n);
+        const struct tsr_block_energy energy = tsr_block_energy(coefficients);
+        for (int i = 1; i < 16; i++) ac += (uint32_t)abs(coefficients[i]);
+        assert_int_equal(energy.dc, abs(coefficients[0]));
         assert_int_equal(energy.ac, ac);
         const uint32_t left = rng_width(&r, 27), up = rng_width(&r, 27);
         const int both = plain_width(left + up), l = plain_width(2 * left), u = plain_width(2 * up);
@@ -89,7 +89,7 @@ static void random_cells(struct rng *r, uint8_t *table_of, int cells, uint8_t *t
         table_of[c] = *tables < most && rng_below(r, 2) ? (*tables)++ : (uint8_t)rng_below(r, *tables);
 }
 
-static void random_model(struct rng *r, struct tsr_coefficient_model *model, bool all)
+static void random_model(struct rng *r, struct tsr_run_level_model *model, bool all)
 {
     memset(model, 0, sizeof *model);
     random_cells(r, model->dc_table_of, TSR_DC_CELLS, &model->dc_tables, rng_between(r, 1, TSR_DC_CELLS));
@@ -98,7 +98,7 @@ static void random_model(struct rng *r, struct tsr_coefficient_model *model, boo
     for (int t = 0; t < model->ac_tables; t++) random_lengths(r, model->ac_lengths[t], TSR_AC_SYMBOLS, all);
 }
 
-static void build_codes(const struct tsr_coefficient_model *model, struct tsr_coefficient_codes *codes)
+static void build_codes(const struct tsr_run_level_model *model, struct tsr_run_level_codes *codes)
 {
     for (int t = 0; t < model->dc_tables; t++)
         tsr_huffman_codewords(model->dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
@@ -109,25 +109,25 @@ static void build_codes(const struct tsr_coefficient_model *model, struct tsr_co
 TEST(blocks_round_trip)
 {
     enum { BLOCKS = 200 };
-    static struct tsr_coefficient_model model;
-    static struct tsr_coefficient_codes codes;
-    static struct tsr_coefficient_decoder decoder;
-    static int32_t levels[BLOCKS][16];
+    static struct tsr_run_level_model model;
+    static struct tsr_run_level_codes codes;
+    static struct tsr_run_level_decoder decoder;
+    static int32_t coefficients[BLOCKS][16];
     static uint8_t bytes[BLOCKS * 128];
     int dc_class[BLOCKS], ac_class[BLOCKS];
     struct rng r = {40};
     for (int n = 0; n < 60; n++) {
         random_model(&r, &model, true);
         build_codes(&model, &codes);
-        tsr_coefficient_decoder_init(&decoder, &model);
+        tsr_run_level_decoder_init(&decoder, &model);
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
         size_t bits = 0;
         for (int b = 0; b < BLOCKS; b++) {
-            random_block(&r, levels[b], b);
+            random_block(&r, coefficients[b], b);
             dc_class[b] = (int)rng_below(&r, TSR_NEIGHBOUR_CLASSES);
             ac_class[b] = (int)rng_below(&r, TSR_NEIGHBOUR_CLASSES);
-            bits += tsr_run_level_measure(levels[b], &codes, &model, dc_class[b], ac_class[b]);
-            tsr_run_level_put(&w, levels[b], &codes, &model, dc_class[b], ac_class[b]);
+            bits += tsr_run_level_measure(coefficients[b], &codes, &model, dc_class[b], ac_class[b]);
+            tsr_run_level_put(&w, coefficients[b], &codes, &model, dc_class[b], ac_class[b]);
             assert_int_equal(8 * w.used + (size_t)w.held_bits, bits);
         }
         const size_t size = tsr_flush_bits(&w);
@@ -138,7 +138,7 @@ TEST(blocks_round_trip)
         int32_t back[16];
         for (int b = 0; b < BLOCKS; b++) {
             assert_true(tsr_run_level_get(&reader, back, &decoder, &model, dc_class[b], ac_class[b]));
-            assert_memory_equal(back, levels[b], sizeof back);
+            assert_memory_equal(back, coefficients[b], sizeof back);
         }
         assert_true(tsr_bits_ended(&reader));
         /* cut off: refused at the latest when bits are missing */
@@ -147,7 +147,7 @@ TEST(blocks_round_trip)
         for (int b = 0; b < BLOCKS && good; b++)
             good = tsr_run_level_get(&reader, back, &decoder, &model, dc_class[b], ac_class[b]);
         assert_false(good);
-        /* damaged: any answer, but levels stay near their limit */
+        /* damaged: any answer, but coefficients stay near their limit */
         for (int flips = 0; flips < 200; flips++)
             exact[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
         reader = tsr_bit_reader(exact, size);
@@ -163,48 +163,48 @@ TEST(blocks_round_trip)
  */
 TEST(runs_out_of_the_block)
 {
-    static struct tsr_coefficient_model model;
-    static struct tsr_coefficient_decoder decoder;
-    int32_t levels[16];
+    static struct tsr_run_level_model model;
+    static struct tsr_run_level_decoder decoder;
+    int32_t coefficients[16];
     static const uint8_t zeros[4];
     memset(&model, 0, sizeof model);
     model.dc_tables = model.ac_tables = 1;
     model.dc_lengths[0][0] = 1; /* single symbols, with empty codewords */
     model.ac_lengths[0][1 + 24 * 14] = 1;
-    tsr_coefficient_decoder_init(&decoder, &model);
+    tsr_run_level_decoder_init(&decoder, &model);
     struct tsr_bit_reader reader = tsr_bit_reader(zeros, sizeof zeros);
-    assert_true(tsr_run_level_get(&reader, levels, &decoder, &model, 0, 0));
-    assert_int_equal(levels[15], 1);
+    assert_true(tsr_run_level_get(&reader, coefficients, &decoder, &model, 0, 0));
+    assert_int_equal(coefficients[15], 1);
     memset(&model.ac_lengths, 0, sizeof model.ac_lengths);
     model.ac_lengths[0][1 + 24 * 7] = 1; /* two of these fill places 8 and 16 */
-    tsr_coefficient_decoder_init(&decoder, &model);
+    tsr_run_level_decoder_init(&decoder, &model);
     reader = tsr_bit_reader(zeros, sizeof zeros);
-    assert_false(tsr_run_level_get(&reader, levels, &decoder, &model, 0, 0));
+    assert_false(tsr_run_level_get(&reader, coefficients, &decoder, &model, 0, 0));
 }
 
 TEST(models)
 {
-    static struct tsr_coefficient_model model, back;
+    static struct tsr_run_level_model model, back;
     static uint8_t bytes[(TSR_DC_CELLS + TSR_TABLE_LIMIT) * (TSR_AC_SYMBOLS + 16) + 256];
     struct rng r = {41};
     int taken = 0;
     for (int n = 0; n < 400; n++) {
         random_model(&r, &model, n % 2);
         struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
-        tsr_put_coefficient_model(&w, &model);
+        tsr_put_run_level_model(&w, &model);
         const size_t size = tsr_flush_bits(&w);
         assert_false(w.overflow);
         struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
         memset(&back, 0, sizeof back);
-        assert_true(tsr_get_coefficient_model(&reader, &back));
+        assert_true(tsr_get_run_level_model(&reader, &back));
         assert_true(tsr_bits_ended(&reader));
         assert_memory_equal(&back, &model, sizeof back);
         reader = tsr_bit_reader(bytes, rng_below(&r, (uint32_t)size));
-        assert_false(tsr_get_coefficient_model(&reader, &back));
+        assert_false(tsr_get_run_level_model(&reader, &back));
         for (int flip = 0; flip < 10; flip++) { /* damaged: refused, or complete codes */
             bytes[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
             reader = tsr_bit_reader(bytes, size);
-            if (!tsr_get_coefficient_model(&reader, &back)) continue;
+            if (!tsr_get_run_level_model(&reader, &back)) continue;
             taken++;
             assert_in_range(back.dc_tables, 1, TSR_DC_CELLS);
             assert_in_range(back.ac_tables, 1, TSR_TABLE_LIMIT);

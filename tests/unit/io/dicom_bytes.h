@@ -82,13 +82,13 @@ static inline void set_length(struct dicom_bytes *d, size_t start)
 }
 
 /* A sequence or an item begins and ends: with a length, or with a delimiter. */
-static inline size_t begin_level(struct dicom_bytes *d, uint32_t tag, const char *vr, bool has_length)
+static inline size_t begin_sequence(struct dicom_bytes *d, uint32_t tag, const char *vr, bool has_length)
 {
     put_head(d, tag, vr, has_length ? 0 : TSR_UNDEFINED_LENGTH);
     return d->all.size;
 }
 
-static inline void end_level(struct dicom_bytes *d, size_t start, uint32_t delimiter, bool has_length)
+static inline void end_sequence(struct dicom_bytes *d, size_t start, uint32_t delimiter, bool has_length)
 {
     if (has_length)
         set_length(d, start);

@@ -1,5 +1,5 @@
-/* io/formats/dicom/dicom_derive.h, tsr_dicom_compare_headers: the header of a lossy copy is the original's but for the elements that
- * must change; any other change is noticed. */
+/* io/formats/dicom/dicom_derive.h, tsr_dicom_compare_headers: the header of a lossy copy is the original's but for the
+ * elements that must change; any other change is noticed. */
 #include "dicom_bytes.h"
 #include "io/formats/dicom/dicom_derive.h"
 
@@ -83,17 +83,17 @@ static void put_unknown_references(struct dicom_bytes *d, uint32_t tag)
 /* Items that have elements of the tags that change: theirs stay. */
 static void put_references(struct dicom_bytes *d, uint32_t tag, bool has_length, bool items_have)
 {
-    const size_t sequence = begin_level(d, tag, "SQ", has_length);
+    const size_t sequence = begin_sequence(d, tag, "SQ", has_length);
     for (int i = 0; i < 2; i++) {
-        const size_t item = begin_level(d, TAG_ITEM, "", items_have);
+        const size_t item = begin_sequence(d, TAG_ITEM, "", items_have);
         put_text(d, 0x00080008, "CS", "ORIGINAL\\PRIMARY");
         put_text(d, 0x00080018, "UI", "1.2.3.4.5");
         if (i == 0 && has_length) put_references(d, 0x00081199, false, true);
         if (i == 1) put_unknown_references(d, 0x00091002);
         put_text(d, 0x00282110, "CS", "00");
-        end_level(d, item, TAG_ITEM_END, items_have);
+        end_sequence(d, item, TAG_ITEM_END, items_have);
     }
-    end_level(d, sequence, TAG_SEQUENCE_END, has_length);
+    end_sequence(d, sequence, TAG_SEQUENCE_END, has_length);
 }
 
 static struct header make_header(struct tsr_dicom_form form, const struct changing *c, bool has_group_lengths)
@@ -327,7 +327,7 @@ TEST(what_cannot_be_changed)
 /* Calls visit for each element that holds no others, in sequences too: tag, value and end. */
 typedef void visitor(void *context, const struct tsr_dicom_element *element, bool is_inner);
 
-static size_t visit_level(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form, bool is_inner,
+static size_t visit_layer(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form, bool is_inner,
                           visitor *visit, void *context)
 {
     struct tsr_dicom_element e;
@@ -338,7 +338,7 @@ static size_t visit_level(const uint8_t *bytes, size_t at, size_t end, struct ts
                                                                    is_unknown;
         if (e.tag == TAG_ITEM || is_sequence) {
             const bool has_end = e.length != TSR_UNDEFINED_LENGTH;
-            at = visit_level(bytes, e.value, has_end ? e.end : end, is_unknown ? implicit_little : form, true, visit,
+            at = visit_layer(bytes, e.value, has_end ? e.end : end, is_unknown ? implicit_little : form, true, visit,
                              context);
         } else {
             visit(context, &e, is_inner);
@@ -352,8 +352,8 @@ static void visit_header(const struct header *h, visitor *visit, void *context)
 {
     const uint8_t *const bytes = h->d.all.data;
     const size_t pixels = h->d.all.size - (h->d.form.explicit_vr ? 12 : 8);
-    if (h->meta_end > 0) visit_level(bytes, 132, h->meta_end, explicit_little, false, visit, context);
-    visit_level(bytes, h->meta_end, pixels, h->d.form, false, visit, context);
+    if (h->meta_end > 0) visit_layer(bytes, 132, h->meta_end, explicit_little, false, visit, context);
+    visit_layer(bytes, h->meta_end, pixels, h->d.form, false, visit, context);
 }
 
 /* An original and its lossy copy, which is changed. */
@@ -497,7 +497,7 @@ static enum tsr_status encode_with_loss(struct tsr_engine *engine, struct bytes 
     const struct tsr_source_options options = {.may_lose = true};
     const struct tsr_coding coding = {.path = TSR_PATH_TRANSFORM,
                                       .coder = TSR_CODER_RANS,
-                                      .level = TSR_LEVEL_DEFAULT,
+                                      .effort = TSR_EFFORT_DEFAULT,
                                       .lossy = true,
                                       .qp_eighths = 24 * TSR_QP_UNIT};
     struct tsr_input *input = must(tsr_input_from_memory(original.data, original.size, "original"));

@@ -1,5 +1,5 @@
-/* io/formats/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms that there are; what is cut, damaged or
- * made to cost time is refused. */
+/* io/formats/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms that there are; what is
+ * cut, damaged or made to cost time is refused. */
 #include "dicom_bytes.h"
 #include "one_engine.h"
 
@@ -92,15 +92,15 @@ TEST(heads_that_are_none)
 /* Items of some elements, in all four ways to say where they end, to a depth. */
 static void put_sequence(struct dicom_bytes *d, uint32_t tag, int ways, int depth)
 {
-    const size_t sequence = begin_level(d, tag, "SQ", ways & 1);
+    const size_t sequence = begin_sequence(d, tag, "SQ", ways & 1);
     for (int i = 0; i < 2; i++) {
-        const size_t item = begin_level(d, TAG_ITEM, "", ways & 2);
+        const size_t item = begin_sequence(d, TAG_ITEM, "", ways & 2);
         put_text(d, 0x00081150, "UI", "1.2.840.10008.5.1.4.1.1.2");
         if (depth > 1) put_sequence(d, 0x00081199, ways ^ (i ? 3 : 1), depth - 1);
         put_us(d, 0x00280010, 7);
-        end_level(d, item, TAG_ITEM_END, ways & 2);
+        end_sequence(d, item, TAG_ITEM_END, ways & 2);
     }
-    end_level(d, sequence, TAG_SEQUENCE_END, ways & 1);
+    end_sequence(d, sequence, TAG_SEQUENCE_END, ways & 1);
 }
 
 /* A sequence that is unknown to who wrote the file: its items are of implicit little endian whatever the file is. */
@@ -291,8 +291,8 @@ TEST(icons)
         struct tsr_error error;
         put_dataset(&d);
         for (int way = 0; way < 4; way++) {
-            const size_t sequence = begin_level(&d, 0x00880200, "SQ", way & 1);
-            const size_t item = begin_level(&d, TAG_ITEM, "", way & 1);
+            const size_t sequence = begin_sequence(&d, 0x00880200, "SQ", way & 1);
+            const size_t item = begin_sequence(&d, TAG_ITEM, "", way & 1);
             put_us(&d, 0x00280010, 2);
             if (way < 2 || !d.form.explicit_vr) {
                 put_value(&d, TSR_TAG_PIXEL_DATA, "OW", samples, 8);
@@ -302,8 +302,8 @@ TEST(icons)
                 put_value(&d, TAG_ITEM, "", samples, 8);
                 put_head(&d, TAG_SEQUENCE_END, "", 0);
             }
-            end_level(&d, item, TAG_ITEM_END, way & 1);
-            end_level(&d, sequence, TAG_SEQUENCE_END, way & 1);
+            end_sequence(&d, item, TAG_ITEM_END, way & 1);
+            end_sequence(&d, sequence, TAG_SEQUENCE_END, way & 1);
         }
         put_value(&d, TSR_TAG_PIXEL_DATA, "OW", samples, sizeof samples);
         const enum tsr_status status = scan_bytes(d.all.data, d.all.size, &scan, &error);
@@ -410,7 +410,7 @@ static void item_outside(struct dicom_bytes *d)
 
 static void element_for_item(struct dicom_bytes *d)
 {
-    const size_t sequence = begin_level(d, 0x00200010, "SQ", true);
+    const size_t sequence = begin_sequence(d, 0x00200010, "SQ", true);
     put_us(d, 0x00280010, 7);
     set_length(d, sequence);
 }
@@ -425,7 +425,7 @@ static void sequence_end_in_item(struct dicom_bytes *d)
 static void item_end_in_item_of_length(struct dicom_bytes *d)
 {
     put_head(d, 0x00200010, "SQ", TSR_UNDEFINED_LENGTH);
-    const size_t item = begin_level(d, TAG_ITEM, "", true);
+    const size_t item = begin_sequence(d, TAG_ITEM, "", true);
     put_head(d, TAG_ITEM_END, "", 0);
     set_length(d, item);
     put_head(d, TAG_SEQUENCE_END, "", 0);
@@ -440,14 +440,14 @@ static void item_end_in_sequence(struct dicom_bytes *d)
 
 static void sequence_end_in_sequence_of_length(struct dicom_bytes *d)
 {
-    const size_t sequence = begin_level(d, 0x00200010, "SQ", true);
+    const size_t sequence = begin_sequence(d, 0x00200010, "SQ", true);
     put_head(d, TAG_SEQUENCE_END, "", 0);
     set_length(d, sequence);
 }
 
 static void item_longer_than_sequence(struct dicom_bytes *d)
 {
-    const size_t sequence = begin_level(d, 0x00200010, "SQ", true);
+    const size_t sequence = begin_sequence(d, 0x00200010, "SQ", true);
     put_head(d, TAG_ITEM, "", 12);
     put_us(d, 0x00280010, 7);
     set_length(d, sequence);
@@ -457,7 +457,7 @@ static void item_longer_than_sequence(struct dicom_bytes *d)
 static void element_longer_than_item(struct dicom_bytes *d)
 {
     put_head(d, 0x00200010, "SQ", TSR_UNDEFINED_LENGTH);
-    const size_t item = begin_level(d, TAG_ITEM, "", true);
+    const size_t item = begin_sequence(d, TAG_ITEM, "", true);
     put_head(d, 0x00280010, "LO", 30);
     set_length(d, item);
     put_text(d, 0x00280011, "LO", "some text of some length");
@@ -688,7 +688,7 @@ TEST(items_in_disorder)
 /* By the whole way: in order they are coded as an image, in disorder they are stored, and come back either way. */
 TEST(many_elements_come_back)
 {
-    static const struct tsr_coding coding = {.coder = TSR_CODER_RANS, .level = TSR_LEVEL_DEFAULT};
+    static const struct tsr_coding coding = {.coder = TSR_CODER_RANS, .effort = TSR_EFFORT_DEFAULT};
     for (int order = ASCENDING; order <= DESCENDING; order++) {
         struct dicom_bytes d = make_many(explicit_little, 10000, (enum order)order);
         struct bytes tsr = compress_bytes(engine, d.all, &coding), restored;

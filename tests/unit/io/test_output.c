@@ -1,5 +1,6 @@
 /* Outputs and inputs that are files: what is made, the finished file, and nothing left where a call fails: every
- * write, read, open, sync and rename of a run is made to fail in turn (io/output.c, io/input.c, app/library/files.c). */
+ * write, read, open, sync and rename of a run is made to fail in turn (io/output.c, io/input.c, app/library/files.c).
+ */
 #include "in_memory.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading (io/formats/png/png_source.c,
- * io/formats/png/png_writer.c). FORMAT.md 4.3. */
+/* PNG: every colour type and depth, plain and interlaced, against libpng's own writing and reading
+ * (io/formats/png/png_source.c, io/formats/png/png_writer.c). FORMAT.md 4.3. */
 #include "one_engine.h"
 
 #include <png.h>

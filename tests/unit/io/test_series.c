@@ -1,5 +1,5 @@
-/* Several files in one (app/library/series.c, io/container/container.h): what is written comes back file by file, and what is whole and
- * not right is refused. FORMAT.md 3.7. */
+/* Several files in one (app/library/series.c, io/container/container.h): what is written comes back file by file, and
+ * what is whole and not right is refused. FORMAT.md 3.7. */
 #include "one_engine.h"
 
 enum { FILES = 5 };
@@ -218,20 +218,20 @@ TEST(stacks)
         struct tsr_coding coding;
         uint32_t limit;
     } cases[] = {
-        {64, 64, 1, 16, false, {.level = 5}, 32},
-        {64, 64, 3, 8, false, {.level = 5}, 32},
-        {64, 64, 3, 8, true, {.level = 5}, 0},
-        {64, 64, 1, 16, false, {.level = 5, .coder = TSR_CODER_CAVLC}, 0},
-        {64, 64, 1, 16, false, {.level = 9, .coder = TSR_CODER_RANS}, 32},
+        {64, 64, 1, 16, false, {.effort = 5}, 32},
+        {64, 64, 3, 8, false, {.effort = 5}, 32},
+        {64, 64, 3, 8, true, {.effort = 5}, 0},
+        {64, 64, 1, 16, false, {.effort = 5, .coder = TSR_CODER_CAVLC}, 0},
+        {64, 64, 1, 16, false, {.effort = 9, .coder = TSR_CODER_RANS}, 32},
         {64, 64, 1, 16, false, {.path = TSR_PATH_TRANSFORM}, 0},
         {64, 64, 1, 16, false, {.lossy = true, .max_error = 1}, 0},
-        {384, 274, 1, 16, false, {.level = 5}, 19}, /* two tiles of 137 rows */
-        {300, 433, 1, 16, false, {.level = 5}, 0},  /* of 217 and 216 */
-        {512, 512, 1, 16, false, {.level = 5}, 0},
-        {2, 65535, 1, 16, false, {.level = 5}, 0},
-        {5, 3, 1, 8, false, {.level = 5}, 0}, /* of an odd number of bytes */
-        {2, 3, 1, 8, false, {.level = 5}, 32},
-        {4, 4, 1, 8, false, {.level = 5}, 32},
+        {384, 274, 1, 16, false, {.effort = 5}, 19}, /* two tiles of 137 rows */
+        {300, 433, 1, 16, false, {.effort = 5}, 0},  /* of 217 and 216 */
+        {512, 512, 1, 16, false, {.effort = 5}, 0},
+        {2, 65535, 1, 16, false, {.effort = 5}, 0},
+        {5, 3, 1, 8, false, {.effort = 5}, 0}, /* of an odd number of bytes */
+        {2, 3, 1, 8, false, {.effort = 5}, 32},
+        {4, 4, 1, 8, false, {.effort = 5}, 32},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct tsr_image image = {.columns = cases[i].columns, .rows = cases[i].rows, .frames = 1};

@@ -1,5 +1,5 @@
-/* Splicing: samples that lie in a file as they are (io/formats/splice_source.c), and back (io/formats/restore.c). Above all samples of
- * one bit, whose frames follow each other without padding. FORMAT.md 3.2, 4.1. */
+/* Splicing: samples that lie in a file as they are (io/formats/splice_source.c), and back (io/formats/restore.c). Above
+ * all samples of one bit, whose frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)

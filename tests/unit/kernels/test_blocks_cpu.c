@@ -6,11 +6,17 @@
 #include "transform/predict/residual.h"
 #include "transform/block/reversible4x4.h"
 
-enum { MOST = 150, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), LEVELS = (MOST + 3) * (MOST + 3), GUARD = 0xa5a5 };
+enum {
+    MOST = 150,
+    STRIDE = MOST + 5,
+    SAMPLES = STRIDE * (MOST + 1),
+    COEFFICIENTS = (MOST + 3) * (MOST + 3),
+    GUARD = 0xa5a5
+};
 
 static uint16_t samples[SAMPLES], back[SAMPLES];
-static int32_t levels[LEVELS], levels_back[LEVELS];
-static uint8_t payload[8 * LEVELS];
+static int32_t coefficients[COEFFICIENTS], coefficients_back[COEFFICIENTS];
+static uint8_t payload[8 * COEFFICIENTS];
 
 static struct tsr_tile random_tile(struct rng *r)
 {
@@ -56,7 +62,7 @@ static struct tsr_block_coding random_coding(struct rng *r, enum tsr_block_kind 
     return coding;
 }
 
-/* Levels of the block at row, column of blocks, from the samples alone: DCs themselves, not their residuals. */
+/* Coefficients of the block at row, column of blocks, from the samples alone: DCs themselves, not their residuals. */
 static void block_plainly(struct tsr_tile tile, struct tsr_block_coding coding, int32_t row, int32_t column,
                           int32_t out[16])
 {
@@ -101,8 +107,8 @@ TEST(blocks)
             coding.coarser_from =
                 (uint32_t)place(tile, 4 * rng_between(&r, 0, rows - 1), 4 * rng_between(&r, 0, columns - 1));
         fill(&r, tile, range, n % CONTENTS);
-        assert_int_equal(tsr_tile_levels(tile.width, tile.height), 16 * columns * rows);
-        tsr_blocks_forward(samples, tile, coding, levels);
+        assert_int_equal(tsr_tile_coefficients(tile.width, tile.height), 16 * columns * rows);
+        tsr_blocks_forward(samples, tile, coding, coefficients);
 
         int32_t *dcs = must(calloc((size_t)(columns * rows), sizeof *dcs));
         for (int32_t b = 0; b < columns * rows; b++) {
@@ -112,12 +118,12 @@ TEST(blocks)
             dcs[b] = block[0];
             if (kind != TSR_BLOCKS_RESIDUAL)
                 block[0] -= tsr_predict_dc(&dcs[b], 1, (size_t)columns, column == 0, row == 0);
-            assert_memory_equal(block, levels + 16 * b, sizeof block);
+            assert_memory_equal(block, coefficients + 16 * b, sizeof block);
         }
         free(dcs);
 
         for (size_t i = 0; i < SAMPLES; i++) back[i] = GUARD;
-        assert_true(tsr_blocks_inverse(levels, coding, back, tile));
+        assert_true(tsr_blocks_inverse(coefficients, coding, back, tile));
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
                 const uint16_t a = samples[place(tile, y, x)], b = back[place(tile, y, x)];
@@ -129,7 +135,7 @@ TEST(blocks)
     }
 }
 
-/* Any quantised levels against the definition of a block's inverse: of sums in 32 bits and beyond. */
+/* Any quantised coefficients against the definition of a block's inverse: of sums in 32 bits and beyond. */
 TEST(quantised_inverse)
 {
     static const uint32_t ranges[] = {256, 4096, 65536};
@@ -138,24 +144,24 @@ TEST(quantised_inverse)
         const struct tsr_tile tile = random_tile(&r);
         struct tsr_block_coding coding = random_coding(&r, TSR_BLOCKS_QUANTISED, ranges[n % 3]);
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-        /* Levels that bring the sums to about so many bits. */
+        /* Coefficients that bring the sums to about so many bits. */
         const int step = coding.qp_index / TSR_QP_OCTAVE + 13, bits = n % 2 ? 31 : rng_between(&r, 17, 36);
         const int width = tsr_max(1, tsr_min(22, bits - step - (int)rng_below(&r, 6)));
         if (n % 4) coding.coarser_by = tsr_min(coding.coarser_by, 48);
         for (int32_t i = 0; i < grid.columns * grid.rows * 16; i++) {
-            levels[i] = rng_below(&r, 3) ? (int32_t)rng_width(&r, width) : 0;
-            if (rng_below(&r, 2)) levels[i] = -levels[i];
+            coefficients[i] = rng_below(&r, 3) ? (int32_t)rng_width(&r, width) : 0;
+            if (rng_below(&r, 2)) coefficients[i] = -coefficients[i];
         }
-        memcpy(levels_back, levels, sizeof levels);
-        if (!tsr_blocks_inverse(levels, coding, back, tile)) continue;
-        assert_true(tsr_restore_dcs(levels_back, grid));
+        memcpy(coefficients_back, coefficients, sizeof coefficients);
+        if (!tsr_blocks_inverse(coefficients, coding, back, tile)) continue;
+        assert_true(tsr_restore_dcs(coefficients_back, grid));
         for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
             const int32_t row = b / grid.columns, column = b % grid.columns;
             const int32_t coarser = place(tile, 4 * row, 4 * column) >= coding.coarser_from ? coding.coarser_by : 0;
             int64_t scaled[16];
             int32_t block[16];
             for (int i = 0; i < 16; i++)
-                scaled[i] = tsr_dequantise(levels_back[16 * b + tsr_zigzag_place(i)], coding.qp_index + coarser,
+                scaled[i] = tsr_dequantise(coefficients_back[16 * b + tsr_zigzag_place(i)], coding.qp_index + coarser,
                                            tsr_norm_class(i / 4, i % 4));
             tsr_core_inverse(scaled, block);
             for (int32_t i = 0; i < 16; i++) {
@@ -169,34 +175,34 @@ TEST(quantised_inverse)
     }
 }
 
-/* Levels as a corrupt file may hold them: refused, or samples within their range. */
-TEST(corrupt_levels)
+/* Coefficients as a corrupt file may hold them: refused, or samples within their range. */
+TEST(corrupt_coefficients)
 {
     struct rng r = {57};
     for (int n = 0; n < 600; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const uint32_t range = n % 2 ? 65536 : 1000;
         const struct tsr_block_coding coding = random_coding(&r, kinds[n % 3], range);
-        const size_t count = tsr_tile_levels(tile.width, tile.height);
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
         const int width = rng_between(&r, 1, 22);
         for (size_t i = 0; i < count; i++) {
-            levels[i] = rng_below(&r, 4) ? (int32_t)rng_width(&r, width) : 0;
-            if (n % 5 == 0) levels[i] = TSR_LEVEL_LIMIT - 1;
-            if (rng_below(&r, 2)) levels[i] = -levels[i];
+            coefficients[i] = rng_below(&r, 4) ? (int32_t)rng_width(&r, width) : 0;
+            if (n % 5 == 0) coefficients[i] = TSR_COEFFICIENT_LIMIT - 1;
+            if (rng_below(&r, 2)) coefficients[i] = -coefficients[i];
         }
         memset(back, 0, sizeof back);
-        if (!tsr_blocks_inverse(levels, coding, back, tile)) continue;
+        if (!tsr_blocks_inverse(coefficients, coding, back, tile)) continue;
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) assert_true(back[place(tile, y, x)] < range);
     }
 }
 
 static struct tsr_cavlc_reader cavlc;
-static struct tsr_coefficient_model model;
-static struct tsr_coefficient_codes codes;
-static struct tsr_coefficient_decoder decoder;
+static struct tsr_run_level_model model;
+static struct tsr_run_level_codes codes;
+static struct tsr_run_level_decoder decoder;
 
-/* Tables in which every symbol has a codeword, trained on the levels. */
+/* Tables in which every symbol has a codeword, trained on the coefficients. */
 static void train(struct tsr_tile tile, int32_t slice_side)
 {
     static struct tsr_block_counts counts;
@@ -204,7 +210,7 @@ static void train(struct tsr_tile tile, int32_t slice_side)
     static struct tsr_huffman_work work;
     memset(&counts, 0, sizeof counts);
     memset(&model, 0, sizeof model);
-    tsr_count_blocks(levels, tile, slice_side, &counts);
+    tsr_count_blocks(coefficients, tile, slice_side, &counts);
     model.dc_tables =
         (uint8_t)tsr_merge_contexts(&counts.dc[0][0], TSR_DC_CELLS, TSR_DC_SYMBOLS, model.dc_table_of, &merge);
     model.ac_tables =
@@ -217,12 +223,13 @@ static void train(struct tsr_tile tile, int32_t slice_side)
         tsr_huffman_lengths(counts.ac[t], TSR_AC_SYMBOLS, model.ac_lengths[t], &work);
         tsr_huffman_codewords(model.ac_lengths[t], TSR_AC_SYMBOLS, codes.ac[t]);
     }
-    tsr_coefficient_decoder_init(&decoder, &model);
+    tsr_run_level_decoder_init(&decoder, &model);
 }
 
 static size_t code(struct tsr_tile tile, int32_t side, bool huffman, size_t capacity)
 {
-    return tsr_code_slices(levels, tile, side, huffman ? &codes : NULL, huffman ? &model : NULL, payload, capacity);
+    return tsr_code_slices(coefficients, tile, side, huffman ? &codes : NULL, huffman ? &model : NULL, payload,
+                           capacity);
 }
 
 static bool decode(const uint8_t *bytes, size_t size, struct tsr_tile tile, int32_t side, bool huffman)
@@ -230,20 +237,20 @@ static bool decode(const uint8_t *bytes, size_t size, struct tsr_tile tile, int3
     uint8_t *exact = must(malloc(size + !size));
     memcpy(exact, bytes, size);
     const bool good = tsr_decode_slices(exact, size, tile, side, huffman ? &decoder : NULL, huffman ? &model : NULL,
-                                        &cavlc, levels_back);
+                                        &cavlc, coefficients_back);
     free(exact);
     return good;
 }
 
-/* Random levels of a tile. */
-static void random_levels(struct rng *r, size_t count)
+/* Random coefficients of a tile. */
+static void random_coefficients(struct rng *r, size_t count)
 {
     const int width = rng_between(r, 1, 10);
     const uint32_t zeros = rng_below(r, 9);
     for (size_t i = 0; i < count; i++) {
-        levels[i] = rng_below(r, 8) < zeros ? 0 : (int32_t)rng_width(r, width);
-        if (rng_below(r, 5000) == 0) levels[i] = TSR_LEVEL_LIMIT - 1;
-        if (rng_below(r, 2)) levels[i] = -levels[i];
+        coefficients[i] = rng_below(r, 8) < zeros ? 0 : (int32_t)rng_width(r, width);
+        if (rng_below(r, 5000) == 0) coefficients[i] = TSR_COEFFICIENT_LIMIT - 1;
+        if (rng_below(r, 2)) coefficients[i] = -coefficients[i];
     }
 }
 
@@ -254,16 +261,16 @@ TEST(slices)
     for (int n = 0; n < 120; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const int32_t side = rng_between(&r, TSR_SLICE_BLOCKS_LEAST, n % 3 ? 16 : TSR_SLICE_BLOCKS_LIMIT);
-        const size_t count = tsr_tile_levels(tile.width, tile.height);
-        random_levels(&r, count);
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        random_coefficients(&r, count);
         train(tile, side);
         for (int huffman = 0; huffman < 2; huffman++) {
             const size_t size = code(tile, side, huffman, sizeof payload);
             assert_true(size > 0);
-            memset(levels_back, 0xa5, sizeof levels_back);
+            memset(coefficients_back, 0xa5, sizeof coefficients_back);
             assert_true(decode(payload, size, tile, side, huffman));
-            assert_memory_equal(levels_back, levels, count * sizeof levels[0]);
-            for (size_t i = count; i < LEVELS; i++) assert_int_equal((uint32_t)levels_back[i], 0xa5a5a5a5u);
+            assert_memory_equal(coefficients_back, coefficients, count * sizeof coefficients[0]);
+            for (size_t i = count; i < COEFFICIENTS; i++) assert_int_equal((uint32_t)coefficients_back[i], 0xa5a5a5a5u);
             /* cut off or followed by more: refused */
             assert_false(decode(payload, size - 1, tile, side, huffman));
             payload[size] = 0;
@@ -285,8 +292,8 @@ TEST(damaged_slices)
     for (int n = 0; n < 60; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const int32_t side = rng_between(&r, TSR_SLICE_BLOCKS_LEAST, 16);
-        const size_t count = tsr_tile_levels(tile.width, tile.height);
-        random_levels(&r, count);
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        random_coefficients(&r, count);
         train(tile, side);
         for (int huffman = 0; huffman < 2; huffman++) {
             const size_t size = code(tile, side, huffman, sizeof payload);
@@ -294,7 +301,7 @@ TEST(damaged_slices)
                 payload[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
                 if (decode(payload, size, tile, side, huffman)) {
                     taken++;
-                    for (size_t i = 0; i < count; i++) assert_true(abs(levels_back[i]) < TSR_LEVEL_LIMIT);
+                    for (size_t i = 0; i < count; i++) assert_true(abs(coefficients_back[i]) < TSR_COEFFICIENT_LIMIT);
                 } else {
                     refused++;
                 }
@@ -304,20 +311,20 @@ TEST(damaged_slices)
     assert_true(refused > 0 && taken > 0);
 }
 
-/* FORMAT.md 8.4: levels stay below the limit. Run-level symbols could say more; a decoder refuses it. */
-TEST(levels_beyond_the_limit)
+/* FORMAT.md 8.4: coefficients stay below the limit. Run-level symbols could say more; a decoder refuses it. */
+TEST(coefficients_beyond_the_limit)
 {
     struct rng r = {77};
     const struct tsr_tile tile = {0, 20, 20, 20};
-    const size_t count = tsr_tile_levels(tile.width, tile.height);
+    const size_t count = tsr_tile_coefficients(tile.width, tile.height);
     for (int n = 0; n < 200; n++) {
-        const int32_t level = TSR_LEVEL_LIMIT - 2 + n % 4;
-        memset(levels, 0, sizeof levels);
-        levels[rng_below(&r, (uint32_t)count)] = n % 8 < 4 ? level : -level;
+        const int32_t coefficient = TSR_COEFFICIENT_LIMIT - 2 + n % 4;
+        memset(coefficients, 0, sizeof coefficients);
+        coefficients[rng_below(&r, (uint32_t)count)] = n % 8 < 4 ? coefficient : -coefficient;
         train(tile, 4);
         const size_t size = code(tile, 4, true, sizeof payload);
         assert_true(size > 0);
-        assert_int_equal(decode(payload, size, tile, 4, true), level < TSR_LEVEL_LIMIT);
+        assert_int_equal(decode(payload, size, tile, 4, true), coefficient < TSR_COEFFICIENT_LIMIT);
     }
 }
 
@@ -331,8 +338,8 @@ TEST(padding_is_checked)
     for (int n = 0; n < 30; n++) {
         const struct tsr_tile tile = random_tile(&r);
         const int32_t side = TSR_SLICE_BLOCKS_LEAST;
-        uint32_t lengths[LEVELS / 256 + 100];
-        random_levels(&r, tsr_tile_levels(tile.width, tile.height));
+        uint32_t lengths[COEFFICIENTS / 256 + 100];
+        random_coefficients(&r, tsr_tile_coefficients(tile.width, tile.height));
         const size_t size = code(tile, side, false, sizeof payload);
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, side);
         struct tsr_bit_reader reader = tsr_bit_reader(payload, size);
@@ -351,10 +358,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(blocks),
                                        cmocka_unit_test(quantised_inverse),
-                                       cmocka_unit_test(corrupt_levels),
+                                       cmocka_unit_test(corrupt_coefficients),
                                        cmocka_unit_test(slices),
                                        cmocka_unit_test(damaged_slices),
-                                       cmocka_unit_test(levels_beyond_the_limit),
+                                       cmocka_unit_test(coefficients_beyond_the_limit),
                                        cmocka_unit_test(padding_is_checked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* kernels/lanes/code_lanes.h: the forms of coding rows are equal, and level 1's codes are those of its symbols. */
+/* kernels/lanes/code_lanes.h: the forms of coding rows are equal, and effort 1's codes are those of its symbols. */
 #include "tests/unit/support.h"
 
 #include "kernels/lanes/code_lanes.h"
@@ -74,7 +74,7 @@ TEST(look_ups_of_all_forms_are_equal)
         for (int i = 0; i < ROOM; i++) {
             folded[i] = (uint16_t)rng_width(&r, n % 4 ? 8 : 16);
             activity[i] = (int16_t)rng_below(&r, n % 4 ? 32761 : 2);
-            intensity[i] = (uint16_t)rng_below(&r, TSR_INTENSITY_LEVELS);
+            intensity[i] = (uint16_t)rng_below(&r, TSR_INTENSITY_BINS);
         }
         for (int t = 0; t < TSR_MODEL_TABLES; t++)
             for (int v = 0; v < TSR_CODED_VALUES; v++) codes.code[t][v] = (uint32_t)rng_next(&r);
@@ -93,13 +93,13 @@ TEST(look_ups_of_all_forms_are_equal)
     }
 }
 
-/* Level 1 codes without symbols; with those that pass 1 makes, under the same model, the payload is the same. */
+/* Effort 1 codes without symbols; with those that pass 1 makes, under the same model, the payload is the same. */
 TEST(codes_without_symbols_are_those_of_symbols)
 {
     enum { SIDE = 150, COUNT = SIDE * SIDE };
     static uint16_t samples[COUNT], value[COUNT], intensity[COUNT];
     static uint8_t symbol[COUNT], context[COUNT], once[4 * COUNT], by_symbols[4 * COUNT];
-    static struct tsr_level_counts levels;
+    static struct tsr_bin_counts bins;
     static struct tsr_symbol_counts counts;
     static struct tsr_context_map map;
     static struct tsr_merge_work merge;
@@ -120,14 +120,14 @@ TEST(codes_without_symbols_are_those_of_symbols)
         const size_t bytes =
             tsr_code_scratch_bytes(tile.width, tile.height, model.lanes) + tsr_predict_scratch_bytes(tile.width);
         void *scratch = must(malloc(bytes));
-        memset(&levels, 0, sizeof levels);
+        memset(&bins, 0, sizeof bins);
         memset(&counts, 0, sizeof counts);
-        tsr_predict_tile(samples, tile, range, NULL, 0, 0, planes, &levels, scratch);
-        levels.activity[1]++;
-        levels.intensity[0]++;
+        tsr_predict_tile(samples, tile, range, NULL, 0, 0, planes, &bins, scratch);
+        bins.activity[1]++;
+        bins.intensity[0]++;
         model.activity_cuts =
-            (uint8_t)tsr_cut_quantiles(levels.activity, TSR_ACTIVITY_LEVELS, TSR_ACTIVITY_GROUPS, model.activity_cut);
-        model.intensity_cuts = (uint8_t)tsr_cut_quantiles(levels.intensity, TSR_INTENSITY_LEVELS,
+            (uint8_t)tsr_cut_quantiles(bins.activity, TSR_ACTIVITY_BINS, TSR_ACTIVITY_GROUPS, model.activity_cut);
+        model.intensity_cuts = (uint8_t)tsr_cut_quantiles(bins.intensity, TSR_INTENSITY_BINS,
                                                           TSR_SAMPLED_INTENSITY_GROUPS, model.intensity_cut);
         tsr_map_contexts(&map, &model);
         tsr_count_tile(planes, tile, &map, 0, &counts);

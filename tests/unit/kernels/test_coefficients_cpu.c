@@ -1,24 +1,24 @@
-/* kernels/slices/coefficients_cpu.h, entropy/coefficient_rans.h, entropy/coefficient_pairs.h: levels to slices and back.
- * FORMAT.md 8.5, 10.5, 10.7. */
+/* kernels/slices/coefficients_cpu.h, entropy/coefficient_rans.h, entropy/coefficient_pairs.h: coefficients to slices
+ * and back. FORMAT.md 8.5, 10.5, 10.7. */
 #include "tests/unit/support.h"
 
 #include "kernels/slices/coefficients_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
 
-enum { MOST = 150, LEVELS = (MOST + 3) * (MOST + 3), ROOM = 2 * LEVELS };
+enum { MOST = 150, COEFFICIENTS = (MOST + 3) * (MOST + 3), ROOM = 2 * COEFFICIENTS };
 
-static int32_t levels[LEVELS], back[LEVELS];
-static uint8_t payload[16 * LEVELS], again[16 * LEVELS];
+static int32_t coefficients[COEFFICIENTS], back[COEFFICIENTS];
+static uint8_t payload[16 * COEFFICIENTS], again[16 * COEFFICIENTS];
 static uint32_t kept[ROOM];
 static union tsr_entry_counts counts;
 static struct tsr_merge_work merge;
 static struct tsr_huffman_work huffman;
 static struct tsr_pair_model pair, pair_back;
-static struct tsr_level_model level, level_back;
+static struct tsr_coefficient_model coefficient, coefficient_back;
 static tsr_pair_codes pair_codes[TSR_PAIR_TABLES];
-static tsr_level_codes level_codes[TSR_LEVEL_TABLES];
+static tsr_coefficient_codes coefficient_codes[TSR_COEFFICIENT_TABLES];
 static struct tsr_pair_decoder pair_decoder;
-static struct tsr_level_decoder level_decoder;
+static struct tsr_coefficient_decoder coefficient_decoder;
 
 static struct tsr_tile random_tile(struct rng *r)
 {
@@ -28,16 +28,16 @@ static struct tsr_tile random_tile(struct rng *r)
     return tile;
 }
 
-/* Levels: sparse, dense, large, all zero but few. */
+/* Coefficients: sparse, dense, large, all zero but few. */
 static void fill(struct rng *r, size_t count, int content)
 {
     for (size_t i = 0; i < count; i++) {
         const int width = content == 0 ? 2 : content == 1 ? 6 : content == 2 ? 22 : 3;
         const uint32_t rare = content == 0 ? 6 : content == 3 ? 400 : 2;
-        levels[i] = rng_below(r, rare) ? 0 : (int32_t)rng_width(r, width);
-        if (rng_below(r, 2)) levels[i] = -levels[i];
+        coefficients[i] = rng_below(r, rare) ? 0 : (int32_t)rng_width(r, width);
+        if (rng_below(r, 2)) coefficients[i] = -coefficients[i];
     }
-    if (content == 2) levels[rng_below(r, (uint32_t)count)] = TSR_LEVEL_LIMIT - 1;
+    if (content == 2) coefficients[rng_below(r, (uint32_t)count)] = TSR_COEFFICIENT_LIMIT - 1;
 }
 
 /* Tables from counts, through their description. */
@@ -47,22 +47,24 @@ static void train(bool pairs)
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
     if (pairs) {
         for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-            const int first = g * TSR_ENERGY_LEVELS;
-            pair.tables[g] = (uint8_t)tsr_merge_contexts(counts.pair[first], TSR_ENERGY_LEVELS, TSR_PAIR_SYMBOLS,
+            const int first = g * TSR_ENERGY_CLASSES;
+            pair.tables[g] = (uint8_t)tsr_merge_contexts(counts.pair[first], TSR_ENERGY_CLASSES, TSR_PAIR_SYMBOLS,
                                                          pair.table_of + first, &merge);
             for (int t = first; t < first + pair.tables[g]; t++)
                 tsr_huffman_lengths(counts.pair[t], TSR_PAIR_SYMBOLS, pair.lengths[t], &huffman);
         }
         tsr_put_pair_model(&w, &pair);
     } else {
-        for (int g = 0; g < TSR_LEVEL_GROUPS; g++) {
-            const int first = g * TSR_ENERGY_LEVELS;
-            level.tables[g] = (uint8_t)tsr_merge_contexts(counts.level[first], TSR_ENERGY_LEVELS, TSR_LEVEL_SYMBOLS,
-                                                          level.table_of + first, &merge);
-            for (int t = first; t < first + level.tables[g]; t++)
-                level.mantissa[t] = (uint8_t)tsr_rans_weights(counts.level[t], TSR_LEVEL_SYMBOLS, level.weight[t]);
+        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+            const int first = g * TSR_ENERGY_CLASSES;
+            coefficient.tables[g] =
+                (uint8_t)tsr_merge_contexts(counts.coefficient[first], TSR_ENERGY_CLASSES, TSR_COEFFICIENT_SYMBOLS,
+                                            coefficient.table_of + first, &merge);
+            for (int t = first; t < first + coefficient.tables[g]; t++)
+                coefficient.mantissa[t] =
+                    (uint8_t)tsr_rans_weights(counts.coefficient[t], TSR_COEFFICIENT_SYMBOLS, coefficient.weight[t]);
         }
-        tsr_put_level_model(&w, &level);
+        tsr_put_coefficient_model(&w, &coefficient);
     }
     const size_t size = tsr_flush_bits(&w);
     assert_false(w.overflow);
@@ -70,15 +72,15 @@ static void train(bool pairs)
     if (pairs) {
         assert_true(tsr_get_pair_model(&reader, &pair_back));
         for (int t = 0; t < TSR_PAIR_TABLES; t++)
-            if (t % TSR_ENERGY_LEVELS < pair.tables[t / TSR_ENERGY_LEVELS])
+            if (t % TSR_ENERGY_CLASSES < pair.tables[t / TSR_ENERGY_CLASSES])
                 tsr_huffman_codewords(pair_back.lengths[t], TSR_PAIR_SYMBOLS, pair_codes[t]);
         tsr_pair_decoder_init(&pair_decoder, &pair_back);
     } else {
-        assert_true(tsr_get_level_model(&reader, &level_back));
-        for (int t = 0; t < TSR_LEVEL_TABLES; t++)
-            if (t % TSR_ENERGY_LEVELS < level.tables[t / TSR_ENERGY_LEVELS])
-                tsr_rans_symbols(level_back.weight[t], TSR_LEVEL_SYMBOLS, level_codes[t]);
-        tsr_level_decoder_init(&level_decoder, &level_back);
+        assert_true(tsr_get_coefficient_model(&reader, &coefficient_back));
+        for (int t = 0; t < TSR_COEFFICIENT_TABLES; t++)
+            if (t % TSR_ENERGY_CLASSES < coefficient.tables[t / TSR_ENERGY_CLASSES])
+                tsr_rans_symbols(coefficient_back.weight[t], TSR_COEFFICIENT_SYMBOLS, coefficient_codes[t]);
+        tsr_coefficient_decoder_init(&coefficient_decoder, &coefficient_back);
     }
     assert_true(tsr_bits_ended(&reader));
 }
@@ -87,42 +89,45 @@ TEST(round_trips_and_damage)
 {
     struct rng r = {95};
     int refused = 0;
-    struct tsr_level_tables tables;
-    tables.level = &level_back;
-    tables.level_codes = (const tsr_level_codes *)level_codes;
-    tables.level_decoder = &level_decoder;
+    struct tsr_coefficient_tables tables;
+    tables.coefficient = &coefficient_back;
+    tables.coefficient_codes = (const tsr_coefficient_codes *)coefficient_codes;
+    tables.coefficient_decoder = &coefficient_decoder;
     tables.pair = &pair_back;
     tables.pair_codes = (const tsr_pair_codes *)pair_codes;
     tables.pair_decoder = &pair_decoder;
     for (int n = 0; n < 200; n++) {
         const struct tsr_tile tile = random_tile(&r);
-        const struct tsr_level_coding coding = {rng_between(&r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT),
-                                                n % 3 ? 0 : rng_between(&r, 0, 15), n & 1};
-        const size_t count = tsr_tile_levels(tile.width, tile.height);
-        void *scratch = must(malloc(tsr_levels_scratch_bytes(coding.slice_side)));
+        const struct tsr_coefficient_coding coding = {rng_between(&r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT),
+                                                      n % 3 ? 0 : rng_between(&r, 0, 15), n & 1};
+        const size_t count = tsr_tile_coefficients(tile.width, tile.height);
+        void *scratch = must(malloc(tsr_coefficients_scratch_bytes(coding.slice_side)));
         fill(&r, count, n / 2 % 4);
         memset(&counts, 0, sizeof counts);
         memset(&pair, 0, sizeof pair);
-        memset(&level, 0, sizeof level);
-        pair.magnitude_shift = level.magnitude_shift = (uint8_t)coding.magnitude_shift;
-        tsr_count_entries(levels, tile, coding, &counts, kept, n % 5 ? ROOM : 40, scratch);
+        memset(&coefficient, 0, sizeof coefficient);
+        pair.magnitude_shift = coefficient.magnitude_shift = (uint8_t)coding.magnitude_shift;
+        tsr_count_entries(coefficients, tile, coding, &counts, kept, n % 5 ? ROOM : 40, scratch);
         train(coding.pairs);
-        const size_t size = tsr_code_levels(levels, tile, coding, &tables, kept, payload, sizeof payload, scratch);
+        const size_t size =
+            tsr_code_coefficients(coefficients, tile, coding, &tables, kept, payload, sizeof payload, scratch);
         assert_true(size > 0);
         const uint32_t nothing = 0;
-        assert_int_equal(size, tsr_code_levels(levels, tile, coding, &tables, &nothing, again, sizeof again, scratch));
+        assert_int_equal(
+            size, tsr_code_coefficients(coefficients, tile, coding, &tables, &nothing, again, sizeof again, scratch));
         assert_memory_equal(payload, again, size);
         if (size > 4)
-            assert_int_equal(tsr_code_levels(levels, tile, coding, &tables, kept, again, size - 1, scratch), 0);
+            assert_int_equal(tsr_code_coefficients(coefficients, tile, coding, &tables, kept, again, size - 1, scratch),
+                             0);
         memset(back, 0x55, sizeof back);
         uint8_t *exact = must(malloc(size + 1));
         memcpy(exact, payload, size);
-        assert_true(tsr_decode_levels(exact, size, tile, coding, &tables, back));
-        assert_memory_equal(levels, back, count * sizeof *levels);
-        for (int damage = 0; damage < 20; damage++) { /* refused, or other levels: never more than that */
+        assert_true(tsr_decode_coefficients(exact, size, tile, coding, &tables, back));
+        assert_memory_equal(coefficients, back, count * sizeof *coefficients);
+        for (int damage = 0; damage < 20; damage++) { /* refused, or other coefficients: never more than that */
             memcpy(exact, payload, size);
             exact[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
-            refused += !tsr_decode_levels(exact, size - (damage == 0), tile, coding, &tables, back);
+            refused += !tsr_decode_coefficients(exact, size - (damage == 0), tile, coding, &tables, back);
         }
         free(exact);
         free(scratch);

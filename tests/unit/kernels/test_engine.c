@@ -1,4 +1,5 @@
-/* Whole frames through the CPU engine (kernels/engine.h, app/library/engines.c): every layout, coding and thread count. */
+/* Whole frames through the CPU engine (kernels/engine.h, app/library/engines.c): every layout, coding and thread count.
+ */
 #include "tests/unit/images.h"
 
 #include <math.h>
@@ -30,7 +31,7 @@ static struct tsr_engine *any_engine(struct rng *r)
     return engines[rng_below(r, COUNT_OF(engines))];
 }
 
-/* 0..3: paths and coders; 4: path P with rANS; at levels that come in turn. */
+/* 0..3: paths and coders; 4: path P with rANS; at efforts that come in turn. */
 enum { CODINGS = 6 };
 
 static struct tsr_coding lossless(int number)
@@ -38,7 +39,7 @@ static struct tsr_coding lossless(int number)
     const int kind = number % CODINGS;
     const enum tsr_coder coder = kind >= 4 ? TSR_CODER_RANS : kind & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     const struct tsr_coding coding = {
-        .path = kind & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = coder, .level = number / CODINGS % 10};
+        .path = kind & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT, .coder = coder, .effort = number / CODINGS % 10};
     return coding;
 }
 
@@ -349,7 +350,7 @@ TEST(contents_of_work_space_do_not_matter)
     }
 }
 
-/* ---- Levels of path P ------------------------------------------------------------------------------------------- */
+/* ---- Efforts of path P ------------------------------------------------------------------------------------------- */
 
 static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_RANS, TSR_CODER_CAVLC};
 
@@ -374,17 +375,17 @@ static void fill_pattern(struct rng *r, const struct tsr_image *image, uint32_t 
         }
 }
 
-static void check_level(struct rng *r, const struct tsr_image *image, uint32_t range, int level, enum tsr_coder coder,
-                        int pattern)
+static void check_effort(struct rng *r, const struct tsr_image *image, uint32_t range, int effort, enum tsr_coder coder,
+                         int pattern)
 {
-    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .level = level};
+    const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = coder, .effort = effort};
     uint8_t *raster = must(malloc(raster_bytes(image)));
     size_t size;
     fill_pattern(r, image, range, pattern, raster);
     uint8_t *payload = encode(any_engine(r), image, &coding, raster, &size);
     uint8_t *back = must(decode(any_engine(r), image, payload, size));
-    expect(memcmp(back, raster, raster_bytes(image)) == 0, "level %d, coder %d, %u x %u x %d, range %u, pattern %d",
-           level, (int)coder, image->columns, image->rows, image->components, range, pattern);
+    expect(memcmp(back, raster, raster_bytes(image)) == 0, "effort %d, coder %d, %u x %u x %d, range %u, pattern %d",
+           effort, (int)coder, image->columns, image->rows, image->components, range, pattern);
     free(back);
     free(payload);
     free(raster);
@@ -392,12 +393,12 @@ static void check_level(struct rng *r, const struct tsr_image *image, uint32_t r
 
 static const uint32_t ranges[] = {2, 3, 4, 5, 17, 255, 256, 257, 4095, 4096, 8193, 65535, 65536};
 
-/* All widths and heights up to 40, with all levels and coders. */
-TEST(levels_of_small_images)
+/* All widths and heights up to 40, with all efforts and coders. */
+TEST(coefficients_of_small_images)
 {
     struct rng r = {77};
     int n = 0;
-    for (int level = 1; level <= 9; level++)
+    for (int effort = 1; effort <= 9; effort++)
         for (size_t c = 0; c < COUNT_OF(coders); c++)
             for (uint32_t side = 1; side <= 40; side++, n++) {
                 static const int components[] = {1, 3, 1, 4, 1, 2};
@@ -405,29 +406,29 @@ TEST(levels_of_small_images)
                                range = ranges[rng_below(&r, COUNT_OF(ranges))];
                 const struct tsr_image image =
                     plain_image(n % 2 ? side : other, n % 2 ? other : side, components[n % 6], plain_width(range - 1));
-                check_level(&r, &image, range, level, coders[c], n % PATTERNS);
+                check_effort(&r, &image, range, effort, coders[c], n % PATTERNS);
             }
 }
 
 /* Several tiles, whose last ones are odd; many blocks, so that classes and references pay. */
-TEST(levels_of_tiled_images)
+TEST(coefficients_of_tiled_images)
 {
     static const uint32_t shapes[][3] = {{1, 1, 1},     {1, 2500, 1},  {2500, 1, 3}, {300, 260, 1},
                                          {1031, 77, 1}, {259, 301, 3}, {150, 170, 4}};
     struct rng r = {78};
-    for (int level = 1; level <= 9; level++)
+    for (int effort = 1; effort <= 9; effort++)
         for (size_t i = 0; i < COUNT_OF(shapes); i++)
             for (size_t c = 0; c < COUNT_OF(coders); c++) {
-                if (coders[c] == TSR_CODER_CAVLC && level != 5) continue; /* no level changes it */
+                if (coders[c] == TSR_CODER_CAVLC && effort != 5) continue; /* no effort changes it */
                 const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
                 const struct tsr_image image =
                     plain_image(shapes[i][0], shapes[i][1], (int)shapes[i][2], plain_width(range - 1));
-                check_level(&r, &image, range, level, coders[c], 1 + (int)(i + (size_t)level) % (PATTERNS - 1));
+                check_effort(&r, &image, range, effort, coders[c], 1 + (int)(i + (size_t)effort) % (PATTERNS - 1));
             }
 }
 
 /* A smaller file for more work, where there is something to predict; and references pay where components are alike. */
-TEST(levels_are_worth_it)
+TEST(efforts_are_worth_it)
 {
     struct rng r = {79};
     size_t size[2][10];
@@ -435,12 +436,12 @@ TEST(levels_are_worth_it)
         const struct tsr_image image = plain_image(256, 256, components, 12);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_pattern(&r, &image, 4096, 3, raster);
-        for (int level = 1; level <= 9; level++) {
-            const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .level = level};
-            free(encode(engines[1], &image, &coding, raster, &size[components / 2][level]));
+        for (int effort = 1; effort <= 9; effort++) {
+            const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_RANS, .effort = effort};
+            free(encode(engines[1], &image, &coding, raster, &size[components / 2][effort]));
         }
         free(raster);
-        expect(size[components / 2][5] < size[components / 2][1], "%zu at level 5, %zu at level 1",
+        expect(size[components / 2][5] < size[components / 2][1], "%zu at effort 5, %zu at effort 1",
                size[components / 2][5], size[components / 2][1]);
         assert_true(size[components / 2][9] < size[components / 2][1]);
     }
@@ -450,21 +451,21 @@ TEST(levels_are_worth_it)
 TEST(threads_train_alike)
 {
     struct rng r = {80};
-    static const int levels[] = {3, 5, 9};
+    static const int efforts[] = {3, 5, 9};
     struct tsr_engine *of_threads[8];
     for (int t = 0; t < 8; t++) of_threads[t] = must(tsr_engine_create(TSR_ENGINE_CPU, t + 1, NULL));
     for (int n = 0; n < 2; n++) {
         const struct tsr_image image = n ? plain_image(410, 500, 3, 8) : plain_image(1500, 700, 1, 12);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         fill_pattern(&r, &image, n ? 256 : 4096, 4, raster);
-        for (size_t l = 0; l < COUNT_OF(levels); l++) {
+        for (size_t l = 0; l < COUNT_OF(efforts); l++) {
             const struct tsr_coding coding = {
-                .path = TSR_PATH_PREDICT, .coder = l % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN, .level = levels[l]};
+                .path = TSR_PATH_PREDICT, .coder = l % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN, .effort = efforts[l]};
             size_t first_size, size;
             uint8_t *first = encode(of_threads[0], &image, &coding, raster, &first_size);
             for (int t = 1; t < 8; t++) {
                 uint8_t *payload = encode(of_threads[t], &image, &coding, raster, &size);
-                expect(size == first_size && memcmp(payload, first, size) == 0, "level %d, %d threads", levels[l],
+                expect(size == first_size && memcmp(payload, first, size) == 0, "effort %d, %d threads", efforts[l],
                        t + 1);
                 free(payload);
             }
@@ -489,7 +490,7 @@ static uint32_t sample_at(const struct tsr_image *image, const uint8_t *raster, 
 }
 
 /* One component without colour transform: the error of a sample is at most 2.54 steps and the tables' share (see
- * test_quantiser) at level 1, at others what the choice of levels leaves; outside bits come back as they were. */
+ * test_quantiser) at effort 1, at others what the choice of efforts leaves; outside bits come back as they were. */
 TEST(errors_stay_within_the_step)
 {
     struct rng r = {67};
@@ -505,8 +506,8 @@ TEST(errors_stay_within_the_step)
                             : n % 10 == 1 ? TSR_HIGHEST_QP
                                           : rng_between(&r, lowest, TSR_HIGHEST_QP);
         const double step = pow(2, ((coding.qp_eighths - lowest) / 8.0 - 4) / 6);
-        if (coding.coder != TSR_CODER_RANS && n & 4) coding.level = 1;
-        const double allowed = (coding.level == 1 ? 2.54 : 8) * step + 0.5 + ldexp(1, image.bits_stored) / 2000;
+        if (coding.coder != TSR_CODER_RANS && n & 4) coding.effort = 1;
+        const double allowed = (coding.effort == 1 ? 2.54 : 8) * step + 0.5 + ldexp(1, image.bits_stored) / 2000;
         const size_t bytes = raster_bytes(&image);
         uint8_t *raster = must(malloc(bytes));
         size_t size;
@@ -600,7 +601,7 @@ TEST(errors_stay_within_the_bound)
     }
 }
 
-/* Two QPs in a frame, at level 1: far enough from where the one gives way to the other, what each gives alone. */
+/* Two QPs in a frame, at effort 1: far enough from where the one gives way to the other, what each gives alone. */
 TEST(two_steps_in_a_frame)
 {
     struct rng r = {95};
@@ -619,7 +620,7 @@ TEST(two_steps_in_a_frame)
         for (int k = 0; k < 3; k++) {
             struct tsr_coding coding = lossless(n & 2 ? 3 : 1);
             coding.lossy = true;
-            coding.level = 1; /* others choose for whole tiles */
+            coding.effort = 1; /* others choose for whole tiles */
             coding.qp_eighths = 100 + (k == 2 ? 77 : 0);
             coding.coarser_by = k == 1 ? 77 : 0;
             coding.coarser_from = k == 1 ? row * image.columns + column : 0;
@@ -659,7 +660,7 @@ TEST(usage)
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
     coding.coder = TSR_CODER_RANS;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
-    coding.coder = TSR_CODER_BY_LEVEL;
+    coding.coder = TSR_CODER_BY_EFFORT;
     coding.max_error = 3;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_OK);
     coding.path = TSR_PATH_TRANSFORM;
@@ -733,9 +734,9 @@ int main(void)
                                        cmocka_unit_test(threads_change_nothing),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(contents_of_work_space_do_not_matter),
-                                       cmocka_unit_test(levels_of_small_images),
-                                       cmocka_unit_test(levels_of_tiled_images),
-                                       cmocka_unit_test(levels_are_worth_it),
+                                       cmocka_unit_test(coefficients_of_small_images),
+                                       cmocka_unit_test(coefficients_of_tiled_images),
+                                       cmocka_unit_test(efforts_are_worth_it),
                                        cmocka_unit_test(threads_train_alike),
                                        cmocka_unit_test(errors_stay_within_the_step),
                                        cmocka_unit_test(errors_stay_within_the_bound),

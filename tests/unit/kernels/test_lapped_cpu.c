@@ -6,10 +6,16 @@
 #include "entropy/rate_distortion.h"
 #include "transform/block/core4x4.h"
 
-enum { MOST = 70, STRIDE = MOST + 5, SAMPLES = STRIDE * (MOST + 1), SIDE = (MOST + 3) / 4 * 4, LEVELS = SIDE * SIDE };
+enum {
+    MOST = 70,
+    STRIDE = MOST + 5,
+    SAMPLES = STRIDE * (MOST + 1),
+    SIDE = (MOST + 3) / 4 * 4,
+    COEFFICIENTS = SIDE * SIDE
+};
 
 static uint16_t samples[SAMPLES], back[SAMPLES];
-static int32_t units[LEVELS], plain[LEVELS], fine[SIDE][SIDE];
+static int32_t units[COEFFICIENTS], plain[COEFFICIENTS], fine[SIDE][SIDE];
 
 static struct tsr_tile random_tile(struct rng *r)
 {
@@ -81,11 +87,11 @@ TEST(against_plain_blocks)
                                                                 tsr_norm_class(tsr_zigzag(i) / 4, tsr_zigzag(i) % 4)),
                        "try %d block %d place %d", n, b, i);
         }
-        /* The way back, from those levels or from any. */
+        /* The way back, from those coefficients or from any. */
         for (int32_t i = 0; i < width * height; i++) {
             plain[i] = (units[i] + 128) >> 8;
             if (n % 5 == 0) plain[i] = rng_between(&r, -1, 1) * (int32_t)rng_width(&r, 23);
-            if (tsr_abs(plain[i]) >= TSR_LEVEL_LIMIT) plain[i] = 0;
+            if (tsr_abs(plain[i]) >= TSR_COEFFICIENT_LIMIT) plain[i] = 0;
         }
         for (size_t i = 0; i < SAMPLES; i++) back[i] = 0xa5a5;
         tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch);
@@ -128,7 +134,7 @@ TEST(small_errors)
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
         for (size_t i = 0; i < SAMPLES; i++) samples[i] = (uint16_t)(i * 3 % 200 + rng_below(&r, 30));
         tsr_lapped_forward(samples, tile, steps, lapped, units, scratch);
-        tsr_choose_levels(units, tile, lapped, n % 3 ? 1000 : 0, n % 3 == 2, choice);
+        tsr_choose_coefficients(units, tile, lapped, n % 3 ? 1000 : 0, n % 3 == 2, choice);
         assert_true(tsr_restore_dcs(units, grid));
         tsr_lapped_inverse(units, tile, steps, lapped, 256, back, scratch);
         for (int32_t y = 0; y < tile.height; y++)
@@ -166,7 +172,7 @@ TEST(choices)
         random_units(&r, grid.columns * grid.rows);
         memcpy(plain, units, sizeof plain);
         void *choice = must(malloc(tsr_choose_scratch_bytes(tile.width)));
-        tsr_choose_levels(units, tile, lapped, lambda, false, choice);
+        tsr_choose_coefficients(units, tile, lapped, lambda, false, choice);
         free(choice);
         memset(seen, 0, sizeof seen);
         for (int32_t b = 0; b < grid.columns * grid.rows; b++) {
@@ -181,9 +187,9 @@ TEST(choices)
                 seen[y][x].at[p] = (uint16_t)tsr_seen_magnitude(
                     (uint32_t)(p == 0 ? tsr_abs(plain[16 * b]) : (tsr_abs(plain[16 * b + p]) + 85) >> 8), 0);
             tsr_energies_around(&seen[y][x - 1], &seen[y - 1][x], &seen[y - 1][x - 1], &seen[y - 1][x + 1], energy);
-            const int level = tsr_block_energy_level(energy);
+            const int coefficient = tsr_block_energy_class(energy);
             tsr_add_energies(&seen[y][x], energy);
-            tsr_optimise_block(plain + 16 * b, energy, level, lapped, lambda);
+            tsr_optimise_block(plain + 16 * b, energy, coefficient, lapped, lambda);
             for (int p = 0; p < 16; p++)
                 expect(units[16 * b + p] == plain[16 * b + p], "try %d block %d place %d: %d, %d", n, b, p,
                        units[16 * b + p], plain[16 * b + p]);

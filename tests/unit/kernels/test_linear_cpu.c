@@ -1,5 +1,5 @@
-/* kernels/training/linear_cpu.h: the fast routines against plain C, plain C against the definition, padded tiles; and training
- * (kernels/training/train_cpu.h): first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
+/* kernels/training/linear_cpu.h: the fast routines against plain C, plain C against the definition, padded tiles; and
+ * training (kernels/training/train_cpu.h): first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
 #include "tests/unit/support.h"
 
 #include "kernels/training/linear_cpu.h"
@@ -208,11 +208,11 @@ TEST(rows_of_taps)
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
-/* Plans: at most as many classes as a plane of that size can pay, one block in so many; sets from the level's down. */
+/* Plans: at most as many classes as a plane of that size can pay, one block in so many; sets from the bin's down. */
 TEST(plans)
 {
-    for (int level = 0; level <= 9; level++) {
-        const struct tsr_level_plan plan = tsr_level_plan(level);
+    for (int bin = 0; bin <= 9; bin++) {
+        const struct tsr_effort_plan plan = tsr_effort_plan(bin);
         struct tsr_training_plan plans[TSR_TRAINING_PLANS];
         assert_in_range(plan.neighbours_set, 0, 3);
         assert_in_range(plan.classes, plan.neighbours_set > 0, TSR_CLASS_LIMIT);
@@ -237,13 +237,13 @@ TEST(first_labels)
     static struct tsr_training_sums sums;
     for (int classes = 1; classes <= TSR_CLASS_LIMIT; classes++) {
         memset(&sums, 0, sizeof sums);
-        for (int l = 0; l < 12 * classes; l++) sums.levels[l] = 5;
+        for (int l = 0; l < 12 * classes; l++) sums.bins[l] = 5;
         t.plan.classes = (uint8_t)classes;
         tsr_take_first_labels(&t, &sums);
-        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], tsr_min(l / 12, classes - 1));
+        for (int l = 0; l < TSR_COST_BINS; l++) assert_int_equal(t.first_label[l], tsr_min(l / 12, classes - 1));
         memset(&sums, 0, sizeof sums);
         tsr_take_first_labels(&t, &sums); /* no blocks at all */
-        for (int l = 0; l < TSR_COST_LEVELS; l++) assert_int_equal(t.first_label[l], 0);
+        for (int l = 0; l < TSR_COST_BINS; l++) assert_int_equal(t.first_label[l], 0);
     }
 }
 

@@ -123,7 +123,7 @@ static void choose(struct rng *r, struct chosen *c, const uint16_t *samples, str
 
 /* chosen: NULL for the median edge predictor alone. */
 static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t range, const struct chosen *chosen,
-                    struct tsr_level_counts *counts)
+                    struct tsr_bin_counts *counts)
 {
     void *scratch = must(malloc(tsr_predict_scratch_bytes(tile.width)));
     memset(values, NO_VALUE, sizeof values);
@@ -238,7 +238,7 @@ TEST(predicting)
     static uint16_t samples[SAMPLES];
     static struct definition d;
     static struct chosen chosen;
-    static struct tsr_level_counts counts, plain;
+    static struct tsr_bin_counts counts, plain;
     static const uint32_t ranges[] = {2, 3, 16, 255, 256, 4096, 4097, 65535, 65536};
     struct rng r = {50};
     for (int n = 0; n < 600; n++) {
@@ -271,14 +271,14 @@ TEST(predicting)
                     continue;
                 }
                 const uint32_t folded = e >= 0 ? 2 * (uint32_t)e : 2 * (uint32_t)-e - 1;
-                const int level = activity > 0 ? tsr_token((uint32_t)activity).symbol
-                                  : after_run  ? TSR_INTERRUPTION_LEVEL
-                                               : 0;
+                const int bin = activity > 0 ? tsr_token((uint32_t)activity).symbol
+                                : after_run  ? TSR_INTERRUPTION_BIN
+                                             : 0;
                 assert_int_equal(values[at], folded);
                 assert_int_equal(symbols[at], tsr_token(folded).symbol);
-                assert_int_equal(contexts[at], level);
+                assert_int_equal(contexts[at], bin);
                 if (activity > 0) {
-                    plain.activity[level]++;
+                    plain.activity[bin]++;
                     plain.intensity[d.prediction[y][x] >> shift]++;
                 }
                 after_run = false;
@@ -307,7 +307,7 @@ TEST(causality)
     static uint16_t samples[SAMPLES], intensity[SAMPLES];
     static uint8_t context[SAMPLES], inside[SAMPLES], inside_after[SAMPLES];
     static struct chosen chosen;
-    static struct tsr_level_counts counts;
+    static struct tsr_bin_counts counts;
     struct rng r = {51};
     int moved_next = 0, moved_above_right = 0;
     for (int n = 0; n < 4000; n++) {
@@ -390,7 +390,7 @@ static void prepare_decoder(struct coded *c)
 }
 
 /* A model for the symbols of a tile, trained as the encoder trains it, with the given lanes. */
-static void train(struct coded *c, struct tsr_tile tile, const struct tsr_level_counts *level_counts, int lanes,
+static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_counts *coefficient_counts, int lanes,
                   const struct chosen *chosen, bool rans)
 {
     static struct tsr_symbol_counts counts;
@@ -402,9 +402,9 @@ static void train(struct coded *c, struct tsr_tile tile, const struct tsr_level_
     c->chosen = chosen;
     c->rans = rans;
     model->lanes = (uint8_t)lanes;
-    model->activity_cuts = (uint8_t)tsr_cut_quantiles(level_counts->activity, TSR_ACTIVITY_LEVELS, TSR_ACTIVITY_GROUPS,
-                                                      model->activity_cut);
-    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(level_counts->intensity, TSR_INTENSITY_LEVELS,
+    model->activity_cuts = (uint8_t)tsr_cut_quantiles(coefficient_counts->activity, TSR_ACTIVITY_BINS,
+                                                      TSR_ACTIVITY_GROUPS, model->activity_cut);
+    model->intensity_cuts = (uint8_t)tsr_cut_quantiles(coefficient_counts->intensity, TSR_INTENSITY_BINS,
                                                        TSR_INTENSITY_GROUPS, model->intensity_cut);
     tsr_map_contexts(&map, model);
     memset(&counts, 0, sizeof counts);
@@ -498,7 +498,7 @@ static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct 
 static void prepare(struct rng *r, int n, uint16_t *samples, struct tsr_tile tile, uint32_t range,
                     struct chosen *chosen, struct coded *c)
 {
-    static struct tsr_level_counts counts;
+    static struct tsr_bin_counts counts;
     const bool linear = n / CONTENTS % 2, rans = n / CONTENTS / 2 % 2;
     fill(r, samples, tile, range, n % CONTENTS);
     if (linear) choose(r, chosen, samples, tile);
@@ -652,7 +652,7 @@ TEST(left_over_bits_are_zeros)
 {
     static uint16_t samples[SAMPLES], back[SAMPLES];
     static uint8_t payload[8 * SAMPLES];
-    static struct tsr_level_counts counts;
+    static struct tsr_bin_counts counts;
     static struct coded c;
     struct rng r = {55};
     for (int n = 0; n < 100; n++) {

@@ -1,4 +1,5 @@
-/* kernels/pool/thread_pool.h: every piece of work is done once, nested ones too; what is reserved stays within its lot. */
+/* kernels/pool/thread_pool.h: every piece of work is done once, nested ones too; what is reserved stays within its lot.
+ */
 #define _GNU_SOURCE /* nanosleep, SCHED_BATCH */
 #include "tests/unit/support.h"
 

@@ -34,23 +34,25 @@ static int32_t predict_plainly(const int32_t *dc, int columns, int column, int r
 TEST(dc_prediction)
 {
     enum { SIDE = 9, STEP = 16 };
-    static int32_t levels[SIDE * SIDE * STEP], dc[SIDE * SIDE];
+    static int32_t coefficients[SIDE * SIDE * STEP], dc[SIDE * SIDE];
     struct rng r = {14};
     for (int n = 0; n < 2000; n++) {
         const int columns = rng_between(&r, 1, SIDE), rows = rng_between(&r, 1, SIDE);
         const size_t pitch = (size_t)columns * STEP;
-        const int32_t limit = n % 2 ? TSR_LEVEL_LIMIT - 1 : 40;
+        const int32_t limit = n % 2 ? TSR_COEFFICIENT_LIMIT - 1 : 40;
         for (int i = 0; i < columns * rows; i++)
-            dc[i] = levels[i * STEP] =
+            dc[i] = coefficients[i * STEP] =
                 n % 4 == 3 ? (rng_below(&r, 2) ? limit : -limit) : rng_between(&r, -limit, limit);
         for (int i = columns * rows - 1; i >= 0; i--) {
-            const int32_t prediction = tsr_predict_dc(levels + i * STEP, STEP, pitch, i % columns == 0, i < columns);
+            const int32_t prediction =
+                tsr_predict_dc(coefficients + i * STEP, STEP, pitch, i % columns == 0, i < columns);
             assert_int_equal(prediction, predict_plainly(dc, columns, i % columns, i / columns));
-            levels[i * STEP] -= prediction;
+            coefficients[i * STEP] -= prediction;
         }
         for (int i = 0; i < columns * rows; i++) {
-            levels[i * STEP] += tsr_predict_dc(levels + i * STEP, STEP, pitch, i % columns == 0, i < columns);
-            assert_int_equal(levels[i * STEP], dc[i]);
+            coefficients[i * STEP] +=
+                tsr_predict_dc(coefficients + i * STEP, STEP, pitch, i % columns == 0, i < columns);
+            assert_int_equal(coefficients[i * STEP], dc[i]);
         }
     }
 }

@@ -110,9 +110,9 @@ TEST(one_dimension)
     }
 }
 
-/* What a decoder may meet: levels of any size below the limit, at the finest and the coarsest step. Under UBSan this
- * shows that nothing overflows. */
-TEST(extreme_levels)
+/* What a decoder may meet: coefficients of any size below the limit, at the finest and the coarsest step. Under UBSan
+ * this shows that nothing overflows. */
+TEST(extreme_coefficients)
 {
     static const int32_t steps[] = {0, 47, 48, 767, TSR_QP_INDEX_LIMIT};
     struct rng r = {8};
@@ -122,8 +122,9 @@ TEST(extreme_levels)
             int32_t block[16];
             const uint32_t pattern = n < 4 ? (n % 2 ? 0xffffu : 0u) : (uint32_t)rng_next(&r);
             for (int i = 0; i < 16; i++) {
-                const int32_t level = n % 3 == 2 ? (int32_t)rng_width(&r, 22) : TSR_LEVEL_LIMIT - 1;
-                scaled[i] = tsr_dequantise(pattern >> i & 1u ? -level : level, steps[s], tsr_norm_class(i / 4, i % 4));
+                const int32_t coefficient = n % 3 == 2 ? (int32_t)rng_width(&r, 22) : TSR_COEFFICIENT_LIMIT - 1;
+                scaled[i] = tsr_dequantise(pattern >> i & 1u ? -coefficient : coefficient, steps[s],
+                                           tsr_norm_class(i / 4, i % 4));
                 assert_true(llabs(scaled[i]) < (int64_t)1 << 54);
             }
             inverse_plainly(scaled, plain);
@@ -137,6 +138,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_orthogonal), cmocka_unit_test(random_blocks),
                                        cmocka_unit_test(extreme_blocks), cmocka_unit_test(one_dimension),
-                                       cmocka_unit_test(extreme_levels)};
+                                       cmocka_unit_test(extreme_coefficients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ TEST(small_values)
             for (int32_t nw = -12; nw < 12; nw++) check(w, n, nw);
 }
 
-TEST(samples_and_levels)
+TEST(samples_and_coefficients)
 {
     static const int32_t extremes[] = {0, 1, 255, 4095, 65534, 65535, (1 << 23) - 2049, -(1 << 23) + 2049};
     struct rng r = {3};
@@ -35,6 +35,6 @@ TEST(samples_and_levels)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(small_values), cmocka_unit_test(samples_and_levels)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(small_values), cmocka_unit_test(samples_and_coefficients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,28 +24,28 @@ TEST(tables)
 }
 
 /* FORMAT.md 8.2, with the multiplications by powers of two as such. */
-static int64_t quantise_plainly(int64_t coefficient, int32_t q, int norm_class, int64_t rounding)
+static int64_t quantise_plainly(int64_t value, int32_t q, int norm_class, int64_t rounding)
 {
     const int64_t factor = tsr_quantiser_forward_host[3 * (q % 48) + norm_class], divisor = (int64_t)1 << (20 + q / 48);
-    const int64_t magnitude = (llabs(coefficient) * factor + rounding * (divisor / 65536)) / divisor;
-    return coefficient < 0 ? -magnitude : magnitude;
+    const int64_t magnitude = (llabs(value) * factor + rounding * (divisor / 65536)) / divisor;
+    return value < 0 ? -magnitude : magnitude;
 }
 
-static void check(int32_t coefficient, int32_t q, int norm_class, int32_t rounding)
+static void check(int32_t value, int32_t q, int norm_class, int32_t rounding)
 {
-    const int32_t level = tsr_quantise(coefficient, q, norm_class, rounding);
-    expect(level == quantise_plainly(coefficient, q, norm_class, rounding), "%d, q %d", coefficient, q);
-    expect(level == -tsr_quantise(-coefficient, q, norm_class, rounding), "%d, q %d", coefficient, q);
-    expect(tsr_abs(level) < 1 << 21, "%d, q %d: level %d", coefficient, q, level);
+    const int32_t coefficient = tsr_quantise(value, q, norm_class, rounding);
+    expect(coefficient == quantise_plainly(value, q, norm_class, rounding), "%d, q %d", value, q);
+    expect(coefficient == -tsr_quantise(-value, q, norm_class, rounding), "%d, q %d", value, q);
+    expect(tsr_abs(coefficient) < 1 << 21, "%d, q %d: coefficient %d", value, q, coefficient);
 
-    /* Both as orthonormal coefficients. Tables round their factors by half a unit at most. */
+    /* Both as orthonormal values. Tables round their factors by half a unit at most. */
     const double n = norms[norm_class], step = step_of(q);
-    const double back = (double)tsr_dequantise(level, q, norm_class) * n / 65536, true_value = coefficient / n;
+    const double back = (double)tsr_dequantise(coefficient, q, norm_class) * n / 65536, true_value = value / n;
     const double factors = 0.5 / tsr_quantiser_forward_host[3 * (q % 48) + norm_class] +
                            0.5 / tsr_quantiser_inverse_host[3 * (q % 48) + norm_class];
     const double allowed = (65536 - rounding) / 65536.0 * step + fabs(true_value) * factors * 1.01 + step * 1e-4;
-    expect(fabs(back - true_value) <= allowed, "%d, q %d, class %d: %f back, %f, allowed %f", coefficient, q,
-           norm_class, back, true_value, allowed);
+    expect(fabs(back - true_value) <= allowed, "%d, q %d, class %d: %f back, %f, allowed %f", value, q, norm_class,
+           back, true_value, allowed);
 }
 
 TEST(all_steps)
@@ -62,21 +62,21 @@ TEST(all_steps)
             }
 }
 
-TEST(levels_rise_with_coefficients)
+TEST(quantised_values_rise)
 {
     for (int32_t q = 0; q <= TSR_QP_INDEX_LIMIT; q += 11)
         for (int k = 0; k < 3; k++) {
             int32_t before = tsr_quantise(-3000, q, k, TSR_ROUND_AC);
             for (int32_t c = -2999; c <= 3000; c++) {
-                const int32_t level = tsr_quantise(c, q, k, TSR_ROUND_AC);
-                assert_true(level >= before && level <= before + 1);
-                before = level;
+                const int32_t coefficient = tsr_quantise(c, q, k, TSR_ROUND_AC);
+                assert_true(coefficient >= before && coefficient <= before + 1);
+                before = coefficient;
             }
         }
 }
 
-/* Levels lie a step apart, and a step doubles every 48. */
-TEST(dequantised_levels)
+/* Coefficients lie a step apart, and a step doubles every 48. */
+TEST(dequantised_coefficients)
 {
     struct rng r = {10};
     for (int32_t q = 0; q <= TSR_QP_INDEX_LIMIT; q++)
@@ -85,15 +85,15 @@ TEST(dequantised_levels)
             if (q >= 48) assert_int_equal(one, 2 * tsr_dequantise(1, q - 48, k));
             if (q > 0) assert_true(one > tsr_dequantise(1, q - 1, k));
             for (int n = 0; n < 10; n++) {
-                const int32_t level = (int32_t)rng_below(&r, TSR_LEVEL_LIMIT);
-                assert_int_equal(tsr_dequantise(level, q, k), one * level);
-                assert_int_equal(tsr_dequantise(-level, q, k), -one * level);
+                const int32_t coefficient = (int32_t)rng_below(&r, TSR_COEFFICIENT_LIMIT);
+                assert_int_equal(tsr_dequantise(coefficient, q, k), one * coefficient);
+                assert_int_equal(tsr_dequantise(-coefficient, q, k), -one * coefficient);
             }
         }
 }
 
-/* Whole blocks: the error of a sample stays within what the steps of its 16 coefficients add up to, (1 - 1/3) times
- * (1/2 + 2/sqrt(10) + 1/2 + 1/sqrt(10))^2 = 2.54 steps, half a level of rounding, and the tables' share. */
+/* Whole blocks: the error of a sample stays within what the steps of its 16 values add up to, (1 - 1/3) times
+ * (1/2 + 2/sqrt(10) + 1/2 + 1/sqrt(10))^2 = 2.54 steps, half a coefficient of rounding, and the tables' share. */
 TEST(blocks_through_the_quantiser)
 {
     struct rng r = {11};
@@ -122,7 +122,7 @@ TEST(blocks_through_the_quantiser)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables), cmocka_unit_test(all_steps), cmocka_unit_test(levels_rise_with_coefficients),
-        cmocka_unit_test(dequantised_levels), cmocka_unit_test(blocks_through_the_quantiser)};
+        cmocka_unit_test(tables), cmocka_unit_test(all_steps), cmocka_unit_test(quantised_values_rise),
+        cmocka_unit_test(dequantised_coefficients), cmocka_unit_test(blocks_through_the_quantiser)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
