@@ -1,26 +1,67 @@
-/* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header.
+/* Tessera: lossless and lossy compression of images, medical ones above all. The one installed header; C11 and C++17.
  *
- * Three efforts, each usable alone:
- *   files     tsr_compress_file, tsr_decompress_file, tsr_test_file, tsr_read_info: what the command line does;
- *   frames    tsr_encode_frame, tsr_decode_frame: samples in memory to a payload in memory;
- *   engines   what runs them: tsr_engine_create.
+ *   engines    what computes, and the threads and the memory that it may take: tsr_engine_create;
+ *   files      tsr_compress, tsr_restore, tsr_test: from a source (path, memory, descriptor, calls) to a sink;
+ *   sets       tsr_run_set: many files at once; tsr_compress_series: many files to one;
+ *   readers    tsr_open: frames, regions, headers and bytes of the original, without restoring the whole;
+ *   payloads   tsr_encode_frame, tsr_decode_frame: one frame to bytes without a header, a checksum or a proof.
  *
- * Conventions. Functions that can fail return a tsr_status and, where they take a struct tsr_error (which may be
- * null), explain it there in one sentence. The library never prints and never exits. An engine may be used by
- * one thread at a time per workspace; different workspaces may be used at once. Sizes of buffers are
- * asked for first. All *_destroy functions accept NULL. */
+ * Conventions
+ *   Errors     A function that can fail returns a tsr_status. It takes a struct tsr_error, which may be NULL, and
+ *              explains the failure there in one sentence. Every call checks its arguments: a value outside of its
+ *              enum, a NULL that is not allowed and a wrong size field are TSR_ERROR_USAGE. What a function returns
+ *              through a pointer is unspecified after a failure, unless its comment says more.
+ *   Sizes      Structures that may grow begin with their size. Initialise them with their macro
+ *              (struct tsr_compress_options o = TSR_COMPRESS_OPTIONS;) or their function (tsr_from_path). Zero is the
+ *              default of every other field.
+ *   Threads    An engine and a reader may be used by several threads at once. The library starts threads of its own
+ *              with an engine and ends them with it.
+ *   Ownership  Every *_destroy, *_close and *_free takes NULL. Strings and structures that a call is given may go away
+ *              when it returns, unless its comment says more.
+ *   The library neither prints nor ends the process (but for tsr_end_process). It handles no signals. */
 #ifndef TESSERA_H
 #define TESSERA_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#ifdef __cplusplus
+#include <cstring>
+#else
+#include <string.h>
+#endif
+
+#if defined(__GNUC__)
+#define TSR_API __attribute__((visibility("default")))
+#else
+#define TSR_API
+#endif
+
+/* The version of this header. The build reads it here. */
+#define TSR_VERSION_STRING "0.1.0"
+
+/* An initialiser of a structure that begins with its size. */
+#ifdef __cplusplus
+template <class T> static inline T tsr_sized()
+{
+    T made = T();
+    made.size = sizeof made;
+    return made;
+}
+#define TSR_SIZED(type) (tsr_sized<type>())
+#else
+#define TSR_SIZED(type)      \
+    {                        \
+        .size = sizeof(type) \
+    }
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TSR_VERSION_STRING "0.1.0"
+/* The version of the library that is linked; TSR_VERSION_STRING is the header's. */
+TSR_API const char *tsr_version(void);
 
 /* ---- Status and errors ------------------------------------------------------------------------------------ */
 
@@ -30,7 +71,7 @@ enum tsr_status {
     TSR_ERROR_INTERNAL = 1,   /* a broken invariant: a bug of Tessera's */
     TSR_ERROR_USAGE = 2,      /* the caller asks for what cannot be */
     TSR_ERROR_READ = 20,      /* an input cannot be read */
-    TSR_ERROR_NOT_TSR = 21,   /* a .tsr was expected and this is none */
+    TSR_ERROR_NOT_TSR = 21,   /* a .tsr was expected, and the input is not one */
     TSR_ERROR_NO_INPUT = 22,  /* no input was found */
     TSR_ERROR_WRITE = 40,     /* an output cannot be written */
     TSR_ERROR_EXISTS = 41,    /* the output exists */
@@ -40,11 +81,12 @@ enum tsr_status {
     TSR_ERROR_LIMIT = 62,     /* a limit is exceeded, memory included */
     TSR_ERROR_VERSION = 63,   /* a format version or feature that this build does not know */
     TSR_ERROR_ENGINE = 70,    /* the engine that was demanded cannot do it */
-    TSR_ERROR_PARTIAL = 75    /* of a set, some files failed and the others are done */
+    TSR_ERROR_PARTIAL = 75,   /* of a set, some files failed and the others are done */
+    TSR_ERROR_CANCELLED = 76  /* the caller cancelled it */
 };
 
 /* The status as a word, "ok", "corrupt", ...; never NULL. */
-const char *tsr_status_name(enum tsr_status status);
+TSR_API const char *tsr_status_name(enum tsr_status status);
 
 #define TSR_NO_OFFSET UINT64_MAX
 
@@ -82,23 +124,30 @@ struct tsr_image {
 #define TSR_FRAME_SAMPLES_LIMIT ((uint64_t)1 << 27)
 
 /* TSR_OK, or TSR_ERROR_LIMIT or TSR_ERROR_USAGE with the field that is out of its range. */
-enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
+TSR_API enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error);
 
 /* Bits of one frame of the raster. */
-uint64_t tsr_frame_bits(const struct tsr_image *image);
+TSR_API uint64_t tsr_frame_bits(const struct tsr_image *image);
+
+/* All samples of a frame as their values, interleaved whatever image->planar says. Signed samples are raised by
+ * 2^(bits_stored - 1), so that their order stays. raster: tsr_frame_bits(image) bits. samples: room for
+ * columns * rows * components. Errors: TSR_ERROR_USAGE (32 bits allocated). */
+TSR_API enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples,
+                                           struct tsr_error *error);
 
 /* ---- Coding ----------------------------------------------------------------------------------------------- */
 
 enum tsr_path { TSR_PATH_PREDICT = 0, TSR_PATH_TRANSFORM = 1 };
-/* By effort is none of a file's: tsr_resolve_coding puts another in its place. */
-enum tsr_coder { TSR_CODER_HUFFMAN = 0, TSR_CODER_CAVLC = 1, TSR_CODER_RANS = 2, TSR_CODER_BY_EFFORT = 16 };
+/* TSR_CODER_BY_EFFORT never appears in a file: the effort chooses Huffman (1 to 6) or rANS (7 to 9). */
+enum tsr_coder { TSR_CODER_BY_EFFORT = 0, TSR_CODER_HUFFMAN = 1, TSR_CODER_CAVLC = 2, TSR_CODER_RANS = 3 };
 
-const char *tsr_path_name(enum tsr_path path);
-const char *tsr_coder_name(enum tsr_coder coder);
+TSR_API const char *tsr_path_name(enum tsr_path path);
+TSR_API const char *tsr_coder_name(enum tsr_coder coder);
 
 /* QP counts in eighths: the quantiser's step doubles every 48 of them. */
 #define TSR_QP_UNIT 8
 
+/* How a file or a payload was coded. */
 struct tsr_coding {
     enum tsr_path path;
     enum tsr_coder coder;
@@ -107,59 +156,98 @@ struct tsr_coding {
     int effort;         /* 1 fastest .. 9 smallest; 0: TSR_EFFORT_DEFAULT. A decoder needs none */
     uint32_t max_error; /* if lossy, predictive path: no sample differs by more, 1 .. TSR_MAX_ERROR_LIMIT */
     /* If lossy, transform path, and coarser_by not 0: in frame coarser_frame of a file, all 4x4 blocks from the one on
-     * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by so many
+     * whose first sample is number coarser_from of its component, counted row by row, have a QP higher by coarser_by
      * eighths, and so have all later frames. So a target between two QPs is met. A frame alone has the number 0. */
     uint32_t coarser_by, coarser_frame, coarser_from;
 };
 #define TSR_EFFORT_DEFAULT 5
 #define TSR_MAX_ERROR_LIMIT 32767
 
-/* Puts the effort's coder and the default effort in their places. Every function below that takes a coding begins with
- * this. Errors: TSR_ERROR_USAGE (effort out of range, or a coder that the path does not have). */
-enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
+/* Replaces TSR_CODER_BY_EFFORT and effort 0 by what they stand for. tsr_encode_frame() begins with it. Errors:
+ * TSR_ERROR_USAGE (a field is out of its range). */
+TSR_API enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error);
 
-/* The lowest QP, in eighths, of samples of so many bits: the finest step is 0.63 at every depth. The highest to be
- * asked for; and the highest that there is, which a target of few bytes may need. */
-int32_t tsr_lowest_qp(int bits_stored);
+/* The lowest QP, in eighths, of samples of bits_stored bits: the finest step is 0.63 at every depth. The highest that
+ * may be asked for; and the highest that there is, which a target of few bytes may need. */
+TSR_API int32_t tsr_lowest_qp(int bits_stored);
 #define TSR_HIGHEST_QP (51 * TSR_QP_UNIT)
-int32_t tsr_coarsest_qp(int bits_stored);
+TSR_API int32_t tsr_coarsest_qp(int bits_stored);
 
-/* ---- Engines and frames ----------------------------------------------------------------------------------- */
+/* ---- Compress options ------------------------------------------------------------------------------------- */
+
+/* What may be lost, and what loss_value says then. TSR_LOSS_QP, _PSNR, _BYTES and _RATIO take the transform path. */
+enum tsr_loss {
+    TSR_LOSSLESS = 0,
+    TSR_LOSS_QP = 1,        /* QP in eighths; one below tsr_lowest_qp() counts as that */
+    TSR_LOSS_MAX_ERROR = 2, /* no sample differs by more: 1 .. TSR_MAX_ERROR_LIMIT */
+    TSR_LOSS_PSNR = 3,  /* PSNR in hundredths of a dB: not less, and at most 0.1 dB more where a coding is so near */
+    TSR_LOSS_BYTES = 4, /* of the whole .tsr: not more, and at most 1 % less */
+    TSR_LOSS_RATIO = 5  /* the input's bytes to the whole .tsr's, times 1000: not less, and at most 1 % more */
+};
+
+/* What decodes the finished file to prove it: the CPU engine, whatever coded it; nothing; the engine that is called, so
+ * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
+enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1, TSR_VERIFY_ENGINE = 2 };
+
+struct tsr_compress_options {
+    size_t size;
+    int effort;           /* 1 fastest .. 9 smallest; 0: 5 */
+    enum tsr_coder coder; /* by effort */
+    enum tsr_path path;   /* without loss; predictive */
+    enum tsr_loss loss;
+    int64_t loss_value;
+    enum tsr_verify verify;
+    bool allow_lossy; /* also images that are never coded with loss by accident: mammography and the like */
+    bool recode;      /* encapsulated DICOM: also where its streams will not come back byte for byte */
+};
+#define TSR_COMPRESS_OPTIONS TSR_SIZED(struct tsr_compress_options)
+
+/* TSR_OK if a call that compresses would take these options; else TSR_ERROR_USAGE. */
+TSR_API enum tsr_status tsr_check_options(const struct tsr_compress_options *options, struct tsr_error *error);
+
+/* ---- Engines ---------------------------------------------------------------------------------------------- */
 
 struct tsr_engine;
 
-/* Which engine computes. All write the same bytes. CUDA does what it can (both paths, both ways, but samples of 1 or 32
- * bits and words with bits outside of their samples) and leaves the rest to the CPU engine that it holds; AUTO is CUDA
- * where there is a GPU that it can use, else CPU. */
+/* What computes. All engines write the same bytes. CUDA does what it can (both paths, both ways, but not samples of 1
+ * or 32 bits, nor words with bits outside of their samples) and leaves the rest to the CPU engine that it holds. AUTO
+ * is CUDA where there is a GPU that it can use, else CPU. */
 enum tsr_engine_choice { TSR_ENGINE_AUTO = 0, TSR_ENGINE_CPU = 1, TSR_ENGINE_CUDA = 2 };
 
-/* An engine with so many threads; 0 takes as many as the process may use (affinity and cgroup). Returns NULL with
- * TSR_ERROR_LIMIT if memory or threads cannot be had, with TSR_ERROR_ENGINE if CUDA is demanded and cannot be. Where it
- * succeeds error->text is empty, or says why AUTO has become the CPU engine. */
-struct tsr_engine *tsr_engine_create(enum tsr_engine_choice choice, int threads, struct tsr_error *error);
-
-/* Which GPUs, and how much of them. */
-struct tsr_gpu_choice {
-    const int *number;     /* as CUDA counts them, from 0 */
-    int count;             /* 0: all that can be used */
-    uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
-                              that takes more is the CPU engine's */
-    const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
-                                        kernels, if it is lossless, before the first image waits for them */
+struct tsr_engine_options {
+    size_t size;
+    enum tsr_engine_choice choice;
+    int threads;           /* 1 .. 4096; 0: tsr_available_threads() */
+    uint64_t memory_bytes; /* of the host, that the process may take, before the engine has any work; 0: a quarter of
+                              tsr_available_memory(). Files wait for their share of it; one that will never fit is
+                              TSR_ERROR_LIMIT with the bytes that it needs. It bounds what the calls take that compress,
+                              restore and test, not what readers and payloads take. */
+    const int *gpus;       /* numbers of GPUs, from 0, as CUDA counts them; the others stay unused */
+    int gpu_count;         /* 0: all that can be used */
+    uint64_t gpu_memory_bytes; /* of each GPU; 0: half of what is free. A larger frame is the CPU engine's */
+    uint64_t expected_bytes;   /* that will be compressed; 0: not known. AUTO starts a GPU only where that pays: from
+                                  16 MB a thread on */
+    const struct tsr_compress_options *expected; /* that images will be compressed with, or NULL: if it is lossless, its
+                                                    kernels are loaded before the first image waits for them */
 };
+#define TSR_ENGINE_OPTIONS TSR_SIZED(struct tsr_engine_options)
 
-/* The same on certain GPUs; TSR_ERROR_ENGINE also if CUDA is demanded and one of them cannot be used. */
-struct tsr_engine *tsr_engine_create_on(enum tsr_engine_choice choice, const struct tsr_gpu_choice *gpus, int threads,
-                                        struct tsr_error *error);
+/* Creates an engine. options may be NULL: all defaults. Errors: TSR_ERROR_LIMIT (memory or threads cannot be had),
+ * TSR_ERROR_ENGINE (CUDA is demanded, and it or one of the GPUs cannot be used), TSR_ERROR_USAGE (also: memory_bytes is
+ * too little for the threads). *engine is NULL after an error. */
+TSR_API enum tsr_status tsr_engine_create(const struct tsr_engine_options *options, struct tsr_engine **engine,
+                                          struct tsr_error *error);
+/* No other call may use the engine then, and no reader of it may be open. */
+TSR_API void tsr_engine_destroy(struct tsr_engine *engine);
+TSR_API const char *tsr_engine_name(const struct tsr_engine *engine); /* "cpu" or "cuda" */
+TSR_API int tsr_engine_threads(const struct tsr_engine *engine);
+/* Why AUTO became the CPU engine, as a sentence; "" if it did not. The engine's. */
+TSR_API const char *tsr_engine_note(const struct tsr_engine *engine);
 
-/* How much memory of the host the process may take, before the engine has any work; 0: a quarter of what there is, or
- * of what its cgroup or its limit of address space allows, which it is at first. Files wait for their share of it; one
- * that will never fit is TSR_ERROR_LIMIT with the bytes that it needs. It counts what the file functions take, not what
- * tsr_encode_frame and tsr_decode_frame do. Errors: TSR_ERROR_USAGE (too little for the engine's threads). */
-enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
-void tsr_engine_destroy(struct tsr_engine *engine);
-const char *tsr_engine_name(const struct tsr_engine *engine);
-int tsr_engine_threads(const struct tsr_engine *engine);
+/* Threads that this process may keep busy (its affinity mask and its cgroup's quota), at least 1; and bytes of memory
+ * that it may take (the machine's, or what its cgroup or its limit of address space allows). */
+TSR_API int tsr_available_threads(void);
+TSR_API uint64_t tsr_available_memory(void);
 
 /* What an engine's GPUs have done so far, one way, in nanoseconds: of the callers' threads, and on the GPUs' streams as
  * CUDA's events tell it, which for batches that overlap adds up to more than passed. */
@@ -173,63 +261,166 @@ struct tsr_gpu_times {
 struct tsr_engine_times {
     struct tsr_gpu_times encode, decode;
 };
-void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times);
+TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_times *times);
 
-/* One frame: raster bytes to a payload, which is the frame's model and its tiles behind each other, as
+/* ---- Payloads --------------------------------------------------------------------------------------------- */
+
+/* One frame: raster bytes to a payload, which is the frame's model and its tiles one after the other, as
  * tsr_decode_frame takes them back. The payload is no file: it has no header and no checksums.
  *   raster   tsr_frame_bits(image) bits, from the first bit of the first byte
  *   payload  room for tsr_encode_bound(image) bytes; *size receives how many were written
- * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory). */
-size_t tsr_encode_bound(const struct tsr_image *image);
-enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
-                                 const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload, size_t *size,
-                                 struct tsr_error *error);
-enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload,
-                                 size_t size, uint8_t *raster, struct tsr_error *error);
+ * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT. */
+TSR_API size_t tsr_encode_bound(const struct tsr_image *image); /* 0: not an image */
+TSR_API enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                         const struct tsr_coding *coding, const uint8_t *raster, uint8_t *payload,
+                                         size_t *size, struct tsr_error *error);
+TSR_API enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_image *image,
+                                         const uint8_t *payload, size_t size, uint8_t *raster, struct tsr_error *error);
 
-/* ---- Files ------------------------------------------------------------------------------------------------ */
+/* ---- Sources and sinks ------------------------------------------------------------------------------------ */
 
-/* Who decodes the finished file to prove it: the CPU engine, whatever coded it; nobody; the engine that is called, so
- * that a GPU does, whose decoder shares nothing with its encoder but the definitions. */
-enum tsr_verify { TSR_VERIFY_CPU = 0, TSR_VERIFY_NONE = 1, TSR_VERIFY_ENGINE = 2 };
+enum tsr_medium { TSR_MEDIUM_PATH = 0, TSR_MEDIUM_MEMORY = 1, TSR_MEDIUM_DESCRIPTOR = 2, TSR_MEDIUM_CALLS = 3 };
 
-/* What a lossy file is to reach; the transform path's QP is found. */
-enum tsr_target {
-    TSR_TARGET_NONE = 0,  /* the coding says all */
-    TSR_TARGET_PSNR = 1,  /* in hundredths of a dB: not less, and hardly more */
-    TSR_TARGET_BYTES = 2, /* of the whole .tsr: not more, and at most 1 % less */
-    TSR_TARGET_RATIO = 3  /* the input's bytes to the whole .tsr's, times 1000: likewise */
+/* Where bytes come from. They must stay the same while a call or a reader uses them: a file that changes meanwhile is
+ * TSR_ERROR_READ. Make one with the functions below, then set further fields. */
+struct tsr_data_source {
+    size_t size;
+    enum tsr_medium medium;
+    const char *path;    /* TSR_MEDIUM_PATH: a regular file */
+    const void *memory;  /* TSR_MEDIUM_MEMORY: byte_count bytes */
+    uint64_t byte_count; /* TSR_MEDIUM_MEMORY, TSR_MEDIUM_CALLS */
+    int descriptor;      /* TSR_MEDIUM_DESCRIPTOR: of a regular file that is open for reading. It is read from its first
+                            byte,      whatever its position is, which stays; it stays open, and the caller's */
+    /* TSR_MEDIUM_CALLS: reads up to count bytes at offset. Returns how many it has read, at least 1 (fewer than count
+     * are asked for again), or a negative number: it failed. offset + count is at most byte_count. Calls come from
+     * threads of the engine, one at a time for a call of the library; several calls that share a source call it at
+     * once. */
+    int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count);
+    void *context;
+    const char *name; /* for sentences of errors, or NULL */
+    /* NULL: the bytes are a file of any kind. Else, to compress: they are a raster of this image, of exactly
+     * ceil(tsr_frame_bits(raster) * frames / 8) bytes, which has no file around it. */
+    const struct tsr_image *raster;
 };
 
-/* How an output gets its place. What exists and is no regular file is never replaced. */
-struct tsr_output_options {
+/* Bytes that the library has allocated: free them with tsr_buffer_free. */
+struct tsr_buffer {
+    uint8_t *bytes;
+    size_t count;
+};
+TSR_API void tsr_buffer_free(struct tsr_buffer *buffer); /* leaves it empty */
+
+/* Where bytes go. A path appears only when the file is complete, on the disk and proven. The other media get all bytes
+ * at the end, when they are complete and proven, and none after an error before that; until then the output is held in
+ * memory, which counts as the engine's. */
+struct tsr_data_sink {
+    size_t size;
+    enum tsr_medium medium;
+    const char *path;
+    struct tsr_buffer
+        *buffer;    /* TSR_MEDIUM_MEMORY: receives the bytes, and is the caller's to free; empty after an error */
+    int descriptor; /* TSR_MEDIUM_DESCRIPTOR: written to at its position, a pipe's too; it stays open */
+    /* TSR_MEDIUM_CALLS: takes count bytes. Returns how many it has taken, at least 1 (the rest is offered again), or a
+     * negative number: it failed. Calls come from one thread at a time. */
+    int64_t (*write)(void *context, const void *bytes, size_t count);
+    void *context;
+    /* TSR_MEDIUM_PATH: what exists and is no regular file is never replaced. */
     bool overwrite;  /* a regular file that exists */
-    bool is_bounded; /* symbolic links are followed in the first root bytes of the output's path alone, which name a
-                        folder (0: the working folder); else anywhere, also where the path's file is one */
+    bool is_bounded; /* symbolic links are followed in the first root bytes of the path alone, which name a folder (0:
+                        the working folder); else anywhere, also where the path's file is one */
     size_t root;
-    bool syncs_later; /* the caller will call tsr_sync_folders before he takes the output for lasting */
+    bool syncs_later; /* the caller will call tsr_sync_folders before the output counts as lasting */
 };
+
+/* Makes sources and sinks. */
+static inline struct tsr_data_source tsr_from_path(const char *path)
+{
+    struct tsr_data_source source;
+    memset(&source, 0, sizeof source);
+    source.size = sizeof source;
+    source.path = path;
+    return source;
+}
+
+static inline struct tsr_data_source tsr_from_memory(const void *bytes, size_t count)
+{
+    struct tsr_data_source source = tsr_from_path(NULL);
+    source.medium = TSR_MEDIUM_MEMORY;
+    source.memory = bytes;
+    source.byte_count = count;
+    return source;
+}
+
+static inline struct tsr_data_source tsr_from_descriptor(int descriptor)
+{
+    struct tsr_data_source source = tsr_from_path(NULL);
+    source.medium = TSR_MEDIUM_DESCRIPTOR;
+    source.descriptor = descriptor;
+    return source;
+}
+
+static inline struct tsr_data_source tsr_from_calls(int64_t (*read)(void *, uint64_t, void *, size_t), void *context,
+                                                    uint64_t byte_count)
+{
+    struct tsr_data_source source = tsr_from_path(NULL);
+    source.medium = TSR_MEDIUM_CALLS;
+    source.read = read;
+    source.context = context;
+    source.byte_count = byte_count;
+    return source;
+}
+
+static inline struct tsr_data_sink tsr_to_path(const char *path)
+{
+    struct tsr_data_sink sink;
+    memset(&sink, 0, sizeof sink);
+    sink.size = sizeof sink;
+    sink.path = path;
+    return sink;
+}
+
+static inline struct tsr_data_sink tsr_to_memory(struct tsr_buffer *buffer)
+{
+    struct tsr_data_sink sink = tsr_to_path(NULL);
+    sink.medium = TSR_MEDIUM_MEMORY;
+    sink.buffer = buffer;
+    return sink;
+}
+
+static inline struct tsr_data_sink tsr_to_descriptor(int descriptor)
+{
+    struct tsr_data_sink sink = tsr_to_path(NULL);
+    sink.medium = TSR_MEDIUM_DESCRIPTOR;
+    sink.descriptor = descriptor;
+    return sink;
+}
+
+static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const void *, size_t), void *context)
+{
+    struct tsr_data_sink sink = tsr_to_path(NULL);
+    sink.medium = TSR_MEDIUM_CALLS;
+    sink.write = write;
+    sink.context = context;
+    return sink;
+}
 
 /* Brings the names of all outputs of this process so far to the disk, with their folders. TSR_ERROR_WRITE: one of those
  * since the last call may not last; which one is not known. */
-enum tsr_status tsr_sync_folders(struct tsr_error *error);
+TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
 
 /* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
  * was killed, where a later run removes it. */
-bool tsr_is_unfinished(const char *name);
+TSR_API bool tsr_is_unfinished(const char *name);
 
-struct tsr_compress_options {
-    struct tsr_coding coding;
-    enum tsr_target target;
-    uint64_t target_value;
-    enum tsr_verify verify;
-    struct tsr_output_options output;
-    bool allow_lossy; /* also of images that are never coded with loss by accident: mammography and the like */
-    bool recode;      /* encapsulated DICOM: also where its streams will not come back byte for byte */
-};
+/* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
+ * signals (no handler may call it). */
+TSR_API void tsr_end_process(int status);
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
 
 /* What became of a file. Numbers that do not apply are negative. */
-struct tsr_file_report {
+struct tsr_report {
+    size_t size;
     enum tsr_kind kind;
     bool verbatim;    /* stored as it is: reason says why */
     char reason[256]; /* also why a lossy coding was not lossy; empty: nothing to say */
@@ -243,7 +434,7 @@ struct tsr_file_report {
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
     char fallback[160];        /* why not all frames were done by the engine that was called; empty: they were */
-    const char *verified_by;   /* likewise: that decoded the finished file to prove it; NULL: none did */
+    const char *verified_by;   /* the engine that decoded the finished file to prove it; NULL: none did */
     bool read_from_disk;       /* to be verified it was read from the disk; else as the system held it in memory */
     double encode_s, verify_s; /* seconds; decoding counts as verify_s */
     double read_s, write_s;    /* seconds of these: in reading what was named, in writing what came of it */
@@ -253,32 +444,101 @@ struct tsr_file_report {
     int tries; /* codings that were tried to meet a target; 0: none was */
     bool verified;
 };
+#define TSR_REPORT TSR_SIZED(struct tsr_report)
 
-/* Compresses the file named input to the file named output, which appears only when it is complete and, unless
- * options->verify says otherwise, proven to decode to the input. Whatever can be read is taken: what is no image is
- * stored as it is. Errors: TSR_ERROR_READ, TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT,
- * TSR_ERROR_USAGE (a lossy coding that this image forbids, a size that it cannot have). */
-enum tsr_status tsr_compress_file(struct tsr_engine *engine, const char *input, const char *output,
-                                  const struct tsr_compress_options *options, struct tsr_file_report *report,
-                                  struct tsr_error *error);
+/* Compresses a source to a .tsr, which reaches the sink only when it is complete and, unless options->verify says
+ * otherwise, proven to decode to the source. Any source that can be read is taken: what is not an image that can be
+ * coded is stored as it is. options may be NULL: all defaults; report may be NULL. Errors: TSR_ERROR_READ,
+ * TSR_ERROR_WRITE, TSR_ERROR_EXISTS, TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a loss that this image
+ * forbids, a size that it cannot have). */
+TSR_API enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                     const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
+                                     struct tsr_report *report, struct tsr_error *error);
 
-/* Restores the original of the .tsr named input, or its lossy counterpart, to the file named output; with output NULL
- * it only tests. options may be NULL. The result is checked against the hashes in the file. Errors: TSR_ERROR_READ,
- * TSR_ERROR_NOT_TSR, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE, TSR_ERROR_EXISTS,
- * TSR_ERROR_USAGE (it is a series). Damage to parts that the file holds twice is repaired; a test reports it as
- * TSR_ERROR_CORRUPT. */
-enum tsr_status tsr_decompress_file(struct tsr_engine *engine, const char *input, const char *output,
-                                    const struct tsr_output_options *options, struct tsr_file_report *report,
+/* Restores the original of a .tsr, or its lossy counterpart. The result is checked against the hashes in the file
+ * before the sink gets it. Damage to parts that the file holds twice is repaired. report may be NULL. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_NOT_TSR, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION, TSR_ERROR_LIMIT, TSR_ERROR_WRITE,
+ * TSR_ERROR_EXISTS, TSR_ERROR_USAGE (also: it is a series; tsr_restore_member restores its files). */
+TSR_API enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                    const struct tsr_data_sink *sink, struct tsr_report *report,
                                     struct tsr_error *error);
 
-/* What a .tsr says of itself, from its header and its index: no payload is read. */
+/* The same without a sink: all is decoded and checked. Damage to parts that the file holds twice is TSR_ERROR_CORRUPT,
+ * too. */
+TSR_API enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                 struct tsr_report *report, struct tsr_error *error);
+
+/* ---- Series: several files in one ------------------------------------------------------------------------- */
+
+/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".."
+ * and control characters, of at most 4096 bytes. */
+struct tsr_series_file {
+    struct tsr_data_source source;
+    const char *name;
+};
+
+struct tsr_series_options {
+    size_t size;
+    const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
+    /* NULL, or called after each step, by one thread at a time: steps of all files are 2 * count, one to write and one
+     * to prove each. */
+    void (*progress)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
+    /* NULL, or asked before each file, by several threads at once: true ends the call, TSR_ERROR_CANCELLED. */
+    bool (*is_cancelled)(void *context);
+    void *context;
+};
+#define TSR_SERIES_OPTIONS TSR_SIZED(struct tsr_series_options)
+
+/* Compresses count files, each by itself as tsr_compress does, to one .tsr, in their order; their headers are
+ * compressed with each other. All of them are proven, or there is no output.
+ *   options  may be NULL
+ *   reports  of count files, or NULL; bytes_out is what a file takes, without the header and the index of the series
+ *   *bytes   the output's (bytes may be NULL)
+ *   *failed  the number of the file that the error is about; count: of none in particular (failed may be NULL)
+ * Errors: as tsr_compress; TSR_ERROR_EXISTS also for a name that stands twice; TSR_ERROR_USAGE also for a name that is
+ * not valid, for a size as target, and for a source with a raster. */
+TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files,
+                                            uint32_t count, const struct tsr_data_sink *sink,
+                                            const struct tsr_series_options *options, struct tsr_report *reports,
+                                            uint64_t *bytes, uint32_t *failed, struct tsr_error *error);
+
+/* ---- Readers ---------------------------------------------------------------------------------------------- */
+
+/* A .tsr, a series or an original (PNG, PNM, DICOM) that is open for reading. Several threads may use a reader at once:
+ * tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for the frame
+ * and the member that were read last. What it takes is not counted as the engine's memory. */
+struct tsr_reader;
+
+/* Opens a source; what it points to must stay until the reader is closed, as must the engine. Of a .tsr the header, the
+ * index and the proof are read; of an original its header, and of a PNG and of encapsulated or deflated DICOM all. A
+ * damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
+ * TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a source with a raster). *reader is NULL after an error. */
+TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                 struct tsr_reader **reader, struct tsr_error *error);
+TSR_API void tsr_close(struct tsr_reader *reader);
+
+enum tsr_content {
+    TSR_CONTENT_ORIGINAL = 0, /* an original, coded or not, with an image or without: one member */
+    TSR_CONTENT_TSR = 1,      /* a .tsr of one file: one member */
+    TSR_CONTENT_SERIES = 2    /* members are its files */
+};
+TSR_API enum tsr_content tsr_reader_content(const struct tsr_reader *reader);
+
+/* Members are counted from 0. A name is that of a file of a series, NULL if it is damaged or another file's name; of
+ * readers that are no series "". It is the reader's. */
+TSR_API uint32_t tsr_reader_members(const struct tsr_reader *reader);
+TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member);
+
+/* What a member is, from headers and index: no payload is read. */
 struct tsr_info {
+    size_t size;
     enum tsr_kind kind;
-    bool verbatim;
+    bool verbatim; /* no image: reason says why */
     char reason[256];
-    const char *restore; /* how the original comes back: "verbatim", "splice", "png", ..., "series" */
-    uint32_t members;    /* files in a series, whose bytes are added up here; 0: it is none */
-    bool identical;      /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
+    const char
+        *restore;     /* how the original comes back: "verbatim", "splice", "png", ..., "series"; "" of an original */
+    uint32_t members; /* files in a series, whose bytes are added up here; 0: it is one file */
+    bool identical;   /* the restored file is the original byte for byte; else its pixels are, or it is lossy */
     struct tsr_image image;
     struct tsr_coding coding;
     uint64_t file_bytes, original_bytes, payload_bytes, sections;
@@ -287,56 +547,132 @@ struct tsr_info {
     double psnr_db;
     const char *damage; /* a part that is damaged but stands elsewhere too; NULL: none noticed */
 };
-enum tsr_status tsr_read_info(const char *input, struct tsr_info *info, struct tsr_error *error);
+#define TSR_INFO TSR_SIZED(struct tsr_info)
 
-/* ---- Series: several files in one ------------------------------------------------------------------------- */
+/* TSR_ALL_MEMBERS: a series as a whole; of other readers it is the member 0. Of an original, hashes and the fields of
+ * the coding are 0. */
+#define TSR_ALL_MEMBERS UINT32_MAX
+TSR_API enum tsr_status tsr_read_info(struct tsr_reader *reader, uint32_t member, struct tsr_info *info,
+                                      struct tsr_error *error);
 
-/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".."
- * and control characters, of at most 4096 bytes. */
-struct tsr_series_file {
-    const char *path, *name;
+/* The member's image. TSR_ERROR_USAGE: it has none, since it is stored as it is; the sentence says why. */
+TSR_API enum tsr_status tsr_reader_image(struct tsr_reader *reader, uint32_t member, struct tsr_image *image,
+                                         struct tsr_error *error);
+
+/* An element of a header.
+ *   DICOM  tag: group << 16 | element. vr: two letters, empty where the file does not say it. depth: 0 in the data set,
+ *          1 for the items of its sequences (tag 0xfffee000), 2 for elements in those, and so on. value: as the file
+ * has it, in its byte order; NULL of sequences and items, whose content follows as elements. PNG    a chunk. tag: its
+ * type, the first letter in the highest byte. */
+struct tsr_element {
+    uint32_t tag;
+    char vr[4];
+    uint32_t depth;
+    const uint8_t *value;
+    size_t count; /* of the value, in bytes */
 };
 
-/* Compresses count files, each by itself as tsr_compress_file does, to the one file named output, in their order; their
- * headers are compressed with each other. All of them are proven, or there is no output.
- *   report    of count files; bytes_out is what a file takes, without the header and the index of the series
- *   progress  NULL, or called, from one thread at a time, behind each step: steps of all files are 2 * count
- *   *bytes    the output's
- *   *failed   the number of the file that the error is about; count: of none in particular
- * Errors: as tsr_compress_file; TSR_ERROR_USAGE also for a name that is none or stands twice, and for a size as target.
- */
-struct tsr_series_progress {
-    void (*step)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
+/* A header: the bytes of the original before its pixels (DICOM: up to the value of its pixel data, of a deflated file
+ * as it is inflated; PNG: up to the first IDAT chunk; PNM: up to the first sample), and the elements in them, in their
+ * order. The pixel data and the IDAT chunks are not among the elements. PNM has no elements. */
+struct tsr_metadata {
+    enum tsr_kind kind;
+    bool big_endian; /* DICOM: numbers in the data set's values */
+    const uint8_t *bytes;
+    size_t byte_count;
+    const struct tsr_element *elements;
+    size_t element_count;
+};
+
+/* Reads a header; no pixels are read or decoded. *metadata is the caller's, to be freed with tsr_metadata_free, and
+ * outlives the reader; NULL after an error. Errors: as tsr_read_frame. Of a member that is stored as it is, only that
+ * of DICOM can be read. */
+TSR_API enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
+                                        struct tsr_error *error);
+TSR_API void tsr_metadata_free(struct tsr_metadata *metadata);
+
+/* Reads frame number frame, from 0, to the first ceil(tsr_frame_bits(image) / 8) bytes of buffer, which has room for
+ * byte_count. Cost: the tiles of the frame, and the model of the frame that it shares one with. Errors: TSR_ERROR_USAGE
+ * (no such member or frame, no image, too little room), TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
+ * TSR_ERROR_LIMIT. */
+TSR_API enum tsr_status tsr_read_frame(struct tsr_reader *reader, uint32_t member, uint32_t frame, void *buffer,
+                                       size_t byte_count, struct tsr_error *error);
+
+/* A rectangle of a frame, in samples; columns and rows are at least 1. */
+struct tsr_region {
+    uint32_t column, row, columns, rows;
+};
+
+/* Reads a rectangle of a frame as the raster of an image of region->columns x region->rows samples that is otherwise as
+ * tsr_reader_image says, but never swapped: ceil(columns * rows * components * bits_allocated / 8) bytes.
+ * Cost, of a .tsr: only the model and the tiles that the region touches are read and decoded, by the CPU engine. Tiles
+ * have 65536 samples by default, whole rows in images of up to 1024 columns. Memory is about that of the touched tiles'
+ * samples, twice. Of an original: the whole frame is read. Errors: as tsr_read_frame; TSR_ERROR_USAGE also for a region
+ * that reaches out of the frame. */
+TSR_API enum tsr_status tsr_read_region(struct tsr_reader *reader, uint32_t member, uint32_t frame,
+                                        const struct tsr_region *region, void *buffer, size_t byte_count,
+                                        struct tsr_error *error);
+
+/* Reads up to count bytes of the original from offset on, as tsr_restore would write it; *got is less than count only
+ * where the original ends. Cost: of native DICOM, of PNM and of what is stored as it is, the frames and the metadata
+ * that the range touches, of which the last are kept; of PNG and of deflated or encapsulated DICOM the first call
+ * restores and checks the whole original, and keeps it until another member is read. Errors: as tsr_read_frame. */
+TSR_API enum tsr_status tsr_read_original(struct tsr_reader *reader, uint32_t member, uint64_t offset, void *bytes,
+                                          size_t count, size_t *got, struct tsr_error *error);
+
+/* As tsr_restore and tsr_test, of one member of a .tsr; it needs nothing of the others but, of some, one whose header
+ * its own is compressed with. Damage to what belongs to no member is reported with member 0. TSR_ERROR_USAGE also for
+ * an original. */
+TSR_API enum tsr_status tsr_restore_member(struct tsr_reader *reader, uint32_t member, const struct tsr_data_sink *sink,
+                                           struct tsr_report *report, struct tsr_error *error);
+TSR_API enum tsr_status tsr_test_member(struct tsr_reader *reader, uint32_t member, struct tsr_report *report,
+                                        struct tsr_error *error);
+
+/* ---- Sets: many files at once ----------------------------------------------------------------------------- */
+
+enum tsr_task_kind { TSR_TASK_COMPRESS = 0, TSR_TASK_RESTORE = 1, TSR_TASK_TEST = 2, TSR_TASK_CALL = 3 };
+
+struct tsr_task {
+    size_t size;
+    enum tsr_task_kind kind;
+    struct tsr_data_source source; /* to compress, or, where reader is NULL, to restore or test */
+    struct tsr_reader *reader;     /* to restore or test a member of; or NULL */
+    uint32_t member;
+    struct tsr_data_sink sink;                   /* to compress and to restore */
+    const struct tsr_compress_options *compress; /* NULL: all defaults */
+    /* TSR_TASK_CALL: any work of the caller's, on a thread of the engine. The error has no text yet. */
+    enum tsr_status (*call)(void *context, struct tsr_engine *engine, struct tsr_report *report,
+                            struct tsr_error *error);
     void *context;
 };
-enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files, uint32_t count,
-                                    const char *output, const struct tsr_compress_options *options,
-                                    struct tsr_file_report *report, const struct tsr_series_progress *progress,
-                                    uint64_t *bytes, uint32_t *failed, struct tsr_error *error);
+#define TSR_TASK TSR_SIZED(struct tsr_task)
 
-/* A series that is open for reading, from several threads at once if need be. */
-struct tsr_series;
+/* What became of a task, while on_result is called. */
+struct tsr_result {
+    size_t index; /* of the task */
+    enum tsr_status status;
+    const struct tsr_report *report;
+    const struct tsr_error *error;
+};
 
-/* Opens a .tsr; *series is NULL if it is one and no series. A file of it that is damaged is no error here. Errors:
- * those of tsr_decompress_file. */
-enum tsr_status tsr_series_open(const char *input, struct tsr_series **series, struct tsr_error *error);
-void tsr_series_close(struct tsr_series *series);
-uint32_t tsr_series_files(const struct tsr_series *series);
+struct tsr_set_options {
+    size_t size;
+    bool results_at_once; /* on_result may be called by several threads at once; else by one at a time */
+    /* NULL, or asked before each task, by several threads at once: true begins no more of them. */
+    bool (*is_cancelled)(void *context);
+};
+#define TSR_SET_OPTIONS TSR_SIZED(struct tsr_set_options)
 
-/* What file number k, from 0, is called; NULL if that is damaged, or another file's name. The series' own. */
-const char *tsr_series_name(const struct tsr_series *series, uint32_t k);
-
-/* As tsr_decompress_file and tsr_read_info, of one file of a series; it needs nothing of the others but, of some, one
- * whose header its own is compressed with. */
-enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
-                                   const char *output, const struct tsr_output_options *options,
-                                   struct tsr_file_report *report, struct tsr_error *error);
-enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
-                                struct tsr_error *error);
-
-/* Ends the process with a status amid running calls, of which no temporary file is left; for a thread that waits for
- * signals (no handler may call it). */
-void tsr_end_process(int status);
+/* Does count tasks, as many at once as the engine has threads and memory for, and returns when all are done. Each
+ * task's result is told by on_result (which may be NULL) on the thread that did it, in the order in which tasks end; a
+ * task that was not begun since the set was cancelled has the status TSR_ERROR_CANCELLED. Every task's arguments are
+ * checked before the first begins: TSR_ERROR_USAGE names the task, and none was begun. options may be NULL. Errors
+ * else: TSR_ERROR_PARTIAL (some tasks failed), TSR_ERROR_CANCELLED (some were not begun), TSR_ERROR_LIMIT (of count).
+ */
+TSR_API enum tsr_status tsr_run_set(struct tsr_engine *engine, const struct tsr_task *tasks, size_t count,
+                                    const struct tsr_set_options *options,
+                                    void (*on_result)(void *context, const struct tsr_result *result), void *context,
+                                    struct tsr_error *error);
 
 #ifdef __cplusplus
 }

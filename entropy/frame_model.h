@@ -11,6 +11,7 @@
 #include "residual_model.h"
 #include "run_level.h"
 #include "slices.h"
+#include "transform/coder.h"
 #include "transform/planes/colour.h"
 #include "transform/planes/near_lossless.h"
 #include "transform/block/quantiser.h"
@@ -229,7 +230,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
     tsr_put_bits(w, plane->packed, 1);
     if (plane->packed) tsr_put_stretches(w, plane->offset, plane->range);
     tsr_put_bits(w, plane->path, 1);
-    tsr_put_bits(w, plane->coder, 2);
+    tsr_put_bits(w, tsr_coder_number(plane->coder), 2);
     if (plane->path == TSR_PATH_PREDICT) {
         tsr_put_predictor_model(w, &plane->predictor);
     } else {
@@ -281,8 +282,8 @@ TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model
     }
     plane->path = tsr_get_bits(r, 1) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     const uint32_t coder = tsr_get_bits(r, 2);
-    if (coder > TSR_CODER_RANS) return false;
-    plane->coder = coder == 0 ? TSR_CODER_HUFFMAN : coder == 1 ? TSR_CODER_CAVLC : TSR_CODER_RANS;
+    if (coder >= TSR_CODER_NUMBERS) return false;
+    plane->coder = tsr_coder_of_number(coder);
     if (plane->path == TSR_PATH_PREDICT) {
         if (!tsr_get_predictor_model(r, &plane->predictor, earlier)) return false;
         if (plane->coder == TSR_CODER_CAVLC && plane->predictor.set != 0) return false;

@@ -1,4 +1,4 @@
-/* Inputs: files and memory. */
+/* Inputs: files, memory and functions. */
 #include "input.h"
 
 #include <errno.h>
@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 struct tsr_input {
-    int file;        /* -1: memory */
+    int file;        /* -1: it is not a file */
     bool is_by_name; /* the file was opened by its name */
-    const uint8_t *bytes;
+    bool is_memory;
+    const uint8_t *bytes;         /* of memory */
+    struct tsr_input_calls calls; /* of neither */
     uint64_t size;
     char *name;
     struct stat opened; /* the file when it was opened */
@@ -70,8 +72,18 @@ struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const ch
 {
     struct tsr_input *input = create(name);
     if (!input) return NULL;
+    input->is_memory = true;
     input->bytes = bytes;
     input->size = size;
+    return input;
+}
+
+struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name)
+{
+    struct tsr_input *input = create(name);
+    if (!input) return NULL;
+    input->calls = *calls;
+    input->size = calls->size;
     return input;
 }
 
@@ -122,9 +134,25 @@ const char *tsr_input_name(const struct tsr_input *input)
     return input->name;
 }
 
-static enum tsr_status read_file(struct tsr_input *input, uint64_t offset, uint8_t *buffer, size_t size,
-                                 struct tsr_error *error)
+static enum tsr_status read_by_calls(struct tsr_input *input, uint64_t offset, uint8_t *buffer, size_t size,
+                                     struct tsr_error *error)
 {
+    while (size > 0) {
+        const int64_t got = input->calls.read(input->calls.context, offset, buffer, size);
+        if (got <= 0 || (uint64_t)got > size)
+            return tsr_fail_at(error, TSR_ERROR_READ, offset, "cannot read %s: its function returns %lld of %zu bytes",
+                               input->name, (long long)got, size);
+        buffer += got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status read_outside(struct tsr_input *input, uint64_t offset, uint8_t *buffer, size_t size,
+                                    struct tsr_error *error)
+{
+    if (input->file < 0) return read_by_calls(input, offset, buffer, size, error);
     while (size > 0) {
         const ssize_t got = pread(input->file, buffer, size, (off_t)offset);
         if (got < 0 && errno == EINTR) continue;
@@ -150,11 +178,11 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
 {
     uint8_t *const out = buffer;
     if (offset > input->size || size > input->size - offset) return fail_end(input, offset, size, error);
-    const uint8_t *const held = input->file >= 0 ? input->held : input->bytes;
-    const uint64_t held_size = input->file >= 0 ? input->held_size : input->size;
+    const uint8_t *const held = input->is_memory ? input->bytes : input->held;
+    const uint64_t held_size = input->is_memory ? input->size : input->held_size;
     const size_t from_held = offset >= held_size ? 0 : size < held_size - offset ? size : (size_t)(held_size - offset);
     if (from_held > 0) memcpy(out, held + offset, from_held);
-    if (size > from_held) TSR_TRY(read_file(input, offset + from_held, out + from_held, size - from_held, error));
+    if (size > from_held) TSR_TRY(read_outside(input, offset + from_held, out + from_held, size - from_held, error));
     if (offset <= input->hashed && offset + size > input->hashed) {
         const size_t known = (size_t)(input->hashed - offset);
         tsr_hasher_add(&input->hasher, out + known, size - known);
@@ -167,13 +195,13 @@ enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8
 {
     if (size > input->size) return fail_end(input, 0, size, error);
     *bytes = input->bytes;
-    if (input->file < 0) return TSR_OK;
+    if (input->is_memory) return TSR_OK;
     if (size > input->held_size) {
         uint8_t *grown = realloc(input->held, size);
         if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of %s", size, input->name);
         input->held = grown;
         const size_t from = input->held_size;
-        TSR_TRY(read_file(input, from, grown + from, size - from, error));
+        TSR_TRY(read_outside(input, from, grown + from, size - from, error));
         input->held_size = size;
     }
     *bytes = input->held;

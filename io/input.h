@@ -1,4 +1,4 @@
-/* Inputs: bytes that can be read at any place, from a file or from memory. */
+/* Inputs: bytes that can be read at any place, from a file, from memory or by a function of the caller's. */
 #ifndef TSR_IO_INPUT_H
 #define TSR_IO_INPUT_H
 
@@ -17,6 +17,14 @@ enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr
 
 /* Bytes in memory, which must stay there; NULL if there is no memory. */
 struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const char *name);
+
+/* Bytes that a function reads; context stays the caller's. NULL if there is no memory. */
+struct tsr_input_calls {
+    int64_t (*read)(void *context, uint64_t offset, void *bytes, size_t count); /* as in struct tsr_data_source */
+    void *context;
+    uint64_t size;
+};
+struct tsr_input *tsr_input_from_calls(const struct tsr_input_calls *calls, const char *name);
 
 void tsr_input_close(struct tsr_input *input);
 
@@ -40,7 +48,7 @@ enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image 
 /* What the last claim for the file was, besides what coding takes. */
 uint64_t tsr_input_claimed(const struct tsr_input *input);
 
-/* The file's descriptor, -1 for memory. */
+/* The file's descriptor, -1 of others. */
 int tsr_input_descriptor(const struct tsr_input *input);
 
 uint64_t tsr_input_size(const struct tsr_input *input);
@@ -55,7 +63,7 @@ enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *b
  * (the input has fewer bytes), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8_t **bytes, struct tsr_error *error);
 
-/* Of a file nothing is held any more. */
+/* Nothing is held any more. */
 void tsr_input_drop_held(struct tsr_input *input);
 
 /* Hash of all bytes, as tsr_input_read delivered them: bytes are hashed once, when they are first read behind those

@@ -124,7 +124,7 @@ static enum tsr_status check_target(const struct tsr_output *output, struct tsr_
     if (fstatat(output->spot.folder, output->spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT) return TSR_OK;
         if (errno == ENAMETOOLONG)
-            return tsr_fail(error, TSR_ERROR_WRITE, "the name %s is too long for a file here; give a shorter one by -o",
+            return tsr_fail(error, TSR_ERROR_WRITE, "the name %s is too long for a file here; give a shorter one",
                             output->path);
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
     }
@@ -135,7 +135,7 @@ static enum tsr_status check_target(const struct tsr_output *output, struct tsr_
     if (!S_ISREG(there.st_mode))
         return tsr_fail(error, TSR_ERROR_WRITE, "%s is no regular file, and stays as it is", output->path);
     if (output->overwrite) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
+    return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
 }
 
 /* A link that the caller has named stands for the file that it leads to. */
@@ -472,7 +472,7 @@ static int link_file(const struct tsr_output *output, const char *name)
 
 static enum tsr_status fail_publish(const struct tsr_output *output, struct tsr_error *error)
 {
-    if (errno == EEXIST) return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
+    if (errno == EEXIST) return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists, and overwrite is not set", output->path);
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot name the output", output->path);
 }
 
@@ -545,6 +545,16 @@ enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *
 const uint8_t *tsr_output_bytes(const struct tsr_output *output)
 {
     return output->bytes;
+}
+
+uint8_t *tsr_output_take_bytes(struct tsr_output *output)
+{
+    assert(output->kind == TO_MEMORY);
+    uint8_t *const shrunk = output->held > 0 ? realloc(output->bytes, output->held) : NULL;
+    uint8_t *const bytes = shrunk ? shrunk : output->bytes;
+    output->bytes = NULL;
+    output->held = output->capacity = 0;
+    return bytes;
 }
 
 struct tsr_hash128 tsr_output_hash(const struct tsr_output *output)

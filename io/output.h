@@ -7,6 +7,12 @@
 
 struct tsr_output;
 
+/* How a file output gets its place: fields as of struct tsr_data_sink. */
+struct tsr_output_options {
+    bool overwrite, is_bounded;
+    size_t root;
+};
+
 /* A file that has no name until it is published, or, where a file system has no such files, one of a part
  * (tsr_is_unfinished) in the folder of path, which is made if it is missing. It is its owner's alone; is_private says
  * whether it stays so (tsr_output_inherit) or gets what the process gives new files. Errors: TSR_ERROR_WRITE (also:
@@ -89,6 +95,9 @@ struct tsr_hash128 tsr_output_hash(const struct tsr_output *output);
 
 /* What a memory output received; it is the output's. */
 const uint8_t *tsr_output_bytes(const struct tsr_output *output);
+
+/* The same, to be freed by the caller; the output has nothing any more. NULL if nothing was written. */
+uint8_t *tsr_output_take_bytes(struct tsr_output *output);
 
 /* Ends the process with a status, after removing the parts of all outputs, while other threads work. No signal handler
  * may call it. */

@@ -34,14 +34,22 @@ struct tsr_encode_job {
     const char *engine;           /* out: name of the engine that did it */
     const char *fallback;         /* out: why it was not the one called, or NULL; lives as long as the engine */
 };
+
+/* Whole tiles of a larger frame, that are decoded as an image of their own: where its first sample stands in that
+ * frame, which is a tile's first one, and the frame's sides. */
+struct tsr_window {
+    uint32_t column, row, columns, rows;
+};
+
 struct tsr_decode_job {
     struct tsr_segment model;       /* in */
     const struct tsr_segment *tile; /* in: payloads by number */
     uint32_t tiles;
-    uint8_t *raster;        /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
-    uint32_t bad_tile;      /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
-    enum tsr_status status; /* out */
-    const char *engine;     /* out: as of an encode job */
+    const struct tsr_window *window; /* in: NULL, or what the image is part of; for the CPU engine alone */
+    uint8_t *raster;                 /* out: tsr_frame_bits(image) bits; spare bits of the last byte are 0 */
+    uint32_t bad_tile;               /* out, on TSR_ERROR_CORRUPT: the tile that is, or TSR_BAD_MODEL */
+    enum tsr_status status;          /* out */
+    const char *engine;              /* out: as of an encode job */
     const char *fallback;
 };
 #define TSR_BAD_MODEL UINT32_MAX
@@ -90,6 +98,16 @@ struct tsr_engine_ops {
     void (*destroy)(struct tsr_engine *engine);
 };
 
+/* Which GPUs, and how much of them. */
+struct tsr_gpu_choice {
+    const int *number;     /* as CUDA counts them, from 0 */
+    int count;             /* 0: all that can be used */
+    uint64_t memory_bytes; /* of each one, for all that is worked on there; 0: half of what is free at first. A frame
+                              that takes more is the CPU engine's */
+    const struct tsr_coding *coding; /* that images will be encoded with, NULL if that is not known: what loads its
+                                        kernels, if it is lossless, before the first image waits for them */
+};
+
 /* Engines begin with this. */
 struct tsr_engine {
     const struct tsr_engine_ops *ops;
@@ -97,6 +115,7 @@ struct tsr_engine {
     struct tsr_engine *cpu; /* the CPU engine: this one, or the one inside */
     uint32_t frames_wanted; /* in a call, to be busy */
     size_t memory_bytes;    /* of the host's, that the process may take; SIZE_MAX at first */
+    char note[256];         /* why it is the CPU engine, where AUTO was asked for; empty: nothing to say */
 };
 
 /* The CPU engine; it takes the pool over, also where it fails and returns NULL. */

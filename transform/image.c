@@ -58,6 +58,10 @@ enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *
 {
     if (coding->effort < 0 || coding->effort > 9)
         return tsr_fail(error, TSR_ERROR_USAGE, "effort %d is outside 1 to 9", coding->effort);
+    if (coding->path != TSR_PATH_PREDICT && coding->path != TSR_PATH_TRANSFORM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "path %d is not known", (int)coding->path);
+    if ((int)coding->coder < TSR_CODER_BY_EFFORT || coding->coder > TSR_CODER_RANS)
+        return tsr_fail(error, TSR_ERROR_USAGE, "coder %d is not known", (int)coding->coder);
     if (coding->effort == 0) coding->effort = TSR_EFFORT_DEFAULT;
     if (coding->coder == TSR_CODER_BY_EFFORT) coding->coder = coder_of_effort(coding->effort);
     return TSR_OK;

@@ -39,6 +39,8 @@ const char *tsr_status_name(enum tsr_status status)
         return "engine unavailable";
     case TSR_ERROR_PARTIAL:
         return "some files failed";
+    case TSR_ERROR_CANCELLED:
+        return "cancelled";
     }
     return "unknown status";
 }
@@ -76,9 +78,10 @@ enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, c
 {
     const int reason = errno;
     if (reason == EMFILE)
-        return tsr_fail(error, TSR_ERROR_LIMIT,
-                        "%s %s: this process may not open more files; raise the limit (ulimit -n) or lower -T", what,
-                        name);
+        return tsr_fail(
+            error, TSR_ERROR_LIMIT,
+            "%s %s: this process may not open more files; raise the limit (ulimit -n) or take fewer threads", what,
+            name);
     if (reason == ENFILE || reason == ENOMEM) status = TSR_ERROR_LIMIT;
     return tsr_fail(error, status, "%s %s: %s", what, name, strerror(reason));
 }

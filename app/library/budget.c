@@ -79,11 +79,12 @@ enum tsr_status tsr_fail_memory(const struct tsr_engine *engine, enum tsr_memory
     if (enough == 0)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%s takes %llu MB of memory, which no machine has", name,
                         megabytes(bytes));
-    return tsr_fail(
-        error, TSR_ERROR_LIMIT,
-        "%s takes %llu MB of memory, and of the %llu MB of this process %llu are for %s: --memory %lluM would do", name,
-        megabytes(bytes), megabytes(engine->memory_bytes),
-        (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot], (unsigned long long)enough);
+    return tsr_fail(error, TSR_ERROR_LIMIT,
+                    "%s takes %llu MB of memory, and of the %llu MB of this process %llu are for %s: memory_bytes of "
+                    "%lluM would do",
+                    name, megabytes(bytes), megabytes(engine->memory_bytes),
+                    (unsigned long long)(tsr_pool_memory(engine->pool, lot) / MEGABYTE), what[lot],
+                    (unsigned long long)enough);
 }
 
 /* ---- A file's account ------------------------------------------------------------------------------------- */
@@ -130,11 +131,11 @@ static enum tsr_status claim(struct tsr_memory_account *base, const struct tsr_i
     /* Frames that are no longer than what any frame takes in a file, 12 bytes for its model and as many for a tile, are
      * not worth looking at: millions of them would take minutes. */
     enum { LEAST_FRAME = 24 };
-    if (image && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
+    if (image && !a->is_raster && tsr_frame_bits(image) <= 8 * LEAST_FRAME)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
-    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes),
-                   later = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0,
-                   most = now > later ? now : later;
+    const uint64_t now = tsr_encode_memory(a->engine, image, a->may_lose, a->input_bytes, bytes) + a->output_bytes,
+                   verifying = image && a->is_verified ? tsr_verify_memory(a->engine, image, a->input_bytes) : 0,
+                   later = verifying + a->output_bytes, most = now > later ? now : later;
     if (most > tsr_files_memory(a->engine))
         return tsr_fail_memory(a->engine, TSR_MEMORY_OF_FILES, a->name, most, error);
     return tsr_account_claim(a, now, error);

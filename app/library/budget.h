@@ -12,8 +12,10 @@ struct tsr_account {
     struct tsr_engine *engine;
     const char *name; /* of the input */
     uint64_t input_bytes;
-    bool may_lose;    /* it may be coded with loss */
-    bool is_verified; /* it will be: what that takes must be there, too */
+    bool may_lose;         /* it may be coded with loss */
+    bool is_verified;      /* it will be: what that takes must be there, too */
+    bool is_raster;        /* it is a raster, which is coded however small it is */
+    uint64_t output_bytes; /* of memory that its output takes */
     bool has_files;
     size_t files, headers; /* bytes of either lot */
 };
@@ -27,6 +29,10 @@ enum tsr_status tsr_account_claim(struct tsr_account *account, uint64_t bytes, s
 
 /* What was claimed is others'. */
 void tsr_account_close(struct tsr_account *account);
+
+/* How much memory of the host the process may take; 0: a quarter of what there is, which it is at first. Errors:
+ * TSR_ERROR_USAGE (too little for the engine's threads). */
+enum tsr_status tsr_engine_limit_memory(struct tsr_engine *engine, uint64_t bytes, struct tsr_error *error);
 
 /* Memory for files that an engine's threads share, SIZE_MAX: any; and the error where a lot will never have so much for
  * the file of that name. */

@@ -1,14 +1,15 @@
-/* What files.c and series.c share: one file to a container, and back with all checks. */
+/* One file to a container, and back with all checks. */
 #ifndef TSR_APP_LIBRARY_FILES_H
 #define TSR_APP_LIBRARY_FILES_H
 
+#include "arguments.h"
 #include "budget.h"
 #include "flow.h"
 
 bool tsr_same_image(const struct tsr_image *a, const struct tsr_image *b);
 
 /* A report of which nothing is known yet. */
-void tsr_clear_report(struct tsr_file_report *report);
+void tsr_clear_report(struct tsr_report *report);
 
 /* What an input has become. */
 struct tsr_written {
@@ -20,35 +21,60 @@ struct tsr_written {
 
 /* Writes an input's container to the output, is_member: that of a series' member. A source that turns out to be
  * unreadable, or coded would be larger than stored, is begun again, verbatim. What it takes of the engine's memory it
- * claims before. Errors: those of tsr_compress_file. */
+ * claims before. Errors: those of tsr_compress. */
 enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
-                                    const struct tsr_compress_options *options, bool is_member,
-                                    struct tsr_written *written, struct tsr_file_report *report,
-                                    struct tsr_error *error);
+                                    const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                    struct tsr_report *report, struct tsr_error *error);
 
 /* What was written, for its report. */
-void tsr_report_written(const struct tsr_compress_options *options, const struct tsr_written *written,
-                        struct tsr_file_report *report);
+void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_written *written, struct tsr_report *report);
 
 /* Restores what a reader, opened on the written file, has chosen, by what is to verify it, and compares it with what
  * was read. Says in the report by whom, and why not by the engine that is called. account: the reader's input's.
  * Errors: TSR_ERROR_VERIFY, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_verify_written(struct tsr_engine *engine, enum tsr_verify verify,
                                    struct tsr_container_reader *reader, struct tsr_account *account,
-                                   const struct tsr_proof *expected, struct tsr_file_report *report,
+                                   const struct tsr_proof *expected, struct tsr_report *report,
                                    struct tsr_error *error);
 
 /* TSR_ERROR_VERIFY with what else went wrong; TSR_ERROR_LIMIT stays. */
 enum tsr_status tsr_fail_verify(enum tsr_status status, struct tsr_error *error);
 
-/* Restores what a reader of the input has chosen to the file named output, or tests it (NULL). account: the input's.
- * whole: damage to what the file holds twice makes a test fail. */
+/* The same of an output that is finished, which is read back. */
+enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify verify, struct tsr_output *written,
+                                  const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error);
+
+/* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file
+ * says of itself. account: the reader's input's. */
+enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
+                                      struct tsr_account *account, const struct tsr_proof *proof,
+                                      struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,
+                                      struct tsr_error *error);
+
+/* Where a file that is only tested goes; NULL: no memory. */
+struct tsr_output *tsr_output_to_test(const struct tsr_header *header);
+
+/* Restores what a reader of the input has chosen to a sink, or tests it (NULL). account: the input's. whole: damage to
+ * what the file holds twice makes a test fail. */
 enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
-                                 struct tsr_container_reader *reader, struct tsr_account *account, const char *output,
-                                 const struct tsr_output_options *options, bool whole, struct tsr_file_report *report,
+                                 struct tsr_container_reader *reader, struct tsr_account *account,
+                                 const struct tsr_data_sink *sink, bool whole, struct tsr_report *report,
                                  struct tsr_error *error);
 
-/* What a reader has chosen says of itself. */
+/* What was restored, for its report: all but identical and the output's bytes. */
+void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,
+                         const struct tsr_decoded *decoded, struct tsr_report *report);
+
+/* Brings an output to the disk while other threads work; hands it over to its sink. Both add to the report's times. */
+enum tsr_status tsr_finish_file(struct tsr_engine *engine, struct tsr_output *output, struct tsr_report *report,
+                                struct tsr_error *error);
+enum tsr_status tsr_deliver_file(const struct tsr_data_sink *sink, struct tsr_output *output, struct tsr_report *report,
+                                 struct tsr_error *error);
+
+/* What a reader has chosen says of itself; and a series as a whole: its files added up, but for those that are
+ * damaged. */
 enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error);
+enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_t file_bytes, struct tsr_info *info,
+                                    struct tsr_error *error);
 
 #endif

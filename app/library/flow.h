@@ -1,7 +1,9 @@
-/* The two directions of the flow, between inputs and outputs; tessera.h's file functions stand on them. */
+/* The two directions of the flow, between inputs and outputs; the functions of tessera.h that take files stand on them.
+ */
 #ifndef TSR_APP_LIBRARY_FLOW_H
 #define TSR_APP_LIBRARY_FLOW_H
 
+#include "arguments.h"
 #include "io/formats/source.h"
 #include "kernels/engine.h"
 
@@ -55,18 +57,17 @@ enum tsr_status tsr_put_coded(struct tsr_container_writer *writer, const struct 
  * changes how the file comes back. */
 void tsr_set_coding(struct tsr_source *source, const struct tsr_header *pristine, const struct tsr_coding *coding);
 
-/* rate.c: the coding with loss that meets options->target, which must be set; *coding names path, coder and effort, and
+/* rate.c: the coding with loss that meets wanted->target, which must be set; *coding names path, coder and effort, and
  * becomes one without loss where only that meets it, or no loss is needed. The source must be opened anew afterwards.
  * *tries: how often it was coded. Errors: TSR_ERROR_USAGE where the target cannot be met, all of tsr_encode. */
-enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
-                                const struct tsr_compress_options *options, struct tsr_coding *coding, int *tries,
-                                struct tsr_error *error);
+enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
+                                struct tsr_coding *coding, int *tries, struct tsr_error *error);
 
 /* Most squared error of all samples at this PSNR: exact to 1/10^8, rounded down. */
 uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hundredths);
 
-/* Most bytes of a whole .tsr under the options, UINT64_MAX without such a target. */
-uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in);
+/* Most bytes of a whole .tsr under what is wanted, UINT64_MAX without such a target. */
+uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in);
 
 /* How a .tsr, or the chosen member of a series, was restored. */
 struct tsr_decoded {

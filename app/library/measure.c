@@ -3,7 +3,9 @@
 
 #include <math.h>
 
+#include "arguments.h"
 #include "transform/planes/samples.h"
+#include "transform/status.h"
 
 /* Word number i of a raster, and its sample's order-preserving value. */
 static int64_t sample_at(const struct tsr_image *image, const uint8_t *raster, size_t i)
@@ -66,50 +68,20 @@ void tsr_add_error_profile(const struct tsr_image *image, uint32_t frame, const 
     }
 }
 
-void tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples)
+enum tsr_status tsr_unpack_samples(const struct tsr_image *image, const uint8_t *raster, uint16_t *samples,
+                                   struct tsr_error *error)
 {
+    TSR_TRY(tsr_check_pointer(image, "image", error));
+    TSR_TRY(tsr_check_pointer(raster, "raster", error));
+    TSR_TRY(tsr_check_pointer(samples, "samples", error));
+    TSR_TRY(tsr_check_image(image, error));
+    if (image->bits_allocated == 32) return tsr_fail(error, TSR_ERROR_USAGE, "samples of 32 bits do not fit into 16");
     const size_t count = (size_t)image->columns * image->rows, components = image->components;
     for (size_t i = 0; i < count; i++)
         for (size_t c = 0; c < components; c++)
             samples[i * components + c] =
                 (uint16_t)sample_at(image, raster, image->planar ? c * count + i : i * components + c);
-}
-
-static double window_ssim(const uint8_t *a, const uint8_t *b, int width, int height, size_t step, size_t pitch)
-{
-    uint64_t sa = 0, sb = 0, saa = 0, sbb = 0, sab = 0;
-    for (int y = 0; y < height; y++) {
-        for (int x = 0; x < width; x++) {
-            const uint64_t p = a[(size_t)y * pitch + (size_t)x * step], q = b[(size_t)y * pitch + (size_t)x * step];
-            sa += p;
-            sb += q;
-            saa += p * p;
-            sbb += q * q;
-            sab += p * q;
-        }
-    }
-    const double n = (double)width * height, c1 = 0.01 * 255 * 0.01 * 255, c2 = 0.03 * 255 * 0.03 * 255;
-    const double ma = (double)sa / n, mb = (double)sb / n;
-    const double va = (double)saa / n - ma * ma, vb = (double)sbb / n - mb * mb, cov = (double)sab / n - ma * mb;
-    return (2 * ma * mb + c1) * (2 * cov + c2) / ((ma * ma + mb * mb + c1) * (va + vb + c2));
-}
-
-double tsr_ssim(const uint8_t *a, const uint8_t *b, int columns, int rows, int channels)
-{
-    const int width = columns < 8 ? columns : 8, height = rows < 8 ? rows : 8;
-    const size_t step = (size_t)channels, pitch = (size_t)columns * step;
-    double sum = 0;
-    uint64_t windows = 0;
-    for (int c = 0; c < channels; c++) {
-        for (int y = 0; y + height <= rows; y += 4) {
-            for (int x = 0; x + width <= columns; x += 4) {
-                const size_t at = (size_t)y * pitch + (size_t)x * step + (size_t)c;
-                sum += window_ssim(a + at, b + at, width, height, step, pitch);
-                windows++;
-            }
-        }
-    }
-    return sum / (double)windows;
+    return TSR_OK;
 }
 
 double tsr_psnr_db(const struct tsr_image *image, uint64_t samples, uint64_t squared_error)

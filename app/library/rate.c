@@ -71,11 +71,11 @@ uint64_t tsr_squared_error_limit(const struct tsr_image *image, uint32_t psnr_hu
                                   : 0;
 }
 
-uint64_t tsr_size_limit(const struct tsr_compress_options *options, uint64_t bytes_in)
+uint64_t tsr_size_limit(const struct tsr_wanted *wanted, uint64_t bytes_in)
 {
-    if (options->target == TSR_TARGET_BYTES) return options->target_value;
-    if (options->target != TSR_TARGET_RATIO || options->target_value == 0) return UINT64_MAX;
-    const uint64_t value = options->target_value;
+    if (wanted->target == TSR_TARGET_BYTES) return wanted->target_value;
+    if (wanted->target != TSR_TARGET_RATIO || wanted->target_value == 0) return UINT64_MAX;
+    const uint64_t value = wanted->target_value;
     return bytes_in / value * 1000 + bytes_in % value * 1000 / value;
 }
 
@@ -345,13 +345,12 @@ static enum tsr_status meet_target(struct search *s, const struct tsr_coding *lo
     return TSR_OK;
 }
 
-enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source,
-                                const struct tsr_compress_options *options, struct tsr_coding *coding, int *tries,
-                                struct tsr_error *error)
+enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *source, const struct tsr_wanted *wanted,
+                                struct tsr_coding *coding, int *tries, struct tsr_error *error)
 {
     const struct tsr_header pristine = source->header;
     const struct tsr_image *image = &pristine.image;
-    struct tsr_coding lossless = {.coder = options->coding.coder, .effort = options->coding.effort};
+    struct tsr_coding lossless = {.coder = wanted->coding.coder, .effort = wanted->coding.effort};
     TSR_TRY(tsr_resolve_coding(&lossless, error));
     struct search *s = calloc(1, sizeof *s);
     if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to look for a step");
@@ -359,11 +358,11 @@ enum tsr_status tsr_meet_target(struct tsr_engine *engine, struct tsr_source *so
     s->source = source;
     s->pristine = &pristine;
     s->coding = *coding;
-    s->by_size = options->target != TSR_TARGET_PSNR;
+    s->by_size = wanted->target != TSR_TARGET_PSNR;
     s->frame_blocks = tsr_frame_blocks(image);
     s->blocks = s->frame_blocks * image->frames;
-    s->limit = s->by_size ? tsr_size_limit(options, tsr_input_size(source->input))
-                          : tsr_squared_error_limit(image, (uint32_t)options->target_value);
+    s->limit = s->by_size ? tsr_size_limit(wanted, tsr_input_size(source->input))
+                          : tsr_squared_error_limit(image, (uint32_t)wanted->target_value);
     s->aim = s->limit - slack_of(s) / 2;
     const enum tsr_status status = meet_target(s, &lossless, coding, error);
     *tries = s->tries;

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "kernels/pool/thread_pool.h"
 #include "files.h"
@@ -28,9 +27,9 @@ struct making {
     struct tsr_engine *engine;
     const struct tsr_series_file *files;
     uint32_t count;
-    const struct tsr_compress_options *options;
-    struct tsr_file_report *report;
-    const struct tsr_series_progress *progress;
+    const struct tsr_wanted *wanted;
+    struct tsr_report *report;
+    const struct tsr_series_options *options;
     struct tsr_output *output;
     struct tsr_container_writer *writer;
     struct tsr_container_reader *reader; /* of what was written */
@@ -77,7 +76,7 @@ static void take_step(struct making *m, uint64_t bytes_in, uint64_t bytes_out)
     m->steps++;
     m->bytes_in += bytes_in;
     m->bytes_out += bytes_out;
-    if (m->progress) m->progress->step(m->progress->context, m->steps, m->bytes_in, m->bytes_out);
+    if (m->options->progress) m->options->progress(m->options->context, m->steps, m->bytes_in, m->bytes_out);
 }
 
 static void close_member(struct making *m, struct member *member)
@@ -94,7 +93,7 @@ static void add_ready(struct making *m)
     while (m->status == TSR_OK && m->next < m->count && m->members[m->next].ready) {
         const uint32_t k = m->next;
         struct member *member = &m->members[k];
-        struct tsr_file_report *report = &m->report[k];
+        struct tsr_report *report = &m->report[k];
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
         const enum tsr_status status =
             tsr_container_add_member(m->writer, member->written.writer, m->files[k].name, &member->written.proof,
@@ -143,11 +142,17 @@ static enum tsr_status encode_member(struct making *m, uint32_t k, struct tsr_in
 {
     struct member *member = &m->members[k];
     const double start = tsr_seconds();
-    TSR_TRY(tsr_write_container(m->engine, input, member->output, m->options, true, &member->written, &m->report[k],
-                                error));
-    tsr_report_written(m->options, &member->written, &m->report[k]);
+    TSR_TRY(
+        tsr_write_container(m->engine, input, member->output, m->wanted, true, &member->written, &m->report[k], error));
+    tsr_report_written(m->wanted, &member->written, &m->report[k]);
     m->report[k].encode_s = tsr_seconds() - start;
     return TSR_OK;
+}
+
+static enum tsr_status check_cancelled(const struct making *m, struct tsr_error *error)
+{
+    if (!m->options->is_cancelled || !m->options->is_cancelled(m->options->context)) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CANCELLED, "the series was cancelled");
 }
 
 static void make_member(struct making *m, uint32_t k)
@@ -159,9 +164,11 @@ static void make_member(struct making *m, uint32_t k)
     const bool in_vain = m->status != TSR_OK && k > m->failed; /* those before may be the first that fails */
     pthread_mutex_unlock(&m->lock);
     if (in_vain) return;
-    enum tsr_status status = tsr_input_open(m->files[k].path, &input, &error);
+    const struct tsr_data_source *const source = &m->files[k].source;
+    enum tsr_status status = check_cancelled(m, &error);
+    if (status == TSR_OK) status = tsr_open_source(source, &input, &error);
     if (status == TSR_OK && tsr_input_size(input) != member->size)
-        status = tsr_fail(&error, TSR_ERROR_READ, "%s changed while it was read", m->files[k].path);
+        status = tsr_fail(&error, TSR_ERROR_READ, "%s changed while it was read", tsr_source_name(source));
     const bool direct = status == TSR_OK && member->size > DIRECT_BYTES;
     if (direct && !await_turn(m, k)) {
         tsr_input_close(input);
@@ -320,8 +327,8 @@ static bool take_room(struct making *m, uint32_t g)
         m->roomy++;
     else
         note_failure(m, m->groups[g].first,
-                     tsr_fail_memory(m->engine, TSR_MEMORY_OF_RESULTS, m->files[m->groups[g].first].path,
-                                     m->groups[g].room, &error),
+                     tsr_fail_memory(m->engine, TSR_MEMORY_OF_RESULTS,
+                                     tsr_source_name(&m->files[m->groups[g].first].source), m->groups[g].room, &error),
                      &error);
     pthread_cond_broadcast(&m->turned);
     pthread_mutex_unlock(&m->lock);
@@ -352,8 +359,7 @@ static enum tsr_status form_groups(struct making *m, struct tsr_error *error)
     if (!m->groups) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
     bool open = false; /* to more files: the last group */
     for (uint32_t k = 0; k < m->count; k++) {
-        struct stat status;
-        const uint64_t size = stat(m->files[k].path, &status) == 0 ? (uint64_t)status.st_size : 0;
+        const uint64_t size = tsr_source_bytes(&m->files[k].source);
         const bool small = size <= SMALL_BYTES;
         if (!open || !small || k - m->groups[m->group_count - 1].first == GROUP_FILES)
             m->groups[m->group_count++] = (struct group){.first = k};
@@ -374,15 +380,17 @@ static void prove_member(void *context, unsigned k)
     struct tsr_account account;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
     const double start = tsr_seconds();
-    enum tsr_status status = tsr_output_reopen(m->output, &input, &error);
+    enum tsr_status status = check_cancelled(m, &error);
+    if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
     tsr_account_open(&account, m->engine, input, false);
     if (status == TSR_OK) status = tsr_container_share(m->reader, input, &reader, &error);
     if (status == TSR_OK) status = tsr_container_choose(reader, k, &error);
     if (status == TSR_OK && strcmp(tsr_container_name(reader), m->files[k].name) != 0)
         status = tsr_fail(&error, TSR_ERROR_VERIFY, "it is called %.300s", tsr_container_name(reader));
-    status = status == TSR_OK ? tsr_verify_written(m->engine, m->options->verify, reader, &account,
-                                                   &m->members[k].written.proof, &m->report[k], &error)
-                              : tsr_fail_verify(status, &error);
+    status = status == TSR_OK                ? tsr_verify_written(m->engine, m->wanted->verify, reader, &account,
+                                                                  &m->members[k].written.proof, &m->report[k], &error)
+             : status == TSR_ERROR_CANCELLED ? status
+                                             : tsr_fail_verify(status, &error);
     tsr_container_close(reader);
     tsr_input_close(input);
     tsr_account_close(&account);
@@ -433,213 +441,108 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
         *bad = k;
         status = tsr_fail(error, TSR_ERROR_USAGE,
                           "%s cannot be in a series: names there have at most 4096 bytes and no control characters",
-                          files[k].path);
+                          tsr_source_name(&files[k].source));
     }
     if (status == TSR_OK) qsort(sorted, count, sizeof *sorted, by_name);
     for (uint32_t k = 1; k < count && status == TSR_OK; k++) {
         if (strcmp(sorted[k]->name, sorted[k - 1]->name) != 0) continue;
         *bad = (uint32_t)(sorted[k] - files);
-        status = tsr_fail(error, TSR_ERROR_EXISTS, "%s: another file of the series is called %s, too", sorted[k]->path,
-                          sorted[k]->name);
+        status = tsr_fail(error, TSR_ERROR_EXISTS, "%s: another file of the series is called %s, too",
+                          tsr_source_name(&sorted[k]->source), sorted[k]->name);
     }
     free(sorted);
     return status;
 }
 
-enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files, uint32_t count,
-                                    const char *output, const struct tsr_compress_options *options,
-                                    struct tsr_file_report *report, const struct tsr_series_progress *progress,
-                                    uint64_t *bytes, uint32_t *failed, struct tsr_error *error)
+static enum tsr_status write_series(struct making *m, const struct tsr_data_sink *sink)
 {
-    struct tsr_error ignored;
-    if (!error) error = &ignored;
-    *failed = count;
-    if (count < 1 || count > INT32_MAX) return tsr_fail(error, TSR_ERROR_USAGE, "a series of %u files", count);
-    if (options->target == TSR_TARGET_BYTES || options->target == TSR_TARGET_RATIO)
-        return tsr_fail(error, TSR_ERROR_USAGE, "a size is the target of a single file, not of a series");
-    TSR_TRY(check_names(files, count, failed, error));
-    struct making m = {.engine = engine, .files = files, .count = count, .options = options, .report = report};
-    m.progress = progress;
-    m.failed = count;
-    m.error.offset = TSR_NO_OFFSET;
-    m.members = calloc(count, sizeof *m.members);
-    if (!m.members) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
-    for (uint32_t k = 0; k < count; k++) tsr_clear_report(&report[k]);
-    pthread_mutex_init(&m.lock, NULL);
-    pthread_cond_init(&m.turned, NULL);
     struct tsr_header header;
     memset(&header, 0, sizeof header);
     header.restore = TSR_RESTORE_SERIES;
-    header.members = count;
-    m.status = tsr_output_create(output, &options->output, false, &m.output, &m.error);
-    if (m.status == TSR_OK) tsr_output_forgo_hash(m.output); /* its sections have theirs */
-    if (m.status == TSR_OK) m.status = tsr_container_begin(m.output, &header, &m.writer, &m.error);
-    if (m.status == TSR_OK) m.status = form_groups(&m, &m.error);
-    if (m.status == TSR_OK) tsr_pool_run_tasks(engine->pool, make_group, &m, m.group_count);
-    give_room(&m, true);
-    if (m.status == TSR_OK) m.status = tsr_container_end(m.writer, NULL, &m.error);
-    if (m.status == TSR_OK) m.status = tsr_output_finish(m.output, &m.error);
-    if (m.status == TSR_OK && options->verify != TSR_VERIFY_NONE) prove(&m);
-    if (m.status == TSR_OK) m.status = tsr_output_publish(m.output, &m.error);
-    if (m.status == TSR_OK && !options->output.syncs_later) m.status = tsr_sync_folders(&m.error);
-    *bytes = m.status == TSR_OK ? tsr_output_size(m.output) : 0;
-    *failed = m.failed;
-    if (m.status != TSR_OK) *error = m.error;
-    for (uint32_t k = 0; k < count; k++) close_member(&m, &m.members[k]);
-    tsr_container_writer_free(m.writer);
-    tsr_output_close(m.output);
-    pthread_cond_destroy(&m.turned);
-    pthread_mutex_destroy(&m.lock);
-    free(m.members);
-    free(m.groups);
-    return m.status;
+    header.members = m->count;
+    TSR_TRY(tsr_open_sink(sink, false, &m->output, &m->error));
+    tsr_output_forgo_hash(m->output); /* its sections have theirs */
+    TSR_TRY(tsr_container_begin(m->output, &header, &m->writer, &m->error));
+    TSR_TRY(form_groups(m, &m->error));
+    tsr_pool_run_tasks(m->engine->pool, make_group, m, m->group_count);
+    give_room(m, true);
+    TSR_TRY(m->status);
+    TSR_TRY(tsr_container_end(m->writer, NULL, &m->error));
+    TSR_TRY(tsr_output_finish(m->output, &m->error));
+    if (m->wanted->verify != TSR_VERIFY_NONE) prove(m);
+    return m->status;
 }
 
-/* ---- Restore --------------------------------------------------------------------------------------------- */
-
-struct tsr_series {
-    char *path;
-    struct tsr_input *input;
-    struct tsr_container_reader *reader;
-    char **names; /* by file, NULL: damaged */
-    uint32_t count;
-};
-
-void tsr_series_close(struct tsr_series *series)
+static void close_making(struct making *m)
 {
-    if (!series) return;
-    for (uint32_t k = 0; series->names && k < series->count; k++) free(series->names[k]);
-    free(series->names);
-    tsr_container_close(series->reader);
-    tsr_input_close(series->input);
-    free(series->path);
-    free(series);
+    for (uint32_t k = 0; k < m->count; k++) close_member(m, &m->members[k]);
+    tsr_container_writer_free(m->writer);
+    tsr_output_close(m->output);
+    pthread_cond_destroy(&m->turned);
+    pthread_mutex_destroy(&m->lock);
+    free(m->members);
+    free(m->groups);
 }
 
-static int by_string(const void *a, const void *b)
+static enum tsr_status compress_series(struct making *m, const struct tsr_data_sink *sink, uint64_t *bytes,
+                                       uint32_t *failed, struct tsr_error *error)
 {
-    return strcmp(**(char **const *)a, **(char **const *)b);
+    m->failed = m->count;
+    m->error.offset = TSR_NO_OFFSET;
+    m->members = calloc(m->count, sizeof *m->members);
+    if (!m->members) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", m->count);
+    for (uint32_t k = 0; k < m->count; k++) tsr_clear_report(&m->report[k]);
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->turned, NULL);
+    m->status = write_series(m, sink);
+    *bytes = m->status == TSR_OK ? tsr_output_size(m->output) : 0;
+    if (m->status == TSR_OK) m->status = tsr_deliver(sink, m->output, &m->error);
+    *failed = m->failed;
+    if (m->status != TSR_OK) *error = m->error;
+    close_making(m);
+    return m->status;
 }
 
-/* Of files with the same name only one keeps it. */
-static enum tsr_status drop_twins(struct tsr_series *s, struct tsr_error *error)
+static enum tsr_status check_files(const struct tsr_series_file *files, uint32_t count, struct tsr_error *error)
 {
-    char ***sorted = malloc(s->count * sizeof *sorted);
-    uint32_t named = 0;
-    if (!sorted) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
-    for (uint32_t k = 0; k < s->count; k++)
-        if (s->names[k]) sorted[named++] = &s->names[k];
-    qsort(sorted, named, sizeof *sorted, by_string);
-    for (uint32_t k = 1, kept = 0; k < named; k++) {
-        if (strcmp(*sorted[k], *sorted[kept]) != 0) {
-            kept = k;
-            continue;
-        }
-        free(*sorted[k]);
-        *sorted[k] = NULL;
+    if (count < 1 || count > INT32_MAX) return tsr_fail(error, TSR_ERROR_USAGE, "a series of %u files", count);
+    TSR_TRY(tsr_check_pointer(files, "files", error));
+    for (uint32_t k = 0; k < count; k++) {
+        TSR_TRY(tsr_check_tsr(&files[k].source, error));
+        TSR_TRY(tsr_check_pointer(files[k].name, "files->name", error));
     }
-    free(sorted);
     return TSR_OK;
 }
 
-static enum tsr_status read_names(struct tsr_series *s, struct tsr_error *error)
+enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_series_file *files, uint32_t count,
+                                    const struct tsr_data_sink *sink, const struct tsr_series_options *options,
+                                    struct tsr_report *reports, uint64_t *bytes, uint32_t *failed,
+                                    struct tsr_error *error)
 {
-    s->count = tsr_container_members(s->reader);
-    s->names = calloc(s->count, sizeof *s->names);
-    if (!s->names) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
-    for (uint32_t k = 0; k < s->count; k++) {
-        const enum tsr_status status = tsr_container_choose(s->reader, k, error);
-        if (status == TSR_ERROR_READ) return status;
-        if (status != TSR_OK) continue; /* restoring it will say why */
-        s->names[k] = strdup(tsr_container_name(s->reader));
-        if (!s->names[k]) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for the names of %u files", s->count);
-    }
-    return drop_twins(s, error);
-}
-
-enum tsr_status tsr_series_open(const char *input, struct tsr_series **series, struct tsr_error *error)
-{
-    struct tsr_series *s = calloc(1, sizeof *s);
+    static const struct tsr_series_options usual = TSR_SERIES_OPTIONS;
     struct tsr_error ignored;
+    struct tsr_wanted wanted;
+    uint64_t own_bytes;
+    uint32_t own_failed;
     if (!error) error = &ignored;
-    *series = NULL;
-    if (!s) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series");
-    s->path = strdup(input);
-    enum tsr_status status = s->path ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series");
-    if (status == TSR_OK) status = tsr_input_open(input, &s->input, error);
-    if (status == TSR_OK) status = tsr_container_open(s->input, &s->reader, error);
-    const bool is_series = status == TSR_OK && tsr_container_is_series(s->reader);
-    if (is_series) status = tsr_container_check_series(s->reader, error);
-    if (is_series && status == TSR_OK) status = read_names(s, error);
-    if (is_series && status == TSR_OK)
-        *series = s;
-    else
-        tsr_series_close(s);
-    return status;
-}
-
-uint32_t tsr_series_files(const struct tsr_series *series)
-{
-    return series->count;
-}
-
-const char *tsr_series_name(const struct tsr_series *series, uint32_t k)
-{
-    return series->names[k];
-}
-
-/* A reader of a file of the series, for one thread. */
-static enum tsr_status open_member(const struct tsr_series *s, uint32_t k, struct tsr_input **input,
-                                   struct tsr_container_reader **reader, struct tsr_error *error)
-{
-    TSR_TRY(tsr_input_open(s->path, input, error));
-    TSR_TRY(tsr_container_share(s->reader, *input, reader, error));
-    TSR_TRY(tsr_container_choose(*reader, k, error));
-    if (s->names[k] && strcmp(s->names[k], tsr_container_name(*reader)) == 0) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "file %u of the series is called %.300s, as another is", k + 1,
-                    tsr_container_name(*reader));
-}
-
-static enum tsr_status check_twins(const struct tsr_series *s, struct tsr_input *input, struct tsr_error *error)
-{
-    struct tsr_container_reader *reader = NULL;
-    enum tsr_status status = tsr_container_share(s->reader, input, &reader, error);
-    if (status == TSR_OK) status = tsr_container_check_twins(reader, error);
-    tsr_container_close(reader);
-    return status;
-}
-
-enum tsr_status tsr_series_restore(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
-                                   const char *output, const struct tsr_output_options *options,
-                                   struct tsr_file_report *report, struct tsr_error *error)
-{
-    struct tsr_input *input = NULL;
-    struct tsr_container_reader *reader = NULL;
-    struct tsr_error ignored;
-    if (!error) error = &ignored;
-    struct tsr_account account;
-    tsr_clear_report(report);
-    enum tsr_status status = open_member(series, k, &input, &reader, error);
-    tsr_account_open(&account, engine, input, false);
-    /* Damage to what is no file's own is said once, not of each file. */
-    if (status == TSR_OK && !output && k == 0) status = check_twins(series, input, error);
-    if (status == TSR_OK)
-        status = tsr_restore_file(engine, input, reader, &account, output, options, k == 0, report, error);
-    tsr_container_close(reader);
-    tsr_input_close(input);
-    tsr_account_close(&account);
-    return status;
-}
-
-enum tsr_status tsr_series_info(const struct tsr_series *series, uint32_t k, struct tsr_info *info,
-                                struct tsr_error *error)
-{
-    struct tsr_input *input = NULL;
-    struct tsr_container_reader *reader = NULL;
-    memset(info, 0, sizeof *info);
-    enum tsr_status status = open_member(series, k, &input, &reader, error);
-    if (status == TSR_OK) status = tsr_describe(reader, info, error);
-    tsr_container_close(reader);
-    tsr_input_close(input);
+    if (!options) options = &usual;
+    if (!bytes) bytes = &own_bytes;
+    if (!failed) failed = &own_failed;
+    *failed = count;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(check_files(files, count, error));
+    TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
+    TSR_TRY(tsr_want(options->compress, &wanted, error));
+    if (reports) TSR_TRY(tsr_check_sized(reports, sizeof *reports, "reports", error));
+    if (wanted.target == TSR_TARGET_BYTES || wanted.target == TSR_TARGET_RATIO)
+        return tsr_fail(error, TSR_ERROR_USAGE, "a size is the target of a single file, not of a series");
+    TSR_TRY(check_names(files, count, failed, error));
+    struct tsr_report *const own = reports ? NULL : malloc(count * sizeof *own);
+    if (!reports && !own) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a series of %u files", count);
+    struct making m = {.engine = engine, .files = files, .count = count, .wanted = &wanted, .options = options};
+    m.report = reports ? reports : own;
+    const enum tsr_status status = compress_series(&m, sink, bytes, failed, error);
+    free(own);
     return status;
 }

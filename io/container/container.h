@@ -197,6 +197,17 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 
+/* The same in parts: a frame's model, and the tiles first .. first + count - 1, which point into buffers of so many
+ * bytes. Nothing else is read. */
+size_t tsr_container_model_bytes(const struct tsr_container_reader *reader, uint32_t frame);
+enum tsr_status tsr_container_get_model(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
+                                        struct tsr_piece *model, struct tsr_error *error);
+size_t tsr_container_tiles_bytes(const struct tsr_container_reader *reader, uint32_t frame, uint32_t first,
+                                 uint32_t count);
+enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *reader, uint32_t frame, uint32_t first,
+                                        uint32_t count, uint8_t *buffer, struct tsr_piece *tiles,
+                                        struct tsr_error *error);
+
 /* Reads a frame into buffer; model and the tiles point into it. Not to be called from several threads at once. */
 enum tsr_status tsr_container_get_frame(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
                                         struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error);

@@ -702,12 +702,18 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
     return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
 }
 
+/* Of count of its own sections from number first on. */
+static uint64_t some_bytes(const struct tsr_container_reader *r, uint32_t frame, size_t first, size_t count)
+{
+    const struct tsr_place *from = &r->sections.place[r->frame_place[frame] + first];
+    const struct tsr_place *last = from + count - 1;
+    return count == 0 ? 0 : last->offset + last->length - from->offset;
+}
+
 /* Of its own sections. */
 static uint64_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
 {
-    const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
-    const struct tsr_place *last = first + frame_sections(r, frame) - 1;
-    return last->offset + last->length - first->offset;
+    return some_bytes(r, frame, 0, frame_sections(r, frame));
 }
 
 /* The section of another frame whose model this one has, or NULL. */
@@ -734,7 +740,7 @@ static bool get_model(const uint8_t *body, size_t size, struct tsr_piece *model)
     return !c.bad;
 }
 
-/* The model of a frame that has another's, behind its own sections in the buffer, or from its twin. */
+/* The model of a frame that has another's, from its section, which is read into the buffer, or from its twin. */
 static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
                                        struct tsr_piece *model, struct tsr_error *error)
 {
@@ -744,7 +750,6 @@ static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t 
     uint64_t seal;
     size_t size = 0;
     if (!other) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has the model of none", frame);
-    buffer += own_bytes(r, frame);
     enum tsr_status status = find_seal(r, r->model_place[frame], &seal, &why);
     if (status == TSR_OK)
         status = tsr_input_read(r->sections.input, other->offset, buffer, (size_t)other->length, &why);
@@ -787,20 +792,63 @@ static const uint8_t *open_frame_section(struct tsr_container_reader *r, uint32_
     return body;
 }
 
-enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
-                                        struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error)
+/* Sections first .. first + count - 1 of a frame, read at once. model: of the section 0; tiles: of all others. */
+static enum tsr_status get_sections(struct tsr_container_reader *r, uint32_t frame, size_t first, size_t count,
+                                    uint8_t *buffer, struct tsr_piece *model, struct tsr_piece *tiles,
+                                    struct tsr_error *error)
 {
-    const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
-    const uint32_t tile_count = tsr_container_frame_tiles(r, frame);
+    const struct tsr_place *from = &r->sections.place[r->frame_place[frame] + first];
     struct tsr_error why;
-    TSR_TRY(tsr_input_read(r->sections.input, first->offset, buffer, (size_t)own_bytes(r, frame), error));
-    for (uint32_t i = 0; i <= tile_count; i++) {
-        const uint8_t *section = buffer + (first[i].offset - first->offset);
-        if (open_frame_section(r, frame, i, section, i == 0 ? model : &tiles[i - 1], &why)) continue;
+    if (count == 0) return TSR_OK;
+    TSR_TRY(tsr_input_read(r->sections.input, from->offset, buffer, (size_t)some_bytes(r, frame, first, count), error));
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *section = buffer + (from[i].offset - from->offset);
+        struct tsr_piece *const piece = first + i == 0 ? model : tiles++;
+        if (open_frame_section(r, frame, (uint32_t)(first + i), section, piece, &why)) continue;
         if (error) *error = why;
         return why.status;
     }
-    return first->type == TSR_SECTION_LIKE ? get_other_model(r, frame, buffer, model, error) : TSR_OK;
+    return TSR_OK;
+}
+
+static bool has_own_model(const struct tsr_container_reader *r, uint32_t frame)
+{
+    return r->sections.place[r->frame_place[frame]].type == TSR_SECTION_FRAME;
+}
+
+enum tsr_status tsr_container_get_frame(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                        struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error)
+{
+    const size_t sections = (size_t)tsr_container_frame_tiles(r, frame) + 1;
+    TSR_TRY(get_sections(r, frame, 0, sections, buffer, model, tiles, error));
+    return has_own_model(r, frame) ? TSR_OK : get_other_model(r, frame, buffer + own_bytes(r, frame), model, error);
+}
+
+size_t tsr_container_model_bytes(const struct tsr_container_reader *reader, uint32_t frame)
+{
+    const struct tsr_place *other = other_model(reader, frame);
+    const uint64_t own = some_bytes(reader, frame, 0, 1), bytes = other && other->length > own ? other->length : own;
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+}
+
+enum tsr_status tsr_container_get_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
+                                        struct tsr_piece *model, struct tsr_error *error)
+{
+    TSR_TRY(get_sections(r, frame, 0, 1, buffer, model, NULL, error));
+    return has_own_model(r, frame) ? TSR_OK : get_other_model(r, frame, buffer, model, error);
+}
+
+size_t tsr_container_tiles_bytes(const struct tsr_container_reader *reader, uint32_t frame, uint32_t first,
+                                 uint32_t count)
+{
+    const uint64_t bytes = some_bytes(reader, frame, (size_t)first + 1, count);
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
+}
+
+enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *r, uint32_t frame, uint32_t first, uint32_t count,
+                                        uint8_t *buffer, struct tsr_piece *tiles, struct tsr_error *error)
+{
+    return get_sections(r, frame, (size_t)first + 1, count, buffer, NULL, tiles, error);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* Numbers, header and proof of the container; see the header. */
 #include "section.h"
 
+#include "transform/coder.h"
+
 #include <string.h>
 
 size_t tsr_put_varint(uint8_t *out, uint64_t value)
@@ -94,7 +96,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     out[used++] = (uint8_t)((image->is_signed ? SIGNED : 0) | (image->planar ? PLANAR : 0) |
                             (image->big_endian ? BIG_ENDIAN : 0) | (image->swapped ? SWAPPED : 0) |
                             (image->exact_only ? EXACT_ONLY : 0));
-    out[used++] = (uint8_t)(header->coding.path << 4 | header->coding.coder);
+    out[used++] = (uint8_t)((uint32_t)header->coding.path << 4 | tsr_coder_number(header->coding.coder));
     if (lossy && header->coding.path == TSR_PATH_PREDICT)
         used += tsr_put_varint(out + used, header->coding.max_error);
     else if (lossy)
@@ -180,11 +182,11 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     get_image(c, &header->image, &layout);
     const uint8_t coding = tsr_get_u8(c);
     if (layout > (SIGNED | PLANAR | BIG_ENDIAN | SWAPPED | EXACT_ONLY) || coding >> 4 > TSR_PATH_TRANSFORM ||
-        (coding & 15) > TSR_CODER_RANS)
+        (coding & 15) >= TSR_CODER_NUMBERS)
         return tsr_fail(error, TSR_ERROR_VERSION, "layout %u, coding %u: not all is known to this program", layout,
                         coding);
     header->coding.path = (enum tsr_path)(coding >> 4);
-    header->coding.coder = (enum tsr_coder)(coding & 15);
+    header->coding.coder = tsr_coder_of_number(coding & 15);
     if (header->coding.lossy) TSR_TRY(get_loss(c, header, error));
     header->parameter_count = tsr_get_u8(c);
     const uint8_t *parameters =

@@ -43,6 +43,26 @@ static enum tsr_status open_verbatim(struct tsr_input *input, enum tsr_kind kind
     return TSR_OK;
 }
 
+/* Samples without a file around them: rasters without prefix and suffix. FORMAT.md 4.1. */
+static enum tsr_status open_raster(struct tsr_input *input, const struct tsr_image *image, struct tsr_source **source,
+                                   struct tsr_error *error)
+{
+    struct tsr_header header;
+    memset(&header, 0, sizeof header);
+    header.kind = TSR_KIND_OTHER;
+    header.restore = TSR_RESTORE_SPLICE;
+    header.exact = true;
+    header.image = *image;
+    const uint64_t bits = tsr_frame_bits(image) * image->frames, bytes = bits / 8 + (bits % 8 != 0);
+    if (tsr_input_size(input) != bytes)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has %llu bytes, and its image %llu", tsr_input_name(input),
+                        (unsigned long long)tsr_input_size(input), (unsigned long long)bytes);
+    TSR_TRY(tsr_input_claim(input, image, 0, error));
+    TSR_TRY(tsr_splice_open(input, false, &header, 0, source, error));
+    (*source)->input = input;
+    return TSR_OK;
+}
+
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error)
 {
@@ -53,6 +73,7 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     enum tsr_status status = TSR_ERROR_CORRUPT;
     struct tsr_error why;
     *source = NULL;
+    if (options->raster) return open_raster(input, options->raster, source, error);
     TSR_TRY(tsr_input_hold(input, size, &head, error));
     snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM or DICOM file");
     if (tsr_png_is(head, size))

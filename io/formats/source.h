@@ -36,12 +36,14 @@ struct tsr_source {
 struct tsr_source_options {
     bool verbatim; /* don't look at the content: reason says why */
     const char *reason;
-    bool recode;   /* encapsulated DICOM: also where the streams will not be reproduced */
-    bool may_lose; /* it may be coded with loss: claims the memory for that, too */
+    bool recode;                    /* encapsulated DICOM: also where the streams will not be reproduced */
+    bool may_lose;                  /* it may be coded with loss: claims the memory for that, too */
+    const struct tsr_image *raster; /* the input is a raster of this image; NULL: a file */
 };
 
 /* A source for any input that can be read: what is no image, or none that can be restored, becomes a verbatim one with
- * the reason. Errors: TSR_ERROR_READ, TSR_ERROR_LIMIT (memory). */
+ * the reason. Errors: TSR_ERROR_READ, TSR_ERROR_LIMIT (memory),
+ * TSR_ERROR_USAGE (a raster that is longer or shorter than its image). */
 enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source_options *options,
                                 struct tsr_source **source, struct tsr_error *error);
 void tsr_source_close(struct tsr_source *source);

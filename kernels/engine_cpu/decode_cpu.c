@@ -95,18 +95,52 @@ size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image 
     return lay_out(&space, image, most, 1, NULL);
 }
 
-/* The tiles that a frame's model names, from its first bits; false where it is none. */
-static bool peek_tiles(const struct tsr_image *image, struct tsr_segment bytes, struct tsr_frame_model *cut)
+/* ---- Windows: some tiles of a frame as an image */
+
+/* The image that the model describes. */
+static struct tsr_image frame_image(const struct tsr_image *image, const struct tsr_decode_job *job)
 {
-    struct tsr_bit_reader reader = tsr_bit_reader(bytes.bytes, bytes.size);
-    return tsr_get_tile_sides(&reader, image, cut);
+    struct tsr_image frame = *image;
+    if (!job->window) return frame;
+    frame.columns = job->window->columns;
+    frame.rows = job->window->rows;
+    frame.swapped = false; /* that a window may have other sides for */
+    return frame;
 }
 
-size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model)
+/* Tiles are no larger than the image; all but the last ones of a frame are whole. */
+static void fit_tiles(const struct tsr_image *image, struct tsr_frame_model *cut)
+{
+    cut->tile_width = tsr_min(cut->tile_width, (int32_t)image->columns);
+    cut->tile_height = tsr_min(cut->tile_height, (int32_t)image->rows);
+}
+
+/* The number that the first sample has in the window that is number from or a later one in the frame. */
+static uint32_t number_in_window(uint32_t from, const struct tsr_image *image, const struct tsr_window *window)
+{
+    const uint32_t row = from / window->columns, column = from % window->columns;
+    if (row < window->row) return 0;
+    if (row - window->row >= image->rows) return image->columns * image->rows;
+    const uint32_t x = column > window->column ? column - window->column : 0;
+    return (row - window->row) * image->columns + (x < image->columns ? x : image->columns);
+}
+
+/* The tiles that a frame's model names, from its first bits; false where it is not a valid model. */
+static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_job *job, struct tsr_frame_model *cut)
+{
+    const struct tsr_image frame = frame_image(image, job);
+    struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
+    if (!tsr_get_tile_sides(&reader, &frame, cut)) return false;
+    fit_tiles(image, cut);
+    return true;
+}
+
+size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_decode_job *job)
 {
     struct decode_space space;
     struct tsr_frame_model cut;
-    return peek_tiles(image, model, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
+    return peek_tiles(image, job, &cut) ? lay_out_tiles(&space, pool, image, &cut, NULL) : 0;
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
@@ -250,13 +284,16 @@ static void decode_tiles(void *context, unsigned thread)
 static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *job, struct decode_space *s)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);
+    const struct tsr_image frame = frame_image(image, job);
     bool any_cavlc = false;
     for (int p = 0; p < tsr_image_planes(image); p++) s->model->plane[p].offset = s->offsets[p];
     for (int c = 0; c < 3; c++) s->model->colours.list[c] = s->lists[c];
-    if (!tsr_get_frame_model(&reader, image, s->model)) return false;
+    if (!tsr_get_frame_model(&reader, &frame, s->model)) return false;
+    fit_tiles(image, s->model);
     for (int p = 0; p < s->model->planes; p++) {
-        const struct tsr_plane_model *plane = &s->model->plane[p];
+        struct tsr_plane_model *plane = &s->model->plane[p];
         if (!plane->present || plane->range == 1) continue;
+        if (job->window) plane->coarser_from = number_in_window(plane->coarser_from, image, job->window);
         if (plane->coder == TSR_CODER_CAVLC)
             any_cavlc = true;
         else if (plane->path == TSR_PATH_PREDICT)
@@ -281,7 +318,7 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     const size_t count = (size_t)image->columns * image->rows;
     job->status = TSR_ERROR_CORRUPT;
     job->bad_tile = TSR_BAD_MODEL;
-    if (!peek_tiles(image, job->model, &cut)) return;
+    if (!peek_tiles(image, job, &cut)) return;
     lay_out_tiles(&space, pool, image, &cut, workspace);
     if (!prepare_model(image, job, &space)) return;
     struct tsr_frame_model *model = space.model;

@@ -148,7 +148,7 @@ static size_t largest_decode_space(const struct tsr_engine *engine, const struct
 {
     size_t most = 0;
     for (uint32_t i = 0; i < frames; i++) {
-        const size_t space = tsr_cpu_decode_space(engine->pool, image, jobs[i].model);
+        const size_t space = tsr_cpu_decode_space(engine->pool, image, &jobs[i]);
         if (space > most) most = space;
     }
     return most;

@@ -25,7 +25,8 @@ size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
                           struct tsr_encode_job *job, void *workspace);
 
-size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image, struct tsr_segment model);
+size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
+                            const struct tsr_decode_job *job);
 
 /* The same for any model. */
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);

@@ -2,11 +2,7 @@
 #ifndef TSR_KERNELS_POOL_MEMORY_LIMIT_H
 #define TSR_KERNELS_POOL_MEMORY_LIMIT_H
 
-#include <stdint.h>
-
-/* The machine's memory, or less where this process's cgroup (v1 or v2, or one above it) or its limit of address space
- * allows less, in bytes. */
-uint64_t tsr_available_memory(void);
+#include "app/tessera.h" /* tsr_available_memory */
 
 /* What the cgroups named by the file membership ("/proc/self/cgroup") allow, below the folder mount ("/sys/fs/cgroup");
  * UINT64_MAX where they set no limit. */

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "app/tessera.h" /* tsr_available_threads */
+
 struct tsr_pool;
 
 typedef void tsr_work(void *context, unsigned index);
@@ -66,8 +68,5 @@ void tsr_pool_wake(struct tsr_pool *pool, struct tsr_sleeper *sleeper);
 /* A mutex that is held for a few instructions at a time: who wants it tries for a while before it sleeps. Returns 0, or
  * what pthread_mutex_init does. */
 int tsr_make_lock(pthread_mutex_t *lock);
-
-/* Threads that this process may keep busy: its affinity mask and its cgroup's CPU quota, at least 1. */
-int tsr_available_threads(void);
 
 #endif

@@ -1,0 +1,290 @@
+/* Arguments of the public functions; see the header. */
+#include "arguments.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "transform/status.h"
+
+/* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
+enum { LEAST_PSNR = 100, MOST_PSNR = 20000 };
+
+enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error)
+{
+    return pointer ? TSR_OK : tsr_fail(error, TSR_ERROR_USAGE, "%s is NULL", name);
+}
+
+enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error)
+{
+    size_t said;
+    TSR_TRY(tsr_check_pointer(structure, name, error));
+    memcpy(&said, structure, sizeof said);
+    if (said == size) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "%s->size is %zu and not %zu: initialise the structure by its macro", name,
+                    said, size);
+}
+
+enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error)
+{
+    own->size = sizeof *own;
+    if (!*report) *report = own;
+    return tsr_check_sized(*report, sizeof **report, "report", error);
+}
+
+/* ---- Options of compression ------------------------------------------------------------------------------- */
+
+static enum tsr_status fail_loss(const struct tsr_compress_options *options, const char *what, struct tsr_error *error)
+{
+    return tsr_fail(error, TSR_ERROR_USAGE, "a loss_value of %lld is not a valid %s", (long long)options->loss_value,
+                    what);
+}
+
+static enum tsr_status want_loss(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
+                                 struct tsr_error *error)
+{
+    const int64_t value = options->loss_value;
+    wanted->coding.lossy = options->loss != TSR_LOSSLESS;
+    if (wanted->coding.lossy && options->loss != TSR_LOSS_MAX_ERROR) wanted->coding.path = TSR_PATH_TRANSFORM;
+    wanted->target_value = (uint64_t)value;
+    switch (options->loss) {
+    case TSR_LOSSLESS:
+        wanted->target_value = 0;
+        return TSR_OK;
+    case TSR_LOSS_QP:
+        if (value < tsr_lowest_qp(16) || value > TSR_HIGHEST_QP) return fail_loss(options, "QP in eighths", error);
+        wanted->coding.qp_eighths = (int32_t)value;
+        wanted->target_value = 0;
+        return TSR_OK;
+    case TSR_LOSS_MAX_ERROR:
+        if (value < 1 || value > TSR_MAX_ERROR_LIMIT) return fail_loss(options, "largest error", error);
+        if (options->path == TSR_PATH_TRANSFORM)
+            return tsr_fail(error, TSR_ERROR_USAGE, "a largest error needs TSR_PATH_PREDICT");
+        wanted->coding.max_error = (uint32_t)value;
+        wanted->target_value = 0;
+        return TSR_OK;
+    case TSR_LOSS_PSNR:
+        wanted->target = TSR_TARGET_PSNR;
+        return value < LEAST_PSNR || value > MOST_PSNR ? fail_loss(options, "PSNR in hundredths of a dB", error)
+                                                       : TSR_OK;
+    case TSR_LOSS_BYTES:
+        wanted->target = TSR_TARGET_BYTES;
+        return value < 1 ? fail_loss(options, "number of bytes", error) : TSR_OK;
+    case TSR_LOSS_RATIO:
+        wanted->target = TSR_TARGET_RATIO;
+        return value < 1 ? fail_loss(options, "ratio in thousandths", error) : TSR_OK;
+    }
+    return tsr_fail(error, TSR_ERROR_USAGE, "loss %d is not known", (int)options->loss);
+}
+
+enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted, struct tsr_error *error)
+{
+    static const struct tsr_compress_options usual = TSR_COMPRESS_OPTIONS;
+    memset(wanted, 0, sizeof *wanted);
+    if (!options) options = &usual;
+    TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
+    if ((int)options->verify < TSR_VERIFY_CPU || options->verify > TSR_VERIFY_ENGINE)
+        return tsr_fail(error, TSR_ERROR_USAGE, "verify %d is not known", (int)options->verify);
+    wanted->coding.path = options->path;
+    wanted->coding.coder = options->coder;
+    wanted->coding.effort = options->effort;
+    struct tsr_coding resolved = wanted->coding;
+    TSR_TRY(tsr_resolve_coding(&resolved, error));
+    TSR_TRY(want_loss(options, wanted, error));
+    wanted->verify = options->verify;
+    wanted->allow_lossy = options->allow_lossy;
+    wanted->recode = options->recode;
+    return TSR_OK;
+}
+
+enum tsr_status tsr_check_options(const struct tsr_compress_options *options, struct tsr_error *error)
+{
+    struct tsr_wanted wanted;
+    TSR_TRY(tsr_check_pointer(options, "options", error));
+    return tsr_want(options, &wanted, error);
+}
+
+/* ---- Sources ---------------------------------------------------------------------------------------------- */
+
+/* A raster holds exactly what its image says. */
+static enum tsr_status check_raster(const struct tsr_data_source *source, struct tsr_error *error)
+{
+    const struct tsr_image *const image = source->raster;
+    TSR_TRY(tsr_check_image(image, error));
+    if (image->stacked_rows) return tsr_fail(error, TSR_ERROR_USAGE, "stacked_rows of a raster is not 0");
+    return TSR_OK;
+}
+
+enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_sized(source, sizeof *source, "source", error));
+    if (source->raster) TSR_TRY(check_raster(source, error));
+    switch (source->medium) {
+    case TSR_MEDIUM_PATH:
+        return tsr_check_pointer(source->path, "source->path", error);
+    case TSR_MEDIUM_MEMORY:
+        if (source->byte_count > SIZE_MAX)
+            return tsr_fail(error, TSR_ERROR_USAGE, "source->byte_count is more than memory has");
+        return source->byte_count > 0 ? tsr_check_pointer(source->memory, "source->memory", error) : TSR_OK;
+    case TSR_MEDIUM_DESCRIPTOR:
+        if (source->descriptor < 0)
+            return tsr_fail(error, TSR_ERROR_USAGE, "source->descriptor is %d", source->descriptor);
+        return TSR_OK;
+    case TSR_MEDIUM_CALLS:
+        if (!source->read) return tsr_fail(error, TSR_ERROR_USAGE, "source->read is NULL");
+        if (source->byte_count > INT64_MAX)
+            return tsr_fail(error, TSR_ERROR_USAGE, "source->byte_count is more than a file can have");
+        return TSR_OK;
+    }
+    return tsr_fail(error, TSR_ERROR_USAGE, "source->medium %d is not known", (int)source->medium);
+}
+
+enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_source(source, error));
+    return source->raster ? tsr_fail(error, TSR_ERROR_USAGE, "source->raster is only for compressing") : TSR_OK;
+}
+
+const char *tsr_source_name(const struct tsr_data_source *source)
+{
+    return source->name                              ? source->name
+           : source->medium == TSR_MEDIUM_PATH       ? source->path
+           : source->medium == TSR_MEDIUM_MEMORY     ? "the source in memory"
+           : source->medium == TSR_MEDIUM_DESCRIPTOR ? "the source's descriptor"
+                                                     : "the source";
+}
+
+enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input, struct tsr_error *error)
+{
+    const char *const name = tsr_source_name(source);
+    const struct tsr_input_calls calls = {source->read, source->context, source->byte_count};
+    *input = NULL;
+    switch (source->medium) {
+    case TSR_MEDIUM_PATH:
+        return tsr_input_open(source->path, input, error);
+    case TSR_MEDIUM_DESCRIPTOR: {
+        const int file = fcntl(source->descriptor, F_DUPFD_CLOEXEC, 0);
+        if (file < 0) return tsr_fail_call(error, TSR_ERROR_READ, "cannot read", name);
+        return tsr_input_from_descriptor(file, name, input, error);
+    }
+    case TSR_MEDIUM_MEMORY:
+        *input = tsr_input_from_memory(source->memory, (size_t)source->byte_count, name);
+        break;
+    case TSR_MEDIUM_CALLS:
+        *input = tsr_input_from_calls(&calls, name);
+        break;
+    }
+    return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", name);
+}
+
+uint64_t tsr_source_bytes(const struct tsr_data_source *source)
+{
+    struct stat status;
+    switch (source->medium) {
+    case TSR_MEDIUM_PATH:
+        return stat(source->path, &status) == 0 ? (uint64_t)status.st_size : 0;
+    case TSR_MEDIUM_DESCRIPTOR:
+        return fstat(source->descriptor, &status) == 0 ? (uint64_t)status.st_size : 0;
+    default:
+        return source->byte_count;
+    }
+}
+
+/* ---- Sinks ------------------------------------------------------------------------------------------------ */
+
+enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_sized(sink, sizeof *sink, "sink", error));
+    switch (sink->medium) {
+    case TSR_MEDIUM_PATH:
+        TSR_TRY(tsr_check_pointer(sink->path, "sink->path", error));
+        if (sink->is_bounded && sink->root > strlen(sink->path))
+            return tsr_fail(error, TSR_ERROR_USAGE, "sink->root is %zu, more than the path is long", sink->root);
+        return TSR_OK;
+    case TSR_MEDIUM_MEMORY:
+        TSR_TRY(tsr_check_pointer(sink->buffer, "sink->buffer", error));
+        *sink->buffer = (struct tsr_buffer){NULL, 0};
+        return TSR_OK;
+    case TSR_MEDIUM_DESCRIPTOR:
+        if (sink->descriptor < 0) return tsr_fail(error, TSR_ERROR_USAGE, "sink->descriptor is %d", sink->descriptor);
+        return TSR_OK;
+    case TSR_MEDIUM_CALLS:
+        return sink->write ? TSR_OK : tsr_fail(error, TSR_ERROR_USAGE, "sink->write is NULL");
+    }
+    return tsr_fail(error, TSR_ERROR_USAGE, "sink->medium %d is not known", (int)sink->medium);
+}
+
+enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
+                              struct tsr_error *error)
+{
+    const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root};
+    if (sink->medium == TSR_MEDIUM_PATH) return tsr_output_create(sink->path, &options, is_private, output, error);
+    *output = tsr_output_to_memory();
+    return *output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+}
+
+static enum tsr_status write_descriptor(int descriptor, const uint8_t *bytes, uint64_t size, struct tsr_error *error)
+{
+    while (size > 0) {
+        const size_t most = size < (1 << 30) ? (size_t)size : 1 << 30;
+        const ssize_t written = write(descriptor, bytes, most);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot write", "the sink's descriptor");
+        bytes += written;
+        size -= (uint64_t)written;
+    }
+    return TSR_OK;
+}
+
+static enum tsr_status write_calls(const struct tsr_data_sink *sink, const uint8_t *bytes, uint64_t size,
+                                   struct tsr_error *error)
+{
+    while (size > 0) {
+        const size_t most = size < SIZE_MAX ? (size_t)size : SIZE_MAX;
+        const int64_t taken = sink->write(sink->context, bytes, most);
+        if (taken <= 0 || (uint64_t)taken > most)
+            return tsr_fail(error, TSR_ERROR_WRITE, "cannot write to the sink: its function returns %lld of %zu bytes",
+                            (long long)taken, most);
+        bytes += taken;
+        size -= (uint64_t)taken;
+    }
+    return TSR_OK;
+}
+
+enum tsr_status tsr_deliver(const struct tsr_data_sink *sink, struct tsr_output *output, struct tsr_error *error)
+{
+    switch (sink->medium) {
+    case TSR_MEDIUM_PATH:
+        TSR_TRY(tsr_output_publish(output, error));
+        return sink->syncs_later ? TSR_OK : tsr_sync_folders(error);
+    case TSR_MEDIUM_MEMORY:
+        sink->buffer->count = (size_t)tsr_output_size(output);
+        sink->buffer->bytes = tsr_output_take_bytes(output);
+        return TSR_OK;
+    case TSR_MEDIUM_DESCRIPTOR:
+        return write_descriptor(sink->descriptor, tsr_output_bytes(output), tsr_output_size(output), error);
+    case TSR_MEDIUM_CALLS:
+        return write_calls(sink, tsr_output_bytes(output), tsr_output_size(output), error);
+    }
+    return TSR_ERROR_INTERNAL;
+}
+
+void tsr_buffer_free(struct tsr_buffer *buffer)
+{
+    if (!buffer) return;
+    free(buffer->bytes);
+    *buffer = (struct tsr_buffer){NULL, 0};
+}
+
+void tsr_end_process(int status)
+{
+    tsr_output_end_process(status);
+}
+
+const char *tsr_version(void)
+{
+    return TSR_VERSION_STRING;
+}

@@ -1,0 +1,51 @@
+/* What callers give to the functions of tessera.h: checked, and as the library uses it. */
+#ifndef TSR_APP_LIBRARY_ARGUMENTS_H
+#define TSR_APP_LIBRARY_ARGUMENTS_H
+
+#include "io/input.h"
+#include "io/output.h"
+
+/* What a lossy file is to reach; the transform path's QP is found. Values as of enum tsr_loss. */
+enum tsr_target { TSR_TARGET_NONE = 0, TSR_TARGET_PSNR, TSR_TARGET_BYTES, TSR_TARGET_RATIO };
+
+/* How a source is to be compressed: struct tsr_compress_options once it was checked. */
+struct tsr_wanted {
+    struct tsr_coding coding;
+    enum tsr_target target; /* NONE: the coding says all */
+    uint64_t target_value;
+    enum tsr_verify verify;
+    bool allow_lossy, recode;
+    const struct tsr_image *raster; /* as of struct tsr_data_source */
+};
+
+/* options: NULL for the defaults. Errors: TSR_ERROR_USAGE. */
+enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
+                         struct tsr_error *error);
+
+/* TSR_ERROR_USAGE with the field that cannot be. tsr_check_sized: structures that begin with their size; NULL is none.
+ */
+enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error);
+enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error);
+enum tsr_status tsr_check_source(const struct tsr_data_source *source, struct tsr_error *error);
+enum tsr_status tsr_check_tsr(const struct tsr_data_source *source, struct tsr_error *error); /* without a raster */
+enum tsr_status tsr_check_sink(const struct tsr_data_sink *sink, struct tsr_error *error);
+
+/* A report that the caller may leave out: own, which then stands for it. TSR_ERROR_USAGE if its size is wrong. */
+enum tsr_status tsr_check_report(struct tsr_report **report, struct tsr_report *own, struct tsr_error *error);
+
+/* An input of a source that was checked; and an output for a sink, of a path is_private as tsr_output_create has it. */
+enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr_input **input,
+                                struct tsr_error *error);
+enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private, struct tsr_output **output,
+                              struct tsr_error *error);
+
+/* Bytes of a source as far as it can be told without opening it, else 0. */
+uint64_t tsr_source_bytes(const struct tsr_data_source *source);
+
+/* What to call a source in sentences. */
+const char *tsr_source_name(const struct tsr_data_source *source);
+
+/* Hands a finished output over to its sink: a file gets its name. Errors: TSR_ERROR_WRITE, TSR_ERROR_EXISTS. */
+enum tsr_status tsr_deliver(const struct tsr_data_sink *sink, struct tsr_output *output, struct tsr_error *error);
+
+#endif

@@ -1,0 +1,11 @@
+/* A clock that only goes forward. */
+#include <time.h>
+
+#include "flow.h"
+
+double tsr_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}

@@ -1,0 +1,250 @@
+/* A file to a .tsr, with proof. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+/* Without loss: by path P, whatever a lossy coding would have taken. */
+static enum tsr_status drop_loss(const struct tsr_wanted *wanted, struct tsr_coding *coding, struct tsr_error *error)
+{
+    memset(coding, 0, sizeof *coding);
+    coding->coder = wanted->coding.coder;
+    coding->effort = wanted->coding.effort;
+    return tsr_resolve_coding(coding, error);
+}
+
+/* The coding that this image gets: what was asked for, or lossless where loss makes no sense. */
+static enum tsr_status settle_coding(struct tsr_source *source, const struct tsr_wanted *wanted,
+                                     struct tsr_coding *coding, struct tsr_report *report, struct tsr_error *error)
+{
+    const struct tsr_image *image = &source->header.image;
+    *coding = wanted->coding;
+    TSR_TRY(tsr_resolve_coding(coding, error));
+    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    if (source->header.restore == TSR_RESTORE_SPLICE && !source->header.exact)
+        snprintf(report->reason, sizeof report->reason, "recoded: the same samples come back in a native file");
+    if (!coding->lossy) return TSR_OK;
+    const char *exact = image->exact_only                                       ? "palette indices"
+                        : image->bits_allocated == 1 || image->bits_stored == 1 ? "samples of one bit"
+                        : image->bits_allocated == 32                           ? "samples of 32 bits"
+                                                                                : source->only_lossless;
+    if (exact) {
+        snprintf(report->reason, sizeof report->reason, "coded without loss: %s are never coded with loss", exact);
+        return drop_loss(wanted, coding, error);
+    }
+    if (source->never_lossy && !wanted->allow_lossy)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss: %s (allow_lossy is not set)",
+                        tsr_input_name(source->input), source->lossy_objection);
+    const int32_t lowest = tsr_lowest_qp(image->bits_stored);
+    if (coding->path == TSR_PATH_TRANSFORM && coding->qp_eighths < lowest)
+        coding->qp_eighths = lowest; /* finer steps than 0.63 give nothing */
+    return wanted->target == TSR_TARGET_NONE ? tsr_check_coding(image, coding, error) : TSR_OK;
+}
+
+/* Opens the source and gives it its coding. */
+static enum tsr_status open_coded(struct tsr_engine *engine, struct tsr_input *input,
+                                  const struct tsr_source_options *source_options, const struct tsr_wanted *wanted,
+                                  struct tsr_source **source, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_coding coding;
+    TSR_TRY(tsr_source_open(input, source_options, source, error));
+    TSR_TRY(settle_coding(*source, wanted, &coding, report, error));
+    if ((*source)->header.restore == TSR_RESTORE_VERBATIM) return tsr_input_claim(input, NULL, 0, error);
+    if (coding.lossy && wanted->target != TSR_TARGET_NONE) {
+        TSR_TRY(tsr_meet_target(engine, *source, wanted, &coding, &report->tries, error));
+        tsr_source_close(*source);
+        TSR_TRY(tsr_source_open(input, source_options, source, error));
+        if (!coding.lossy)
+            snprintf(report->reason, sizeof report->reason, "coded without loss: %s",
+                     wanted->target == TSR_TARGET_PSNR ? "no step has that PSNR" : "that is small enough");
+    }
+    const struct tsr_header pristine = (*source)->header;
+    tsr_set_coding(*source, &pristine, &coding);
+    return TSR_OK;
+}
+
+/* A size is a promise of the whole file, also of one that is stored or coded without loss. */
+static enum tsr_status check_size(const struct tsr_wanted *wanted, struct tsr_input *input,
+                                  const struct tsr_output *output, struct tsr_error *error)
+{
+    const uint64_t limit = tsr_size_limit(wanted, tsr_input_size(input)), size = tsr_output_size(output);
+    if (size <= limit) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_USAGE, "%s is not coded with loss, and takes %llu bytes, not %llu",
+                    tsr_input_name(input), (unsigned long long)size, (unsigned long long)limit);
+}
+
+/* What the file takes stored as it is. */
+static enum tsr_status measure_verbatim(struct tsr_engine *engine, struct tsr_input *input, uint64_t *bytes,
+                                        struct tsr_error *error)
+{
+    const struct tsr_source_options options = {.verbatim = true, .reason = tsr_smaller_verbatim};
+    struct tsr_source *source = NULL;
+    struct tsr_proof proof;
+    struct tsr_encoded encoded = {0};
+    struct tsr_output *output = tsr_output_to_null();
+    enum tsr_status status = output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+    if (status == TSR_OK) status = tsr_source_open(input, &options, &source, error);
+    if (status == TSR_OK) status = tsr_encode(engine, source, output, &proof, &encoded, error);
+    *bytes = output ? tsr_output_size(output) : 0;
+    tsr_source_close(source);
+    tsr_output_close(output);
+    return status;
+}
+
+/* TSR_ERROR_CORRUPT, with that as the reason, if a file that took so many bytes is smaller verbatim. Where it is far
+ * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
+ * or, on what is compressed already, to find something to do. */
+static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *input, const struct tsr_header *header,
+                                  uint64_t size, struct tsr_error *error)
+{
+    const uint64_t whole = tsr_input_size(input);
+    const bool was_native = header->restore == TSR_RESTORE_SPLICE && header->image.bits_allocated > 1;
+    uint64_t verbatim = 0;
+    if (header->restore == TSR_RESTORE_VERBATIM || size <= (was_native ? whole / 4 * 3 : whole / 16 * 15))
+        return TSR_OK;
+    TSR_TRY(measure_verbatim(engine, input, &verbatim, error));
+    return size <= verbatim ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
+/* Of a member, whose blobs are compressed later, the frames alone tell: they are no longer than what they replace. */
+static enum tsr_status check_frames(const struct tsr_source *source, uint64_t size, struct tsr_error *error)
+{
+    uint64_t rest = tsr_input_size(source->input);
+    if (source->header.restore == TSR_RESTORE_VERBATIM) return TSR_OK;
+    for (int blob = 0; blob < TSR_BLOB_COUNT; blob++)
+        rest -= source->blob_size[blob] < rest ? source->blob_size[blob] : rest;
+    return size <= rest ? TSR_OK : tsr_fail(error, TSR_ERROR_CORRUPT, "%s", tsr_smaller_verbatim);
+}
+
+/* One try; TSR_ERROR_CORRUPT: it must be verbatim. */
+static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_source *source, struct tsr_output *output,
+                                     const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                     struct tsr_encoded *encoded, struct tsr_error *error)
+{
+    const uint64_t start = tsr_output_size(output);
+    encoded->decoder = wanted->verify == TSR_VERIFY_ENGINE ? engine : engine->cpu;
+    encoded->gives_up = !wanted->raster; /* stored as it is it would have no image */
+    if (is_member) {
+        const struct tsr_image *const image = &source->header.image;
+        encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
+        TSR_TRY(tsr_container_begin_member(output, &source->header, &written->writer, error));
+        TSR_TRY(tsr_encode_contents(engine, source, written->writer, &written->proof, encoded, error));
+        return check_frames(source, tsr_container_payload_bytes(written->writer), error);
+    }
+    TSR_TRY(tsr_encode(engine, source, output, &written->proof, encoded, error));
+    if (!wanted->raster)
+        TSR_TRY(check_gain(engine, source->input, &source->header, tsr_output_size(output) - start, error));
+    return check_size(wanted, source->input, output, error);
+}
+
+static enum tsr_status write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                       const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                       struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_source_options source_options = {
+        .recode = wanted->recode, .may_lose = wanted->coding.lossy, .raster = wanted->raster};
+    const struct tsr_output_mark start = tsr_output_mark(output);
+    char reason[sizeof report->reason];
+    for (;;) {
+        struct tsr_source *source = NULL;
+        struct tsr_encoded encoded = {0};
+        const double opening = tsr_seconds();
+        enum tsr_status status = open_coded(engine, input, &source_options, wanted, &source, report, error);
+        report->read_s += tsr_seconds() - opening;
+        if (status == TSR_OK)
+            status = try_container(engine, source, output, wanted, is_member, written, &encoded, error);
+        if (source) written->header = source->header;
+        written->raster = encoded.raster;
+        report->payload_bytes = encoded.payload_bytes;
+        report->engine = encoded.engine;
+        report->read_s += encoded.read_s;
+        report->write_s += encoded.write_s;
+        snprintf(report->fallback, sizeof report->fallback, "%s", encoded.fallback ? encoded.fallback : "");
+        tsr_source_close(source);
+        if (status != TSR_ERROR_CORRUPT || source_options.verbatim || wanted->raster) return status;
+        snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1, error->text);
+        source_options.verbatim = true;
+        source_options.reason = reason;
+        report->reason[0] = '\0';
+        free(written->raster);
+        written->raster = NULL;
+        tsr_container_writer_free(written->writer);
+        written->writer = NULL;
+        TSR_TRY(tsr_output_return(output, &start, error));
+    }
+}
+
+enum tsr_status tsr_write_container(struct tsr_engine *engine, struct tsr_input *input, struct tsr_output *output,
+                                    const struct tsr_wanted *wanted, bool is_member, struct tsr_written *written,
+                                    struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_account account;
+    memset(written, 0, sizeof *written);
+    tsr_account_open(&account, engine, input, wanted->coding.lossy);
+    account.is_verified = wanted->verify != TSR_VERIFY_NONE;
+    account.is_raster = wanted->raster != NULL;
+    if (tsr_output_is_memory(output) && !is_member) account.output_bytes = tsr_input_size(input) + 2 * TSR_EXCESS_BYTES;
+    const enum tsr_status status = write_container(engine, input, output, wanted, is_member, written, report, error);
+    tsr_input_set_account(input, NULL);
+    tsr_input_drop_held(input);
+    tsr_account_close(&account);
+    return status;
+}
+
+static enum tsr_status prove(struct tsr_engine *engine, enum tsr_verify by, struct tsr_output *out,
+                             const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error)
+{
+    const double start = tsr_seconds();
+    if (by == TSR_VERIFY_NONE) return TSR_OK;
+    report->read_from_disk = tsr_output_drop_cache(out);
+    const enum tsr_status status = tsr_verify_output(engine, by, out, expected, report, error);
+    report->verify_s = tsr_seconds() - start;
+    report->verified = status == TSR_OK;
+    return status;
+}
+
+static enum tsr_status compress_file(struct tsr_engine *engine, const struct tsr_data_source *source,
+                                     const struct tsr_data_sink *sink, const struct tsr_wanted *wanted,
+                                     struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_output *out = NULL;
+    struct tsr_written written = {0};
+    const double start = tsr_seconds();
+    enum tsr_status status = tsr_open_source(source, &in, error);
+    if (status == TSR_OK) status = tsr_open_sink(sink, true, &out, error);
+    if (status == TSR_OK) tsr_output_inherit(out, in);
+    if (status == TSR_OK) tsr_output_forgo_hash(out); /* its sections have theirs */
+    if (status == TSR_OK) status = tsr_write_container(engine, in, out, wanted, false, &written, report, error);
+    if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
+    const double finished = tsr_seconds();
+    if (status == TSR_OK) status = prove(engine, wanted->verify, out, &written.proof, report, error);
+    if (status == TSR_OK) {
+        tsr_report_written(wanted, &written, report);
+        report->bytes_out = tsr_output_size(out);
+        report->encode_s = finished - start;
+        status = tsr_deliver_file(sink, out, report, error);
+    }
+    tsr_output_close(out);
+    tsr_input_close(in);
+    return status;
+}
+
+enum tsr_status tsr_compress(struct tsr_engine *engine, const struct tsr_data_source *source,
+                             const struct tsr_data_sink *sink, const struct tsr_compress_options *options,
+                             struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_wanted wanted;
+    struct tsr_error ignored;
+    struct tsr_report own;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_source(source, error));
+    TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_want(options, &wanted, error));
+    TSR_TRY(tsr_check_report(&report, &own, error));
+    wanted.raster = source->raster;
+    tsr_clear_report(report);
+    return compress_file(engine, source, sink, &wanted, report, error);
+}

@@ -1,0 +1,70 @@
+/* What a .tsr says of itself. */
+#include <string.h>
+
+#include "files.h"
+#include "measure.h"
+
+static const char *restore_name(enum tsr_restore restore)
+{
+    static const char *const names[] = {"verbatim", "splice", "png", "deflated", "encapsulated", "series"};
+    return names[restore];
+}
+
+enum tsr_status tsr_describe(struct tsr_container_reader *reader, struct tsr_info *info, struct tsr_error *error)
+{
+    const struct tsr_header *header = tsr_container_header(reader);
+    const struct tsr_image *image = &header->image;
+    struct tsr_proof proof;
+    memset(info, 0, sizeof *info);
+    info->size = sizeof *info;
+    TSR_TRY(tsr_container_get_proof(reader, &proof, error));
+    info->kind = header->kind;
+    info->verbatim = header->restore == TSR_RESTORE_VERBATIM;
+    memcpy(info->reason, header->reason, sizeof info->reason);
+    info->restore = restore_name(header->restore);
+    info->identical = header->exact;
+    info->image = *image;
+    info->coding = header->coding;
+    info->file_bytes = tsr_container_bytes(reader);
+    info->original_bytes = proof.original_size;
+    info->payload_bytes = tsr_container_pixel_bytes(reader);
+    info->sections = tsr_container_sections(reader);
+    memcpy(info->original_hash, proof.original.bytes, sizeof info->original_hash);
+    memcpy(info->samples_hash, proof.samples.bytes, sizeof info->samples_hash);
+    info->max_error = -1;
+    info->psnr_db = -1;
+    if (header->coding.lossy) {
+        const uint64_t samples = (uint64_t)image->columns * image->rows * image->components * image->frames;
+        info->max_error = proof.max_error;
+        info->psnr_db = tsr_psnr_db(image, samples, proof.squared_error);
+    }
+    info->damage = tsr_container_damage(reader);
+    return TSR_OK;
+}
+
+enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_t file_bytes, struct tsr_info *info,
+                                    struct tsr_error *error)
+{
+    memset(info, 0, sizeof *info);
+    info->size = sizeof *info;
+    info->members = tsr_container_members(reader);
+    info->restore = restore_name(TSR_RESTORE_SERIES);
+    info->identical = true;
+    info->file_bytes = file_bytes;
+    info->sections = tsr_container_sections(reader);
+    info->max_error = -1;
+    info->psnr_db = -1;
+    info->damage = tsr_container_damage(reader);
+    for (uint32_t k = 0; k < info->members; k++) {
+        struct tsr_info one;
+        enum tsr_status status = tsr_container_choose(reader, k, error);
+        if (status == TSR_OK) status = tsr_describe(reader, &one, error);
+        if (status == TSR_ERROR_READ) return status;
+        if (status != TSR_OK) continue;
+        info->original_bytes += one.original_bytes;
+        info->payload_bytes += one.payload_bytes;
+        info->identical &= one.identical;
+        info->coding.lossy |= one.coding.lossy;
+    }
+    return TSR_OK;
+}

@@ -1,0 +1,84 @@
+/* A .tsr, or a file of a series, to what it restores. */
+#include "files.h"
+
+enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *input,
+                                 struct tsr_container_reader *reader, struct tsr_account *account,
+                                 const struct tsr_data_sink *sink, bool whole, struct tsr_report *report,
+                                 struct tsr_error *error)
+{
+    const struct tsr_header *const header = tsr_container_header(reader);
+    struct tsr_output *out = NULL;
+    struct tsr_proof proof;
+    struct tsr_decoded decoded;
+    bool identical = false;
+    const double start = tsr_seconds();
+    enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
+    if (status == TSR_OK && sink) status = tsr_open_sink(sink, true, &out, error);
+    if (status == TSR_OK && sink) tsr_output_inherit(out, input);
+    if (status == TSR_OK && !sink && !(out = tsr_output_to_test(header)))
+        status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
+    if (status == TSR_OK)
+        status = tsr_restore_and_check(engine, reader, account, &proof, out, &decoded, &identical, error);
+    const char *const damage =
+        whole && tsr_container_damage(reader) ? tsr_container_damage(reader) : tsr_container_repaired(reader);
+    if (status == TSR_OK && !sink && damage)
+        status = tsr_fail(
+            error, TSR_ERROR_CORRUPT,
+            "the %s is damaged; what it says stands elsewhere too, and decompress still restores the file", damage);
+    if (status == TSR_OK) status = tsr_finish_file(engine, out, report, error);
+    if (status == TSR_OK) {
+        tsr_report_restored(reader, &proof, &decoded, report);
+        report->identical = identical;
+        report->bytes_out = tsr_output_size(out);
+        if (sink) status = tsr_deliver_file(sink, out, report, error);
+        report->verify_s = tsr_seconds() - start;
+    }
+    tsr_output_close(out);
+    return status;
+}
+
+static enum tsr_status restore(struct tsr_engine *engine, const struct tsr_data_source *source,
+                               const struct tsr_data_sink *sink, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_input *in = NULL;
+    struct tsr_container_reader *reader = NULL;
+    struct tsr_account account;
+    enum tsr_status status = tsr_open_source(source, &in, error);
+    tsr_account_open(&account, engine, in, false);
+    if (status == TSR_OK) status = tsr_container_open(in, &reader, error);
+    if (status == TSR_OK && tsr_container_is_series(reader))
+        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is a series of %u files", tsr_source_name(source),
+                          tsr_container_members(reader));
+    if (status == TSR_OK) status = tsr_restore_file(engine, in, reader, &account, sink, true, report, error);
+    tsr_container_close(reader);
+    tsr_input_close(in);
+    tsr_account_close(&account);
+    return status;
+}
+
+enum tsr_status tsr_restore(struct tsr_engine *engine, const struct tsr_data_source *source,
+                            const struct tsr_data_sink *sink, struct tsr_report *report, struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    struct tsr_report own;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_sink(sink, error));
+    TSR_TRY(tsr_check_report(&report, &own, error));
+    tsr_clear_report(report);
+    return restore(engine, source, sink, report, error);
+}
+
+enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_data_source *source, struct tsr_report *report,
+                         struct tsr_error *error)
+{
+    struct tsr_error ignored;
+    struct tsr_report own;
+    if (!error) error = &ignored;
+    TSR_TRY(tsr_check_pointer(engine, "engine", error));
+    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_report(&report, &own, error));
+    tsr_clear_report(report);
+    return restore(engine, source, NULL, report, error);
+}
