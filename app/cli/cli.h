@@ -123,7 +123,6 @@ void report_summary(const struct options *options, const struct task_list *list,
                     const struct run_times *times);
 void say_error(const struct tsr_error *error);
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
-const char *kind_name(enum tsr_kind kind);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 const char *plural(size_t count);             /* "s", or nothing for one */
 void print_json_line(struct cJSON *object);   /* in a line; frees it */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/formats/dicom/dicom_file.h"
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 #include "app/library/flow.h"
 #include "app/library/measure.h"
 #include "cli.h"
