@@ -4,25 +4,9 @@
 
 #include "kernels/engine.h"
 #include "app/tessera.h"
+#include "option_table.h"
 
-enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_BENCH, VERB_COUNT };
-
-enum { QP_LIST_LIMIT = 16, NUMBERS_LIMIT = 32 };
-
-/* A list of numbers as named; none: the default. */
-struct numbers {
-    int count;
-    double value[NUMBERS_LIMIT];
-};
-
-/* What bench is told besides. */
-struct bench_words {
-    struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
-    const char *formats;                   /* names of picture sizes, or NULL */
-    const char *plot, *log;                /* where to, or NULL */
-    int repeat;                            /* 0: the default */
-    bool files, policies, quick;
-};
+enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_COUNT };
 
 /* The command line as parsed. */
 struct options {
@@ -43,7 +27,6 @@ struct options {
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
     bool max_error_given;
-    struct bench_words bench;
 };
 
 /* One file to be worked on. */
@@ -133,6 +116,5 @@ int decompress_verb(const struct options *options);
 int test_verb(const struct options *options);
 int info_verb(const struct options *options);
 int compare_verb(const struct options *options);
-int bench_verb(const struct options *options);
 
 #endif
