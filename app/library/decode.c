@@ -56,22 +56,27 @@ static void *renew(void *buffer, size_t size)
     return malloc(size);
 }
 
+enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *reader, uint32_t frame,
+                                         struct tsr_error *error)
+{
+    const struct tsr_image *const image = &tsr_container_header(reader)->image;
+    const size_t bytes = tsr_container_frame_bytes(reader, frame), tiles = tsr_container_frame_tiles(reader, frame);
+    /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
+    if (tiles <= (uint64_t)image->columns * image->rows && bytes <= tsr_encode_bound(image) + 64 * (tiles + 1))
+        return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %zu bytes in %zu tiles, more than its samples can need",
+                    frame, bytes, tiles);
+}
+
 /* Reads a batch's frames and prepares their jobs. */
 static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)
 {
     const struct tsr_image *image = &d->header->image;
     size_t bytes = 0, tiles = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const size_t frame_bytes = tsr_container_frame_bytes(d->reader, first + i);
-        const size_t frame_tiles = tsr_container_frame_tiles(d->reader, first + i);
-        /* A tile has a sample at least; its section's head and check take less than 64 bytes. */
-        if (frame_tiles > (uint64_t)image->columns * image->rows ||
-            frame_bytes > tsr_encode_bound(image) + 64 * (frame_tiles + 1))
-            return tsr_fail(error, TSR_ERROR_CORRUPT,
-                            "frame %u has %zu bytes in %zu tiles, more than its samples can need", first + i,
-                            frame_bytes, frame_tiles);
-        bytes += frame_bytes;
-        tiles += frame_tiles;
+        TSR_TRY(tsr_check_frame_sections(d->reader, first + i, error));
+        bytes += tsr_container_frame_bytes(d->reader, first + i);
+        tiles += tsr_container_frame_tiles(d->reader, first + i);
     }
     if (bytes > d->sections_capacity) {
         d->engine->ops->give_workspace(d->engine, d->sections);
@@ -105,15 +110,19 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
 }
 
 /* The sections' checksums hold, so a payload that does not decode was never one. */
+enum tsr_status tsr_blame_frame(const struct tsr_decode_job *job, uint32_t frame, struct tsr_error *error)
+{
+    if (job->status == TSR_OK) return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on frame %u", frame);
+    if (job->bad_tile == TSR_BAD_MODEL)
+        return tsr_fail(error, job->status, "frame %u has a model that describes no such frame", frame);
+    return tsr_fail(error, job->status, "tile %u of frame %u does not decode", job->bad_tile, frame);
+}
+
 static enum tsr_status blame(const struct tsr_decode_job *jobs, uint32_t first, uint32_t count, struct tsr_error *error)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (jobs[i].status == TSR_OK) continue;
-        if (jobs[i].bad_tile == TSR_BAD_MODEL)
-            return tsr_fail(error, jobs[i].status, "frame %u has a model that describes no such frame", first + i);
-        return tsr_fail(error, jobs[i].status, "tile %u of frame %u does not decode", jobs[i].bad_tile, first + i);
-    }
-    return tsr_fail(error, TSR_ERROR_INTERNAL, "the engine fails on frame %u", first);
+    uint32_t bad = 0;
+    while (bad + 1 < count && jobs[bad].status == TSR_OK) bad++;
+    return tsr_blame_frame(&jobs[bad], first + bad, error);
 }
 
 static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t count, struct tsr_error *error)

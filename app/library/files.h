@@ -45,7 +45,7 @@ enum tsr_status tsr_verify_output(struct tsr_engine *engine, enum tsr_verify ver
                                   const struct tsr_proof *expected, struct tsr_report *report, struct tsr_error *error);
 
 /* Restores what a reader has chosen, and compares it with a proof: also with what was read, not only with what the file
- * says of itself. account: the reader's input's. */
+ * says of itself. account: the reader's input's; NULL: nothing is claimed. */
 enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_container_reader *reader,
                                       struct tsr_account *account, const struct tsr_proof *proof,
                                       struct tsr_output *restored, struct tsr_decoded *decoded, bool *identical,

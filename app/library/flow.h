@@ -81,6 +81,13 @@ struct tsr_decoded {
 enum tsr_status tsr_decode(struct tsr_engine *engine, struct tsr_container_reader *reader, struct tsr_output *output,
                            struct tsr_decoded *decoded, struct tsr_error *error);
 
+/* TSR_ERROR_CORRUPT where the sections of a frame are longer or more than its samples can need. */
+enum tsr_status tsr_check_frame_sections(const struct tsr_container_reader *reader, uint32_t frame,
+                                         struct tsr_error *error);
+
+/* The error of a frame that an engine failed to decode. */
+enum tsr_status tsr_blame_frame(const struct tsr_decode_job *job, uint32_t frame, struct tsr_error *error);
+
 /* Checks what a .tsr was decoded to against its proof. *identical: the restored file is the original. */
 enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct tsr_proof *proof,
                                 const struct tsr_output *restored, const struct tsr_decoded *decoded, bool *identical,

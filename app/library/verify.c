@@ -106,9 +106,9 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
 {
     const struct tsr_header *header = tsr_container_header(reader);
     tsr_output_limit(restored, restored_limit(header, proof));
-    TSR_TRY(tsr_account_claim(
-        account, tsr_decode_memory(engine, reader) + restore_memory(header, proof, tsr_output_is_memory(restored)),
-        error));
+    const uint64_t bytes =
+        tsr_decode_memory(engine, reader) + restore_memory(header, proof, tsr_output_is_memory(restored));
+    if (account) TSR_TRY(tsr_account_claim(account, bytes, error));
     if (tsr_output_is_memory(restored))
         TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
     TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));

@@ -1,6 +1,7 @@
 /* Walking over the elements of a DICOM file. PS3.5, 7.1 to 7.5 and A. */
 #include "dicom_elements.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -93,6 +94,7 @@ struct layer {
     size_t end;
     uint64_t count; /* elements so far */
     uint32_t highest_tag;
+    size_t listed; /* of a guess: entries of the listing, the last of which is its element */
 };
 
 struct walk {
@@ -103,6 +105,7 @@ struct walk {
     struct layer layer[DEPTH_LIMIT];
     int depth; /* of the innermost layer */
     uint64_t elements, disorder;
+    struct tsr_dicom_listing *listing; /* NULL: it is not wanted */
     struct tsr_error *error;
 };
 
@@ -146,6 +149,21 @@ static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *el
     return fail(w, "its elements do not fit each other");
 }
 
+static enum tsr_status list(struct walk *w, const struct tsr_dicom_element *element, bool has_content)
+{
+    struct tsr_dicom_listing *const l = w->listing;
+    if (!l) return TSR_OK;
+    if (l->count == l->capacity) {
+        const size_t capacity = l->capacity ? 2 * l->capacity : 64;
+        struct tsr_dicom_listed *const grown = realloc(l->entries, capacity * sizeof *grown);
+        if (!grown) return tsr_fail(w->error, TSR_ERROR_LIMIT, "no memory for a list of %zu elements", capacity);
+        l->entries = grown;
+        l->capacity = capacity;
+    }
+    l->entries[l->count++] = (struct tsr_dicom_listed){*element, (uint32_t)w->depth, has_content};
+    return TSR_OK;
+}
+
 /* Where an element's value is a sequence, or may be one, it is walked through; else it is passed over. */
 static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_element *element)
 {
@@ -165,6 +183,10 @@ static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_elemen
         return fail(w, "an element of it has no length");
     }
     w->at = element->value;
+    if (w->listing) {
+        w->listing->entries[w->listing->count - 1].has_content = true;
+        layer.listed = w->listing->count;
+    }
     return push(w, layer);
 }
 
@@ -211,6 +233,7 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
         *is_over = true;
         return TSR_OK;
     }
+    TSR_TRY(list(w, &element, false));
     return enter_value(w, &element);
 }
 
@@ -227,6 +250,7 @@ static enum tsr_status step_items(struct walk *w)
     }
     if (item.tag != TAG_ITEM) return fail(w, "a sequence of it has something else than items");
     TSR_TRY(count_item(w));
+    TSR_TRY(list(w, &item, layer->kind == ITEMS));
     if (layer->kind == FRAGMENTS) {
         if (item.length == TSR_UNDEFINED_LENGTH) return fail(w, "a fragment of it has no length");
         w->at = item.end;
@@ -246,6 +270,10 @@ static bool take_guess_back(struct walk *w)
     if (depth == 0) return false;
     w->at = w->layer[depth].end;
     w->depth = depth - 1;
+    if (w->listing) {
+        w->listing->count = w->layer[depth].listed;
+        w->listing->entries[w->listing->count - 1].has_content = false;
+    }
     return true;
 }
 
@@ -272,11 +300,12 @@ static enum tsr_status walk_elements(struct walk *w, struct tsr_dicom_element *p
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
-static struct walk begin_walk(struct tsr_input *input, struct tsr_error *error)
+static struct walk begin_walk(struct tsr_input *input, struct tsr_dicom_listing *listing, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(input);
     return (struct walk){.input = input,
                          .size = size > SIZE_MAX ? SIZE_MAX : (size_t)size,
+                         .listing = listing,
                          .error = error,
                          .layer = {{.kind = ELEMENTS}}};
 }
@@ -304,6 +333,7 @@ static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
             return fail(w, "its meta header is damaged");
         TSR_TRY(hold(w, element.end));
         TSR_TRY(count_element(w, element.tag));
+        TSR_TRY(list(w, &element, false));
         if (element.tag == TSR_TAG_TRANSFER_SYNTAX)
             take_uid(scan->syntax_uid, w->bytes + element.value, element.length);
         w->at = scan->meta_end = element.end;
@@ -320,9 +350,10 @@ static struct tsr_dicom_form guess_form(const uint8_t *first)
     return form;
 }
 
-enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
+enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_listing *listing,
+                                    struct tsr_dicom_scan *scan, struct tsr_error *error)
 {
-    struct walk w = begin_walk(input, error);
+    struct walk w = begin_walk(input, listing, error);
     memset(scan, 0, sizeof *scan);
     TSR_TRY(hold(&w, FIRST_BYTES));
     if (w.held >= 132 && memcmp(w.bytes + 128, "DICM", 4) == 0) w.at = 132;
@@ -338,10 +369,21 @@ enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_sc
     return TSR_OK;
 }
 
+enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
+{
+    return tsr_dicom_list_file(input, NULL, scan, error);
+}
+
 enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_scan *scan,
                                        struct tsr_error *error)
 {
-    struct walk w = begin_walk(input, error);
+    return tsr_dicom_list_dataset(input, start, NULL, scan, error);
+}
+
+enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_listing *listing,
+                                       struct tsr_dicom_scan *scan, struct tsr_error *error)
+{
+    struct walk w = begin_walk(input, listing, error);
     memset(scan, 0, sizeof *scan);
     scan->form.explicit_vr = true;
     w.at = start;
@@ -353,7 +395,7 @@ enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, st
 
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error)
 {
-    struct walk w = begin_walk(input, error);
+    struct walk w = begin_walk(input, NULL, error);
     w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form, .highest_tag = TSR_TAG_PIXEL_DATA};
     w.layer[0].count = scan->elements;
     w.at = scan->pixels.value;

@@ -48,6 +48,22 @@ enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_sc
 enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_scan *scan,
                                        struct tsr_error *error);
 
+/* The elements and the items of a header in their order, without the pixel data. */
+struct tsr_dicom_listing {
+    struct tsr_dicom_listed {
+        struct tsr_dicom_element element;
+        uint32_t depth;   /* 0 in the data set, 1 for the items of its sequences, 2 for elements in those, ... */
+        bool has_content; /* a sequence or an item, whose content follows */
+    } * entries;          /* to be freed by the caller, also after an error */
+    size_t count, capacity;
+};
+
+/* Scans as the functions above do, and adds what is met to a listing. */
+enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_listing *listing,
+                                    struct tsr_dicom_scan *scan, struct tsr_error *error);
+enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_listing *listing,
+                                       struct tsr_dicom_scan *scan, struct tsr_error *error);
+
 /* What stands behind encapsulated pixel data: goes on to the end of the input. */
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
 

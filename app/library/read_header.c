@@ -1,0 +1,215 @@
+/* Headers of originals: their bytes before the pixels, and the elements in them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+#if TSR_WITH_DCMTK
+#include "io/formats/dicom/dicom_elements.h"
+#endif
+
+/* Bytes of a header that are read, at most: as many as the DICOM reader takes. */
+#define HEADER_LIMIT ((size_t)64 << 20)
+
+/* A header in the making; what tsr_read_header returns is its first field. */
+struct header {
+    struct tsr_metadata base;
+    uint8_t *bytes;
+    struct tsr_element *elements;
+};
+
+void tsr_metadata_free(struct tsr_metadata *metadata)
+{
+    struct header *const header = (struct header *)metadata;
+    if (!header) return;
+    free(header->bytes);
+    free(header->elements);
+    free(header);
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------------------ */
+
+/* Up to count bytes of the prefix of what is chosen. */
+static enum tsr_status read_prefix(struct tsr_reader *r, uint8_t *bytes, size_t count, size_t *got,
+                                   struct tsr_error *error)
+{
+    if (r->container) return tsr_reader_blob(r, TSR_BLOB_PREFIX, 0, bytes, count, got, error);
+    const uint64_t size = r->original->blob_size[TSR_BLOB_PREFIX];
+    *got = size < count ? (size_t)size : count;
+    return *got > 0 ? r->original->ops->read_blob(r->original, TSR_BLOB_PREFIX, 0, bytes, *got, error) : TSR_OK;
+}
+
+/* The prefix, or its first limit bytes. */
+static enum tsr_status take_prefix(struct tsr_reader *r, size_t limit, struct header *header, struct tsr_error *error)
+{
+    enum { FIRST = 1 << 14 };
+    size_t room = FIRST, got = 0;
+    for (;;) {
+        if (room > limit) room = limit;
+        uint8_t *const grown = realloc(header->bytes, room);
+        if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header of %zu bytes", room);
+        header->bytes = grown;
+        TSR_TRY(read_prefix(r, header->bytes, room, &got, error));
+        header->base.byte_count = got;
+        if (got < room || room == limit) return TSR_OK;
+        room *= 4;
+    }
+}
+
+/* ---- PNG -------------------------------------------------------------------------------------------------- */
+
+static uint32_t read_u32(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
+}
+
+/* Chunks of a PNG: length, type, content, checksum. */
+static enum tsr_status list_chunks(struct header *header, struct tsr_error *error)
+{
+    enum { SIGNATURE = 8, OVERHEAD = 12 };
+    const size_t size = header->base.byte_count;
+    header->elements = calloc(size / OVERHEAD + 1, sizeof *header->elements);
+    if (!header->elements) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of chunks");
+    for (size_t at = SIGNATURE; at + OVERHEAD <= size;) {
+        const uint32_t length = read_u32(header->bytes + at);
+        if (length > size - at - OVERHEAD)
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's chunk at byte %zu is longer than the header", at);
+        struct tsr_element *const element = &header->elements[header->base.element_count++];
+        element->tag = read_u32(header->bytes + at + 4);
+        element->value = header->bytes + at + 8;
+        element->count = length;
+        at += OVERHEAD + length;
+    }
+    return TSR_OK;
+}
+
+/* ---- DICOM ------------------------------------------------------------------------------------------------ */
+
+#if TSR_WITH_DCMTK
+static enum tsr_status keep_elements(const struct tsr_dicom_listing *listing, struct header *header,
+                                     struct tsr_error *error)
+{
+    header->elements = calloc(listing->count + 1, sizeof *header->elements);
+    if (!header->elements)
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu elements", listing->count);
+    header->base.element_count = listing->count;
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct tsr_dicom_listed *const from = &listing->entries[i];
+        struct tsr_element *const to = &header->elements[i];
+        to->tag = from->element.tag;
+        memcpy(to->vr, from->element.vr, sizeof from->element.vr);
+        to->depth = from->depth;
+        if (from->has_content || from->element.end > header->base.byte_count) continue;
+        to->value = header->bytes + from->element.value;
+        to->count = from->element.end - from->element.value;
+    }
+    return TSR_OK;
+}
+
+/* Lists the elements of an input up to its pixel data. Of a deflated file the input is what it inflates to. */
+static enum tsr_status scan(struct tsr_input *input, struct tsr_dicom_listing *listing, struct tsr_dicom_scan *scan,
+                            bool is_inflated, struct tsr_error *error)
+{
+    TSR_TRY(tsr_dicom_list_file(input, listing, scan, error));
+    if (!scan->is_deflated) return TSR_OK;
+    if (!is_inflated) return tsr_fail(error, TSR_ERROR_USAGE, "its header is deflated");
+    return tsr_dicom_list_dataset(input, scan->meta_end, listing, scan, error);
+}
+
+/* The header of a file of its own, of which only that is read. */
+static enum tsr_status take_dicom_file(struct tsr_input *input, struct tsr_dicom_listing *listing,
+                                       struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
+{
+    TSR_TRY(scan(input, listing, found, false, error));
+    header->base.byte_count = found->pixels.value;
+    header->bytes = malloc(header->base.byte_count + 1);
+    if (!header->bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
+    return tsr_input_read(input, 0, header->bytes, header->base.byte_count, error);
+}
+
+/* The header at the start of the prefix, which of a file that is stored as it is, is the file. */
+static enum tsr_status take_dicom_prefix(struct tsr_reader *r, struct tsr_dicom_listing *listing,
+                                         struct tsr_dicom_scan *found, struct header *header, struct tsr_error *error)
+{
+    const bool is_inflated = tsr_reader_header(r)->restore == TSR_RESTORE_DEFLATED;
+    TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
+    struct tsr_input *const input =
+        tsr_input_from_memory(header->bytes, header->base.byte_count, tsr_source_name(&r->source));
+    if (!input) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
+    const enum tsr_status status = scan(input, listing, found, is_inflated, error);
+    tsr_input_close(input);
+    if (status == TSR_OK && found->pixels.value < header->base.byte_count)
+        header->base.byte_count = found->pixels.value;
+    return status;
+}
+
+static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, struct tsr_error *error)
+{
+    struct tsr_dicom_listing listing = {0};
+    struct tsr_dicom_scan found;
+    const bool is_plain = !r->container && r->original->header.restore != TSR_RESTORE_DEFLATED;
+    enum tsr_status status = is_plain ? take_dicom_file(r->input, &listing, &found, header, error)
+                                      : take_dicom_prefix(r, &listing, &found, header, error);
+    header->base.big_endian = status == TSR_OK && found.form.big_endian;
+    if (status == TSR_OK) status = keep_elements(&listing, header, error);
+    free(listing.entries);
+    return status;
+}
+#else
+static enum tsr_status take_dicom(struct tsr_reader *r, struct header *header, struct tsr_error *error)
+{
+    (void)r;
+    (void)header;
+    return tsr_fail(error, TSR_ERROR_VERSION, "reading DICOM headers needs DCMTK, and this build has none");
+}
+#endif
+
+/* ---- All -------------------------------------------------------------------------------------------------- */
+
+static enum tsr_status take_header(struct tsr_reader *r, struct header *header, struct tsr_error *error)
+{
+    const struct tsr_header *const what = tsr_reader_header(r);
+    header->base.kind = what->kind;
+    if (what->kind == TSR_KIND_DICOM) {
+        struct tsr_error why;
+        const enum tsr_status status = take_dicom(r, header, &why);
+        if (status != TSR_ERROR_CORRUPT && status != TSR_ERROR_USAGE) {
+            if (status != TSR_OK && error) *error = why;
+            return status;
+        }
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %.400s",
+                        tsr_source_name(&r->source), why.text);
+    }
+    if (what->restore == TSR_RESTORE_VERBATIM)
+        return tsr_fail(error, TSR_ERROR_USAGE, "%s has no header that can be read: %s", tsr_source_name(&r->source),
+                        what->reason);
+    TSR_TRY(take_prefix(r, HEADER_LIMIT, header, error));
+    return what->kind == TSR_KIND_PNG ? list_chunks(header, error) : TSR_OK;
+}
+
+static enum tsr_status read_header(struct tsr_reader *r, uint32_t member, struct tsr_metadata **metadata,
+                                   struct tsr_error *error)
+{
+    TSR_TRY(tsr_reader_choose(r, member, error));
+    struct header *const header = calloc(1, sizeof *header);
+    if (!header) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a header");
+    const enum tsr_status status = take_header(r, header, error);
+    header->base.bytes = header->bytes;
+    header->base.elements = header->elements;
+    if (status == TSR_OK)
+        *metadata = &header->base;
+    else
+        tsr_metadata_free(&header->base);
+    return status;
+}
+
+enum tsr_status tsr_read_header(struct tsr_reader *reader, uint32_t member, struct tsr_metadata **metadata,
+                                struct tsr_error *error)
+{
+    TSR_TRY(tsr_check_pointer(metadata, "metadata", error));
+    *metadata = NULL;
+    TSR_TRY(tsr_check_pointer(reader, "reader", error));
+    pthread_mutex_lock(&reader->lock);
+    const enum tsr_status status = read_header(reader, member, metadata, error);
+    pthread_mutex_unlock(&reader->lock);
+    return status;
+}

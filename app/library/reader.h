@@ -1,0 +1,66 @@
+/* A reader of tessera.h, as the files that read from it share it. */
+#ifndef TSR_APP_LIBRARY_READER_H
+#define TSR_APP_LIBRARY_READER_H
+
+#include <pthread.h>
+
+#include "files.h"
+
+/* Where the pieces of a blob of the chosen member begin, as far as they were read, and the piece that was read last. */
+struct tsr_kept_blob {
+    struct tsr_kept_piece {
+        uint64_t start, cursor; /* its first byte in the blob; what tsr_container_get_blob begins with */
+    } * pieces;
+    size_t count, capacity;
+    uint64_t total, cursor; /* bytes of all pieces; where the next one is looked for */
+    bool is_complete;       /* there is no next one */
+    uint64_t held_start;
+    uint8_t *held;
+    size_t held_size;
+};
+
+struct tsr_reader {
+    struct tsr_engine *engine;
+    struct tsr_data_source source;
+    enum tsr_content content;
+    struct tsr_input *input;
+    struct tsr_container_reader *container; /* NULL: an original */
+    uint32_t members;
+    char **names; /* of a series; NULL: damaged, or another member's */
+    /* The lock is of the input and the container, too. */
+    pthread_mutex_t lock;
+    struct tsr_source *original; /* opened when it is first asked for */
+    uint32_t chosen;             /* TSR_ALL_MEMBERS: no member */
+    uint32_t raster_frame;       /* whose raster is kept, if it is not NULL */
+    uint8_t *raster;
+    struct tsr_kept_blob blob[TSR_BLOB_COUNT];
+    struct tsr_output *restored; /* the whole original, or NULL */
+};
+
+/* With the lock: chooses a member, or opens the original. Errors: those of tsr_read_frame. */
+enum tsr_status tsr_reader_choose(struct tsr_reader *reader, uint32_t member, struct tsr_error *error);
+
+/* With the lock: the header of the chosen member. */
+const struct tsr_header *tsr_reader_header(const struct tsr_reader *reader);
+
+/* With the lock: the raster of a frame of the chosen member, which is kept until another one is read. */
+enum tsr_status tsr_reader_raster(struct tsr_reader *reader, uint32_t frame, const uint8_t **raster,
+                                  struct tsr_error *error);
+
+/* With the lock: up to count bytes of a blob of the chosen member, which is a .tsr's, from offset on. */
+enum tsr_status tsr_reader_blob(struct tsr_reader *reader, enum tsr_blob blob, uint64_t offset, uint8_t *bytes,
+                                size_t count, size_t *got, struct tsr_error *error);
+void tsr_forget_blob(struct tsr_kept_blob *blob);
+
+/* tile_reader.c: a frame of what a container has chosen; or of a rectangle of it the raster, for which only the tiles
+ * that it touches are read and decoded. Both decode at the same time as other threads do. */
+enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error);
+enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                     const struct tsr_region *region, uint8_t *out, struct tsr_error *error);
+
+/* The raster of a rectangle, from the raster of an image of which it is a part. */
+void tsr_cut_region(const struct tsr_image *image, const uint8_t *raster, const struct tsr_region *region,
+                    uint8_t *out);
+
+#endif

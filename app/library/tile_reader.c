@@ -1,0 +1,188 @@
+/* Single frames and rectangles of frames, from the sections that they need. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "reader.h"
+
+/* Tiles of a frame, with its model, as they were read. */
+struct coded {
+    uint8_t *bytes;
+    struct tsr_piece model;
+    struct tsr_piece *pieces;
+    struct tsr_segment *tiles;
+    uint32_t count;
+};
+
+static void free_coded(struct coded *coded)
+{
+    free(coded->bytes);
+    free(coded->pieces);
+    free(coded->tiles);
+}
+
+static enum tsr_status make_room(struct coded *coded, size_t bytes, uint32_t tiles, struct tsr_error *error)
+{
+    coded->bytes = malloc(bytes + 1);
+    coded->pieces = malloc(((size_t)tiles + 1) * sizeof *coded->pieces);
+    coded->tiles = malloc(((size_t)tiles + 1) * sizeof *coded->tiles);
+    coded->count = tiles;
+    if (coded->bytes && coded->pieces && coded->tiles) return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of payload", bytes);
+}
+
+/* Decodes to the raster of an image: the frame, or a window of it. */
+static enum tsr_status decode(struct tsr_engine *engine, const struct tsr_image *image, const struct tsr_window *window,
+                              const struct coded *coded, uint32_t frame, uint8_t *raster, struct tsr_error *error)
+{
+    struct tsr_decode_job job = {.tile = coded->tiles, .tiles = coded->count, .window = window, .raster = raster};
+    job.model = (struct tsr_segment){coded->model.bytes, coded->model.size};
+    for (uint32_t t = 0; t < coded->count; t++)
+        coded->tiles[t] = (struct tsr_segment){coded->pieces[t].bytes, coded->pieces[t].size};
+    const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no model", frame);
+    void *const workspace = engine->ops->take_workspace(engine, space);
+    if (!workspace) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of work space", space);
+    const enum tsr_status status = engine->ops->decode(engine, image, &job, 1, workspace);
+    engine->ops->give_workspace(engine, workspace);
+    return status == TSR_OK ? TSR_OK : tsr_blame_frame(&job, frame, error);
+}
+
+enum tsr_status tsr_decode_frame_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                    uint8_t *raster, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    struct coded coded = {0};
+    TSR_TRY(tsr_check_frame_sections(container, frame, error));
+    enum tsr_status status = make_room(&coded, tsr_container_frame_bytes(container, frame),
+                                       tsr_container_frame_tiles(container, frame), error);
+    if (status == TSR_OK)
+        status = tsr_container_get_frame(container, frame, coded.bytes, &coded.model, coded.pieces, error);
+    if (status == TSR_OK) status = decode(engine, image, NULL, &coded, frame, raster, error);
+    free_coded(&coded);
+    return status;
+}
+
+/* ---- Regions ---------------------------------------------------------------------------------------------- */
+
+/* The tiles that a region touches, in columns and rows of tiles; across: columns of the frame. */
+struct touched {
+    uint32_t first_column, columns, first_row, rows, across;
+    uint32_t width, height; /* of a tile */
+    struct tsr_window window;
+};
+
+/* From the tiles' sides, which are the first fields of the frame's model. */
+static enum tsr_status find_touched(struct tsr_container_reader *container, uint32_t frame,
+                                    const struct tsr_piece *model, const struct tsr_region *region,
+                                    struct touched *touched, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    struct tsr_frame_model cut;
+    struct tsr_bit_reader bits = tsr_bit_reader(model->bytes, model->size);
+    if (!tsr_get_tile_sides(&bits, image, &cut))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has a model that describes no such frame", frame);
+    if (tsr_tile_count(image, &cut) != tsr_container_frame_tiles(container, frame))
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has %u tiles, and its model %u", frame,
+                        tsr_container_frame_tiles(container, frame), tsr_tile_count(image, &cut));
+    const uint32_t width = (uint32_t)cut.tile_width, height = (uint32_t)cut.tile_height;
+    touched->width = width;
+    touched->height = height;
+    touched->across = (image->columns + width - 1) / width;
+    touched->first_column = region->column / width;
+    touched->first_row = region->row / height;
+    touched->columns = (region->column + region->columns - 1) / width - touched->first_column + 1;
+    touched->rows = (region->row + region->rows - 1) / height - touched->first_row + 1;
+    touched->window =
+        (struct tsr_window){touched->first_column * width, touched->first_row * height, image->columns, image->rows};
+    return TSR_OK;
+}
+
+static uint32_t row_start(const struct touched *touched, uint32_t row)
+{
+    return (touched->first_row + row) * touched->across + touched->first_column;
+}
+
+/* Reads the touched tiles, each row of them at once, after the model. */
+static enum tsr_status read_touched(struct tsr_container_reader *container, uint32_t frame,
+                                    const struct touched *touched, struct coded *coded, struct tsr_error *error)
+{
+    size_t bytes = 0;
+    for (uint32_t row = 0; row < touched->rows; row++)
+        bytes += tsr_container_tiles_bytes(container, frame, row_start(touched, row), touched->columns);
+    TSR_TRY(make_room(coded, bytes, touched->columns * touched->rows, error));
+    uint8_t *at = coded->bytes;
+    for (uint32_t row = 0; row < touched->rows; row++) {
+        const uint32_t first = row_start(touched, row);
+        TSR_TRY(tsr_container_get_tiles(container, frame, first, touched->columns, at,
+                                        coded->pieces + row * touched->columns, error));
+        at += tsr_container_tiles_bytes(container, frame, first, touched->columns);
+    }
+    return TSR_OK;
+}
+
+/* Decodes the tiles as an image of their own, and cuts the region out of it. */
+static enum tsr_status decode_touched(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct touched *touched, const struct coded *coded, uint32_t frame,
+                                      const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+{
+    const struct tsr_window *const window = &touched->window;
+    const uint32_t columns = touched->columns * touched->width, rows = touched->rows * touched->height;
+    struct tsr_image part = *image;
+    part.frames = 1;
+    part.swapped = false;
+    part.columns = columns < image->columns - window->column ? columns : image->columns - window->column;
+    part.rows = rows < image->rows - window->row ? rows : image->rows - window->row;
+    const struct tsr_region inside = {region->column - window->column, region->row - window->row, region->columns,
+                                      region->rows};
+    uint8_t *const raster = malloc(tsr_raster_bytes(&part) + 1);
+    if (!raster) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a part of a frame");
+    const enum tsr_status status = decode(engine->cpu, &part, window, coded, frame, raster, error);
+    if (status == TSR_OK) tsr_cut_region(&part, raster, &inside, out);
+    free(raster);
+    return status;
+}
+
+enum tsr_status tsr_decode_region_of(struct tsr_engine *engine, struct tsr_container_reader *container, uint32_t frame,
+                                     const struct tsr_region *region, uint8_t *out, struct tsr_error *error)
+{
+    const struct tsr_image *const image = &tsr_container_header(container)->image;
+    struct coded coded = {0};
+    struct touched touched;
+    TSR_TRY(tsr_check_frame_sections(container, frame, error));
+    uint8_t *const model_bytes = malloc(tsr_container_model_bytes(container, frame) + 1);
+    if (!model_bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a frame's model");
+    enum tsr_status status = tsr_container_get_model(container, frame, model_bytes, &coded.model, error);
+    if (status == TSR_OK) status = find_touched(container, frame, &coded.model, region, &touched, error);
+    if (status == TSR_OK) status = read_touched(container, frame, &touched, &coded, error);
+    if (status == TSR_OK) status = decode_touched(engine, image, &touched, &coded, frame, region, out, error);
+    free_coded(&coded);
+    free(model_bytes);
+    return status;
+}
+
+/* Bits of a raster, the first of a byte its least significant one, to another; is_swapped: pairs of the first one's
+ * bytes are exchanged. */
+static void copy_bits(const uint8_t *in, uint64_t from, bool is_swapped, uint8_t *out, uint64_t to, uint64_t count)
+{
+    if (!is_swapped && from % 8 == 0 && to % 8 == 0 && count % 8 == 0) {
+        memcpy(out + to / 8, in + from / 8, (size_t)(count / 8));
+        return;
+    }
+    for (uint64_t i = 0; i < count; i++, from++, to++) {
+        const unsigned bit = in[(size_t)(from / 8) ^ (size_t)is_swapped] >> (from % 8) & 1u;
+        out[to / 8] = (uint8_t)(out[to / 8] | bit << (to % 8));
+    }
+}
+
+void tsr_cut_region(const struct tsr_image *image, const uint8_t *raster, const struct tsr_region *region, uint8_t *out)
+{
+    const uint64_t planes = image->planar ? image->components : 1, components = image->components / planes,
+                   bits = components * image->bits_allocated, line = region->columns * bits;
+    uint64_t to = 0;
+    memset(out, 0, (size_t)((planes * region->rows * line + 7) / 8));
+    for (uint64_t plane = 0; plane < planes; plane++)
+        for (uint64_t y = 0; y < region->rows; y++, to += line) {
+            const uint64_t pixel = (plane * image->rows + region->row + y) * image->columns + region->column;
+            copy_bits(raster, pixel * bits, image->swapped, out, to, line);
+        }
+}
