@@ -2,7 +2,6 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
-#include "kernels/engine.h"
 #include "app/tessera.h"
 #include "option_table.h"
 
@@ -24,9 +23,8 @@ struct options {
     uint64_t gpu_memory; /* 0: the default */
     uint64_t memory;     /* likewise */
     struct tsr_compress_options compress;
-    int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
+    int32_t qp[QP_LIST_LIMIT]; /* in eighths; compress has one at most */
     int qp_count;
-    bool max_error_given;
 };
 
 /* One file to be worked on. */
@@ -37,8 +35,8 @@ struct task {
     size_t root;            /* else: so many of its first bytes name a folder below which none is */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
-    char *member;                    /* what it is called in a series, NULL: it is in none */
-    const struct tsr_series *series; /* to be restored from, and the file's number there */
+    char *member;              /* what it is called in a series, NULL: it is in none */
+    struct tsr_reader *series; /* to be restored from, and the file's number there */
     uint32_t number;
 };
 
@@ -47,7 +45,7 @@ struct task_list {
     size_t count, capacity;
     size_t skipped;             /* files that the verb does not look at */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
-    struct tsr_series **series; /* that inputs are */
+    struct tsr_reader **series; /* that inputs are */
     size_t series_count;
     uint64_t shared_bytes; /* of the outputs, that no task counts: a series' header and index */
 };
@@ -56,19 +54,18 @@ struct task_list {
 struct outcome {
     enum tsr_status status;
     struct tsr_error error;
-    struct tsr_file_report report;
+    struct tsr_report report;
     void *more; /* a verb's own results, freed with free() */
 };
 
 /* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). */
 enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
 
-/* inputs.c: the files that inputs and output name. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE. */
-enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error);
+/* inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads none.
+ * Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE. */
+enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                           struct tsr_error *error);
 void free_tasks(struct task_list *list);
-
-/* How a task's output gets its place; its folder is brought to the disk before the task is reported. */
-struct tsr_output_options output_options(const struct options *options, const struct task *task);
 
 /* What a run took. */
 struct run_times {
@@ -79,6 +76,8 @@ struct run_times {
 /* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
  * Returns the exit status. */
 struct task_work {
+    enum tsr_task_kind kind;
+    /* TSR_TASK_CALL: what a task does. */
     enum tsr_status (*work)(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
@@ -87,8 +86,8 @@ struct task_work {
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
-/* The engine that the options ask for, for so many bytes of input; signals remove temporary files from now on. NULL:
- * error says why. *seconds: what it took. */
+/* The engine that the options ask for, for an input of so many bytes (0: not known); signals remove temporary files
+ * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
 
@@ -105,6 +104,16 @@ void report_file(const struct options *options, const struct task *task, const s
 void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
                     const struct run_times *times);
 void say_error(const struct tsr_error *error);
+
+/* Fills error with a sentence; returns status. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+enum tsr_status
+fail(struct tsr_error *error, enum tsr_status status, const char *format, ...);
+
+/* Where the library's sentence names an argument, it is to name the flag. */
+void name_flags(struct tsr_error *error);
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 const char *plural(size_t count);             /* "s", or nothing for one */

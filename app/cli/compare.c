@@ -8,11 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/formats/dicom/dicom_file.h"
-#include "io/formats/format.h"
-#include "app/library/flow.h"
-#include "app/library/measure.h"
 #include "cli.h"
+#include "ssim.h"
 #include "app/rivals/client.h"
 
 /* Tessera and JPEG at one QP. */
@@ -50,63 +47,103 @@ static int32_t qp_at(const struct options *options, int i)
     return options->qp_count ? options->qp[i] : default_qp[i];
 }
 
-/* Bytes of the .tsr that holds just this frame. */
-static enum tsr_status tsr_bytes(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *raster,
-                                 const struct tsr_coding *coding, uint64_t *bytes, struct tsr_error *error)
+/* A frame that is compared, and the reader that it came from. */
+struct picture {
+    struct tsr_engine *engine;
+    const struct options *options;
+    struct tsr_reader *reader;
+    struct tsr_image image; /* of one frame */
+    struct comparison *c;
+    struct rival *rival;
+};
+
+static size_t raster_bytes(const struct tsr_image *image)
 {
-    struct tsr_header header;
-    struct tsr_proof proof = {0};
-    struct tsr_source *source = NULL;
-    struct tsr_encoded encoded = {0};
-    struct tsr_input *input = tsr_input_from_memory(raster, tsr_raster_bytes(image), "a frame");
-    struct tsr_output *output = tsr_output_to_null();
-    memset(&header, 0, sizeof header);
-    header.kind = TSR_KIND_PNM;
-    header.restore = TSR_RESTORE_SPLICE;
-    header.image = *image;
-    enum tsr_status status = input && output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = tsr_splice_open(input, false, &header, 0, &source, error);
-    if (status == TSR_OK) {
-        source->input = input;
-        source->header.coding = *coding;
-        status = tsr_encode(engine, source, output, &proof, &encoded, error);
-        *bytes = tsr_output_size(output);
-    }
-    tsr_source_close(source);
-    tsr_output_close(output);
-    tsr_input_close(input);
+    return (size_t)((tsr_frame_bits(image) + 7) / 8);
+}
+
+static size_t sample_count(const struct tsr_image *image)
+{
+    return (size_t)image->columns * image->rows * image->components;
+}
+
+/* The .tsr that holds just this frame. */
+static enum tsr_status compress_frame(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *raster,
+                                      const struct tsr_compress_options *options, struct tsr_report *report,
+                                      struct tsr_error *error)
+{
+    struct tsr_buffer buffer;
+    struct tsr_data_source source = tsr_from_memory(raster, raster_bytes(image));
+    const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+    source.raster = image;
+    source.name = "a frame";
+    const enum tsr_status status = tsr_compress(engine, &source, &sink, options, report, error);
+    tsr_buffer_free(&buffer);
     return status;
+}
+
+/* How frames are coded here: nothing is proven, and what is never coded with loss by accident is, too. */
+static struct tsr_compress_options frame_options(const struct options *options)
+{
+    struct tsr_compress_options o = options->compress;
+    o.path = TSR_PATH_PREDICT;
+    o.verify = TSR_VERIFY_NONE;
+    o.allow_lossy = true;
+    return o;
 }
 
 /* ---- Windows ---------------------------------------------------------------------------------------------- */
 
+/* A number of the header's data set, the first of several; else what is usual. */
+static double header_number(const struct tsr_metadata *metadata, uint32_t tag, double usual)
+{
+    for (size_t i = 0; metadata && i < metadata->element_count; i++) {
+        const struct tsr_element *const element = &metadata->elements[i];
+        char text[32] = "", *end;
+        if (element->tag != tag || element->depth > 0 || !element->value) continue;
+        memcpy(text, element->value, element->count < sizeof text ? element->count : sizeof text - 1);
+        const double value = strtod(text, &end);
+        return end > text && isfinite(value) ? value : usual;
+    }
+    return usual;
+}
+
+/* The file's first window, in samples. False: it has none. */
+static bool read_window(struct tsr_reader *reader, double *low, double *high, struct comparison *c)
+{
+    enum { CENTER = 0x00281050, WIDTH = 0x00281051, INTERCEPT = 0x00281052, SLOPE = 0x00281053 };
+    struct tsr_metadata *metadata = NULL;
+    struct tsr_error ignored;
+    tsr_read_header(reader, 0, &metadata, &ignored);
+    const bool is_dicom = metadata && metadata->kind == TSR_KIND_DICOM;
+    const double center = is_dicom ? header_number(metadata, CENTER, 0) : 0,
+                 width = is_dicom ? header_number(metadata, WIDTH, 0) : 0,
+                 intercept = is_dicom ? header_number(metadata, INTERCEPT, 0) : 0,
+                 slope = is_dicom ? header_number(metadata, SLOPE, 1) : 1;
+    tsr_metadata_free(metadata);
+    if (!(width > 1 && slope > 0)) return false;
+    *low = (center - 0.5 - (width - 1) / 2 - intercept) / slope;
+    *high = (center - 0.5 + (width - 1) / 2 - intercept) / slope;
+    snprintf(c->window, sizeof c->window, "window %.0f, width %.0f", center, width);
+    return true;
+}
+
 /* Samples of more than 8 bits to 8, as a viewer shows them: by the file's first window, or from the smallest to the
  * largest sample. */
-static void window_samples(struct tsr_input *input, const struct tsr_image *image, const uint16_t *samples,
-                           size_t count, uint8_t *out, struct comparison *c)
+static void window_samples(const struct picture *p, const uint16_t *samples, size_t count, uint8_t *out)
 {
-    double slope = 1, low, high;
-    const double bias = image->is_signed ? ldexp(1, image->bits_stored - 1) : 0;
+    double low, high;
+    const double bias = p->image.is_signed ? ldexp(1, p->image.bits_stored - 1) : 0;
     uint16_t least = UINT16_MAX, most = 0;
     for (size_t i = 0; i < count; i++) {
         least = samples[i] < least ? samples[i] : least;
         most = samples[i] > most ? samples[i] : most;
     }
-    low = least - bias;
-    high = most - bias;
-    snprintf(c->window, sizeof c->window, "shown from %.0f to %.0f", low, high);
-#if TSR_WITH_DCMTK
-    struct tsr_dicom dicom = {0};
-    if (tsr_dicom_describe_input(input, &dicom, NULL) == TSR_OK && dicom.window_width > 1 && dicom.slope > 0) {
-        slope = dicom.slope;
-        low = (dicom.window_center - 0.5 - (dicom.window_width - 1) / 2 - dicom.intercept) / slope;
-        high = (dicom.window_center - 0.5 + (dicom.window_width - 1) / 2 - dicom.intercept) / slope;
-        snprintf(c->window, sizeof c->window, "window %.0f, width %.0f", dicom.window_center, dicom.window_width);
+    if (!read_window(p->reader, &low, &high, p->c)) {
+        low = least - bias;
+        high = most - bias;
+        snprintf(p->c->window, sizeof p->c->window, "shown from %.0f to %.0f", low, high);
     }
-#else
-    (void)input;
-    (void)slope;
-#endif
     const double scale = high > low ? 255 / (high - low) : 0;
     for (size_t i = 0; i < count; i++) {
         const double v = (samples[i] - bias - low) * scale;
@@ -116,47 +153,51 @@ static void window_samples(struct tsr_input *input, const struct tsr_image *imag
 
 /* ---- One image ---------------------------------------------------------------------------------------------- */
 
-static enum tsr_status compare_at(struct tsr_engine *engine, const struct options *options,
-                                  const struct tsr_image *image, const uint8_t *samples, struct rival *rival,
+/* A picture of 8 bits, to one QP and back. */
+static enum tsr_status code_at(struct tsr_engine *engine, const struct tsr_image *shown, const uint8_t *samples,
+                               const struct tsr_coding *coding, uint8_t *decoded, struct tsr_error *error)
+{
+    uint8_t *payload = malloc(tsr_encode_bound(shown));
+    size_t size;
+    enum tsr_status status = payload ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (status == TSR_OK) status = tsr_encode_frame(engine, shown, coding, samples, payload, &size, error);
+    if (status == TSR_OK) status = tsr_decode_frame(engine, shown, payload, size, decoded, error);
+    free(payload);
+    return status;
+}
+
+static enum tsr_status compare_at(const struct picture *p, const struct tsr_image *shown, const uint8_t *samples,
                                   int32_t qp, struct lossy_point *point, struct tsr_error *error)
 {
-    struct tsr_coding coding = options->compress.coding;
-    coding.path = TSR_PATH_TRANSFORM;
-    coding.lossy = true;
-    coding.qp_eighths = qp < tsr_lowest_qp(8) ? tsr_lowest_qp(8) : qp;
-    TSR_TRY(tsr_resolve_coding(&coding, error));
-    const size_t count = (size_t)image->columns * image->rows * image->components;
-    uint8_t *payload = malloc(tsr_encode_bound(image)), *decoded = malloc(count);
-    size_t size;
-    enum tsr_status status = payload && decoded ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = tsr_encode_frame(engine, image, &coding, samples, payload, &size, error);
-    if (status == TSR_OK) status = tsr_decode_frame(engine, image, payload, size, decoded, error);
-    if (status == TSR_OK) status = tsr_bytes(engine, image, samples, &coding, &point->bytes, error);
+    struct tsr_compress_options options = frame_options(p->options);
+    struct tsr_report report = TSR_REPORT;
+    options.loss = TSR_LOSS_QP;
+    options.loss_value = qp;
+    uint8_t *decoded = malloc(sample_count(shown));
+    enum tsr_status status = decoded ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (status == TSR_OK) status = compress_frame(p->engine, shown, samples, &options, &report, error);
+    if (status == TSR_OK) status = code_at(p->engine, shown, samples, &report.coding, decoded, error);
     if (status == TSR_OK) {
-        struct tsr_difference difference = {0, 0};
-        const int columns = (int)image->columns, rows = (int)image->rows, channels = image->components;
-        tsr_add_difference(image, samples, decoded, &difference);
-        point->max_error = difference.max_error;
-        point->psnr_db = tsr_psnr_db(image, count, difference.squared_error);
-        point->ssim = tsr_ssim(samples, decoded, columns, rows, channels);
-        status = rival_jpeg_at_psnr(rival, point->psnr_db, &point->jpeg, error);
+        point->bytes = report.bytes_out;
+        point->max_error = (uint32_t)report.max_error;
+        point->psnr_db = report.psnr_db;
+        point->ssim = ssim(samples, decoded, (int)shown->columns, (int)shown->rows, shown->components);
+        status = rival_jpeg_at_psnr(p->rival, point->psnr_db, &point->jpeg, error);
     }
-    free(payload);
     free(decoded);
     return status;
 }
 
-static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
-                                     const struct tsr_image *image, const uint16_t *samples, struct rival *rival,
-                                     struct comparison *c, struct tsr_error *error)
+static enum tsr_status compare_lossy(const struct picture *p, const uint16_t *samples, struct tsr_error *error)
 {
-    const size_t count = (size_t)image->columns * image->rows * image->components;
+    const struct tsr_image *const image = &p->image;
+    const size_t count = sample_count(image);
     if ((image->components != 1 && image->components != 3) || image->exact_only || image->bits_stored < 2)
         return TSR_OK;
     uint8_t *bytes = malloc(count);
-    if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (!bytes) return fail(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (image->bits_stored > 8)
-        window_samples(input, image, samples, count, bytes, c);
+        window_samples(p, samples, count, bytes);
     else
         for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)samples[i];
     struct tsr_image shown = {0};
@@ -167,83 +208,85 @@ static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct opt
     shown.bits_allocated = shown.bits_stored = 8;
     shown.high_bit = 7;
     const struct rival_picture picture = {image->columns, image->rows, image->components, 8, NULL, bytes};
-    enum tsr_status status = rival_show(rival, &picture, error);
-    c->points = qp_count(options);
-    for (int i = 0; i < c->points && status == TSR_OK; i++)
-        status = compare_at(engine, options, &shown, bytes, rival, qp_at(options, i), &c->point[i], error);
+    enum tsr_status status = rival_show(p->rival, &picture, error);
+    p->c->points = qp_count(p->options);
+    for (int i = 0; i < p->c->points && status == TSR_OK; i++)
+        status = compare_at(p, &shown, bytes, qp_at(p->options, i), &p->c->point[i], error);
     free(bytes);
     return status;
 }
 
 /* The samples against all rivals. */
-static enum tsr_status compare_samples(struct tsr_engine *engine, const struct options *options,
-                                       struct tsr_input *input, const struct tsr_image *image, const uint16_t *samples,
-                                       const char *name, struct comparison *c, struct tsr_error *error)
+static enum tsr_status compare_samples(struct picture *p, const uint16_t *samples, const char *name,
+                                       struct tsr_error *error)
 {
+    const struct tsr_image *const image = &p->image;
     const struct rival_picture picture = {image->columns,     image->rows, image->components,
                                           image->bits_stored, samples,     NULL};
-    struct rival *rival;
-    enum tsr_status status = rivals_take(rivals, name, &rival, error);
-    if (status == TSR_OK) status = rival_show(rival, &picture, error);
-    if (status == TSR_OK) status = rival_png_bytes(rival, &c->png_bytes, error);
-    if (status == TSR_OK) status = rival_jpeg_ls_bytes(rival, &c->jpeg_ls_bytes, error);
-    if (status == TSR_OK) status = compare_lossy(engine, options, input, image, samples, rival, c, error);
-    rivals_give(rivals, rival);
+    enum tsr_status status = rivals_take(rivals, name, &p->rival, error);
+    if (status == TSR_OK) status = rival_show(p->rival, &picture, error);
+    if (status == TSR_OK) status = rival_png_bytes(p->rival, &p->c->png_bytes, error);
+    if (status == TSR_OK) status = rival_jpeg_ls_bytes(p->rival, &p->c->jpeg_ls_bytes, error);
+    if (status == TSR_OK) status = compare_lossy(p, samples, error);
+    rivals_give(rivals, p->rival);
     return status;
 }
 
-static enum tsr_status compare_frame(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
-                                     struct tsr_source *source, const char *name, struct comparison *c,
-                                     struct tsr_error *error)
+static enum tsr_status compare_frame(struct picture *p, const char *name, struct tsr_error *error)
 {
-    struct tsr_image image = source->header.image;
-    c->columns = image.columns;
-    c->rows = image.rows;
-    c->frames = image.frames;
-    c->frame = image.frames / 2;
-    c->components = image.components;
-    c->bits = image.bits_stored;
-    image.frames = 1;
-    const size_t count = (size_t)image.columns * image.rows * image.components;
-    uint8_t *raster = malloc(tsr_raster_bytes(&image) + 1);
-    uint16_t *samples = malloc(count * sizeof *samples);
-    enum tsr_status status = raster && samples ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = source->ops->read_frame(source, c->frame, raster, error);
-    c->raw_bytes = tsr_raster_bytes(&image);
-    struct tsr_coding lossless = options->compress.coding;
-    if (status == TSR_OK) status = tsr_resolve_coding(&lossless, error);
-    if (status == TSR_OK) status = tsr_bytes(engine, &image, raster, &lossless, &c->tessera_bytes, error);
-    if (status == TSR_OK && image.bits_allocated < 32) {
-        tsr_unpack_samples(&image, raster, samples);
-        status = compare_samples(engine, options, input, &image, samples, name, c, error);
+    struct tsr_image *const image = &p->image;
+    struct comparison *const c = p->c;
+    const struct tsr_compress_options lossless = frame_options(p->options);
+    struct tsr_report report = TSR_REPORT;
+    c->columns = image->columns;
+    c->rows = image->rows;
+    c->frames = image->frames;
+    c->frame = image->frames / 2;
+    c->components = image->components;
+    c->bits = image->bits_stored;
+    image->frames = 1;
+    c->raw_bytes = raster_bytes(image);
+    uint8_t *raster = malloc(raster_bytes(image) + 1);
+    uint16_t *samples = malloc(sample_count(image) * sizeof *samples);
+    enum tsr_status status = raster && samples ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (status == TSR_OK) status = tsr_read_frame(p->reader, 0, c->frame, raster, raster_bytes(image), error);
+    if (status == TSR_OK) status = compress_frame(p->engine, image, raster, &lossless, &report, error);
+    c->tessera_bytes = report.bytes_out;
+    if (status == TSR_OK && image->bits_allocated < 32) {
+        status = tsr_unpack_samples(image, raster, samples, error);
+        if (status == TSR_OK) status = compare_samples(p, samples, name, error);
     }
     free(raster);
     free(samples);
     return status;
 }
 
+static enum tsr_status compare_reader(struct tsr_engine *engine, const struct options *options,
+                                      struct tsr_reader *reader, const char *name, struct comparison *c,
+                                      struct tsr_error *error)
+{
+    struct tsr_info info = TSR_INFO;
+    enum tsr_status status = tsr_read_info(reader, 0, &info, error);
+    if (status != TSR_OK) return status;
+    c->skipped = info.verbatim || tsr_reader_content(reader) != TSR_CONTENT_ORIGINAL;
+    snprintf(c->reason, sizeof c->reason, "%s", info.verbatim ? info.reason : "it is a .tsr file");
+    struct picture picture = {.engine = engine, .options = options, .reader = reader, .image = info.image, .c = c};
+    return c->skipped ? TSR_OK : compare_frame(&picture, name, error);
+}
+
 static enum tsr_status compare_task(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
-    const struct tsr_source_options source_options = {.recode = true};
-    struct tsr_input *input = NULL;
-    struct tsr_source *source = NULL;
+    const struct tsr_data_source source = tsr_from_path(task->input);
+    struct tsr_reader *reader = NULL;
     struct comparison *c = calloc(1, sizeof *c);
-    struct tsr_error *error = &outcome->error;
     outcome->more = c;
-    enum tsr_status status = c ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to compare");
-    if (status == TSR_OK) status = tsr_input_open(task->input, &input, error);
-    if (status == TSR_OK) status = tsr_source_open(input, &source_options, &source, error);
-    if (status == TSR_OK && source->header.restore == TSR_RESTORE_VERBATIM) {
-        c->skipped = true;
-        snprintf(c->reason, sizeof c->reason, "%s", source->header.reason);
-    } else if (status == TSR_OK) {
-        status = compare_frame(engine, options, input, source, task->input, c, error);
-        outcome->report.bytes_in = c->raw_bytes;
-        outcome->report.bytes_out = c->tessera_bytes;
-    }
-    tsr_source_close(source);
-    tsr_input_close(input);
+    if (!c) return fail(&outcome->error, TSR_ERROR_LIMIT, "no memory to compare");
+    enum tsr_status status = tsr_open(engine, &source, &reader, &outcome->error);
+    if (status == TSR_OK) status = compare_reader(engine, options, reader, task->input, c, &outcome->error);
+    tsr_close(reader);
+    outcome->report.bytes_in = c->raw_bytes;
+    outcome->report.bytes_out = c->tessera_bytes;
     return status;
 }
 
@@ -450,7 +493,7 @@ static void summarise(const struct options *options, const struct task_list *lis
 
 int compare_verb(const struct options *options)
 {
-    static const struct task_work work = {compare_task, report_comparison, summarise};
+    static const struct task_work work = {TSR_TASK_CALL, compare_task, report_comparison, summarise};
     rivals = rivals_find();
     if (!rivals && options->verbosity >= 0)
         fprintf(stderr, "tessera: compare without PNG, JPEG-LS and JPEG: the program " RIVALS_NAME " was not found\n");

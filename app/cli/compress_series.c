@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transform/status.h"
 #include "cli.h"
 
 struct steps {
@@ -39,20 +38,24 @@ static int report_failure(const struct options *options, const struct task *task
 }
 
 static enum tsr_status write_series(struct tsr_engine *engine, const struct options *options, struct task_list *list,
-                                    struct tsr_file_report *reports, uint32_t *failed, struct tsr_error *error)
+                                    struct tsr_report *reports, uint32_t *failed, struct tsr_error *error)
 {
     struct steps steps = {list->count, wall_seconds(), 0, options->verbosity >= 0 && isatty(STDERR_FILENO)};
-    const struct tsr_series_progress progress = {show_step, &steps};
+    struct tsr_series_options series = TSR_SERIES_OPTIONS;
+    struct tsr_data_sink sink = tsr_to_path(options->series);
     struct tsr_series_file *files = malloc(list->count * sizeof *files);
     uint64_t bytes = 0;
-    struct tsr_compress_options compress = options->compress;
-    compress.output.overwrite = options->force;
-    enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory");
+    series.compress = &options->compress;
+    series.progress = show_step;
+    series.context = &steps;
+    sink.overwrite = options->force;
+    enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
-        files[i] = (struct tsr_series_file){list->tasks[i].input, list->tasks[i].member};
+        files[i] = (struct tsr_series_file){tsr_from_path(list->tasks[i].input), list->tasks[i].member};
     if (status == TSR_OK)
-        status = tsr_compress_series(engine, files, (uint32_t)list->count, options->series, &compress, reports,
-                                     &progress, &bytes, failed, error);
+        status =
+            tsr_compress_series(engine, files, (uint32_t)list->count, &sink, &series, reports, &bytes, failed, error);
+    name_flags(error);
     if (steps.shown) fprintf(stderr, "\r\033[K");
     list->shared_bytes = bytes;
     for (size_t i = 0; status == TSR_OK && i < list->count; i++) list->shared_bytes -= reports[i].bytes_out;
@@ -67,11 +70,12 @@ static int compress_list(const struct options *options, struct task_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const struct task *task = &list->tasks[i];
         if (task->status == TSR_OK) continue;
-        whole.status = tsr_fail(&whole.error, task->status, "%s: %s", task->input,
-                                task->reason ? task->reason : tsr_status_name(task->status));
+        whole.status = fail(&whole.error, task->status, "%s: %s", task->input,
+                            task->reason ? task->reason : tsr_status_name(task->status));
         return report_failure(options, task, &whole);
     }
-    struct tsr_file_report *reports = calloc(list->count, sizeof *reports);
+    struct tsr_report *reports = calloc(list->count, sizeof *reports);
+    if (reports) reports->size = sizeof *reports;
     struct outcome *outcomes = calloc(list->count, sizeof *outcomes);
     struct run_times times = {0};
     struct tsr_engine *engine =
@@ -103,7 +107,7 @@ int compress_to_series(const struct options *options)
 {
     struct task_list list;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
-    int status = (int)list_tasks(options, &list, &error);
+    int status = (int)list_tasks(options, NULL, &list, &error);
     if (status == TSR_OK)
         status = compress_list(options, &list);
     else

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "transform/status.h"
 #include "cli.h"
 
 static void hex(const uint8_t hash[16], char out[33])
@@ -145,24 +144,23 @@ static void print_member_text(const char *name, const char *member, const struct
                plural(info->image.frames), info->coding.lossy ? ", lossy" : "");
 }
 
-static enum tsr_status print_series(const struct options *options, const char *path, const struct tsr_info *whole,
-                                    struct tsr_error *error)
+static enum tsr_status print_series(const struct options *options, const char *path, struct tsr_reader *series,
+                                    const struct tsr_info *whole, struct tsr_error *error)
 {
-    struct tsr_series *series = NULL;
-    enum tsr_status status = tsr_series_open(path, &series, error);
+    enum tsr_status status = TSR_OK;
     bool found = false;
-    if (status == TSR_OK && !options->member) {
+    if (!options->member) {
         if (options->json)
             print_series_json(path, whole);
         else
             print_series_text(path, whole);
     }
-    for (uint32_t k = 0; series && k < tsr_series_files(series); k++) {
-        const char *name = tsr_series_name(series, k);
-        struct tsr_info info;
+    for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
+        const char *name = tsr_reader_name(series, k);
+        struct tsr_info info = TSR_INFO;
         if (options->member && (!name || strcmp(name, options->member) != 0)) continue;
         found = true;
-        const enum tsr_status one = tsr_series_info(series, k, &info, error);
+        const enum tsr_status one = tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
             say_error(error);
             status = TSR_ERROR_PARTIAL;
@@ -173,49 +171,78 @@ static enum tsr_status print_series(const struct options *options, const char *p
         }
         error->offset = TSR_NO_OFFSET;
     }
-    if (series && !found) {
-        status = tsr_fail(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
-        say_error(error);
-    }
-    tsr_series_close(series);
+    if (!found) return fail(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
     return status;
 }
 
-static enum tsr_status print_info(const struct options *options, const char *path, struct tsr_error *error)
+static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
+                                     struct tsr_error *error)
 {
-    struct tsr_info info;
-    enum tsr_status status = tsr_read_info(path, &info, error);
-    if (status == TSR_OK && info.members > 0) return print_series(options, path, &info, error);
-    if (status == TSR_OK && options->member)
-        status = tsr_fail(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
-    if (status != TSR_OK)
-        say_error(error);
-    else if (options->json)
+    struct tsr_info info = TSR_INFO;
+    if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
+        return fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", path);
+    const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
+    if (status != TSR_OK) return status;
+    if (info.members > 0) return print_series(options, path, reader, &info, error);
+    if (options->member) return fail(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
+    if (options->json)
         print_json(path, NULL, &info);
     else
         print_text(path, &info);
+    return TSR_OK;
+}
+
+static enum tsr_status print_info(const struct options *options, struct tsr_engine *engine, const char *path,
+                                  struct tsr_error *error)
+{
+    const struct tsr_data_source source = tsr_from_path(path);
+    struct tsr_reader *reader = NULL;
+    enum tsr_status status = tsr_open(engine, &source, &reader, error);
+    if (status == TSR_OK) status = print_content(options, path, reader, error);
+    if (status != TSR_OK && status != TSR_ERROR_PARTIAL) say_error(error); /* else each member's was said */
+    tsr_close(reader);
     return status;
+}
+
+/* Nothing is coded: one thread will do. */
+static struct tsr_engine *start_reading(struct tsr_error *error)
+{
+    struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
+    struct tsr_engine *engine;
+    options.choice = TSR_ENGINE_CPU;
+    options.threads = 1;
+    tsr_engine_create(&options, &engine, error);
+    return engine;
+}
+
+static int print_all(const struct options *options, struct tsr_engine *engine, const struct task_list *list)
+{
+    size_t failed = 0;
+    enum tsr_status one = TSR_OK;
+    for (size_t i = 0; i < list->count; i++) {
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        one = list->tasks[i].status;
+        if (one != TSR_OK)
+            say_error((fail(&error, one, "%s: %s", list->tasks[i].input, list->tasks[i].reason), &error));
+        else
+            one = print_info(options, engine, list->tasks[i].input, &error);
+        failed += one != TSR_OK;
+    }
+    return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
 }
 
 int info_verb(const struct options *options)
 {
     struct task_list list;
-    struct tsr_error error;
-    size_t failed = 0;
-    int status = (int)list_tasks(options, &list, &error);
-    if (status != TSR_OK) say_error(&error);
-    for (size_t i = 0; status == TSR_OK && i < list.count; i++) {
-        enum tsr_status one = list.tasks[i].status;
-        error.offset = TSR_NO_OFFSET;
-        if (one != TSR_OK) {
-            snprintf(error.text, sizeof error.text, "%s: %s", list.tasks[i].input, list.tasks[i].reason);
-            say_error(&error);
-        } else {
-            one = print_info(options, list.tasks[i].input, &error);
-        }
-        failed += one != TSR_OK;
-        if (list.count == 1) status = (int)one;
-    }
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    int status = (int)list_tasks(options, NULL, &list, &error);
+    struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
+    if (engine)
+        status = print_all(options, engine, &list);
+    else
+        say_error(&error);
+    if (status == TSR_OK && !engine) status = (int)error.status;
+    tsr_engine_destroy(engine);
     free_tasks(&list);
-    return status == TSR_OK && failed > 0 ? TSR_ERROR_PARTIAL : status;
+    return status;
 }

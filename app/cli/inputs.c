@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "transform/status.h"
 #include "cli.h"
 
 static const char suffix[] = ".tsr";
@@ -60,6 +59,7 @@ static bool writes(const struct options *options)
 /* What the walk through the inputs knows. */
 struct walk {
     const struct options *options;
+    struct tsr_engine *engine; /* that opens what may be a series, or NULL */
     struct task_list *list;
     size_t root; /* of the outputs' names: a folder that the user has named */
     bool no_memory;
@@ -92,20 +92,15 @@ static struct task *add_task(struct walk *walk, char *input, char *output, enum 
 
 /* ---- Series that are inputs ------------------------------------------------------------------------------- */
 
-static bool reads_tsr(const struct options *options)
-{
-    return options->verb == VERB_DECOMPRESS || options->verb == VERB_TEST;
-}
-
 /* A file of a series, below the folder where those of the series go; output: where this one goes instead, or NULL. */
-static void add_member(struct walk *walk, const char *path, const struct tsr_series *series, uint32_t k,
-                       const char *folder, const char *output)
+static void add_member(struct walk *walk, const char *path, struct tsr_reader *series, uint32_t k, const char *folder,
+                       const char *output)
 {
-    const char *name = tsr_series_name(series, k);
+    const char *name = tsr_reader_name(series, k);
     if (!name) {
-        struct tsr_info info;
+        struct tsr_info info = TSR_INFO;
         struct tsr_error error = {TSR_ERROR_CORRUPT, TSR_NO_OFFSET, ""};
-        const enum tsr_status status = tsr_series_info(series, k, &info, &error);
+        const enum tsr_status status = tsr_read_info(series, k, &info, &error);
         add_task(walk, strdup(path), NULL, status == TSR_OK ? TSR_ERROR_CORRUPT : status, error.text);
         return;
     }
@@ -120,9 +115,9 @@ static void add_member(struct walk *walk, const char *path, const struct tsr_ser
     if (!task->member) walk->no_memory = true;
 }
 
-static bool keep_series(struct task_list *list, struct tsr_series *series)
+static bool keep_series(struct task_list *list, struct tsr_reader *series)
 {
-    struct tsr_series **grown = realloc(list->series, (list->series_count + 1) * sizeof *grown);
+    struct tsr_reader **grown = realloc(list->series, (list->series_count + 1) * sizeof *grown);
     if (!grown) return false;
     list->series = grown;
     list->series[list->series_count++] = series;
@@ -134,27 +129,31 @@ static bool keep_series(struct task_list *list, struct tsr_series *series)
 static bool add_series(struct walk *walk, const char *path, const char *folder, const char *output)
 {
     const char *wanted = walk->options->member;
-    struct tsr_series *series = NULL;
+    struct tsr_reader *series = NULL;
     size_t found = 0;
-    if (!reads_tsr(walk->options)) return false;
+    if (!walk->engine) return false;
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
-    const enum tsr_status status = tsr_series_open(path, &series, &error);
-    if (status != TSR_OK && status != TSR_ERROR_NOT_TSR) {
+    const struct tsr_data_source source = tsr_from_path(path);
+    const enum tsr_status status = tsr_open(walk->engine, &source, &series, &error);
+    if (status != TSR_OK) {
+        name_flags(&error);
         add_task(walk, strdup(path), NULL, status, error.text);
         return true;
     }
-    if (!series && status == TSR_OK && wanted) {
+    const enum tsr_content content = tsr_reader_content(series);
+    if (content != TSR_CONTENT_SERIES) {
+        tsr_close(series);
+        if (content == TSR_CONTENT_ORIGINAL || !wanted) return false;
         add_task(walk, strdup(path), NULL, TSR_ERROR_USAGE, "it is no series, and --member names a file of one");
         return true;
     }
-    if (!series) return false;
     if (!keep_series(walk->list, series)) {
-        tsr_series_close(series);
+        tsr_close(series);
         walk->no_memory = true;
         return true;
     }
-    for (uint32_t k = 0; k < tsr_series_files(series); k++) {
-        const char *name = tsr_series_name(series, k);
+    for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
+        const char *name = tsr_reader_name(series, k);
         if (wanted && (!name || strcmp(name, wanted) != 0)) continue;
         add_member(walk, path, series, k, folder, wanted ? output : NULL);
         found++;
@@ -376,11 +375,6 @@ static bool refuse_same_files(struct task_list *list, const char *series)
     return has_memory;
 }
 
-struct tsr_output_options output_options(const struct options *options, const struct task *task)
-{
-    return (struct tsr_output_options){options->force, !task->names_output, task->root, true};
-}
-
 /* One input and one output, both named. */
 static void add_named(struct walk *walk)
 {
@@ -390,9 +384,10 @@ static void add_named(struct walk *walk)
     if (!output) walk->no_memory = true;
 }
 
-enum tsr_status list_tasks(const struct options *options, struct task_list *list, struct tsr_error *error)
+enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                           struct tsr_error *error)
 {
-    struct walk walk = {options, list, options->output ? strlen(options->output) : 0, false};
+    struct walk walk = {options, engine, list, options->output ? strlen(options->output) : 0, false};
     memset(list, 0, sizeof *list);
     const bool many = options->input_count > 1 || options->recursive;
     if (options->output && !many &&
@@ -407,16 +402,16 @@ enum tsr_status list_tasks(const struct options *options, struct task_list *list
     } else if (options->output && many && !is_folder(options->output)) {
         struct stat status;
         if (stat(options->output, &status) == 0)
-            return tsr_fail(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
+            return fail(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
         walk_inputs(&walk);
     } else {
         walk_inputs(&walk);
     }
-    if (walk.no_memory) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    if (walk.no_memory) return fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     if (list->count == 0)
-        return tsr_fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
+        return fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
     if (refuse_collisions(list) && refuse_same_files(list, options->series)) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    return fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
 }
 
 void free_tasks(struct task_list *list)
@@ -428,6 +423,6 @@ void free_tasks(struct task_list *list)
         free(list->tasks[i].member);
     }
     free(list->tasks);
-    for (size_t i = 0; i < list->series_count; i++) tsr_series_close(list->series[i]);
+    for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
     free(list->series);
 }

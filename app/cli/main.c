@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "kernels/pool/memory_limit.h"
-#include "kernels/pool/thread_pool.h"
 #include "cli.h"
 
 /* A file's buffers are the next file's: memory that is given back to the system in between costs a page fault every

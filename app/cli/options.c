@@ -110,15 +110,21 @@ static enum tsr_status parse_qp(const char *text, struct options *o)
     return status;
 }
 
+/* What may be lost. */
+static enum tsr_status take_loss(struct options *o, enum tsr_loss loss, int64_t value)
+{
+    o->compress.loss = loss;
+    o->compress.loss_value = value;
+    return TSR_OK;
+}
+
 /* A PSNR in hundredths of a dB. */
 static enum tsr_status parse_psnr(const char *text, struct options *o)
 {
     double number;
     if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
         return usage("--psnr wants 1 to 200 dB, with two digits behind the point at most, not '%s'", text);
-    o->compress.target = TSR_TARGET_PSNR;
-    o->compress.target_value = (uint64_t)llround(number * 100);
-    return TSR_OK;
+    return take_loss(o, TSR_LOSS_PSNR, llround(number * 100));
 }
 
 /* A number of so many units before a suffix of so many characters. False: it is none, or rounds to nothing. */
@@ -146,21 +152,19 @@ static enum tsr_status parse_size(const char *text, struct options *o)
 {
     const size_t length = strlen(text);
     const bool ratio = length > 2 && !strcmp(text + length - 2, ":1");
-    uint64_t *const value = &o->compress.target_value;
-    if (!(ratio ? parse_units(text, 2, 1000, value) : parse_bytes(text, value)))
+    uint64_t value;
+    if (!(ratio ? parse_units(text, 2, 1000, &value) : parse_bytes(text, &value)))
         return usage("--size wants bytes, as 20000, 500k or 2M, or a ratio, as 10:1, not '%s'", text);
-    o->compress.target = ratio ? TSR_TARGET_RATIO : TSR_TARGET_BYTES;
-    return TSR_OK;
+    return take_loss(o, ratio ? TSR_LOSS_RATIO : TSR_LOSS_BYTES, (int64_t)value);
 }
 
+/* No error is no loss. */
 static enum tsr_status parse_max_error(const char *text, struct options *o)
 {
     double number;
     if (!parse_number(text, 0, TSR_MAX_ERROR_LIMIT, &number) || number != floor(number))
         return usage("--max-error wants 0 to 32767, not '%s'", text);
-    o->max_error_given = true;
-    o->compress.coding.max_error = (uint32_t)number;
-    return TSR_OK;
+    return take_loss(o, number > 0 ? TSR_LOSS_MAX_ERROR : TSR_LOSSLESS, (int64_t)number);
 }
 
 /* Numbers of GPUs, each once. */
@@ -178,9 +182,9 @@ static enum tsr_status parse_gpus(const char *text, struct options *o)
 static enum tsr_status parse_path(const char *text, struct options *o)
 {
     if (!strcmp(text, "predict"))
-        o->compress.coding.path = TSR_PATH_PREDICT;
+        o->compress.path = TSR_PATH_PREDICT;
     else if (!strcmp(text, "transform"))
-        o->compress.coding.path = TSR_PATH_TRANSFORM;
+        o->compress.path = TSR_PATH_TRANSFORM;
     else
         return usage("--path wants predict or transform, not '%s'", text);
     return TSR_OK;
@@ -189,11 +193,11 @@ static enum tsr_status parse_path(const char *text, struct options *o)
 static enum tsr_status parse_coder(const char *text, struct options *o)
 {
     if (!strcmp(text, "huffman"))
-        o->compress.coding.coder = TSR_CODER_HUFFMAN;
+        o->compress.coder = TSR_CODER_HUFFMAN;
     else if (!strcmp(text, "cavlc"))
-        o->compress.coding.coder = TSR_CODER_CAVLC;
+        o->compress.coder = TSR_CODER_CAVLC;
     else if (!strcmp(text, "rans"))
-        o->compress.coding.coder = TSR_CODER_RANS;
+        o->compress.coder = TSR_CODER_RANS;
     else
         return usage("--coder wants huffman, cavlc or rans, not '%s'", text);
     return TSR_OK;
@@ -224,8 +228,19 @@ static enum tsr_status parse_engine(const char *text, struct options *o)
     return usage("--engine wants auto, cpu or cuda, not '%s'", text);
 }
 
-/* One option; path_given tells whether --path was among them. */
-static enum tsr_status take_option(int code, struct options *o, bool *path_given)
+/* Which of these options are among them. */
+struct given {
+    bool path, target, max_error;
+};
+
+static enum tsr_status take_target(int code, struct options *o, struct given *given)
+{
+    if (given->target) return usage("%s", "one target is enough: --psnr or --size");
+    given->target = true;
+    return code == LONG_PSNR ? parse_psnr(optarg, o) : parse_size(optarg, o);
+}
+
+static enum tsr_status take_option(int code, struct options *o, struct given *given)
 {
     switch (code) {
     case 'o':
@@ -249,7 +264,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         o->json = true;
         return TSR_OK;
     case LONG_PATH:
-        *path_given = true;
+        given->path = true;
         return parse_path(optarg, o);
     case LONG_CODER:
         return parse_coder(optarg, o);
@@ -257,9 +272,9 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return parse_qp(optarg, o);
     case LONG_PSNR:
     case LONG_SIZE:
-        if (o->compress.target != TSR_TARGET_NONE) return usage("%s", "one target is enough: --psnr or --size");
-        return code == LONG_PSNR ? parse_psnr(optarg, o) : parse_size(optarg, o);
+        return take_target(code, o, given);
     case LONG_MAX_ERROR:
+        given->max_error = true;
         return parse_max_error(optarg, o);
     case LONG_VERIFY:
         return parse_verify(optarg, o);
@@ -287,7 +302,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         return TSR_OK;
     default:
         if (code >= '1' && code <= '9') {
-            o->compress.coding.effort = code - '0';
+            o->compress.effort = code - '0';
             return TSR_OK;
         }
         fprintf(stderr, "tessera %s --help tells the options\n", verbs[o->verb].name);
@@ -296,30 +311,28 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
 }
 
 /* What the options say together: path, loss, and that they can be. */
-static enum tsr_status settle_options(struct options *o, bool path_given)
+static enum tsr_status settle_options(struct options *o, const struct given *given)
 {
-    struct tsr_coding *coding = &o->compress.coding;
-    const bool has_qp = o->verb == VERB_COMPRESS && o->qp_count > 0, has_target = o->compress.target != TSR_TARGET_NONE;
-    if (has_qp + has_target + o->max_error_given > 1)
+    struct tsr_compress_options *const compress = &o->compress;
+    const bool has_qp = o->verb == VERB_COMPRESS && o->qp_count > 0;
+    if (has_qp + given->target + given->max_error > 1)
         return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
-    if ((has_qp || has_target) && path_given && coding->path == TSR_PATH_PREDICT)
+    if ((has_qp || given->target) && given->path && compress->path == TSR_PATH_PREDICT)
         return usage("%s", "--qp, --psnr and --size need the transform path, not --path predict");
     if (o->engine == TSR_ENGINE_CPU && o->gpus.count > 0)
         return usage("%s", "--gpu needs the CUDA engine, not --engine cpu");
-    if (o->engine == TSR_ENGINE_CPU && o->compress.verify == TSR_VERIFY_ENGINE)
+    if (o->engine == TSR_ENGINE_CPU && compress->verify == TSR_VERIFY_ENGINE)
         return usage("%s", "--verify cuda needs the CUDA engine, not --engine cpu");
     if (o->gpus.count > 0) o->engine = TSR_ENGINE_CUDA; /* who names one demands it */
     if (o->series && o->output) return usage("%s", "--series names the output; -o would name another");
-    if (o->series && has_target && o->compress.target != TSR_TARGET_PSNR)
+    if (o->series && given->target && compress->loss != TSR_LOSS_PSNR)
         return usage("%s", "--size is for a single file, not for a --series");
-    if (o->max_error_given && coding->path == TSR_PATH_TRANSFORM)
+    if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
-    if (has_qp || has_target) coding->path = TSR_PATH_TRANSFORM;
-    coding->lossy = has_qp || has_target || coding->max_error > 0;
-    if (has_qp) coding->qp_eighths = o->qp[0];
+    if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
+    if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp[0]);
     struct tsr_error error;
-    struct tsr_coding resolved = *coding;
-    const enum tsr_status status = tsr_resolve_coding(&resolved, &error);
+    const enum tsr_status status = tsr_check_options(compress, &error);
     return status == TSR_OK ? TSR_OK : usage("%s", error.text);
 }
 
@@ -327,9 +340,9 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
 {
     char letters[2 * ROWS + 9];
     struct option longs[ROWS + 1];
-    bool path_given = false;
+    struct given given = {0};
     memset(o, 0, sizeof *o);
-    o->compress.coding.coder = TSR_CODER_BY_EFFORT;
+    o->compress.size = sizeof o->compress;
     *finished = true;
     if (argc < 2) {
         print_verbs(stderr);
@@ -340,7 +353,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
         return TSR_OK;
     }
     if (!strcmp(argv[1], "--version")) {
-        printf("tessera %s\n", TSR_VERSION_STRING);
+        printf("tessera %s\n", tsr_version());
         return TSR_OK;
     }
     int verb = 0;
@@ -354,12 +367,12 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
             print_help(o->verb);
             return TSR_OK;
         }
-        const enum tsr_status status = take_option(code, o, &path_given);
+        const enum tsr_status status = take_option(code, o, &given);
         if (status != TSR_OK) return status;
     }
     o->inputs = (const char *const *)argv + 1 + optind;
     o->input_count = argc - 1 - optind;
-    const enum tsr_status settled = settle_options(o, path_given);
+    const enum tsr_status settled = settle_options(o, &given);
     if (settled != TSR_OK) return settled;
     if (o->input_count == 0) {
         fprintf(stderr, "tessera: no input is named; tessera %s --help tells the usage\n", verbs[o->verb].name);

@@ -1,6 +1,7 @@
 /* What the verbs say of each file, and of all of them: lines for people, JSON for programs. */
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,41 @@ const char *shown(const char *text)
     for (; *text && used + 5 < ROOM; text++) used += show_byte((const unsigned char *)text, out + used);
     out[used] = '\0';
     return out;
+}
+
+/* What the library calls an argument, and the command line a flag. */
+static const struct {
+    const char *argument, *flag;
+} flags[] = {
+    {", and overwrite is not set", "; -f overwrites it"},
+    {"give a shorter one", "give a shorter one by -o"},
+    {"(allow_lossy is not set)", "(--allow-lossy does it)"},
+    {"memory_bytes of ", "--memory "},
+    {"take fewer threads", "lower -T"},
+};
+
+/* At the end of a sentence, after the names of files. */
+void name_flags(struct tsr_error *error)
+{
+    char tail[sizeof error->text];
+    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
+        char *found = NULL;
+        for (char *at = error->text; (at = strstr(at, flags[i].argument)); at++) found = at;
+        if (!found) continue;
+        snprintf(tail, sizeof tail, "%s%s", flags[i].flag, found + strlen(flags[i].argument));
+        snprintf(found, sizeof error->text - (size_t)(found - error->text), "%s", tail);
+    }
+}
+
+enum tsr_status fail(struct tsr_error *error, enum tsr_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    error->status = status;
+    error->offset = TSR_NO_OFFSET;
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return status;
 }
 
 void say_error(const struct tsr_error *error)
@@ -100,7 +136,7 @@ bool has_qp(const struct tsr_coding *coding)
 
 static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
-    const struct tsr_file_report *r = &outcome->report;
+    const struct tsr_report *r = &outcome->report;
     const bool ok = outcome->status == TSR_OK, coded = ok && !r->verbatim;
     cJSON *o = cJSON_CreateObject();
     add_text(o, "file", task->input);
@@ -139,7 +175,7 @@ static void print_file_json(const struct options *options, const struct task *ta
 
 static void print_file_line(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
-    const struct tsr_file_report *r = &outcome->report;
+    const struct tsr_report *r = &outcome->report;
     if (options->verb == VERB_TEST) {
         printf("ok %s%s%s\n", shown(task->input), task->member ? ": " : "", task->member ? shown(task->member) : "");
         return;
@@ -193,7 +229,7 @@ static struct totals add_up(const struct task_list *list, const struct outcome *
     t.max_error = -1;
     t.files = list->count;
     for (size_t i = 0; i < list->count; i++) {
-        const struct tsr_file_report *r = &outcomes[i].report;
+        const struct tsr_report *r = &outcomes[i].report;
         if (outcomes[i].status != TSR_OK) {
             t.failed++;
             continue;
@@ -259,7 +295,10 @@ static void print_summary_json(const struct options *options, const struct total
     add_number(o, "bits_per_sample", coded, 8.0 * (double)t->payload_bytes / (double)t->samples);
     cJSON_AddBoolToObject(o, "lossless", t->lossy == 0);
     const bool compress = options->verb == VERB_COMPRESS;
-    struct tsr_coding coding = options->compress.coding;
+    struct tsr_coding coding = {0};
+    coding.path = options->compress.path;
+    coding.coder = options->compress.coder;
+    coding.effort = options->compress.effort;
     tsr_resolve_coding(&coding, NULL);
     add_text(o, "path", compress && coded ? tsr_path_name(coding.path) : NULL);
     add_text(o, "coder", compress && coded ? tsr_coder_name(coding.coder) : NULL);

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "transform/status.h"
-#include "kernels/pool/thread_pool.h"
 #include "cli.h"
 
 struct running {
@@ -129,21 +127,50 @@ static void report_done(struct running *r)
     r->is_reporting = false;
 }
 
-static void run_task(void *context, unsigned index)
+/* A task that does the verb's own work, or has failed before it could begin. */
+struct call {
+    struct running *running;
+    size_t index;
+};
+
+static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct tsr_report *report,
+                                struct tsr_error *error)
 {
-    struct running *r = context;
-    const struct task *task = &r->list->tasks[index];
-    struct outcome *outcome = &r->outcomes[index];
-    outcome->error.offset = TSR_NO_OFFSET;
-    outcome->status = task->status;
-    if (task->status != TSR_OK) {
-        tsr_fail(&outcome->error, task->status, "%s: %s", task->input,
-                 task->reason ? task->reason : tsr_status_name(task->status));
-    } else {
-        outcome->status = r->work->work(r->engine, r->options, task, outcome);
-    }
+    const struct call *const call = context;
+    const struct running *const r = call->running;
+    const struct task *const task = &r->list->tasks[call->index];
+    struct outcome *const outcome = &r->outcomes[call->index];
+    if (task->status != TSR_OK)
+        return fail(error, task->status, "%s: %s", task->input,
+                    task->reason ? task->reason : tsr_status_name(task->status));
+    outcome->error = *error;
+    const enum tsr_status status = r->work->work(engine, r->options, task, outcome);
+    report->bytes_in = outcome->report.bytes_in;
+    report->bytes_out = outcome->report.bytes_out;
+    *error = outcome->error;
+    return status;
+}
+
+/* Which file of a series it is about. */
+static void name_member(const struct task *task, struct tsr_error *error)
+{
+    char text[sizeof error->text];
+    snprintf(text, sizeof text, "%s", error->text);
+    snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", task->member, task->input, text);
+}
+
+static void take_result(void *context, const struct tsr_result *result)
+{
+    struct running *const r = context;
+    const struct task *const task = &r->list->tasks[result->index];
+    struct outcome *const outcome = &r->outcomes[result->index];
+    outcome->status = result->status;
+    outcome->report = *result->report;
+    outcome->error = *result->error;
+    name_flags(&outcome->error);
+    if (outcome->status != TSR_OK && task->series) name_member(task, &outcome->error);
     pthread_mutex_lock(&r->lock);
-    r->done[index] = true;
+    r->done[result->index] = true;
     r->finished++;
     r->failed += outcome->status != TSR_OK;
     r->bytes_in += outcome->report.bytes_in;
@@ -152,10 +179,31 @@ static void run_task(void *context, unsigned index)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* The status of the only task; of several, whether all is well. */
-static int exit_status(const struct running *r)
+/* What the library is to do. An output's folder is brought to the disk before the task is reported. */
+static struct tsr_task make_task(struct call *call)
 {
-    if (r->list->count == 1) return (int)r->outcomes[0].status;
+    const struct running *const r = call->running;
+    const struct task *const task = &r->list->tasks[call->index];
+    struct tsr_task made = TSR_TASK;
+    made.kind = task->status != TSR_OK ? TSR_TASK_CALL : r->work->kind;
+    made.call = run_call;
+    made.context = call;
+    made.source = tsr_from_path(task->input);
+    made.reader = task->series;
+    made.member = task->number;
+    made.sink = tsr_to_path(task->output);
+    made.sink.overwrite = r->options->force;
+    made.sink.is_bounded = !task->names_output;
+    made.sink.root = task->root;
+    made.sink.syncs_later = true;
+    made.compress = &r->options->compress;
+    return made;
+}
+
+/* The status of the only task; of several, whether all is well. */
+static enum tsr_status exit_status(const struct running *r)
+{
+    if (r->list->count == 1) return r->outcomes[0].status;
     return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
@@ -170,16 +218,12 @@ uint64_t input_bytes(const struct task_list *list)
     return bytes;
 }
 
-/* A GPU takes 0.4 s to wake and to be left. On an H200's machine, 16 threads compress 470 MB/s at -5, with the GPU
- * 2000: it is ahead after some 240 MB, or so much for each thread. Of a gigabyte their decoders test 2.3 GB/s, the
- * GPU's, with its waking, 1.8: so decoding never waits for it, unless --verify cuda asks for its decoder. */
-static enum tsr_engine_choice engine_choice(const struct options *options, uint64_t bytes)
+/* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
+ * that nobody asks for. */
+static enum tsr_engine_choice engine_choice(const struct options *options)
 {
-    enum { WORTH_OF_THREAD = 16000000 };
-    const int threads = options->threads > 0 ? options->threads : tsr_available_threads();
-    const bool helps = options->verb == VERB_COMPRESS &&
-                       (bytes >= (uint64_t)threads * WORTH_OF_THREAD || options->compress.verify == TSR_VERIFY_ENGINE);
-    return options->engine == TSR_ENGINE_AUTO && !helps ? TSR_ENGINE_CPU : options->engine;
+    const bool is_free = options->engine == TSR_ENGINE_AUTO;
+    return is_free && options->verb != VERB_COMPRESS ? TSR_ENGINE_CPU : options->engine;
 }
 
 /* While threads open files beyond 64, 128, 256 at once, Linux makes the table of files longer each time, and all that
@@ -195,76 +239,110 @@ static void reserve_descriptors(void)
     if (high >= 0) close(high);
 }
 
+/* Why the CPU engine works where another one might have. */
+static void say_note(const struct options *options, const char *note)
+{
+    if (options->verbosity >= 0 && note[0] && options->compress.verify == TSR_VERIFY_ENGINE)
+        fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", note);
+    else if (options->verbosity > 0 && note[0] && TSR_WITH_CUDA)
+        fprintf(stderr, "tessera: the CPU engine works: %s\n", note);
+}
+
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds, struct tsr_error *error)
 {
+    struct tsr_engine_options wanted = TSR_ENGINE_OPTIONS;
+    struct tsr_engine *engine;
     int numbers[NUMBERS_LIMIT];
-    const struct tsr_coding *const coding = options->verb == VERB_COMPRESS ? &options->compress.coding : NULL;
-    const struct tsr_gpu_choice gpus = {numbers, options->gpus.count, options->gpu_memory, coding};
-    for (int i = 0; i < gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
+    for (int i = 0; i < options->gpus.count; i++) numbers[i] = (int)options->gpus.value[i];
+    wanted.choice = engine_choice(options);
+    wanted.threads = options->threads;
+    wanted.memory_bytes = options->memory;
+    wanted.gpus = numbers;
+    wanted.gpu_count = options->gpus.count;
+    wanted.gpu_memory_bytes = options->gpu_memory;
+    wanted.expected_bytes =
+        options->compress.verify == TSR_VERIFY_ENGINE ? 0 : bytes; /* then the GPU's decoder is wanted */
+    wanted.expected = options->verb == VERB_COMPRESS ? &options->compress : NULL;
     reserve_descriptors();
     handle_signals();
     const double start = wall_seconds();
-    struct tsr_engine *engine = tsr_engine_create_on(engine_choice(options, bytes), &gpus, options->threads, error);
+    const enum tsr_status status = tsr_engine_create(&wanted, &engine, error);
     *seconds = wall_seconds() - start;
-    if (!engine) return NULL;
-    const struct tsr_error why = *error;
-    if (tsr_engine_limit_memory(engine, options->memory, error) != TSR_OK) {
-        tsr_engine_destroy(engine);
-        return NULL;
-    }
-    *error = why;
-    if (options->verbosity >= 0 && error->text[0] && options->compress.verify == TSR_VERIFY_ENGINE)
-        fprintf(stderr, "tessera: the CPU engine works, and verifies: %s\n", error->text);
-    else if (options->verbosity > 0 && error->text[0] && TSR_WITH_CUDA)
-        fprintf(stderr, "tessera: the CPU engine works: %s\n", error->text);
+    if (status == TSR_OK) say_note(options, tsr_engine_note(engine));
     return engine;
 }
 
-static int run_list(const struct options *options, const struct task_list *list, const struct task_work *work)
+/* What a run of tasks allocates. */
+struct room {
+    struct call *calls;
+    struct tsr_task *tasks;
+};
+
+static enum tsr_status make_room(struct running *r, struct room *room)
 {
-    struct running r = {0};
-    r.options = options;
-    r.list = list;
-    r.work = work;
-    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, ""};
-    struct run_times times = {0};
-    r.engine = start_engine(options, input_bytes(list), &times.start_s, &error);
-    r.outcomes = calloc(list->count, sizeof *r.outcomes);
-    r.done = calloc(list->count + 1, sizeof *r.done);
-    r.shows_progress = options->verbosity >= 0 && isatty(STDERR_FILENO);
-    pthread_mutex_init(&r.lock, NULL);
-    int status = TSR_ERROR_LIMIT;
-    if (r.engine && r.outcomes && r.done && list->count <= UINT32_MAX) {
-        r.start = wall_seconds();
-        tsr_pool_run_tasks(r.engine->pool, run_task, &r, (unsigned)list->count);
-        clear_progress(&r);
-        times.wall_s = wall_seconds() - r.start;
-        tsr_engine_tell_times(r.engine, &times.gpu);
-        work->summary(options, list, r.outcomes, &times);
-        status = exit_status(&r);
-    } else {
-        if (r.engine) tsr_fail(&error, TSR_ERROR_LIMIT, "no memory for this set of files");
-        say_error(&error);
-        status = (int)error.status;
+    const size_t count = r->list->count;
+    r->outcomes = calloc(count, sizeof *r->outcomes);
+    r->done = calloc(count + 1, sizeof *r->done);
+    room->calls = calloc(count, sizeof *room->calls);
+    room->tasks = calloc(count, sizeof *room->tasks);
+    if (!r->outcomes || !r->done || !room->calls || !room->tasks) return TSR_ERROR_LIMIT;
+    for (size_t i = 0; i < count; i++) {
+        room->calls[i] = (struct call){r, i};
+        room->tasks[i] = make_task(&room->calls[i]);
     }
-    for (size_t i = 0; r.outcomes && i < list->count; i++) free(r.outcomes[i].more);
-    pthread_mutex_destroy(&r.lock);
-    tsr_engine_destroy(r.engine);
-    free(r.outcomes);
-    free(r.done);
-    return status;
+    return TSR_OK;
 }
 
+static int run_list(struct running *r, struct run_times *times)
+{
+    const size_t count = r->list->count;
+    struct tsr_set_options set = TSR_SET_OPTIONS;
+    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
+    struct room room = {0};
+    enum tsr_status status = make_room(r, &room);
+    set.results_at_once = true; /* the reports have a lock of their own, which no thread holds for long */
+    r->shows_progress = r->options->verbosity >= 0 && isatty(STDERR_FILENO);
+    r->start = wall_seconds();
+    if (status == TSR_OK) status = tsr_run_set(r->engine, room.tasks, count, &set, take_result, r, &error);
+    if (status == TSR_OK || status == TSR_ERROR_PARTIAL) {
+        clear_progress(r);
+        times->wall_s = wall_seconds() - r->start;
+        tsr_engine_tell_times(r->engine, &times->gpu);
+        r->work->summary(r->options, r->list, r->outcomes, times);
+        status = exit_status(r);
+    } else {
+        say_error(&error);
+    }
+    for (size_t i = 0; r->outcomes && i < count; i++) free(r->outcomes[i].more);
+    free(r->outcomes);
+    free(r->done);
+    free(room.calls);
+    free(room.tasks);
+    return (int)status;
+}
+
+/* What reads .tsr files starts its engine first: to know which of them are series it opens them. */
 int run_tasks(const struct options *options, const struct task_work *work)
 {
-    struct task_list list;
-    struct tsr_error error;
-    error.offset = TSR_NO_OFFSET;
-    int status = (int)list_tasks(options, &list, &error);
-    if (status == TSR_OK)
-        status = run_list(options, &list, work);
-    else
+    struct task_list list = {0};
+    struct run_times times = {0};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct running r = {.options = options, .list = &list, .work = work};
+    const bool reads_tsr = work->kind == TSR_TASK_RESTORE || work->kind == TSR_TASK_TEST;
+    if (reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
+    int status = reads_tsr && !r.engine ? (int)error.status : (int)list_tasks(options, r.engine, &list, &error);
+    if (status == TSR_OK && !reads_tsr) {
+        r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
+        status = r.engine ? TSR_OK : (int)error.status;
+    }
+    if (status == TSR_OK) {
+        pthread_mutex_init(&r.lock, NULL);
+        status = run_list(&r, &times);
+        pthread_mutex_destroy(&r.lock);
+    } else {
         say_error(&error);
+    }
     free_tasks(&list);
+    tsr_engine_destroy(r.engine);
     return status;
 }
