@@ -319,7 +319,11 @@ static void measure_pictures(struct bench *bench, struct engine_input *input, co
 static struct tsr_engine *take_engine(const struct bench *bench, enum tsr_engine_choice kind)
 {
     struct tsr_error error;
-    struct tsr_engine *engine = tsr_engine_create(kind, bench->options->threads, &error);
+    struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
+    struct tsr_engine *engine;
+    options.choice = kind;
+    options.threads = bench->options->threads;
+    tsr_engine_create(&options, &engine, &error);
     if (!engine) bench_stop(error.status, "%s", error.text);
     return engine;
 }

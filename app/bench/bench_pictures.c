@@ -197,7 +197,7 @@ static void close_image(struct image_file *file)
 static uint16_t *samples_of(const struct image_file *file)
 {
     uint16_t *samples = allocate(file->samples * sizeof *samples);
-    tsr_unpack_samples(file->image, file->raster, samples);
+    tsr_unpack_samples(file->image, file->raster, samples, NULL);
     return samples;
 }
 

@@ -150,13 +150,13 @@ static bool is_either(const struct mutant *m)
 static void judge_single(struct attack *a, const struct mutant *m, struct verdict *v)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
-    struct tsr_file_report report;
-    const enum tsr_status restored = restore_file(a->engine, a->input, a->output, &report, &error);
+    struct tsr_report report;
+    const enum tsr_status restored = restore_path(a->engine, a->input, a->output, &report, &error);
     check_status(v, "decompress", restored, &error);
     v->outcome = v->outcome == WRONG ? WRONG : restored == TSR_OK ? RIGHT : REFUSED;
     check_output(a, m, v, restored, NULL);
     error = (struct tsr_error){TSR_OK, 0, ""};
-    const enum tsr_status tested = restore_file(a->engine, a->input, NULL, &report, &error);
+    const enum tsr_status tested = restore_path(a->engine, a->input, NULL, &report, &error);
     check_status(v, "test", tested, &error);
     if (tested == TSR_OK && restored != TSR_OK) blame(v, "it tests well, and decompress refuses it", "");
     if (tested == TSR_OK && !ids_are_new(m->mode) && !is_either(m)) blame(v, "it tests well, and is damaged", "");
@@ -165,17 +165,17 @@ static void judge_single(struct attack *a, const struct mutant *m, struct verdic
 static void judge_series(struct attack *a, const struct mutant *m, struct verdict *v, const struct tsr_info *info)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
-    struct tsr_file_report report;
-    struct tsr_series *series = NULL;
+    struct tsr_report report;
+    struct tsr_reader *series = NULL;
     bool tests_well = !info->damage;
-    const enum tsr_status opened = tsr_series_open(a->input, &series, &error);
+    const enum tsr_status opened = open_series(a->engine, a->input, &series, &error);
     check_status(v, "opening a series", opened, &error);
     v->outcome = v->outcome == WRONG ? WRONG : REFUSED;
     if (opened != TSR_OK || !series) return;
-    for (uint32_t k = 0; k < tsr_series_files(series) && k < 64; k++) {
-        const char *name = tsr_series_name(series, k);
+    for (uint32_t k = 0; k < tsr_reader_members(series) && k < 64; k++) {
+        const char *name = tsr_reader_name(series, k);
         error = (struct tsr_error){TSR_OK, 0, ""};
-        const enum tsr_status restored = restore_member(a->engine, series, k, a->output, &report, &error);
+        const enum tsr_status restored = restore_member_path(series, k, a->output, &report, &error);
         check_status(v, "restoring a member", restored, &error);
         if (restored == TSR_OK && v->outcome == REFUSED) v->outcome = RIGHT;
         if (restored == TSR_OK && !name) blame(v, "a member without a name is restored", "");
@@ -183,13 +183,13 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
             if ((unsigned char)*c < 32 || *c == 127 || (c == name && *c == '/')) blame(v, "a member's name", name);
         check_output(a, m, v, restored, ids_are_new(m->mode) ? NULL : name);
         error = (struct tsr_error){TSR_OK, 0, ""};
-        const enum tsr_status tested = restore_member(a->engine, series, k, NULL, &report, &error);
+        const enum tsr_status tested = restore_member_path(series, k, NULL, &report, &error);
         check_status(v, "testing a member", tested, &error);
         if (tested == TSR_OK && restored != TSR_OK) blame(v, "a member tests well and is refused", "");
         tests_well &= tested == TSR_OK && name;
     }
     if (tests_well && !ids_are_new(m->mode) && !is_either(m)) blame(v, "a series tests well, and is damaged", "");
-    tsr_series_close(series);
+    tsr_close(series);
 }
 
 static struct verdict judge(struct attack *a, const struct mutant *m)
@@ -198,7 +198,7 @@ static struct verdict judge(struct attack *a, const struct mutant *m)
     struct tsr_error error = {TSR_OK, 0, ""};
     struct tsr_info info;
     write_file(a->input, m->file);
-    const enum tsr_status known = tsr_read_info(a->input, &info, &error);
+    const enum tsr_status known = read_path_info(a->engine, a->input, &info, &error);
     check_status(&v, "info", known, &error);
     if (known == TSR_OK) check_info(m, &v, &info);
     if (known == TSR_OK && info.members > 0)
@@ -273,14 +273,14 @@ static void attack_all(struct attack *a, const struct combination *c, int count,
 static uint32_t members_lost(struct attack *a, const struct seed *s)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
-    struct tsr_file_report report;
-    struct tsr_series *series = NULL;
+    struct tsr_report report;
+    struct tsr_reader *series = NULL;
     uint32_t lost = 0;
-    if (tsr_series_open(a->input, &series, &error) != TSR_OK || !series) return s->members;
+    if (open_series(a->engine, a->input, &series, &error) != TSR_OK || !series) return s->members;
     for (uint32_t k = 0; k < s->members; k++) {
-        const char *name = k < tsr_series_files(series) ? tsr_series_name(series, k) : NULL;
+        const char *name = k < tsr_reader_members(series) ? tsr_reader_name(series, k) : NULL;
         const bool is_back = name && strcmp(name, s->name[k]) == 0 &&
-                             restore_member(a->engine, series, k, a->output, &report, &error) == TSR_OK;
+                             restore_member_path(series, k, a->output, &report, &error) == TSR_OK;
         const struct bytes restored = is_back ? read_file(a->output) : (struct bytes){NULL, 0};
         if (!is_back)
             lost++;
@@ -291,7 +291,7 @@ static uint32_t members_lost(struct attack *a, const struct seed *s)
         free(restored.data);
         unlink(a->output);
     }
-    tsr_series_close(series);
+    tsr_close(series);
     return lost;
 }
 
@@ -455,9 +455,9 @@ static int work(struct attack *a, bool cuda, long mutants, bool bits)
     struct combination *combinations;
     char work_path[4096];
     own_job = a->job;
-    a->engine = tsr_engine_create(cuda ? TSR_ENGINE_CUDA : TSR_ENGINE_CPU, 1, &error);
+    a->engine = make_engine(cuda ? TSR_ENGINE_CUDA : TSR_ENGINE_CPU, 1);
     if (!a->engine) {
-        fprintf(stderr, "tsr_attack_files: %s\n", error.text);
+        fprintf(stderr, "tsr_attack_files: no engine\n");
         return 2;
     }
     snprintf(work_path, sizeof work_path, "%s/%d", a->work, a->job);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/library/flow.h"
+#include "tests/paths.h"
 
 static enum tsr_status encode(struct tsr_engine *engine, const char *in, const char *out,
                               const struct tsr_coding *coding, struct tsr_error *error)
@@ -42,14 +43,14 @@ int main(int argc, char **argv)
                               "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP | eN]]]"};
     if (argc > 3 && strcmp(argv[3], "transform") == 0) coding.path = TSR_PATH_TRANSFORM;
     for (int i = 0; i < 3 && argc > 4; i++)
-        if (strcmp(argv[4], coders[i]) == 0) coding.coder = (enum tsr_coder)i;
+        if (strcmp(argv[4], coders[i]) == 0) coding.coder = (enum tsr_coder)(i + TSR_CODER_HUFFMAN);
     coding.lossy = argc > 5;
     if (coding.lossy && argv[5][0] == 'e')
         coding.max_error = (uint32_t)atoi(argv[5] + 1);
     else if (coding.lossy)
         coding.qp_eighths = atoi(argv[5]);
     enum tsr_status status = argc < 3 ? TSR_ERROR_USAGE : tsr_resolve_coding(&coding, &error);
-    struct tsr_engine *engine = status == TSR_OK ? tsr_engine_create(TSR_ENGINE_CPU, 1, &error) : NULL;
+    struct tsr_engine *engine = status == TSR_OK ? make_engine(TSR_ENGINE_CPU, 1) : NULL;
     if (engine) status = encode(engine, argv[1], argv[2], &coding, &error);
     if (status != TSR_OK) fprintf(stderr, "tsr_encode_anyway: %s\n", error.text);
     tsr_engine_destroy(engine);

@@ -10,22 +10,6 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* ---- The library ------------------------------------------------------------------------------------------ */
-
-static const struct tsr_output_options overwriting = {.overwrite = true};
-
-enum tsr_status restore_file(struct tsr_engine *engine, const char *input, const char *output,
-                             struct tsr_file_report *report, struct tsr_error *error)
-{
-    return tsr_decompress_file(engine, input, output, &overwriting, report, error);
-}
-
-enum tsr_status restore_member(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
-                               const char *output, struct tsr_file_report *report, struct tsr_error *error)
-{
-    return tsr_series_restore(engine, series, k, output, &overwriting, report, error);
-}
-
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
 static void stop(const char *format, ...)
@@ -239,37 +223,39 @@ enum { WAYS = sizeof ways / sizeof *ways, KINDS = sizeof kinds / sizeof *kinds }
 
 static struct tsr_compress_options options_of(const struct way *way, bool lossy)
 {
-    struct tsr_compress_options options = {.coding = {.path = way->path, .coder = way->coder, .lossy = lossy}};
-    options.output.overwrite = true;
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    const bool is_transform = way->path == TSR_PATH_TRANSFORM;
+    options.path = way->path;
+    options.coder = way->coder;
     options.recode = options.allow_lossy = true;
-    if (lossy && way->path == TSR_PATH_TRANSFORM) options.coding.qp_eighths = 20 * TSR_QP_UNIT;
-    if (lossy && way->path == TSR_PATH_PREDICT) options.coding.max_error = 2;
+    options.loss = !lossy ? TSR_LOSSLESS : is_transform ? TSR_LOSS_QP : TSR_LOSS_MAX_ERROR;
+    options.loss_value = !lossy ? 0 : is_transform ? 20 * TSR_QP_UNIT : 2;
     return options;
 }
 
 static void restore_seed(struct tsr_engine *engine, struct seed *seed, const char *input, const char *output)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
-    struct tsr_file_report report;
-    struct tsr_series *series = NULL;
-    if (tsr_read_info(input, &seed->info, &error) != TSR_OK) stop("info: %s", error.text);
+    struct tsr_report report;
+    struct tsr_reader *series = NULL;
+    if (read_path_info(engine, input, &seed->info, &error) != TSR_OK) stop("info: %s", error.text);
     seed->members = seed->info.members;
     const size_t count = seed->members > 0 ? seed->members : 1;
     seed->restored = calloc(count, sizeof *seed->restored);
     seed->name = calloc(count, sizeof *seed->name);
     if (!seed->restored || !seed->name) stop("no memory");
     if (seed->members == 0) {
-        if (restore_file(engine, input, output, &report, &error) != TSR_OK) stop("restore: %s", error.text);
+        if (restore_path(engine, input, output, &report, &error) != TSR_OK) stop("restore: %s", error.text);
         seed->restored[0] = read_file(output);
         return;
     }
-    if (tsr_series_open(input, &series, &error) != TSR_OK) stop("series: %s", error.text);
+    if (open_series(engine, input, &series, &error) != TSR_OK) stop("series: %s", error.text);
     for (uint32_t k = 0; k < seed->members; k++) {
-        if (restore_member(engine, series, k, output, &report, &error) != TSR_OK) stop("member: %s", error.text);
+        if (restore_member_path(series, k, output, &report, &error) != TSR_OK) stop("member: %s", error.text);
         seed->restored[k] = read_file(output);
-        snprintf(seed->name[k], sizeof seed->name[k], "%s", tsr_series_name(series, k));
+        snprintf(seed->name[k], sizeof seed->name[k], "%s", tsr_reader_name(series, k));
     }
-    tsr_series_close(series);
+    tsr_close(series);
 }
 
 /* False: it becomes verbatim, so it would be no file of its kind. */
@@ -279,7 +265,7 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     const struct tsr_compress_options options = options_of(way, lossy);
     char input[MEMBERS][4096], coded[4096], restored[4096];
     struct tsr_series_file files[MEMBERS];
-    struct tsr_file_report report[MEMBERS];
+    struct tsr_report report[MEMBERS] = {TSR_REPORT};
     struct tsr_error error = {TSR_OK, 0, ""};
     enum tsr_status status;
     snprintf(coded, sizeof coded, "%s.seed.tsr", work);
@@ -287,18 +273,19 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     const int count = kind->form == SERIES ? MEMBERS : 1;
     for (int i = 0; i < count; i++) {
         snprintf(input[i], sizeof input[i], "%s.seed.%d", work, i);
-        files[i] = (struct tsr_series_file){input[i], members[which][i]};
+        files[i] = (struct tsr_series_file){tsr_from_path(input[i]), members[which][i]};
         struct bytes bytes =
             kind->form == SERIES ? original(data, members[which][i]) : make_original(kind, which, data);
         write_file(input[i], bytes);
         free(bytes.data);
     }
     if (kind->form == SERIES) {
-        uint64_t bytes;
-        uint32_t failed;
-        status = tsr_compress_series(engine, files, MEMBERS, coded, &options, report, NULL, &bytes, &failed, &error);
+        const struct tsr_data_sink sink = overwritten(coded);
+        struct tsr_series_options series = TSR_SERIES_OPTIONS;
+        series.compress = &options;
+        status = tsr_compress_series(engine, files, MEMBERS, &sink, &series, report, NULL, NULL, &error);
     } else {
-        status = tsr_compress_file(engine, input[0], coded, &options, report, &error);
+        status = compress_path(engine, input[0], coded, &options, report, &error);
     }
     if (status != TSR_OK) stop("%s %s: %s", kind->name, way->name, error.text);
     seed->file = read_file(coded);

@@ -3,7 +3,7 @@
 #ifndef TSR_TESTS_ATTACK_SEEDS_H
 #define TSR_TESTS_ATTACK_SEEDS_H
 
-#include "app/tessera.h"
+#include "tests/paths.h"
 #include "tests/sections/sections.h"
 
 struct seed {
@@ -24,12 +24,6 @@ struct combination {
 /* Codes originals of the synthetic set below the folder data, with names below the folder work, until none is left.
  * Returns how many combinations there are; it ends the program with a sentence if one cannot be made. */
 int make_combinations(struct tsr_engine *engine, const char *data, const char *work, struct combination **combinations);
-
-/* The library's calls, in the form that they have in the tree that this is built in. */
-enum tsr_status restore_file(struct tsr_engine *engine, const char *input, const char *output,
-                             struct tsr_file_report *report, struct tsr_error *error);
-enum tsr_status restore_member(struct tsr_engine *engine, const struct tsr_series *series, uint32_t k,
-                               const char *output, struct tsr_file_report *report, struct tsr_error *error);
 
 /* A file's bytes; data NULL: there is none. */
 struct bytes read_file(const char *path);

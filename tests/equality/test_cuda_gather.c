@@ -30,7 +30,7 @@ static int make_calls(void **state)
     static const uint32_t columns[SHAPES] = {48, 48, 33};
     struct rng r = {2006};
     (void)state;
-    cpu = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    cpu = make_engine(TSR_ENGINE_CPU, 1);
     for (int i = 0; i < CALLS; i++) {
         struct one_call *c = &calls[i];
         c->image = (struct tsr_image){.columns = columns[i % SHAPES],

@@ -8,14 +8,13 @@
 
 static struct tsr_compress_options options_of(uint8_t choice)
 {
-    struct tsr_compress_options options;
-    memset(&options, 0, sizeof options);
-    options.output.overwrite = true;
-    options.verify = TSR_VERIFY_CPU;
-    options.coding.path = choice & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
-    options.coding.coder = choice & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
-    options.coding.lossy = (choice & 5) == 5;
-    if (options.coding.lossy) options.coding.qp_eighths = (int32_t)(choice >> 4) * 24;
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    options.path = choice & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
+    options.coder = choice & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
+    if ((choice & 5) == 5) {
+        options.loss = TSR_LOSS_QP;
+        options.loss_value = (choice >> 4) * 24;
+    }
     options.allow_lossy = choice & 8;
     options.recode = choice & 128;
     return options;
@@ -23,7 +22,7 @@ static struct tsr_compress_options options_of(uint8_t choice)
 
 /* Without loss: the original, or, if it was made anew, the same samples by their hash. */
 static void check_restored(const char *restored, const uint8_t *data, size_t size, const char *container,
-                           const struct tsr_file_report *report, const char *ending)
+                           const struct tsr_report *report, const char *ending)
 {
     size_t restored_size;
     uint8_t *bytes = fuzz_read_file(restored, &restored_size);
@@ -33,16 +32,16 @@ static void check_restored(const char *restored, const uint8_t *data, size_t siz
     } else {
         const struct fuzz_path again = fuzz_path("again.tsr");
         const struct tsr_compress_options plain = options_of(128);
-        struct tsr_file_report second;
+        struct tsr_report second;
         struct tsr_error error = {TSR_OK, 0, ""};
         struct tsr_info one, other;
-        enum tsr_status status = tsr_compress_file(fuzz_engine(1), restored, again.name, &plain, &second, &error);
+        enum tsr_status status = compress_path(fuzz_engine(1), restored, again.name, &plain, &second, &error);
         FUZZ_PROMISE(status == TSR_OK, "the restored %s: %s, %s", ending, tsr_status_name(status), error.text);
         const bool is_small = second.verbatim && strcmp(second.reason, tsr_smaller_verbatim) == 0;
         FUZZ_PROMISE(!second.verbatim || is_small, "the restored %s is none: %s", ending, second.reason);
-        status = tsr_read_info(container, &one, &error);
+        status = read_path_info(fuzz_engine(1), container, &one, &error);
         FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
-        status = tsr_read_info(again.name, &other, &error);
+        status = read_path_info(fuzz_engine(1), again.name, &other, &error);
         FUZZ_PROMISE(status == TSR_OK, "info: %s", error.text);
         FUZZ_PROMISE(is_small || memcmp(one.samples_hash, other.samples_hash, sizeof one.samples_hash) == 0,
                      "the restored %s has other samples", ending);
@@ -54,14 +53,14 @@ void fuzz_file(const uint8_t *data, size_t size, const char *ending)
 {
     const struct fuzz_path input = fuzz_path(ending), container = fuzz_path("tsr"), output = fuzz_path("out");
     const struct tsr_compress_options options = options_of(size > 0 ? data[size - 1] : 0);
-    struct tsr_file_report report, restored;
+    struct tsr_report report, restored;
     struct tsr_error error = {TSR_OK, 0, ""};
     fuzz_write_file(input.name, data, size);
-    enum tsr_status status = tsr_compress_file(fuzz_engine(1), input.name, container.name, &options, &report, &error);
-    if (status == TSR_ERROR_USAGE && options.coding.lossy && !options.allow_lossy) return;
+    enum tsr_status status = compress_path(fuzz_engine(1), input.name, container.name, &options, &report, &error);
+    if (status == TSR_ERROR_USAGE && options.loss && !options.allow_lossy) return;
     FUZZ_PROMISE(status == TSR_OK, "compress: %s, %s", tsr_status_name(status), error.text);
     FUZZ_PROMISE(report.verified, "compress has not verified");
-    status = tsr_decompress_file(fuzz_engine(1), container.name, output.name, &options.output, &restored, &error);
+    status = restore_path(fuzz_engine(1), container.name, output.name, &restored, &error);
     FUZZ_PROMISE(status == TSR_OK, "decompress: %s, %s", tsr_status_name(status), error.text);
     check_restored(output.name, data, size, container.name, &report, ending);
 }

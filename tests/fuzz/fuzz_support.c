@@ -64,7 +64,7 @@ struct tsr_engine *fuzz_engine(int threads)
 {
     enum { MOST = 8 };
     static struct tsr_engine *engines[MOST + 1];
-    if (!engines[threads]) engines[threads] = tsr_engine_create(TSR_ENGINE_CPU, threads, NULL);
+    if (!engines[threads]) engines[threads] = make_engine(TSR_ENGINE_CPU, threads);
     FUZZ_PROMISE(engines[threads], "no engine");
     return engines[threads];
 }

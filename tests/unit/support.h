@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "tests/paths.h"
+
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 #define TEST(name) static void name(__attribute__((unused)) void **state)

@@ -26,7 +26,7 @@ static void await(const atomic_int *count, int least)
 
 static struct tsr_engine *engine_of(int threads)
 {
-    return must(tsr_engine_create(TSR_ENGINE_CPU, threads, NULL));
+    return must(make_engine(TSR_ENGINE_CPU, threads));
 }
 
 /* The number that follows words in a sentence. */
@@ -475,17 +475,15 @@ static int remove_files(void **state)
 static enum tsr_status compress(struct tsr_engine *engine, const char *input, const char *output,
                                 struct tsr_error *error)
 {
-    static const struct tsr_compress_options options = {.output = {.overwrite = true}};
-    struct tsr_file_report report;
-    return tsr_compress_file(engine, input, output, &options, &report, error);
+    struct tsr_report report;
+    return compress_path(engine, input, output, NULL, &report, error);
 }
 
 static enum tsr_status decompress(struct tsr_engine *engine, const char *input, const char *output,
                                   struct tsr_error *error)
 {
-    static const struct tsr_output_options options = {.overwrite = true};
-    struct tsr_file_report report;
-    return tsr_decompress_file(engine, input, output, &options, &report, error);
+    struct tsr_report report;
+    return restore_path(engine, input, output, &report, error);
 }
 
 static void expect_same(const char *path, const char *other)

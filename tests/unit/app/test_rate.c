@@ -41,16 +41,16 @@ TEST(limits_of_the_squared_error)
 
 TEST(limits_of_the_size)
 {
-    struct tsr_compress_options options = {.target = TSR_TARGET_NONE};
-    assert_true(tsr_size_limit(&options, 1000) == UINT64_MAX);
-    options.target = TSR_TARGET_BYTES;
-    options.target_value = 12345;
-    assert_int_equal(tsr_size_limit(&options, 1000), 12345);
-    options.target = TSR_TARGET_RATIO;
-    options.target_value = 3000;
-    assert_int_equal(tsr_size_limit(&options, 1000), 333);
-    options.target_value = 2500;
-    assert_int_equal(tsr_size_limit(&options, (uint64_t)1 << 60), ((uint64_t)1 << 60) / 2500 * 1000 + 790);
+    struct tsr_wanted wanted = {.target = TSR_TARGET_NONE};
+    assert_true(tsr_size_limit(&wanted, 1000) == UINT64_MAX);
+    wanted.target = TSR_TARGET_BYTES;
+    wanted.target_value = 12345;
+    assert_int_equal(tsr_size_limit(&wanted, 1000), 12345);
+    wanted.target = TSR_TARGET_RATIO;
+    wanted.target_value = 3000;
+    assert_int_equal(tsr_size_limit(&wanted, 1000), 333);
+    wanted.target_value = 2500;
+    assert_int_equal(tsr_size_limit(&wanted, (uint64_t)1 << 60), ((uint64_t)1 << 60) / 2500 * 1000 + 790);
 }
 
 /* The profile's parts hold all of the error, in the order of the blocks. */

@@ -61,7 +61,10 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     struct tsr_encoded encoded = {0};
     enum tsr_status status = tsr_source_open(input, &options, &source, &error);
     expect(status == TSR_OK, "%s", error.text);
-    if (source->header.restore != TSR_RESTORE_VERBATIM) source->header.coding = *coding;
+    if (source->header.restore != TSR_RESTORE_VERBATIM) {
+        source->header.coding = *coding;
+        assert_int_equal(tsr_resolve_coding(&source->header.coding, NULL), TSR_OK);
+    }
     status = tsr_encode(engine, source, output, &proof, &encoded, &error);
     expect(status == TSR_OK, "%s", error.text);
     const struct bytes tsr = bytes_of(output);
@@ -71,7 +74,7 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     return tsr;
 }
 
-/* A .tsr to what it restores, as tsr_decompress_file does it: on TSR_OK *restored is the caller's. damaged: the reader
+/* A .tsr to what it restores, as tsr_restore does it: on TSR_OK *restored is the caller's. damaged: the reader
  * has noticed damage to a part that stands twice. */
 static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uint8_t *tsr, size_t size,
                                             struct bytes *restored, bool *damaged)

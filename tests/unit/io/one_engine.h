@@ -9,7 +9,7 @@ static struct tsr_engine *engine;
 static int create_engine(void **state)
 {
     (void)state;
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    engine = make_engine(TSR_ENGINE_CPU, 1);
     return engine ? 0 : -1;
 }
 

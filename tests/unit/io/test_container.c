@@ -13,7 +13,7 @@ static int set_up(void **state)
     static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     struct rng r = {11};
     (void)state;
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    engine = make_engine(TSR_ENGINE_CPU, 1);
     original = make_pgm(&r, 300, 500, 255);
     append(&original, "and a suffix", 12);
     tsr = compress_bytes(engine, original, &coding);

@@ -519,7 +519,7 @@ static enum tsr_status encode_with_loss(struct tsr_engine *engine, struct bytes 
 /* No file is made whose header is not what it must be. */
 TEST(comparison_is_part_of_the_proof)
 {
-    struct tsr_engine *engine = must(tsr_engine_create(TSR_ENGINE_CPU, 1, NULL));
+    struct tsr_engine *engine = must(make_engine(TSR_ENGINE_CPU, 1));
     struct changed c = make_changed(explicit_little);
     struct tsr_error error = {0};
     static const char *const values[] = {"A manufacturer", "An institution", "Doe^Jane",

@@ -15,16 +15,16 @@ struct run {
 /* An engine, compress with verification, decompress, test, info. */
 static enum tsr_status run_all(const struct run *run, struct tsr_error *error)
 {
-    struct tsr_file_report report;
+    struct tsr_report report;
     struct tsr_info info;
-    struct tsr_engine *engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    struct tsr_engine *engine = make_engine(TSR_ENGINE_CPU, 1);
     if (!engine) return tsr_fail(error, TSR_ERROR_LIMIT, "no engine");
     enum tsr_status status =
-        tsr_compress_file(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
+        compress_path(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
     if (status == TSR_OK)
-        status = tsr_decompress_file(engine, path_in_folder("tsr"), path_in_folder("out"), NULL, &report, error);
-    if (status == TSR_OK) status = tsr_decompress_file(engine, path_in_folder("tsr"), NULL, NULL, &report, error);
-    if (status == TSR_OK) status = tsr_read_info(path_in_folder("tsr"), &info, error);
+        status = restore_path(engine, path_in_folder("tsr"), path_in_folder("out"), &report, error);
+    if (status == TSR_OK) status = restore_path(engine, path_in_folder("tsr"), NULL, &report, error);
+    if (status == TSR_OK) status = read_path_info(engine, path_in_folder("tsr"), &info, error);
     tsr_engine_destroy(engine);
     return status;
 }
@@ -85,11 +85,11 @@ static const char *in_data(const char *name)
     return path;
 }
 
-static const struct tsr_compress_options lossless;
+static const struct tsr_compress_options lossless = TSR_COMPRESS_OPTIONS;
 static const struct tsr_compress_options lossy = {
-    .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true, .qp_eighths = 24 * TSR_QP_UNIT}, .allow_lossy = true};
+    .size = sizeof lossy, .loss = TSR_LOSS_QP, .loss_value = 24 * TSR_QP_UNIT, .allow_lossy = true};
 static const struct tsr_compress_options steered = {
-    .coding = {.path = TSR_PATH_TRANSFORM, .lossy = true}, .target = TSR_TARGET_PSNR, .target_value = 4000};
+    .size = sizeof steered, .loss = TSR_LOSS_PSNR, .loss_value = 4000};
 
 TEST(pnm)
 {
@@ -147,7 +147,7 @@ TEST(frames_in_memory)
         plan_no_failures();
         const long before = live_blocks();
         plan_calls(CALL_ALLOCATE, n, false, FAULT_ERROR);
-        struct tsr_engine *engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+        struct tsr_engine *engine = make_engine(TSR_ENGINE_CPU, 1);
         enum tsr_status status = engine ? TSR_OK : TSR_ERROR_LIMIT;
         if (engine) status = tsr_encode_frame(engine, &image, &coding, raster, payload, &size, NULL);
         if (status == TSR_OK) status = tsr_decode_frame(engine, &image, payload, size, back, NULL);

@@ -15,7 +15,7 @@ static struct tsr_engine *engine;
 
 static int set_up(void **state)
 {
-    engine = tsr_engine_create(TSR_ENGINE_CPU, 1, NULL);
+    engine = make_engine(TSR_ENGINE_CPU, 1);
     plan_no_failures();
     return engine ? make_folder(state) : -1;
 }
@@ -396,18 +396,16 @@ static struct bytes input_of(int number)
 
 static enum tsr_status compress(const char *in, const char *out, enum tsr_verify verify, struct tsr_error *error)
 {
-    struct tsr_compress_options options = {0};
-    struct tsr_file_report report;
+    struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+    struct tsr_report report;
     options.verify = verify;
-    options.output.overwrite = true;
-    return tsr_compress_file(engine, path_in_folder(in), path_in_folder(out), &options, &report, error);
+    return compress_path(engine, path_in_folder(in), path_in_folder(out), &options, &report, error);
 }
 
 static enum tsr_status decompress(const char *in, const char *out, struct tsr_error *error)
 {
-    struct tsr_file_report report;
-    const struct tsr_output_options options = {.overwrite = true};
-    return tsr_decompress_file(engine, path_in_folder(in), out ? path_in_folder(out) : NULL, &options, &report, error);
+    struct tsr_report report;
+    return restore_path(engine, path_in_folder(in), out ? path_in_folder(out) : NULL, &report, error);
 }
 
 /* Runs compress or decompress with each call of a kind failing in turn. Returns how many calls there were. */

@@ -9,7 +9,6 @@ enum { FILES = 5 };
 static struct bytes originals[FILES];
 static const char *const names[FILES] = {"a.pgm", "below/b.pgm", "below/deeper/c", "d", "e.pgm"};
 static struct bytes series;
-static const struct tsr_output_options overwriting = {.overwrite = true};
 
 static struct bytes make_original(struct rng *r, int i)
 {
@@ -36,11 +35,11 @@ static struct bytes make_original(struct rng *r, int i)
 static enum tsr_status write_series(struct tsr_engine *by, const char *output, const struct tsr_series_file *files,
                                     uint32_t count, uint32_t *failed, struct tsr_error *error)
 {
-    static const struct tsr_compress_options options = {.output = {.overwrite = true}};
-    struct tsr_file_report report[2 * FILES];
+    const struct tsr_data_sink sink = overwritten(output);
+    struct tsr_report report[2 * FILES] = {TSR_REPORT};
     uint64_t bytes, sum = 0;
     const enum tsr_status status =
-        tsr_compress_series(by, files, count, output, &options, report, NULL, &bytes, failed, error);
+        tsr_compress_series(by, files, count, &sink, NULL, report, &bytes, failed, error);
     for (uint32_t k = 0; k < count && status == TSR_OK; k++) {
         assert_true(report[k].verified && report[k].bytes_out > 0);
         sum += report[k].bytes_out;
@@ -61,7 +60,7 @@ static int set_up(void **state)
         originals[i] = make_original(&r, i);
         snprintf(paths[i], sizeof paths[i], "%s/in%d", folder, i);
         write_bytes(paths[i], originals[i]);
-        files[i] = (struct tsr_series_file){paths[i], names[i]};
+        files[i] = (struct tsr_series_file){tsr_from_path(paths[i]), names[i]};
     }
     if (write_series(engine, path_in_folder("s.tsr"), files, FILES, &failed, &error) != TSR_OK || failed != FILES)
         return -1;
@@ -87,28 +86,28 @@ struct outcomes {
 static struct outcomes restore_all(struct bytes file)
 {
     struct outcomes o = {.count = 0};
-    struct tsr_series *s = NULL;
+    struct tsr_reader *s = NULL;
     struct tsr_error error = {0};
-    struct tsr_file_report report;
+    struct tsr_report report;
     write_bytes(path_in_folder("s.tsr"), file);
-    o.opened = tsr_series_open(path_in_folder("s.tsr"), &s, &error);
+    o.opened = open_series(engine, path_in_folder("s.tsr"), &s, &error);
     if (o.opened == TSR_OK) assert_non_null(s);
-    o.count = s ? tsr_series_files(s) : 0;
+    o.count = s ? tsr_reader_members(s) : 0;
     assert_true(o.count <= COUNT_OF(o.file));
     for (uint32_t k = 0; k < o.count; k++) {
-        o.file[k] = tsr_series_restore(engine, s, k, path_in_folder("out"), &overwriting, &report, &error);
+        o.file[k] = restore_member_path(s, k, path_in_folder("out"), &report, &error);
         if (o.file[k] == TSR_OK) {
             const struct bytes back = read_bytes(path_in_folder("out"));
             bool known = false;
             for (int i = 0; i < FILES; i++)
-                known |= strcmp(tsr_series_name(s, k), names[i]) == 0 && equal(back, originals[i]);
-            expect(known, "file %u, called %s, is another", k, tsr_series_name(s, k));
+                known |= strcmp(tsr_reader_name(s, k), names[i]) == 0 && equal(back, originals[i]);
+            expect(known, "file %u, called %s, is another", k, tsr_reader_name(s, k));
             free(back.data);
         } else {
             expect(error.status == o.file[k] && error.text[0] && !strstr(error.text, "(null)"), "'%s'", error.text);
         }
     }
-    tsr_series_close(s);
+    tsr_close(s);
     empty_folder();
     return o;
 }
@@ -177,10 +176,10 @@ TEST(same_bytes)
     for (int i = 0; i < FILES; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/in%d", folder, i);
         write_bytes(paths[i], originals[i]);
-        files[i] = (struct tsr_series_file){paths[i], names[i]};
+        files[i] = (struct tsr_series_file){tsr_from_path(paths[i]), names[i]};
     }
     for (int threads = 2; threads <= 7; threads += 5) {
-        struct tsr_engine *many = must(tsr_engine_create(TSR_ENGINE_CPU, threads, NULL));
+        struct tsr_engine *many = must(make_engine(TSR_ENGINE_CPU, threads));
         assert_int_equal(write_series(many, path_in_folder("s.tsr"), files, FILES, &failed, &error), TSR_OK);
         const struct bytes b = read_bytes(path_in_folder("s.tsr"));
         expect(equal(b, series), "%d threads: other bytes", threads);
@@ -400,7 +399,7 @@ TEST(refused_inputs)
     snprintf(in, sizeof in, "%s", path_in_folder("in"));
     snprintf(missing, sizeof missing, "%s", path_in_folder("missing"));
     const struct {
-        struct tsr_series_file file[3];
+        const char *file[3][2]; /* path and name */
         enum tsr_status status;
         uint32_t failed;
     } cases[] = {
@@ -410,20 +409,26 @@ TEST(refused_inputs)
         {{{in, "a"}, {missing, "b"}, {in, "c"}}, TSR_ERROR_READ, 1},
         {{{in, "a"}, {in, "b"}, {folder, "c"}}, TSR_ERROR_READ, 2},
     };
+    struct tsr_series_file files[3];
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const enum tsr_status status = write_series(engine, path_in_folder("s.tsr"), cases[i].file, 3, &failed, &error);
+        for (int k = 0; k < 3; k++)
+            files[k] = (struct tsr_series_file){tsr_from_path(cases[i].file[k][0]), cases[i].file[k][1]};
+        const enum tsr_status status = write_series(engine, path_in_folder("s.tsr"), files, 3, &failed, &error);
         expect(status == cases[i].status && failed == cases[i].failed, "case %zu: %s, file %u", i,
                tsr_status_name(status), failed);
         expect(count_files() == 1, "case %zu left files", i);
     }
-    struct tsr_compress_options options = {.target = TSR_TARGET_BYTES, .target_value = 100};
-    struct tsr_file_report report;
+    const struct tsr_data_sink sink = overwritten(path_in_folder("s.tsr"));
+    struct tsr_compress_options compress = TSR_COMPRESS_OPTIONS;
+    struct tsr_series_options options = TSR_SERIES_OPTIONS;
+    struct tsr_report report = TSR_REPORT;
+    compress.loss = TSR_LOSS_BYTES;
+    compress.loss_value = 100;
+    options.compress = &compress;
     uint64_t bytes;
-    assert_int_equal(tsr_compress_series(engine, cases[0].file, 1, path_in_folder("s.tsr"), &options, &report, NULL,
-                                         &bytes, &failed, &error),
+    assert_int_equal(tsr_compress_series(engine, files, 1, &sink, &options, &report, &bytes, &failed, &error),
                      TSR_ERROR_USAGE);
-    assert_int_equal(tsr_compress_series(engine, cases[0].file, 0, path_in_folder("s.tsr"), &options, &report, NULL,
-                                         &bytes, &failed, &error),
+    assert_int_equal(tsr_compress_series(engine, files, 0, &sink, &options, &report, &bytes, &failed, &error),
                      TSR_ERROR_USAGE);
     empty_folder();
 }
@@ -560,11 +565,11 @@ TEST(hostile_names)
     s = split(series);
     rename_member(&s, 4, names[0], strlen(names[0]));
     struct bytes file = join(&s);
-    struct tsr_series *open = NULL;
+    struct tsr_reader *open = NULL;
     write_bytes(path_in_folder("s.tsr"), file);
-    assert_int_equal(tsr_series_open(path_in_folder("s.tsr"), &open, NULL), TSR_OK);
-    assert_true((tsr_series_name(open, 0) == NULL) != (tsr_series_name(open, 4) == NULL));
-    tsr_series_close(open);
+    assert_int_equal(open_series(engine, path_in_folder("s.tsr"), &open, NULL), TSR_OK);
+    assert_true((tsr_reader_name(open, 0) == NULL) != (tsr_reader_name(open, 4) == NULL));
+    tsr_close(open);
     free(file.data);
     free_sections(&s);
     empty_folder();
@@ -674,14 +679,14 @@ static enum tsr_status test_twins(struct sections *s, const char *what)
 {
     const struct bytes file = join(s);
     const struct outcomes o = restore_all(file);
-    struct tsr_series *series_of = NULL;
-    struct tsr_file_report report;
+    struct tsr_reader *series_of = NULL;
+    struct tsr_report report;
     struct tsr_error error = {0};
     write_bytes(path_in_folder("s.tsr"), file);
     expect(o.opened == TSR_OK && good_files(&o) == FILES, "%s: %u files", what, good_files(&o));
-    assert_int_equal(tsr_series_open(path_in_folder("s.tsr"), &series_of, &error), TSR_OK);
-    const enum tsr_status status = tsr_series_restore(engine, series_of, 0, NULL, NULL, &report, &error);
-    tsr_series_close(series_of);
+    assert_int_equal(open_series(engine, path_in_folder("s.tsr"), &series_of, &error), TSR_OK);
+    const enum tsr_status status = restore_member_path(series_of, 0, NULL, &report, &error);
+    tsr_close(series_of);
     empty_folder();
     free(file.data);
     free_sections(s);
@@ -748,13 +753,13 @@ TEST(damaged_pages)
 /* What knows of single files only, says so. */
 TEST(no_single_file)
 {
-    struct tsr_file_report report;
+    struct tsr_report report;
     struct tsr_error error;
     struct tsr_info info;
     write_bytes(path_in_folder("s.tsr"), series);
-    assert_int_equal(tsr_decompress_file(engine, path_in_folder("s.tsr"), NULL, NULL, &report, &error),
+    assert_int_equal(restore_path(engine, path_in_folder("s.tsr"), NULL, &report, &error),
                      TSR_ERROR_USAGE);
-    assert_int_equal(tsr_read_info(path_in_folder("s.tsr"), &info, &error), TSR_OK);
+    assert_int_equal(read_path_info(engine, path_in_folder("s.tsr"), &info, &error), TSR_OK);
     uint64_t bytes = 0;
     for (int i = 0; i < FILES; i++) bytes += originals[i].size;
     assert_true(info.members == FILES && info.original_bytes == bytes && info.file_bytes == series.size);

@@ -15,7 +15,7 @@ static int create_engines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(engines); i++)
-        if (!(engines[i] = tsr_engine_create(TSR_ENGINE_CPU, thread_counts[i], NULL))) return -1;
+        if (!(engines[i] = make_engine(TSR_ENGINE_CPU, thread_counts[i]))) return -1;
     return 0;
 }
 
@@ -453,7 +453,7 @@ TEST(threads_train_alike)
     struct rng r = {80};
     static const int efforts[] = {3, 5, 9};
     struct tsr_engine *of_threads[8];
-    for (int t = 0; t < 8; t++) of_threads[t] = must(tsr_engine_create(TSR_ENGINE_CPU, t + 1, NULL));
+    for (int t = 0; t < 8; t++) of_threads[t] = must(make_engine(TSR_ENGINE_CPU, t + 1));
     for (int n = 0; n < 2; n++) {
         const struct tsr_image image = n ? plain_image(410, 500, 3, 8) : plain_image(1500, 700, 1, 12);
         uint8_t *raster = must(malloc(raster_bytes(&image)));
