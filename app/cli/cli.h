@@ -98,6 +98,18 @@ double wall_seconds(void);
 /* compress_series.c: compress --series. Returns the exit status. */
 int compress_to_series(const struct options *options);
 
+/* errors.c */
+
+/* Fills error with a sentence; returns status. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+enum tsr_status
+refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...);
+
+/* Where the library's sentence names an argument, it is to name the flag. */
+void name_flags(struct tsr_error *error);
+
 /* report.c */
 struct cJSON;
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
@@ -105,15 +117,6 @@ void report_summary(const struct options *options, const struct task_list *list,
                     const struct run_times *times);
 void say_error(const struct tsr_error *error);
 
-/* Fills error with a sentence; returns status. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 3, 4)))
-#endif
-enum tsr_status
-fail(struct tsr_error *error, enum tsr_status status, const char *format, ...);
-
-/* Where the library's sentence names an argument, it is to name the flag. */
-void name_flags(struct tsr_error *error);
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 const char *plural(size_t count);             /* "s", or nothing for one */

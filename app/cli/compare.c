@@ -159,7 +159,7 @@ static enum tsr_status code_at(struct tsr_engine *engine, const struct tsr_image
 {
     uint8_t *payload = malloc(tsr_encode_bound(shown));
     size_t size;
-    enum tsr_status status = payload ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    enum tsr_status status = payload ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (status == TSR_OK) status = tsr_encode_frame(engine, shown, coding, samples, payload, &size, error);
     if (status == TSR_OK) status = tsr_decode_frame(engine, shown, payload, size, decoded, error);
     free(payload);
@@ -174,7 +174,7 @@ static enum tsr_status compare_at(const struct picture *p, const struct tsr_imag
     options.loss = TSR_LOSS_QP;
     options.loss_value = qp;
     uint8_t *decoded = malloc(sample_count(shown));
-    enum tsr_status status = decoded ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    enum tsr_status status = decoded ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (status == TSR_OK) status = compress_frame(p->engine, shown, samples, &options, &report, error);
     if (status == TSR_OK) status = code_at(p->engine, shown, samples, &report.coding, decoded, error);
     if (status == TSR_OK) {
@@ -195,7 +195,7 @@ static enum tsr_status compare_lossy(const struct picture *p, const uint16_t *sa
     if ((image->components != 1 && image->components != 3) || image->exact_only || image->bits_stored < 2)
         return TSR_OK;
     uint8_t *bytes = malloc(count);
-    if (!bytes) return fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (!bytes) return refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (image->bits_stored > 8)
         window_samples(p, samples, count, bytes);
     else
@@ -248,7 +248,7 @@ static enum tsr_status compare_frame(struct picture *p, const char *name, struct
     c->raw_bytes = raster_bytes(image);
     uint8_t *raster = malloc(raster_bytes(image) + 1);
     uint16_t *samples = malloc(sample_count(image) * sizeof *samples);
-    enum tsr_status status = raster && samples ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory to compare");
+    enum tsr_status status = raster && samples ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to compare");
     if (status == TSR_OK) status = tsr_read_frame(p->reader, 0, c->frame, raster, raster_bytes(image), error);
     if (status == TSR_OK) status = compress_frame(p->engine, image, raster, &lossless, &report, error);
     c->tessera_bytes = report.bytes_out;
@@ -281,7 +281,7 @@ static enum tsr_status compare_task(struct tsr_engine *engine, const struct opti
     struct tsr_reader *reader = NULL;
     struct comparison *c = calloc(1, sizeof *c);
     outcome->more = c;
-    if (!c) return fail(&outcome->error, TSR_ERROR_LIMIT, "no memory to compare");
+    if (!c) return refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory to compare");
     enum tsr_status status = tsr_open(engine, &source, &reader, &outcome->error);
     if (status == TSR_OK) status = compare_reader(engine, options, reader, task->input, c, &outcome->error);
     tsr_close(reader);

@@ -49,7 +49,7 @@ static enum tsr_status write_series(struct tsr_engine *engine, const struct opti
     series.progress = show_step;
     series.context = &steps;
     sink.overwrite = options->force;
-    enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : fail(error, TSR_ERROR_LIMIT, "no memory");
+    enum tsr_status status = files && list->count <= INT32_MAX ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory");
     for (size_t i = 0; files && i < list->count; i++)
         files[i] = (struct tsr_series_file){tsr_from_path(list->tasks[i].input), list->tasks[i].member};
     if (status == TSR_OK)
@@ -70,8 +70,8 @@ static int compress_list(const struct options *options, struct task_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const struct task *task = &list->tasks[i];
         if (task->status == TSR_OK) continue;
-        whole.status = fail(&whole.error, task->status, "%s: %s", task->input,
-                            task->reason ? task->reason : tsr_status_name(task->status));
+        whole.status = refuse(&whole.error, task->status, "%s: %s", task->input,
+                              task->reason ? task->reason : tsr_status_name(task->status));
         return report_failure(options, task, &whole);
     }
     struct tsr_report *reports = calloc(list->count, sizeof *reports);

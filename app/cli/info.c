@@ -171,7 +171,7 @@ static enum tsr_status print_series(const struct options *options, const char *p
         }
         error->offset = TSR_NO_OFFSET;
     }
-    if (!found) return fail(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
+    if (!found) return refuse(error, TSR_ERROR_NO_INPUT, "%s has no file that is called %s", path, options->member);
     return status;
 }
 
@@ -180,11 +180,12 @@ static enum tsr_status print_content(const struct options *options, const char *
 {
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
-        return fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", path);
+        return refuse(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", path);
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
     if (info.members > 0) return print_series(options, path, reader, &info, error);
-    if (options->member) return fail(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
+    if (options->member)
+        return refuse(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
     if (options->json)
         print_json(path, NULL, &info);
     else
@@ -223,7 +224,7 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
         struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
         one = list->tasks[i].status;
         if (one != TSR_OK)
-            say_error((fail(&error, one, "%s: %s", list->tasks[i].input, list->tasks[i].reason), &error));
+            say_error((refuse(&error, one, "%s: %s", list->tasks[i].input, list->tasks[i].reason), &error));
         else
             one = print_info(options, engine, list->tasks[i].input, &error);
         failed += one != TSR_OK;

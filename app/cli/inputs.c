@@ -402,16 +402,16 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     } else if (options->output && many && !is_folder(options->output)) {
         struct stat status;
         if (stat(options->output, &status) == 0)
-            return fail(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
+            return refuse(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
         walk_inputs(&walk);
     } else {
         walk_inputs(&walk);
     }
-    if (walk.no_memory) return fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    if (walk.no_memory) return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
     if (list->count == 0)
-        return fail(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
+        return refuse(error, TSR_ERROR_NO_INPUT, "no input was found (%zu files were skipped)", list->skipped);
     if (refuse_collisions(list) && refuse_same_files(list, options->series)) return TSR_OK;
-    return fail(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
 }
 
 void free_tasks(struct task_list *list)

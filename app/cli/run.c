@@ -141,8 +141,8 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
     const struct task *const task = &r->list->tasks[call->index];
     struct outcome *const outcome = &r->outcomes[call->index];
     if (task->status != TSR_OK)
-        return fail(error, task->status, "%s: %s", task->input,
-                    task->reason ? task->reason : tsr_status_name(task->status));
+        return refuse(error, task->status, "%s: %s", task->input,
+                      task->reason ? task->reason : tsr_status_name(task->status));
     outcome->error = *error;
     const enum tsr_status status = r->work->work(engine, r->options, task, outcome);
     report->bytes_in = outcome->report.bytes_in;

@@ -84,6 +84,9 @@ static void check_status(struct verdict *v, const char *what, enum tsr_status st
     case TSR_ERROR_VERSION:
         if (!error->text[0]) blame(v, what, "it is refused without a sentence");
         return;
+    case TSR_ERROR_USAGE: /* a series that does not open is not a single file, either */
+        if (strstr(error->text, "is a series of")) return;
+        /* fallthrough */
     default:
         blame(v, what, error->text[0] ? error->text : "a status that is none of a damaged file's");
     }
@@ -451,7 +454,6 @@ static bool read_option(struct attack *a, bool *cuda, const char *text)
 /* One of the processes: its own engine, its own files. */
 static int work(struct attack *a, bool cuda, long mutants, bool bits)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
     struct combination *combinations;
     char work_path[4096];
     own_job = a->job;

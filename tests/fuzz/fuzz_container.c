@@ -55,7 +55,8 @@ static int test_series(const char *input, const char *output, const struct tsr_i
     const enum tsr_status status = open_series(fuzz_engine(1), input, &series, &error);
     check_status(status, &error, "opening a series");
     if (status != TSR_OK) return 0;
-    FUZZ_PROMISE(series && tsr_reader_members(series) == info->members, "a series of %u files has others", info->members);
+    FUZZ_PROMISE(series && tsr_reader_members(series) == info->members, "a series of %u files has others",
+                 info->members);
     for (uint32_t k = 0; k < info->members; k++) {
         const char *name = tsr_reader_name(series, k);
         /* It must stay below its folder, whatever the file says. */
@@ -81,8 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint64_t samples = (uint64_t)info.image.columns * info.image.rows * info.image.components;
     if (known == TSR_OK && samples > SAMPLES_LIMIT) return 0;
 
-    const enum tsr_status status =
-        restore_path(fuzz_engine(1), input.name, output.name, &report, &error);
+    const enum tsr_status status = restore_path(fuzz_engine(1), input.name, output.name, &report, &error);
     check_status(status, &error, "decompress");
     if (status != TSR_OK) return 0;
     FUZZ_PROMISE(known == TSR_OK, "a file without info decompresses");

@@ -147,7 +147,7 @@ static enum tsr_status list(enum verb verb, const char *input, const char *outpu
     const struct options options = {
         .verb = verb, .inputs = &input, .input_count = 1, .output = output, .recursive = true};
     *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, ""};
-    return list_tasks(&options, tasks, error);
+    return list_tasks(&options, NULL, tasks, error);
 }
 
 /* The task of an input of the folder, NULL: there is none. */

@@ -19,10 +19,8 @@ static enum tsr_status run_all(const struct run *run, struct tsr_error *error)
     struct tsr_info info;
     struct tsr_engine *engine = make_engine(TSR_ENGINE_CPU, 1);
     if (!engine) return tsr_fail(error, TSR_ERROR_LIMIT, "no engine");
-    enum tsr_status status =
-        compress_path(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
-    if (status == TSR_OK)
-        status = restore_path(engine, path_in_folder("tsr"), path_in_folder("out"), &report, error);
+    enum tsr_status status = compress_path(engine, run->input, path_in_folder("tsr"), &run->options, &report, error);
+    if (status == TSR_OK) status = restore_path(engine, path_in_folder("tsr"), path_in_folder("out"), &report, error);
     if (status == TSR_OK) status = restore_path(engine, path_in_folder("tsr"), NULL, &report, error);
     if (status == TSR_OK) status = read_path_info(engine, path_in_folder("tsr"), &info, error);
     tsr_engine_destroy(engine);
@@ -88,8 +86,7 @@ static const char *in_data(const char *name)
 static const struct tsr_compress_options lossless = TSR_COMPRESS_OPTIONS;
 static const struct tsr_compress_options lossy = {
     .size = sizeof lossy, .loss = TSR_LOSS_QP, .loss_value = 24 * TSR_QP_UNIT, .allow_lossy = true};
-static const struct tsr_compress_options steered = {
-    .size = sizeof steered, .loss = TSR_LOSS_PSNR, .loss_value = 4000};
+static const struct tsr_compress_options steered = {.size = sizeof steered, .loss = TSR_LOSS_PSNR, .loss_value = 4000};
 
 TEST(pnm)
 {

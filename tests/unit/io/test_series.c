@@ -38,8 +38,7 @@ static enum tsr_status write_series(struct tsr_engine *by, const char *output, c
     const struct tsr_data_sink sink = overwritten(output);
     struct tsr_report report[2 * FILES] = {TSR_REPORT};
     uint64_t bytes, sum = 0;
-    const enum tsr_status status =
-        tsr_compress_series(by, files, count, &sink, NULL, report, &bytes, failed, error);
+    const enum tsr_status status = tsr_compress_series(by, files, count, &sink, NULL, report, &bytes, failed, error);
     for (uint32_t k = 0; k < count && status == TSR_OK; k++) {
         assert_true(report[k].verified && report[k].bytes_out > 0);
         sum += report[k].bytes_out;
@@ -757,8 +756,7 @@ TEST(no_single_file)
     struct tsr_error error;
     struct tsr_info info;
     write_bytes(path_in_folder("s.tsr"), series);
-    assert_int_equal(restore_path(engine, path_in_folder("s.tsr"), NULL, &report, &error),
-                     TSR_ERROR_USAGE);
+    assert_int_equal(restore_path(engine, path_in_folder("s.tsr"), NULL, &report, &error), TSR_ERROR_USAGE);
     assert_int_equal(read_path_info(engine, path_in_folder("s.tsr"), &info, &error), TSR_OK);
     uint64_t bytes = 0;
     for (int i = 0; i < FILES; i++) bytes += originals[i].size;
