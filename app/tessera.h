@@ -102,7 +102,7 @@ struct tsr_error {
 enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3, TSR_KIND_COUNT };
 
 /* The kind as a word: "png", "pnm", "dicom"; "other" where it is not one of them. */
-const char *tsr_kind_name(enum tsr_kind kind);
+TSR_API const char *tsr_kind_name(enum tsr_kind kind);
 
 /* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
  * rows x columns x components samples, row by row; a sample occupies bits_allocated bits. Samples of one bit are
@@ -512,9 +512,10 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
  * and the member that were read last. What it takes is not counted as the engine's memory. */
 struct tsr_reader;
 
-/* Opens a source; what it points to must stay until the reader is closed, as must the engine. Of a .tsr the header, the
- * index and the proof are read; of an original its header, and of a PNG and of encapsulated or deflated DICOM all. A
- * damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
+/* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;
+ * its strings need not. Of a .tsr the header, the index and the proof are read. What is not a .tsr counts as an
+ * original, which is read when it is first asked for: its header, and of a PNG and of encapsulated or deflated DICOM
+ * all. A damaged file of a series is no error here. Errors: TSR_ERROR_READ, TSR_ERROR_CORRUPT, TSR_ERROR_VERSION,
  * TSR_ERROR_LIMIT, TSR_ERROR_USAGE (also: a source with a raster). *reader is NULL after an error. */
 TSR_API enum tsr_status tsr_open(struct tsr_engine *engine, const struct tsr_data_source *source,
                                  struct tsr_reader **reader, struct tsr_error *error);

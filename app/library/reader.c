@@ -25,6 +25,8 @@ static void free_reader(struct tsr_reader *r)
     free(r->names);
     tsr_container_close(r->container);
     tsr_input_close(r->input);
+    free(r->path);
+    free(r->name);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -74,9 +76,23 @@ static enum tsr_status read_names(struct tsr_reader *r, struct tsr_error *error)
     return drop_twins(r, error);
 }
 
+/* The caller's strings may go away. */
+static enum tsr_status keep_names(struct tsr_reader *r, struct tsr_error *error)
+{
+    const bool has_path = r->source.medium == TSR_MEDIUM_PATH;
+    if (has_path) r->path = strdup(r->source.path);
+    if (r->source.name) r->name = strdup(r->source.name);
+    if ((has_path && !r->path) || (r->source.name && !r->name))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a reader");
+    r->source.path = r->path;
+    r->source.name = r->name;
+    return TSR_OK;
+}
+
 static enum tsr_status open_reader(struct tsr_reader *r, struct tsr_error *error)
 {
     struct tsr_proof proof;
+    TSR_TRY(keep_names(r, error));
     TSR_TRY(tsr_open_source(&r->source, &r->input, error));
     const enum tsr_status status = tsr_container_open(r->input, &r->container, error);
     if (status == TSR_ERROR_NOT_TSR) {

@@ -21,7 +21,8 @@ struct tsr_kept_blob {
 
 struct tsr_reader {
     struct tsr_engine *engine;
-    struct tsr_data_source source;
+    struct tsr_data_source source; /* its path and its name are the reader's */
+    char *path, *name;
     enum tsr_content content;
     struct tsr_input *input;
     struct tsr_container_reader *container; /* NULL: an original */

@@ -181,7 +181,7 @@ static void check_refusals(claim_function *claim, enum tsr_memory_lot which)
         assert_int_equal(error.status, TSR_ERROR_LIMIT);
         assert_true(strncmp(error.text, "scan.dcm takes ", 15) == 0);
         assert_int_equal(number_after(error.text, "takes "), (bytes + MEGABYTE - 1) / MEGABYTE);
-        const uint64_t would_do = number_after(error.text, "--memory ") * MEGABYTE;
+        const uint64_t would_do = number_after(error.text, "memory_bytes of ") * MEGABYTE;
         assert_non_null(strstr(error.text, "M would do"));
         assert_true(would_do > least);
         close_account(&c);
@@ -191,7 +191,7 @@ static void check_refusals(claim_function *claim, enum tsr_memory_lot which)
             open_account(&c, engine, "scan.dcm");
             expect(claim(&c, bytes, &error) == (less ? TSR_ERROR_LIMIT : TSR_OK), "%llu bytes of %llu, less %d",
                    (unsigned long long)bytes, (unsigned long long)would_do, less);
-            if (less) assert_int_equal(number_after(error.text, "--memory ") * MEGABYTE, would_do);
+            if (less) assert_int_equal(number_after(error.text, "memory_bytes of ") * MEGABYTE, would_do);
             close_account(&c);
             assert_true(is_free(engine));
         }
@@ -311,7 +311,7 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
                image->frames, image->columns, may_lose, (unsigned long long)fits, (unsigned long long)budget);
         if (status == TSR_OK) continue;
         assert_int_equal(status, TSR_ERROR_LIMIT);
-        const uint64_t would_do = number_after(error.text, "--memory ") * MEGABYTE;
+        const uint64_t would_do = number_after(error.text, "memory_bytes of ") * MEGABYTE;
         assert_true(would_do > budget);
         expect(claim_image(engine, image, may_lose, would_do, &error) == TSR_OK,
                "%u frames of %u columns, loss %d, under %llu bytes: %llu should do, but: %s", image->frames,
@@ -511,10 +511,10 @@ TEST(files_that_never_fit)
     assert_int_equal(tsr_engine_limit_memory(engine, least, NULL), TSR_OK);
     assert_int_equal(compress(engine, large, again, &error), TSR_ERROR_LIMIT);
     assert_true(strncmp(error.text, large, strlen(large)) == 0);
-    const uint64_t to_compress = number_after(error.text, "--memory ") * MEGABYTE;
+    const uint64_t to_compress = number_after(error.text, "memory_bytes of ") * MEGABYTE;
     assert_int_not_equal(access(again, F_OK), 0);
     assert_int_equal(decompress(engine, tsr, restored, &error), TSR_ERROR_LIMIT);
-    const uint64_t to_restore = number_after(error.text, "--memory ") * MEGABYTE;
+    const uint64_t to_restore = number_after(error.text, "memory_bytes of ") * MEGABYTE;
     assert_int_not_equal(access(restored, F_OK), 0);
     assert_int_equal(decompress(engine, tsr, NULL, NULL), TSR_ERROR_LIMIT);
     assert_true(is_free(engine));

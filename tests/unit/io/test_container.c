@@ -198,6 +198,7 @@ TEST(frames)
     struct tsr_proof proof = {0};
     memset(&header, 0, sizeof header);
     header.restore = TSR_RESTORE_SPLICE;
+    header.coding.coder = TSR_CODER_HUFFMAN;
     header.image = (struct tsr_image){.columns = 1,
                                       .rows = 1,
                                       .frames = FRAMES,
@@ -450,6 +451,7 @@ TEST(a_blob_between_frames)
         struct tsr_proof proof = {0};
         memset(&header, 0, sizeof header);
         header.restore = TSR_RESTORE_SPLICE;
+        header.coding.coder = TSR_CODER_HUFFMAN;
         header.image = (struct tsr_image){.columns = 1,
                                           .rows = 1,
                                           .frames = 2,

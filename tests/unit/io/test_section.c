@@ -78,7 +78,7 @@ static struct tsr_header any_header(struct rng *r)
     i->exact_only = rng_below(r, 2);
     if (i->bits_allocated == 1 && h.restore == TSR_RESTORE_SPLICE) h.exact = true;
     h.coding.path = (enum tsr_path)rng_below(r, 2);
-    h.coding.coder = (enum tsr_coder)rng_below(r, 2);
+    h.coding.coder = (enum tsr_coder)(TSR_CODER_HUFFMAN + rng_below(r, 2));
     h.coding.lossy = i->bits_allocated <= 16 && !h.exact && rng_below(r, 2);
     if (h.coding.lossy && h.coding.path == TSR_PATH_TRANSFORM)
         h.coding.qp_eighths = rng_between(r, tsr_lowest_qp(i->bits_stored), tsr_coarsest_qp(i->bits_stored));
@@ -153,6 +153,7 @@ TEST(headers_out_of_range)
     memset(&header, 0, sizeof header);
     header.kind = TSR_KIND_PNM;
     header.restore = TSR_RESTORE_SPLICE;
+    header.coding.coder = TSR_CODER_HUFFMAN;
     header.exact = true;
     header.image = (struct tsr_image){
         .columns = 7, .rows = 5, .frames = 3, .components = 1, .bits_allocated = 16, .bits_stored = 12, .high_bit = 11};

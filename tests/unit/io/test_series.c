@@ -262,6 +262,7 @@ TEST(models_of_others)
     struct tsr_proof proof = {0};
     memset(&header, 0, sizeof header);
     header.restore = TSR_RESTORE_SPLICE;
+    header.coding.coder = TSR_CODER_HUFFMAN;
     header.image = (struct tsr_image){.columns = 1, .rows = 1, .frames = FRAMES, .components = 1};
     header.image.bits_allocated = header.image.bits_stored = 8;
     header.image.high_bit = 7;
