@@ -8,6 +8,7 @@ uint64_t tsr_frame_bits(const struct tsr_image *image)
 
 enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error *error)
 {
+    if (!image) return tsr_fail(error, TSR_ERROR_USAGE, "image is NULL");
     const int bits = image->bits_allocated;
     if (image->columns < 1 || image->columns > 65535 || image->rows < 1 || image->rows > 65535)
         return tsr_fail(error, TSR_ERROR_LIMIT, "an image of %u x %u samples is outside 1 x 1 to 65535 x 65535",
@@ -56,6 +57,7 @@ static enum tsr_coder coder_of_effort(int effort)
 
 enum tsr_status tsr_resolve_coding(struct tsr_coding *coding, struct tsr_error *error)
 {
+    if (!coding) return tsr_fail(error, TSR_ERROR_USAGE, "coding is NULL");
     if (coding->effort < 0 || coding->effort > 9)
         return tsr_fail(error, TSR_ERROR_USAGE, "effort %d is outside 1 to 9", coding->effort);
     if (coding->path != TSR_PATH_PREDICT && coding->path != TSR_PATH_TRANSFORM)

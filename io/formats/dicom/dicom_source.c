@@ -7,6 +7,7 @@
 #include "dicom_derive.h"
 #include "io/formats/format.h"
 #include "io/container/section.h"
+#include "transform/coder.h"
 
 /* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
 static bool is_dicom(const uint8_t *head, size_t size)
@@ -181,7 +182,7 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
                                  coding->coarser_frame, coding->coarser_from};
     memcpy(seed, original->bytes, 16);
     seed[16] = (uint8_t)coding->path;
-    seed[17] = (uint8_t)coding->coder;
+    seed[17] = (uint8_t)tsr_coder_number(coding->coder);
     seed[18] = (uint8_t)coding->effort;
     for (int i = 0; i < 20; i++) seed[19 + i] = (uint8_t)(numbers[i / 4] >> 8 * (i % 4));
     const struct tsr_hash128 hash = tsr_hash128_of(seed, sizeof seed);

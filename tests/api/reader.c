@@ -1,0 +1,294 @@
+/* Readers: frames, regions, headers and bytes of the original, of .tsr files, series and originals. */
+#include "check.h"
+
+static struct tsr_engine *engine;
+static struct tsr_error error;
+
+/* Bit number i of a raster, whose bytes may be exchanged in pairs. */
+static int bit_at(const uint8_t *raster, uint64_t i, bool is_swapped)
+{
+    return raster[(size_t)(i / 8) ^ (size_t)is_swapped] >> (i % 8) & 1;
+}
+
+/* A region, bit by bit, against the frame that it is part of. */
+static void check_region(const struct tsr_image *image, const uint8_t *frame, const struct tsr_region *region,
+                         const uint8_t *got)
+{
+    const uint64_t planes = image->planar ? image->components : 1,
+                   bits = image->components / planes * image->bits_allocated;
+    uint64_t to = 0;
+    for (uint64_t p = 0; p < planes; p++)
+        for (uint64_t y = 0; y < region->rows; y++)
+            for (uint64_t i = 0; i < region->columns * bits; i++, to++) {
+                const uint64_t at = ((p * image->rows + region->row + y) * image->columns + region->column) * bits + i;
+                CHECK(bit_at(got, to, false) == bit_at(frame, at, image->swapped),
+                      "%u x %u at %u, %u of %u x %u: bit %llu differs", region->columns, region->rows, region->column,
+                      region->row, image->columns, image->rows, (unsigned long long)to);
+            }
+    for (; to % 8; to++) CHECK(bit_at(got, to, false) == 0, "a spare bit is set");
+}
+
+static void check_regions(struct tsr_reader *reader, uint32_t member, const struct tsr_image *image, uint32_t frame,
+                          const uint8_t *raster)
+{
+    const uint32_t w = image->columns, h = image->rows;
+    const struct tsr_region regions[] = {
+        {0, 0, w, h},
+        {0, 0, 1, 1},
+        {w - 1, h - 1, 1, 1},
+        {w / 2, 0, 1, h},
+        {0, h / 2, w, 1},
+        {w / 3, h / 3, w / 2, h / 2 + 1},
+        {w / 2, h / 2, w - w / 2, h - h / 2},
+    };
+    uint8_t *const got = must(malloc(((size_t)tsr_frame_bits(image) + 7) / 8));
+    for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++) {
+        const struct tsr_region *const r = &regions[i];
+        const size_t bytes =
+            (size_t)(((uint64_t)r->columns * r->rows * image->components * image->bits_allocated + 7) / 8);
+        DO(tsr_read_region(reader, member, frame, r, got, bytes, &error));
+        check_region(image, raster, r, got);
+        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, r, got, bytes - 1, &error));
+    }
+    const struct tsr_region outside[] = {{0, 0, w + 1, 1}, {w, 0, 1, 1}, {0, h, 1, 1},         {1, 0, w, 1},
+                                         {0, 0, 0, 1},     {0, 0, 1, 0}, {UINT32_MAX, 0, 2, 1}};
+    for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
+        FAILS(TSR_ERROR_USAGE, tsr_read_region(reader, member, frame, &outside[i], got, SIZE_MAX, &error));
+    free(got);
+}
+
+/* All frames and regions of a member against a raster of all of them. */
+static void check_frames(struct tsr_reader *reader, uint32_t member, const uint8_t *rasters)
+{
+    struct tsr_image image;
+    DO(tsr_reader_image(reader, member, &image, &error));
+    const size_t bytes = (size_t)((tsr_frame_bits(&image) + 7) / 8);
+    uint8_t *const frame = must(malloc(bytes));
+    for (uint32_t i = 0; i < image.frames; i++) {
+        const uint32_t f = image.frames - 1 - i; /* in any order */
+        DO(tsr_read_frame(reader, member, f, frame, bytes, &error));
+        if (rasters) CHECK(memcmp(frame, rasters + f * bytes, bytes) == 0, "frame %u is another", f);
+        check_regions(reader, member, &image, f, frame);
+    }
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, image.frames, frame, bytes, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, member, 0, frame, bytes - 1, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_read_frame(reader, tsr_reader_members(reader), 0, frame, bytes, &error));
+    free(frame);
+}
+
+/* Ranges of the original, to and from anywhere. */
+static void check_original(struct tsr_reader *reader, uint32_t member, const struct bytes *original)
+{
+    uint8_t *const got = must(malloc(original->count + 10));
+    size_t count;
+    DO(tsr_read_original(reader, member, 0, got, original->count + 10, &count, &error));
+    CHECK(count == original->count && memcmp(got, original->data, count) == 0, "the original is another");
+    for (size_t i = 0; i < 50; i++) {
+        const size_t offset = i * 7919 * 31 % (original->count + 5), wanted = i * i * 37 % 5000;
+        const size_t left = offset < original->count ? original->count - offset : 0;
+        const size_t there = left < wanted ? left : wanted;
+        memset(got, 0, there);
+        DO(tsr_read_original(reader, member, offset, got, wanted, &count, &error));
+        CHECK(count == there && (!there || memcmp(got, original->data + offset, there) == 0), "%zu from %zu on", wanted,
+              offset);
+    }
+    free(got);
+}
+
+static struct tsr_reader *open_bytes(const void *bytes, size_t count, enum tsr_content content)
+{
+    const struct tsr_data_source source = tsr_from_memory(bytes, count);
+    struct tsr_reader *reader;
+    DO(tsr_open(engine, &source, &reader, &error));
+    CHECK(tsr_reader_content(reader) == content, "it is another content");
+    return reader;
+}
+
+static const struct tsr_element *find(const struct tsr_metadata *metadata, uint32_t tag)
+{
+    for (size_t i = 0; i < metadata->element_count; i++)
+        if (metadata->elements[i].tag == tag) return &metadata->elements[i];
+    return NULL;
+}
+
+static void check_dicom_header(struct tsr_reader *reader, uint32_t member, const struct bytes *original)
+{
+    struct tsr_metadata *m;
+    DO(tsr_read_header(reader, member, &m, &error));
+    CHECK(m->kind == TSR_KIND_DICOM && !m->big_endian && m->byte_count < original->count, "another header");
+    CHECK(memcmp(m->bytes, original->data, m->byte_count) == 0, "other bytes");
+    const struct tsr_element *const name = find(m, 0x00100010), *const inner = find(m, 0x00081150);
+    const struct tsr_element *const sequence = find(m, 0x00081140), *const rows = find(m, 0x00280010);
+    CHECK(name && name->count == 8 && memcmp(name->value, "Doe^Jane", 8) == 0 && strcmp(name->vr, "PN") == 0, "name");
+    CHECK(sequence && !sequence->value && sequence->depth == 0 && sequence[1].tag == 0xfffee000u, "a sequence");
+    CHECK(inner && inner->depth == 2 && inner->count == 8 && memcmp(inner->value, "1.2.3.4", 8) == 0, "an inner one");
+    CHECK(rows && rows->count == 2 && rows->value[0] == 48, "rows");
+    CHECK(!find(m, 0x7fe00010), "the pixel data is among the elements");
+    tsr_metadata_free(m);
+}
+
+/* A file as an original, and as a .tsr. */
+static void check_file(const struct bytes *original, size_t header, const struct tsr_compress_options *options)
+{
+    const bool is_dicom = original->count > 132 && memcmp(original->data + 128, "DICM", 4) == 0;
+    struct tsr_buffer tsr = compress_bytes(engine, original->data, original->count, options);
+    for (int coded = 0; coded < 2; coded++) {
+        struct tsr_info info = TSR_INFO;
+        struct tsr_reader *reader = coded ? open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR)
+                                          : open_bytes(original->data, original->count, TSR_CONTENT_ORIGINAL);
+        DO(tsr_read_info(reader, 0, &info, &error));
+        CHECK(!info.verbatim && info.original_bytes == original->count && tsr_reader_members(reader) == 1, "info");
+        const bool is_exact = !coded || !options || options->loss == TSR_LOSSLESS;
+        check_frames(reader, 0, is_exact ? original->data + header : NULL);
+        if (is_exact) check_original(reader, 0, original);
+        if (is_exact && is_dicom) check_dicom_header(reader, 0, original);
+        if (!is_dicom) {
+            struct tsr_metadata *m;
+            DO(tsr_read_header(reader, 0, &m, &error));
+            CHECK(m->byte_count == header && memcmp(m->bytes, original->data, header) == 0, "another header");
+            tsr_metadata_free(m);
+        }
+        if (!coded) FAILS(TSR_ERROR_USAGE, tsr_test_member(reader, 0, NULL, &error));
+        if (coded) DO(tsr_test_member(reader, 0, NULL, &error));
+        tsr_close(reader);
+    }
+    tsr_buffer_free(&tsr);
+}
+
+/* Samples of every layout, as rasters; images of several tiles, and every way of coding them. */
+static void check_layout(struct tsr_image image, const struct tsr_compress_options *options)
+{
+    image.frames = image.frames ? image.frames : 1;
+    const size_t count = (size_t)((tsr_frame_bits(&image) * image.frames + 7) / 8);
+    struct bytes raster = {must(malloc(count)), count};
+    draw(raster.data, count, image.columns);
+    struct tsr_data_source source = tsr_from_memory(raster.data, count);
+    struct tsr_buffer tsr;
+    const struct tsr_data_sink sink = tsr_to_memory(&tsr);
+    source.raster = &image;
+    DO(tsr_compress(engine, &source, &sink, options, NULL, &error));
+    struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_TSR);
+    const bool is_exact = !options || options->loss == TSR_LOSSLESS;
+    check_frames(reader, 0, is_exact && tsr_frame_bits(&image) % 8 == 0 ? raster.data : NULL);
+    if (is_exact) check_original(reader, 0, &raster);
+    tsr_close(reader);
+    tsr_buffer_free(&tsr);
+    free(raster.data);
+}
+
+static void check_layouts(void)
+{
+    static const struct tsr_image images[] = {
+        {.columns = 1500, .rows = 140, .components = 1, .bits_allocated = 16, .bits_stored = 16, .high_bit = 15},
+        {.columns = 301, .rows = 500, .components = 1, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7},
+        {.columns = 1100, .rows = 90, .components = 3, .bits_allocated = 8, .bits_stored = 8, .high_bit = 7},
+        {.columns = 200,
+         .rows = 400,
+         .components = 3,
+         .bits_allocated = 8,
+         .bits_stored = 8,
+         .high_bit = 7,
+         .planar = true},
+        {.columns = 500,
+         .rows = 200,
+         .components = 1,
+         .bits_allocated = 8,
+         .bits_stored = 8,
+         .high_bit = 7,
+         .swapped = true},
+        {.columns = 33, .rows = 17, .frames = 3, .components = 1, .bits_allocated = 1, .bits_stored = 1},
+        {.columns = 1040, .rows = 200, .components = 1, .bits_allocated = 1, .bits_stored = 1, .swapped = true},
+        {.columns = 100, .rows = 80, .components = 1, .bits_allocated = 32, .bits_stored = 32, .high_bit = 31},
+        {.columns = 90,
+         .rows = 80,
+         .components = 1,
+         .bits_allocated = 16,
+         .bits_stored = 16,
+         .high_bit = 15,
+         .is_signed = true,
+         .big_endian = true},
+    };
+    for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
+        struct tsr_compress_options options = TSR_COMPRESS_OPTIONS;
+        check_layout(images[i], NULL);
+        options.coder = TSR_CODER_CAVLC;
+        check_layout(images[i], &options);
+        options.path = TSR_PATH_TRANSFORM;
+        options.coder = TSR_CODER_HUFFMAN;
+        check_layout(images[i], &options);
+        options.coder = TSR_CODER_RANS;
+        check_layout(images[i], &options);
+        if (images[i].bits_allocated == 1 || images[i].bits_allocated == 32) continue;
+        options.loss = TSR_LOSS_QP;
+        options.loss_value = 20 * TSR_QP_UNIT;
+        check_layout(images[i], &options);
+        options.loss = TSR_LOSS_PSNR; /* with blocks of two QPs */
+        options.loss_value = 4000;
+        options.coder = TSR_CODER_BY_EFFORT;
+        check_layout(images[i], &options);
+        options.path = TSR_PATH_PREDICT;
+        options.loss = TSR_LOSS_MAX_ERROR;
+        options.loss_value = 2;
+        check_layout(images[i], &options);
+    }
+}
+
+static void check_series(void)
+{
+    static const char *const names[] = {"a.dcm", "b/c.dcm", "b/d.pgm", "e"};
+    static const char text[] = "no image";
+    const struct bytes originals[] = {make_dicom(64, 48, 1, 1), make_dicom(64, 48, 1, 2), make_pnm(80, 60, 1, 8, 3)};
+    struct tsr_series_file files[4];
+    struct tsr_buffer tsr;
+    const struct tsr_data_sink sink = tsr_to_memory(&tsr);
+    for (int i = 0; i < 3; i++)
+        files[i] = (struct tsr_series_file){tsr_from_memory(originals[i].data, originals[i].count), names[i]};
+    files[3] = (struct tsr_series_file){tsr_from_memory(text, sizeof text), names[3]};
+    DO(tsr_compress_series(engine, files, 4, &sink, NULL, NULL, NULL, NULL, &error));
+    struct tsr_reader *reader = open_bytes(tsr.bytes, tsr.count, TSR_CONTENT_SERIES);
+    struct tsr_info info = TSR_INFO;
+    struct tsr_image image;
+    CHECK(tsr_reader_members(reader) == 4, "members");
+    DO(tsr_read_info(reader, TSR_ALL_MEMBERS, &info, &error));
+    CHECK(info.members == 4, "info of all");
+    for (uint32_t k = 0; k < 3; k++) {
+        CHECK(strcmp(tsr_reader_name(reader, k), names[k]) == 0, "names");
+        check_frames(reader, k, NULL);
+        check_original(reader, k, &originals[k]);
+        if (k < 2) check_dicom_header(reader, k, &originals[k]);
+        DO(tsr_test_member(reader, k, NULL, &error));
+        free(originals[k].data);
+    }
+    FAILS(TSR_ERROR_USAGE, tsr_reader_image(reader, 3, &image, &error));
+    const struct bytes last = {(uint8_t *)text, sizeof text};
+    check_original(reader, 3, &last);
+    struct tsr_metadata *metadata;
+    FAILS(TSR_ERROR_USAGE, tsr_read_header(reader, 3, &metadata, &error));
+    CHECK(!tsr_reader_name(reader, 4), "a name of a member that there is not");
+    const struct tsr_data_source source = tsr_from_memory(tsr.bytes, tsr.count);
+    FAILS(TSR_ERROR_USAGE, tsr_test(engine, &source, NULL, &error));
+    tsr_close(reader);
+    tsr_buffer_free(&tsr);
+    tsr_close(NULL);
+}
+
+int main(void)
+{
+    engine = make_engine(2);
+    struct bytes pgm = make_pnm(1300, 300, 1, 12, 1), ppm = make_pnm(500, 300, 3, 8, 2),
+                 dicom = make_dicom(64, 48, 5, 3);
+    struct tsr_compress_options lossy = TSR_COMPRESS_OPTIONS;
+    lossy.loss = TSR_LOSS_QP;
+    lossy.loss_value = 24 * TSR_QP_UNIT;
+    check_file(&pgm, pgm.count - 1300 * 300 * 2, NULL);
+    check_file(&pgm, pgm.count - 1300 * 300 * 2, &lossy);
+    check_file(&ppm, ppm.count - 500 * 300 * 3, NULL);
+    check_file(&dicom, dicom.count - 64 * 48 * 5 * 2, NULL);
+    check_layouts();
+    check_series();
+    free(pgm.data);
+    free(ppm.data);
+    free(dicom.data);
+    tsr_engine_destroy(engine);
+    return 0;
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# The programs of this folder against an installed library that was moved after it was installed: by pkg-config and by
+# find_package, static and shared, from C, and one from C++. usage: test_installed.sh BUILD WORK CC FLAGS CXX README
+# CXX: "" where the build has none.
+set -u
+build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6
+here=$(cd "$(dirname "$0")" && pwd)
+programs="example media reader sets usage"
+command -v pkg-config >/dev/null && command -v cmake >/dev/null || {
+    echo "pkg-config or cmake is missing"
+    exit 77
+}
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+rm -rf "$work"
+mkdir -p "$work/folder" || exit 2
+cd "$work" || exit 2
+cmake --install "$build" --prefix "$work/first" >install.log || fail "install"
+mv first moved
+prefix=$work/moved
+pc=$(find "$prefix" -name tessera.pc)
+lib=$(dirname "$(dirname "$pc")")
+PKG_CONFIG_PATH=$(dirname "$pc")
+export PKG_CONFIG_PATH
+grep -rl "$work/first" "$prefix/include" "$(dirname "$pc")" "$lib/cmake" && fail "the prefix stands in a file"
+printf 'P5\n60 40\n255\n' >picture.pgm
+head -c 2400 /dev/zero >>picture.pgm
+
+# Runs a program, and checks which form of the library it has: run PROGRAM shared|static
+run() {
+    name=$(basename "$1")
+    case $name in
+    example) argument=picture.pgm ;;
+    media) argument=$work/folder ;;
+    *) argument= ;;
+    esac
+    needs=$(ldd "$1" | grep -c libtessera)
+    [ "$2" = shared ] && [ "$needs" -eq 0 ] && fail "$1 is not linked with the shared library"
+    [ "$2" = static ] && [ "$needs" -ne 0 ] && fail "$1 is linked with the shared library"
+    # shellcheck disable=SC2086 # or no argument
+    "$1" $argument >"$name.out" 2>&1 || fail "$1: $(cat "$name.out")"
+}
+
+# By pkg-config. A linker prefers shared libraries, so the static one is named by its file.
+shared=$(pkg-config --libs tessera)
+static=$(pkg-config --libs --static tessera | sed 's/-ltessera/-l:libtessera.a/')
+mkdir by_shared by_static
+for name in $programs; do
+    for form in shared static; do
+        [ $form = shared ] && libs="$shared -Wl,-rpath,$lib" || libs=$static
+        # shellcheck disable=SC2046,SC2086 # several words
+        "$cc" -std=c11 -Wall -Wextra -Werror -D_POSIX_C_SOURCE=200809L $flags "$here/$name.c" $(pkg-config --cflags tessera) \
+            $libs -o "by_$form/$name" || fail "$name does not compile by pkg-config, $form"
+        run "by_$form/$name" $form
+    done
+done
+if [ -n "$cxx" ]; then
+    # shellcheck disable=SC2046,SC2086
+    "$cxx" -std=c++17 -Wall -Wextra -Werror $flags "$here/plus.cc" $(pkg-config --cflags tessera) $shared "-Wl,-rpath,$lib" \
+        -o by_shared/plus || fail "C++ does not compile"
+    run by_shared/plus shared
+fi
+
+# By find_package, in a project whose only language is C.
+for form in shared static; do
+    [ $form = static ] && is_static=ON || is_static=OFF
+    cmake -S "$here/project" -B "project_$form" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+        -DCMAKE_C_FLAGS="$flags" -Dtessera_STATIC=$is_static >"project_$form.log" 2>&1 || fail "$(cat "project_$form.log")"
+    cmake --build "project_$form" >"build_$form.log" 2>&1 || fail "$(cat "build_$form.log")"
+    for name in $programs; do run "project_$form/$name" $form; done
+done
+
+# The shared library exports what the header declares, and nothing else.
+sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/tessera.h" | sort >declared
+nm -D --defined-only "$lib/libtessera.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
+diff declared exported || fail "exported symbols are not those of the header"
+# README shows the example.
+awk '/^## /{inside = /^## The library/} inside && /^```/{block = /^```c$/; next} inside && block' "$readme" >shown.c
+diff shown.c "$here/example.c" || fail "the example in README.md is not tests/api/example.c"
+rm -rf "$work"
+echo "all programs run"
