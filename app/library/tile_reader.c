@@ -169,7 +169,7 @@ static void copy_bits(const uint8_t *in, uint64_t from, bool is_swapped, uint8_t
         return;
     }
     for (uint64_t i = 0; i < count; i++, from++, to++) {
-        const unsigned bit = in[(size_t)(from / 8) ^ (size_t)is_swapped] >> (from % 8) & 1u;
+        const unsigned byte = in[(size_t)(from / 8) ^ (size_t)is_swapped], bit = byte >> (from % 8) & 1u;
         out[to / 8] = (uint8_t)(out[to / 8] | bit << (to % 8));
     }
 }

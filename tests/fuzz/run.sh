@@ -12,7 +12,7 @@ seconds=$2
 shift 2
 bin=$build/bin
 if [ $# -eq 0 ]; then # all that are built
-    for target in container frame cavlc huffman pnm png dicom; do
+    for target in container memory frame cavlc huffman pnm png dicom; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
 fi
@@ -93,6 +93,7 @@ for target in "$@"; do
     mkdir -p "$corpus"
     set -- "$corpus"
     [ -d "$work/seeds/$target" ] && set -- "$@" "$work/seeds/$target"
+    [ "$target" = memory ] && set -- "$@" "$work/seeds/container" "$work/seeds/png" "$work/seeds/pnm" "$work/seeds/dicom"
     [ -e "$here/$target.dict" ] && set -- "-dict=$here/$target.dict" "$@"
     # shellcheck disable=SC2086 # several flags
     "$bin/fuzz_$target" "-max_total_time=$seconds" -rss_limit_mb=2048 -timeout=25 -max_len=16384 -print_final_stats=1 \
