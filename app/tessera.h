@@ -42,11 +42,13 @@
 
 /* An initialiser of a structure that begins with its size. */
 #ifdef __cplusplus
+extern "C++" {
 template <class T> static inline T tsr_sized()
 {
     T made = T();
     made.size = sizeof made;
     return made;
+}
 }
 #define TSR_SIZED(type) (tsr_sized<type>())
 #else
