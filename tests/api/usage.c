@@ -56,7 +56,7 @@ static void options(const struct tsr_data_source *given)
     FAILS(TSR_ERROR_USAGE, tsr_check_options(&good, &error));
 }
 
-static void sources_and_sinks(const struct tsr_data_source *good)
+static void sources(const struct tsr_data_source *good)
 {
     const struct tsr_data_sink sink = tsr_to_memory(&buffer);
     struct tsr_report report = TSR_REPORT;
@@ -92,7 +92,12 @@ static void sources_and_sinks(const struct tsr_data_source *good)
     FAILS(TSR_ERROR_USAGE, tsr_compress(engine, good, NULL, NULL, NULL, &error));
     report.size = 0;
     FAILS(TSR_ERROR_USAGE, tsr_compress(engine, good, &sink, NULL, &report, &error));
+}
 
+static void sinks_and_rasters(const struct tsr_data_source *good)
+{
+    const struct tsr_data_sink sink = tsr_to_memory(&buffer);
+    struct tsr_reader *reader;
     struct tsr_data_sink wrong = sink;
 #define BAD_SINK() FAILS(TSR_ERROR_USAGE, tsr_compress(engine, good, &wrong, NULL, NULL, &error))
     wrong.size = 0;
@@ -266,7 +271,8 @@ int main(void)
     struct bytes original = make_pnm(30, 20, 1, 8, 1);
     const struct tsr_data_source source = tsr_from_memory(original.data, original.count);
     options(&source);
-    sources_and_sinks(&source);
+    sources(&source);
+    sinks_and_rasters(&source);
     engines();
     payloads();
     sets(&source);

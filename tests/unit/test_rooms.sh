@@ -70,7 +70,7 @@ check io io transform app/tessera.h
 for part in library bench report rivals; do
     check app/$part app io kernels entropy transform
 done
-check app/cli app/cli app/rivals app/tessera.h # a client of the library: nothing of it but its header
+check app/cli app/cli app/report app/rivals app/tessera.h # a client of the library: nothing of it but its header
 check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
     echo "app/tessera.h includes $name" >>"$problems"
