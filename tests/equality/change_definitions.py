@@ -48,6 +48,8 @@ def images(folder):
     write('screen.pgm', 150, 120, 1, 255, lambda x, y, c: 255 if (x // 30 + y // 24) % 3 else 40 + 60 * (x % 30 == 9))
     write('photo.ppm', 83, 70, 3, 255, lambda x, y, c: smooth(x + 3 * c, y, 200) // (1 + c % 2) + r.randrange(-4, 5))
     write('flat.ppm', 40, 33, 3, 255, lambda x, y, c: (90, 30, 200)[c] + 20 * ((x // 8 + y // 8) % 2))
+    write('spots.pgm', 128, 96, 1, 4095, lambda x, y, c: 1000 + r.randrange(100) + 2 * x if x // 16 % 3 == 0 else
+          500 + (900 if r.randrange(32) == 0 else 0) + (x // 16 % 3 == 2) * (y % 16 > 9) * r.randrange(12))
     write('thin.pgm', 5, 300, 1, 255, lambda x, y, c: smooth(x, y, 220) + r.randrange(-30, 31))
 
 
@@ -80,7 +82,7 @@ class Program:
         self.tree = os.path.join(work, 'tree')
 
     def configure(self):
-        subprocess.run(['cmake', '-S', self.tree, '-B', self.folder, '-G', 'Ninja', '-DCMAKE_BUILD_TYPE=Release',
+        subprocess.run(['cmake', '-S', self.tree, '-B', self.folder, '-G', 'Ninja', '-DCMAKE_BUILD_TYPE=Release', '-DCMAKE_C_FLAGS_RELEASE=-O1', '-DCMAKE_CXX_FLAGS_RELEASE=-O1',
                         '-DTSR_BUILD_BENCH=OFF', '-DTSR_CUDA=' + self.cuda], check=True, stdout=subprocess.DEVNULL)
 
     def build(self, target, jobs):
