@@ -96,9 +96,9 @@ refuses 20 'No such file' "$TESSERA" info missing.tsr
 refuses 20 'No such file' "$TESSERA" compare missing.pgm
 refuses 20 'Not a directory' "$TESSERA" compress inputs/a.pgm/b.pgm -o out.tsr
 mkfifo pipe
-refuses 20 'no regular file' "$TESSERA" compress pipe
-refuses 20 'no regular file' "$TESSERA" test pipe
-refuses 20 'no regular file' "$TESSERA" compress /dev/null -o out.tsr
+refuses 20 'not a regular file' "$TESSERA" compress pipe
+refuses 20 'not a regular file' "$TESSERA" test pipe
+refuses 20 'not a regular file' "$TESSERA" compress /dev/null -o out.tsr
 ln -s nowhere dangling
 refuses 20 'No such file' "$TESSERA" compress dangling -o out.tsr
 if [ "$(id -u)" -ne 0 ]; then
@@ -111,9 +111,9 @@ fi
 
 # 21: no .tsr.
 for verb in decompress test info; do
-    refuses 21 'no .tsr' "$TESSERA" $verb inputs/a.pgm
-    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/empty"
-    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/one_byte"
+    refuses 21 'not a .tsr file' "$TESSERA" $verb inputs/a.pgm
+    refuses 21 'not a .tsr file' "$TESSERA" $verb "$DATA/other/empty"
+    refuses 21 'not a .tsr file' "$TESSERA" $verb "$DATA/other/one_byte"
 done
 
 # 22: no input.
