@@ -27,7 +27,7 @@ void tsr_input_close(struct tsr_input *input);
  * is large. Then the reader calls claim once for the file. bytes: what reading takes. image: the account adds what
  * coding this image takes; NULL: nothing is added. The memory of the header becomes part of the claim for the file.
  * Errors: TSR_ERROR_LIMIT (the account can never grant that much), TSR_ERROR_CORRUPT (a second claim for the file is
- * larger than the first). */
+ * larger than the first, or the image is too small for coding to pay). */
 struct tsr_memory_account {
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
     enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,

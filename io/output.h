@@ -40,6 +40,7 @@ bool tsr_output_is_memory(const struct tsr_output *output);
 /* Frees an output. A file that was not published is removed. */
 void tsr_output_close(struct tsr_output *output);
 
+/* Appends bytes. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT (more than tsr_output_limit). */
 enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error);
 
 /* Overwrite or read bytes that are written already. The hash of an output that was patched is not valid. Errors:

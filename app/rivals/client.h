@@ -8,7 +8,7 @@ struct rivals; /* the program, and its processes that are not in use */
 struct rival;  /* a process of the program, used by one thread at a time */
 
 /* Looks for the program: at the path in the environment variable TESSERA_RIVALS; without that variable, beside the
- * running program, then in the folder where it is installed. NULL: not found. */
+ * running program, then in the libexec folder that belongs to the program's folder. NULL: not found. */
 struct rivals *rivals_find(void);
 void rivals_close(struct rivals *rivals);
 

@@ -32,7 +32,7 @@ struct tsr_header {
     enum tsr_restore restore;
     bool exact;                        /* the restored file is the original, byte for byte */
     char reason[TSR_REASON_LIMIT + 1]; /* verbatim only: why */
-    struct tsr_image image;            /* from here on: not if verbatim */
+    struct tsr_image image;            /* image, coding and parameters: not if verbatim */
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
@@ -74,6 +74,8 @@ struct tsr_piece {
     size_t size;
 };
 
+/* Begins a file: writes the signature and the header. The id of the header is set at the end. The caller frees the
+ * writer, also after an error. Errors: TSR_ERROR_LIMIT, those of the output. */
 enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_header *header,
                                     struct tsr_container_writer **writer, struct tsr_error *error);
 void tsr_container_writer_free(struct tsr_container_writer *writer);
@@ -121,7 +123,7 @@ enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, st
                                          const char *name, const struct tsr_proof *proof, uint64_t *bytes,
                                          uint64_t *payload_bytes, struct tsr_error *error);
 
-/* Makes another writer of a member, to another output, in order to put its frames anew. The writer has the same header
+/* Makes another writer of a member, to another output, in order to put its frames again. The writer has the same header
  * and the blobs that wait. *again is NULL if blobs are written already. */
 enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
                                           struct tsr_container_writer **again, struct tsr_error *error);
@@ -187,6 +189,7 @@ uint64_t tsr_container_memory(const struct tsr_container_reader *reader);
 /* Number of sections after the header; if a member is chosen, number of its sections. */
 uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
 
+/* Gets the proof of the file or the chosen member. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
                                         struct tsr_error *error);
 

@@ -26,7 +26,7 @@ struct tsr_restorer {
     uint64_t plain_left; /* bytes before the deflate stream that are still to come */
     uint8_t tail[TSR_PARAMETERS_LIMIT];
     size_t tail_size;
-    /* Encapsulated frames: the bytes between their streams, and how many of these bytes are written. */
+    /* Encapsulated frames: the bytes between their streams, and how many of these bytes are used. */
     uint8_t *residues;
     size_t residues_size, residues_at;
     uint32_t frames_done;

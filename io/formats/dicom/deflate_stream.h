@@ -15,8 +15,8 @@ struct tsr_stream_size {
 enum tsr_status tsr_measure_stream(struct tsr_input *input, uint64_t start, uint64_t limit, uint8_t *first,
                                    size_t *first_size, struct tsr_stream_size *size, struct tsr_error *error);
 
-/* Inflates a stream that was measured to size->inflated bytes. Errors: TSR_ERROR_CORRUPT (the stream has another size),
- * TSR_ERROR_LIMIT. */
+/* Inflates a measured stream. inflated has room for size->inflated bytes. Errors: TSR_ERROR_CORRUPT (the stream has
+ * another size), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_stream_size *size, uint8_t *inflated,
                                    struct tsr_error *error);
 

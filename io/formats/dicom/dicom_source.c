@@ -57,8 +57,8 @@ static enum tsr_status check_element(const struct tsr_dicom_element *pixels, str
     return TSR_OK;
 }
 
-/* Bytes of memory for a file's header: the held bytes, and one copy. For a lossy copy, the header is made again, and
- * DCMTK reads both. */
+/* Bytes of memory for a file's header. Up to twice its bytes are held, since the scan doubles what it holds. For a
+ * lossy copy, the header is made again, and DCMTK reads both. */
 static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
 {
     const uint64_t bytes = scan->pixels.value;
@@ -493,8 +493,8 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
     if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
                         (unsigned long long)(native_bits / 8));
-    /* DCMTK holds the file, its frames decoded, and these once more as they are written. Encoding a frame again takes
-     * part of this memory. */
+    /* DCMTK holds the file, the decoded frames, and the native file that it writes. Encoding a frame again takes part
+     * of this memory. */
     const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
                    claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
                              2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
