@@ -117,8 +117,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows 
 static void *known;                                      /* tree of struct known, by tsearch() */
 static struct unsynced unsynced[UNSYNCED_LIMIT];
 static size_t unsynced_count;
-static int
-    sync_failure; /* errno of the first folder that could not be synced and was not reported; 0: no such folder */
+static int sync_failure; /* errno of the first folder that could not be synced, until it is reported */
 static char failed_path[SHOWN_PATH];
 
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are synced */

@@ -525,8 +525,7 @@ static int name_new(struct tsr_output *output)
     const int folder = output->spot.folder;
     if (!output->part[0]) return link_file(output, output->spot.name);
     int failed = renameat2(folder, output->part, folder, output->spot.name, RENAME_NOREPLACE);
-    if (failed &&
-        (errno == EINVAL || errno == ENOSYS)) { /* some file systems have no RENAME_NOREPLACE, but have links */
+    if (failed && (errno == EINVAL || errno == ENOSYS)) { /* without RENAME_NOREPLACE: try a link */
         failed = linkat(folder, output->part, folder, output->spot.name, 0);
         if (!failed) remove_part(output);
         /* Without links, only the check in tsr_output_create protects what exists. */

@@ -193,10 +193,8 @@ struct bench_parts {
     unsigned count;
     struct bench_part *part;
     const void *context;
-    void (*encode)(const void *context, unsigned index,
-                   struct bench_part *part); /* sets string (bench_take) and bits */
-    bool (*decodes)(const void *context, unsigned index,
-                    const struct bench_part *part); /* whether it decodes to the input */
+    void (*encode)(const void *context, unsigned index, struct bench_part *part);        /* sets string and bits */
+    bool (*decodes)(const void *context, unsigned index, const struct bench_part *part); /* to the input */
 };
 /* Joins the parts to the whole string, in memory of bench_take with 16 bytes more. *proven: all parts of the string
  * decode. */

@@ -145,8 +145,7 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload, boo
         const struct bench_result *best = fastest(&limits->rows, shown[i], 0);
         if (best) workload->result[workload->result_count++] = *best;
     }
-    const double whole =
-        workload->in_bytes / (double)limits->bytes; /* bytes after the last whole chunk were not measured */
+    const double whole = workload->in_bytes / (double)limits->bytes; /* a part of a chunk was not measured */
     workload->copy_us = limits->copy_us * whole;
     workload->read_us = limits->read_us * whole;
     workload->fill_us = limits->fill_us * whole;

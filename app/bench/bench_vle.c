@@ -71,8 +71,7 @@ static struct alias_table alias_of(const double p[TSR_BYTE_VALUES])
         larges--;
         small[smalls++] = l;
     }
-    for (int i = 0; i < smalls && p[small[i]] <= 0; i++)
-        table.threshold[small[i]] = 0; /* rounding alone leaves a symbol that cannot occur */
+    for (int i = 0; i < smalls && p[small[i]] <= 0; i++) table.threshold[small[i]] = 0; /* left only by rounding */
     return table;
 }
 

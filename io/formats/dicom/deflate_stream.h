@@ -28,8 +28,7 @@ enum tsr_status tsr_find_deflate_level(const uint8_t *bytes, size_t size, const 
 /* Deflates pieces of bytes to an output. end: the piece is the last one. Errors of put: TSR_ERROR_INTERNAL, those of
  * the output. */
 struct tsr_deflater;
-struct tsr_deflater *tsr_deflater_create(int level,
-                                         struct tsr_output *output); /* NULL: no memory, or level is not 1 to 9 */
+struct tsr_deflater *tsr_deflater_create(int level, struct tsr_output *output); /* NULL: no memory, or a wrong level */
 void tsr_deflater_free(struct tsr_deflater *deflater);
 enum tsr_status tsr_deflater_put(struct tsr_deflater *deflater, const void *bytes, size_t size, bool end,
                                  struct tsr_error *error);

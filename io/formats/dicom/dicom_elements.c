@@ -316,10 +316,7 @@ static struct tsr_dicom_form guess_form(const uint8_t *first)
 {
     struct tsr_dicom_form form;
     const uint32_t group = read_u16(first, false);
-    form.big_endian =
-        group >= 0x0100 &&
-        group % 0x0100 ==
-            0; /* the first group is below 0x0100; read in the wrong byte order, it is a multiple of 0x0100 */
+    form.big_endian = group >= 0x0100 && group % 0x0100 == 0; /* the first group is a small number */
     form.explicit_vr = is_listed(long_vrs, first + 4) || is_listed(short_vrs, first + 4);
     return form;
 }
