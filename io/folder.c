@@ -240,7 +240,7 @@ static int step_into(int folder, const char *path, size_t length, const char *co
         if (made || errno == EEXIST) next = openat(folder, component, flags);
     }
     if (next >= 0) return next;
-    /* Without a folder, O_NOFOLLOW with O_DIRECTORY does not tell a link from a file: the status does. */
+    /* O_NOFOLLOW with O_DIRECTORY gives the same error for a link and for a file. The status tells them apart. */
     struct stat status;
     const int reason = errno;
     const bool is_link =

@@ -315,8 +315,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     if (frames > sections && !is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames cannot be in %zu sections", frames, sections);
     if (frames > sections)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u frames are missing",
-                        frames);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the file ends, or is damaged, before its proof: %u frames are missing", frames);
     if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
@@ -340,8 +340,8 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     }
     if (frame == frames && proofs == 1) return TSR_OK;
     if (is_walked)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u of %u frames are there",
-                        frame, frames);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the file ends, or is damaged, before its proof: %u of %u frames are there", frame, frames);
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has %u of %u frames and %zu proofs", frame, frames, proofs);
 }
 

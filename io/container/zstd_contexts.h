@@ -1,5 +1,5 @@
 /* zstd's contexts, kept from one blob to the next. A new context asks the processor for its features (CPUID), which
- * takes 20 to 30 microseconds in a virtual machine, as long as a DICOM header. */
+ * takes 20 to 30 microseconds in a virtual machine, as long as the work on a DICOM header. */
 #ifndef TSR_IO_CONTAINER_ZSTD_CONTEXTS_H
 #define TSR_IO_CONTAINER_ZSTD_CONTEXTS_H
 

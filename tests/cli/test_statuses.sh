@@ -177,7 +177,7 @@ refuses 61 'tile .* is damaged' "$TESSERA" test corrupt.tsr
 run 0 "$TESSERA" info corrupt.tsr # reads no payload
 head -c $(($(bytes_of a.tsr) / 2)) a.tsr >cut.tsr
 for verb in decompress test info; do
-    refuses 61 'it ends, or is damaged, before its proof' "$TESSERA" $verb cut.tsr
+    refuses 61 'the file ends, or is damaged, before its proof' "$TESSERA" $verb cut.tsr
 done
 head -c 4 a.tsr >cut.tsr
 refuses 61 'ends after its signature' "$TESSERA" test cut.tsr

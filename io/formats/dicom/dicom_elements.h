@@ -1,5 +1,5 @@
 /* The elements of a DICOM file as bytes (PS3.5, 7): where they stand, not what they mean. No dictionary is needed. A
- * file that this page cannot read is an error. */
+ * form that is not known here is an error. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 #define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 
