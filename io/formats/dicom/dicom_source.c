@@ -289,14 +289,14 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
 
 /* Writes the parameters of the restore: where the stream begins (varint), the deflate level, the number of bytes after
  * the stream, and these bytes. FORMAT.md 4.2. */
-static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int layer,
+static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int level,
                                       const uint8_t *tail, size_t tail_size, struct tsr_error *error)
 {
     uint8_t *out = header->parameters;
     if (tail_size > TSR_PARAMETERS_LIMIT / 2)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes follow its deflate stream", tail_size);
     size_t used = tsr_put_varint(out, dataset_offset);
-    out[used++] = (uint8_t)layer;
+    out[used++] = (uint8_t)level;
     out[used++] = (uint8_t)tail_size;
     memcpy(out + used, tail, tail_size);
     header->parameter_count = used + tail_size;
@@ -360,14 +360,14 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
     uint8_t *const whole = malloc(start + (size_t)size->inflated);
     if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
     memcpy(whole, file, start);
-    int layer = 0;
+    int level = 0;
     enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
     if (status == TSR_OK)
-        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &layer, error);
-    if (status == TSR_OK && layer == 0)
+        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &level, error);
+    if (status == TSR_OK && level == 0)
         status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
     if (status == TSR_OK)
-        status = put_parameters(header, start, layer, file + start + used, file_size - start - used, error);
+        status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
     if (status != TSR_OK) {
         free(whole);
         return status;
