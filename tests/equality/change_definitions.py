@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Changes each definition that reaches a byte, one at a time, and wants every form of its stage to follow.
 
-usage: change_definitions.py WORK [--list FILE] [--only TEXT] [--some N] [--jobs N]
+usage: change_definitions.py [WORK] [--list FILE] [--only TEXT] [--some N] [--jobs N] [--check]
 
-WORK is a folder of this script's own. It gets a copy of the tree and two builds of the program: with the CPU forms,
-and with the CUDA kernels as C++ (TSR_CUDA=emulated). definitions.txt beside this script is the list: what the
-definition is, its file, a text that stands there once (-), and the text that replaces it (+).
+WORK (build-definitions) is a folder of this script's own. It gets a copy of the tree and two builds of the program:
+with the CPU forms, and with the CUDA kernels as C++ (TSR_CUDA=emulated). definitions.txt beside this script is the
+list: a change a line, with tabs between file, a text that stands there once, the text that replaces it, what it is,
+and the test that may fail, if there is one.
 
 For each change the program is built again, and two things are noted for each form (TESSERA_ISA=plain, avx2 and avx512
 as far as this processor has them, and the emulated GPU): the bytes that it writes for a set of small images and
@@ -13,9 +14,12 @@ codings, and what it makes of the files that the unchanged program wrote.
 
   followed    the bytes or the decoded samples changed, and in all forms alike
   refused     the change does not compile: a static assertion holds it
-  DIFFER      the forms are not alike: something stands twice. A test that is named in the list ("test: PROGRAM") and
-              fails then is accepted: the second form stands beside its definition under an equality test
+  tested      the forms are not alike, and the test that the list names fails: a second form stands beside its
+              definition under an equality test
+  DIFFER      the forms are not alike, and no named test fails: something stands twice
   DEAD        nothing changed anywhere
+
+--check looks only whether each text stands once in its file.
 
 Exit status: 0 if nothing DIFFERs and nothing is DEAD, else 1."""
 import argparse, hashlib, os, random, shutil, subprocess, sys, time
@@ -54,26 +58,22 @@ def images(folder):
 
 
 def read_list(path):
-    """Records of what, file, old, new and the test that may fail."""
-    records, record = [], {}
-    for line in open(path).read().split('\n') + ['']:
-        if line.startswith('#'):
+    """Records of file, old, new, what and, if named, the test that may fail."""
+    records = []
+    for number, line in enumerate(open(path, encoding='utf-8'), 1):
+        parts = line.rstrip('\n').split('\t')
+        if not line.strip() or line.startswith('#'):
             continue
-        if not line:
-            if record:
-                records.append(record)
-            record = {}
-        elif line.startswith('- '):
-            record['old'] = line[2:]
-        elif line.startswith('+ ') or line == '+':
-            record['new'] = line[2:]
-        elif line.startswith('test: '):
-            record['test'] = line[6:]
-        elif 'what' not in record:
-            record['what'] = line
-        else:
-            record['file'] = line
+        if len(parts) not in (4, 5):
+            sys.exit('%s:%d: %d fields, not 4 or 5' % (path, number, len(parts)))
+        records.append(dict(zip(('file', 'old', 'new', 'what', 'test'), parts)))
     return records
+
+
+def missing(record, root):
+    with open(os.path.join(root, record['file']), encoding='utf-8') as file:
+        count = file.read().count(record['old'])
+    return None if count == 1 else '%s: %s has the text %d times' % (record['what'], record['file'], count)
 
 
 class Program:
@@ -123,12 +123,18 @@ def outcome(program, engine, isa, data, coded, scratch):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__.split('\n')[2][7:])
-    parser.add_argument('work')
+    parser.add_argument('work', nargs='?', default='build-definitions')
     parser.add_argument('--list', default=os.path.join(HERE, 'definitions.txt'))
     parser.add_argument('--only')
     parser.add_argument('--some', type=int)
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--check', action='store_true')
     options = parser.parse_args()
+    records = [r for r in read_list(options.list) if not options.only or options.only in r['what'] + r['file']]
+    wrong = list(filter(None, (missing(record, ROOT) for record in records)))
+    if wrong or options.check:
+        print('\n'.join(wrong) or '%d definitions are where the list says' % len(records))
+        sys.exit(len(wrong) > 0)
     work = os.path.abspath(options.work)
     tree = os.path.join(work, 'tree')
     os.makedirs(tree, exist_ok=True)
@@ -138,7 +144,6 @@ def main():
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         if os.path.isfile(source) and digest(source) != digest(copy):
             shutil.copy(source, copy)
-    records = [r for r in read_list(options.list) if not options.only or options.only in r['what'] + r['file']]
     if options.some:
         records = random.sample(records, min(options.some, len(records)))
     programs = [Program(work, 'cpu', 'off'), Program(work, 'emulated', 'emulated')]
@@ -168,10 +173,6 @@ def main():
         begin = time.time()
         path = os.path.join(tree, record['file'])
         text = open(path).read()
-        if text.count(record['old']) != 1:
-            print('MISSING   %s: %s has the text %d times' % (record['what'], record['file'], text.count(record['old'])))
-            bad += 1
-            continue
         with open(path, 'w') as file:
             file.write(text.replace(record['old'], record['new']))
         verdict = judge(record, programs, forms, data, os.path.join(coded, 'written'), base, form, options.jobs)
