@@ -10,7 +10,7 @@ static const struct {
     const char *argument, *flag;
 } flags[] = {
     {", and overwrite is not set", "; -f overwrites it"},
-    {"give a shorter one", "give a shorter one by -o"},
+    {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
     {"memory_bytes of ", "--memory "},
     {"take fewer threads", "lower -T"},

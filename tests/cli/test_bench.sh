@@ -113,7 +113,7 @@ refuses 2 'repeat' "$BENCH" rle --repeat 0
 refuses 2 'formats' "$BENCH" cavlc --formats qcif,8k
 refuses 2 'qp' "$BENCH" cavlc --qp 52
 refuses 20 'missing' "$BENCH" vle --files missing
-refuses 20 'no image' "$BENCH" rle --files "$DATA/other/text.txt"
+refuses 20 'not an image' "$BENCH" rle --files "$DATA/other/text.txt"
 run 40 "$BENCH" vle --quick --plot no/such/folder.svg
 says 'cannot write no/such/folder.svg'
 
