@@ -119,12 +119,30 @@ struct tsr_merge_work {
 TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
 {
     work->count_cost[0] = 0;
-    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = c * tsr_log2_cost(c);
+    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = (uint32_t)tsr_count_cost(c);
+}
+
+/* A count times its logarithm. A table's symbols cost this of their total, less this of each of them. */
+TSR_HD uint64_t tsr_count_cost(uint32_t count)
+{
+    return (uint64_t)count * tsr_log2_cost(count);
+}
+
+TSR_HD uint64_t tsr_symbols_cost(uint64_t of_total, uint64_t of_symbols)
+{
+    return of_total > of_symbols ? of_total - of_symbols : 0;
+}
+
+/* What a table's own description is taken to cost, in bits: by its used symbols and the gaps between them. */
+enum { TSR_DESCRIBED_TABLE = 8, TSR_DESCRIBED_SYMBOL = 2, TSR_DESCRIBED_GAP = 6 };
+
+TSR_HD uint32_t tsr_description_cost(uint32_t used, uint32_t gaps)
+{
+    return (TSR_DESCRIBED_TABLE + TSR_DESCRIBED_SYMBOL * used + TSR_DESCRIBED_GAP * gaps) * TSR_COST_BIT;
 }
 
 /* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols, of which those from
- * symbols on do not occur, and its own description, which costs about two bits a used symbol and six a gap between
- * them. 0 if both are empty. */
+ * symbols on do not occur, and its description. 0 if both are empty. */
 TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b, int symbols)
 {
     uint64_t total = 0, inside = 0;
@@ -132,15 +150,20 @@ TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t
     for (int s = 0; s < symbols; s++) {
         const uint32_t c = a[s] + (b ? b[s] : 0u);
         total += c;
-        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : (uint64_t)c * tsr_log2_cost(c);
+        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : tsr_count_cost(c);
         used += c != 0;
         gaps += gap & (c != 0);
         gap = c == 0;
     }
     if (total == 0) return 0;
     assert(total <= UINT32_MAX);
-    uint64_t all = total * tsr_log2_cost((uint32_t)total);
-    return (all > inside ? all - inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
+    return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
+}
+
+/* Is another pair of tables merged, where the best pair saves something, or does not? */
+TSR_HD bool tsr_merges_on(int tables, bool saves)
+{
+    return tables > 1 && (saves || tables > TSR_TABLE_LIMIT);
 }
 
 TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
@@ -204,7 +227,7 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
             a = i;
         }
         const int b = work->partner[a];
-        if (best >= 0 && alive <= TSR_TABLE_LIMIT) break;
+        if (!tsr_merges_on(alive, best < 0)) break;
         for (int s = 0; s < symbols; s++) {
             counts[a * symbols + s] += counts[b * symbols + s];
             counts[b * symbols + s] = 0;

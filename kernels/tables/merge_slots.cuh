@@ -104,7 +104,7 @@ static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Ga
         tsr_add_mask(mask, m.mask[merge.b]);
         less += (uint64_t)m.cost[merge.b] + (uint64_t)least;
     }
-    head.all[lane] = tsr_whole_of_table(total);
+    head.all[lane] = tsr_count_cost(total);
     head.rest[lane] = (Gain)(tsr_description_of_table(mask) - less);
 }
 
@@ -269,12 +269,6 @@ static __device__ __forceinline__ void tsr_begin_merging(const tsr_merge_memory<
     tsr_sync_threads<THREADS>();
 }
 
-/* True if so many tables are merged on. */
-template <typename Gain> static __device__ __forceinline__ bool tsr_merges_on(int living, Gain least)
-{
-    return living > 1 && (least < 0 || living > TSR_TABLE_LIMIT);
-}
-
 /* What merges: the slot and its best partner. */
 template <typename Gain, int WORDS>
 static __device__ __forceinline__ tsr_merge<Gain> tsr_merge_of(const tsr_merge_memory<Gain, WORDS> &m, uint32_t slot)
@@ -313,7 +307,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
     for (;;) {
         tsr_sync_threads<THREADS>();
         least = head.least;
-        if (!tsr_merges_on(living, least)) break;
+        if (!tsr_merges_on(living, least < 0)) break;
         living--;
         const tsr_merge<Gain> merge = tsr_merge_of(m, head.slot);
         /* Slots with new gains are those before the second one, from the eighth before the first one on. */
@@ -340,7 +334,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
         if (warp == 0) {
             if ((int)lane < pairs.count())
                 fresh[pairs.place_of((int)lane)] =
-                    (Gain)(tsr_symbols_of_table(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
+                    (Gain)(tsr_symbols_cost(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
             __syncwarp();
             uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
             least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
@@ -375,7 +369,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
     int living = slots;
     tsr_begin_merging<TSR_WARP, OUTSIDE>(m, slots);
     tsr_least_of_others<CELLS>(m, slots, slots, slots, &least, &next, lane);
-    while (tsr_merges_on(living, least)) {
+    while (tsr_merges_on(living, least < 0)) {
         living--;
         const tsr_merge<Gain> merge = tsr_merge_of(m, next);
         __syncwarp();
@@ -393,7 +387,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
                       two = pair.is_over ? tsr_byte_of(m.alive, pair.second) : merge.a;
             tsr_symbol_mask<WORDS> mask = m.mask[one];
             tsr_add_mask(mask, m.mask[two]);
-            all = tsr_whole_of_table(m.total[one] + m.total[two]);
+            all = tsr_count_cost(m.total[one] + m.total[two]);
             rest = tsr_description_of_table(mask) - (uint64_t)m.cost[one] - (uint64_t)m.cost[two];
         }
         for (int begin = 0; begin < count; begin += AT_ONCE) {
@@ -408,7 +402,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
                            own = __shfl_sync(TSR_FULL_WARP, sum, lane % AT_ONCE * LANES);
             if ((int)lane / AT_ONCE == begin / AT_ONCE) inside = own;
         }
-        if ((int)lane < count) fresh[pairs.place_of((int)lane)] = (Gain)(tsr_symbols_of_table(all, inside) + rest);
+        if ((int)lane < count) fresh[pairs.place_of((int)lane)] = (Gain)(tsr_symbols_cost(all, inside) + rest);
         __syncwarp();
         const int place = merge.other - 1 - (int)lane;
         if (place >= 0 && place >= merge.place - WINDOW) {

@@ -278,7 +278,7 @@ static __device__ int tsr_merge_used_cells(const tsr_merge_logarithms &logarithm
     tsr_sync_threads<THREADS>();
     const bool outside = (WARPS == 1 ? quads_taken : quads_of_all) > room;
     for (int slot = thread; slot < slots; slot += THREADS)
-        m.cost[slot] = (Gain)(tsr_symbols_of_table(tsr_whole_of_table(m.total[slot]), sums[slot * SUM_PITCH]) +
+        m.cost[slot] = (Gain)(tsr_symbols_cost(tsr_count_cost(m.total[slot]), sums[slot * SUM_PITCH]) +
                               tsr_description_of_table(m.mask[slot]));
     tsr_sync_threads<THREADS>();
     return tsr_slots_to_tables<TSR_WARP, SYMBOLS, THREADS, LANES>(m, head, slot_of, slots, outside, counts,
