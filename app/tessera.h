@@ -57,7 +57,10 @@ struct tsr_error {
 /* ---- Images ----------------------------------------------------------------------------------------------- */
 
 /* What kind of file an image came from. */
-enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3 };
+enum tsr_kind { TSR_KIND_OTHER = 0, TSR_KIND_PNG = 1, TSR_KIND_PNM = 2, TSR_KIND_DICOM = 3, TSR_KIND_COUNT };
+
+/* The kind as a word: "png", "pnm", "dicom"; "other" where it is not one of them. */
+const char *tsr_kind_name(enum tsr_kind kind);
 
 /* How the samples of a raster lie in memory. A raster is the frames one after the other without gaps, each
  * rows x columns x components samples, row by row; a sample occupies bits_allocated bits. Samples of one bit are

@@ -59,7 +59,7 @@ TSR_HD void tsr_put_pair_model(struct tsr_bit_writer *w, const struct tsr_pair_m
     }
 }
 
-TSR_HD bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *model)
+TSR_HD_CALL bool tsr_get_pair_model(struct tsr_bit_reader *r, struct tsr_pair_model *model)
 {
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
     for (int g = 0; g < TSR_PAIR_GROUPS; g++) {

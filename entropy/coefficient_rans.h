@@ -58,7 +58,7 @@ TSR_HD void tsr_put_coefficient_model(struct tsr_bit_writer *w, const struct tsr
     }
 }
 
-TSR_HD bool tsr_get_coefficient_model(struct tsr_bit_reader *r, struct tsr_coefficient_model *model)
+TSR_HD_CALL bool tsr_get_coefficient_model(struct tsr_bit_reader *r, struct tsr_coefficient_model *model)
 {
     model->magnitude_shift = (uint8_t)tsr_get_bits(r, 4);
     for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {

@@ -56,7 +56,7 @@ TSR_HD void tsr_put_stretches(struct tsr_bit_writer *w, const uint16_t *value, u
 
 /* Values from first on until the stretches fill the span; returns their number, 0 where they don't. first + span is at
  * most 65536. */
-TSR_HD uint32_t tsr_get_stretches(struct tsr_bit_reader *r, uint32_t first, uint32_t span, uint16_t *value)
+TSR_HD_CALL uint32_t tsr_get_stretches(struct tsr_bit_reader *r, uint32_t first, uint32_t span, uint16_t *value)
 {
     uint32_t offset = 0, count = 0;
     for (;;) {
@@ -120,7 +120,7 @@ TSR_HD void tsr_put_palette(struct tsr_bit_writer *w, const struct tsr_colour_mo
     }
 }
 
-TSR_HD bool tsr_get_palette(struct tsr_bit_reader *r, struct tsr_colour_model *m, int bits)
+TSR_HD_CALL bool tsr_get_palette(struct tsr_bit_reader *r, struct tsr_colour_model *m, int bits)
 {
     m->leading = (uint8_t)tsr_get_bits(r, 2);
     const uint32_t last = tsr_get_ue(r);
@@ -156,7 +156,7 @@ TSR_HD void tsr_put_colour_model(struct tsr_bit_writer *w, const struct tsr_colo
 }
 
 /* False where the bits describe no lists of values of so many bits. m->list must have room. */
-TSR_HD bool tsr_get_colour_model(struct tsr_bit_reader *r, struct tsr_colour_model *m, int bits)
+TSR_HD_CALL bool tsr_get_colour_model(struct tsr_bit_reader *r, struct tsr_colour_model *m, int bits)
 {
     const uint32_t packing = tsr_get_bits(r, 2);
     m->packing = TSR_COLOURS_PLAIN;

@@ -257,7 +257,7 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
 
 /* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
  * have room for them. earlier: how many planes before it predictors may refer to. */
-TSR_HD bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier, uint32_t values)
+TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier, uint32_t values)
 {
     plane->minimum = tsr_get_ue(r);
     plane->span = tsr_get_ue(r) + 1u;
@@ -338,7 +338,7 @@ TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image 
 }
 
 /* False where the bits are not exactly one frame's model. */
-TSR_HD bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
 {
     if (!tsr_get_tile_sides(r, image, model)) return false;
     model->colour = TSR_COLOUR_NONE;

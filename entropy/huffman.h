@@ -187,7 +187,7 @@ TSR_HD void tsr_put_lengths(struct tsr_bit_writer *w, const uint8_t *lengths, in
 }
 
 /* Reads lengths[symbols]; false where they are no code of this alphabet. */
-TSR_HD bool tsr_get_lengths(struct tsr_bit_reader *r, uint8_t *lengths, int symbols)
+TSR_HD_CALL bool tsr_get_lengths(struct tsr_bit_reader *r, uint8_t *lengths, int symbols)
 {
     uint32_t highest = tsr_get_ue(r);
     int previous = TSR_FIRST_STEP_FROM;

@@ -82,7 +82,7 @@ TSR_HD void tsr_put_predictor_weights(struct tsr_bit_writer *w, struct tsr_predi
     }
 }
 
-TSR_HD bool tsr_get_predictor_weights(struct tsr_bit_reader *r, struct tsr_predictor_shape shape, int16_t *weight)
+TSR_HD_CALL bool tsr_get_predictor_weights(struct tsr_bit_reader *r, struct tsr_predictor_shape shape, int16_t *weight)
 {
     int16_t of_feature[TSR_FEATURES_LIMIT];
     const int k = (int)tsr_get_bits(r, 4);
@@ -108,7 +108,7 @@ TSR_HD void tsr_put_predictor_model(struct tsr_bit_writer *w, const struct tsr_p
 }
 
 /* earlier: how many earlier planes there are to refer to. False where the description is none. */
-TSR_HD bool tsr_get_predictor_model(struct tsr_bit_reader *r, struct tsr_predictor_model *model, int earlier)
+TSR_HD_CALL bool tsr_get_predictor_model(struct tsr_bit_reader *r, struct tsr_predictor_model *model, int earlier)
 {
     model->set = (uint8_t)tsr_get_bits(r, 2);
     model->shape.neighbours = TSR_AT(tsr_neighbours)[model->set];

@@ -152,7 +152,7 @@ TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, const uint16_t *weight, in
 }
 
 /* Reads weight[symbols]; false where they are no table. */
-TSR_HD bool tsr_get_weights(struct tsr_bit_reader *r, uint16_t *weight, int symbols)
+TSR_HD_CALL bool tsr_get_weights(struct tsr_bit_reader *r, uint16_t *weight, int symbols)
 {
     const int mantissa = (int)tsr_get_bits(r, 3);
     const uint32_t highest = tsr_get_ue(r);

@@ -128,7 +128,7 @@ TSR_HD void tsr_put_cuts(struct tsr_bit_writer *w, const uint16_t *cuts, int cou
     }
 }
 
-TSR_HD bool tsr_get_cuts(struct tsr_bit_reader *r, uint16_t *cuts, uint8_t *count, int most, int bins)
+TSR_HD_CALL bool tsr_get_cuts(struct tsr_bit_reader *r, uint16_t *cuts, uint8_t *count, int most, int bins)
 {
     uint32_t n = tsr_get_ue(r), least = 1;
     if (n > (uint32_t)most) return false;
@@ -161,7 +161,7 @@ TSR_HD void tsr_put_cell_tables(struct tsr_bit_writer *w, const uint8_t *table_o
 }
 
 /* Returns the number of tables, 0 where the description is none. */
-TSR_HD int tsr_get_cell_tables(struct tsr_bit_reader *r, uint8_t *table_of, int cells, int most)
+TSR_HD_CALL int tsr_get_cell_tables(struct tsr_bit_reader *r, uint8_t *table_of, int cells, int most)
 {
     int known = 1;
     table_of[0] = 0;
@@ -187,7 +187,7 @@ TSR_HD void tsr_put_group_tables(struct tsr_bit_writer *w, int tables, const uin
     if (tables > 0) tsr_put_cell_tables(w, table_of, cells);
 }
 
-TSR_HD bool tsr_get_group_tables(struct tsr_bit_reader *r, uint8_t *tables, uint8_t *table_of, int cells)
+TSR_HD_CALL bool tsr_get_group_tables(struct tsr_bit_reader *r, uint8_t *tables, uint8_t *table_of, int cells)
 {
     *tables = 0;
     for (int c = 0; c < cells; c++) table_of[c] = 0;
@@ -213,7 +213,7 @@ TSR_HD void tsr_put_table(struct tsr_bit_writer *w, const struct tsr_residual_mo
         tsr_put_lengths(w, model->lengths[table], symbols);
 }
 
-TSR_HD bool tsr_get_table(struct tsr_bit_reader *r, struct tsr_residual_model *model, int table, bool rans)
+TSR_HD_CALL bool tsr_get_table(struct tsr_bit_reader *r, struct tsr_residual_model *model, int table, bool rans)
 {
     const int symbols = table == TSR_RUN_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS;
     return rans ? tsr_get_weights(r, model->weights[table], symbols)
@@ -238,7 +238,7 @@ TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_re
 
 /* False where the description is none. Afterwards the model is safe to decode with: whatever the payload holds, a
  * sample of a Huffman plane takes at most refill_bits bits. */
-TSR_HD bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual_model *model, bool rans)
+TSR_HD_CALL bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual_model *model, bool rans)
 {
     for (int t = 0; t < TSR_MODEL_TABLES; t++)
         for (int s = 0; s < TSR_RUN_ALPHABET; s++) {

@@ -117,7 +117,7 @@ TSR_HD void tsr_put_run_level_model(struct tsr_bit_writer *w, const struct tsr_r
     for (int t = 0; t < model->ac_tables; t++) tsr_put_lengths(w, model->ac_lengths[t], TSR_AC_SYMBOLS);
 }
 
-TSR_HD bool tsr_get_run_level_model(struct tsr_bit_reader *r, struct tsr_run_level_model *model)
+TSR_HD_CALL bool tsr_get_run_level_model(struct tsr_bit_reader *r, struct tsr_run_level_model *model)
 {
     model->dc_tables = (uint8_t)tsr_get_cell_tables(r, model->dc_table_of, TSR_DC_CELLS, TSR_DC_CELLS);
     if (model->dc_tables == 0) return false;

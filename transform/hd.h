@@ -16,6 +16,13 @@
 #define TSR_HD static inline
 #endif
 
+/* Likewise, for what is large and called once a frame: CUDA calls it, which compiles in a tenth of the time. */
+#if defined(__CUDACC__)
+#define TSR_HD_CALL static inline __host__ __device__ __noinline__
+#else
+#define TSR_HD_CALL static inline
+#endif
+
 /* Likewise, for what must become part of its caller (which may be compiled for another CPU). */
 #if defined(__CUDACC__) || !defined(__GNUC__)
 #define TSR_HD_INLINE TSR_HD

@@ -1,4 +1,4 @@
-/* tessera bench: the kernel families, row beside row, on the papers' own workloads; every output is proven. */
+/* tessera-bench: the kernel families, row beside row, on the papers' own workloads; every output is proven. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,47 +20,56 @@ enum { FAMILIES = sizeof families / sizeof families[0] };
 
 static int write_plot(struct bench *bench)
 {
-    const char *path = bench->options->bench.plot;
-    snprintf(bench->plot.title, sizeof bench->plot.title, "tessera bench %s", bench->family);
+    const char *path = bench->options->plot;
+    snprintf(bench->plot.title, sizeof bench->plot.title, "tessera-bench %s", bench->family);
     snprintf(bench->plot.subtitle, sizeof bench->plot.subtitle, "GPU: %.90s", bench->device.name);
     if (bench->plot.left_out > 0) {
         const size_t used = strlen(bench->plot.subtitle);
         snprintf(bench->plot.subtitle + used, sizeof bench->plot.subtitle - used, "; %d more sets of points left out",
                  bench->plot.left_out);
-        fprintf(stderr, "tessera: %s has room for %d panels: %d more sets of points are not in it\n", path,
+        fprintf(stderr, "tessera-bench: %s has room for %d panels: %d more sets of points are not in it\n", path,
                 PLOT_PANELS_LIMIT, bench->plot.left_out);
     }
     if (plot_write(&bench->plot, path)) return TSR_OK;
-    fprintf(stderr, "tessera: cannot write %s: %s\n", path, strerror(errno));
+    fprintf(stderr, "tessera-bench: cannot write %s: %s\n", path, strerror(errno));
     return TSR_ERROR_WRITE;
 }
 
-int bench_verb(const struct options *options)
+/* Returns the exit status. */
+static int run(const struct bench_options *options)
 {
     static struct bench bench;
-    const struct bench_words *words = &options->bench;
     int family = 0;
-    while (family < FAMILIES && strcmp(options->inputs[0], families[family].name) != 0) family++;
+    while (family < FAMILIES && strcmp(options->family, families[family].name) != 0) family++;
     if (family == FAMILIES)
-        bench_stop(TSR_ERROR_USAGE, "bench wants vle, rle, cavlc, engine or limits, not '%s'", options->inputs[0]);
-    if (words->files != (options->input_count > 1))
-        bench_stop(TSR_ERROR_USAGE, words->files ? "--files wants the names of files"
-                                                 : "bench takes one family, and files behind --files");
-    if (words->files && !families[family].takes_files)
-        bench_stop(TSR_ERROR_USAGE, "bench %s takes no files", families[family].name);
+        bench_stop(TSR_ERROR_USAGE, "the families are vle, rle, cavlc, engine and limits, not '%s'", options->family);
+    if (options->takes_files && !families[family].takes_files)
+        bench_stop(TSR_ERROR_USAGE, "%s takes no files", options->family);
     bench.options = options;
     bench.family = families[family].name;
     bench.pool = tsr_pool_create(options->threads ? options->threads : tsr_available_threads());
     if (!bench.pool) bench_stop(TSR_ERROR_LIMIT, "no memory for threads");
     bench.device = bench_find_device();
-    bench.json = options->json ? stdout : words->log ? fopen(words->log, "w") : NULL;
-    if (words->log && !bench.json) bench_stop(TSR_ERROR_WRITE, "cannot write %s: %s", words->log, strerror(errno));
+    bench.json = options->json ? stdout : options->log ? fopen(options->log, "w") : NULL;
+    if (options->log && !bench.json) bench_stop(TSR_ERROR_WRITE, "cannot write %s: %s", options->log, strerror(errno));
     bench_report_run(&bench);
     families[family].run(&bench);
     bench_report_end(&bench);
     tsr_pool_destroy(bench.pool);
-    if (words->log && !options->json && fclose(bench.json) != 0)
-        bench_stop(TSR_ERROR_WRITE, "cannot write %s: %s", words->log, strerror(errno));
-    const int plotted = words->plot ? write_plot(&bench) : TSR_OK;
+    if (options->log && !options->json && fclose(bench.json) != 0)
+        bench_stop(TSR_ERROR_WRITE, "cannot write %s: %s", options->log, strerror(errno));
+    const int plotted = options->plot ? write_plot(&bench) : TSR_OK;
     return bench.wrong || bench.failed ? TSR_ERROR_INTERNAL : plotted;
+}
+
+int main(int argc, char **argv)
+{
+    struct bench_options options;
+    bool finished;
+    const enum tsr_status status = bench_parse_options(argc, argv, &options, &finished);
+    if (finished) return (int)status;
+    const int result = run(&options);
+    if (fflush(stdout) == 0 && !ferror(stdout)) return result;
+    fprintf(stderr, "tessera-bench: cannot write to standard output\n");
+    return result ? result : TSR_ERROR_WRITE;
 }

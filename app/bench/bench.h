@@ -1,4 +1,4 @@
-/* tessera bench: what its families share. A family makes workloads; on each, every row (kernels/papers/phases.h) of it
+/* tessera-bench: what its families share. A family makes workloads; on each, every row (kernels/papers/phases.h) of it
  * runs in its launch policies, is timed as a whole and phase by phase, and is held to the reference. That is what the
  * CPU row writes: of a large workload in parts, on all threads, put together by the definition, and then decoded, part
  * by part again. CPU rows themselves are serial, and timed on the beginning of a large workload. Time on a GPU is dear:
@@ -10,8 +10,26 @@
 
 #include "kernels/papers/phases.h"
 #include "kernels/pool/thread_pool.h"
-#include "app/cli/cli.h"
+#include "app/cli/option_table.h"
 #include "app/report/plot.h"
+
+/* The command line as parsed. Lists and numbers that are not given are 0 or NULL, and stand for the defaults. */
+struct bench_options {
+    const char *family;
+    const char *const *files;
+    int file_count;
+    struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
+    int32_t qp[QP_LIST_LIMIT];             /* in eighths */
+    int qp_count;
+    int effort;             /* engine: the only one to encode at */
+    const char *formats;    /* names of picture sizes */
+    const char *plot, *log; /* paths of outputs */
+    int repeat, threads;
+    bool takes_files, policies, quick, json;
+};
+
+/* bench_options.c: parses. Where *finished is set, there is nothing more to do: --help, --version or an error. */
+enum tsr_status bench_parse_options(int argc, char **argv, struct bench_options *options, bool *finished);
 
 /* ---- bench_device.c: memory, copies and time on either side --------------------------------------------------- */
 
@@ -94,7 +112,7 @@ struct bench_workload {
 };
 
 struct bench {
-    const struct options *options;
+    const struct bench_options *options;
     struct bench_device device;
     struct tsr_pool *pool;
     const char *family;
@@ -185,6 +203,10 @@ void bench_report_run(const struct bench *bench);
 /* Prints a workload's table or JSON lines, adds its points to the plot, and frees its fields. */
 void bench_report(struct bench *bench, struct bench_workload *workload);
 void bench_report_end(const struct bench *bench);
+static inline const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
 /* A note for people, printed among the tables. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
@@ -225,11 +247,11 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
 /* The samples of all files that the command line names behind each other, since one is too little for a GPU: as stored,
  * bytes for bytes; or as tokens of the residuals that the median edge predictor leaves (FORMAT.md 7.1, 7.2, 7.4), a
  * byte a sample. The host's memory, with room for 16 bytes more. */
-uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_t *count);
+uint8_t *bench_read_samples(const struct bench_options *options, bool as_tokens, size_t *count);
 /* The pictures of the files that the command line names: Y4M (8 bits), or what Tessera reads as an image; deeper
  * samples keep their highest 8 bits. Stills of one size are one, since each alone is too small for a GPU. *count
  * receives how many; freed with free(), and each one's arrays with the next. */
-struct bench_pictures *bench_read_files(const struct options *options, int *count);
+struct bench_pictures *bench_read_files(const struct bench_options *options, int *count);
 void bench_free_pictures(struct bench_pictures *pictures);
 
 /* Frames of one layout as they are stored, behind each other, and room for what a decoder makes of them. */

@@ -1,4 +1,4 @@
-/* tessera bench cavlc: 4x4 coefficients of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures
+/* tessera-bench cavlc: 4x4 coefficients of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures
  * are drawn, or those of files; bench_coefficients.c says how they become coefficients. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
@@ -268,12 +268,12 @@ enum { FORMATS = sizeof formats / sizeof formats[0] };
 static int qps_of(const struct bench *bench, int qps[QP_LIST_LIMIT])
 {
     static const int usual[] = {0, 10, 20, 30, 40, 50}, quick[] = {0, 28};
-    const struct options *o = bench->options;
-    const bool short_run = o->bench.quick;
+    const struct bench_options *o = bench->options;
+    const bool short_run = o->quick;
     const int count = o->qp_count ? o->qp_count : short_run ? 2 : 6;
     for (int i = 0; i < count; i++) {
         if (o->qp_count && (o->qp[i] < 0 || o->qp[i] % TSR_QP_UNIT != 0))
-            bench_stop(TSR_ERROR_USAGE, "bench wants whole --qp, 0 to 51");
+            bench_stop(TSR_ERROR_USAGE, "cavlc wants whole --qp, 0 to 51");
         qps[i] = o->qp_count ? o->qp[i] / TSR_QP_UNIT : short_run ? quick[i] : usual[i];
     }
     return count;
@@ -281,7 +281,7 @@ static int qps_of(const struct bench *bench, int qps[QP_LIST_LIMIT])
 
 static void run_format(struct bench *bench, const struct format *format, const int *qps, int count, bool over_formats)
 {
-    const uint32_t frames = bench->options->bench.quick ? 2 : format->frames;
+    const uint32_t frames = bench->options->quick ? 2 : format->frames;
     struct bench_pictures pictures = bench_draw(bench, format->name, format->columns, format->rows, frames);
     for (int i = 0; i < count; i++) run_pictures(bench, &pictures, qps[i], over_formats);
     bench_free_pictures(&pictures);
@@ -307,18 +307,18 @@ static void run_files(struct bench *bench, const int *qps, int count)
 
 void bench_cavlc(struct bench *bench)
 {
-    const struct options *o = bench->options;
+    const struct bench_options *o = bench->options;
     int qps[QP_LIST_LIMIT];
     const int count = qps_of(bench, qps);
-    if (o->bench.files) {
+    if (o->takes_files) {
         run_files(bench, qps, count);
-    } else if (o->bench.formats) {
-        for (const char *name = o->bench.formats; name;) {
+    } else if (o->formats) {
+        for (const char *name = o->formats; name;) {
             const size_t length = strcspn(name, ",");
             run_format(bench, format_named(name, length), qps, count, false);
             name = name[length] ? name + length + 1 : NULL;
         }
-    } else if (o->bench.quick) {
+    } else if (o->quick) {
         run_format(bench, &formats[0], qps, count, false);
     } else {
         static const int usual = 20;

@@ -1,4 +1,4 @@
-/* tessera bench engine, decoding: frames coded by the CPU engine, decoded by both engines. The CUDA row is
+/* tessera-bench engine, decoding: frames coded by the CPU engine, decoded by both engines. The CUDA row is
  * device-resident: models and payloads in device memory to rasters in device memory, with everything that is made of
  * the models inside. The frames are what the files hold, 8 or 16 bits, over and over, each time with bytes of its own;
  * every raster is compared. The CPU row is the CPU engine on all threads, on fewer frames. */
@@ -350,16 +350,16 @@ void bench_decode(struct bench *bench, struct tsr_engine *cpu)
          .qp_eighths = 20 * TSR_QP_UNIT,
          .effort = TSR_EFFORT_DEFAULT},
     };
-    const struct options *o = bench->options;
+    const struct bench_options *o = bench->options;
     const double usual[] = {256, 2048};
-    const int sizes = o->bench.sizes.count ? o->bench.sizes.count : o->bench.quick ? 1 : 2;
+    const int sizes = o->sizes.count ? o->sizes.count : o->quick ? 1 : 2;
     int count;
     struct bench_frames *all = bench_find_frames(bench, &count);
     for (int i = 0; i < count; i++) {
         for (size_t c = 0; c < sizeof codings / sizeof codings[0]; c++) {
             if (codings[c].lossy && all[i].image.bits_allocated != 8) continue;
             for (int s = 0; s < sizes; s++) {
-                const double mib = o->bench.sizes.count ? o->bench.sizes.value[s] : o->bench.quick ? 0.0625 : usual[s];
+                const double mib = o->sizes.count ? o->sizes.value[s] : o->quick ? 0.0625 : usual[s];
                 measure(bench, cpu, &all[i], codings[c], (size_t)(mib * (1 << 20)));
             }
         }

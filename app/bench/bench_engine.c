@@ -1,4 +1,4 @@
-/* tessera bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
+/* tessera-bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
  * effort 1 by its two coders and at effort 5 by all three; deeper gray by path P at several efforts. The CUDA row is
  * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
  * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
@@ -243,15 +243,15 @@ static void repeat_frame(void *context, unsigned index)
     memcpy(input->rasters + index * bytes, from + index % input->distinct * bytes, bytes);
 }
 
-static bool is_wanted(const struct options *options, int effort)
+static bool is_wanted(const struct bench_options *options, int effort)
 {
-    return options->compress.coding.effort == 0 || options->compress.coding.effort == effort;
+    return options->effort == 0 || options->effort == effort;
 }
 
 /* By the transform, both coders. */
 static void measure_transform(struct bench *bench, const struct engine_input *input)
 {
-    const struct options *o = bench->options;
+    const struct bench_options *o = bench->options;
     const int qps = o->qp_count ? o->qp_count : 1;
     static const struct {
         enum tsr_coder coder;
@@ -329,7 +329,7 @@ static struct bench_pictures *draw_pictures(struct bench *bench, int *count)
     static const struct {
         uint32_t side, frames;
     } drawn[] = {{512, 16}, {2048, 4}};
-    const bool quick = bench->options->bench.quick;
+    const bool quick = bench->options->quick;
     struct bench_pictures *all = malloc(2 * sizeof *all);
     if (!all) bench_stop(TSR_ERROR_LIMIT, "no memory for pictures");
     *count = quick ? 1 : 2;
@@ -342,19 +342,19 @@ static struct bench_pictures *draw_pictures(struct bench *bench, int *count)
 
 void bench_engine(struct bench *bench)
 {
-    const struct options *o = bench->options;
-    const double mib = o->bench.sizes.count ? o->bench.sizes.value[0] : o->bench.quick ? 0.125 : 256;
+    const struct bench_options *o = bench->options;
+    const double mib = o->sizes.count ? o->sizes.value[0] : o->quick ? 0.125 : 256;
     struct engine_input input = {.cpu = take_engine(bench, TSR_ENGINE_CPU)};
     int count;
     if (bench->device.is_there) input.cuda = take_engine(bench, TSR_ENGINE_CUDA);
-    struct bench_pictures *pictures = o->bench.files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
+    struct bench_pictures *pictures = o->takes_files ? bench_read_files(o, &count) : draw_pictures(bench, &count);
     for (int i = 0; i < count; i++) {
         measure_pictures(bench, &input, &pictures[i], false, (size_t)(mib * (1 << 20)));
         if (pictures[i].deep) measure_pictures(bench, &input, &pictures[i], true, (size_t)(mib * (1 << 20)));
         bench_free_pictures(&pictures[i]);
     }
     free(pictures);
-    if (o->compress.coding.effort == 0) bench_decode(bench, input.cpu);
+    if (o->effort == 0) bench_decode(bench, input.cpu);
     tsr_engine_destroy(input.cpu);
     if (input.cuda) tsr_engine_destroy(input.cuda);
 }

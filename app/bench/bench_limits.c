@@ -71,7 +71,7 @@ static void measure_look_up(struct bench *bench, struct limits *limits, struct t
                                         .workspace = &job->workspace,
                                         .in_bytes = (double)job->bytes,
                                         .moved_bytes = (double)job->bytes * (1 + bits / 8.0)};
-        if (bench->options->bench.quick && policy != tsr_limit_look_up.best_policy) continue;
+        if (bench->options->quick && policy != tsr_limit_look_up.best_policy) continue;
         if (bits < 1 || bits > LOOK_UP_BITS) continue;
         bench_measure_policy(bench, &limits->rows, &task, policy);
         const struct bench_result *best = fastest(&limits->rows, &tsr_limit_look_up, first);
@@ -153,8 +153,8 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload, boo
 void bench_limits_alone(struct bench *bench)
 {
     static const double full[] = {0.25, 1, 4, 16, 64, 256, 1024}, quick[] = {0.0625};
-    const struct numbers *sizes = &bench->options->bench.sizes;
-    const bool short_run = bench->options->bench.quick;
+    const struct numbers *sizes = &bench->options->sizes;
+    const bool short_run = bench->options->quick;
     const double *const usual = short_run ? quick : full;
     const int count = sizes->count ? sizes->count : short_run ? 1 : (int)(sizeof full / sizeof full[0]);
     if (!bench->device.is_there) bench_stop(TSR_ERROR_ENGINE, "limits are the GPU's: %s", bench->device.name);

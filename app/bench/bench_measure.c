@@ -28,7 +28,7 @@ static double median(double *values, int count)
 
 static int repeats_of(const struct bench *bench)
 {
-    const struct bench_words *words = &bench->options->bench;
+    const struct bench_options *words = bench->options;
     const int wanted = words->repeat ? words->repeat : words->quick ? QUICK_REPEATS : REPEATS;
     return wanted < REPEATS_LIMIT ? wanted : REPEATS_LIMIT;
 }
@@ -41,7 +41,7 @@ static void time_whole(struct bench *bench, const struct bench_task *task, struc
     const bool on_device = task->row->on_device != 0;
     const double start = bench_now_us();
     const bool is_warm = start - bench->device_ran_us < JUST_NOW_US;
-    const double long_enough = bench->options->bench.quick ? 0 : is_warm ? WARM_US : WARM_UP_US;
+    const double long_enough = bench->options->quick ? 0 : is_warm ? WARM_US : WARM_UP_US;
     for (int i = 0; on_device && !result->error && (i < 2 || bench_now_us() - start < long_enough); i++)
         result->error = bench_run(task->row, task->job, result->policy);
     if (!on_device) repeats = repeats < 3 ? repeats : 3;
@@ -116,7 +116,7 @@ void bench_measure_policy(struct bench *bench, struct bench_workload *workload, 
 
 void bench_measure(struct bench *bench, struct bench_workload *workload, const struct bench_task *task)
 {
-    if (bench->options->bench.policies && task->row->on_device) {
+    if (bench->options->policies && task->row->on_device) {
         for (int policy = 0; policy < task->row->policies; policy++)
             bench_measure_policy(bench, workload, task, policy);
     } else {

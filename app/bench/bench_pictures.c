@@ -263,12 +263,12 @@ static bool join(struct bench_pictures *all, const struct bench_pictures *more)
     return true;
 }
 
-struct bench_pictures *bench_read_files(const struct options *options, int *count)
+struct bench_pictures *bench_read_files(const struct bench_options *options, int *count)
 {
-    struct bench_pictures *all = allocate((size_t)options->input_count * sizeof *all);
+    struct bench_pictures *all = allocate((size_t)options->file_count * sizeof *all);
     *count = 0;
-    for (int i = 1; i < options->input_count; i++) {
-        struct bench_pictures more = read_pictures(options->inputs[i]);
+    for (int i = 0; i < options->file_count; i++) {
+        struct bench_pictures more = read_pictures(options->files[i]);
         int at = 0;
         while (at < *count && !join(&all[at], &more)) at++;
         if (at == *count)
@@ -321,13 +321,13 @@ static uint8_t *read_tokens(const char *path, size_t *count)
     return tokens;
 }
 
-uint8_t *bench_read_samples(const struct options *options, bool as_tokens, size_t *count)
+uint8_t *bench_read_samples(const struct bench_options *options, bool as_tokens, size_t *count)
 {
     uint8_t *all = NULL;
     *count = 0;
-    for (int i = 1; i < options->input_count; i++) {
+    for (int i = 0; i < options->file_count; i++) {
         size_t more;
-        uint8_t *bytes = (as_tokens ? read_tokens : read_raster)(options->inputs[i], &more);
+        uint8_t *bytes = (as_tokens ? read_tokens : read_raster)(options->files[i], &more);
         uint8_t *grown = bench_take(ON_HOST, *count + more + 16);
         if (all) memcpy(grown, all, *count);
         memcpy(grown + *count, bytes, more);
@@ -360,18 +360,18 @@ static struct bench_frames frames_of(const struct tsr_image *image)
     return f;
 }
 
-static struct bench_frames *read_sets(const struct options *options, int *count)
+static struct bench_frames *read_sets(const struct bench_options *options, int *count)
 {
-    struct bench_frames *all = allocate((size_t)options->input_count * sizeof *all);
+    struct bench_frames *all = allocate((size_t)options->file_count * sizeof *all);
     *count = 0;
-    for (int i = 1; i < options->input_count; i++) {
-        struct image_file file = open_image(options->inputs[i]);
-        const char *slash = strrchr(options->inputs[i], '/');
+    for (int i = 0; i < options->file_count; i++) {
+        struct image_file file = open_image(options->files[i]);
+        const char *slash = strrchr(options->files[i], '/');
         int at = 0;
         while (at < *count && !same_layout(&all[at].image, file.image)) at++;
         if (at == *count) {
             all[(*count)++] = frames_of(file.image);
-            snprintf(all[at].name, sizeof all[at].name, "%s", slash ? slash + 1 : options->inputs[i]);
+            snprintf(all[at].name, sizeof all[at].name, "%s", slash ? slash + 1 : options->files[i]);
             for (char *c = all[at].name; *c; c++)
                 if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
         }
@@ -392,9 +392,9 @@ static struct bench_frames *read_sets(const struct options *options, int *count)
 struct bench_frames *bench_find_frames(struct bench *bench, int *count)
 {
     enum { DRAWN = 8 };
-    const bool quick = bench->options->bench.quick;
+    const bool quick = bench->options->quick;
     const uint32_t side = quick ? 96 : 512, frames = quick ? 2 : DRAWN;
-    if (bench->options->bench.files) return read_sets(bench->options, count);
+    if (bench->options->takes_files) return read_sets(bench->options, count);
     struct bench_frames *all = allocate(2 * sizeof *all);
     struct bench_pictures drawn = bench_draw(bench, "drawn", side, side, frames);
     *count = 2;

@@ -26,7 +26,7 @@ void bench_stop(enum tsr_status status, const char *format, ...)
 {
     va_list arguments;
     fflush(stdout);
-    fprintf(stderr, "tessera: ");
+    fprintf(stderr, "tessera-bench: ");
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -76,7 +76,7 @@ void bench_report_run(const struct bench *bench)
         put_json(bench, o);
     }
     if (bench->options->json) return;
-    printf("tessera %s bench %s  GPU %s", TSR_VERSION_STRING, bench->family, device->name);
+    printf("tessera-bench %s %s  GPU %s", TSR_VERSION_STRING, bench->family, device->name);
     if (device->is_there) printf(", driver %s, CUDA %s", device->driver, device->cuda);
     printf(", commit %s, %s\n", commit, date);
 }
@@ -181,7 +181,7 @@ static void print_row(const struct bench *bench, const struct bench_workload *wo
         for (int p = 0; p < phase_count(result); p++)
             printf("%s%s %.1f", p == 0 ? "  " : ", ", result->row->phase[p].name, result->phase_us[p]);
     }
-    if ((bench->options->bench.policies || result->kind == BENCH_LIMIT) && result->row->policies > 1)
+    if ((bench->options->policies || result->kind == BENCH_LIMIT) && result->row->policies > 1)
         printf("  [%s]", policy_of(result));
     if (result->in_bytes < workload->in_bytes && result->kind != BENCH_LIMIT)
         printf("  (the first %.1f MiB)", result->in_bytes / (1 << 20));

@@ -1,4 +1,4 @@
-/* tessera bench rle: symbols whose runs have a given mean length, of 8, 16 and 32 bits, and the residual tokens of real
+/* tessera-bench rle: symbols whose runs have a given mean length, of 8, 16 and 32 bits, and the residual tokens of real
  * files, whose zeros run.
  *
  * Each symbol begins a new run with probability 1 / mean, whatever stands before it: lengths are geometric. A new run's
@@ -285,7 +285,7 @@ static void run_random(struct bench *bench, double mib, int symbol_bytes, double
 
 static void run_files(struct bench *bench)
 {
-    const int files = bench->options->input_count - 1;
+    const int files = bench->options->file_count;
     size_t count;
     uint8_t *tokens = bench_read_samples(bench->options, true, &count);
     memset(&workload, 0, sizeof workload);
@@ -299,11 +299,11 @@ static void run_files(struct bench *bench)
 void bench_rle(struct bench *bench)
 {
     static const double runs[] = {1, 1.1, 2, 8, 64, 1024}, quick_runs[] = {1, 2, 64};
-    const struct bench_words *words = &bench->options->bench;
+    const struct bench_options *words = bench->options;
     const double usual_mib = words->quick ? 0.05 : 256;
     const double *const list = words->runs.count ? words->runs.value : words->quick ? quick_runs : runs;
     const int count = words->runs.count ? words->runs.count : words->quick ? 3 : 6;
-    if (words->files) {
+    if (words->takes_files) {
         run_files(bench);
         return;
     }

@@ -1,4 +1,4 @@
-/* tessera bench vle: bytes of a given entropy, in steps and in sizes, and those of real files.
+/* tessera-bench vle: bytes of a given entropy, in steps and in sizes, and those of real files.
  *
  * A workload's bytes are independent draws from a two-sided geometric distribution over 256 values, p(d) ~ t^|d|, whose
  * t is bisected for the entropy: what prediction residuals look like. t = 0 is one symbol, t = 1 is uniform. The code
@@ -373,7 +373,7 @@ static void run_random(struct bench *bench, double mib, double entropy, bool ove
 
 static void run_files(struct bench *bench, bool as_tokens)
 {
-    const int files = bench->options->input_count - 1;
+    const int files = bench->options->file_count;
     size_t count;
     uint8_t *bytes = bench_read_samples(bench->options, as_tokens, &count);
     memset(&workload, 0, sizeof workload);
@@ -389,9 +389,9 @@ void bench_vle(struct bench *bench)
 {
     static const double entropies[] = {0, 1, 2, 3, 4, 5, 6, 7, 7.5, 8}, sizes[] = {0.25, 1, 4, 16, 64, 256, 1024};
     static const double quick_entropies[] = {0, 1, 4, 7.5, 8}, quick_sizes[] = {0.01, 0.07};
-    const struct bench_words *words = &bench->options->bench;
+    const struct bench_options *words = bench->options;
     const double usual_mib = words->quick ? 0.07 : 256;
-    if (words->files) {
+    if (words->takes_files) {
         run_files(bench, false);
         run_files(bench, true);
         return;

@@ -4,25 +4,9 @@
 
 #include "kernels/engine.h"
 #include "app/tessera.h"
+#include "option_table.h"
 
-enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_BENCH, VERB_COUNT };
-
-enum { QP_LIST_LIMIT = 16, NUMBERS_LIMIT = 32 };
-
-/* A list of numbers as named; none: the default. */
-struct numbers {
-    int count;
-    double value[NUMBERS_LIMIT];
-};
-
-/* What bench is told besides. */
-struct bench_words {
-    struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
-    const char *formats;                   /* names of picture sizes, or NULL */
-    const char *plot, *log;                /* where to, or NULL */
-    int repeat;                            /* 0: the default */
-    bool files, policies, quick;
-};
+enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_COUNT };
 
 /* The command line as parsed. */
 struct options {
@@ -43,7 +27,6 @@ struct options {
     int32_t qp[QP_LIST_LIMIT]; /* compare: in eighths */
     int qp_count;
     bool max_error_given;
-    struct bench_words bench;
 };
 
 /* One file to be worked on. */
@@ -123,7 +106,6 @@ void report_summary(const struct options *options, const struct task_list *list,
                     const struct run_times *times);
 void say_error(const struct tsr_error *error);
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
-const char *kind_name(enum tsr_kind kind);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
 const char *plural(size_t count);             /* "s", or nothing for one */
 void print_json_line(struct cJSON *object);   /* in a line; frees it */
@@ -134,6 +116,5 @@ int decompress_verb(const struct options *options);
 int test_verb(const struct options *options);
 int info_verb(const struct options *options);
 int compare_verb(const struct options *options);
-int bench_verb(const struct options *options);
 
 #endif

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "io/formats/dicom/dicom_file.h"
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 #include "app/library/flow.h"
 #include "app/library/measure.h"
 #include "cli.h"
-#include "app/rivals/rivals.h"
+#include "app/rivals/client.h"
 
 /* Tessera and JPEG at one QP. */
 struct lossy_point {
@@ -34,6 +34,9 @@ struct comparison {
     int points;      /* lossy ones; 0: no picture that JPEG can hold */
     struct lossy_point point[QP_LIST_LIMIT];
 };
+
+/* Where PNG, JPEG-LS and JPEG come from; NULL: compare does without them. */
+static struct rivals *rivals;
 
 static const int32_t default_qp[] = {10 * TSR_QP_UNIT, 20 * TSR_QP_UNIT, 30 * TSR_QP_UNIT};
 
@@ -114,8 +117,8 @@ static void window_samples(struct tsr_input *input, const struct tsr_image *imag
 /* ---- One image ---------------------------------------------------------------------------------------------- */
 
 static enum tsr_status compare_at(struct tsr_engine *engine, const struct options *options,
-                                  const struct tsr_image *image, const uint8_t *samples, int32_t qp,
-                                  struct lossy_point *point, struct tsr_error *error)
+                                  const struct tsr_image *image, const uint8_t *samples, struct rival *rival,
+                                  int32_t qp, struct lossy_point *point, struct tsr_error *error)
 {
     struct tsr_coding coding = options->compress.coding;
     coding.path = TSR_PATH_TRANSFORM;
@@ -136,7 +139,7 @@ static enum tsr_status compare_at(struct tsr_engine *engine, const struct option
         point->max_error = difference.max_error;
         point->psnr_db = tsr_psnr_db(image, count, difference.squared_error);
         point->ssim = tsr_ssim(samples, decoded, columns, rows, channels);
-        point->jpeg = jpeg_at_psnr(samples, columns, rows, channels, point->psnr_db);
+        status = rival_jpeg_at_psnr(rival, point->psnr_db, &point->jpeg, error);
     }
     free(payload);
     free(decoded);
@@ -144,8 +147,8 @@ static enum tsr_status compare_at(struct tsr_engine *engine, const struct option
 }
 
 static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
-                                     const struct tsr_image *image, const uint16_t *samples, struct comparison *c,
-                                     struct tsr_error *error)
+                                     const struct tsr_image *image, const uint16_t *samples, struct rival *rival,
+                                     struct comparison *c, struct tsr_error *error)
 {
     const size_t count = (size_t)image->columns * image->rows * image->components;
     if ((image->components != 1 && image->components != 3) || image->exact_only || image->bits_stored < 2)
@@ -163,16 +166,35 @@ static enum tsr_status compare_lossy(struct tsr_engine *engine, const struct opt
     shown.components = image->components;
     shown.bits_allocated = shown.bits_stored = 8;
     shown.high_bit = 7;
-    enum tsr_status status = TSR_OK;
+    const struct rival_picture picture = {image->columns, image->rows, image->components, 8, NULL, bytes};
+    enum tsr_status status = rival_show(rival, &picture, error);
     c->points = qp_count(options);
     for (int i = 0; i < c->points && status == TSR_OK; i++)
-        status = compare_at(engine, options, &shown, bytes, qp_at(options, i), &c->point[i], error);
+        status = compare_at(engine, options, &shown, bytes, rival, qp_at(options, i), &c->point[i], error);
     free(bytes);
     return status;
 }
 
+/* The samples against all rivals. */
+static enum tsr_status compare_samples(struct tsr_engine *engine, const struct options *options,
+                                       struct tsr_input *input, const struct tsr_image *image, const uint16_t *samples,
+                                       const char *name, struct comparison *c, struct tsr_error *error)
+{
+    const struct rival_picture picture = {image->columns,     image->rows, image->components,
+                                          image->bits_stored, samples,     NULL};
+    struct rival *rival;
+    enum tsr_status status = rivals_take(rivals, name, &rival, error);
+    if (status == TSR_OK) status = rival_show(rival, &picture, error);
+    if (status == TSR_OK) status = rival_png_bytes(rival, &c->png_bytes, error);
+    if (status == TSR_OK) status = rival_jpeg_ls_bytes(rival, &c->jpeg_ls_bytes, error);
+    if (status == TSR_OK) status = compare_lossy(engine, options, input, image, samples, rival, c, error);
+    rivals_give(rivals, rival);
+    return status;
+}
+
 static enum tsr_status compare_frame(struct tsr_engine *engine, const struct options *options, struct tsr_input *input,
-                                     struct tsr_source *source, struct comparison *c, struct tsr_error *error)
+                                     struct tsr_source *source, const char *name, struct comparison *c,
+                                     struct tsr_error *error)
 {
     struct tsr_image image = source->header.image;
     c->columns = image.columns;
@@ -192,12 +214,8 @@ static enum tsr_status compare_frame(struct tsr_engine *engine, const struct opt
     if (status == TSR_OK) status = tsr_resolve_coding(&lossless, error);
     if (status == TSR_OK) status = tsr_bytes(engine, &image, raster, &lossless, &c->tessera_bytes, error);
     if (status == TSR_OK && image.bits_allocated < 32) {
-        const struct picture picture = {(int)image.columns, (int)image.rows, image.components, image.bits_stored,
-                                        samples};
         tsr_unpack_samples(&image, raster, samples);
-        c->png_bytes = png_bytes(&picture);
-        c->jpeg_ls_bytes = jpeg_ls_bytes(&picture);
-        status = compare_lossy(engine, options, input, &image, samples, c, error);
+        status = compare_samples(engine, options, input, &image, samples, name, c, error);
     }
     free(raster);
     free(samples);
@@ -220,7 +238,7 @@ static enum tsr_status compare_task(struct tsr_engine *engine, const struct opti
         c->skipped = true;
         snprintf(c->reason, sizeof c->reason, "%s", source->header.reason);
     } else if (status == TSR_OK) {
-        status = compare_frame(engine, options, input, source, c, error);
+        status = compare_frame(engine, options, input, source, task->input, c, error);
         outcome->report.bytes_in = c->raw_bytes;
         outcome->report.bytes_out = c->tessera_bytes;
     }
@@ -433,5 +451,10 @@ static void summarise(const struct options *options, const struct task_list *lis
 int compare_verb(const struct options *options)
 {
     static const struct task_work work = {compare_task, report_comparison, summarise};
-    return run_tasks(options, &work);
+    rivals = rivals_find();
+    if (!rivals && options->verbosity >= 0)
+        fprintf(stderr, "tessera: compare without PNG, JPEG-LS and JPEG: the program " RIVALS_NAME " was not found\n");
+    const int status = run_tasks(options, &work);
+    rivals_close(rivals);
+    return status;
 }

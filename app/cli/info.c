@@ -25,7 +25,7 @@ static void print_text(const char *name, const struct tsr_info *info)
     hex(info->original_hash, original);
     hex(info->samples_hash, samples);
     printf("%s\n", shown(name));
-    printf("  from       %s, %llu bytes, XXH3-128 %s\n", kind_name(info->kind),
+    printf("  from       %s, %llu bytes, XXH3-128 %s\n", tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, original);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
@@ -58,7 +58,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
     cJSON_AddStringToObject(o, "file", name);
     if (member) cJSON_AddStringToObject(o, "member", member);
     cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
-    cJSON_AddStringToObject(o, "kind", kind_name(info->kind));
+    cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
     cJSON_AddBoolToObject(o, "identical", info->identical);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
@@ -136,7 +136,7 @@ static void print_member_text(const char *name, const char *member, const struct
         print_text(title, info);
         return;
     }
-    printf("  %s  %s, %llu -> %llu bytes", shown(member), kind_name(info->kind),
+    printf("  %s  %s, %llu -> %llu bytes", shown(member), tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, (unsigned long long)info->file_bytes);
     if (info->verbatim)
         printf(", as it is\n");

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 {
     static int (*const run[VERB_COUNT])(const struct options *) = {
         [VERB_COMPRESS] = compress_verb, [VERB_DECOMPRESS] = decompress_verb, [VERB_TEST] = test_verb,
-        [VERB_INFO] = info_verb,         [VERB_COMPARE] = compare_verb,       [VERB_BENCH] = bench_verb,
+        [VERB_INFO] = info_verb,         [VERB_COMPARE] = compare_verb,
     };
     struct options options;
     bool finished;

@@ -8,6 +8,8 @@
 
 #include "cli.h"
 
+const char program_name[] = "tessera";
+
 static const struct {
     const char *name, *synopsis, *purpose;
 } verbs[VERB_COUNT] = {
@@ -17,8 +19,6 @@ static const struct {
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
     [VERB_COMPARE] = {"compare", "IN...", "compare sizes with PNG and JPEG-LS, and with JPEG at equal PSNR"},
-    [VERB_BENCH] = {"bench", "vle|rle|cavlc|engine|limits",
-                    "time the papers' kernels and ours on one family's workloads, and prove every output"},
 };
 
 enum {
@@ -27,8 +27,7 @@ enum {
     ON_TEST = 1 << VERB_TEST,
     ON_INFO = 1 << VERB_INFO,
     ON_COMPARE = 1 << VERB_COMPARE,
-    ON_BENCH = 1 << VERB_BENCH,
-    ON_ALL = (1 << VERB_BENCH) - 1 /* all that take files */
+    ON_ALL = (1 << VERB_COUNT) - 1
 };
 
 /* Long options without a letter have codes behind the characters. */
@@ -48,26 +47,10 @@ enum {
     LONG_GPU_MEMORY,
     LONG_SERIES,
     LONG_MEMBER,
-    LONG_FILES,
-    LONG_SIZES,
-    LONG_ENTROPIES,
-    LONG_RUNS,
-    LONG_FORMATS,
-    LONG_POLICIES,
-    LONG_REPEAT,
-    LONG_QUICK,
-    LONG_PLOT,
-    LONG_LOG,
     LONG_MEMORY
 };
 
-static const struct row {
-    int code;             /* a letter, or LONG_... */
-    const char *name;     /* long name, or NULL */
-    const char *argument; /* what it is called in the help, or NULL */
-    int verbs;
-    const char *help;
-} table[] = {
+static const struct option_row table[] = {
     {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS,
      "output: a file, or a folder for several inputs; default: beside each input"},
     {'r', "recursive", NULL, ON_ALL, "look into folders, and mirror their tree"},
@@ -79,7 +62,6 @@ static const struct row {
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
     {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "efforts: -1 the fastest, -9 the smallest; default: -5"},
-    {'1', NULL, "-9", ON_BENCH, "engine: only encoding at this effort"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
     {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
@@ -96,26 +78,13 @@ static const struct row {
      "these GPUs and no others, counted from 0; default: all that can be used"},
     {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
-    {LONG_FILES, "files", "F...", ON_BENCH,
-     "images (or Y4M) instead of what is made up: their pixels, residuals, coefficients"},
-    {LONG_SIZES, "sizes", "MIB,...", ON_BENCH, "vle, rle, engine, limits: sizes of the input"},
-    {LONG_ENTROPIES, "entropies", "BITS,...", ON_BENCH, "vle: entropies of the input, 0 to 8 bits a byte"},
-    {LONG_RUNS, "runs", "MEAN,...", ON_BENCH, "rle: mean lengths of runs"},
-    {LONG_QP, "qp", "QP,...", ON_BENCH, "cavlc, engine: steps, 0 to 51"},
-    {LONG_FORMATS, "formats", "NAME,...", ON_BENCH, "cavlc: pictures among qcif, cif, 720p, 1080p, 4k"},
-    {LONG_POLICIES, "policies", NULL, ON_BENCH, "every launch policy of every row; default: the best"},
-    {LONG_REPEAT, "repeat", "N", ON_BENCH, "timed runs, of which the median counts; default: 10"},
-    {LONG_QUICK, "quick", NULL, ON_BENCH, "tiny inputs: all is checked, no figure counts"},
-    {LONG_LOG, "log", "OUT.json", ON_BENCH, "the lines of --json to a file, beside the tables"},
-    {LONG_PLOT, "plot", "OUT.svg", ON_BENCH, "rates as lines over entropy, run length or QP"},
-    {'T', "threads", "N", (ON_ALL & ~ON_INFO) | ON_BENCH, "threads; default: all that this process may use"},
+    {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
     {LONG_MEMORY, "memory", "BYTES", ON_ALL & ~ON_INFO,
      "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
-    {LONG_JSON, "json", NULL, ON_BENCH, "one JSON object a measurement on stdout, then a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
-    {'h', "help", NULL, ON_ALL | ON_BENCH, "this text"},
+    {'h', "help", NULL, ON_ALL, "this text"},
 };
 enum { ROWS = sizeof table / sizeof table[0] };
 
@@ -129,75 +98,15 @@ static void print_verbs(FILE *to)
 static void print_help(enum verb verb)
 {
     printf("usage: tessera %s [OPTION...] %s\n%s\n\n", verbs[verb].name, verbs[verb].synopsis, verbs[verb].purpose);
-    for (int i = 0; i < ROWS; i++) {
-        const struct row *row = &table[i];
-        char flags[64];
-        if (!(row->verbs & 1 << verb)) continue;
-        if (!row->name) {
-            printf("  -%c .. %-26s %s\n", row->code, row->argument, row->help);
-            continue;
-        }
-        const int letter =
-            row->code < 256 ? snprintf(flags, sizeof flags, "-%c, ", row->code) : snprintf(flags, sizeof flags, "    ");
-        snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name, row->argument ? " " : "",
-                 row->argument ? row->argument : "");
-        printf("  %-32s %s\n", flags, row->help);
-    }
-}
-
-static enum tsr_status usage(const char *format, const char *value)
-{
-    fprintf(stderr, "tessera: ");
-    fprintf(stderr, format, value);
-    fprintf(stderr, "\n");
-    return TSR_ERROR_USAGE;
-}
-
-/* The table's rows of a verb, as getopt_long wants them. */
-static void fill_getopt(enum verb verb, char *letters, struct option *longs)
-{
-    size_t used = 0;
-    int count = 0;
-    for (int i = 0; i < ROWS; i++) {
-        const struct row *row = &table[i];
-        if (!(row->verbs & 1 << verb)) continue;
-        for (char effort = '1'; !row->name && effort <= '9'; effort++) letters[used++] = effort;
-        if (row->code < 256 && row->name) {
-            letters[used++] = (char)row->code;
-            if (row->argument) letters[used++] = ':';
-        }
-        if (row->name)
-            longs[count++] = (struct option){
-                row->name, row->argument && row->code != LONG_FILES ? required_argument : no_argument, NULL, row->code};
-    }
-    letters[used] = '\0';
-    longs[count] = (struct option){NULL, 0, NULL, 0};
-}
-
-static bool parse_number(const char *text, double low, double high, double *value)
-{
-    char *end;
-    errno = 0;
-    *value = strtod(text, &end);
-    return errno == 0 && end != text && *end == '\0' && *value >= low && *value <= high;
+    print_option_rows(table, ROWS, 1 << verb);
 }
 
 /* A QP in eighths, or a list of them. */
 static enum tsr_status parse_qp(const char *text, struct options *o)
 {
-    char *copy = strdup(text), *rest = copy, *item;
-    enum tsr_status status = copy ? TSR_OK : TSR_ERROR_LIMIT;
-    o->qp_count = 0;
-    while (status == TSR_OK && (item = strsep(&rest, ","))) {
-        double qp;
-        if (o->qp_count == QP_LIST_LIMIT || !parse_number(item, -48, 51, &qp) || fmod(qp * TSR_QP_UNIT, 1) != 0)
-            status = usage("--qp wants -48 to 51 in steps of 0.125, not '%s'", item);
-        else
-            o->qp[o->qp_count++] = (int32_t)(qp * TSR_QP_UNIT);
-    }
+    const enum tsr_status status = parse_qp_list(text, o->qp, &o->qp_count);
     if (status == TSR_OK && o->verb == VERB_COMPRESS && o->qp_count != 1)
-        status = usage("compress wants one --qp, not '%s'", text);
-    free(copy);
+        return usage("compress wants one --qp, not '%s'", text);
     return status;
 }
 
@@ -252,23 +161,6 @@ static enum tsr_status parse_max_error(const char *text, struct options *o)
     o->max_error_given = true;
     o->compress.coding.max_error = (uint32_t)number;
     return TSR_OK;
-}
-
-static enum tsr_status parse_numbers(const char *option, const char *text, double low, double high,
-                                     struct numbers *numbers)
-{
-    char *copy = strdup(text), *rest = copy, *item;
-    bool good = copy != NULL;
-    numbers->count = 0;
-    while (good && (item = strsep(&rest, ","))) {
-        good = numbers->count < NUMBERS_LIMIT && parse_number(item, low, high, &numbers->value[numbers->count]);
-        numbers->count += good;
-    }
-    free(copy);
-    if (good) return TSR_OK;
-    fprintf(stderr, "tessera: %s wants up to %d numbers, %g to %g, with commas between them, not '%s'\n", option,
-            NUMBERS_LIMIT, low, high, text);
-    return TSR_ERROR_USAGE;
 }
 
 /* Numbers of GPUs, each once. */
@@ -335,7 +227,6 @@ static enum tsr_status parse_engine(const char *text, struct options *o)
 /* One option; path_given tells whether --path was among them. */
 static enum tsr_status take_option(int code, struct options *o, bool *path_given)
 {
-    double number;
     switch (code) {
     case 'o':
         o->output = optarg;
@@ -353,10 +244,7 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
         o->verbosity = 1;
         return TSR_OK;
     case 'T':
-        if (!parse_number(optarg, 1, 1024, &number) || number != floor(number))
-            return usage("-T wants a number of threads, 1 to 1024, not '%s'", optarg);
-        o->threads = (int)number;
-        return TSR_OK;
+        return parse_threads(optarg, &o->threads);
     case LONG_JSON:
         o->json = true;
         return TSR_OK;
@@ -391,35 +279,6 @@ static enum tsr_status take_option(int code, struct options *o, bool *path_given
     case LONG_MEMORY:
         return parse_bytes(optarg, &o->memory) ? TSR_OK
                                                : usage("--memory wants bytes, as 500M or 4G, not '%s'", optarg);
-    case LONG_FILES: /* they are the words behind the family */
-        o->bench.files = true;
-        return TSR_OK;
-    case LONG_SIZES:
-        return parse_numbers("--sizes", optarg, 0.001, 8192, &o->bench.sizes);
-    case LONG_ENTROPIES:
-        return parse_numbers("--entropies", optarg, 0, 8, &o->bench.entropies);
-    case LONG_RUNS:
-        return parse_numbers("--runs", optarg, 1, 1e9, &o->bench.runs);
-    case LONG_FORMATS:
-        o->bench.formats = optarg;
-        return TSR_OK;
-    case LONG_POLICIES:
-        o->bench.policies = true;
-        return TSR_OK;
-    case LONG_REPEAT:
-        if (!parse_number(optarg, 1, 1000, &number) || number != floor(number))
-            return usage("--repeat wants a number, 1 to 1000, not '%s'", optarg);
-        o->bench.repeat = (int)number;
-        return TSR_OK;
-    case LONG_QUICK:
-        o->bench.quick = true;
-        return TSR_OK;
-    case LONG_LOG:
-        o->bench.log = optarg;
-        return TSR_OK;
-    case LONG_PLOT:
-        o->bench.plot = optarg;
-        return TSR_OK;
     case LONG_SERIES:
         o->series = optarg;
         return TSR_OK;
@@ -466,7 +325,7 @@ static enum tsr_status settle_options(struct options *o, bool path_given)
 
 enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
 {
-    char letters[2 * ROWS + 1];
+    char letters[2 * ROWS + 9];
     struct option longs[ROWS + 1];
     bool path_given = false;
     memset(o, 0, sizeof *o);
@@ -488,7 +347,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     while (verb < VERB_COUNT && strcmp(argv[1], verbs[verb].name) != 0) verb++;
     if (verb == VERB_COUNT) return usage("no verb '%s'; tessera --help tells them", argv[1]);
     o->verb = (enum verb)verb;
-    fill_getopt(o->verb, letters, longs);
+    fill_getopt(table, ROWS, 1 << verb, letters, longs);
     argv[1] = argv[0]; /* getopt's messages begin with the program's name */
     for (int code; (code = getopt_long(argc - 1, argv + 1, letters, longs, NULL)) != -1;) {
         if (code == 'h') {

@@ -7,12 +7,6 @@
 
 #include "cli.h"
 
-const char *kind_name(enum tsr_kind kind)
-{
-    static const char *const names[] = {"other", "png", "pnm", "dicom"};
-    return names[kind];
-}
-
 /* Control characters of the terminal's are written as escapes: ASCII's, and those that UTF-8 has as C2 80 .. C2 9F. */
 static size_t show_byte(const unsigned char *text, char *out)
 {
@@ -113,7 +107,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     if (task->member) add_text(o, "member", task->member);
     add_text(o, "output", ok ? options->series ? options->series : task->output : NULL);
     add_text(o, "status", status_word(outcome));
-    add_text(o, "kind", ok ? kind_name(r->kind) : NULL);
+    add_text(o, "kind", ok ? tsr_kind_name(r->kind) : NULL);
     add_number(o, "bytes_in", ok, (double)r->bytes_in);
     add_number(o, "bytes_out", ok, (double)r->bytes_out);
     add_number(o, "pixel_bytes", coded, (double)r->pixel_bytes);

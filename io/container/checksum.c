@@ -1,19 +1,17 @@
-/* Checksums: xxHash, inlined from its header. */
-#define XXH_INLINE_ALL
+/* Checksums by libxxhash, which takes the widest vectors that the processor has. */
+#define XXH_STATIC_LINKING_ONLY /* the state's size */
 #include <xxhash.h>
+#if TSR_XXHASH_DISPATCH
+#include <xxh_x86dispatch.h>
+#endif
 
 #include "checksum.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "checksum_wide.h"
-
 static_assert(sizeof(XXH3_state_t) <= sizeof(struct tsr_hasher), "a hasher must hold xxHash's state");
 static_assert(_Alignof(struct tsr_hasher) >= 64, "xxHash's state is aligned to 64 bytes");
-
-/* Shorter ones gain nothing by wide vectors. */
-enum { WIDE_BYTES = 2048 };
 
 bool tsr_hash128_equal(const struct tsr_hash128 *a, const struct tsr_hash128 *b)
 {
@@ -29,10 +27,7 @@ void tsr_hasher_init(struct tsr_hasher *hasher)
 
 void tsr_hasher_add(struct tsr_hasher *hasher, const void *bytes, size_t size)
 {
-    if (size >= WIDE_BYTES && tsr_checksum_has_wide())
-        tsr_checksum_add_wide(hasher->state, bytes, size);
-    else if (size > 0)
-        XXH3_128bits_update((XXH3_state_t *)hasher->state, bytes, size);
+    if (size > 0) XXH3_128bits_update((XXH3_state_t *)hasher->state, bytes, size);
 }
 
 uint64_t tsr_hasher_result64(const struct tsr_hasher *hasher)
@@ -56,18 +51,10 @@ struct tsr_hash128 tsr_hasher_result128(const struct tsr_hasher *hasher)
 
 struct tsr_hash128 tsr_hash128_of(const void *bytes, size_t size)
 {
-    if (size < WIDE_BYTES || !tsr_checksum_has_wide()) return canonical(XXH3_128bits(bytes, size));
-    struct tsr_hasher hasher;
-    tsr_hasher_init(&hasher);
-    tsr_checksum_add_wide(hasher.state, bytes, size);
-    return tsr_hasher_result128(&hasher);
+    return canonical(XXH3_128bits(bytes, size));
 }
 
 uint64_t tsr_hash64_of(const void *bytes, size_t size)
 {
-    if (size < WIDE_BYTES || !tsr_checksum_has_wide()) return XXH3_64bits(bytes, size);
-    struct tsr_hasher hasher;
-    tsr_hasher_init(&hasher);
-    tsr_checksum_add_wide(hasher.state, bytes, size);
-    return tsr_hasher_result64(&hasher);
+    return XXH3_64bits(bytes, size);
 }

@@ -277,74 +277,69 @@ static enum tsr_status check_types(const struct tsr_container_reader *r, size_t 
     return TSR_OK;
 }
 
+/* Room for what find_frames notes. */
+static bool take_places(struct tsr_container_reader *r, uint32_t frames)
+{
+    const size_t sections = r->end - r->first;
+    free(r->frame_place);
+    free(r->model_place);
+    free(r->section_hash);
+    free(r->is_opened);
+    r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
+    r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
+    r->section_hash = malloc((sections + 1) * sizeof *r->section_hash);
+    r->is_opened = calloc(sections + 1, sizeof *r->is_opened);
+    return r->frame_place && r->model_place && r->section_hash && r->is_opened;
+}
+
+/* Whether a section that begins no frame can stand where it does: tiles in a frame, all others not between frames, and
+ * at the end the section that closes the file or the member. */
+static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_frame, bool between_frames)
+{
+    const uint8_t type = r->sections.place[at].type, last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
+    if (type == TSR_SECTION_TILE) return in_frame;
+    if (type == TSR_SECTION_BLOB || tsr_is_spare_type(type)) return !between_frames;
+    return type == last && at + 1 == r->end;
+}
+
 /* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
  */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const uint32_t frames = r->chosen.header.restore == TSR_RESTORE_VERBATIM ? 0 : r->chosen.header.image.frames;
-    const uint8_t last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
+    const size_t sections = r->end - r->first;
+    const bool is_walked = r->sections.is_walked;
     TSR_TRY(check_types(r, r->first, r->end, error));
-    if (frames > r->end - r->first && !r->sections.is_walked)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, r->end - r->first);
-    if (frames > r->end - r->first)
+    if (frames > sections && !is_walked)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, sections);
+    if (frames > sections)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u frames are missing",
                         frames);
-    free(r->frame_place);
-    free(r->model_place);
-    r->model_place = malloc(((size_t)frames + 1) * sizeof *r->model_place);
-    r->frame_place = malloc(((size_t)frames + 1) * sizeof *r->frame_place);
-    free(r->section_hash);
-    free(r->is_opened);
-    r->section_hash = malloc((r->end - r->first + 1) * sizeof *r->section_hash);
-    r->is_opened = calloc(r->end - r->first + 1, sizeof *r->is_opened);
-    if (!r->frame_place || !r->model_place || !r->section_hash || !r->is_opened)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
+    if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
     bool in_frame = false;
     for (size_t i = r->first; i < r->end; i++) {
         const struct tsr_place *place = &r->sections.place[i];
-        in_frame &= place->type == TSR_SECTION_TILE;
-        switch (place->type) {
-        case TSR_SECTION_FRAME:
-        case TSR_SECTION_LIKE:
-            if (frame < frames) {
-                if (place->type == TSR_SECTION_FRAME)
-                    r->model_place[frame] = i;
-                else
-                    TSR_TRY(find_model(r, i, &r->model_place[frame], error));
-                r->frame_place[frame++] = i;
-                in_frame = true;
-                continue;
-            }
-            break;
-        case TSR_SECTION_TILE:
-            if (in_frame) continue;
-            break;
-        case TSR_SECTION_BLOB:
-            if (frame == 0 || frame == frames) continue; /* not between frames */
-            break;
-        case TSR_SECTION_HEADER:
-        case TSR_SECTION_PROOF:
-        case TSR_SECTION_MEMBER:
-        case TSR_SECTION_TWIN:
-        case TSR_SECTION_INDEX:
-        case TSR_SECTION_COPY:
-            if (place->type == last && proofs++ == 0 && i + 1 == r->end) continue;
-            break;
-        default:
-            if (tsr_is_spare_type(place->type) && (frame == 0 || frame == frames)) continue;
-            break;
+        const bool begins = place->type == TSR_SECTION_FRAME || place->type == TSR_SECTION_LIKE;
+        if (begins && frame < frames) {
+            r->model_place[frame] = i;
+            if (place->type == TSR_SECTION_LIKE) TSR_TRY(find_model(r, i, &r->model_place[frame], error));
+            r->frame_place[frame++] = i;
+            in_frame = true;
+            continue;
         }
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
-                           (unsigned long long)place->offset);
+        in_frame &= place->type == TSR_SECTION_TILE;
+        if (!may_stand(r, i, in_frame, frame != 0 && frame != frames))
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
+                               (unsigned long long)place->offset);
+        proofs += i + 1 == r->end && (place->type == TSR_SECTION_MEMBER || place->type == TSR_SECTION_PROOF);
     }
-    if ((frame != frames || proofs != 1) && r->sections.is_walked)
+    if (frame == frames && proofs == 1) return TSR_OK;
+    if (is_walked)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u of %u frames are there",
                         frame, frames);
-    if (frame != frames || proofs != 1)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
-    return TSR_OK;
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
 }
 
 /* Where the members of a series end; their sections are looked at when they are chosen. Only where there is no index

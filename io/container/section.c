@@ -230,7 +230,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
     if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", size);
     header->id = tsr_read_u64(id);
-    if (kind > TSR_KIND_DICOM || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY | ITEMS) ||
+    if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY | ITEMS) ||
         !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
         return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u, flags %u: not all are known to this program",
                         kind, restore, flags);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers.h"
+#include "format.h"
 
 static enum tsr_status read_verbatim(struct tsr_source *source, enum tsr_blob blob, uint64_t offset, void *buffer,
                                      size_t size, struct tsr_error *error)
@@ -49,27 +49,17 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     const uint8_t *head;
     const uint64_t file_size = tsr_input_size(input);
     const size_t size = file_size < TSR_HEAD_BYTES ? (size_t)file_size : TSR_HEAD_BYTES;
-    enum tsr_kind kind = TSR_KIND_OTHER;
     enum tsr_status status = TSR_ERROR_CORRUPT;
     struct tsr_error why;
     *source = NULL;
     TSR_TRY(tsr_input_hold(input, size, &head, error));
+    const struct tsr_format *format = tsr_format_of(head, size);
+    const enum tsr_kind kind = format ? format->kind : TSR_KIND_OTHER;
     snprintf(why.text, sizeof why.text, "%s", size == 0 ? "it is empty" : "it is no PNG, PNM or DICOM file");
-    if (tsr_png_is(head, size))
-        kind = TSR_KIND_PNG;
-    else if (tsr_pnm_is(head, size))
-        kind = TSR_KIND_PNM;
-    else if (tsr_dicom_is(head, size))
-        kind = TSR_KIND_DICOM;
-    if (options->verbatim) {
+    if (options->verbatim)
         snprintf(why.text, sizeof why.text, "%s", options->reason);
-    } else if (kind == TSR_KIND_PNG) {
-        status = tsr_png_open(input, source, &why);
-    } else if (kind == TSR_KIND_PNM) {
-        status = tsr_pnm_open(input, source, &why);
-    } else if (kind == TSR_KIND_DICOM) {
-        status = tsr_dicom_open(input, options, source, &why);
-    }
+    else if (format)
+        status = format->open(input, options, source, &why);
     if (status == TSR_ERROR_CORRUPT)
         status = open_verbatim(input, kind, why.text, source, error);
     else if (status != TSR_OK && error)
@@ -80,7 +70,8 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
 
 void tsr_source_prepare(void)
 {
-    tsr_dicom_prepare();
+    for (int i = 0; i < tsr_format_count; i++)
+        if (tsr_formats[i]->prepare) tsr_formats[i]->prepare();
 }
 
 void tsr_source_close(struct tsr_source *source)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers.h"
+#include "format.h"
 
 struct splice_source {
     struct tsr_source base;

@@ -25,7 +25,7 @@
 #include "kernels/engine_cuda/batch_predict_cuda.h"
 #endif
 
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 #include "io/formats/restore.h"
 #include "kernels/papers/cavlc/cavlc_frames.h"
 #include "kernels/residuals/residuals_cpu.h"

@@ -5,11 +5,11 @@
 
 #include "deflate_stream.h"
 #include "dicom_derive.h"
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 #include "io/container/section.h"
 
 /* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
-bool tsr_dicom_is(const uint8_t *head, size_t size)
+static bool is_dicom(const uint8_t *head, size_t size)
 {
     if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0) return true;
     if (size < 8) return false;
@@ -564,13 +564,13 @@ enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dic
     return TSR_OK;
 }
 
-void tsr_dicom_prepare(void)
+static void prepare(void)
 {
     tsr_dicom_load_dictionary();
 }
 
-enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
-                               struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
+                                  struct tsr_source **source, struct tsr_error *error)
 {
     struct header found;
     struct tsr_header header;
@@ -598,12 +598,12 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
 
 #else
 
-void tsr_dicom_prepare(void)
+static void prepare(void)
 {
 }
 
-enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_options *options,
-                               struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
+                                  struct tsr_source **source, struct tsr_error *error)
 {
     (void)input;
     (void)options;
@@ -612,3 +612,5 @@ enum tsr_status tsr_dicom_open(struct tsr_input *input, const struct tsr_source_
 }
 
 #endif
+
+const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom, prepare};

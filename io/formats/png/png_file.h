@@ -15,9 +15,4 @@ enum tsr_status tsr_png_status(const char *message);
 enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_t *raster, struct tsr_output *output,
                                    struct tsr_error *error);
 
-/* A whole PNG file of an image, compressed as well as libpng does (level 9), for comparisons of size; components 1 to
- * 4, 8 or 16 bits allocated, interleaved. */
-enum tsr_status tsr_png_put_file(const struct tsr_image *image, const uint8_t *raster, struct tsr_output *output,
-                                 struct tsr_error *error);
-
 #endif

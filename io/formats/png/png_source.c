@@ -1,9 +1,9 @@
 /* Reading PNG: pixels through libpng; all chunks but IDAT are kept as they are. FORMAT.md 4.3. */
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 
 #include <string.h>
 
-bool tsr_png_is(const uint8_t *head, size_t size)
+static bool is_png(const uint8_t *head, size_t size)
 {
     return size >= 8 && memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
@@ -201,8 +201,10 @@ static enum tsr_status claim(struct tsr_input *input, struct tsr_error *error)
         tsr_input_size(input) + raster_bytes(&image) + image.rows * sizeof(png_bytep) + 8 * row + DECODER_BYTES, error);
 }
 
-enum tsr_status tsr_png_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source_options *options,
+                                struct tsr_source **source, struct tsr_error *error)
 {
+    (void)options;
     const uint64_t size = tsr_input_size(input);
     *source = NULL;
     if (size > FILE_LIMIT) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a PNG of more than 2 GiB");
@@ -229,11 +231,15 @@ enum tsr_status tsr_png_open(struct tsr_input *input, struct tsr_source **source
 
 #else
 
-enum tsr_status tsr_png_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_png(struct tsr_input *input, const struct tsr_source_options *options,
+                                struct tsr_source **source, struct tsr_error *error)
 {
+    (void)options;
     (void)input;
     *source = NULL;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "this build has no libpng");
 }
 
 #endif
+
+const struct tsr_format tsr_png_format = {TSR_KIND_PNG, "png", is_png, open_png, NULL};

@@ -1,4 +1,4 @@
-/* Writing PNG: the IDAT chunks of a restored file, and whole files to compare with. FORMAT.md 4.3. */
+/* Writing PNG: the IDAT chunks of a restored file. FORMAT.md 4.3. */
 #include "png_file.h"
 
 #if TSR_WITH_PNG
@@ -15,7 +15,6 @@ struct encoding {
     struct tsr_output *output;
     struct tsr_error *error;
     enum tsr_status status;
-    bool idat_only;
     /* Where in libpng's stream we are: bytes of the signature or of the chunk still to come. */
     uint8_t head[CHUNK_HEAD_BYTES];
     size_t head_bytes;
@@ -35,10 +34,6 @@ static void put(struct encoding *e, png_structp png, const void *bytes, size_t s
 static void take_bytes(png_structp png, png_bytep bytes, size_t size)
 {
     struct encoding *e = png_get_io_ptr(png);
-    if (!e->idat_only) {
-        put(e, png, bytes, size);
-        return;
-    }
     while (size > 0) {
         if (e->left > 0) {
             const size_t now = size < e->left ? size : (size_t)e->left;
@@ -101,7 +96,6 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
         return tsr_fail(e->error, tsr_png_status(e->message), "libpng: %s", e->message);
     }
     png_set_write_fn(png, e, take_bytes, flush_nothing);
-    if (!e->idat_only) png_set_compression_level(png, 9);
     png_set_IHDR(png, info, image->columns, image->rows, image->bits_stored, colour_type,
                  interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
@@ -122,13 +116,12 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
     return TSR_OK;
 }
 
-static enum tsr_status put_image(const struct tsr_image *image, int colour_type, bool interlaced, bool idat_only,
-                                 const uint8_t *raster, struct tsr_output *output, struct tsr_error *error)
+static enum tsr_status put_image(const struct tsr_image *image, int colour_type, bool interlaced, const uint8_t *raster,
+                                 struct tsr_output *output, struct tsr_error *error)
 {
     struct encoding e = {0};
     e.output = output;
     e.error = error;
-    e.idat_only = idat_only;
     e.left = SIGNATURE_BYTES;
     e.rows = malloc(image->rows * sizeof *e.rows);
     if (!e.rows) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u rows", image->rows);
@@ -153,15 +146,7 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
         image->bits_allocated > 16 || image->planar || image->swapped)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is none of a PNG: colour type %d, interlace %d",
                         colour_type, interlace);
-    return put_image(image, colour_type, interlace != 0, true, raster, output, error);
-}
-
-enum tsr_status tsr_png_put_file(const struct tsr_image *image, const uint8_t *raster, struct tsr_output *output,
-                                 struct tsr_error *error)
-{
-    static const int colour_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
-                                       PNG_COLOR_TYPE_RGB_ALPHA};
-    return put_image(image, colour_types[image->components - 1], false, false, raster, output, error);
+    return put_image(image, colour_type, interlace != 0, raster, output, error);
 }
 
 #else
@@ -173,15 +158,6 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
     (void)raster;
     (void)output;
     return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG needs libpng, and this build has none");
-}
-
-enum tsr_status tsr_png_put_file(const struct tsr_image *image, const uint8_t *raster, struct tsr_output *output,
-                                 struct tsr_error *error)
-{
-    (void)image;
-    (void)raster;
-    (void)output;
-    return tsr_fail(error, TSR_ERROR_VERSION, "writing a PNG needs libpng, and this build has none");
 }
 
 #endif

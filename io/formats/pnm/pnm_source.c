@@ -2,11 +2,11 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 
 enum { PNM_HEAD_LIMIT = 4096 }; /* comments included */
 
-bool tsr_pnm_is(const uint8_t *head, size_t size)
+static bool is_pnm(const uint8_t *head, size_t size)
 {
     return size >= 3 && head[0] == 'P' && (head[1] == '5' || head[1] == '6') && (isspace(head[2]) || head[2] == '#');
 }
@@ -28,10 +28,12 @@ static uint32_t next_number(const uint8_t *head, size_t size, size_t *at)
     return value;
 }
 
-enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source, struct tsr_error *error)
+static enum tsr_status open_pnm(struct tsr_input *input, const struct tsr_source_options *options,
+                                struct tsr_source **source, struct tsr_error *error)
 {
     const uint8_t *head;
     const uint64_t file_size = tsr_input_size(input);
+    (void)options;
     const size_t size = file_size < PNM_HEAD_LIMIT ? (size_t)file_size : PNM_HEAD_LIMIT;
     TSR_TRY(tsr_input_hold(input, size, &head, error));
     size_t at = 2;
@@ -57,3 +59,5 @@ enum tsr_status tsr_pnm_open(struct tsr_input *input, struct tsr_source **source
     TSR_TRY(tsr_input_claim(input, image, 0, error));
     return tsr_splice_open(input, false, &header, at + 1, source, error);
 }
+
+const struct tsr_format tsr_pnm_format = {TSR_KIND_PNM, "pnm", is_pnm, open_pnm, NULL};

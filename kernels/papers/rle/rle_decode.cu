@@ -167,6 +167,32 @@ static __device__ __forceinline__ void scatter_runs(T *difference, uint32_t *sum
     }
 }
 
+/* Over the warp: what comes before each piece, from the totals in own, TOGETHER of them a word. Returns the warp's
+ * total at the top of a word. */
+template <typename T, int PIECES, int TOGETHER, int WORDS>
+static __device__ __forceinline__ uint32_t carry_over(const uint32_t (&own)[WORDS], unsigned lane, uint32_t *carry)
+{
+    constexpr int BITS = 8 * sizeof(T);
+    uint32_t before = 0;
+#pragma unroll
+    for (int w = 0; w < WORDS; w++) {
+        uint32_t scanned = own[w];
+#pragma unroll
+        for (unsigned delta = 1; delta < TSR_WARP; delta *= 2) {
+            const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, scanned, delta);
+            if (lane >= delta) scanned ^= other;
+        }
+        const uint32_t total = __shfl_sync(TSR_FULL_WARP, scanned, TSR_WARP - 1), exclusive = scanned ^ own[w];
+#pragma unroll
+        for (int k = w * TOGETHER; k < PIECES && k < (w + 1) * TOGETHER; k++) {
+            const int shift = 32 - BITS - BITS * (k % TOGETHER); /* to the top, where spread_last looks */
+            carry[k] = spread_last<T>((exclusive << shift) ^ before);
+            before ^= total << shift;
+        }
+    }
+    return before;
+}
+
 template <typename T, unsigned THREADS, int PIECES>
 static __global__ void __launch_bounds__(THREADS)
     k_expand(const T *symbols, const uint32_t *counts, uint32_t runs, T *out, uint32_t count, unsigned windows,
@@ -199,24 +225,8 @@ static __global__ void __launch_bounds__(THREADS)
         v[k].w = running<T>(v[k].w) ^ spread_last<T>(v[k].z);
         own[k / TOGETHER] |= v[k].w >> (32 - BITS) << (BITS * (k % TOGETHER));
     }
-    /* Over the warp: what comes before each piece. */
-    uint32_t carry[PIECES], before = 0;
-#pragma unroll
-    for (int w = 0; w < WORDS; w++) {
-        uint32_t scanned = own[w];
-#pragma unroll
-        for (unsigned delta = 1; delta < TSR_WARP; delta *= 2) {
-            const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, scanned, delta);
-            if (lane >= delta) scanned ^= other;
-        }
-        const uint32_t total = __shfl_sync(TSR_FULL_WARP, scanned, TSR_WARP - 1), exclusive = scanned ^ own[w];
-#pragma unroll
-        for (int k = w * TOGETHER; k < PIECES && k < (w + 1) * TOGETHER; k++) {
-            const int shift = 32 - BITS - BITS * (k % TOGETHER); /* to the top, where spread_last looks */
-            carry[k] = spread_last<T>((exclusive << shift) ^ before);
-            before ^= total << shift;
-        }
-    }
+    uint32_t carry[PIECES];
+    const uint32_t before = carry_over<T, PIECES, TOGETHER, WORDS>(own, lane, carry);
     /* Over the block; before: at its top the warp's total. */
     if (lane == 0) totals[warp] = before;
     __syncthreads();

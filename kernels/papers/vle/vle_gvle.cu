@@ -60,6 +60,41 @@ static __device__ __forceinline__ uint64_t find_place(const arguments &a, unsign
     return place;
 }
 
+/* A thread's codes by pairs, from vectors of 16 bytes; returns how many bits they have. */
+template <unsigned WORDS, typename Table>
+static __device__ __forceinline__ uint32_t look_up(const arguments &a, const Table &table, uint64_t begin,
+                                                   vle::short_group *pairs)
+{
+    uint32_t length = 0;
+#pragma unroll
+    for (unsigned i = 0; i < WORDS; i += 4) {
+        const uint4 four = __ldg(reinterpret_cast<const uint4 *>(a.in + begin) + i / 4);
+        vle::look_up_pairs(table, four.x, &pairs[2 * i], &pairs[2 * i + 1]);
+        vle::look_up_pairs(table, four.y, &pairs[2 * i + 2], &pairs[2 * i + 3]);
+        vle::look_up_pairs(table, four.z, &pairs[2 * i + 4], &pairs[2 * i + 5]);
+        vle::look_up_pairs(table, four.w, &pairs[2 * i + 6], &pairs[2 * i + 7]);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < 2 * WORDS; i++) length += pairs[i].length;
+    return length & vle::SHORT_SUM;
+}
+
+/* The tile's string to its place: the first and the last word may belong to neighbours, too. */
+template <unsigned THREADS>
+static __device__ __forceinline__ void copy_out(const arguments &a, const uint32_t *buffer, uint64_t place,
+                                                uint32_t total)
+{
+    const unsigned shift = (unsigned)(place & 31u), words = (shift + total + 31) / 32;
+    uint32_t *out = a.out + (place >> 5);
+    for (unsigned i = threadIdx.x; i < words; i += THREADS) {
+        const uint32_t word = tsr_big_endian(__funnelshift_r(buffer[i], i == 0 ? 0u : buffer[i - 1], shift));
+        if (i == 0 || i == words - 1)
+            atomicOr(&out[i], word);
+        else
+            out[i] = word;
+    }
+}
+
 template <unsigned THREADS, unsigned WORDS, typename Table>
 __global__ void __launch_bounds__(THREADS) k_gvle(arguments a)
 {
@@ -82,19 +117,7 @@ __global__ void __launch_bounds__(THREADS) k_gvle(arguments a)
         vle::short_group pairs[2 * WORDS];
         uint32_t length = 0, total;
         if constexpr (Table::SHORT)
-            if (fast) {
-#pragma unroll
-                for (unsigned i = 0; i < WORDS; i += 4) {
-                    const uint4 four = __ldg(reinterpret_cast<const uint4 *>(a.in + begin) + i / 4);
-                    vle::look_up_pairs(table, four.x, &pairs[2 * i], &pairs[2 * i + 1]);
-                    vle::look_up_pairs(table, four.y, &pairs[2 * i + 2], &pairs[2 * i + 3]);
-                    vle::look_up_pairs(table, four.z, &pairs[2 * i + 4], &pairs[2 * i + 5]);
-                    vle::look_up_pairs(table, four.w, &pairs[2 * i + 6], &pairs[2 * i + 7]);
-                }
-#pragma unroll
-                for (unsigned i = 0; i < 2 * WORDS; i++) length += pairs[i].length;
-                length &= vle::SHORT_SUM;
-            }
+            if (fast) length = look_up<WORDS>(a, table, begin, pairs);
         if (!fast)
             vle::for_codes(table, a.in + begin, mine, [&](uint32_t, uint32_t code_length) { length += code_length; });
         const uint32_t place_in_tile = tsr_block_scan<THREADS>(length, sums, &total);
@@ -119,15 +142,7 @@ __global__ void __launch_bounds__(THREADS) k_gvle(arguments a)
             if (threadIdx.x == 0) tile_place = place;
         }
         __syncthreads();
-        const unsigned shift = (unsigned)(tile_place & 31u), words = (shift + total + 31) / 32;
-        uint32_t *out = a.out + (tile_place >> 5);
-        for (unsigned i = threadIdx.x; i < words; i += THREADS) {
-            const uint32_t word = tsr_big_endian(__funnelshift_r(buffer[i], i == 0 ? 0u : buffer[i - 1], shift));
-            if (i == 0 || i == words - 1)
-                atomicOr(&out[i], word);
-            else
-                out[i] = word;
-        }
+        copy_out<THREADS>(a, buffer, tile_place, total);
     }
 }
 

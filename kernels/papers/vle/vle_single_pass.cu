@@ -168,6 +168,48 @@ static __device__ __forceinline__ void copy_out(const arguments &a, const uint32
         out[i] = tsr_big_endian(__funnelshift_r(stage[i], stage[(int)i - 1], shift));
 }
 
+/* A worker's symbols to the length and the last bits of their codes. whole: the fast way is open, words are loaded. */
+template <unsigned WORKERS, typename Table>
+static __device__ __forceinline__ void measure(const arguments &a, const Table &table, unsigned tile, bool whole,
+                                               share &s)
+{
+    if constexpr (Table::SHORT)
+        if (whole) measure_words(s, table);
+    if (whole) return;
+    const uint64_t begin = first_symbol<WORKERS>(tile);
+    s.length = 0;
+    s.tail = 0;
+    vle::for_codes(table, a.in + begin, vle::bytes_of_tile(a.count, begin, SYMBOLS),
+                   [&](uint32_t code, uint32_t length) {
+                       s.tail = __funnelshift_lc(code, s.tail, length);
+                       s.length += length;
+                   });
+}
+
+/* Its codes to the staged string, from bit begin_bit on; tail: the bits of the worker before it. */
+template <unsigned WORKERS, typename Table>
+static __device__ __forceinline__ void append(const arguments &a, const Table &table, unsigned tile, bool whole,
+                                              share &s, uint32_t tail, uint32_t begin_bit, uint32_t *stage)
+{
+    vle::bit_tail end = {tail, begin_bit};
+    uint32_t *next = stage + begin_bit / 32u;
+    bool last = threadIdx.x == WORKERS - 1;
+    if constexpr (Table::SHORT)
+        if (whole) append_words(s, table, end, next);
+    if (!whole) {
+        const uint64_t begin = first_symbol<WORKERS>(tile);
+        const unsigned count = vle::bytes_of_tile(a.count, begin, SYMBOLS);
+        vle::for_codes(table, a.in + begin, count, [&](uint32_t code, uint32_t code_length) {
+            end.template put<false>(code, code_length, [&](uint32_t word) { *next++ = word; });
+        });
+        last = count > 0 && (last || begin + count == a.count);
+    }
+    if (last) { /* the tile's string ends here */
+        next[0] = end.rest();
+        next[1] = 0;
+    }
+}
+
 /* A block takes tile after tile. Between the two barriers of a turn the workers append their codes to the staged
  * string; after the second one they copy out what the turn before has staged, while the scout looks for this tile's
  * place: it has until the next turn's first barrier. Without that, the block waits for its place half of the time
@@ -202,18 +244,7 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
         uint32_t *stage = stage_of(shared + Table::BYTES, a.stage_words, turn);
         uint32_t inclusive = 0;
         if (worker) {
-            if constexpr (Table::SHORT)
-                if (whole) measure_words(s, table);
-            if (!whole) {
-                const uint64_t begin = first_symbol<WORKERS>(tile);
-                s.length = 0;
-                s.tail = 0;
-                vle::for_codes(table, a.in + begin, vle::bytes_of_tile(a.count, begin, SYMBOLS),
-                               [&](uint32_t code, uint32_t length) {
-                                   s.tail = __funnelshift_lc(code, s.tail, length);
-                                   s.length += length;
-                               });
-            }
+            measure<WORKERS>(a, table, tile, whole, s);
             inclusive = tsr_warp_scan(s.length, lane);
             if (lane == TSR_WARP - 1) {
                 told.length[warp] = inclusive;
@@ -228,23 +259,7 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
             const uint32_t begin_bit = tsr_warp_sum(lane < warp ? others : 0u) + inclusive - s.length;
             uint32_t tail = __shfl_up_sync(TSR_FULL_WARP, s.tail, 1);
             if (lane == 0) tail = warp == 0 ? 0u : told.tail[warp - 1];
-            vle::bit_tail end = {tail, begin_bit};
-            uint32_t *next = stage + begin_bit / 32u;
-            bool last = threadIdx.x == WORKERS - 1;
-            if constexpr (Table::SHORT)
-                if (whole) append_words(s, table, end, next);
-            if (!whole) {
-                const uint64_t begin = first_symbol<WORKERS>(tile);
-                const unsigned count = vle::bytes_of_tile(a.count, begin, SYMBOLS);
-                vle::for_codes(table, a.in + begin, count, [&](uint32_t code, uint32_t code_length) {
-                    end.template put<false>(code, code_length, [&](uint32_t word) { *next++ = word; });
-                });
-                last = count > 0 && (last || begin + count == a.count);
-            }
-            if (last) { /* the tile's string ends here */
-                next[0] = end.rest();
-                next[1] = 0;
-            }
+            append<WORKERS>(a, table, tile, whole, s, tail, begin_bit, stage);
         } else {
             tell(a, tile, length, told.tail[WARPS - 1]);
             if (lane == 0) told.tile = tsr_take_ticket(a.state);

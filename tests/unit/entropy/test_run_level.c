@@ -75,7 +75,7 @@ TEST(classes)
 static void random_lengths(struct rng *r, uint8_t *lengths, int symbols, bool all)
 {
     static struct tsr_huffman_work work;
-    uint32_t counts[TSR_AC_SYMBOLS];
+    uint32_t counts[TSR_AC_SYMBOLS] = {0};
     for (int s = 0; s < symbols; s++) counts[s] = all || rng_below(r, 3) == 0 ? 1u + rng_width(r, 16) : 0;
     counts[0] += !all;
     tsr_huffman_lengths(counts, symbols, lengths, &work);

@@ -10,7 +10,7 @@
 #include "tests/sections/sections.h"
 #include "tests/unit/support.h"
 #include "app/library/flow.h"
-#include "io/formats/readers.h"
+#include "io/formats/format.h"
 #include "io/formats/restore.h"
 #include "io/container/section.h"
 
