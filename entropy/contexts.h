@@ -115,14 +115,7 @@ struct tsr_merge_work {
     uint32_t count_cost[TSR_COUNT_COSTS];
 };
 
-/* What merging asks for over and over: count x its logarithm, of small counts. */
-TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
-{
-    work->count_cost[0] = 0;
-    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = (uint32_t)tsr_count_cost(c);
-}
-
-/* A count times its logarithm. A table's symbols cost this of their total, less this of each of them. */
+/* A count times its logarithm. The symbols of a table cost this of their total, less this of each of them. */
 TSR_HD uint64_t tsr_count_cost(uint32_t count)
 {
     return (uint64_t)count * tsr_log2_cost(count);
@@ -133,7 +126,14 @@ TSR_HD uint64_t tsr_symbols_cost(uint64_t of_total, uint64_t of_symbols)
     return of_total > of_symbols ? of_total - of_symbols : 0;
 }
 
-/* What a table's own description is taken to cost, in bits: by its used symbols and the gaps between them. */
+/* What merging asks for over and over: count x its logarithm, of small counts. */
+TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
+{
+    work->count_cost[0] = 0;
+    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = (uint32_t)tsr_count_cost(c);
+}
+
+/* The estimated size of a table's description, in bits: by its used symbols and the gaps between them. */
 enum { TSR_DESCRIBED_TABLE = 8, TSR_DESCRIBED_SYMBOL = 2, TSR_DESCRIBED_GAP = 6 };
 
 TSR_HD uint32_t tsr_description_cost(uint32_t used, uint32_t gaps)
