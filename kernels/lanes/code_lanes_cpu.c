@@ -49,16 +49,14 @@ static void append(struct row_codes codes, int32_t width, int refill_bits, uint3
     append_columns(codes, 0, width, refill_bits, tick, lane);
 }
 
-const struct row_coder *tsr_row_coder_plain(void)
+const struct row_coder *tsr_row_coder(enum tsr_isa isa)
 {
-    static const struct row_coder coder = {find_cells, look_up, append};
-    return &coder;
-}
-
-static const struct row_coder *row_coder(void)
-{
-    const struct row_coder *fastest = tsr_row_coder_avx512();
-    return fastest ? fastest : tsr_row_coder_plain();
+    static const struct row_coder plain = {find_cells, look_up, append};
+#if TSR_HAS_VECTOR_FORMS
+    if (isa == TSR_ISA_AVX512) return &tsr_row_coder_avx512;
+#endif
+    (void)isa;
+    return &plain;
 }
 
 /* The code of a token and its raw bits. */
@@ -151,7 +149,7 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes
 static void begin_tile(struct tile_coder *t, struct tsr_tile tile, const struct tsr_residual_model *model,
                        void *scratch)
 {
-    t->rows = row_coder();
+    t->rows = tsr_row_coder(tsr_isa());
     t->lanes = model->lanes;
     t->refill_bits = model->refill_bits;
     t->width = tile.width;

@@ -236,10 +236,8 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
 /* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2
  * the lanes' strings and runs are in t->v. */
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
-bool tsr_has_avx2(void);
 
 /* All rows of a tile; false where a symbol cannot stand. Leaves the lanes' strings in them. */
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
-bool tsr_has_avx512(void);
 
 #endif

@@ -73,7 +73,7 @@ static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_
             const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
             const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
             const int cell = map->context[bin][0] - TSR_FIRST_CELL_CONTEXT;
-            decoder->of_activity[((127 + exponent) * 8 + m) % 128] =
+            decoder->of_activity[((31 - exponent) * 8 + m) % 128] =
                 model->intensity_cuts ? (uint8_t)cell : decoder->table_of_bin[bin];
         }
 }
@@ -84,7 +84,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     struct tsr_context_map map;
     decoder->model = model;
     decoder->rans = rans;
-    decoder->form = tsr_has_avx512() ? TSR_DECODER_AVX512 : tsr_has_avx2() ? TSR_DECODER_AVX2 : TSR_DECODER_PLAIN;
+    decoder->isa = tsr_isa();
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
@@ -322,7 +322,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     struct decoding_lane lane[TSR_LANE_LIMIT];
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
-    const enum tsr_decoder_form form = lanes >= VECTOR_LANES ? decoder->form : TSR_DECODER_PLAIN;
+    const enum tsr_isa isa = lanes >= VECTOR_LANES ? decoder->isa : TSR_ISA_PLAIN;
     struct decoding *t = scratch;
     int16_t *room = (int16_t *)(t + 1);
     uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
@@ -360,8 +360,8 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    if (!(form == TSR_DECODER_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
-                                     : decode_rows(t, lane, lanes, form == TSR_DECODER_AVX2)))
+    if (!(isa == TSR_ISA_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
+                                : decode_rows(t, lane, lanes, isa == TSR_ISA_AVX2)))
         return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)

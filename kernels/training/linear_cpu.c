@@ -102,10 +102,9 @@ static const struct tsr_linear_ops plain = {predict_plain, costs_plain, differen
 
 /* ---- AVX2 ------------------------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
+#if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
 
-#define AVX2 __attribute__((target("avx2")))
 enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
 
 /* 16 samples of two taps, interleaved within the halves of a vector: pack restores the order. */
@@ -113,7 +112,7 @@ struct tap_pair {
     __m256i low, high;
 };
 
-AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps, int pair, int32_t column)
+TSR_AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps, int pair, int32_t column)
 {
     const __m256i first = _mm256_loadu_si256((const __m256i *)(tap[2 * pair] + column));
     const __m256i second = 2 * pair + 1 < taps ? _mm256_loadu_si256((const __m256i *)(tap[2 * pair + 1] + column))
@@ -121,15 +120,15 @@ AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps
     return (struct tap_pair){_mm256_unpacklo_epi16(first, second), _mm256_unpackhi_epi16(first, second)};
 }
 
-AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
+TSR_AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
 {
     const __m256i packed =
         _mm256_packs_epi32(_mm256_srai_epi32(low, TSR_WEIGHT_SHIFT), _mm256_srai_epi32(high, TSR_WEIGHT_SHIFT));
     return _mm256_min_epi16(packed, highest);
 }
 
-AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
-                              int16_t highest, int16_t prediction[COLUMNS])
+TSR_AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
+                                  int16_t highest, int16_t prediction[COLUMNS])
 {
     __m256i low = _mm256_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1)), high = low;
     for (int p = 0; p < (taps + 1) / 2; p++) {
@@ -141,9 +140,9 @@ AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t
     _mm256_storeu_si256((__m256i *)prediction, finish_prediction(low, high, _mm256_set1_epi16(highest)));
 }
 
-AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
-                            int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
-                            uint32_t (*sums)[8])
+TSR_AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                                int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
+                                uint32_t (*sums)[8])
 {
     static const int16_t masks[2 * COLUMNS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     const __m256i mask = _mm256_loadu_si256((const __m256i *)(masks + COLUMNS - columns));
@@ -167,9 +166,9 @@ AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct ts
 }
 
 /* Saturating to 16 bits first changes nothing: the shift is at most 3, and the limit 1023. */
-AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count, int32_t column,
-                                  int shift, const int16_t weight[COLUMNS], int16_t (*difference)[256],
-                                  int16_t (*weighted)[256], int at)
+TSR_AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count,
+                                      int32_t column, int shift, const int16_t weight[COLUMNS],
+                                      int16_t (*difference)[256], int16_t (*weighted)[256], int at)
 {
     const __m256i w = _mm256_loadu_si256((const __m256i *)weight), most = _mm256_set1_epi16(TSR_DIFFERENCE_LIMIT),
                   least = _mm256_set1_epi16(-TSR_DIFFERENCE_LIMIT);
@@ -184,7 +183,8 @@ AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *co
     }
 }
 
-AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums)
+TSR_AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n,
+                                   int32_t *sums)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
@@ -203,11 +203,11 @@ AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*d
 static const struct tsr_linear_ops avx2 = {predict_avx2, costs_avx2, differences_avx2, products_avx2};
 #endif
 
-const struct tsr_linear_ops *tsr_linear_ops(bool portable)
+const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {
-#if defined(__x86_64__)
-    if (!portable && __builtin_cpu_supports("avx2")) return &avx2;
+#if TSR_HAS_VECTOR_FORMS
+    if (isa >= TSR_ISA_AVX2) return &avx2;
 #endif
-    (void)portable;
+    (void)isa;
     return &plain;
 }

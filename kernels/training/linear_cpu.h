@@ -6,6 +6,7 @@
 #define TSR_KERNELS_TRAINING_LINEAR_CPU_H
 
 #include "entropy/predictor_model.h"
+#include "kernels/engine_cpu/isa_cpu.h"
 
 /* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD behind its width: on the
  * left, those of row r hold the first sample of row r - 1 (row 0: its own first); behind, the row's last sample. */
@@ -47,7 +48,6 @@ struct tsr_linear_ops {
     void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums);
 };
 
-/* The fastest that this machine has; portable: plain C. */
-const struct tsr_linear_ops *tsr_linear_ops(bool portable);
+const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa);
 
 #endif
