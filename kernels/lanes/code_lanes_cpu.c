@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/engine_cpu/wide_cpu.h"
+#include "entropy/runs.h"
 
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model)
 {
@@ -279,15 +279,14 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
     for (int32_t c = next_special(t->special, 0, width); c < width; c = next_special(t->special, c + 1, width)) {
         int table = codes->table_of_cell[t->cell[c]];
         if (rows->activity[c] == 0) {
-            table = TSR_RUN_TABLE;
-            if (folded[c] == 0) {
-                int32_t end = c + 1;
-                while (end < width && folded[end] == 0) end++;
+            table = tsr_quiet_table(false);
+            if (tsr_run_starts(folded[c] == 0, true)) {
+                const int32_t end = tsr_run_end(folded, c, width);
                 put_run(t->codes, c, end,
                         of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;
                 c = end;
-                table = rows->activity[c] == 0 ? TSR_INTERRUPTION_TABLE : codes->table_of_cell[t->cell[c]];
+                table = rows->activity[c] == 0 ? tsr_quiet_table(true) : codes->table_of_cell[t->cell[c]];
             }
         }
         put_code(t->codes, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);

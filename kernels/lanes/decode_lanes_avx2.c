@@ -379,14 +379,14 @@ TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane,
         for (int i = 0; i < 2; i++) v->magnitude_west[i][l] = lane->mag[-1];
         v->run[l] = 0;
         v->after_run[l] = 0;
-        v->activity_weight[0][l] = lane->y == 0 ? 6 : 2;
-        v->activity_weight[1][l] = lane->y == 0 ? 2 : 1;
+        const struct tsr_left_activity weight = tsr_left_activity(lane->y == 0);
+        v->activity_weight[0][l] = weight.w;
+        v->activity_weight[1][l] = weight.ww;
         lane->weights = NULL;
         v->linear[l] = 0;
     }
-    const __m128i half = _mm_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1));
     if (lane->y == 0) { /* W, and no activity from above */
-        store_four(v->by_lane[STEP_SUM][l], half);
+        store_four(v->by_lane[STEP_SUM][l], all_halves());
         store_four(v->by_lane[STEP_ACTIVITY][l], _mm_setzero_si128());
         v->near[0][l] = 1 << TSR_WEIGHT_SHIFT;
         v->near[1][l] = v->near[2][l] = 0;
@@ -400,7 +400,7 @@ TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane,
                              _mm_add_epi32(widen_four(up + 1), widen_four(up2))));
     const struct class_weights *before = lane->weights;
     if (choose_weights(t, lane)) {
-        store_four(v->by_lane[STEP_SUM][l], _mm_add_epi32(sum_taps(t, lane), half));
+        store_four(v->by_lane[STEP_SUM][l], sum_taps(t, lane));
         if (lane->weights != before)
             for (int i = 0; i < 3; i++) v->near[i][l] = lane->weights->near[i];
         v->linear[l] = -1;

@@ -349,7 +349,7 @@ TSR_AVX512_INLINE void sum_set(const struct lane_history *h, uint32_t tick, int 
 {
     __m512i sum[TSR_LANE_STEP];
     int pairs = 0;
-    for (int j = 0; j < TSR_LANE_STEP; j++) sum[j] = _mm512_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1));
+    for (int j = 0; j < TSR_LANE_STEP; j++) sum[j] = all(TSR_WEIGHT_HALF);
 #pragma GCC unroll 4
     for (int up = 1; up <= set + 1; up++) {
         const int reach = set + 2 - up;
@@ -470,7 +470,7 @@ static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, i
     for (int j = 0; j < TSR_LANE_STEP; j++) {
         in->activity[j][l] = lane->activity[j];
         in->pair[j][l] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
-        in->sum[j][l] = (int32_t)((uint32_t)lane->sum[j] + (1u << (TSR_WEIGHT_SHIFT - 1)));
+        in->sum[j][l] = lane->sum[j];
     }
 }
 

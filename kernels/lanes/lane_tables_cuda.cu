@@ -7,9 +7,6 @@ namespace
 
 enum { TABLE_THREADS = 128 };
 
-TSR_TABLE(int8_t, tap_order, 32, 0, 4, 10, 18, 15, 7, 2, 1, 3, 9, 14, 25, 13, 8, 5, 6, 12, 17, 11, 16, 26, 22, 21, 20,
-          24, 23, 28, 19, 27, 29, -1, -1);
-
 __device__ __forceinline__ uint32_t entry_of(int symbol, int length)
 {
     if (symbol == TSR_RUN_TO_END)
@@ -101,13 +98,6 @@ __device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, in
     code->is_single = used == 1;
 }
 
-__device__ __forceinline__ uint32_t count_cuts(const uint16_t *cut, uint32_t cuts, uint32_t bin)
-{
-    uint32_t count = 0;
-    while (count < cuts && cut[count] <= bin) count++;
-    return count;
-}
-
 /* A block a plane: the frames' planes of one number. lanes: of a group. */
 __global__ void __launch_bounds__(TABLE_THREADS)
     k_tables(const tsr_cuda_decode_batch b, uint32_t number, uint32_t lanes)
@@ -167,19 +157,20 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     }
     for (uint32_t i = thread; i < classes * stride; i += TABLE_THREADS) {
         const uint32_t k = i % stride;
-        int tap = k < 32 ? TSR_AT(tap_order)[k] : predictor.shape.neighbours + (int)k - TSR_LANE_REFERENCE_WEIGHTS;
+        int tap = k < 32 ? TSR_AT(tsr_lane_tap)[k] : predictor.shape.neighbours + (int)k - TSR_LANE_REFERENCE_WEIGHTS;
         const int taps = k < 32 ? predictor.shape.neighbours : tsr_taps(predictor.shape);
         int32_t *const weight = reinterpret_cast<int32_t *>(reinterpret_cast<uint8_t *>(t) + weights_at);
         weight[i] = tap >= 0 && tap < taps ? predictor.weight[i / stride][tap] : 0;
     }
-    const uint32_t cells = (uint32_t)tsr_model_cells(&residual), across = residual.intensity_cuts + 1u;
+    const uint32_t cells = (uint32_t)tsr_model_cells(&residual);
+    const int across = residual.intensity_cuts + 1;
     for (uint32_t i = thread; i < cells; i += TABLE_THREADS)
         t->cell[i] = code[TSR_FIRST_RESIDUAL_TABLE + (residual.tables ? residual.table_of[i] : 0)];
     for (uint32_t i = thread; i < 64; i += TABLE_THREADS)
-        t->row_of_bin[i] = (uint8_t)(count_cuts(residual.activity_cut, residual.activity_cuts, i) * across);
+        t->row_of_bin[i] =
+            (uint8_t)tsr_cell_of(tsr_group_of(residual.activity_cut, residual.activity_cuts, (int)i), 0, across);
     for (uint32_t i = thread; i < TSR_LANE_BUCKETS; i += TABLE_THREADS)
-        t->group_of[i] =
-            (uint8_t)count_cuts(residual.intensity_cut, residual.intensity_cuts, i << TSR_LANE_BUCKET_BITS);
+        t->group_of[i] = tsr_group_of(residual.intensity_cut, residual.intensity_cuts, (int)i << TSR_LANE_BUCKET_BITS);
     for (uint32_t i = thread; i < 32; i += TABLE_THREADS)
         t->cut[i] = i < residual.intensity_cuts ? residual.intensity_cut[i] : 65535;
     for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);

@@ -175,7 +175,7 @@ static_assert((int)ACTIVITY_PLACES <= (int)VALUE_PLACES, "filled together");
  * those that have no symbol, whose values are 0. */
 __device__ __forceinline__ uint32_t mark_special(walked_columns &c)
 {
-    const uint32_t outside = ~0u << c.count & 255u, interruptions = c.quiet & c.was & ~c.run;
+    const uint32_t outside = ~0u << c.count & 255u, interruptions = tsr_interruptions(c.quiet, c.was, c.run);
 #pragma unroll
     for (int j = 0; j < PAIRS; j++)
         c.activity[j] =
@@ -195,8 +195,8 @@ __device__ __forceinline__ uint32_t mark_special(walked_columns &c)
 __device__ __forceinline__ uint32_t symbol_place(const cell_lookup &lookup, const walked_columns &c, int i,
                                                  uint32_t across, int shift)
 {
-    const uint32_t cell =
-        lookup.activity[look_up_place(half_of(c.activity, i))] * across + lookup.intensity[intensity_of(c, i, shift)];
+    const int cell = tsr_cell_of(lookup.activity[look_up_place(half_of(c.activity, i))],
+                                 lookup.intensity[intensity_of(c, i, shift)], (int)across);
     return (uint32_t)lookup.first[cell] + lookup.symbol[look_up_place(half_of(c.value, i))];
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/engine_cuda/device.cuh"
 
 #include "transform/predict/residual.h"
+#include "entropy/runs.h"
 #include "kernels/training/predict_blocks.cuh"
 #include "kernels/planes/sample_pairs.cuh"
 
@@ -216,6 +217,7 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
                                                  int32_t pitch, See see, Run run, EndRow end_row)
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
+    const struct tsr_left_activity of_left = tsr_left_activity(false), of_first = tsr_left_activity(true);
     const int32_t w = at.tile.width, range = (int32_t)tsr_plane_range(p, at.plane);
     const uint32_t most = (uint32_t)((range - 1) >> 1) * 0x10001u; /* magnitudes that surely do not wrap */
     const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0;
@@ -302,7 +304,8 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
 #pragma unroll
             for (int j = 0; j < PAIRS; j++) {
                 const uint32_t west = between(ww, m_pair[j]), ne = between(above_pair[j], above_pair[j + 1]);
-                c.activity[j] = 2 * (west + above_pair[j]) + (between(nw, above_pair[j]) + ne + ww) + above2_pair[j];
+                c.activity[j] = (uint32_t)of_left.w * west + (uint32_t)of_left.ww * ww +
+                                tsr_activity_above(above_pair[j], between(nw, above_pair[j]), ne, above2_pair[j]);
                 ww = m_pair[j];
                 nw = above_pair[j];
             }
@@ -310,7 +313,7 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
                 ww = before;
 #pragma unroll
                 for (int j = 0; j < PAIRS; j++) {
-                    c.activity[j] = 6 * between(ww, m_pair[j]) + 2 * ww;
+                    c.activity[j] = (uint32_t)of_first.w * between(ww, m_pair[j]) + (uint32_t)of_first.ww * ww;
                     ww = m_pair[j];
                 }
             }
@@ -325,8 +328,8 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
             if (!c.is_plain) {
                 c.quiet = zero_columns(c.activity, c.count);
                 const uint32_t zeros = zero_columns(m_pair, c.count);
-                has_runs = went_on || __any_sync(TSR_FULL_WARP, (zeros & c.quiet) != 0);
-                if (has_runs) find_runs(c, &runs.goes_on, zeros, zeros & c.quiet, lane);
+                has_runs = went_on || __any_sync(TSR_FULL_WARP, tsr_run_starts(zeros, c.quiet) != 0);
+                if (has_runs) find_runs(c, &runs.goes_on, zeros, tsr_run_starts(zeros, c.quiet), lane);
             }
             if (c.count > 0) see(c);
             if (has_runs)

@@ -1,7 +1,7 @@
 /* Linear predictors on the CPU; see the header. */
 #include "linear_cpu.h"
 
-enum { BIAS = 1 << 15, COLUMNS = 16 };
+enum { BIAS = TSR_SAMPLE_BIAS, COLUMNS = 16 };
 
 size_t tsr_padded_samples(int32_t width, int32_t height)
 {
@@ -20,22 +20,18 @@ void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t
         int16_t *row = room + TSR_GUARD + y * tile.pitch;
         const uint16_t *from = samples + (size_t)y * stride;
         for (int32_t c = 0; c < width; c++) row[c] = (int16_t)(from[c] ^ BIAS);
-        const int16_t left = y > 0 ? row[-tile.pitch] : row[0], last = row[width - 1];
-        for (int k = 1; k <= TSR_GUARD; k++) row[-k] = left;
-        for (int k = 0; k < TSR_GUARD + COLUMNS; k++) row[width + k] = last;
+        tsr_guard_left(row, y > 0 ? row[-tile.pitch] : row[0]);
+        tsr_guard_right(row + width, TSR_GUARD + COLUMNS);
     }
 }
 
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT])
 {
-    for (int k = 0; k < shape.neighbours; k++)
-        tap[k] = tile->first + tsr_max(0, y - TSR_AT(tsr_tap_up)[k]) * tile->pitch + TSR_AT(tsr_tap_right)[k];
+    for (int k = 0; k < shape.neighbours; k++) tap[k] = tsr_tap_at(tile, tsr_neighbour_place(k), y);
     for (int r = 0, k = shape.neighbours; r < shape.references; r++)
         for (int i = 0; i < TSR_REFERENCE_TAPS; i++, k++)
-            tap[k] = earlier[r].first +
-                     tsr_max(0, tsr_min(tile->height - 1, y - TSR_AT(tsr_reference_up)[i])) * earlier[r].pitch +
-                     TSR_AT(tsr_reference_right)[i];
+            tap[k] = tsr_tap_at(&earlier[r], tsr_reference_place(r, i), y);
 }
 
 static int32_t weight_pair(const int16_t *weight, int taps, int pair)
