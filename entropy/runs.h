@@ -38,7 +38,7 @@ TSR_HD int tsr_quiet_table(bool after_run)
  * of a run sets what is left, from its own sample on. */
 struct tsr_run {
     int32_t left;
-    bool after;
+    uint32_t after; /* 1 or 0 */
 };
 
 TSR_HD_INLINE void tsr_run_begin_row(struct tsr_run *run)
