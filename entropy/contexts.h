@@ -132,7 +132,8 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
-enum { TSR_COUNT_COSTS = 1024 };
+enum { TSR_COUNT_COSTS = 1024, TSR_NO_TABLE = 255 /* of an empty cell */ };
+static_assert((int)TSR_CELL_LIMIT <= (int)TSR_NO_TABLE, "numbers of cells, and one more");
 struct tsr_merge_work {
     uint64_t cost[TSR_CELL_LIMIT];
     int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
@@ -213,22 +214,17 @@ TSR_HD void tsr_find_partner(struct tsr_merge_work *work, int cell)
     work->best[cell] = best;
 }
 
-/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
- * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
- * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
-TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+/* Cells in a line; a cell is out of it if it is empty. Returns how many are in it, and the first (-1: none). */
+TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uint8_t *table_of,
+                             struct tsr_merge_work *work, int *head)
 {
-    int alive = 0, head = -1, tail = -1;
-    work->used = 0;
-    tsr_fill_count_costs(work);
-    for (int i = 0; i < cells; i++)
-        for (int s = work->used; s < symbols; s++)
-            if (counts[i * symbols + s] != 0) work->used = s + 1;
+    int alive = 0, tail = -1;
+    *head = -1;
     for (int i = 0; i < cells; i++) {
         work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->used);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
-            table_of[i] = 255;
+            table_of[i] = TSR_NO_TABLE;
             continue;
         }
         work->previous[i] = (int16_t)tail;
@@ -236,10 +232,80 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
         if (tail >= 0)
             work->next[tail] = (int16_t)i;
         else
-            head = i;
+            *head = i;
         tail = i;
         alive++;
     }
+    return alive;
+}
+
+/* Cell b becomes part of a, and leaves the line. */
+TSR_HD void tsr_merge_pair(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work,
+                           int a, int b)
+{
+    for (int s = 0; s < symbols; s++) {
+        counts[a * symbols + s] += counts[b * symbols + s];
+        counts[b * symbols + s] = 0;
+    }
+    work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
+    for (int i = 0; i < cells; i++)
+        if (table_of[i] == b) table_of[i] = (uint8_t)a;
+    if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
+    if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
+}
+
+/* After that the gains of the pairs with a are new, and windows that reached b reach one further. */
+TSR_HD void tsr_update_gains(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int a, int b)
+{
+    int from = a;
+    for (int back = 0; back < TSR_MERGE_WINDOW && work->previous[from] >= 0; back++) from = work->previous[from];
+    for (int i = from; i >= 0 && i <= b; i = work->next[i]) {
+        int j = work->next[i];
+        bool passed = false; /* the window has passed b's old place */
+        for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
+            if (!passed && j > b && i < b) {
+                passed = true; /* gains behind it shift one place forward */
+                for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
+            }
+            if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
+                work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
+        }
+        tsr_find_partner(work, i);
+    }
+}
+
+/* Numbers the tables by their first cells; cells without samples get the table before them (the first table, for those
+ * in front). Returns the number of tables. */
+TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *table_of,
+                             const struct tsr_merge_work *work, int head)
+{
+    int tables = 0;
+    for (int i = head; i >= 0; i = work->next[i]) {
+        for (int c = 0; c < cells; c++)
+            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
+        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
+        tables++;
+    }
+    uint8_t before = 0;
+    for (int c = 0; c < cells; c++) {
+        if (table_of[c] == TSR_NO_TABLE) table_of[c] = before;
+        before = table_of[c];
+    }
+    return tables;
+}
+
+/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
+ * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
+ * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
+TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+{
+    int head;
+    work->used = 0;
+    tsr_fill_count_costs(work);
+    for (int i = 0; i < cells; i++)
+        for (int s = work->used; s < symbols; s++)
+            if (counts[i * symbols + s] != 0) work->used = s + 1;
+    int alive = tsr_line_up_cells(counts, cells, symbols, table_of, work, &head);
     for (int i = head; i >= 0; i = work->next[i]) {
         int j = work->next[i];
         for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j])
@@ -254,53 +320,13 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
             best = work->best[i];
             a = i;
         }
-        const int b = work->partner[a];
         if (!tsr_merges_on(alive, best < 0)) break;
-        for (int s = 0; s < symbols; s++) {
-            counts[a * symbols + s] += counts[b * symbols + s];
-            counts[b * symbols + s] = 0;
-        }
-        work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
-        for (int i = 0; i < cells; i++)
-            if (table_of[i] == b) table_of[i] = (uint8_t)a;
-        if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
-        if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
+        const int b = work->partner[a];
+        tsr_merge_pair(counts, cells, symbols, table_of, work, a, b);
         alive--;
-        /* The gains of the pairs with a are new; windows that reached b now reach one further. */
-        int from = a, back = 0;
-        while (back < TSR_MERGE_WINDOW && work->previous[from] >= 0) {
-            from = work->previous[from];
-            back++;
-        }
-        for (int i = from; i >= 0; i = work->next[i]) {
-            if (i > b) break;
-            int j = work->next[i];
-            bool passed = false; /* the window has passed b's old place */
-            for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
-                if (!passed && j > b && i < b) {
-                    passed = true; /* gains behind it shift one place forward */
-                    for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
-                }
-                if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
-                    work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
-            }
-            tsr_find_partner(work, i);
-        }
+        tsr_update_gains(counts, symbols, work, a, b);
     }
-    /* Number the tables by their first cells. */
-    int tables = 0;
-    for (int i = head; i >= 0; i = work->next[i]) {
-        for (int c = 0; c < cells; c++)
-            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
-        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
-        tables++;
-    }
-    uint8_t before = 0;
-    for (int c = 0; c < cells; c++) {
-        if (table_of[c] == 255) table_of[c] = before;
-        before = table_of[c];
-    }
-    return tables;
+    return tsr_number_tables(counts, cells, symbols, table_of, work, head);
 }
 
 #endif

@@ -283,6 +283,58 @@ static __device__ __forceinline__ tsr_merge<Gain> tsr_merge_of(const tsr_merge_m
     return merge;
 }
 
+/* A warp's part of a merge's gains, before the second barrier: the rests of new gains, and the least of those that
+ * stay. */
+template <int CELLS, typename Gain, int WORDS>
+static __device__ __forceinline__ void
+tsr_prepare_gains(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge, const tsr_fresh_pairs &pairs,
+                  int slots, Gain least, tsr_merge_head<Gain> &head, unsigned lane)
+{
+    constexpr int WINDOW = TSR_MERGE_WINDOW;
+    Gain *const fresh = &head.fresh[0][0];
+    tsr_fresh_rests(m, merge, pairs, least, head, lane);
+    if (lane < TSR_FRESH_GAINS) fresh[lane] = tsr_no_gain<Gain>();
+    Gain of_others;
+    uint32_t other_slot;
+    tsr_least_of_others<CELLS>(m, slots, tsr_byte_of(m.alive, tsr_max(0, merge.place - WINDOW)), merge.b, &of_others,
+                               &other_slot, lane);
+    if (lane == 0) {
+        head.least_of_others = of_others;
+        head.other_slot = other_slot;
+    }
+}
+
+/* Another's, after it: the new gains, and the least of all. place: of the lane's slot, whose gains are new if is_new.
+ */
+template <typename Gain, int WORDS>
+static __device__ __forceinline__ void
+tsr_finish_gains(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge, const tsr_fresh_pairs &pairs,
+                 int place, bool is_new, int slot, tsr_merge_head<Gain> &head, unsigned lane)
+{
+    constexpr int WINDOW = TSR_MERGE_WINDOW;
+    Gain *const fresh = &head.fresh[0][0];
+    if ((int)lane < pairs.count())
+        fresh[pairs.place_of((int)lane)] =
+            (Gain)(tsr_symbols_cost(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
+    __syncwarp();
+    uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
+    Gain least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
+    if (is_new) {
+        Gain row[WINDOW];
+        tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
+        tsr_renew_gains(row, head.fresh, place, merge);
+        tsr_store_gains(m.gain + slot * WINDOW, row);
+        least = tsr_note_best(m, slot, row);
+        next = (uint32_t)slot;
+    }
+    tsr_least_of_warp(&least, &next);
+    if (lane == 0) {
+        m.best[merge.b] = tsr_no_gain<Gain>();
+        head.least = least;
+        head.slot = next;
+    }
+}
+
 /* Merges slots, whose costs are known; returns how many live. A barrier is needed before, and another after. */
 template <int CELLS, int THREADS, int LANES, bool OUTSIDE, typename Gain, int WORDS>
 static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain, WORDS> &m,
@@ -292,7 +344,6 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
     static_assert(WARPS > 1, "there is another warp");
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int warp = tsr_merge_thread<THREADS>() / TSR_WARP;
-    Gain *const fresh = &head.fresh[0][0];
     tsr_begin_merging<THREADS, OUTSIDE>(m, slots);
     Gain least = 0;
     int living = slots;
@@ -316,43 +367,12 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
         const int slot = warp == 0 && is_new ? tsr_byte_of(m.alive, place) : 0;
         const tsr_fresh_pairs pairs(merge, living);
         tsr_fresh_sums<THREADS, LANES, OUTSIDE>(m, merge, pairs, head.inside);
-        if (warp == WARPS - 1) { /* which has no sums, or few */
-            tsr_fresh_rests(m, merge, pairs, least, head, lane);
-            if (lane < TSR_FRESH_GAINS) fresh[lane] = tsr_no_gain<Gain>();
-            Gain of_others;
-            uint32_t other_slot;
-            tsr_least_of_others<CELLS>(m, slots, tsr_byte_of(m.alive, tsr_max(0, merge.place - WINDOW)), merge.b,
-                                       &of_others, &other_slot, lane);
-            if (lane == 0) {
-                head.least_of_others = of_others;
-                head.other_slot = other_slot;
-            }
-        }
+        if (warp == WARPS - 1) /* which has no sums, or few */
+            tsr_prepare_gains<CELLS>(m, merge, pairs, slots, least, head, lane);
         tsr_sync_threads<THREADS>();
         if (warp == ADDS) tsr_add_slots<OUTSIDE>(m, merge, least, lane);
         if (warp == MOVES) tsr_move_up(m, merge, slots, lane);
-        if (warp == 0) {
-            if ((int)lane < pairs.count())
-                fresh[pairs.place_of((int)lane)] =
-                    (Gain)(tsr_symbols_cost(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
-            __syncwarp();
-            uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
-            least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
-            if (is_new) {
-                Gain row[WINDOW];
-                tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
-                tsr_renew_gains(row, head.fresh, place, merge);
-                tsr_store_gains(m.gain + slot * WINDOW, row);
-                least = tsr_note_best(m, slot, row);
-                next = (uint32_t)slot;
-            }
-            tsr_least_of_warp(&least, &next);
-            if (lane == 0) {
-                m.best[merge.b] = tsr_no_gain<Gain>();
-                head.least = least;
-                head.slot = next;
-            }
-        }
+        if (warp == 0) tsr_finish_gains(m, merge, pairs, place, is_new, slot, head, lane);
     }
     return living;
 }
