@@ -53,8 +53,9 @@ struct decoding_lane {
     const struct class_weights *weights; /* NULL: the median edge predictor */
     int32_t sum[TSR_LANE_STEP];          /* what all other taps give, and one half */
     int16_t activity[TSR_LANE_STEP];     /* what the row above and the one above that give */
-    int32_t column, y;
-    struct tsr_run run; /* of the plain form */
+    int32_t column;
+    struct tsr_run run; /* of the plain form; between column and y, which gcc else loads as one: 7 % slower */
+    int32_t y;
 };
 
 /* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */

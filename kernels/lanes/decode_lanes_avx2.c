@@ -252,51 +252,35 @@ TSR_AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, i
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
-/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
-TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
+/* tsr_lane_prediction of the eight lanes from first on; west: W, WW, WWW. */
+TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, int first, int j, const __m256i west[3])
 {
-    struct lane_vectors *v = &t->v;
-    const struct tsr_plane_decoder *d = t->d;
-    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), range = _mm256_set1_epi32(t->range);
-    const __m256i highest = _mm256_sub_epi32(range, one), bias = _mm256_set1_epi32(BIAS);
-    const __m256i active = load(v->by_tick[STEP_ACTIVE][j] + first);
-    const __m256i west = load(v->west[0] + first), west2 = load(v->west[1] + first), west3 = load(v->west[2] + first);
-
-    const __m256i linear = load(v->linear + first);
+    const struct lane_vectors *v = &t->v;
+    const __m256i zero = _mm256_setzero_si256(), bias = _mm256_set1_epi32(BIAS);
+    const __m256i highest = _mm256_set1_epi32(t->range - 1), linear = load(v->linear + first);
     __m256i prediction = zero;
     if (mask_of(linear)) {
         __m256i sum = load(v->by_tick[STEP_SUM][j] + first);
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[2] + first), west3));
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[1] + first), west2));
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[0] + first), west));
+        for (int k = 2; k >= 0; k--) sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[k] + first), west[k]));
         prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
     }
     if (mask_of(linear) != (uint32_t)ALL_LANES) {
         const __m256i north = load(v->by_tick[STEP_NORTH][j] + first),
                       north_west = load(v->by_tick[STEP_NORTH_WEST][j] + first);
-        const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
-        const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
+        const __m256i low = _mm256_min_epi32(west[0], north), high = _mm256_max_epi32(west[0], north);
+        const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west[0], north), north_west);
         const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
         prediction = _mm256_blendv_epi8(median, prediction, linear);
     }
-    prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
+    return _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
+}
 
-    const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
-    const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
-    const __m256i coding = _mm256_andnot_si256(in_run, active);
-    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
-        const __m256i left = _mm256_sub_epi32(run, one), sample = _mm256_sub_epi32(prediction, bias);
-        store(v->run + first, _mm256_blendv_epi8(run, left, active));
-        store(v->after_run + first, _mm256_and_si256(_mm256_cmpeq_epi32(left, zero), one));
-        store(v->west[2] + first, west2);
-        store(v->west[1] + first, west);
-        store(v->west[0] + first, sample);
-        store(v->magnitude_west[1] + first, mag_west);
-        store(v->magnitude_west[0] + first, zero);
-        store(v->out[STEP_SAMPLE][j] + first, sample);
-        store(v->out[STEP_MAGNITUDE][j] + first, zero);
-        return true;
-    }
+/* Their tables. */
+TSR_AVX2_INLINE __m256i tables_of(const struct decoding *t, int first, int j, __m256i prediction, __m256i mag_west,
+                                  __m256i mag_west2)
+{
+    const struct lane_vectors *v = &t->v;
+    const struct tsr_plane_decoder *d = t->d;
     const __m256i activity =
         _mm256_add_epi32(load(v->by_tick[STEP_ACTIVITY][j] + first),
                          _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
@@ -310,44 +294,80 @@ TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream
             gather_bytes(d->intensity_group, _mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)));
         table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(bin, 5), group));
     }
-    table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, zero));
-    table = _mm256_and_si256(table, coding); /* idle lanes look nowhere else */
+    return _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, _mm256_setzero_si256()));
+}
 
+/* What they carry on, and leave: samples, less 2^15, and magnitudes. west, mag_west: as they were. */
+TSR_AVX2_INLINE void keep_eight(struct lane_vectors *v, int first, int j, const __m256i west[3], __m256i mag_west,
+                                __m256i sample, __m256i magnitude)
+{
+    store(v->west[2] + first, west[1]);
+    store(v->west[1] + first, west[0]);
+    store(v->west[0] + first, sample);
+    store(v->magnitude_west[1] + first, mag_west);
+    store(v->magnitude_west[0] + first, magnitude);
+    store(v->out[STEP_SAMPLE][j] + first, sample);
+    store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
+}
+
+/* Runs: those that begin, of this length, and those that go on. Returns which samples are in one. */
+TSR_AVX2_INLINE __m256i step_runs(struct lane_vectors *v, int first, __m256i active, __m256i begins, __m256i length)
+{
+    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
+    const __m256i run = load(v->run + first), of_run = _mm256_or_si256(begins, _mm256_cmpgt_epi32(run, zero));
+    const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, length, begins), one), of_run);
+    store(v->run + first, _mm256_blendv_epi8(run, left, active));
+    store(v->after_run + first, _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one));
+    return of_run;
+}
+
+/* tsr_residual_inverse; bad gets the lanes whose sample is outside the range. */
+TSR_AVX2_INLINE __m256i sample_of(__m256i prediction, __m256i residual, int32_t range, __m256i *bad)
+{
+    const __m256i zero = _mm256_setzero_si256(), all = _mm256_set1_epi32(range), highest = _mm256_set1_epi32(range - 1);
+    __m256i sample = _mm256_add_epi32(prediction, residual);
+    sample = _mm256_add_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(zero, sample), all));
+    sample = _mm256_sub_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(sample, highest), all));
+    *bad =
+        _mm256_or_si256(*bad, _mm256_or_si256(_mm256_cmpgt_epi32(zero, sample), _mm256_cmpgt_epi32(sample, highest)));
+    return sample;
+}
+
+/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
+TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
+{
+    struct lane_vectors *v = &t->v;
+    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), bias = _mm256_set1_epi32(BIAS);
+    const __m256i active = load(v->by_tick[STEP_ACTIVE][j] + first);
+    const __m256i west[3] = {load(v->west[0] + first), load(v->west[1] + first), load(v->west[2] + first)};
+    const __m256i prediction = predict_eight(t, first, j, west);
+    const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
+    const __m256i coding = _mm256_andnot_si256(_mm256_cmpgt_epi32(load(v->run + first), zero), active);
+    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
+        (void)step_runs(v, first, active, zero, zero);
+        keep_eight(v, first, j, west, mag_west, _mm256_sub_epi32(prediction, bias), zero);
+        return true;
+    }
+    const __m256i table = /* idle lanes look nowhere else */
+        _mm256_and_si256(tables_of(t, first, j, prediction, mag_west, mag_west2), coding);
     __m256i entry = zero, raw = zero;
     if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
                : take_huffman(t, stream, first, coding, table, &entry, &raw)))
         return false;
     const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
-
-    /* Runs: those that begin, and those that go on. */
     const __m256i begins =
         _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
     const __m256i unused =
-        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)d->unused), table), one), coding);
+        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)t->d->unused), table), one), coding);
     __m256i bad =
         _mm256_or_si256(_mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero)), _mm256_cmpgt_epi32(unused, zero));
-    const __m256i of_run = _mm256_or_si256(begins, in_run);
-    const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
-    const __m256i after = _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one);
-    store(v->run + first, _mm256_blendv_epi8(run, left, active));
-    store(v->after_run + first, after);
-
+    const __m256i of_run = step_runs(v, first, active, begins, value);
     const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, one));
     const __m256i residual = _mm256_andnot_si256(of_run, _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
-    __m256i sample = _mm256_add_epi32(prediction, residual);
-    sample = _mm256_add_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(zero, sample), range));
-    sample = _mm256_sub_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(sample, highest), range));
-    bad = _mm256_or_si256(bad, _mm256_or_si256(_mm256_cmpgt_epi32(zero, sample), _mm256_cmpgt_epi32(sample, highest)));
+    const __m256i sample = sample_of(prediction, residual, t->range, &bad);
     if (mask_of(_mm256_and_si256(bad, active))) return false;
-    const __m256i magnitude = _mm256_min_epi32(_mm256_abs_epi32(residual), _mm256_set1_epi32(TSR_MAGNITUDE_LIMIT));
-    const __m256i biased = _mm256_sub_epi32(sample, bias);
-    store(v->west[2] + first, west2);
-    store(v->west[1] + first, west);
-    store(v->west[0] + first, biased);
-    store(v->magnitude_west[1] + first, mag_west);
-    store(v->magnitude_west[0] + first, magnitude);
-    store(v->out[STEP_SAMPLE][j] + first, biased);
-    store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
+    keep_eight(v, first, j, west, mag_west, _mm256_sub_epi32(sample, bias),
+               _mm256_min_epi32(_mm256_abs_epi32(residual), _mm256_set1_epi32(TSR_MAGNITUDE_LIMIT)));
     return true;
 }
 

@@ -235,14 +235,13 @@ TSR_AVX512_INLINE __m512i tables_of(const struct decoding *t, __m512i activity, 
     return _mm512_mask_mov_epi32(low, _mm512_cmpgt_epi32_mask(cell, all(127)), high);
 }
 
-/* Sample number j of the step, of the sixteen lanes from first on. */
-TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
-                                      const struct step_inputs *in, int j, int first, __mmask16 active, int lanes,
-                                      bool rans)
+/* tsr_lane_prediction of the sixteen lanes from first on. */
+TSR_AVX512_INLINE __m512i predict_sixteen(const struct decoding *t, const struct sixteen *s,
+                                          const struct step_inputs *in, int j, int first)
 {
     const struct lane_history *h = &t->h;
-    const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
-    const __mmask16 linear = (__mmask16)(h->linear >> first), first_row = (__mmask16)(h->first_row >> first);
+    const __m512i zero = _mm512_setzero_si512();
+    const __mmask16 linear = (__mmask16)(h->linear >> first);
     __m512i prediction = zero;
     if (linear != UINT16_MAX) {
         const __m512i above = load(in->pair[j] + first), west = _mm512_srai_epi32(s->pair[0], 16);
@@ -259,6 +258,30 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
         clamped = _mm512_max_epi32(zero, _mm512_min_epi32(all(t->range - 1), clamped));
         prediction = _mm512_mask_mov_epi32(prediction, linear, clamped);
     }
+    return prediction;
+}
+
+/* tsr_lane_activity. */
+TSR_AVX512_INLINE __m512i activities_of(const struct decoding *t, const struct sixteen *s, const struct step_inputs *in,
+                                        int j, int first)
+{
+    const __mmask16 first_row = (__mmask16)(t->h.first_row >> first);
+    __m512i activity =
+        _mm512_add_epi32(load(in->activity[j] + first),
+                         _mm512_add_epi32(_mm512_add_epi32(s->magnitude[0], s->magnitude[0]), s->magnitude[1]));
+    if (__builtin_expect(first_row, 0)) /* W and WW stand for all that is not there: 6 and 2 of them */
+        activity = _mm512_mask_add_epi32(activity, first_row, activity,
+                                         _mm512_add_epi32(_mm512_slli_epi32(s->magnitude[0], 2), s->magnitude[1]));
+    return activity;
+}
+
+/* Sample number j of the step, of the sixteen lanes from first on. */
+TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
+                                      const struct step_inputs *in, int j, int first, __mmask16 active, int lanes,
+                                      bool rans)
+{
+    const __m512i zero = _mm512_setzero_si512(), range = all(t->range);
+    const __m512i prediction = predict_sixteen(t, s, in, j, first);
     const __mmask16 in_run = _mm512_test_epi32_mask(s->run, s->run);
     const __mmask16 coding = _kandn_mask16(in_run, active);
     __m512i sample = prediction, magnitude = zero;
@@ -266,12 +289,7 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
         s->run = _mm512_mask_sub_epi32(s->run, active, s->run, all(1));
         s->after_run = _mm512_testn_epi32_mask(s->run, s->run);
     } else {
-        __m512i activity =
-            _mm512_add_epi32(load(in->activity[j] + first),
-                             _mm512_add_epi32(_mm512_add_epi32(s->magnitude[0], s->magnitude[0]), s->magnitude[1]));
-        if (__builtin_expect(first_row, 0)) /* W and WW stand for all that is not there: 6 and 2 of them */
-            activity = _mm512_mask_add_epi32(activity, first_row, activity,
-                                             _mm512_add_epi32(_mm512_slli_epi32(s->magnitude[0], 2), s->magnitude[1]));
+        const __m512i activity = activities_of(t, s, in, j, first);
         __m512i table = tables_of(t, activity, prediction);
         const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
         table = _mm512_mask_mov_epi32(table, silent, _mm512_maskz_mov_epi32(s->after_run, all(1)));
