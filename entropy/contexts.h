@@ -132,8 +132,8 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
-enum { TSR_COUNT_COSTS = 1024, TSR_NO_TABLE = 255 /* of an empty cell */ };
-static_assert((int)TSR_CELL_LIMIT <= (int)TSR_NO_TABLE, "numbers of cells, and one more");
+enum { TSR_COUNT_COSTS = 1024, TSR_EMPTY_CELL = 255 /* has no table */ };
+static_assert((int)TSR_CELL_LIMIT <= (int)TSR_EMPTY_CELL, "numbers of cells, and one more");
 struct tsr_merge_work {
     uint64_t cost[TSR_CELL_LIMIT];
     int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
@@ -224,7 +224,7 @@ TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uin
         work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->used);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
-            table_of[i] = TSR_NO_TABLE;
+            table_of[i] = TSR_EMPTY_CELL;
             continue;
         }
         work->previous[i] = (int16_t)tail;
@@ -288,7 +288,7 @@ TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *
     }
     uint8_t before = 0;
     for (int c = 0; c < cells; c++) {
-        if (table_of[c] == TSR_NO_TABLE) table_of[c] = before;
+        if (table_of[c] == TSR_EMPTY_CELL) table_of[c] = before;
         before = table_of[c];
     }
     return tables;
