@@ -28,17 +28,39 @@ TSR_HD int32_t tsr_context_magnitude(int32_t residual)
     return tsr_min(tsr_abs(residual), TSR_MAGNITUDE_LIMIT);
 }
 
+/* What the magnitudes N, NW, NE, NN give to the activity; also of some magnitudes in a word each. */
+TSR_HD uint32_t tsr_activity_above(uint32_t n, uint32_t nw, uint32_t ne, uint32_t nn)
+{
+    return 2 * n + nw + ne + nn;
+}
+
+/* The weights of the magnitudes W and WW. In a tile's first row there is nothing above: W stands for N, NW, NE, too,
+ * and WW for NN. */
+struct tsr_left_activity {
+    int32_t w, ww;
+};
+
+TSR_HD struct tsr_left_activity tsr_left_activity(bool first_row)
+{
+    struct tsr_left_activity weight;
+    weight.w = first_row ? 6 : 2;
+    weight.ww = first_row ? 2 : 1;
+    return weight;
+}
+
 /* Activity from the magnitudes W, N, NW, NE, WW, NN: 0 .. 8 x 4095. Weights by least squares per image gain 0.2 to
  * 0.4 %; other fixed weights tried, 3 3 1 2 1 1 and 1 1 1 1 0 0, are within 0.15 %. */
 TSR_HD int32_t tsr_activity(int32_t w, int32_t n, int32_t nw, int32_t ne, int32_t ww, int32_t nn)
 {
-    return 2 * w + 2 * n + nw + ne + ww + nn;
+    const struct tsr_left_activity weight = tsr_left_activity(false);
+    return weight.w * w + weight.ww * ww +
+           (int32_t)tsr_activity_above((uint32_t)n, (uint32_t)nw, (uint32_t)ne, (uint32_t)nn);
 }
 
-/* In a tile's first row there is nothing above: W stands for N, NW, NE; WW for NN. */
 TSR_HD int32_t tsr_activity_first_row(int32_t w, int32_t ww)
 {
-    return 6 * w + 2 * ww;
+    const struct tsr_left_activity weight = tsr_left_activity(true);
+    return weight.w * w + weight.ww * ww;
 }
 
 TSR_HD int tsr_activity_bin(int32_t activity)
@@ -83,6 +105,12 @@ TSR_HD int tsr_cut_quantiles(const uint32_t *counts, int bins, int groups, uint1
     return cut_count;
 }
 
+/* The cell of a group of activity and one of intensity. */
+TSR_HD int tsr_cell_of(int activity_group, int intensity_group, int intensity_groups)
+{
+    return activity_group * intensity_groups + intensity_group;
+}
+
 /* A bin's group. */
 TSR_HD uint8_t tsr_group_of(const uint16_t *cuts, int cut_count, int bin)
 {
@@ -104,7 +132,8 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
-enum { TSR_COUNT_COSTS = 1024 };
+enum { TSR_COUNT_COSTS = 1024, TSR_EMPTY_CELL = 255 /* has no table */ };
+static_assert((int)TSR_CELL_LIMIT <= (int)TSR_EMPTY_CELL, "numbers of cells, and one more");
 struct tsr_merge_work {
     uint64_t cost[TSR_CELL_LIMIT];
     int64_t gain[TSR_CELL_LIMIT][TSR_MERGE_WINDOW];         /* cost of the union - costs of the two */
@@ -115,16 +144,34 @@ struct tsr_merge_work {
     uint32_t count_cost[TSR_COUNT_COSTS];
 };
 
+/* A count times its logarithm. The symbols of a table cost this of their total, less this of each of them. */
+TSR_HD uint64_t tsr_count_cost(uint32_t count)
+{
+    return (uint64_t)count * tsr_log2_cost(count);
+}
+
+TSR_HD uint64_t tsr_symbols_cost(uint64_t of_total, uint64_t of_symbols)
+{
+    return of_total > of_symbols ? of_total - of_symbols : 0;
+}
+
 /* What merging asks for over and over: count x its logarithm, of small counts. */
 TSR_HD void tsr_fill_count_costs(struct tsr_merge_work *work)
 {
     work->count_cost[0] = 0;
-    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = c * tsr_log2_cost(c);
+    for (uint32_t c = 1; c < TSR_COUNT_COSTS; c++) work->count_cost[c] = (uint32_t)tsr_count_cost(c);
+}
+
+/* The estimated size of a table's description, in bits: by its used symbols and the gaps between them. */
+enum { TSR_DESCRIBED_TABLE = 8, TSR_DESCRIBED_SYMBOL = 2, TSR_DESCRIBED_GAP = 6 };
+
+TSR_HD uint32_t tsr_description_cost(uint32_t used, uint32_t gaps)
+{
+    return (TSR_DESCRIBED_TABLE + TSR_DESCRIBED_SYMBOL * used + TSR_DESCRIBED_GAP * gaps) * TSR_COST_BIT;
 }
 
 /* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols, of which those from
- * symbols on do not occur, and its own description, which costs about two bits a used symbol and six a gap between
- * them. 0 if both are empty. */
+ * symbols on do not occur, and its description. 0 if both are empty. */
 TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b, int symbols)
 {
     uint64_t total = 0, inside = 0;
@@ -132,15 +179,20 @@ TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t
     for (int s = 0; s < symbols; s++) {
         const uint32_t c = a[s] + (b ? b[s] : 0u);
         total += c;
-        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : (uint64_t)c * tsr_log2_cost(c);
+        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : tsr_count_cost(c);
         used += c != 0;
         gaps += gap & (c != 0);
         gap = c == 0;
     }
     if (total == 0) return 0;
     assert(total <= UINT32_MAX);
-    uint64_t all = total * tsr_log2_cost((uint32_t)total);
-    return (all > inside ? all - inside : 0) + (uint64_t)(8 + 2 * used + 6 * gaps) * TSR_COST_BIT;
+    return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
+}
+
+/* Is another pair of tables merged, where the best pair saves something, or does not? */
+TSR_HD bool tsr_merges_on(int tables, bool saves)
+{
+    return tables > 1 && (saves || tables > TSR_TABLE_LIMIT);
 }
 
 TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
@@ -162,22 +214,17 @@ TSR_HD void tsr_find_partner(struct tsr_merge_work *work, int cell)
     work->best[cell] = best;
 }
 
-/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
- * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
- * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
-TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+/* Cells in a line; a cell is out of it if it is empty. Returns how many are in it, and the first (-1: none). */
+TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uint8_t *table_of,
+                             struct tsr_merge_work *work, int *head)
 {
-    int alive = 0, head = -1, tail = -1;
-    work->used = 0;
-    tsr_fill_count_costs(work);
-    for (int i = 0; i < cells; i++)
-        for (int s = work->used; s < symbols; s++)
-            if (counts[i * symbols + s] != 0) work->used = s + 1;
+    int alive = 0, tail = -1;
+    *head = -1;
     for (int i = 0; i < cells; i++) {
         work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->used);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
-            table_of[i] = 255;
+            table_of[i] = TSR_EMPTY_CELL;
             continue;
         }
         work->previous[i] = (int16_t)tail;
@@ -185,10 +232,80 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
         if (tail >= 0)
             work->next[tail] = (int16_t)i;
         else
-            head = i;
+            *head = i;
         tail = i;
         alive++;
     }
+    return alive;
+}
+
+/* Cell b becomes part of a, and leaves the line. */
+TSR_HD void tsr_merge_pair(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work,
+                           int a, int b)
+{
+    for (int s = 0; s < symbols; s++) {
+        counts[a * symbols + s] += counts[b * symbols + s];
+        counts[b * symbols + s] = 0;
+    }
+    work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
+    for (int i = 0; i < cells; i++)
+        if (table_of[i] == b) table_of[i] = (uint8_t)a;
+    if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
+    if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
+}
+
+/* After that the gains of the pairs with a are new, and windows that reached b reach one further. */
+TSR_HD void tsr_update_gains(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int a, int b)
+{
+    int from = a;
+    for (int back = 0; back < TSR_MERGE_WINDOW && work->previous[from] >= 0; back++) from = work->previous[from];
+    for (int i = from; i >= 0 && i <= b; i = work->next[i]) {
+        int j = work->next[i];
+        bool passed = false; /* the window has passed b's old place */
+        for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
+            if (!passed && j > b && i < b) {
+                passed = true; /* gains behind it shift one place forward */
+                for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
+            }
+            if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
+                work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
+        }
+        tsr_find_partner(work, i);
+    }
+}
+
+/* Numbers the tables by their first cells; cells without samples get the table before them (the first table, for those
+ * in front). Returns the number of tables. */
+TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *table_of,
+                             const struct tsr_merge_work *work, int head)
+{
+    int tables = 0;
+    for (int i = head; i >= 0; i = work->next[i]) {
+        for (int c = 0; c < cells; c++)
+            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
+        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
+        tables++;
+    }
+    uint8_t before = 0;
+    for (int c = 0; c < cells; c++) {
+        if (table_of[c] == TSR_EMPTY_CELL) table_of[c] = before;
+        before = table_of[c];
+    }
+    return tables;
+}
+
+/* counts[cells][symbols] is used up; table_of[cells] names the table, 0 .. result-1, in the order of their first
+ * cells. Cells without samples get the table before them (the first table, for those in front). Returns the
+ * number of tables, 0 if nothing was counted. counts[0..result-1] are then the tables' counts. */
+TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
+{
+    int head;
+    work->used = 0;
+    tsr_fill_count_costs(work);
+    for (int i = 0; i < cells; i++)
+        for (int s = work->used; s < symbols; s++)
+            if (counts[i * symbols + s] != 0) work->used = s + 1;
+    int alive = tsr_line_up_cells(counts, cells, symbols, table_of, work, &head);
     for (int i = head; i >= 0; i = work->next[i]) {
         int j = work->next[i];
         for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j])
@@ -203,53 +320,13 @@ TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t 
             best = work->best[i];
             a = i;
         }
+        if (!tsr_merges_on(alive, best < 0)) break;
         const int b = work->partner[a];
-        if (best >= 0 && alive <= TSR_TABLE_LIMIT) break;
-        for (int s = 0; s < symbols; s++) {
-            counts[a * symbols + s] += counts[b * symbols + s];
-            counts[b * symbols + s] = 0;
-        }
-        work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
-        for (int i = 0; i < cells; i++)
-            if (table_of[i] == b) table_of[i] = (uint8_t)a;
-        if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
-        if (work->next[b] >= 0) work->previous[work->next[b]] = work->previous[b];
+        tsr_merge_pair(counts, cells, symbols, table_of, work, a, b);
         alive--;
-        /* The gains of the pairs with a are new; windows that reached b now reach one further. */
-        int from = a, back = 0;
-        while (back < TSR_MERGE_WINDOW && work->previous[from] >= 0) {
-            from = work->previous[from];
-            back++;
-        }
-        for (int i = from; i >= 0; i = work->next[i]) {
-            if (i > b) break;
-            int j = work->next[i];
-            bool passed = false; /* the window has passed b's old place */
-            for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
-                if (!passed && j > b && i < b) {
-                    passed = true; /* gains behind it shift one place forward */
-                    for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
-                }
-                if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))
-                    work->gain[i][k] = tsr_merge_gain(counts, symbols, work, i, j);
-            }
-            tsr_find_partner(work, i);
-        }
+        tsr_update_gains(counts, symbols, work, a, b);
     }
-    /* Number the tables by their first cells. */
-    int tables = 0;
-    for (int i = head; i >= 0; i = work->next[i]) {
-        for (int c = 0; c < cells; c++)
-            if (table_of[c] == i && c >= i) table_of[c] = (uint8_t)tables;
-        for (int s = 0; s < symbols; s++) counts[tables * symbols + s] = counts[i * symbols + s];
-        tables++;
-    }
-    uint8_t before = 0;
-    for (int c = 0; c < cells; c++) {
-        if (table_of[c] == 255) table_of[c] = before;
-        before = table_of[c];
-    }
-    return tables;
+    return tsr_number_tables(counts, cells, symbols, table_of, work, head);
 }
 
 #endif

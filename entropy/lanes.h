@@ -49,16 +49,23 @@ TSR_HD uint32_t tsr_lane_word(const uint8_t *words, uint32_t word_count, uint32_
     return at < word_count ? (uint32_t)words[2 * (size_t)at] | (uint32_t)words[2 * (size_t)at + 1] << 8 : 0u;
 }
 
+/* Before a symbol: does a lane that holds so many bits take a word? */
+TSR_HD bool tsr_lane_wants_word(int32_t held, int32_t refill_bits)
+{
+    return held < refill_bits;
+}
+
 /* Takes words until the lane has refill_bits (0..32). The first word is taken without a branch: whether a lane needs
  * one cannot be foreseen; that it needs two is rare. */
 TSR_HD void tsr_lane_refill(struct tsr_lane_reader *lane, int refill_bits, const uint8_t *words, uint32_t word_count,
                             uint32_t *next)
 {
-    const uint32_t needed = lane->count < refill_bits, word = tsr_lane_word(words, word_count, *next);
+    const uint32_t needed = tsr_lane_wants_word(lane->count, refill_bits),
+                   word = tsr_lane_word(words, word_count, *next);
     lane->bits |= ((uint64_t)word & (0u - (uint64_t)needed)) << ((48 - lane->count) & 63);
     lane->count += (int32_t)needed * TSR_LANE_WORD_BITS;
     *next += needed;
-    if (lane->count < refill_bits) {
+    if (tsr_lane_wants_word(lane->count, refill_bits)) {
         lane->bits |= (uint64_t)tsr_lane_word(words, word_count, *next) << (48 - lane->count);
         lane->count += TSR_LANE_WORD_BITS;
         ++*next;

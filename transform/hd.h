@@ -38,11 +38,14 @@
 #endif
 
 /* A constant table that both sides can read: TSR_TABLE defines it, TSR_AT(name) is the array of the side
- * that the code is compiled for. The values are the variadic part, without braces. */
+ * that the code is compiled for, and in C++ TSR_KNOWN(name) what the compiler works with. The values are the
+ * variadic part, without braces. */
 #if defined(__CUDACC__)
-#define TSR_TABLE(type, name, count, ...)                 \
-    static const type name##_host[count] = {__VA_ARGS__}; \
+#define TSR_TABLE(type, name, count, ...)                     \
+    static constexpr type name##_host[count] = {__VA_ARGS__}; \
     static __device__ const type name##_device[count] = {__VA_ARGS__}
+#elif defined(__cplusplus)
+#define TSR_TABLE(type, name, count, ...) static constexpr type name##_host[count] = {__VA_ARGS__}
 #else
 #define TSR_TABLE(type, name, count, ...) static const type name##_host[count] = {__VA_ARGS__}
 #endif
@@ -51,6 +54,7 @@
 #else
 #define TSR_AT(name) name##_host
 #endif
+#define TSR_KNOWN(name) name##_host
 
 /* Arithmetic shift right: floor(value / 2^shift), also for negative values. C leaves >> of a negative
  * number to the implementation; gcc, clang and nvcc all shift arithmetically, and the static_assert

@@ -76,8 +76,8 @@ struct row_coder {
     void (*append)(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
 };
 
-const struct row_coder *tsr_row_coder_plain(void);
-/* NULL where the machine, or the compiler, has no AVX-512. */
-const struct row_coder *tsr_row_coder_avx512(void);
+/* AVX2 has the plain form. */
+const struct row_coder *tsr_row_coder(enum tsr_isa isa);
+extern const struct row_coder tsr_row_coder_avx512; /* where the compiler has it */
 
 #endif

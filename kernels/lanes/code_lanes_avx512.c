@@ -1,16 +1,11 @@
 /* Coding rows for AVX-512: sixteen columns at once; see code_lanes.h. */
 #include "code_lanes.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
 
-#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
-#define AVX512_INLINE \
-    static inline     \
-        __attribute__((always_inline, target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
-
-AVX512 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
-                              uint32_t *special)
+TSR_AVX512 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+                                  uint32_t *special)
 {
     const __m512i pitch = _mm512_set1_epi16(cuts->pitch), one = _mm512_set1_epi16(1);
     const __m512i large = _mm512_set1_epi16(TSR_CODED_VALUES);
@@ -32,8 +27,8 @@ AVX512 static void find_cells(const struct tsr_residual_rows *rows, const struct
     }
 }
 
-AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded,
-                           int32_t width, struct row_codes out)
+TSR_AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded,
+                               int32_t width, struct row_codes out)
 {
     const __m512i tables = _mm512_loadu_si512(codes->table_of_cell);
     const __m512i more_tables = _mm512_loadu_si512(codes->table_of_cell + 64);
@@ -55,7 +50,7 @@ AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_t *c
 }
 
 /* Sums of the bytes up to each. */
-AVX512_INLINE __m128i running_sums(__m128i v)
+TSR_AVX512_INLINE __m128i running_sums(__m128i v)
 {
     v = _mm_add_epi8(v, _mm_slli_si128(v, 1));
     v = _mm_add_epi8(v, _mm_slli_si128(v, 2));
@@ -64,8 +59,8 @@ AVX512_INLINE __m128i running_sums(__m128i v)
 }
 
 /* Appends strings of length[i] (0..64) bits, which stand on top of bits[i]. */
-AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[4], uint64_t *group, uint64_t *front,
-                                  uint32_t *total)
+TSR_AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[4], uint64_t *group,
+                                      uint64_t *front, uint32_t *total)
 {
     for (int i = 0; i < 4; i++) {
         const uint32_t held = *total % 64;
@@ -77,8 +72,8 @@ AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[
 }
 
 /* Sixteen columns at once where all sums of lengths fit bytes, four codes a group, and no column takes two words. */
-AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick,
-                          struct lane_string *lane)
+TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick,
+                              struct lane_string *lane)
 {
     const __m512i low = _mm512_set1_epi64(0xffffffff);
     const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), odd = _mm512_setr_epi64(1, 3, 5, 7, 1, 3, 5, 7);
@@ -133,21 +128,6 @@ AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits
     }
 }
 
-const struct row_coder *tsr_row_coder_avx512(void)
-{
-    static const struct row_coder coder = {find_cells, look_up, append};
-    return __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-                   __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("bmi2")
-               ? &coder
-               : NULL;
-}
-
-#else
-
-const struct row_coder *tsr_row_coder_avx512(void)
-{
-    return NULL;
-}
+const struct row_coder tsr_row_coder_avx512 = {find_cells, look_up, append};
 
 #endif

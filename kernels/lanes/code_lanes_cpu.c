@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/engine_cpu/wide_cpu.h"
+#include "entropy/runs.h"
 
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model)
 {
@@ -49,16 +49,14 @@ static void append(struct row_codes codes, int32_t width, int refill_bits, uint3
     append_columns(codes, 0, width, refill_bits, tick, lane);
 }
 
-const struct row_coder *tsr_row_coder_plain(void)
+const struct row_coder *tsr_row_coder(enum tsr_isa isa)
 {
-    static const struct row_coder coder = {find_cells, look_up, append};
-    return &coder;
-}
-
-static const struct row_coder *row_coder(void)
-{
-    const struct row_coder *fastest = tsr_row_coder_avx512();
-    return fastest ? fastest : tsr_row_coder_plain();
+    static const struct row_coder plain = {find_cells, look_up, append};
+#if TSR_HAS_VECTOR_FORMS
+    if (isa == TSR_ISA_AVX512) return &tsr_row_coder_avx512;
+#endif
+    (void)isa;
+    return &plain;
 }
 
 /* The code of a token and its raw bits. */
@@ -151,7 +149,7 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes
 static void begin_tile(struct tile_coder *t, struct tsr_tile tile, const struct tsr_residual_model *model,
                        void *scratch)
 {
-    t->rows = row_coder();
+    t->rows = tsr_row_coder(tsr_isa());
     t->lanes = model->lanes;
     t->refill_bits = model->refill_bits;
     t->width = tile.width;
@@ -281,15 +279,14 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
     for (int32_t c = next_special(t->special, 0, width); c < width; c = next_special(t->special, c + 1, width)) {
         int table = codes->table_of_cell[t->cell[c]];
         if (rows->activity[c] == 0) {
-            table = TSR_RUN_TABLE;
-            if (folded[c] == 0) {
-                int32_t end = c + 1;
-                while (end < width && folded[end] == 0) end++;
+            table = tsr_quiet_table(false);
+            if (tsr_run_starts(folded[c] == 0, true)) {
+                const int32_t end = tsr_run_end(folded, c, width);
                 put_run(t->codes, c, end,
                         of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;
                 c = end;
-                table = rows->activity[c] == 0 ? TSR_INTERRUPTION_TABLE : codes->table_of_cell[t->cell[c]];
+                table = rows->activity[c] == 0 ? tsr_quiet_table(true) : codes->table_of_cell[t->cell[c]];
             }
         }
         put_code(t->codes, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);

@@ -208,6 +208,71 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
     return s;
 }
 
+/* Words that the codes of a step take, by tick, and a byte a tick. What is no code has no bits. */
+__device__ __forceinline__ uint32_t count_words(lane_string &s, uint32_t code[STEP], uint32_t taken[STEP])
+{
+    uint32_t packed = 0;
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+        const bool is_coded = code[i] != TSR_DEVICE_NO_CODE;
+        if (!is_coded) code[i] = 0;                                /* no bits */
+        taken[i] = is_coded ? s.deficit / TSR_LANE_WORD_BITS : 0u; /* 0 to 2 */
+        s.deficit += code_length(code[i]) - taken[i] * TSR_LANE_WORD_BITS;
+        packed += taken[i] << 8 * i;
+    }
+    return packed;
+}
+
+/* Appends a step's codes. places: of the first word that each tick takes, less next, a byte a tick; limit: of a place.
+ */
+__device__ __forceinline__ void put_codes(lane_string &s, place_ring ring, uint16_t *words, const uint32_t code[STEP],
+                                          const uint32_t taken[STEP], uint32_t next, uint32_t places, uint32_t limit)
+{
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+        const uint32_t place = next + (places >> 8 * i & 255u);
+        if (taken[i] != 0) {
+            expect_word(s, ring, min(place, limit));
+            if (taken[i] > 1) expect_word(s, ring, min(place + 1u, limit));
+        }
+        append_code(s, code[i]);
+        if (i % 2 == 0) { /* room for the next one */
+            if (s.held >= 2 * TSR_LANE_WORD_BITS) put_word(s, ring, words);
+        } else if (s.held >= TSR_LANE_WORD_BITS) {
+            put_word(s, ring, words);
+#pragma unroll 1
+            while (s.held >= TSR_LANE_WORD_BITS) put_word(s, ring, words);
+        }
+    }
+}
+
+/* The bits of the next segment that this one's words end with; the lane stands in row y and column c. */
+__device__ __forceinline__ void end_segment(lane_string &s, place_ring ring, uint16_t *words, const lane_place &at,
+                                            const uint32_t *all_codes, uint32_t pitch, int32_t y, int32_t c)
+{
+    while (at.is_there && s.in != s.out && y < at.height) {
+        const uint4 four = load_codes(all_codes, pitch, at, y, c);
+#pragma unroll
+        for (int i = 0; i < STEP; i++) {
+            const uint32_t code = code_of(four, i);
+            if (code == TSR_DEVICE_NO_CODE || s.in == s.out) continue;
+            append_code(s, code);
+#pragma unroll 1
+            while (s.held >= TSR_LANE_WORD_BITS && s.in != s.out) put_word(s, ring, words);
+        }
+        c += STEP;
+        if (c >= at.width) {
+            c = 0;
+            y += at.lanes;
+        }
+    }
+    if (s.in != s.out) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
+    for (; s.in != s.out; s.bits = 0) {
+        s.held = TSR_LANE_WORD_BITS;
+        put_word(s, ring, words);
+    }
+}
+
 /* FULL: tiles have 32 lanes. */
 template <bool FULL>
 __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
@@ -240,7 +305,7 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
     const uint32_t pitch = p.tile_pitch;
     uint4 codes = ticks > 0 ? load_codes(all_codes, pitch, at, y, c) : none;
     for (int32_t tick = 0; tick < most; tick += STEP) {
-        uint32_t code[STEP] = {codes.x, codes.y, codes.z, codes.w}, taken[STEP], packed = 0; /* taken: words */
+        uint32_t code[STEP] = {codes.x, codes.y, codes.z, codes.w}, taken[STEP];
         if (tick < ticks) {
             c += STEP;
             if (c == at.period) {
@@ -249,60 +314,17 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
             }
         }
         codes = tick + STEP < ticks ? load_codes(all_codes, pitch, at, y, c) : none;
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            const bool is_coded = code[i] != TSR_DEVICE_NO_CODE;
-            if (!is_coded) code[i] = 0;                                /* no bits */
-            taken[i] = is_coded ? s.deficit / TSR_LANE_WORD_BITS : 0u; /* 0 to 2 */
-            s.deficit += code_length(code[i]) - taken[i] * TSR_LANE_WORD_BITS;
-            packed += taken[i] << 8 * i;
-        }
+        const uint32_t packed = count_words(s, code, taken);
         /* A byte a tick: what lower lanes take in it, and all lanes in earlier ones. Four ticks of 32 lanes take less
          * than 256 words: codes are shorter than two words, and lanes don't begin together. */
         constexpr int STEPS = FULL ? 5 : 4;
         const uint32_t scanned = scan_lanes<STEPS>(packed, at.l, lanes),
                        all = __shfl_sync(TSR_FULL_WARP, scanned, lanes - 1, lanes),
                        places = scanned - packed + all * 0x01010100u;
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            const uint32_t place = next + (places >> 8 * i & 255u);
-            if (taken[i] != 0) {
-                expect_word(s, ring, min(place, limit));
-                if (taken[i] > 1) expect_word(s, ring, min(place + 1u, limit));
-            }
-            append_code(s, code[i]);
-            if (i % 2 == 0) { /* room for the next one */
-                if (s.held >= 2 * TSR_LANE_WORD_BITS) put_word(s, ring, words);
-            } else if (s.held >= TSR_LANE_WORD_BITS) {
-                put_word(s, ring, words);
-#pragma unroll 1
-                while (s.held >= TSR_LANE_WORD_BITS) put_word(s, ring, words);
-            }
-        }
+        put_codes(s, ring, words, code, taken, next, places, limit);
         next += all * 0x01010101u >> 24;
     }
-    /* The bits of the next segment that this one's words end with. */
-    while (at.is_there && s.in != s.out && y < at.height) {
-        const uint4 four = load_codes(all_codes, pitch, at, y, c);
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            const uint32_t code = code_of(four, i);
-            if (code == TSR_DEVICE_NO_CODE || s.in == s.out) continue;
-            append_code(s, code);
-#pragma unroll 1
-            while (s.held >= TSR_LANE_WORD_BITS && s.in != s.out) put_word(s, ring, words);
-        }
-        c += STEP;
-        if (c >= at.width) {
-            c = 0;
-            y += at.lanes;
-        }
-    }
-    if (s.in != s.out) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
-    for (; s.in != s.out; s.bits = 0) {
-        s.held = TSR_LANE_WORD_BITS;
-        put_word(s, ring, words);
-    }
+    end_segment(s, ring, words, at, all_codes, pitch, y, c);
     if (at.is_there && is_last && at.l == 0) p.word_count[at.number] = next;
 }
 static_assert(2 * TSR_LANE_WORD_BITS - 1 + TSR_DEVICE_LENGTH_SHIFT <= 64, "two codes' bits fit the lane's");

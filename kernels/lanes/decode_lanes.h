@@ -11,9 +11,10 @@
 #include <emmintrin.h>
 #endif
 
+#include "entropy/lane_sample.h"
 #include "kernels/residuals/residuals_cpu.h"
 
-enum { BIAS = 1 << 15 };
+enum { BIAS = TSR_SAMPLE_BIAS };
 
 /* An entry of a decoding table: bits 0..4 all bits that it takes, the codeword's and the raw ones behind it, 5..8 the
  * latter alone, then flags, and from bit 16 on the value that the raw bits are added to. An entry of longer codewords
@@ -50,12 +51,11 @@ struct decoding_lane {
     int16_t *row;                        /* at the column of the step's first sample */
     uint16_t *mag;                       /* likewise */
     const struct class_weights *weights; /* NULL: the median edge predictor */
-    int32_t sum[TSR_LANE_STEP];          /* what all other taps give */
+    int32_t sum[TSR_LANE_STEP];          /* what all other taps give, and one half */
     int16_t activity[TSR_LANE_STEP];     /* what the row above and the one above that give */
     int32_t column;
-    int32_t run; /* samples left in a run */
+    struct tsr_run run; /* of the plain form; between column and y, which gcc else loads as one: 7 % slower */
     int32_t y;
-    bool after_run; /* the last sample was the end of a run */
 };
 
 /* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */
@@ -139,17 +139,15 @@ static inline void begin_row(const struct decoding *t, struct decoding_lane *lan
 {
     lane->row = t->samples + lane->y * t->pitch;
     lane->mag = t->magnitudes + lane->y * t->pitch;
-    const int16_t left = lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS;
-    for (int k = 1; k <= TSR_GUARD; k++) lane->row[-k] = left;
+    tsr_guard_left(lane->row, lane->y > 0 ? lane->row[-t->pitch] : (int16_t)-BIAS);
     lane->mag[-1] = lane->mag[-2] = lane->y > 0 ? lane->mag[-t->pitch] : 0;
-    lane->run = 0;
-    lane->after_run = false;
+    tsr_run_begin_row(&lane->run);
 }
 
 /* The first row's guards on its left, for the rows below, once its first sample is known. */
 static inline void spread_first_sample(const struct decoding *t)
 {
-    for (int k = 1; k <= TSR_GUARD; k++) t->samples[-k] = t->samples[0];
+    tsr_guard_left(t->samples, t->samples[0]);
 }
 
 /* The lane leaves its row: the guards on its right, and the samples to their plane. */
@@ -157,7 +155,7 @@ static inline void end_row(const struct decoding *t, const struct decoding_lane 
 {
     int16_t *row = t->samples + lane->y * t->pitch;
     uint16_t *mag = t->magnitudes + lane->y * t->pitch, *out = t->out + (size_t)lane->y * t->out_stride;
-    for (int k = 0; k < TSR_GUARD; k++) row[t->width + k] = row[t->width - 1];
+    tsr_guard_right(row + t->width, TSR_GUARD);
     mag[t->width] = mag[t->width - 1];
     for (int32_t c = 0; c < t->width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
 }
@@ -165,18 +163,17 @@ static inline void end_row(const struct decoding *t, const struct decoding_lane 
 /* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
 static inline const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
 {
-    const int number = t->tap[i], neighbours = t->d->predictor->shape.neighbours;
-    if (number < neighbours)
-        return t->own.first + tsr_max(0, lane->y - TSR_AT(tsr_tap_up)[number]) * t->pitch + lane->column +
-               TSR_AT(tsr_tap_right)[number];
-    const int k = (number - neighbours) % TSR_REFERENCE_TAPS;
-    return t->earlier[(number - neighbours) / TSR_REFERENCE_TAPS].first +
-           tsr_max(0, tsr_min(t->height - 1, lane->y - TSR_AT(tsr_reference_up)[k])) * t->pitch + lane->column +
-           TSR_AT(tsr_reference_right)[k];
+    const struct tsr_tap_place place = tsr_tap_place(t->d->predictor->shape.neighbours, t->tap[i]);
+    return tsr_tap_at(place.plane == 0 ? &t->own : &t->earlier[place.plane - 1], place, lane->y) + lane->column;
 }
 
 #if defined(__SSE2__)
 typedef __m128i four_sums;
+
+TSR_HD_INLINE four_sums all_halves(void)
+{
+    return _mm_set1_epi32(TSR_WEIGHT_HALF);
+}
 
 TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
 {
@@ -188,6 +185,11 @@ TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t 
 typedef struct {
     int32_t of[TSR_LANE_STEP];
 } four_sums;
+
+TSR_HD_INLINE four_sums all_halves(void)
+{
+    return (four_sums){{TSR_WEIGHT_HALF, TSR_WEIGHT_HALF, TSR_WEIGHT_HALF, TSR_WEIGHT_HALF}};
+}
 
 TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t *second, int32_t weights)
 {
@@ -207,12 +209,11 @@ TSR_HD_INLINE const struct class_weights *choose_weights(const struct decoding *
     return lane->weights;
 }
 
-/* What all taps but W, WW, WWW give to the lane's next four columns. */
+/* What all taps but W, WW, WWW give to the lane's next four columns, and one half. */
 TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
 {
     const struct class_weights *w = lane->weights;
-    four_sums sum;
-    memset(&sum, 0, sizeof sum);
+    four_sums sum = all_halves();
     if (lane->y < 4 || lane->y + 1 >= t->height) {
         for (int p = 0; p < t->pairs; p++)
             add_pair(&sum, clamped_tap(t, lane, 2 * p), clamped_tap(t, lane, 2 * p + 1), w->pair[p]);
@@ -227,7 +228,8 @@ TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding
 TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
-    for (int j = 0; j < TSR_LANE_STEP; j++) lane->activity[j] = (int16_t)(2 * up[j] + up[j - 1] + up[j + 1] + up2[j]);
+    for (int j = 0; j < TSR_LANE_STEP; j++)
+        lane->activity[j] = (int16_t)tsr_activity_above(up[j], up[j - 1], up[j + 1], up2[j]);
     if (!choose_weights(t, lane)) return;
     const four_sums sum = sum_taps(t, lane);
     memcpy(lane->sum, &sum, sizeof lane->sum);
@@ -236,10 +238,8 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
 /* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2
  * the lanes' strings and runs are in t->v. */
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
-bool tsr_has_avx2(void);
 
 /* All rows of a tile; false where a symbol cannot stand. Leaves the lanes' strings in them. */
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
-bool tsr_has_avx512(void);
 
 #endif

@@ -2,69 +2,87 @@
  * them at once; see decode_lanes.h. Lanes outside their rows, and lanes within a run, take no bits. */
 #include "decode_lanes.h"
 
-#if defined(__x86_64__)
+#if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
 
 #include "transform/predict/median_edge.h"
 
-#define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
-#define AVX2_INLINE static inline __attribute__((always_inline, target("avx2,bmi,bmi2,popcnt")))
 enum { VECTOR = 8 };
 
-AVX2_INLINE __m256i load(const void *from)
+TSR_AVX2_INLINE __m256i load(const void *from)
 {
     return _mm256_loadu_si256((const __m256i *)from);
 }
 
-AVX2_INLINE void store(void *to, __m256i v)
+TSR_AVX2_INLINE void store(void *to, __m256i v)
 {
     _mm256_storeu_si256((__m256i *)to, v);
 }
 
 /* Bytes at indices; three bytes behind the last are read. */
-AVX2_INLINE __m256i gather_bytes(const uint8_t *table, __m256i index)
+TSR_AVX2_INLINE __m256i gather_bytes(const uint8_t *table, __m256i index)
 {
     return _mm256_and_si256(_mm256_i32gather_epi32((const int *)(const void *)table, index, 1), _mm256_set1_epi32(255));
 }
 
-AVX2_INLINE uint32_t mask_of(__m256i v)
+/* Of lanes that are all ones or all zeros: four bits a lane. */
+enum { ALL_LANES = -1, A_BIT_A_LANE = 0x11111111 };
+
+TSR_AVX2_INLINE uint32_t mask_of(__m256i v)
 {
-    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v));
+    return (uint32_t)_mm256_movemask_epi8(v);
 }
 
-/* For each lane, how many bits of mask are set for the lanes before it. */
-AVX2_INLINE __m256i ranks(uint32_t mask)
+TSR_AVX2_INLINE int count_lanes(uint32_t mask)
 {
-    const __m256i nibble = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1,
-                                            2, 2, 3, 2, 3, 3, 4);
-    const __m256i before =
-        _mm256_and_si256(_mm256_set1_epi32((int)mask), _mm256_setr_epi32(0, 1, 3, 7, 15, 31, 63, 127));
-    const __m256i low = _mm256_and_si256(before, _mm256_set1_epi32(15)), high = _mm256_srli_epi32(before, 4);
-    return _mm256_add_epi32(_mm256_shuffle_epi8(nibble, low), _mm256_shuffle_epi8(nibble, high));
+    return __builtin_popcount(mask & A_BIT_A_LANE);
+}
+
+/* For each lane, how many lanes of mask are before it; in the low three bits, what is above them does not matter. */
+TSR_AVX2_INLINE __m256i ranks(uint32_t mask)
+{
+    const uint32_t before = (mask & A_BIT_A_LANE) * ((uint32_t)A_BIT_A_LANE << 4); /* four bits a lane */
+    return _mm256_srlv_epi32(_mm256_set1_epi32((int)before), _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
 }
 
 /* The next eight words of the stream, of which at least eight are left, in the order of the lanes' ranks. */
-AVX2_INLINE __m256i words_by_rank(const struct word_stream *stream, __m256i rank)
+TSR_AVX2_INLINE __m256i words_by_rank(const struct word_stream *stream, __m256i rank)
 {
     const __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(stream->words + 2 * (size_t)stream->next));
     return _mm256_permutevar8x32_epi32(_mm256_cvtepu16_epi32(next), rank);
 }
 
-AVX2_INLINE bool has_eight(const struct word_stream *stream)
+TSR_AVX2_INLINE bool has_eight(const struct word_stream *stream)
 {
     return stream->count >= VECTOR && stream->next <= stream->count - VECTOR;
 }
 
-/* tsr_activity_bin: exponent and two more bits, as a float has them; numbers below 16 are their own. */
-AVX2_INLINE __m256i coefficients_of(__m256i activity)
+/* Of the lowest bytes of lanes, 0..15, one of sixteen numbers each. */
+TSR_AVX2_INLINE __m256i pick(const uint8_t of[16], __m256i index)
 {
-    const __m256i bits = _mm256_castps_si256(_mm256_cvtepi32_ps(activity));
-    const __m256i coarse = _mm256_sub_epi32(_mm256_srli_epi32(bits, 21), _mm256_set1_epi32(4 * (127 + 4) - 16));
-    return _mm256_blendv_epi8(activity, coarse, _mm256_cmpgt_epi32(activity, _mm256_set1_epi32(15)));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)of)), index);
+}
+
+/* tsr_activity_bin: four times the exponent and two more bits; numbers below 16 are their own. An exponent of at least
+ * 4 is found by the highest of the three groups of four bits above the lowest four: what is picked for that is the
+ * exponent less 1, or 0, and one more than the shift that leaves three bits. */
+TSR_AVX2_INLINE __m256i activity_bins(__m256i activity)
+{
+    static_assert(8 * TSR_MAGNITUDE_LIMIT < 1 << 15, "the highest group has three bits");
+    static const uint8_t by_low[16] = {0, 3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6};
+    static const uint8_t by_middle[16] = {0, 7, 8, 8, 9, 9, 9, 9, 10, 10, 10, 10, 10, 10, 10, 10};
+    static const uint8_t by_high[16] = {0, 11, 12, 12, 13, 13, 13, 13};
+    const __m256i fifteen = _mm256_set1_epi32(15);
+    const __m256i low = pick(by_low, _mm256_and_si256(_mm256_srli_epi32(activity, 4), fifteen));
+    const __m256i middle = pick(by_middle, _mm256_and_si256(_mm256_srli_epi32(activity, 8), fifteen));
+    const __m256i high = pick(by_high, _mm256_srli_epi32(activity, 12));
+    const __m256i found = _mm256_max_epu8(_mm256_max_epu8(low, middle), high);
+    const __m256i shift = _mm256_subs_epu16(found, _mm256_set1_epi32(1));
+    return _mm256_add_epi32(_mm256_slli_epi32(found, 2), _mm256_srlv_epi32(activity, shift));
 }
 
 /* Bytes of a table of 64 at indices: sixteen at a time. */
-AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
+TSR_AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
 {
     const __m256i low = _mm256_and_si256(index, _mm256_set1_epi32(15)), part = _mm256_srli_epi32(index, 4);
     __m256i found = _mm256_setzero_si256();
@@ -77,24 +95,24 @@ AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
     return _mm256_and_si256(found, _mm256_set1_epi32(255));
 }
 
-AVX2_INLINE __m256i low_half(__m256i v)
+TSR_AVX2_INLINE __m256i low_half(__m256i v)
 {
     return _mm256_cvtepu32_epi64(_mm256_castsi256_si128(v));
 }
 
-AVX2_INLINE __m256i high_half(__m256i v)
+TSR_AVX2_INLINE __m256i high_half(__m256i v)
 {
     return _mm256_cvtepu32_epi64(_mm256_extracti128_si256(v, 1));
 }
 
 /* The low 32 bits of eight numbers of 64. */
-AVX2_INLINE __m256i narrow(__m256i low, __m256i high)
+TSR_AVX2_INLINE __m256i narrow(__m256i low, __m256i high)
 {
     const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
     return _mm256_blend_epi32(_mm256_permutevar8x32_epi32(low, even), _mm256_permutevar8x32_epi32(high, even), 0xf0);
 }
 
-AVX2_INLINE __m256i raw_bits_of(__m256i entry)
+TSR_AVX2_INLINE __m256i raw_bits_of(__m256i entry)
 {
     return _mm256_and_si256(_mm256_srli_epi32(entry, ENTRY_RAW), _mm256_set1_epi32(ENTRY_RAW_LIMIT));
 }
@@ -105,8 +123,8 @@ AVX2_INLINE __m256i raw_bits_of(__m256i entry)
 static void refill_lanes(struct decoding *t, struct word_stream *stream, int first, uint32_t mask)
 {
     struct lane_vectors *v = &t->v;
-    for (; mask; mask &= mask - 1) {
-        const int l = first + __builtin_ctz(mask);
+    for (mask &= A_BIT_A_LANE; mask; mask &= mask - 1) {
+        const int l = first + __builtin_ctz(mask) / 4;
         struct tsr_lane_reader reader = {v->bits[l], v->count[l]};
         tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
         v->bits[l] = reader.bits;
@@ -115,8 +133,8 @@ static void refill_lanes(struct decoding *t, struct word_stream *stream, int fir
 }
 
 /* The symbols of the lanes of coding from their tables: entries and raw bits. */
-AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
-                              __m256i *entry_out, __m256i *raw_out)
+TSR_AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, int first, __m256i coding,
+                                  __m256i table, __m256i *entry_out, __m256i *raw_out)
 {
     struct lane_vectors *v = &t->v;
     const __m256i least = _mm256_set1_epi32(t->refill_bits);
@@ -136,7 +154,7 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
         low = _mm256_or_si256(low, _mm256_sllv_epi64(low_half(words), low_half(shift)));
         high = _mm256_or_si256(high, _mm256_sllv_epi64(high_half(words), high_half(shift)));
         count = _mm256_add_epi32(count, _mm256_and_si256(needs, _mm256_set1_epi32(16)));
-        stream->next += (uint32_t)__builtin_popcount(mask);
+        stream->next += (uint32_t)count_lanes(mask);
     }
     const __m256i top =
         narrow(_mm256_srli_epi64(low, 64 - TSR_DIRECT_BITS), _mm256_srli_epi64(high, 64 - TSR_DIRECT_BITS));
@@ -169,13 +187,13 @@ AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, in
 /* ---- rANS ------------------------------------------------------------------------------------------------- */
 
 /* x >= 2^bits for unsigned numbers: bits 0..31. */
-AVX2_INLINE __m256i below_power(__m256i x, __m256i bits)
+TSR_AVX2_INLINE __m256i below_power(__m256i x, __m256i bits)
 {
     return _mm256_cmpeq_epi32(_mm256_srlv_epi32(x, bits), _mm256_setzero_si256());
 }
 
-AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
-                           __m256i *entry_out, __m256i *raw_out)
+TSR_AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
+                               __m256i *entry_out, __m256i *raw_out)
 {
     static_assert(sizeof(struct tsr_rans_decoder) == TSR_RANS_TOTAL + 4 * TSR_RANS_ALPHABET, "slots, then places");
     struct lane_vectors *v = &t->v;
@@ -195,14 +213,14 @@ AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int f
     const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
     const __m256i needs_more = _mm256_and_si256(below_power(x, bound), coding);
     const uint32_t mask = mask_of(needs), more = mask_of(needs_more);
-    const int taken = __builtin_popcount(mask) + __builtin_popcount(more);
+    const int taken = count_lanes(mask) + count_lanes(more);
     if (__builtin_expect(!has_eight(stream) || taken > VECTOR, 0)) {
         uint32_t states[VECTOR], raws[VECTOR], raw_bits[VECTOR];
         store(states, x);
         store(raw_bits, raw);
         for (int i = 0; i < VECTOR; i++) {
             raws[i] = 0;
-            if (!(mask_of(coding) >> i & 1u)) continue;
+            if (!(mask_of(coding) >> 4 * i & 1u)) continue;
             for (int round = 0; round < 2; round++) {
                 if (round == 1) raws[i] = tsr_rans_get_raw(&states[i], (int)raw_bits[i]);
                 if (!tsr_rans_wants_word(states[i])) continue;
@@ -234,56 +252,40 @@ AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int f
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
-/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
-AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
+/* tsr_lane_prediction of the eight lanes from first on; west: W, WW, WWW. */
+TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, int first, int j, const __m256i west[3])
 {
-    struct lane_vectors *v = &t->v;
-    const struct tsr_plane_decoder *d = t->d;
-    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), range = _mm256_set1_epi32(t->range);
-    const __m256i highest = _mm256_sub_epi32(range, one), bias = _mm256_set1_epi32(BIAS);
-    const __m256i active = load(v->by_tick[STEP_ACTIVE][j] + first);
-    const __m256i west = load(v->west[0] + first), west2 = load(v->west[1] + first), west3 = load(v->west[2] + first);
-
-    const __m256i linear = load(v->linear + first);
+    const struct lane_vectors *v = &t->v;
+    const __m256i zero = _mm256_setzero_si256(), bias = _mm256_set1_epi32(BIAS);
+    const __m256i highest = _mm256_set1_epi32(t->range - 1), linear = load(v->linear + first);
     __m256i prediction = zero;
     if (mask_of(linear)) {
         __m256i sum = load(v->by_tick[STEP_SUM][j] + first);
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[2] + first), west3));
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[1] + first), west2));
-        sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[0] + first), west));
+        for (int k = 2; k >= 0; k--) sum = _mm256_add_epi32(sum, _mm256_mullo_epi32(load(v->near[k] + first), west[k]));
         prediction = _mm256_add_epi32(_mm256_srai_epi32(sum, TSR_WEIGHT_SHIFT), bias);
     }
-    if (mask_of(linear) != 255) {
+    if (mask_of(linear) != (uint32_t)ALL_LANES) {
         const __m256i north = load(v->by_tick[STEP_NORTH][j] + first),
                       north_west = load(v->by_tick[STEP_NORTH_WEST][j] + first);
-        const __m256i low = _mm256_min_epi32(west, north), high = _mm256_max_epi32(west, north);
-        const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west, north), north_west);
+        const __m256i low = _mm256_min_epi32(west[0], north), high = _mm256_max_epi32(west[0], north);
+        const __m256i gradient = _mm256_sub_epi32(_mm256_add_epi32(west[0], north), north_west);
         const __m256i median = _mm256_add_epi32(_mm256_max_epi32(low, _mm256_min_epi32(high, gradient)), bias);
         prediction = _mm256_blendv_epi8(median, prediction, linear);
     }
-    prediction = _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
+    return _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
+}
 
-    const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
-    const __m256i run = load(v->run + first), in_run = _mm256_cmpgt_epi32(run, zero);
-    const __m256i coding = _mm256_andnot_si256(in_run, active);
-    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
-        const __m256i left = _mm256_sub_epi32(run, one), sample = _mm256_sub_epi32(prediction, bias);
-        store(v->run + first, _mm256_blendv_epi8(run, left, active));
-        store(v->after_run + first, _mm256_and_si256(_mm256_cmpeq_epi32(left, zero), one));
-        store(v->west[2] + first, west2);
-        store(v->west[1] + first, west);
-        store(v->west[0] + first, sample);
-        store(v->magnitude_west[1] + first, mag_west);
-        store(v->magnitude_west[0] + first, zero);
-        store(v->out[STEP_SAMPLE][j] + first, sample);
-        store(v->out[STEP_MAGNITUDE][j] + first, zero);
-        return true;
-    }
+/* Their tables. */
+TSR_AVX2_INLINE __m256i tables_of(const struct decoding *t, int first, int j, __m256i prediction, __m256i mag_west,
+                                  __m256i mag_west2)
+{
+    const struct lane_vectors *v = &t->v;
+    const struct tsr_plane_decoder *d = t->d;
     const __m256i activity =
         _mm256_add_epi32(load(v->by_tick[STEP_ACTIVITY][j] + first),
                          _mm256_add_epi32(_mm256_mullo_epi32(load(v->activity_weight[0] + first), mag_west),
                                           _mm256_mullo_epi32(load(v->activity_weight[1] + first), mag_west2)));
-    const __m256i bin = _mm256_and_si256(coefficients_of(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
+    const __m256i bin = _mm256_and_si256(activity_bins(activity), _mm256_set1_epi32(63)); /* also of idle lanes */
     __m256i table;
     if (d->model->intensity_cuts == 0) {
         table = look_up_64(d->table_of_bin, bin);
@@ -292,62 +294,98 @@ AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, in
             gather_bytes(d->intensity_group, _mm256_srl_epi32(prediction, _mm_cvtsi32_si128(t->shift)));
         table = gather_bytes(d->table[0], _mm256_add_epi32(_mm256_slli_epi32(bin, 5), group));
     }
-    table = _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, zero));
-    table = _mm256_and_si256(table, coding); /* idle lanes look nowhere else */
+    return _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, _mm256_setzero_si256()));
+}
 
+/* What they carry on, and leave: samples, less 2^15, and magnitudes. west, mag_west: as they were. */
+TSR_AVX2_INLINE void keep_eight(struct lane_vectors *v, int first, int j, const __m256i west[3], __m256i mag_west,
+                                __m256i sample, __m256i magnitude)
+{
+    store(v->west[2] + first, west[1]);
+    store(v->west[1] + first, west[0]);
+    store(v->west[0] + first, sample);
+    store(v->magnitude_west[1] + first, mag_west);
+    store(v->magnitude_west[0] + first, magnitude);
+    store(v->out[STEP_SAMPLE][j] + first, sample);
+    store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
+}
+
+/* Runs: those that begin, of this length, and those that go on. Returns which samples are in one. */
+TSR_AVX2_INLINE __m256i step_runs(struct lane_vectors *v, int first, __m256i active, __m256i begins, __m256i length)
+{
+    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
+    const __m256i run = load(v->run + first), of_run = _mm256_or_si256(begins, _mm256_cmpgt_epi32(run, zero));
+    const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, length, begins), one), of_run);
+    store(v->run + first, _mm256_blendv_epi8(run, left, active));
+    store(v->after_run + first, _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one));
+    return of_run;
+}
+
+/* tsr_residual_inverse; bad gets the lanes whose sample is outside the range. */
+TSR_AVX2_INLINE __m256i sample_of(__m256i prediction, __m256i residual, int32_t range, __m256i *bad)
+{
+    const __m256i zero = _mm256_setzero_si256(), all = _mm256_set1_epi32(range), highest = _mm256_set1_epi32(range - 1);
+    __m256i sample = _mm256_add_epi32(prediction, residual);
+    sample = _mm256_add_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(zero, sample), all));
+    sample = _mm256_sub_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(sample, highest), all));
+    *bad =
+        _mm256_or_si256(*bad, _mm256_or_si256(_mm256_cmpgt_epi32(zero, sample), _mm256_cmpgt_epi32(sample, highest)));
+    return sample;
+}
+
+/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
+TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
+{
+    struct lane_vectors *v = &t->v;
+    const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1), bias = _mm256_set1_epi32(BIAS);
+    const __m256i active = load(v->by_tick[STEP_ACTIVE][j] + first);
+    const __m256i west[3] = {load(v->west[0] + first), load(v->west[1] + first), load(v->west[2] + first)};
+    const __m256i prediction = predict_eight(t, first, j, west);
+    const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
+    const __m256i coding = _mm256_andnot_si256(_mm256_cmpgt_epi32(load(v->run + first), zero), active);
+    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
+        (void)step_runs(v, first, active, zero, zero);
+        keep_eight(v, first, j, west, mag_west, _mm256_sub_epi32(prediction, bias), zero);
+        return true;
+    }
+    const __m256i table = /* idle lanes look nowhere else */
+        _mm256_and_si256(tables_of(t, first, j, prediction, mag_west, mag_west2), coding);
     __m256i entry = zero, raw = zero;
     if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
                : take_huffman(t, stream, first, coding, table, &entry, &raw)))
         return false;
     const __m256i value = _mm256_add_epi32(_mm256_srli_epi32(entry, ENTRY_VALUE), raw);
-
-    /* Runs: those that begin, and those that go on. */
     const __m256i begins =
         _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_and_si256(entry, _mm256_set1_epi32(ENTRY_RUN)), zero), coding);
     const __m256i unused =
-        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)d->unused), table), one), coding);
+        _mm256_and_si256(_mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)t->d->unused), table), one), coding);
     __m256i bad =
         _mm256_or_si256(_mm256_and_si256(begins, _mm256_cmpgt_epi32(table, zero)), _mm256_cmpgt_epi32(unused, zero));
-    const __m256i of_run = _mm256_or_si256(begins, in_run);
-    const __m256i left = _mm256_and_si256(_mm256_sub_epi32(_mm256_blendv_epi8(run, value, begins), one), of_run);
-    const __m256i after = _mm256_and_si256(_mm256_and_si256(of_run, _mm256_cmpeq_epi32(left, zero)), one);
-    store(v->run + first, _mm256_blendv_epi8(run, left, active));
-    store(v->after_run + first, after);
-
+    const __m256i of_run = step_runs(v, first, active, begins, value);
     const __m256i negative = _mm256_sub_epi32(zero, _mm256_and_si256(value, one));
     const __m256i residual = _mm256_andnot_si256(of_run, _mm256_xor_si256(_mm256_srli_epi32(value, 1), negative));
-    __m256i sample = _mm256_add_epi32(prediction, residual);
-    sample = _mm256_add_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(zero, sample), range));
-    sample = _mm256_sub_epi32(sample, _mm256_and_si256(_mm256_cmpgt_epi32(sample, highest), range));
-    bad = _mm256_or_si256(bad, _mm256_or_si256(_mm256_cmpgt_epi32(zero, sample), _mm256_cmpgt_epi32(sample, highest)));
+    const __m256i sample = sample_of(prediction, residual, t->range, &bad);
     if (mask_of(_mm256_and_si256(bad, active))) return false;
-    const __m256i magnitude = _mm256_min_epi32(_mm256_abs_epi32(residual), _mm256_set1_epi32(TSR_MAGNITUDE_LIMIT));
-    const __m256i biased = _mm256_sub_epi32(sample, bias);
-    store(v->west[2] + first, west2);
-    store(v->west[1] + first, west);
-    store(v->west[0] + first, biased);
-    store(v->magnitude_west[1] + first, mag_west);
-    store(v->magnitude_west[0] + first, magnitude);
-    store(v->out[STEP_SAMPLE][j] + first, biased);
-    store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
+    keep_eight(v, first, j, west, mag_west, _mm256_sub_epi32(sample, bias),
+               _mm256_min_epi32(_mm256_abs_epi32(residual), _mm256_set1_epi32(TSR_MAGNITUDE_LIMIT)));
     return true;
 }
 
 /* ---- A step ----------------------------------------------------------------------------------------------- */
 
-AVX2_INLINE void store_four(int32_t *to, __m128i four)
+TSR_AVX2_INLINE void store_four(int32_t *to, __m128i four)
 {
     _mm_storeu_si128((__m128i *)(void *)to, four);
 }
 
 /* Four samples or magnitudes as numbers of 32 bits; samples are signed, magnitudes never reach 2^15. */
-AVX2_INLINE __m128i widen_four(const void *from)
+TSR_AVX2_INLINE __m128i widen_four(const void *from)
 {
     return _mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)from));
 }
 
 /* What the lane brings to the step. */
-AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int l)
+TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int l)
 {
     static const int32_t first_columns[2 * TSR_LANE_STEP] = {-1, -1, -1, -1};
     struct lane_vectors *v = &t->v;
@@ -361,14 +399,14 @@ AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int
         for (int i = 0; i < 2; i++) v->magnitude_west[i][l] = lane->mag[-1];
         v->run[l] = 0;
         v->after_run[l] = 0;
-        v->activity_weight[0][l] = lane->y == 0 ? 6 : 2;
-        v->activity_weight[1][l] = lane->y == 0 ? 2 : 1;
+        const struct tsr_left_activity weight = tsr_left_activity(lane->y == 0);
+        v->activity_weight[0][l] = weight.w;
+        v->activity_weight[1][l] = weight.ww;
         lane->weights = NULL;
         v->linear[l] = 0;
     }
-    const __m128i half = _mm_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1));
     if (lane->y == 0) { /* W, and no activity from above */
-        store_four(v->by_lane[STEP_SUM][l], half);
+        store_four(v->by_lane[STEP_SUM][l], all_halves());
         store_four(v->by_lane[STEP_ACTIVITY][l], _mm_setzero_si128());
         v->near[0][l] = 1 << TSR_WEIGHT_SHIFT;
         v->near[1][l] = v->near[2][l] = 0;
@@ -382,7 +420,7 @@ AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int
                              _mm_add_epi32(widen_four(up + 1), widen_four(up2))));
     const struct class_weights *before = lane->weights;
     if (choose_weights(t, lane)) {
-        store_four(v->by_lane[STEP_SUM][l], _mm_add_epi32(sum_taps(t, lane), half));
+        store_four(v->by_lane[STEP_SUM][l], sum_taps(t, lane));
         if (lane->weights != before)
             for (int i = 0; i < 3; i++) v->near[i][l] = lane->weights->near[i];
         v->linear[l] = -1;
@@ -394,7 +432,7 @@ AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int
 }
 
 /* Eight lanes' four numbers to four ticks' eight numbers. */
-AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_t (*by_tick)[TSR_LANE_LIMIT], int first)
+TSR_AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_t (*by_tick)[TSR_LANE_LIMIT], int first)
 {
     __m256i pair[4], mixed[4];
     for (int i = 0; i < 4; i++)
@@ -412,7 +450,7 @@ AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_t (*
 }
 
 /* Four ticks' eight numbers to eight lanes' four numbers of 16 bits, 8 bytes a lane. */
-AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int first, uint64_t lane[VECTOR])
+TSR_AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int first, uint64_t lane[VECTOR])
 {
     const __m256i early = _mm256_packs_epi32(load(by_tick[0] + first), load(by_tick[1] + first));
     const __m256i late = _mm256_packs_epi32(load(by_tick[2] + first), load(by_tick[3] + first));
@@ -422,7 +460,7 @@ AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int firs
     store(lane + 4, _mm256_permute2x128_si256(low, high, 0x31)); /* and 4 to 7 */
 }
 
-AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, int lanes, bool rans)
+TSR_AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, int lanes, bool rans)
 {
     struct lane_vectors *v = &t->v;
     struct word_stream stream = t->stream;
@@ -435,7 +473,7 @@ AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, 
         const uint32_t linear = mask_of(load(v->linear + first));
         turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_ACTIVITY], v->by_tick[STEP_ACTIVITY], first);
         if (linear) turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_SUM], v->by_tick[STEP_SUM], first);
-        if (linear == 255) continue;
+        if (linear == (uint32_t)ALL_LANES) continue;
         turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH], v->by_tick[STEP_NORTH], first);
         turn_inputs((const int32_t(*)[TSR_LANE_STEP])v->by_lane[STEP_NORTH_WEST], v->by_tick[STEP_NORTH_WEST], first);
     }
@@ -457,12 +495,12 @@ AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, 
     return true;
 }
 
-AVX2 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
+TSR_AVX2 static bool decode_huffman(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
     return decode_vectors(t, lane, lanes, false);
 }
 
-AVX2 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
+TSR_AVX2 static bool decode_rans(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
     return decode_vectors(t, lane, lanes, true);
 }
@@ -472,21 +510,11 @@ bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int la
     return t->d->rans ? decode_rans(t, lane, lanes) : decode_huffman(t, lane, lanes);
 }
 
-bool tsr_has_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-}
-
 #else
 
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
     (void)t, (void)lane, (void)lanes;
-    return false;
-}
-
-bool tsr_has_avx2(void)
-{
     return false;
 }
 

@@ -1,9 +1,6 @@
 /* Decoding a tile's lanes, sample by sample; see decode_lanes.h. */
 #include "decode_lanes.h"
 
-#include "transform/predict/median_edge.h"
-#include "transform/predict/residual.h"
-
 enum { VECTOR_LANES = 4 }; /* fewer are faster one by one */
 
 void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_ACTIVITY_BINS])
@@ -73,7 +70,7 @@ static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_
             const int activity = exponent < 3 ? (8 + m) >> (3 - exponent) : (8 + m) << (exponent - 3);
             const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
             const int cell = map->context[bin][0] - TSR_FIRST_CELL_CONTEXT;
-            decoder->of_activity[((127 + exponent) * 8 + m) % 128] =
+            decoder->of_activity[((31 - exponent) * 8 + m) % 128] =
                 model->intensity_cuts ? (uint8_t)cell : decoder->table_of_bin[bin];
         }
 }
@@ -84,7 +81,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     struct tsr_context_map map;
     decoder->model = model;
     decoder->rans = rans;
-    decoder->form = tsr_has_avx512() ? TSR_DECODER_AVX512 : tsr_has_avx2() ? TSR_DECODER_AVX2 : TSR_DECODER_PLAIN;
+    decoder->isa = tsr_isa();
     decoder->predictor = predictor;
     tsr_map_contexts(&map, model);
     memcpy(decoder->intensity_group, map.intensity_group, sizeof map.intensity_group);
@@ -148,25 +145,17 @@ static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *paylo
 static void sort_taps(struct decoding *t)
 {
     const struct tsr_predictor_model *model = t->d->predictor;
-    const int taps = tsr_taps(model->shape);
     int count = 0;
     memset(t->weights, 0, model->classes * sizeof t->weights[0]);
-    for (int k = 0; k < taps; k++) {
-        const bool own = k < model->shape.neighbours;
-        const int right = own ? TSR_AT(tsr_tap_right)[k] : 0;
-        if (own && TSR_AT(tsr_tap_up)[k] == 0 && right >= -3) {
-            for (int c = 0; c < model->classes; c++) t->weights[c].near[-right - 1] = model->weight[c][k];
+    for (int k = 0; k < tsr_taps(model->shape); k++) {
+        const struct tsr_tap_place place = tsr_tap_place(model->shape.neighbours, k);
+        if (place.plane == 0 && place.up == 0 && place.right >= -3) {
+            for (int c = 0; c < model->classes; c++) t->weights[c].near[-place.right - 1] = model->weight[c][k];
             continue;
         }
         t->tap[count] = (uint8_t)k;
-        if (own) {
-            t->offset[count] = right - TSR_AT(tsr_tap_up)[k] * t->pitch;
-        } else {
-            const int r = (k - model->shape.neighbours) / TSR_REFERENCE_TAPS,
-                      i = (k - model->shape.neighbours) % TSR_REFERENCE_TAPS;
-            t->offset[count] = t->earlier[r].first - t->own.first + TSR_AT(tsr_reference_right)[i] -
-                               TSR_AT(tsr_reference_up)[i] * t->pitch;
-        }
+        t->offset[count] = place.right - place.up * t->pitch;
+        if (place.plane > 0) t->offset[count] += t->earlier[place.plane - 1].first - t->own.first;
         for (int c = 0; c < model->classes; c++)
             t->weights[c].pair[count / 2] |= (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
         count++;
@@ -187,71 +176,91 @@ TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
     return wants ? tsr_rans_with_word(state, word) : state;
 }
 
-/* Decodes sample number j of the step: the whole definition of path P's decoder. False on a symbol that cannot stand
- * here. */
+/* Reads a symbol of a table: its value, and whether it is a run. False on a symbol that cannot stand there. */
+TSR_HD_INLINE bool take_rans(const struct tsr_plane_decoder *d, struct decoding_lane *lane, struct word_stream *stream,
+                             int table, uint32_t *value, bool *run)
+{
+    uint32_t state = lane->state;
+    const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
+    state = refill_state(state, stream);
+    const uint32_t entry = d->of_symbol[symbol];
+    *run = (entry & ENTRY_RUN) != 0;
+    *value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & ENTRY_RAW_LIMIT));
+    lane->state = refill_state(state, stream);
+    return !(d->unused >> table & 1u);
+}
+
+TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
+                                struct word_stream *stream, int table, uint32_t *value, bool *run)
+{
+    struct tsr_lane_reader reader = lane->reader;
+    tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
+    const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
+    uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
+    if (entry & ENTRY_NONE) return false;
+    if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+    const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
+    *value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
+    lane->reader = reader;
+    *run = (entry & ENTRY_RUN) != 0;
+    return true;
+}
+
+/* What lies above sample number j of the step. */
+TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const struct decoding_lane *lane, int j)
+{
+    const bool first = lane->y == 0;
+    const int16_t *up = lane->row + j - t->pitch;
+    struct tsr_lane_above above;
+    memset(&above, 0, sizeof above);
+    above.first_row = first;
+    above.weight = tsr_left_activity(first);
+    if (first) return above;
+    above.activity = lane->activity[j];
+    above.linear = lane->weights != NULL;
+    if (above.linear) {
+        above.sum = lane->sum[j];
+        above.of_w = lane->weights->near[0];
+        above.of_ww = lane->weights->near[1];
+        above.of_www = lane->weights->near[2];
+    } else {
+        above.n = up[0];
+        above.nw = up[-1];
+    }
+    return above;
+}
+
+/* Decodes sample number j of the step, as lane_sample.h has it. False on a symbol that cannot stand there. */
 TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
                                  struct decoding_lane *lane, struct word_stream *stream, int j)
 {
-    const bool first = lane->y == 0;
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
-    const int32_t range = t->range;
-    int32_t prediction;
-    if (first)
-        prediction = row[-1] + BIAS;
-    else if (lane->weights)
-        prediction = tsr_linear_prediction(lane->sum[j] + lane->weights->near[0] * row[-1] +
-                                               lane->weights->near[1] * row[-2] + lane->weights->near[2] * row[-3],
-                                           range);
-    else
-        prediction = tsr_median_edge(row[-1], row[-t->pitch], row[-t->pitch - 1]) + BIAS;
-    if (lane->run > 0) {
-        *row = (int16_t)(prediction - BIAS);
-        *mag = 0;
-        lane->after_run = --lane->run == 0;
-        return true;
+    struct tsr_lane_left left = {row[-1], row[-2], row[-3], mag[-1], mag[-2], lane->run};
+    const struct tsr_lane_above above = look_above(t, lane, j);
+    const int32_t prediction = tsr_lane_prediction(&left, &above, t->range);
+    int32_t residual = 0;
+    if (left.run.left == 0) {
+        const int bin = tsr_of_activity(&d->bins, tsr_lane_activity(&left, &above));
+        const int table =
+            bin == 0 ? tsr_quiet_table(left.run.after) : d->table[bin][d->intensity_group[prediction >> t->shift]];
+        uint32_t value;
+        bool run;
+        if (!(d->rans ? take_rans(d, lane, stream, table, &value, &run)
+                      : take_huffman(t, d, lane, stream, table, &value, &run)))
+            return false;
+        if (run && table != TSR_RUN_TABLE) return false;
+        if (run)
+            left.run.left = (int32_t)value;
+        else
+            residual = tsr_unfold(value);
     }
-    const int32_t activity =
-        first ? tsr_activity_first_row(mag[-1], mag[-2]) : lane->activity[j] + 2 * mag[-1] + mag[-2];
-    const int bin = tsr_of_activity(&d->bins, activity);
-    const int table = bin == 0 ? lane->after_run : d->table[bin][d->intensity_group[prediction >> t->shift]];
-    lane->after_run = false;
-    uint32_t value;
-    bool run;
-    if (d->rans) {
-        uint32_t state = lane->state;
-        const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
-        state = refill_state(state, stream);
-        const uint32_t entry = d->of_symbol[symbol];
-        run = (entry & ENTRY_RUN) != 0;
-        value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & ENTRY_RAW_LIMIT));
-        lane->state = refill_state(state, stream);
-        if (d->unused >> table & 1u) return false;
-    } else {
-        struct tsr_lane_reader reader = lane->reader;
-        tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
-        const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
-        uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
-        if (entry & ENTRY_NONE) return false;
-        if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
-        const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
-        value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
-        lane->reader = reader;
-        run = (entry & ENTRY_RUN) != 0;
-    }
-    if (run) {
-        if (table != TSR_RUN_TABLE) return false;
-        lane->run = (int32_t)value - 1;
-        lane->after_run = lane->run == 0;
-        *row = (int16_t)(prediction - BIAS);
-        *mag = 0;
-        return true;
-    }
-    const int32_t residual = tsr_unfold(value);
-    const int32_t sample = tsr_residual_inverse(residual, prediction, range);
-    *row = (int16_t)(sample - BIAS);
-    *mag = (uint16_t)tsr_context_magnitude(residual);
-    return (uint32_t)sample < (uint32_t)range;
+    const int32_t sample = tsr_residual_inverse(residual, prediction, t->range);
+    tsr_lane_step(&left, sample, residual);
+    *row = (int16_t)left.w;
+    *mag = (uint16_t)left.magnitude_w;
+    lane->run = left.run;
+    return (uint32_t)sample < (uint32_t)t->range;
 }
 
 /* Four ticks of all lanes that are within their rows. */
@@ -322,7 +331,7 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     struct decoding_lane lane[TSR_LANE_LIMIT];
     const struct tsr_residual_model *model = decoder->model;
     const int lanes = tsr_min(model->lanes, tile.height);
-    const enum tsr_decoder_form form = lanes >= VECTOR_LANES ? decoder->form : TSR_DECODER_PLAIN;
+    const enum tsr_isa isa = lanes >= VECTOR_LANES ? decoder->isa : TSR_ISA_PLAIN;
     struct decoding *t = scratch;
     int16_t *room = (int16_t *)(t + 1);
     uint8_t *label = (uint8_t *)(room + 2 * tsr_padded_samples(tile.width, tile.height));
@@ -360,8 +369,8 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     }
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
-    if (!(form == TSR_DECODER_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
-                                     : decode_rows(t, lane, lanes, form == TSR_DECODER_AVX2)))
+    if (!(isa == TSR_ISA_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
+                                : decode_rows(t, lane, lanes, isa == TSR_ISA_AVX2)))
         return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)

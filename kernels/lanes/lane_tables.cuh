@@ -40,8 +40,11 @@ struct tsr_label_code {
     uint8_t is_single; /* its codeword is empty */
 };
 
-/* Weights of a class, in the order in which they are taken; see sum_above() of decode_lanes_cuda.cu. */
+/* Weights of a class: those of neighbours, the tap of each (-1: none), and those of earlier planes. Four are loaded at
+ * once, so they stand in the order of the rows in which they are taken. */
 enum { TSR_LANE_WEIGHTS = 36, TSR_LANE_REFERENCE_WEIGHTS = 32, TSR_LANE_WEIGHTS_WITH_REFERENCES = 44 };
+TSR_TABLE(int8_t, tsr_lane_tap, TSR_LANE_REFERENCE_WEIGHTS, 0, 4, 10, 18, 15, 7, 2, 1, 3, 9, 14, 25, 13, 8, 5, 6, 12,
+          17, 11, 16, 26, 22, 21, 20, 24, 23, 28, 19, 27, 29, -1, -1);
 
 /* What the lanes of a plane look up. Behind it lie the weights of the classes and the codes; a code is named by its
  * place (Huffman: in entries, rANS: in words) | first of the long codewords << 16, or TSR_LANE_NO_CODE. */

@@ -7,9 +7,6 @@ namespace
 
 enum { TABLE_THREADS = 128 };
 
-TSR_TABLE(int8_t, tap_order, 32, 0, 4, 10, 18, 15, 7, 2, 1, 3, 9, 14, 25, 13, 8, 5, 6, 12, 17, 11, 16, 26, 22, 21, 20,
-          24, 23, 28, 19, 27, 29, -1, -1);
-
 __device__ __forceinline__ uint32_t entry_of(int symbol, int length)
 {
     if (symbol == TSR_RUN_TO_END)
@@ -101,11 +98,120 @@ __device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, in
     code->is_single = used == 1;
 }
 
-__device__ __forceinline__ uint32_t count_cuts(const uint16_t *cut, uint32_t cuts, uint32_t bin)
+/* How a plane's tables are laid out. */
+struct table_plan {
+    bool rans;
+    uint32_t tables, references, classes, stride; /* stride: of a class's weights */
+    uint32_t weights_at, codes_at;
+};
+
+__device__ __forceinline__ table_plan plan_tables(const tsr_plane_model &model)
 {
-    uint32_t count = 0;
-    while (count < cuts && cut[count] <= bin) count++;
-    return count;
+    const tsr_residual_model &residual = model.residual;
+    const tsr_predictor_model &predictor = model.predictor;
+    table_plan plan;
+    plan.rans = model.coder == TSR_CODER_RANS;
+    plan.tables = TSR_FIRST_RESIDUAL_TABLE + (residual.tables > 0 ? residual.tables : 1);
+    plan.references = predictor.set ? predictor.shape.references : 0u;
+    plan.stride = plan.references ? TSR_LANE_WEIGHTS_WITH_REFERENCES : TSR_LANE_WEIGHTS;
+    plan.classes = predictor.set ? predictor.classes : 0u;
+    plan.weights_at = sizeof(tsr_lane_tables);
+    plan.codes_at = plan.weights_at + plan.classes * plan.stride * 4;
+    return plan;
+}
+
+/* Which tables are used, and their first long codewords; a warp a table. */
+__device__ __forceinline__ void find_codes(const tsr_residual_model &residual, const table_plan &plan, uint32_t *code,
+                                           uint32_t warp, uint32_t lane)
+{
+    for (uint32_t c = warp; c < plan.tables; c += TABLE_THREADS / TSR_WARP) {
+        uint32_t used = 0;
+        for (uint32_t s = lane; s < TSR_RUN_ALPHABET; s += TSR_WARP)
+            used += (plan.rans ? residual.weights[c][s] : residual.lengths[c][s]) != 0;
+        used = tsr_warp_sum(used);
+        const uint32_t longs = plan.rans ? 0u : first_long(residual.lengths[c], lane);
+        if (lane == 0) code[c] = used ? longs << 16 : TSR_LANE_NO_CODE;
+    }
+}
+
+/* Where each of them lies. Returns the places of all. One thread. */
+__device__ __forceinline__ uint32_t place_codes(const table_plan &plan, uint32_t *code)
+{
+    uint32_t at = 0;
+    for (uint32_t c = 0; c < plan.tables; c++) {
+        if (code[c] & TSR_LANE_NO_CODE) continue;
+        const uint32_t longs = code[c] >> 16;
+        code[c] |= at;
+        at += plan.rans ? (uint32_t)TSR_LANE_RANS_WORDS : TSR_LANE_DIRECT_ENTRIES + (1u << TSR_CODE_LIMIT) - longs;
+    }
+    return at;
+}
+
+__device__ __forceinline__ void fill_codes(const tsr_residual_model &residual, const table_plan &plan,
+                                           tsr_lane_tables *t, const uint32_t *code, uint32_t warp, uint32_t lane)
+{
+    for (uint32_t c = warp; c < plan.tables; c += TABLE_THREADS / TSR_WARP) {
+        if (code[c] & TSR_LANE_NO_CODE) continue;
+        uint8_t *const at =
+            reinterpret_cast<uint8_t *>(t) + plan.codes_at + (code[c] & 0xffffu) * (plan.rans ? 4u : 2u);
+        if (!plan.rans)
+            fill_entries(residual.lengths[c], code[c] >> 16, reinterpret_cast<uint16_t *>(at), lane);
+        else if (lane == 0)
+            fill_slots(residual.weights[c], reinterpret_cast<uint32_t *>(at));
+    }
+}
+
+/* The classes' weights in the decoder's order; all threads. */
+__device__ __forceinline__ void fill_weights(const tsr_predictor_model &predictor, const table_plan &plan,
+                                             tsr_lane_tables *t, uint32_t thread)
+{
+    for (uint32_t i = thread; i < plan.classes * plan.stride; i += TABLE_THREADS) {
+        const uint32_t k = i % plan.stride;
+        int tap = k < 32 ? TSR_AT(tsr_lane_tap)[k] : predictor.shape.neighbours + (int)k - TSR_LANE_REFERENCE_WEIGHTS;
+        const int taps = k < 32 ? predictor.shape.neighbours : tsr_taps(predictor.shape);
+        int32_t *const weight = reinterpret_cast<int32_t *>(reinterpret_cast<uint8_t *>(t) + plan.weights_at);
+        weight[i] = tap >= 0 && tap < taps ? predictor.weight[i / plan.stride][tap] : 0;
+    }
+}
+
+/* What leads from activity and intensity to codes. */
+__device__ __forceinline__ void fill_cells(const tsr_residual_model &residual, const uint32_t *code, tsr_lane_tables *t,
+                                           uint32_t thread)
+{
+    const uint32_t cells = (uint32_t)tsr_model_cells(&residual);
+    const int across = residual.intensity_cuts + 1;
+    for (uint32_t i = thread; i < cells; i += TABLE_THREADS)
+        t->cell[i] = code[TSR_FIRST_RESIDUAL_TABLE + (residual.tables ? residual.table_of[i] : 0)];
+    for (uint32_t i = thread; i < 64; i += TABLE_THREADS)
+        t->row_of_bin[i] =
+            (uint8_t)tsr_cell_of(tsr_group_of(residual.activity_cut, residual.activity_cuts, (int)i), 0, across);
+    for (uint32_t i = thread; i < TSR_LANE_BUCKETS; i += TABLE_THREADS)
+        t->group_of[i] = tsr_group_of(residual.intensity_cut, residual.intensity_cuts, (int)i << TSR_LANE_BUCKET_BITS);
+    for (uint32_t i = thread; i < 32; i += TABLE_THREADS)
+        t->cut[i] = i < residual.intensity_cuts ? residual.intensity_cut[i] : 65535;
+    for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
+}
+
+/* The rest; one thread. */
+__device__ __forceinline__ void fill_head(const tsr_plane_model &model, const table_plan &plan, const uint32_t *code,
+                                          uint32_t bytes, tsr_lane_tables *t)
+{
+    const tsr_residual_model &residual = model.residual;
+    t->bytes = bytes;
+    t->weights_at = plan.weights_at;
+    t->weights = plan.stride;
+    t->codes_at = plan.codes_at;
+    t->range = model.range;
+    t->run = code[TSR_RUN_TABLE];
+    t->interruption = code[TSR_INTERRUPTION_TABLE];
+    t->lanes = residual.lanes;
+    t->refill_bits = residual.refill_bits;
+    t->set = model.predictor.set;
+    t->references = (uint8_t)plan.references;
+    t->classes = (uint8_t)plan.classes;
+    t->shift = (uint8_t)tsr_intensity_shift(model.range);
+    t->rans = plan.rans;
+    t->has_intensities = residual.intensity_cuts > 0;
 }
 
 /* A block a plane: the frames' planes of one number. lanes: of a group. */
@@ -125,83 +231,23 @@ __global__ void __launch_bounds__(TABLE_THREADS)
         return;
     }
     tsr_lane_tables *const t = tsr_lane_tables_of(b, plane);
-    const bool rans = model->coder == TSR_CODER_RANS;
-    const uint32_t tables = TSR_FIRST_RESIDUAL_TABLE + (residual.tables > 0 ? residual.tables : 1);
-    const uint32_t references = predictor.set ? predictor.shape.references : 0u;
-    const uint32_t stride = references ? TSR_LANE_WEIGHTS_WITH_REFERENCES : TSR_LANE_WEIGHTS,
-                   classes = predictor.set ? predictor.classes : 0u;
-    const uint32_t weights_at = sizeof(tsr_lane_tables), codes_at = weights_at + classes * stride * 4;
-
-    for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {
-        uint32_t used = 0;
-        for (uint32_t s = lane; s < TSR_RUN_ALPHABET; s += TSR_WARP)
-            used += (rans ? residual.weights[c][s] : residual.lengths[c][s]) != 0;
-        used = tsr_warp_sum(used);
-        const uint32_t longs = rans ? 0u : first_long(residual.lengths[c], lane);
-        if (lane == 0) code[c] = used ? longs << 16 : TSR_LANE_NO_CODE;
-    }
+    const table_plan plan = plan_tables(*model);
+    find_codes(residual, plan, code, warp, lane);
     __syncthreads();
-    if (thread == 0) {
-        uint32_t at = 0;
-        for (uint32_t c = 0; c < tables; c++) {
-            if (code[c] & TSR_LANE_NO_CODE) continue;
-            const uint32_t longs = code[c] >> 16;
-            code[c] |= at;
-            at += rans ? (uint32_t)TSR_LANE_RANS_WORDS : TSR_LANE_DIRECT_ENTRIES + (1u << TSR_CODE_LIMIT) - longs;
-        }
-        places = at;
-    }
+    if (thread == 0) places = place_codes(plan, code);
     __syncthreads();
-    const uint32_t bytes = (codes_at + places * (rans ? 4u : 2u) + 15) / 16 * 16;
+    const uint32_t bytes = (plan.codes_at + places * (plan.rans ? 4u : 2u) + 15) / 16 * 16;
     /* Tables have gaps, and are copied whole. */
     for (uint32_t i = thread; i < bytes / sizeof(uint4); i += TABLE_THREADS)
         reinterpret_cast<uint4 *>(t)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
-    for (uint32_t c = warp; c < tables; c += TABLE_THREADS / TSR_WARP) {
-        if (code[c] & TSR_LANE_NO_CODE) continue;
-        uint8_t *const at = reinterpret_cast<uint8_t *>(t) + codes_at + (code[c] & 0xffffu) * (rans ? 4u : 2u);
-        if (!rans)
-            fill_entries(residual.lengths[c], code[c] >> 16, reinterpret_cast<uint16_t *>(at), lane);
-        else if (lane == 0)
-            fill_slots(residual.weights[c], reinterpret_cast<uint32_t *>(at));
-    }
-    for (uint32_t i = thread; i < classes * stride; i += TABLE_THREADS) {
-        const uint32_t k = i % stride;
-        int tap = k < 32 ? TSR_AT(tap_order)[k] : predictor.shape.neighbours + (int)k - TSR_LANE_REFERENCE_WEIGHTS;
-        const int taps = k < 32 ? predictor.shape.neighbours : tsr_taps(predictor.shape);
-        int32_t *const weight = reinterpret_cast<int32_t *>(reinterpret_cast<uint8_t *>(t) + weights_at);
-        weight[i] = tap >= 0 && tap < taps ? predictor.weight[i / stride][tap] : 0;
-    }
-    const uint32_t cells = (uint32_t)tsr_model_cells(&residual), across = residual.intensity_cuts + 1u;
-    for (uint32_t i = thread; i < cells; i += TABLE_THREADS)
-        t->cell[i] = code[TSR_FIRST_RESIDUAL_TABLE + (residual.tables ? residual.table_of[i] : 0)];
-    for (uint32_t i = thread; i < 64; i += TABLE_THREADS)
-        t->row_of_bin[i] = (uint8_t)(count_cuts(residual.activity_cut, residual.activity_cuts, i) * across);
-    for (uint32_t i = thread; i < TSR_LANE_BUCKETS; i += TABLE_THREADS)
-        t->group_of[i] =
-            (uint8_t)count_cuts(residual.intensity_cut, residual.intensity_cuts, i << TSR_LANE_BUCKET_BITS);
-    for (uint32_t i = thread; i < 32; i += TABLE_THREADS)
-        t->cut[i] = i < residual.intensity_cuts ? residual.intensity_cut[i] : 65535;
-    for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
+    fill_codes(residual, plan, t, code, warp, lane);
+    fill_weights(predictor, plan, t, thread);
+    fill_cells(residual, code, t, thread);
     tsr_label_code *const labels = const_cast<tsr_label_code *>(tsr_label_codes_of(b, plane));
     const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
     for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS) fill_labels(predictor, (int)i, &labels[i]);
-    if (thread != 0) return;
-    t->bytes = bytes;
-    t->weights_at = weights_at;
-    t->weights = stride;
-    t->codes_at = codes_at;
-    t->range = model->range;
-    t->run = code[TSR_RUN_TABLE];
-    t->interruption = code[TSR_INTERRUPTION_TABLE];
-    t->lanes = residual.lanes;
-    t->refill_bits = residual.refill_bits;
-    t->set = predictor.set;
-    t->references = (uint8_t)references;
-    t->classes = (uint8_t)classes;
-    t->shift = (uint8_t)tsr_intensity_shift(model->range);
-    t->rans = rans;
-    t->has_intensities = residual.intensity_cuts > 0;
+    if (thread == 0) fill_head(*model, plan, code, bytes, t);
 }
 
 /* Labels in front of the words; returns their bytes, UINT32_MAX where they are none. */

@@ -175,7 +175,7 @@ static_assert((int)ACTIVITY_PLACES <= (int)VALUE_PLACES, "filled together");
  * those that have no symbol, whose values are 0. */
 __device__ __forceinline__ uint32_t mark_special(walked_columns &c)
 {
-    const uint32_t outside = ~0u << c.count & 255u, interruptions = c.quiet & c.was & ~c.run;
+    const uint32_t outside = ~0u << c.count & 255u, interruptions = tsr_interruptions(c.quiet, c.was, c.run);
 #pragma unroll
     for (int j = 0; j < PAIRS; j++)
         c.activity[j] =
@@ -195,8 +195,8 @@ __device__ __forceinline__ uint32_t mark_special(walked_columns &c)
 __device__ __forceinline__ uint32_t symbol_place(const cell_lookup &lookup, const walked_columns &c, int i,
                                                  uint32_t across, int shift)
 {
-    const uint32_t cell =
-        lookup.activity[look_up_place(half_of(c.activity, i))] * across + lookup.intensity[intensity_of(c, i, shift)];
+    const int cell = tsr_cell_of(lookup.activity[look_up_place(half_of(c.activity, i))],
+                                 lookup.intensity[intensity_of(c, i, shift)], (int)across);
     return (uint32_t)lookup.first[cell] + lookup.symbol[look_up_place(half_of(c.value, i))];
 }
 
@@ -302,6 +302,19 @@ __device__ __forceinline__ void add_code(row_sums &sums, uint32_t code, int32_t 
     sums.first_behind = max(sums.first_behind, behind);
 }
 
+/* A row's sums, of all lanes, to its place (NULL: nowhere), and clears them. */
+__device__ __forceinline__ void put_row(row_sums &sums, int32_t cut, tsr_device_row *to, unsigned lane)
+{
+    const uint32_t bits = tsr_warp_sum(sums.bits), behind = tsr_warp_max(sums.behind);
+    tsr_device_row row;
+    row.bits[0] = tsr_warp_sum(sums.first_bits);
+    row.bits[1] = bits - row.bits[0];
+    row.behind[0] = (uint16_t)tsr_warp_max(sums.first_behind);
+    row.behind[1] = (uint16_t)((int32_t)behind > cut ? behind : 0u);
+    sums = {0, 0, 0, 0};
+    if (lane == 0 && to) *to = row;
+}
+
 __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
@@ -353,16 +366,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
             codes[(uint32_t)y * p.tile_pitch + (uint32_t)column] = code;
             add_code(sums, code, column, cut_of(y));
         },
-        [&](int32_t y) {
-            const uint32_t bits = tsr_warp_sum(sums.bits), behind = tsr_warp_max(sums.behind);
-            tsr_device_row row;
-            row.bits[0] = tsr_warp_sum(sums.first_bits);
-            row.bits[1] = bits - row.bits[0];
-            row.behind[0] = (uint16_t)tsr_warp_max(sums.first_behind);
-            row.behind[1] = (uint16_t)((int32_t)behind > cut_of(y) ? behind : 0u);
-            sums = {0, 0, 0, 0};
-            if (lane == 0 && row_at) row_at[y] = row;
-        });
+        [&](int32_t y) { put_row(sums, cut_of(y), row_at ? row_at + y : NULL, lane); });
 }
 static_assert(sizeof(code_lookup) % 16 == 0, "rows of magnitudes lie behind it");
 static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between two fours");

@@ -10,7 +10,7 @@
 /* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
  * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
  * sides: 2 are used on the left and 1 on the right; whole blocks are predicted. */
-enum { BIAS = 1 << 15, GUARD = 8, ROWS = 10 };
+enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, ROWS = 10 };
 
 static size_t pitch_of(int32_t width)
 {

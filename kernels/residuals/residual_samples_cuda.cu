@@ -93,6 +93,55 @@ struct narrow_memory {
     int16_t tap[BLOCK_WARPS][TSR_TAP_PLACES];
 };
 
+/* The matrices of a plane's classes: low bytes of all lanes, then high ones. A class a warp; quads of lane 4 g + t. */
+__device__ __forceinline__ void make_matrices(const tsr_predictor_model &model, narrow_memory &m, uint4 *matrices,
+                                              unsigned warp, unsigned lane)
+{
+    const int g = (int)(lane / 4), t = (int)(lane % 4);
+    for (unsigned c = warp; c < model.classes; c += BLOCK_WARPS) {
+        __syncwarp();
+        tsr_spread_taps(m.tap[warp], model.weight[c], model.shape.neighbours, lane);
+        __syncwarp();
+        tsr_tap_bytes matrix;
+        tsr_tap_matrix(matrix, m.tap[warp], g, t);
+        uint4 *to = matrices + c * 2 * TSR_WARP + lane;
+        to[0] = make_uint4(matrix.low[0][0], matrix.low[0][1], matrix.low[1][0], matrix.low[1][1]);
+        to[TSR_WARP] = make_uint4(matrix.high[0][0], matrix.high[0][1], matrix.high[1][0], matrix.high[1][1]);
+    }
+}
+
+/* Median edge predictions of columns 2 t, 2 t + 1, and those 8 further right. */
+__device__ __forceinline__ void predict_edges(int32_t prediction[4], const uint2 *quads, int row, int t)
+{
+    typedef tsr_window<true> window;
+    const auto sample = [&](int y, int column) {
+        const uint2 quad = quads[tsr_quad_place(y, (column + window::LEFT) / TSR_QUAD)];
+        const int shift = (column + window::LEFT) % TSR_QUAD * 8;
+        return (int32_t)((quad.x >> shift & 255u) | (quad.y >> shift & 255u) << 8) ^ TSR_SAMPLE_BIAS;
+    };
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+        const int column = 2 * t + k % 2 + k / 2 * 8;
+        prediction[k] = tsr_median_edge(sample(row, column - 1), sample(row - 1, column), sample(row - 1, column - 1));
+    }
+}
+
+/* Writes them to their row, of which count columns from the block's first one on are inside the tile. */
+__device__ __forceinline__ void put_predictions(uint16_t *to, int count, const int32_t prediction[4], int t)
+{
+#pragma unroll
+    for (int side = 0; side < 2; side++) {
+        const int column = 2 * t + 8 * side;
+        uint16_t *at = to + column;
+        if (column + 1 < count && (uintptr_t)at % sizeof(uint32_t) == 0) {
+            *reinterpret_cast<uint32_t *>(at) = (uint32_t)(prediction[2 * side] | prediction[2 * side + 1] << 16);
+        } else {
+            if (column < count) at[0] = (uint16_t)prediction[2 * side];
+            if (column + 1 < count) at[1] = (uint16_t)prediction[2 * side + 1];
+        }
+    }
+}
+
 __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_predict_batch p, unsigned groups)
 {
     typedef tsr_window<true> window;
@@ -105,16 +154,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
     const tsr_predictor_model &model = p.predictor[plane];
     if (tsr_plane_is_constant(p, plane) || model.set == 0 || model.set == 3) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
-    for (unsigned c = warp; c < model.classes; c += BLOCK_WARPS) {
-        __syncwarp();
-        tsr_spread_taps(m.tap[warp], model.weight[c], model.shape.neighbours, lane);
-        __syncwarp();
-        tsr_tap_bytes matrix;
-        tsr_tap_matrix(matrix, m.tap[warp], g, t);
-        uint4 *to = matrices + c * 2 * TSR_WARP + lane;
-        to[0] = make_uint4(matrix.low[0][0], matrix.low[0][1], matrix.low[1][0], matrix.low[1][1]);
-        to[TSR_WARP] = make_uint4(matrix.high[0][0], matrix.high[0][1], matrix.high[1][0], matrix.high[1][1]);
-    }
+    make_matrices(model, m, matrices, warp, lane);
     __syncthreads();
     uint2 *quads = m.quads[warp];
     const uint32_t first = (blockIdx.x - plane * groups) * (BLOCK_WARPS * NARROW_GROUP) + warp;
@@ -145,32 +185,11 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
 #pragma unroll
                 for (int k = 0; k < 4; k++) prediction[k] = tsr_linear_prediction(prediction[k], (int32_t)view.range);
             } else {
-                const auto sample = [&](int y, int column) {
-                    const uint2 quad = quads[tsr_quad_place(y, (column + window::LEFT) / TSR_QUAD)];
-                    const int shift = (column + window::LEFT) % TSR_QUAD * 8;
-                    return (int32_t)((quad.x >> shift & 255u) | (quad.y >> shift & 255u) << 8) ^ TSR_SAMPLE_BIAS;
-                };
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    const int column = 2 * t + k % 2 + k / 2 * 8;
-                    prediction[k] =
-                        tsr_median_edge(sample(row, column - 1), sample(row - 1, column), sample(row - 1, column - 1));
-                }
+                predict_edges(prediction, quads, row, t);
             }
             const int32_t y = block.y * TSR_PREDICTOR_BLOCK + row;
-            if (y >= block.tile.height) continue;
-#pragma unroll
-            for (int side = 0; side < 2; side++) {
-                const int column = 2 * t + 8 * side;
-                uint16_t *at = to + (size_t)y * block.tile.stride + (size_t)column;
-                if (column + 1 < block.span.columns && (uintptr_t)at % sizeof(uint32_t) == 0) {
-                    *reinterpret_cast<uint32_t *>(at) =
-                        (uint32_t)(prediction[2 * side] | prediction[2 * side + 1] << 16);
-                } else {
-                    if (column < block.span.columns) at[0] = (uint16_t)prediction[2 * side];
-                    if (column + 1 < block.span.columns) at[1] = (uint16_t)prediction[2 * side + 1];
-                }
-            }
+            if (y < block.tile.height)
+                put_predictions(to + (size_t)y * block.tile.stride, block.span.columns, prediction, t);
         }
     }
 }

@@ -10,6 +10,7 @@
 #include "kernels/engine_cuda/device.cuh"
 
 #include "transform/predict/residual.h"
+#include "entropy/runs.h"
 #include "kernels/training/predict_blocks.cuh"
 #include "kernels/planes/sample_pairs.cuh"
 
@@ -208,6 +209,113 @@ static __device__ __forceinline__ void wrap_pair(uint32_t x, uint32_t prediction
     *value = tsr_fold(low) | tsr_fold(high) << 16;
 }
 
+/* The last pair of the lane before; of lane 0, what is left of its chunk, which this replaces for the next one. */
+static __device__ __forceinline__ uint32_t pair_before(uint32_t last, uint32_t &left, unsigned lane)
+{
+    uint32_t pair = __shfl_sync(TSR_FULL_WARP, last, (int)((lane + TSR_WARP - 1) % TSR_WARP));
+    if (lane == 0) {
+        const uint32_t next = pair;
+        pair = left;
+        left = next;
+    }
+    return pair;
+}
+
+/* Median edge predictions. x, n: the columns' samples and those above them; x_left, n_left: of lane 0, what is left of
+ * its chunk. */
+static __device__ __forceinline__ void predict_edges(walked_columns &c, const uint32_t x_pair[PAIRS],
+                                                     const uint32_t n_pair[PAIRS], int32_t chunk, uint32_t &x_left,
+                                                     uint32_t &n_left, unsigned lane)
+{
+    const unsigned before = (lane + TSR_WARP - 1) % TSR_WARP;
+    uint32_t xw = __shfl_sync(TSR_FULL_WARP, x_pair[PAIRS - 1], (int)before),
+             nw = __shfl_sync(TSR_FULL_WARP, n_pair[PAIRS - 1], (int)before);
+    if (lane == 0) {
+        const uint32_t next_x = xw, next_n = nw;
+        xw = chunk > 0 ? x_left : n_pair[0] << 16;
+        nw = chunk > 0 ? n_left : n_pair[0] << 16;
+        x_left = next_x;
+        n_left = next_n;
+    }
+    if (c.count == 0) xw = nw = 0;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) /* in the first row all that is above is 0, so that this is W */
+        c.prediction[j] = tsr_median_edges(between(j == 0 ? xw : x_pair[j - 1], x_pair[j]), n_pair[j],
+                                           between(j == 0 ? nw : n_pair[j - 1], n_pair[j]));
+}
+
+/* Folded residuals, and their magnitudes as contexts see them. */
+static __device__ __forceinline__ void fold_columns(walked_columns &c, const uint32_t x_pair[PAIRS],
+                                                    uint32_t m_pair[PAIRS], int32_t range)
+{
+    const uint32_t most = (uint32_t)((range - 1) >> 1) * 0x10001u; /* magnitudes that surely do not wrap */
+    uint32_t largest = 0;
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        fold_pair(x_pair[j], c.prediction[j], &c.value[j], &m_pair[j]);
+        largest = __vmaxu2(largest, m_pair[j]);
+    }
+    if (__vmaxu2(largest, most) != most) { /* rarely */
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) wrap_pair(x_pair[j], c.prediction[j], range, &c.value[j], &m_pair[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) m_pair[j] = __vminu2(m_pair[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
+}
+
+/* Activities. m_pair: the columns' magnitudes; ww: the pair before them; nn: two rows above; above: the row above, w
+ * columns wide. */
+static __device__ __forceinline__ void find_activities(walked_columns &c, const uint32_t m_pair[PAIRS], uint32_t ww,
+                                                       const uint4 &nn, const uint16_t *above, int32_t w)
+{
+    const struct tsr_left_activity of_left = tsr_left_activity(false), of_first = tsr_left_activity(true);
+    const uint32_t before = ww;
+    const uint4 n = *reinterpret_cast<const uint4 *>(above + c.column);
+    uint32_t nw = *reinterpret_cast<const uint32_t *>(above + c.column - 2);
+    uint32_t n_behind = *reinterpret_cast<const uint32_t *>(above + c.column + COLUMNS);
+    if (c.column + COLUMNS >= w) n_behind = high_half(n.w);
+    const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_behind},
+                                      above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) {
+        const uint32_t west = between(ww, m_pair[j]), ne = between(above_pair[j], above_pair[j + 1]);
+        c.activity[j] = (uint32_t)of_left.w * west + (uint32_t)of_left.ww * ww +
+                        tsr_activity_above(above_pair[j], between(nw, above_pair[j]), ne, above2_pair[j]);
+        ww = m_pair[j];
+        nw = above_pair[j];
+    }
+    if (__builtin_expect(c.row == 0, 0)) {
+        ww = before;
+#pragma unroll
+        for (int j = 0; j < PAIRS; j++) {
+            c.activity[j] = (uint32_t)of_first.w * between(ww, m_pair[j]) + (uint32_t)of_first.ww * ww;
+            ww = m_pair[j];
+        }
+    }
+}
+
+/* Says which of the columns are plain, quiet and in runs. Returns whether some are in runs. */
+template <bool QUIET>
+static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32_t m_pair[PAIRS], bool *goes_on,
+                                                 unsigned lane)
+{
+    uint32_t least = UINT32_MAX; /* of what makes columns not plain */
+#pragma unroll
+    for (int j = 0; j < PAIRS; j++) least = __vminu2(least, QUIET ? c.activity[j] : c.activity[j] | m_pair[j]);
+    if (c.count < COLUMNS) least = (uint32_t)c.count - 1u; /* all are outside, or some */
+    const bool is_plain = (nonzero_halves(least) & 0x80008000u) == 0x80008000u;
+    c.is_plain = !*goes_on && __all_sync(TSR_FULL_WARP, is_plain);
+    c.quiet = c.run = c.was = 0;
+    bool has_runs = false;
+    if (!c.is_plain) {
+        c.quiet = zero_columns(c.activity, c.count);
+        const uint32_t zeros = zero_columns(m_pair, c.count);
+        has_runs = *goes_on || __any_sync(TSR_FULL_WARP, tsr_run_starts(zeros, c.quiet) != 0);
+        if (has_runs) find_runs(c, goes_on, zeros, tsr_run_starts(zeros, c.quiet), lane);
+    }
+    return has_runs;
+}
+
 /* Walks a band: see(columns) for eight columns a lane of each chunk of each row, but not where all are outside; behind
  * it run(row, column, length) for each run that ends in the chunk; end_row(row) behind each row. rows: the warp's, of
  * shared memory. QUIET: quiet columns are not plain. */
@@ -217,7 +325,6 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int32_t w = at.tile.width, range = (int32_t)tsr_plane_range(p, at.plane);
-    const uint32_t most = (uint32_t)((range - 1) >> 1) * 0x10001u; /* magnitudes that surely do not wrap */
     const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0;
     const int32_t from = tsr_max(0, at.first - WARM_ROWS);
     const size_t first_sample =
@@ -245,38 +352,14 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
                 if (y > 0) ns = tsr_load_samples(up + chunk, c.count, is_aligned); /* N, or the prediction */
             }
             const uint32_t x_pair[PAIRS] = {xs.x, xs.y, xs.z, xs.w}, n_pair[PAIRS] = {ns.x, ns.y, ns.z, ns.w};
-            uint32_t m_pair[PAIRS], largest = 0;
+            uint32_t m_pair[PAIRS];
             if (predicts) {
 #pragma unroll
                 for (int j = 0; j < PAIRS; j++) c.prediction[j] = n_pair[j];
             } else {
-                const unsigned before = (lane + TSR_WARP - 1) % TSR_WARP;
-                uint32_t xw = __shfl_sync(TSR_FULL_WARP, xs.w, (int)before),
-                         nw = __shfl_sync(TSR_FULL_WARP, ns.w, (int)before);
-                if (lane == 0) {
-                    const uint32_t next_x = xw, next_n = nw;
-                    xw = chunk > 0 ? x_left : ns.x << 16;
-                    nw = chunk > 0 ? n_left : ns.x << 16;
-                    x_left = next_x;
-                    n_left = next_n;
-                }
-                if (c.count == 0) xw = nw = 0;
-#pragma unroll
-                for (int j = 0; j < PAIRS; j++) /* in the first row all that is above is 0, so that this is W */
-                    c.prediction[j] = tsr_median_edges(between(j == 0 ? xw : x_pair[j - 1], x_pair[j]), n_pair[j],
-                                                       between(j == 0 ? nw : n_pair[j - 1], n_pair[j]));
+                predict_edges(c, x_pair, n_pair, chunk, x_left, n_left, lane);
             }
-#pragma unroll
-            for (int j = 0; j < PAIRS; j++) {
-                fold_pair(x_pair[j], c.prediction[j], &c.value[j], &m_pair[j]);
-                largest = __vmaxu2(largest, m_pair[j]);
-            }
-            if (__vmaxu2(largest, most) != most) { /* rarely */
-#pragma unroll
-                for (int j = 0; j < PAIRS; j++) wrap_pair(x_pair[j], c.prediction[j], range, &c.value[j], &m_pair[j]);
-            }
-#pragma unroll
-            for (int j = 0; j < PAIRS; j++) m_pair[j] = __vminu2(m_pair[j], TSR_MAGNITUDE_LIMIT * 0x10001u);
+            fold_columns(c, x_pair, m_pair, range);
             const uint4 nn = *reinterpret_cast<const uint4 *>(two_up + c.column);
             if (c.count > 0) {
                 const uint4 m = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
@@ -285,49 +368,9 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
                 if (c.count < COLUMNS) here[w] = here[w - 1];
             }
             if (!is_wanted) continue;
-            uint32_t ww = __shfl_sync(TSR_FULL_WARP, m_pair[PAIRS - 1], (int)((lane + TSR_WARP - 1) % TSR_WARP));
-            if (lane == 0) {
-                const uint32_t next = ww;
-                ww = m_left;
-                m_left = next;
-            }
-            const uint32_t before = ww;
-            const uint4 n = *reinterpret_cast<const uint4 *>(above + c.column);
-            uint32_t nw = *reinterpret_cast<const uint32_t *>(above + c.column - 2);
-            uint32_t n_behind = *reinterpret_cast<const uint32_t *>(above + c.column + COLUMNS);
-            if (c.column + COLUMNS >= w) n_behind = high_half(n.w);
-            const uint32_t above_pair[PAIRS + 1] = {n.x, n.y, n.z, n.w, n_behind},
-                                              above2_pair[PAIRS] = {nn.x, nn.y, nn.z, nn.w};
-            uint32_t least = UINT32_MAX; /* of what makes columns not plain */
-#pragma unroll
-            for (int j = 0; j < PAIRS; j++) {
-                const uint32_t west = between(ww, m_pair[j]), ne = between(above_pair[j], above_pair[j + 1]);
-                c.activity[j] = 2 * (west + above_pair[j]) + (between(nw, above_pair[j]) + ne + ww) + above2_pair[j];
-                ww = m_pair[j];
-                nw = above_pair[j];
-            }
-            if (__builtin_expect(y == 0, 0)) {
-                ww = before;
-#pragma unroll
-                for (int j = 0; j < PAIRS; j++) {
-                    c.activity[j] = 6 * between(ww, m_pair[j]) + 2 * ww;
-                    ww = m_pair[j];
-                }
-            }
-#pragma unroll
-            for (int j = 0; j < PAIRS; j++) least = __vminu2(least, QUIET ? c.activity[j] : c.activity[j] | m_pair[j]);
-            if (c.count < COLUMNS) least = (uint32_t)c.count - 1u; /* all are outside, or some */
-            const bool is_plain = (nonzero_halves(least) & 0x80008000u) == 0x80008000u;
-            c.is_plain = !runs.goes_on && __all_sync(TSR_FULL_WARP, is_plain);
-            c.quiet = c.run = c.was = 0;
-            const bool went_on = runs.goes_on;
-            bool has_runs = false;
-            if (!c.is_plain) {
-                c.quiet = zero_columns(c.activity, c.count);
-                const uint32_t zeros = zero_columns(m_pair, c.count);
-                has_runs = went_on || __any_sync(TSR_FULL_WARP, (zeros & c.quiet) != 0);
-                if (has_runs) find_runs(c, &runs.goes_on, zeros, zeros & c.quiet, lane);
-            }
+            const uint32_t ww = pair_before(m_pair[PAIRS - 1], m_left, lane);
+            find_activities(c, m_pair, ww, nn, above, w);
+            const bool went_on = runs.goes_on, has_runs = mark_runs<QUIET>(c, m_pair, &runs.goes_on, lane);
             if (c.count > 0) see(c);
             if (has_runs)
                 end_runs(c, runs, went_on, chunk, w, lane,

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "transform/predict/median_edge.h"
-#include "transform/predict/residual.h"
+#include "entropy/runs.h"
 
 /* ---- Predict -------------------------------------------------------------------------------------------- */
 
@@ -28,12 +27,11 @@ static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict 
             counts->activity[bin]++;
             counts->intensity[intensity[c]]++;
             after_run = false;
-        } else if (after_run || folded[c] != 0) {
-            context[c] = after_run ? TSR_INTERRUPTION_BIN : 0;
+        } else if (!tsr_run_starts(folded[c] == 0, true)) {
+            context[c] = tsr_interruptions(true, after_run, false) ? TSR_INTERRUPTION_BIN : 0;
             after_run = false;
         } else {
-            int32_t end = c + 1;
-            while (end < width && folded[end] == 0) end++;
+            const int32_t end = tsr_run_end(folded, c, width);
             value[c] = (uint16_t)(end - c);
             symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
             context[c] = 0;
@@ -76,8 +74,8 @@ void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_mod
         map->context[TSR_INTERRUPTION_BIN][g] = TSR_INTERRUPTION_CONTEXT;
         for (int bin = 1; bin < TSR_ACTIVITY_BINS; bin++)
             map->context[bin][g] =
-                (uint8_t)(TSR_FIRST_CELL_CONTEXT + activity_group[bin] * (model->intensity_cuts + 1) +
-                          tsr_min(g, model->intensity_cuts));
+                (uint8_t)(TSR_FIRST_CELL_CONTEXT + tsr_cell_of(activity_group[bin], tsr_min(g, model->intensity_cuts),
+                                                               model->intensity_cuts + 1));
     }
 }
 

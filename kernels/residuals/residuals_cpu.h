@@ -125,9 +125,6 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
 #define TSR_TABLE_PITCH 32
 static_assert(TSR_INTENSITY_GROUPS <= TSR_TABLE_PITCH, "every intensity group has its place");
 
-/* Forms of the decoder, each faster than the one before. */
-enum tsr_decoder_form { TSR_DECODER_PLAIN, TSR_DECODER_AVX2, TSR_DECODER_AVX512 };
-
 /* Entries of a decoder's tables: by the next TSR_DIRECT_BITS bits, and behind those, for each number of them that
  * begins longer codewords, by the bits that follow. A complete code has two longer codewords or more for each such
  * number. */
@@ -152,8 +149,8 @@ struct tsr_plane_decoder {
     uint8_t table[TSR_ACTIVITY_BINS][TSR_TABLE_PITCH]; /* of bins above 0, by intensity group */
     uint8_t table_of_bin[64];                          /* of the first intensity group */
     struct tsr_activity_bins bins;
-    /* For AVX-512: of activities above 0, by exponent and three more bits, the table if there are no intensity cuts,
-     * else the first cell; tables of cells; and for rANS raw bits and what stands before them, by symbol. */
+    /* For AVX-512: of activities above 0, by leading zeros and three more bits, the table if there are no intensity
+     * cuts, else the first cell; tables of cells; and for rANS raw bits and what stands before them, by symbol. */
     uint8_t of_activity[128];
     uint8_t of_cell[256];
     uint8_t raw_bits[128], mantissa[128];
@@ -163,7 +160,7 @@ struct tsr_plane_decoder {
     uint32_t of_symbol[TSR_RUN_ALPHABET]; /* the entries of symbols without their codewords */
     uint32_t unused; /* tables without symbols, a bit each: a payload that asks for one is corrupt */
     bool rans;
-    enum tsr_decoder_form form; /* the best that this machine has; a test may choose another */
+    enum tsr_isa isa; /* of the form that decodes: tsr_isa(), unless a test chooses another */
     struct tsr_huffman_decoder labels[TSR_LABEL_TABLES_LIMIT];
 };
 static_assert(TSR_MODEL_TABLES <= 32, "a bit for every table");

@@ -77,37 +77,38 @@ static __device__ __forceinline__ void tsr_sort_leaves(uint32_t *leaf, Symbol *o
     tsr_store_leaves<EACH, SHIFT>(key, leaf, order, used, lane);
 }
 
-/* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
- * each; a warp. Returns how many. */
-template <int SYMBOLS, typename Symbol>
-static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
+/* Sorts counts whose count << KEY_SHIFT | symbol fits a word, of at most 64 symbols, as tsr_sort_counts does. -1 where
+ * one does not. */
+template <int KEY_SHIFT, typename Symbol>
+static __device__ __forceinline__ int tsr_sort_small_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
+                                                            Symbol *order, unsigned lane)
+{
+    uint32_t key[2];
+    int sorted = 0;
+    bool is_large = false;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int s = 2 * (int)lane + i;
+        const uint32_t c = s < symbols ? counts[s] : 0u;
+        is_large |= c >> (32 - KEY_SHIFT) != 0;
+        key[i] = c != 0 ? c << KEY_SHIFT | (uint32_t)s : UINT32_MAX;
+        sorted += __popc(__ballot_sync(TSR_FULL_WARP, c != 0));
+    }
+    if (__any_sync(TSR_FULL_WARP, is_large)) return -1;
+    tsr_sort_keys<2>(key, lane);
+    tsr_store_leaves<2, KEY_SHIFT>(key, leaf, order, sorted, lane);
+    return sorted;
+}
+
+/* The counts that are not 0, and their symbols, close together. Returns how many. */
+template <int EACH, typename Symbol>
+static __device__ __forceinline__ int tsr_gather_used(const uint32_t *counts, int symbols, uint32_t *leaf,
                                                       Symbol *order, unsigned lane)
 {
-    constexpr int KEY_SHIFT = 6;
-    if (symbols <= 1 << KEY_SHIFT) { /* most are, and their counts leave room for symbols below them */
-        uint32_t key[2];
-        int sorted = 0;
-        bool is_large = false;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int s = 2 * (int)lane + i;
-            const uint32_t c = s < symbols ? counts[s] : 0u;
-            is_large |= c >> (32 - KEY_SHIFT) != 0;
-            key[i] = c != 0 ? c << KEY_SHIFT | (uint32_t)s : UINT32_MAX;
-            sorted += __popc(__ballot_sync(TSR_FULL_WARP, c != 0));
-        }
-        if (!__any_sync(TSR_FULL_WARP, is_large)) {
-            tsr_sort_keys<2>(key, lane);
-            tsr_store_leaves<2, KEY_SHIFT>(key, leaf, order, sorted, lane);
-            return sorted;
-        }
-    }
-    constexpr int EACH = (SYMBOLS + TSR_WARP - 1) / TSR_WARP;
-    static_assert(SYMBOLS <= 1 << 8 * sizeof(Symbol), "order must have room");
     int used = 0;
     __syncwarp();
 #pragma unroll
-    for (int e = 0; e < EACH; e++) { /* those used, close together */
+    for (int e = 0; e < EACH; e++) {
         const int s = e * TSR_WARP + (int)lane;
         const uint32_t c = s < symbols ? counts[s] : 0u, here = __ballot_sync(TSR_FULL_WARP, c != 0);
         if (c != 0) {
@@ -118,23 +119,13 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
         used += __popc(here);
     }
     __syncwarp();
-    if (EACH > 3) {
-        constexpr int SHIFT = 9;
-        static_assert(SYMBOLS <= 1 << SHIFT, "a symbol has its bits");
-        bool is_large = false;
-        for (int i = (int)lane; i < used; i += TSR_WARP) is_large |= leaf[i] >> (32 - SHIFT) != 0;
-        if (used <= 8 * TSR_WARP && !__any_sync(TSR_FULL_WARP, is_large)) {
-            if (used <= TSR_WARP)
-                tsr_sort_leaves<1, SHIFT>(leaf, order, used, lane);
-            else if (used <= 2 * TSR_WARP)
-                tsr_sort_leaves<2, SHIFT>(leaf, order, used, lane);
-            else if (used <= 4 * TSR_WARP || SYMBOLS <= 4 * TSR_WARP)
-                tsr_sort_leaves<4, SHIFT>(leaf, order, used, lane);
-            else
-                tsr_sort_leaves<8, SHIFT>(leaf, order, used, lane);
-            return used;
-        }
-    }
+    return used;
+}
+
+/* Sorts leaf[used] and order[used], whatever the counts, by the rank of each among all. */
+template <int EACH, typename Symbol>
+static __device__ __forceinline__ void tsr_rank_leaves(uint32_t *leaf, Symbol *order, int used, unsigned lane)
+{
     uint32_t mine[EACH];
     int symbol[EACH], rank[EACH];
 #pragma unroll
@@ -163,6 +154,40 @@ static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, in
         order[rank[e]] = (Symbol)symbol[e];
     }
     __syncwarp();
+}
+
+/* Counts of a table's used symbols, rarest first, then by symbol: leaf, and these symbols: order, room for all symbols
+ * each; a warp. Returns how many. */
+template <int SYMBOLS, typename Symbol>
+static __device__ __forceinline__ int tsr_sort_counts(const uint32_t *counts, int symbols, uint32_t *leaf,
+                                                      Symbol *order, unsigned lane)
+{
+    constexpr int KEY_SHIFT = 6;
+    if (symbols <= 1 << KEY_SHIFT) { /* most are, and their counts leave room for symbols below them */
+        const int sorted = tsr_sort_small_counts<KEY_SHIFT>(counts, symbols, leaf, order, lane);
+        if (sorted >= 0) return sorted;
+    }
+    constexpr int EACH = (SYMBOLS + TSR_WARP - 1) / TSR_WARP;
+    static_assert(SYMBOLS <= 1 << 8 * sizeof(Symbol), "order must have room");
+    const int used = tsr_gather_used<EACH>(counts, symbols, leaf, order, lane);
+    if (EACH > 3) {
+        constexpr int SHIFT = 9;
+        static_assert(SYMBOLS <= 1 << SHIFT, "a symbol has its bits");
+        bool is_large = false;
+        for (int i = (int)lane; i < used; i += TSR_WARP) is_large |= leaf[i] >> (32 - SHIFT) != 0;
+        if (used <= 8 * TSR_WARP && !__any_sync(TSR_FULL_WARP, is_large)) {
+            if (used <= TSR_WARP)
+                tsr_sort_leaves<1, SHIFT>(leaf, order, used, lane);
+            else if (used <= 2 * TSR_WARP)
+                tsr_sort_leaves<2, SHIFT>(leaf, order, used, lane);
+            else if (used <= 4 * TSR_WARP || SYMBOLS <= 4 * TSR_WARP)
+                tsr_sort_leaves<4, SHIFT>(leaf, order, used, lane);
+            else
+                tsr_sort_leaves<8, SHIFT>(leaf, order, used, lane);
+            return used;
+        }
+    }
+    tsr_rank_leaves<EACH>(leaf, order, used, lane);
     return used;
 }
 

@@ -17,7 +17,9 @@ enum {
 };
 /* A logarithm is at most 1 off, so a cost is at most twice its total off; in truth two tables cost at most one bit a
  * count less than one. The descriptions change by less than that of a whole table. */
-static_assert((int64_t)TSR_NARROW_GAINS_TOTAL * (TSR_COST_BIT + 4) + 2 * (8 + (2 + 6) * 512) * TSR_COST_BIT < INT32_MAX,
+static_assert((int64_t)TSR_NARROW_GAINS_TOTAL * (TSR_COST_BIT + 4) +
+                      2 * (TSR_DESCRIBED_TABLE + (TSR_DESCRIBED_SYMBOL + TSR_DESCRIBED_GAP) * 512) * TSR_COST_BIT <
+                  INT32_MAX,
               "narrow gains fit, and are below that of no pair");
 static_assert(10 * TSR_COST_BIT <= UINT16_MAX, "small counts' logarithms");
 
@@ -179,29 +181,19 @@ static __device__ __forceinline__ uint64_t tsr_sum_table(const tsr_merge_memory<
     return small + large;
 }
 
-/* tsr_table_cost is all less inside, or 0, and the description, which its used symbols say. */
-static __device__ __forceinline__ uint64_t tsr_whole_of_table(uint32_t total)
-{
-    return (uint64_t)total * tsr_log2_cost(total);
-}
-
+/* The cost of the description of a table with these symbols. */
 template <int WORDS>
 static __device__ __forceinline__ uint32_t tsr_description_of_table(const tsr_symbol_mask<WORDS> &used)
 {
-    int symbols = 0, gaps = 0;
+    uint32_t symbols = 0, gaps = 0;
     uint64_t before = 1; /* no gap is before the first symbol */
 #pragma unroll
     for (int w = 0; w < WORDS; w++) {
-        symbols += __popcll((long long)used.word[w]);
-        gaps += __popcll((long long)(used.word[w] & ~(used.word[w] << 1 | before)));
+        symbols += (uint32_t)__popcll((long long)used.word[w]);
+        gaps += (uint32_t)__popcll((long long)(used.word[w] & ~(used.word[w] << 1 | before)));
         before = used.word[w] >> (TSR_MASK_SYMBOLS - 1);
     }
-    return (uint32_t)(8 + 2 * symbols + 6 * gaps) * TSR_COST_BIT;
-}
-
-static __device__ __forceinline__ uint64_t tsr_symbols_of_table(uint64_t all, uint64_t inside)
-{
-    return all > inside ? all - inside : 0;
+    return tsr_description_cost(symbols, gaps);
 }
 
 /* What a table of a slot would cost, or, with a second one, of both; a lane each. */
@@ -222,7 +214,7 @@ static __device__ __forceinline__ uint64_t tsr_cost_of(const tsr_merge_memory<Ga
         tsr_add_mask(mask, m.mask[two]);
     }
     const uint64_t inside = tsr_sum_table<1, OUTSIDE>(m, row, row_two, 0, 0);
-    return tsr_symbols_of_table(tsr_whole_of_table(total), inside) + tsr_description_of_table(mask);
+    return tsr_symbols_cost(tsr_count_cost(total), inside) + tsr_description_of_table(mask);
 }
 
 template <int THREADS, bool OUTSIDE, typename Gain, int WORDS>

@@ -104,7 +104,7 @@ static __device__ __forceinline__ void tsr_fresh_rests(const tsr_merge_memory<Ga
         tsr_add_mask(mask, m.mask[merge.b]);
         less += (uint64_t)m.cost[merge.b] + (uint64_t)least;
     }
-    head.all[lane] = tsr_whole_of_table(total);
+    head.all[lane] = tsr_count_cost(total);
     head.rest[lane] = (Gain)(tsr_description_of_table(mask) - less);
 }
 
@@ -269,12 +269,6 @@ static __device__ __forceinline__ void tsr_begin_merging(const tsr_merge_memory<
     tsr_sync_threads<THREADS>();
 }
 
-/* True if so many tables are merged on. */
-template <typename Gain> static __device__ __forceinline__ bool tsr_merges_on(int living, Gain least)
-{
-    return living > 1 && (least < 0 || living > TSR_TABLE_LIMIT);
-}
-
 /* What merges: the slot and its best partner. */
 template <typename Gain, int WORDS>
 static __device__ __forceinline__ tsr_merge<Gain> tsr_merge_of(const tsr_merge_memory<Gain, WORDS> &m, uint32_t slot)
@@ -289,6 +283,58 @@ static __device__ __forceinline__ tsr_merge<Gain> tsr_merge_of(const tsr_merge_m
     return merge;
 }
 
+/* A warp's part of a merge's gains, before the second barrier: the rests of new gains, and the least of those that
+ * stay. */
+template <int CELLS, typename Gain, int WORDS>
+static __device__ __forceinline__ void
+tsr_prepare_gains(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge, const tsr_fresh_pairs &pairs,
+                  int slots, Gain least, tsr_merge_head<Gain> &head, unsigned lane)
+{
+    constexpr int WINDOW = TSR_MERGE_WINDOW;
+    Gain *const fresh = &head.fresh[0][0];
+    tsr_fresh_rests(m, merge, pairs, least, head, lane);
+    if (lane < TSR_FRESH_GAINS) fresh[lane] = tsr_no_gain<Gain>();
+    Gain of_others;
+    uint32_t other_slot;
+    tsr_least_of_others<CELLS>(m, slots, tsr_byte_of(m.alive, tsr_max(0, merge.place - WINDOW)), merge.b, &of_others,
+                               &other_slot, lane);
+    if (lane == 0) {
+        head.least_of_others = of_others;
+        head.other_slot = other_slot;
+    }
+}
+
+/* Another's, after it: the new gains, and the least of all. place: of the lane's slot, whose gains are new if is_new.
+ */
+template <typename Gain, int WORDS>
+static __device__ __forceinline__ void
+tsr_finish_gains(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge, const tsr_fresh_pairs &pairs,
+                 int place, bool is_new, int slot, tsr_merge_head<Gain> &head, unsigned lane)
+{
+    constexpr int WINDOW = TSR_MERGE_WINDOW;
+    Gain *const fresh = &head.fresh[0][0];
+    if ((int)lane < pairs.count())
+        fresh[pairs.place_of((int)lane)] =
+            (Gain)(tsr_symbols_cost(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
+    __syncwarp();
+    uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
+    Gain least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
+    if (is_new) {
+        Gain row[WINDOW];
+        tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
+        tsr_renew_gains(row, head.fresh, place, merge);
+        tsr_store_gains(m.gain + slot * WINDOW, row);
+        least = tsr_note_best(m, slot, row);
+        next = (uint32_t)slot;
+    }
+    tsr_least_of_warp(&least, &next);
+    if (lane == 0) {
+        m.best[merge.b] = tsr_no_gain<Gain>();
+        head.least = least;
+        head.slot = next;
+    }
+}
+
 /* Merges slots, whose costs are known; returns how many live. A barrier is needed before, and another after. */
 template <int CELLS, int THREADS, int LANES, bool OUTSIDE, typename Gain, int WORDS>
 static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gain, WORDS> &m,
@@ -298,7 +344,6 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
     static_assert(WARPS > 1, "there is another warp");
     const unsigned lane = threadIdx.x % TSR_WARP;
     const int warp = tsr_merge_thread<THREADS>() / TSR_WARP;
-    Gain *const fresh = &head.fresh[0][0];
     tsr_begin_merging<THREADS, OUTSIDE>(m, slots);
     Gain least = 0;
     int living = slots;
@@ -313,7 +358,7 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
     for (;;) {
         tsr_sync_threads<THREADS>();
         least = head.least;
-        if (!tsr_merges_on(living, least)) break;
+        if (!tsr_merges_on(living, least < 0)) break;
         living--;
         const tsr_merge<Gain> merge = tsr_merge_of(m, head.slot);
         /* Slots with new gains are those before the second one, from the eighth before the first one on. */
@@ -322,43 +367,12 @@ static __device__ __forceinline__ int tsr_merge_slots(const tsr_merge_memory<Gai
         const int slot = warp == 0 && is_new ? tsr_byte_of(m.alive, place) : 0;
         const tsr_fresh_pairs pairs(merge, living);
         tsr_fresh_sums<THREADS, LANES, OUTSIDE>(m, merge, pairs, head.inside);
-        if (warp == WARPS - 1) { /* which has no sums, or few */
-            tsr_fresh_rests(m, merge, pairs, least, head, lane);
-            if (lane < TSR_FRESH_GAINS) fresh[lane] = tsr_no_gain<Gain>();
-            Gain of_others;
-            uint32_t other_slot;
-            tsr_least_of_others<CELLS>(m, slots, tsr_byte_of(m.alive, tsr_max(0, merge.place - WINDOW)), merge.b,
-                                       &of_others, &other_slot, lane);
-            if (lane == 0) {
-                head.least_of_others = of_others;
-                head.other_slot = other_slot;
-            }
-        }
+        if (warp == WARPS - 1) /* which has no sums, or few */
+            tsr_prepare_gains<CELLS>(m, merge, pairs, slots, least, head, lane);
         tsr_sync_threads<THREADS>();
         if (warp == ADDS) tsr_add_slots<OUTSIDE>(m, merge, least, lane);
         if (warp == MOVES) tsr_move_up(m, merge, slots, lane);
-        if (warp == 0) {
-            if ((int)lane < pairs.count())
-                fresh[pairs.place_of((int)lane)] =
-                    (Gain)(tsr_symbols_of_table(head.all[lane], head.inside[lane]) + (uint64_t)head.rest[lane]);
-            __syncwarp();
-            uint32_t next = lane == TSR_WARP - 1 ? head.other_slot : UINT32_MAX;
-            least = lane == TSR_WARP - 1 ? head.least_of_others : tsr_no_gain<Gain>();
-            if (is_new) {
-                Gain row[WINDOW];
-                tsr_load_gains<WINDOW>(row, m.gain + slot * WINDOW);
-                tsr_renew_gains(row, head.fresh, place, merge);
-                tsr_store_gains(m.gain + slot * WINDOW, row);
-                least = tsr_note_best(m, slot, row);
-                next = (uint32_t)slot;
-            }
-            tsr_least_of_warp(&least, &next);
-            if (lane == 0) {
-                m.best[merge.b] = tsr_no_gain<Gain>();
-                head.least = least;
-                head.slot = next;
-            }
-        }
+        if (warp == 0) tsr_finish_gains(m, merge, pairs, place, is_new, slot, head, lane);
     }
     return living;
 }
@@ -375,7 +389,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
     int living = slots;
     tsr_begin_merging<TSR_WARP, OUTSIDE>(m, slots);
     tsr_least_of_others<CELLS>(m, slots, slots, slots, &least, &next, lane);
-    while (tsr_merges_on(living, least)) {
+    while (tsr_merges_on(living, least < 0)) {
         living--;
         const tsr_merge<Gain> merge = tsr_merge_of(m, next);
         __syncwarp();
@@ -393,7 +407,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
                       two = pair.is_over ? tsr_byte_of(m.alive, pair.second) : merge.a;
             tsr_symbol_mask<WORDS> mask = m.mask[one];
             tsr_add_mask(mask, m.mask[two]);
-            all = tsr_whole_of_table(m.total[one] + m.total[two]);
+            all = tsr_count_cost(m.total[one] + m.total[two]);
             rest = tsr_description_of_table(mask) - (uint64_t)m.cost[one] - (uint64_t)m.cost[two];
         }
         for (int begin = 0; begin < count; begin += AT_ONCE) {
@@ -408,7 +422,7 @@ static __device__ __forceinline__ int tsr_merge_slots_alone(const tsr_merge_memo
                            own = __shfl_sync(TSR_FULL_WARP, sum, lane % AT_ONCE * LANES);
             if ((int)lane / AT_ONCE == begin / AT_ONCE) inside = own;
         }
-        if ((int)lane < count) fresh[pairs.place_of((int)lane)] = (Gain)(tsr_symbols_of_table(all, inside) + rest);
+        if ((int)lane < count) fresh[pairs.place_of((int)lane)] = (Gain)(tsr_symbols_cost(all, inside) + rest);
         __syncwarp();
         const int place = merge.other - 1 - (int)lane;
         if (place >= 0 && place >= merge.place - WINDOW) {

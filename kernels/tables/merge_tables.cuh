@@ -90,6 +90,70 @@ tsr_slots_to_tables(const tsr_merge_memory<Gain, WORDS> &m, tsr_merge_head<Gain>
     return living;
 }
 
+/* Which symbols each cell has counted, and how many; a warp a cell. */
+template <int SYMBOLS, int WARPS, int WORDS>
+static __device__ __forceinline__ void tsr_mask_cells(const uint32_t *counts, int cells,
+                                                      tsr_symbol_mask<WORDS> *cell_mask, uint32_t *cell_total, int warp,
+                                                      unsigned lane)
+{
+#pragma unroll 4
+    for (int c = warp; c < cells; c += WARPS) {
+        const uint32_t *const row = counts + c * SYMBOLS;
+        tsr_symbol_mask<WORDS> mask;
+        uint32_t total = 0;
+#pragma unroll
+        for (int w = 0; w < WORDS; w++) {
+            const int low_at = w * TSR_MASK_SYMBOLS + (int)lane, high_at = low_at + TSR_WARP;
+            const bool has_high = w * TSR_MASK_SYMBOLS + TSR_WARP < SYMBOLS;
+            const uint32_t low = low_at < SYMBOLS ? row[low_at] : 0u,
+                           high = has_high && high_at < SYMBOLS ? row[high_at] : 0u;
+            mask.word[w] = __ballot_sync(TSR_FULL_WARP, low != 0) |
+                           (uint64_t)(has_high ? __ballot_sync(TSR_FULL_WARP, high != 0) : 0u) << TSR_WARP;
+            total += low + high;
+        }
+        total = tsr_warp_sum(total);
+        if (lane != 0) continue;
+        cell_mask[c] = mask;
+        cell_total[c] = total;
+    }
+}
+
+/* The slots of a thread's cells, EACH that follow each other. before: slots, and above them quads, of the cells before
+ * them. */
+template <int EACH, int ROW_QUADS, typename Gain, int WORDS>
+static __device__ __forceinline__ void
+tsr_place_slots(tsr_merge_memory<Gain, WORDS> &m, const tsr_symbol_mask<WORDS> *cell_mask, const uint32_t *cell_total,
+                uint8_t *slot_of, int cells, uint32_t before, uint32_t room, int thread)
+{
+    for (int e = 0; e < EACH; e++) {
+        const int c = thread * EACH + e;
+        if (c >= cells) break;
+        const tsr_symbol_mask<WORDS> mask = cell_mask[c];
+        slot_of[c] = 255;
+        const uint32_t slot = before & 0xffffu, first = before >> 16, quads = tsr_quads_of_mask(mask);
+        if (quads == 0) continue;
+        before += 1u + (quads << 16);
+        slot_of[c] = (uint8_t)slot;
+        m.mask[slot] = mask;
+        m.total[slot] = cell_total[c];
+        m.row[slot] = tsr_row_of(quads, first, room, (uint32_t)(c * ROW_QUADS));
+        tsr_byte_of(m.alive, (int)slot) = tsr_byte_of(m.place, (int)slot) = m.parent[slot] = (uint8_t)slot;
+    }
+}
+
+/* Copies the rows that have room to their slots. */
+template <int THREADS, int ROW_QUADS, typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_copy_rows(const tsr_merge_memory<Gain, WORDS> &m, const uint8_t *slot_of,
+                                                     int cells, int thread)
+{
+    for (int i = thread; i < cells * ROW_QUADS; i += THREADS) {
+        const int c = i / ROW_QUADS, q = i % ROW_QUADS;
+        if (slot_of[c] == 255) continue;
+        const uint32_t row = m.row[slot_of[c]];
+        if (!(row & TSR_MERGE_OUTSIDE) && q < (int)(row & 255u)) m.quads[(row >> 8) + (uint32_t)q] = m.outside[i];
+    }
+}
+
 /* counts[cells][SYMBOLS], 16-byte aligned, are used up as the definition has it, but for those of the tables, to which
  * more(symbol) is added. table_of[cells]; returns the number of tables. memory: shared, 16-byte aligned,
  * tsr_merge_bytes() at least. LANES share a sum. All threads of the block; a barrier is before and after. */
@@ -115,26 +179,7 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     uint32_t *const cell_total = reinterpret_cast<uint32_t *>(cell_mask + cells);
     tsr_sync_threads<THREADS>();
     tsr_fill_logarithms<THREADS>(logarithms);
-#pragma unroll 4
-    for (int c = warp; c < cells; c += WARPS) {
-        const uint32_t *const row = counts + c * SYMBOLS;
-        symbol_mask mask;
-        uint32_t total = 0;
-#pragma unroll
-        for (int w = 0; w < WORDS; w++) {
-            const int low_at = w * TSR_MASK_SYMBOLS + (int)lane, high_at = low_at + TSR_WARP;
-            const bool has_high = w * TSR_MASK_SYMBOLS + TSR_WARP < SYMBOLS;
-            const uint32_t low = low_at < SYMBOLS ? row[low_at] : 0u,
-                           high = has_high && high_at < SYMBOLS ? row[high_at] : 0u;
-            mask.word[w] = __ballot_sync(TSR_FULL_WARP, low != 0) |
-                           (uint64_t)(has_high ? __ballot_sync(TSR_FULL_WARP, high != 0) : 0u) << TSR_WARP;
-            total += low + high;
-        }
-        total = tsr_warp_sum(total);
-        if (lane != 0) continue;
-        cell_mask[c] = mask;
-        cell_total[c] = total;
-    }
+    tsr_mask_cells<SYMBOLS, WARPS, WORDS>(counts, cells, cell_mask, cell_total, warp, lane);
     tsr_sync_threads<THREADS>();
     /* A thread takes a few cells that follow each other. Slots, and above them quads, before its own; and of all. */
     uint32_t mine = 0, all;
@@ -143,32 +188,14 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
         const uint32_t quads = c < cells ? tsr_quads_of_mask(cell_mask[c]) : 0u;
         if (quads > 0) mine += 1u + (quads << 16);
     }
-    uint32_t before = tsr_block_scan<THREADS>(mine, head.sums, &all);
+    const uint32_t before = tsr_block_scan<THREADS>(mine, head.sums, &all);
     const int slots = (int)(all & 0xffffu);
     tsr_merge_memory<Gain, WORDS> m;
     m.logarithm = logarithms.of;
     const uint32_t room = tsr_lay_out_slots(m, memory, bytes, counts, cells, slots);
-    for (int e = 0; e < EACH; e++) {
-        const int c = thread * EACH + e;
-        if (c >= cells) break;
-        const symbol_mask mask = cell_mask[c];
-        slot_of[c] = 255;
-        const uint32_t slot = before & 0xffffu, first = before >> 16, quads = tsr_quads_of_mask(mask);
-        if (quads == 0) continue;
-        before += 1u + (quads << 16);
-        slot_of[c] = (uint8_t)slot;
-        m.mask[slot] = mask;
-        m.total[slot] = cell_total[c];
-        m.row[slot] = tsr_row_of(quads, first, room, (uint32_t)(c * ROW_QUADS));
-        tsr_byte_of(m.alive, (int)slot) = tsr_byte_of(m.place, (int)slot) = m.parent[slot] = (uint8_t)slot;
-    }
+    tsr_place_slots<EACH, ROW_QUADS>(m, cell_mask, cell_total, slot_of, cells, before, room, thread);
     tsr_sync_threads<THREADS>();
-    for (int i = thread; i < cells * ROW_QUADS; i += THREADS) {
-        const int c = i / ROW_QUADS, q = i % ROW_QUADS;
-        if (slot_of[c] == 255) continue;
-        const uint32_t row = m.row[slot_of[c]];
-        if (!(row & TSR_MERGE_OUTSIDE) && q < (int)(row & 255u)) m.quads[(row >> 8) + (uint32_t)q] = m.outside[i];
-    }
+    tsr_copy_rows<THREADS, ROW_QUADS>(m, slot_of, cells, thread);
     tsr_sync_threads<THREADS>();
     const bool outside = all >> 16 > room;
     if (outside)
@@ -178,6 +205,66 @@ static __device__ int tsr_merge_cells(unsigned char *memory, size_t bytes, uint3
     tsr_sync_threads<THREADS>();
     return tsr_slots_to_tables<CELLS, SYMBOLS, THREADS, LANES>(m, head, slot_of, slots, outside, counts, cells,
                                                                table_of, more);
+}
+
+/* A row's counts times their logarithms, of HALVES counts a lane. any: all of the lane's counts as bits. */
+template <int HALVES, typename Gain, int WORDS>
+static __device__ __forceinline__ uint64_t tsr_sum_row(const tsr_merge_memory<Gain, WORDS> &m,
+                                                       const uint32_t count[HALVES], uint32_t any)
+{
+    uint64_t sum = 0;
+    if (!__any_sync(TSR_FULL_WARP, any >= TSR_MERGE_COSTS)) {
+        typename tsr_small_sum<WORDS>::type small = 0;
+#pragma unroll
+        for (int h = 0; h < HALVES; h++) small += count[h] * m.logarithm[count[h]];
+        return tsr_warp_sum(small);
+    }
+#pragma unroll
+    for (int h = 0; h < HALVES; h++) sum += (uint64_t)count[h] * tsr_log2_cost(max(count[h], 1u));
+    return tsr_warp_sum(sum);
+}
+
+/* A row of counts, HALVES a lane, to its slot: mask, total, quads where there is room; and its sum. A warp; quads_taken
+ * counts for one warp alone, quads_of_all for more. */
+template <int SYMBOLS, int WARPS, int HALVES, typename Gain, int WORDS>
+static __device__ __forceinline__ void tsr_put_row(tsr_merge_memory<Gain, WORDS> &m, const uint32_t count[HALVES],
+                                                   int slot, uint32_t cell, uint32_t room, uint32_t &quads_taken,
+                                                   uint32_t &quads_of_all, uint64_t &sum_of_slot, unsigned lane)
+{
+    constexpr int ROW_QUADS = SYMBOLS / TSR_QUAD_COUNTS;
+    tsr_symbol_mask<WORDS> mask = {};
+    uint32_t total = 0, any = 0;
+#pragma unroll
+    for (int h = 0; h < HALVES; h++) {
+        const uint32_t here = __ballot_sync(TSR_FULL_WARP, count[h] != 0);
+        mask.word[h / 2] |= (uint64_t)here << h % 2 * TSR_WARP;
+        total += count[h];
+        any |= count[h];
+    }
+    total = tsr_warp_sum(total);
+    const uint64_t sum = tsr_sum_row<HALVES>(m, count, any);
+    const uint32_t quads = tsr_quads_of_mask(mask);
+    uint32_t first = quads_taken;
+    if (WARPS == 1) {
+        quads_taken += quads;
+    } else {
+        if (lane == 0) first = atomicAdd(&quads_of_all, quads);
+        first = __shfl_sync(TSR_FULL_WARP, first, 0);
+    }
+    const uint32_t row = tsr_row_of(quads, first, room, cell * ROW_QUADS);
+    if (!(row & TSR_MERGE_OUTSIDE)) {
+        uint32_t *const to = reinterpret_cast<uint32_t *>(m.quads + first);
+#pragma unroll
+        for (int h = 0; h < HALVES; h++) {
+            const uint32_t s = (uint32_t)(h * TSR_WARP) + lane;
+            if (s < quads * TSR_QUAD_COUNTS) to[s] = count[h];
+        }
+    }
+    if (lane != 0) return;
+    m.mask[slot] = mask;
+    m.total[slot] = total;
+    m.row[slot] = row;
+    sum_of_slot = sum;
 }
 
 /* tsr_merge_cells of TSR_WARP cells of which it is known which ones counted something: bit c of in_use is cell c. The
@@ -229,56 +316,14 @@ static __device__ int tsr_merge_used_cells(const tsr_merge_logarithms &logarithm
         for (int i = 0; i < AT_ONCE; i++) {
             const int slot = begin + i * WARPS;
             if (slot >= slots) break;
-            tsr_symbol_mask<WORDS> mask = {};
-            uint32_t total = 0, any = 0;
-#pragma unroll
-            for (int h = 0; h < HALVES; h++) {
-                const uint32_t here = __ballot_sync(TSR_FULL_WARP, count[i][h] != 0);
-                mask.word[h / 2] |= (uint64_t)here << h % 2 * TSR_WARP;
-                total += count[i][h];
-                any |= count[i][h];
-            }
-            total = tsr_warp_sum(total);
-            uint64_t sum;
-            if (!__any_sync(TSR_FULL_WARP, any >= TSR_MERGE_COSTS)) {
-                typename tsr_small_sum<WORDS>::type small = 0;
-#pragma unroll
-                for (int h = 0; h < HALVES; h++) small += count[i][h] * m.logarithm[count[i][h]];
-                sum = tsr_warp_sum(small);
-            } else {
-                sum = 0;
-#pragma unroll
-                for (int h = 0; h < HALVES; h++) sum += (uint64_t)count[i][h] * tsr_log2_cost(max(count[i][h], 1u));
-                sum = tsr_warp_sum(sum);
-            }
-            const uint32_t quads = tsr_quads_of_mask(mask);
-            uint32_t first = quads_taken;
-            if (WARPS == 1) {
-                quads_taken += quads;
-            } else {
-                if (lane == 0) first = atomicAdd(&quads_of_all, quads);
-                first = __shfl_sync(TSR_FULL_WARP, first, 0);
-            }
-            const uint32_t row = tsr_row_of(quads, first, room, (uint32_t)cell_of[slot] * ROW_QUADS);
-            if (!(row & TSR_MERGE_OUTSIDE)) {
-                uint32_t *const to = reinterpret_cast<uint32_t *>(m.quads + first);
-#pragma unroll
-                for (int h = 0; h < HALVES; h++) {
-                    const uint32_t s = (uint32_t)(h * TSR_WARP) + lane;
-                    if (s < quads * TSR_QUAD_COUNTS) to[s] = count[i][h];
-                }
-            }
-            if (lane != 0) continue;
-            m.mask[slot] = mask;
-            m.total[slot] = total;
-            m.row[slot] = row;
-            sums[slot * SUM_PITCH] = sum;
+            tsr_put_row<SYMBOLS, WARPS, HALVES>(m, count[i], slot, cell_of[slot], room, quads_taken, quads_of_all,
+                                                sums[slot * SUM_PITCH], lane);
         }
     }
     tsr_sync_threads<THREADS>();
     const bool outside = (WARPS == 1 ? quads_taken : quads_of_all) > room;
     for (int slot = thread; slot < slots; slot += THREADS)
-        m.cost[slot] = (Gain)(tsr_symbols_of_table(tsr_whole_of_table(m.total[slot]), sums[slot * SUM_PITCH]) +
+        m.cost[slot] = (Gain)(tsr_symbols_cost(tsr_count_cost(m.total[slot]), sums[slot * SUM_PITCH]) +
                               tsr_description_of_table(m.mask[slot]));
     tsr_sync_threads<THREADS>();
     return tsr_slots_to_tables<TSR_WARP, SYMBOLS, THREADS, LANES>(m, head, slot_of, slots, outside, counts,

@@ -1,7 +1,7 @@
 /* Linear predictors on the CPU; see the header. */
 #include "linear_cpu.h"
 
-enum { BIAS = 1 << 15, COLUMNS = 16 };
+enum { BIAS = TSR_SAMPLE_BIAS, COLUMNS = 16 };
 
 size_t tsr_padded_samples(int32_t width, int32_t height)
 {
@@ -20,22 +20,18 @@ void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t
         int16_t *row = room + TSR_GUARD + y * tile.pitch;
         const uint16_t *from = samples + (size_t)y * stride;
         for (int32_t c = 0; c < width; c++) row[c] = (int16_t)(from[c] ^ BIAS);
-        const int16_t left = y > 0 ? row[-tile.pitch] : row[0], last = row[width - 1];
-        for (int k = 1; k <= TSR_GUARD; k++) row[-k] = left;
-        for (int k = 0; k < TSR_GUARD + COLUMNS; k++) row[width + k] = last;
+        tsr_guard_left(row, y > 0 ? row[-tile.pitch] : row[0]);
+        tsr_guard_right(row + width, TSR_GUARD + COLUMNS);
     }
 }
 
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT])
 {
-    for (int k = 0; k < shape.neighbours; k++)
-        tap[k] = tile->first + tsr_max(0, y - TSR_AT(tsr_tap_up)[k]) * tile->pitch + TSR_AT(tsr_tap_right)[k];
+    for (int k = 0; k < shape.neighbours; k++) tap[k] = tsr_tap_at(tile, tsr_neighbour_place(k), y);
     for (int r = 0, k = shape.neighbours; r < shape.references; r++)
         for (int i = 0; i < TSR_REFERENCE_TAPS; i++, k++)
-            tap[k] = earlier[r].first +
-                     tsr_max(0, tsr_min(tile->height - 1, y - TSR_AT(tsr_reference_up)[i])) * earlier[r].pitch +
-                     TSR_AT(tsr_reference_right)[i];
+            tap[k] = tsr_tap_at(&earlier[r], tsr_reference_place(r, i), y);
 }
 
 static int32_t weight_pair(const int16_t *weight, int taps, int pair)
@@ -102,10 +98,9 @@ static const struct tsr_linear_ops plain = {predict_plain, costs_plain, differen
 
 /* ---- AVX2 ------------------------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
+#if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
 
-#define AVX2 __attribute__((target("avx2")))
 enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
 
 /* 16 samples of two taps, interleaved within the halves of a vector: pack restores the order. */
@@ -113,7 +108,7 @@ struct tap_pair {
     __m256i low, high;
 };
 
-AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps, int pair, int32_t column)
+TSR_AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps, int pair, int32_t column)
 {
     const __m256i first = _mm256_loadu_si256((const __m256i *)(tap[2 * pair] + column));
     const __m256i second = 2 * pair + 1 < taps ? _mm256_loadu_si256((const __m256i *)(tap[2 * pair + 1] + column))
@@ -121,15 +116,15 @@ AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps
     return (struct tap_pair){_mm256_unpacklo_epi16(first, second), _mm256_unpackhi_epi16(first, second)};
 }
 
-AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
+TSR_AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
 {
     const __m256i packed =
         _mm256_packs_epi32(_mm256_srai_epi32(low, TSR_WEIGHT_SHIFT), _mm256_srai_epi32(high, TSR_WEIGHT_SHIFT));
     return _mm256_min_epi16(packed, highest);
 }
 
-AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
-                              int16_t highest, int16_t prediction[COLUMNS])
+TSR_AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
+                                  int16_t highest, int16_t prediction[COLUMNS])
 {
     __m256i low = _mm256_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1)), high = low;
     for (int p = 0; p < (taps + 1) / 2; p++) {
@@ -141,9 +136,9 @@ AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t
     _mm256_storeu_si256((__m256i *)prediction, finish_prediction(low, high, _mm256_set1_epi16(highest)));
 }
 
-AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
-                            int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
-                            uint32_t (*sums)[8])
+TSR_AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
+                                int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
+                                uint32_t (*sums)[8])
 {
     static const int16_t masks[2 * COLUMNS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
     const __m256i mask = _mm256_loadu_si256((const __m256i *)(masks + COLUMNS - columns));
@@ -167,9 +162,9 @@ AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct ts
 }
 
 /* Saturating to 16 bits first changes nothing: the shift is at most 3, and the limit 1023. */
-AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count, int32_t column,
-                                  int shift, const int16_t weight[COLUMNS], int16_t (*difference)[256],
-                                  int16_t (*weighted)[256], int at)
+TSR_AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count,
+                                      int32_t column, int shift, const int16_t weight[COLUMNS],
+                                      int16_t (*difference)[256], int16_t (*weighted)[256], int at)
 {
     const __m256i w = _mm256_loadu_si256((const __m256i *)weight), most = _mm256_set1_epi16(TSR_DIFFERENCE_LIMIT),
                   least = _mm256_set1_epi16(-TSR_DIFFERENCE_LIMIT);
@@ -184,7 +179,8 @@ AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *co
     }
 }
 
-AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums)
+TSR_AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n,
+                                   int32_t *sums)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
@@ -203,11 +199,11 @@ AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*d
 static const struct tsr_linear_ops avx2 = {predict_avx2, costs_avx2, differences_avx2, products_avx2};
 #endif
 
-const struct tsr_linear_ops *tsr_linear_ops(bool portable)
+const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {
-#if defined(__x86_64__)
-    if (!portable && __builtin_cpu_supports("avx2")) return &avx2;
+#if TSR_HAS_VECTOR_FORMS
+    if (isa >= TSR_ISA_AVX2) return &avx2;
 #endif
-    (void)portable;
+    (void)isa;
     return &plain;
 }

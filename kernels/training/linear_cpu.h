@@ -6,6 +6,7 @@
 #define TSR_KERNELS_TRAINING_LINEAR_CPU_H
 
 #include "entropy/predictor_model.h"
+#include "kernels/engine_cpu/isa_cpu.h"
 
 /* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD behind its width: on the
  * left, those of row r hold the first sample of row r - 1 (row 0: its own first); behind, the row's last sample. */
@@ -20,8 +21,26 @@ size_t tsr_padded_samples(int32_t width, int32_t height);
 struct tsr_padded_tile tsr_padded_tile(const int16_t *room, int32_t width, int32_t height);
 void tsr_pad_tile(const uint16_t *samples, size_t stride, int32_t width, int32_t height, int16_t *room);
 
-/* tap[k][c]: the sample of tap k at column c of row y (y > 0). earlier: the tiles of the earlier planes, nearest first.
- */
+/* The guards beside a row: on its left, which copy the first sample of the row above; and count of them at its end. */
+static inline void tsr_guard_left(int16_t *row, int16_t above)
+{
+    for (int k = 1; k <= TSR_GUARD; k++) row[-k] = above;
+}
+
+static inline void tsr_guard_right(int16_t *end, int count)
+{
+    for (int k = 0; k < count; k++) end[k] = end[-1];
+}
+
+/* The sample at column 0 of row y (y > 0) of a tap in its plane's tile. */
+static inline const int16_t *tsr_tap_at(const struct tsr_padded_tile *tile, struct tsr_tap_place place, int32_t y)
+{
+    const int32_t row =
+        place.plane == 0 ? tsr_neighbour_row(y, place.up) : tsr_reference_row(y, place.up, tile->height);
+    return tile->first + row * tile->pitch + place.right;
+}
+
+/* tap[k]: that of tap k. earlier: the tiles of the earlier planes, nearest first. */
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT]);
 
@@ -47,7 +66,6 @@ struct tsr_linear_ops {
     void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums);
 };
 
-/* The fastest that this machine has; portable: plain C. */
-const struct tsr_linear_ops *tsr_linear_ops(bool portable);
+const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa);
 
 #endif

@@ -22,8 +22,7 @@ enum {
     TSR_REGION_ROOM = TSR_REGION_SAMPLES + TSR_REFERENCES_LIMIT * TSR_REFERENCE_SAMPLES, /* samples of all */
     TSR_REGION_FIRST = TSR_REGION_UP * TSR_REGION_PITCH + TSR_REGION_LEFT,               /* the block's first sample */
     TSR_REFERENCE_FIRST = TSR_REGION_PITCH + 1,
-    TSR_SAMPLE_BIAS = 1 << 15, /* regions hold samples less this */
-    TSR_QUAD = 4               /* samples that are staged at once */
+    TSR_QUAD = 4 /* samples that are staged at once */
 };
 
 /* What a kernel knows of a plane that it trains or predicts. */
@@ -254,9 +253,13 @@ template <bool NARROW> struct tsr_window {
     /* Where a tap of the block's first sample lies. */
     static __device__ __forceinline__ int of_tap(int neighbours, int tap)
     {
-        if (tap < neighbours) return place(-TSR_AT(tsr_tap_up)[tap], TSR_AT(tsr_tap_right)[tap]);
-        const int r = (tap - neighbours) / TSR_REFERENCE_TAPS, i = (tap - neighbours) % TSR_REFERENCE_TAPS;
-        return reference_place(r, -TSR_AT(tsr_reference_up)[i], TSR_AT(tsr_reference_right)[i]);
+        if (tap < neighbours) {
+            const struct tsr_tap_place own = tsr_neighbour_place(tap);
+            return place(-own.up, own.right);
+        }
+        const int r = (tap - neighbours) / TSR_REFERENCE_TAPS;
+        const struct tsr_tap_place at = tsr_reference_place(r, (tap - neighbours) % TSR_REFERENCE_TAPS);
+        return reference_place(r, -at.up, at.right);
     }
 
     /* take(place, row, quad, samples): place: of the quad's first sample; row: of the block, for the plane
@@ -356,11 +359,13 @@ static __device__ __forceinline__ void tsr_predict_row(int32_t sum[4], const uin
  * column + offset. */
 static __device__ __forceinline__ int tsr_tap_offset(int neighbours, int tap)
 {
-    if (tap < neighbours)
-        return TSR_REGION_FIRST - TSR_AT(tsr_tap_up)[tap] * TSR_REGION_PITCH + TSR_AT(tsr_tap_right)[tap];
-    const int r = (tap - neighbours) / TSR_REFERENCE_TAPS, i = (tap - neighbours) % TSR_REFERENCE_TAPS;
-    return TSR_REGION_SAMPLES + r * TSR_REFERENCE_SAMPLES + TSR_REFERENCE_FIRST -
-           TSR_AT(tsr_reference_up)[i] * TSR_REGION_PITCH + TSR_AT(tsr_reference_right)[i];
+    if (tap < neighbours) {
+        const struct tsr_tap_place own = tsr_neighbour_place(tap);
+        return TSR_REGION_FIRST - own.up * TSR_REGION_PITCH + own.right;
+    }
+    const int r = (tap - neighbours) / TSR_REFERENCE_TAPS;
+    const struct tsr_tap_place at = tsr_reference_place(r, (tap - neighbours) % TSR_REFERENCE_TAPS);
+    return TSR_REGION_SAMPLES + r * TSR_REFERENCE_SAMPLES + TSR_REFERENCE_FIRST - at.up * TSR_REGION_PITCH + at.right;
 }
 
 /* The median edge prediction of the sample at a place of the region, less 2^15. */

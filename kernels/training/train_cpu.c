@@ -6,7 +6,7 @@
 #include "entropy/code_cost.h"
 #include "transform/predict/median_edge.h"
 
-enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = 1 << 15, FIT_WEIGHTS = 64 };
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = TSR_SAMPLE_BIAS, FIT_WEIGHTS = 64 };
 
 /* Weights must pay: a plane has a class for so many blocks at most. */
 static int least_blocks(int set)

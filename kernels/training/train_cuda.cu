@@ -248,45 +248,30 @@ template <int COUNT> struct alignas(16) finish_memory {
     int plan;
 };
 
-/* A block of COUNT threads a plane: the plan that costs least, without classes that nobody wants; its labels, counted,
- * and their codes. */
-template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(const tsr_predict_batch p)
+/* The plan that costs least, and its classes that somebody wants. A thread. */
+template <int COUNT>
+__device__ __forceinline__ void choose_plan(const tsr_predict_batch &p, uint32_t plane, finish_memory<COUNT> &m)
 {
-    TSR_DYNAMIC_SHARED(memory);
-    finish_memory<COUNT> &m = *reinterpret_cast<finish_memory<COUNT> *>(memory);
-    const uint32_t plane = blockIdx.x;
-    const unsigned thread = threadIdx.x, lane = thread % TSR_WARP, warp = thread / TSR_WARP;
-    tsr_predictor_model &model = p.predictor[plane]; /* all zero */
-    if (tsr_plane_is_constant(p, plane)) return;
-    if (thread == 0) {
-        uint64_t least = UINT64_MAX;
-        m.plan = 0;
-        for (int i = 0; i < p.plan_count && p.plan_count > 1; i++) {
-            const size_t at = (size_t)i * p.b.planes + plane;
-            const uint64_t cost = tsr_cost_of_training(reinterpret_cast<const uint64_t *>(p.totals[at].cost),
-                                                       reinterpret_cast<const uint64_t *>(p.totals[at].samples),
-                                                       p.plan[i].classes, tsr_features(p.trial[at].shape));
-            if (cost < least) m.plan = i;
-            if (cost < least) least = cost;
-        }
-        const size_t at = (size_t)m.plan * p.b.planes + plane;
-        tsr_drop_empty_classes(&p.trial[at], reinterpret_cast<const uint64_t *>(p.totals[at].samples),
-                               p.plan[m.plan].classes, m.renumbered);
+    uint64_t least = UINT64_MAX;
+    m.plan = 0;
+    for (int i = 0; i < p.plan_count && p.plan_count > 1; i++) {
+        const size_t at = (size_t)i * p.b.planes + plane;
+        const uint64_t cost = tsr_cost_of_training(reinterpret_cast<const uint64_t *>(p.totals[at].cost),
+                                                   reinterpret_cast<const uint64_t *>(p.totals[at].samples),
+                                                   p.plan[i].classes, tsr_features(p.trial[at].shape));
+        if (cost < least) m.plan = i;
+        if (cost < least) least = cost;
     }
-    for (unsigned i = thread; i < LABEL_COUNTS; i += COUNT) m.counts[i] = 0;
-    __syncthreads();
-    const tsr_predictor_model &best = p.trial[(size_t)m.plan * p.b.planes + plane];
-    const int classes = best.classes, symbols = classes + 1;
-    if (classes == 0) return;
-    for (unsigned i = thread; i < TSR_CLASS_LIMIT * TSR_TAPS_LIMIT; i += COUNT) {
-        const unsigned c = i / TSR_TAPS_LIMIT, k = i % TSR_TAPS_LIMIT;
-        if ((int)c < classes && (int)k < tsr_taps(best.shape)) model.weight[c][k] = best.weight[c][k];
-    }
-    if (thread == 0) {
-        model.set = best.set;
-        model.shape = best.shape;
-        model.classes = (uint8_t)classes;
-    }
+    const size_t at = (size_t)m.plan * p.b.planes + plane;
+    tsr_drop_empty_classes(&p.trial[at], reinterpret_cast<const uint64_t *>(p.totals[at].samples),
+                           p.plan[m.plan].classes, m.renumbered);
+}
+
+/* Renumbers the plan's labels, and counts them. */
+template <int COUNT>
+__device__ __forceinline__ void count_labels(const tsr_predict_batch &p, uint32_t plane, finish_memory<COUNT> &m,
+                                             unsigned thread)
+{
     const uint8_t *labels = p.label + (size_t)m.plan * tsr_all_tiles(p) * p.tile_blocks;
     for (uint32_t number = thread; number < p.b.tiles * p.tile_blocks; number += COUNT) {
         const tsr_block_place block = tsr_any_block(p, plane, number);
@@ -296,11 +281,15 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
         p.final_label[block.at] = (uint8_t)label;
         atomicAdd(&m.counts[tsr_label_cell(left) * LABEL_PITCH + label], 1u);
     }
-    __syncthreads();
-    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, COUNT, 4, int64_t>(
-        m.merge, sizeof m.merge, m.counts, symbols + 1, model.label_table_of, [](int) { return 0u; });
-    if (thread == 0) model.label_tables = (uint8_t)tables;
-    __syncthreads();
+}
+
+/* Lengths and codewords of the labels' tables, a warp a table. */
+template <int COUNT>
+__device__ __forceinline__ void code_labels(const tsr_predict_batch &p, uint32_t plane, finish_memory<COUNT> &m,
+                                            int tables, int symbols)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
+    tsr_predictor_model &model = p.predictor[plane];
     tsr_codeword(*const words)[TSR_LABELS_LIMIT] = p.label_code + (size_t)plane * TSR_LABEL_TABLES_LIMIT;
     for (int t = (int)warp; t < tables; t += COUNT / TSR_WARP) {
         finish_codes &own = m.codes[warp];
@@ -322,6 +311,40 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
             },
             lane);
     }
+}
+
+/* A block of COUNT threads a plane: the plan that costs least, without classes that nobody wants; its labels, counted,
+ * and their codes. */
+template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(const tsr_predict_batch p)
+{
+    TSR_DYNAMIC_SHARED(memory);
+    finish_memory<COUNT> &m = *reinterpret_cast<finish_memory<COUNT> *>(memory);
+    const uint32_t plane = blockIdx.x;
+    const unsigned thread = threadIdx.x;
+    tsr_predictor_model &model = p.predictor[plane]; /* all zero */
+    if (tsr_plane_is_constant(p, plane)) return;
+    if (thread == 0) choose_plan(p, plane, m);
+    for (unsigned i = thread; i < LABEL_COUNTS; i += COUNT) m.counts[i] = 0;
+    __syncthreads();
+    const tsr_predictor_model &best = p.trial[(size_t)m.plan * p.b.planes + plane];
+    const int classes = best.classes, symbols = classes + 1;
+    if (classes == 0) return;
+    for (unsigned i = thread; i < TSR_CLASS_LIMIT * TSR_TAPS_LIMIT; i += COUNT) {
+        const unsigned c = i / TSR_TAPS_LIMIT, k = i % TSR_TAPS_LIMIT;
+        if ((int)c < classes && (int)k < tsr_taps(best.shape)) model.weight[c][k] = best.weight[c][k];
+    }
+    if (thread == 0) {
+        model.set = best.set;
+        model.shape = best.shape;
+        model.classes = (uint8_t)classes;
+    }
+    count_labels(p, plane, m, thread);
+    __syncthreads();
+    const int tables = tsr_merge_cells<TSR_LABEL_CELLS, LABEL_PITCH, COUNT, 4, int64_t>(
+        m.merge, sizeof m.merge, m.counts, symbols + 1, model.label_table_of, [](int) { return 0u; });
+    if (thread == 0) model.label_tables = (uint8_t)tables;
+    __syncthreads();
+    code_labels(p, plane, m, tables, symbols);
 }
 
 cudaError_t train_plan(const tsr_predict_batch &p, int number, cudaStream_t stream)

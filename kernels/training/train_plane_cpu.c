@@ -96,7 +96,7 @@ static const struct tsr_training_sums *train_classes(struct tsr_plane_work *work
     memset(t, 0, sizeof *t);
     t->plan = plan;
     t->model = model;
-    t->ops = tsr_linear_ops(false);
+    t->ops = tsr_linear_ops(tsr_isa());
     t->range = work->plane->range;
     t->tile_blocks = (uint32_t)s->tile_blocks;
     t->label = s->labels;

@@ -232,164 +232,252 @@ __device__ __forceinline__ void give_products(product_sums<product_tiles(OCTETS)
             }
 }
 
+/* What a warp of k_sums knows of its plane and plan. */
+struct sum_plane {
+    tsr_predictor_shape shape;
+    int32_t range, offset; /* pairs hold samples less the latter, so that they have 16 bits, and a sign */
+    int n, taps, shift;    /* n: features */
+    uint32_t is_small;     /* differences of samples fit 16 bits */
+    unsigned lane;
+    int g, t; /* lane 4 g + t */
+};
+
+/* The class at hand: its matrix, and what says the weights of samples. */
+struct sum_class {
+    tsr_tap_bytes matrix;
+    uint32_t threshold[TSR_FIT_WEIGHT_LIMIT];
+    int32_t mean;
+};
+
+__device__ __forceinline__ sum_plane sum_plane_of(const tsr_plane_view &view, int set)
+{
+    sum_plane v;
+    v.shape.neighbours = TSR_AT(tsr_neighbours)[set];
+    v.shape.references = (uint8_t)view.references;
+    v.n = tsr_features(v.shape);
+    v.taps = tsr_taps(v.shape);
+    v.shift = tsr_difference_shift(view.range);
+    v.range = (int32_t)view.range;
+    v.is_small = v.shift == 0 && view.reference_range <= TSR_SAMPLE_BIAS;
+    v.offset = v.is_small ? 0 : TSR_SAMPLE_BIAS;
+    v.lane = threadIdx.x % TSR_WARP;
+    v.g = (int)(v.lane / 4);
+    v.t = (int)(v.lane % 4);
+    return v;
+}
+
+/* Where the samples of this lane's features begin. */
+template <int OCTETS, typename Window>
+__device__ __forceinline__ void find_features(const sum_plane &v, const uint8_t *feature, int first[OCTETS],
+                                              int base[OCTETS])
+{
+#pragma unroll
+    for (int o = 0; o < OCTETS; o++) {
+        const int place = o * OCTET + v.g, f = feature[feature[place] == NO_FEATURE ? o * OCTET : place];
+        first[o] =
+            (f < v.n ? Window::of_tap(v.shape.neighbours, tsr_feature_tap(v.shape, f)) : (int)Window::FIRST) + 4 * v.t;
+        base[o] = Window::of_tap(v.shape.neighbours, f < v.n ? tsr_feature_base(v.shape, f) : 0) + 4 * v.t;
+    }
+}
+
+/* The places of the next blocks, one a lane. */
+__device__ __forceinline__ void place_blocks(const tsr_predict_batch &p, const sum_memory &m, sum_warp &own,
+                                             uint32_t plane, uint32_t start, uint32_t number, uint32_t end,
+                                             uint32_t stride, unsigned lane)
+{
+    __syncwarp();
+    if (number + lane < end) {
+        const tsr_block_place block = tsr_training_block(p, plane, start + m.order[number + lane], stride);
+        own.place[lane] = block;
+        own.mean[lane] = (int32_t)(tsr_median_block_cost(p.median_cost[block.at]) / (uint32_t)tsr_samples_of(block));
+    }
+    __syncwarp();
+}
+
+/* A block's samples, two in a word, and by bytes for tensor cores. */
+template <bool NARROW>
+__device__ __forceinline__ void stage_pairs(const tsr_plane_view &view, const tsr_block_place &block,
+                                            const sum_plane &v, uint32_t *pairs, sum_warp &own)
+{
+    tsr_window<NARROW>::stage(view, block, v.lane, [&](int place, int row, int quad, uint2 x) {
+        x.x ^= (uint32_t)v.offset * 0x10001u;
+        x.y ^= (uint32_t)v.offset * 0x10001u;
+        const uint32_t next = __shfl_down_sync(TSR_FULL_WARP, x.x, 1);
+        *reinterpret_cast<uint4 *>(pairs + place) =
+            make_uint4(x.x, __byte_perm(x.x, x.y, 0x5432), x.y, __byte_perm(x.y, next, 0x5432));
+        if (NARROW)
+            own.quads[tsr_quad_place(row, quad)] = make_uint2(
+                __byte_perm(x.x, x.y, 0x6420), __byte_perm(x.x, x.y, 0x7531) ^ (v.offset == 0 ? 0x80808080u : 0u));
+    });
+}
+
+/* Predictions of columns 2 t and 2 t + 1 of a row, and those 8 further right, less offset: by the median edge
+ * predictor,
+ */
+template <typename Window>
+__device__ __forceinline__ void predict_edges(int32_t prediction[4], const uint32_t *pairs, int row, int t)
+{
+#pragma unroll
+    for (int side = 0; side < 2; side++) {
+        const uint32_t *at = pairs + Window::place(row, 2 * t + 8 * side);
+        const uint32_t w = at[-1], u = at[-(int)Window::PITCH], c = at[-(int)Window::PITCH - 1];
+        prediction[2 * side] = tsr_median_edge((int16_t)w, (int16_t)u, (int16_t)c);
+        prediction[2 * side + 1] =
+            tsr_median_edge(tsr_asr((int32_t)w, 16), tsr_asr((int32_t)u, 16), tsr_asr((int32_t)c, 16));
+    }
+}
+
+/* or by a class. */
+template <bool NARROW>
+__device__ __forceinline__ void predict_linear(int32_t prediction[4], const sum_plane &v, const sum_class &of,
+                                               const int16_t *weights, const uint32_t *pairs, const sum_warp &own,
+                                               int row)
+{
+    typedef tsr_window<NARROW> window;
+    int32_t linear[4];
+    if (NARROW) {
+        tsr_predict_row(linear, own.quads, row, of.matrix, v.t);
+    } else {
+#pragma unroll
+        for (int k = 0; k < 4; k++) linear[k] = (v.offset - TSR_SAMPLE_BIAS) * (1 << TSR_WEIGHT_SHIFT);
+        for (int k = 0; k < v.taps; k++) {
+            const int32_t weight = weights[k];
+            const uint32_t *at = pairs + window::of_tap(v.shape.neighbours, k) + row * window::PITCH + 2 * v.t;
+#pragma unroll
+            for (int side = 0; side < 2; side++) {
+                linear[2 * side] += weight * (int16_t)at[8 * side];
+                linear[2 * side + 1] += weight * tsr_asr((int32_t)at[8 * side], 16);
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 4; k++) prediction[k] = tsr_linear_prediction(linear[k], v.range) - v.offset;
+}
+
+/* Weights of a row's samples, by pairs. */
+template <bool NARROW>
+__device__ __forceinline__ void weigh_row(const int32_t prediction[4], const sum_plane &v, const sum_class &of,
+                                          const tsr_block_place &block, const uint32_t *pairs, sum_warp &own, int row)
+{
+    typedef tsr_window<NARROW> window;
+    const int32_t y = block.y * TSR_PREDICTOR_BLOCK + row;
+    const bool is_in = y >= block.span.row && y < block.span.end;
+#pragma unroll
+    for (int side = 0; side < 2; side++) {
+        const int column = 2 * v.t + 8 * side;
+        const uint32_t x = pairs[window::place(row, column)];
+        const int32_t m0 = tsr_abs((int16_t)x - prediction[2 * side]),
+                      m1 = tsr_abs(tsr_asr((int32_t)x, 16) - prediction[2 * side + 1]);
+        uint32_t weight = 0;
+        if (v.range < INT16_MAX) {
+            const uint32_t less = ~__byte_perm((uint32_t)m0, (uint32_t)m1, 0x5410); /* by one more */
+#pragma unroll
+            for (int k = 0; k < TSR_FIT_WEIGHT_LIMIT; k++)
+                weight += __viaddmin_s16x2_relu(less, of.threshold[k], 0x10001u);
+        } else {
+            weight = (uint32_t)(tsr_fit_weight(m0, of.mean) | tsr_fit_weight(m1, of.mean) << 16);
+        }
+        if (!is_in || column >= block.span.columns) weight = 0;
+        if (column + 1 >= block.span.columns) weight &= 0xffffu;
+        own.weights[row][v.t + 4 * side] = __byte_perm(weight, 0, 0x2440);
+    }
+}
+
+/* The class's threshold and mean; of the first round those of the block, whose cost a sample is mean. */
+__device__ __forceinline__ void set_mean(sum_class &of, int32_t mean, unsigned lane)
+{
+    of.mean = mean;
+    const uint32_t lanes = fit_threshold(mean, lane);
+#pragma unroll
+    for (int k = 0; k < TSR_FIT_WEIGHT_LIMIT; k++) of.threshold[k] = __shfl_sync(TSR_FULL_WARP, lanes, k + 1);
+}
+
+/* Weights of a block's samples: columns 2 t and 2 t + 1 of the halves of rows g and g + 8. first_round: the
+ * median edge predictor's residuals say them, not those of the class with these weights. */
+template <bool NARROW>
+__device__ __forceinline__ void weigh_block(const sum_plane &v, const sum_class &of, const tsr_block_place &block,
+                                            bool first_round, const int16_t *weights, const uint32_t *pairs,
+                                            sum_warp &own)
+{
+#pragma unroll
+    for (int part = 0; part < 2; part++) {
+        const int row = 8 * part + v.g;
+        int32_t prediction[4];
+        if (first_round)
+            predict_edges<tsr_window<NARROW>>(prediction, pairs, row, v.t);
+        else
+            predict_linear<NARROW>(prediction, v, of, weights, pairs, own, row);
+        weigh_row<NARROW>(prediction, v, of, block, pairs, own, row);
+    }
+}
+
+template <int TILES> __device__ __forceinline__ void clear_products(product_sums<TILES> &sum)
+{
+#pragma unroll
+    for (int i = 0; i < TILES; i++)
+#pragma unroll
+        for (int k = 0; k < 4; k++) sum.high[i][k] = sum.cross[i][k] = sum.low[i][k] = 0;
+}
+
 /* A warp a block, those of a label one after the other: sums of products of its differences. */
 template <int OCTETS, bool NARROW>
 __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     k_sums(const tsr_predict_batch p, int plan_number, int round, unsigned groups, unsigned each)
 {
     typedef tsr_window<NARROW> window;
-    constexpr int TILES = product_tiles(OCTETS);
     TSR_DYNAMIC_SHARED(memory);
     sum_memory &m = *reinterpret_cast<sum_memory *>(memory);
-    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
-    const int g = (int)(lane / 4), t = (int)(lane % 4);
+    const unsigned warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups;
     if (tsr_plane_is_constant(p, plane)) return;
     const tsr_training_plan plan = p.plan[plan_number];
     const tsr_plane_view view = tsr_view_plane(p, plane);
     const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
     const tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
-    tsr_predictor_shape shape;
-    shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
-    shape.references = (uint8_t)view.references;
-    const int n = tsr_features(shape), taps = tsr_taps(shape), shift = tsr_difference_shift(view.range);
-    const int32_t range = (int32_t)view.range;
-    const bool is_small =
-        shift == 0 && view.reference_range <= TSR_SAMPLE_BIAS; /* differences of samples fit 16 bits */
-    const int32_t offset = is_small ? 0 : TSR_SAMPLE_BIAS;     /* samples less this have 16 bits, and a sign */
-
+    const sum_plane v = sum_plane_of(view, plan.set);
     const uint32_t start = (blockIdx.x - plane * groups) * each;
-    if (threadIdx.x == TSR_TRAINING_THREADS - 1) place_features(shape, OCTETS * OCTET, m.feature);
+    if (threadIdx.x == TSR_TRAINING_THREADS - 1) place_features(v.shape, OCTETS * OCTET, m.feature);
     order_blocks(m, p, plan_number, round, plane, start, each);
     sum_warp &own = m.warp[warp];
     uint32_t *pairs = reinterpret_cast<uint32_t *>(memory + (sizeof(sum_memory) + 15) / 16 * 16) +
                       warp * (unsigned)window::size(view.references); /* a sample less offset and the next */
     int first[OCTETS], base[OCTETS]; /* where the samples of this lane's features begin */
-#pragma unroll
-    for (int o = 0; o < OCTETS; o++) {
-        const int place = o * OCTET + g, f = m.feature[m.feature[place] == NO_FEATURE ? o * OCTET : place];
-        first[o] = (f < n ? window::of_tap(shape.neighbours, tsr_feature_tap(shape, f)) : (int)window::FIRST) + 4 * t;
-        base[o] = window::of_tap(shape.neighbours, f < n ? tsr_feature_base(shape, f) : 0) + 4 * t;
-    }
+    find_features<OCTETS, window>(v, m.feature, first, base);
     const bool has_bases = !NARROW && view.references > 0; /* more than one */
-    product_sums<TILES> sum;
-#pragma unroll
-    for (int i = 0; i < TILES; i++)
-#pragma unroll
-        for (int k = 0; k < 4; k++) sum.high[i][k] = sum.cross[i][k] = sum.low[i][k] = 0;
-    tsr_tap_bytes matrix; /* of the class at hand */
-    uint32_t threshold[TSR_FIT_WEIGHT_LIMIT];
-    int32_t mean = 0;
+    product_sums<product_tiles(OCTETS)> sum;
+    clear_products(sum);
+    sum_class of;
+    of.mean = 0;
     const uint32_t all = m.count[TSR_CLASS_LIMIT], from = all * warp / TSR_TRAINING_WARPS,
                    end = all * (warp + 1) / TSR_TRAINING_WARPS;
     for (uint32_t number = from; number < end; number++) {
         const unsigned in_batch = (number - from) % SUM_BATCH;
-        if (in_batch == 0) {
-            __syncwarp();
-            if (number + lane < end) {
-                const tsr_block_place block =
-                    tsr_training_block(p, plane, start + m.order[number + lane], plan.block_stride);
-                own.place[lane] = block;
-                own.mean[lane] =
-                    (int32_t)(tsr_median_block_cost(p.median_cost[block.at]) / (uint32_t)tsr_samples_of(block));
-            }
-            __syncwarp();
-        }
+        if (in_batch == 0) place_blocks(p, m, own, plane, start, number, end, plan.block_stride, v.lane);
         const tsr_block_place block = own.place[in_batch];
         const int label = m.label[m.order[number]];
         const bool is_new = number == from || label != m.label[m.order[number - 1]],
                    is_last = number + 1 == end || label != m.label[m.order[number + 1]];
         __syncwarp();
-        window::stage(view, block, lane, [&](int place, int row, int quad, uint2 x) {
-            x.x ^= (uint32_t)offset * 0x10001u;
-            x.y ^= (uint32_t)offset * 0x10001u;
-            const uint32_t next = __shfl_down_sync(TSR_FULL_WARP, x.x, 1);
-            *reinterpret_cast<uint4 *>(pairs + place) =
-                make_uint4(x.x, __byte_perm(x.x, x.y, 0x5432), x.y, __byte_perm(x.y, next, 0x5432));
-            if (NARROW)
-                own.quads[tsr_quad_place(row, quad)] = make_uint2(
-                    __byte_perm(x.x, x.y, 0x6420), __byte_perm(x.x, x.y, 0x7531) ^ (offset == 0 ? 0x80808080u : 0u));
-        });
-        if (round == 0 || is_new) {
-            mean = round == 0 ? own.mean[in_batch] : tsr_class_mean(totals.cost[label], totals.samples[label]);
-            const uint32_t lanes = fit_threshold(mean, lane);
-#pragma unroll
-            for (int k = 0; k < TSR_FIT_WEIGHT_LIMIT; k++) threshold[k] = __shfl_sync(TSR_FULL_WARP, lanes, k + 1);
-        }
+        stage_pairs<NARROW>(view, block, v, pairs, own);
+        if (round == 0 || is_new)
+            set_mean(of, round == 0 ? own.mean[in_batch] : tsr_class_mean(totals.cost[label], totals.samples[label]),
+                     v.lane);
         if (NARROW && round > 0 && is_new) {
-            tsr_spread_taps(own.tap, model.weight[label], taps, lane);
+            tsr_spread_taps(own.tap, model.weight[label], v.taps, v.lane);
             __syncwarp();
-            tsr_tap_matrix(matrix, own.tap, g, t);
+            tsr_tap_matrix(of.matrix, own.tap, v.g, v.t);
         }
         __syncwarp();
-
-        /* Weights of samples, by pairs: columns 2 t and 2 t + 1 of the halves of rows g and g + 8. */
-#pragma unroll
-        for (int part = 0; part < 2; part++) {
-            const int row = 8 * part + g;
-            int32_t prediction[4]; /* less offset */
-            if (round == 0) {
-#pragma unroll
-                for (int side = 0; side < 2; side++) {
-                    const uint32_t *at = pairs + window::place(row, 2 * t + 8 * side);
-                    const uint32_t w = at[-1], u = at[-(int)window::PITCH], c = at[-(int)window::PITCH - 1];
-                    prediction[2 * side] = tsr_median_edge((int16_t)w, (int16_t)u, (int16_t)c);
-                    prediction[2 * side + 1] =
-                        tsr_median_edge(tsr_asr((int32_t)w, 16), tsr_asr((int32_t)u, 16), tsr_asr((int32_t)c, 16));
-                }
-            } else {
-                int32_t linear[4];
-                if (NARROW) {
-                    tsr_predict_row(linear, own.quads, row, matrix, t);
-                } else {
-#pragma unroll
-                    for (int k = 0; k < 4; k++) linear[k] = (offset - TSR_SAMPLE_BIAS) * (1 << TSR_WEIGHT_SHIFT);
-                    for (int k = 0; k < taps; k++) {
-                        const int32_t weight = model.weight[label][k];
-                        const uint32_t *at = pairs + window::of_tap(shape.neighbours, k) + row * window::PITCH + 2 * t;
-#pragma unroll
-                        for (int side = 0; side < 2; side++) {
-                            linear[2 * side] += weight * (int16_t)at[8 * side];
-                            linear[2 * side + 1] += weight * tsr_asr((int32_t)at[8 * side], 16);
-                        }
-                    }
-                }
-#pragma unroll
-                for (int k = 0; k < 4; k++) prediction[k] = tsr_linear_prediction(linear[k], range) - offset;
-            }
-            const int32_t y = block.y * TSR_PREDICTOR_BLOCK + row;
-            const bool is_in = y >= block.span.row && y < block.span.end;
-#pragma unroll
-            for (int side = 0; side < 2; side++) {
-                const int column = 2 * t + 8 * side;
-                const uint32_t x = pairs[window::place(row, column)];
-                const int32_t m0 = tsr_abs((int16_t)x - prediction[2 * side]),
-                              m1 = tsr_abs(tsr_asr((int32_t)x, 16) - prediction[2 * side + 1]);
-                uint32_t weight = 0;
-                if (range < INT16_MAX) {
-                    const uint32_t less = ~__byte_perm((uint32_t)m0, (uint32_t)m1, 0x5410); /* by one more */
-#pragma unroll
-                    for (int k = 0; k < TSR_FIT_WEIGHT_LIMIT; k++)
-                        weight += __viaddmin_s16x2_relu(less, threshold[k], 0x10001u);
-                } else {
-                    weight = (uint32_t)(tsr_fit_weight(m0, mean) | tsr_fit_weight(m1, mean) << 16);
-                }
-                if (!is_in || column >= block.span.columns) weight = 0;
-                if (column + 1 >= block.span.columns) weight &= 0xffffu;
-                own.weights[row][t + 4 * side] = __byte_perm(weight, 0, 0x2440);
-            }
-        }
+        weigh_block<NARROW>(v, of, block, round == 0, model.weight[label], pairs, own);
         __syncwarp();
-
-        if (is_small)
-            add_products<OCTETS, true>(sum, pairs, own, first, base, has_bases, 0, window::PITCH, t);
+        if (v.is_small)
+            add_products<OCTETS, true>(sum, pairs, own, first, base, has_bases, 0, window::PITCH, v.t);
         else
-            add_products<OCTETS, false>(sum, pairs, own, first, base, has_bases, shift, window::PITCH, t);
-
+            add_products<OCTETS, false>(sum, pairs, own, first, base, has_bases, v.shift, window::PITCH, v.t);
         if (is_last)
             give_products<OCTETS>(sum,
                                   p.products + ((size_t)plane * p.class_count + (unsigned)label) * p.class_products,
-                                  m.feature, n, g, t);
+                                  m.feature, v.n, v.g, v.t);
     }
 }
 

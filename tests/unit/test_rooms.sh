@@ -76,11 +76,17 @@ for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)"
     echo "app/tessera.h includes $name" >>"$problems"
 done
 
-# No floating point can reach the file.
+# No floating point can reach the file: types, numbers and headers; vector instructions and types of real numbers; what
+# CUDA has without a header; and, in assembly, PTX's types.
+real_types='(^|[^A-Za-z0-9_])(float|double)(_t)?[0-9]*($|[^A-Za-z0-9_])|<(c?math|tgmath|fenv)(\.h)?>'
+real_numbers='(^|[^A-Za-z0-9_.])[0-9]+\.[0-9]|(^|[^A-Za-z0-9_.])[0-9]+[eE][-+]?[0-9]'
+real_vectors='_mm[0-9]*_([a-z0-9_]*_)?(cvtt?|cast)?(ps|pd|ss|sd|ph|sh|pbh)($|[^A-Za-z0-9])|__m(128|256|512)(d|h|bh)?($|[^A-Za-z0-9_])'
+real_cuda='2(float|double|half)|__(float|double|half)|__[fdh](add|sub|mul|ma|fma|div|sqrt|rcp|rsqrt|dividef)[A-Za-z0-9_]*|(^|[^A-Za-z0-9_])r?sqrtf?\('
+real_ptx='\.(f16|bf16|tf32|f32|f64|e4m3|e5m2)'
 for file in $(sources transform entropy kernels); do
-    plain "$file" | sed 's/"[^"]*"//g' | grep -nE \
-        '(^|[^A-Za-z0-9_])(float|double|float_t|double_t)($|[^A-Za-z0-9_])|<(c?math|tgmath|fenv)(\.h)?>|(^|[^A-Za-z0-9_.])[0-9]+\.[0-9]|(^|[^A-Za-z0-9_.])[0-9]+[eE][-+]?[0-9]' |
+    plain "$file" | sed 's/"[^"]*"//g' | grep -nE "$real_types|$real_numbers|$real_vectors|$real_cuda" |
         sed "s|^|$file:|; s|\$| (floating point)|" >>"$problems"
+    plain "$file" | grep -nE "\"[^\"]*$real_ptx" | sed "s|^|$file:|; s|\$| (floating point)|" >>"$problems"
 done
 for room in transform entropy kernels io app; do
     [ -n "$(sources "$room")" ] || echo "$room has no sources: is $1 the root?" >>"$problems"

@@ -21,9 +21,11 @@ enum {
     TSR_TAPS_LIMIT = TSR_NEIGHBOURS_LIMIT + TSR_REFERENCES_LIMIT * TSR_REFERENCE_TAPS,
     TSR_FEATURES_LIMIT = TSR_TAPS_LIMIT - 1 - TSR_REFERENCES_LIMIT, /* taps without those that follow from the others */
     TSR_CLASS_LIMIT = 24,
-    TSR_WEIGHT_SHIFT = 10,   /* 8 bits cost 0.05 %, 6 bits 0.35 % */
-    TSR_WEIGHT_LIMIT = 8191, /* largest magnitude of a weight that the file holds */
-    TSR_GUARD = 8            /* columns beside a row that taps may reach: 6 to the left, 4 to the right */
+    TSR_WEIGHT_SHIFT = 10, /* 8 bits cost 0.05 %, 6 bits 0.35 % */
+    TSR_WEIGHT_HALF = 1 << (TSR_WEIGHT_SHIFT - 1),
+    TSR_SAMPLE_BIAS = 1 << 15, /* sums of weighted samples are of samples less this */
+    TSR_WEIGHT_LIMIT = 8191,   /* largest magnitude of a weight that the file holds */
+    TSR_GUARD = 8              /* columns beside a row that taps may reach: 6 to the left, 4 to the right */
 };
 
 /* Sets of neighbours by the number in the file; 0 is the median edge predictor alone. */
@@ -48,6 +50,47 @@ struct tsr_predictor_shape {
 TSR_HD int tsr_taps(struct tsr_predictor_shape shape)
 {
     return shape.neighbours + shape.references * TSR_REFERENCE_TAPS;
+}
+
+/* Where a tap lies: in the plane itself (0) or an earlier one (1, 2), rows up, and columns to the right. */
+struct tsr_tap_place {
+    int plane, up, right;
+};
+
+TSR_HD struct tsr_tap_place tsr_neighbour_place(int k)
+{
+    struct tsr_tap_place place;
+    place.plane = 0;
+    place.up = TSR_AT(tsr_tap_up)[k];
+    place.right = TSR_AT(tsr_tap_right)[k];
+    return place;
+}
+
+TSR_HD struct tsr_tap_place tsr_reference_place(int earlier, int i)
+{
+    struct tsr_tap_place place;
+    place.plane = 1 + earlier;
+    place.up = TSR_AT(tsr_reference_up)[i];
+    place.right = TSR_AT(tsr_reference_right)[i];
+    return place;
+}
+
+TSR_HD struct tsr_tap_place tsr_tap_place(int neighbours, int tap)
+{
+    if (tap < neighbours) return tsr_neighbour_place(tap);
+    return tsr_reference_place((tap - neighbours) / TSR_REFERENCE_TAPS, (tap - neighbours) % TSR_REFERENCE_TAPS);
+}
+
+/* The row that holds a neighbour of row y, which lies up rows above it: the first row stands for those above it. */
+TSR_HD int32_t tsr_neighbour_row(int32_t y, int up)
+{
+    return tsr_max(0, y - up);
+}
+
+/* The same of an earlier plane's taps: the last row stands for those below it, too. */
+TSR_HD int32_t tsr_reference_row(int32_t y, int up, int32_t height)
+{
+    return tsr_max(0, tsr_min(height - 1, y - up));
 }
 
 TSR_HD int tsr_features(struct tsr_predictor_shape shape)
@@ -88,11 +131,15 @@ TSR_HD bool tsr_complete_weights(struct tsr_predictor_shape shape, const int16_t
     return sum <= 65535;
 }
 
-/* Sum of weight x (sample - 2^15) to a prediction in 0 .. range-1. */
+/* One half and the sum of weight x (sample - 2^15) to a prediction in 0 .. range-1. */
+TSR_HD int32_t tsr_weighted_prediction(int32_t sum_from_half, int32_t range)
+{
+    return tsr_max(0, tsr_min(range - 1, tsr_asr(sum_from_half, TSR_WEIGHT_SHIFT) + TSR_SAMPLE_BIAS));
+}
+
 TSR_HD int32_t tsr_linear_prediction(int32_t sum, int32_t range)
 {
-    const int32_t value = tsr_asr(sum + (1 << (TSR_WEIGHT_SHIFT - 1)), TSR_WEIGHT_SHIFT) + (1 << 15);
-    return tsr_max(0, tsr_min(range - 1, value));
+    return tsr_weighted_prediction(sum + TSR_WEIGHT_HALF, range);
 }
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */

@@ -27,9 +27,9 @@ TEST(strings_of_all_forms_are_equal)
     static uint32_t bits[ROOM];
     static uint8_t length[ROOM];
     const struct row_codes codes = {bits, length};
-    const struct row_coder *coder = tsr_row_coder_avx512();
+    const struct row_coder *coder = tsr_row_coder(TSR_ISA_AVX512);
     struct rng r = {71};
-    if (!coder) skip();
+    if (tsr_best_isa() < TSR_ISA_AVX512) skip();
     for (int n = 0; n < 3000; n++) {
         const int32_t width = rng_between(&r, 1, MOST), rows = rng_between(&r, 1, 8);
         const int most = rng_between(&r, 1, 32);
@@ -40,7 +40,7 @@ TEST(strings_of_all_forms_are_equal)
                 length[c] = (uint8_t)(rng_below(&r, 5) ? rng_between(&r, 0, most) : n % 3 ? 0 : most);
                 bits[c] = (uint32_t)(rng_next(&r) >> 32) & (uint32_t)((1ull << length[c]) - 1u);
             }
-            tsr_row_coder_plain()->append(codes, width, most, (uint32_t)(1000 * y), &plain.lane);
+            tsr_row_coder(TSR_ISA_PLAIN)->append(codes, width, most, (uint32_t)(1000 * y), &plain.lane);
             coder->append(codes, width, most, (uint32_t)(1000 * y), &fast.lane);
         }
         assert_int_equal(fast.lane.bits, plain.lane.bits);
@@ -59,9 +59,9 @@ TEST(look_ups_of_all_forms_are_equal)
     static int16_t activity[ROOM];
     static uint8_t cell[ROOM], other_cell[ROOM], length[ROOM], other_length[ROOM];
     static uint32_t bits[ROOM], other_bits[ROOM], special[ROOM / 32], other_special[ROOM / 32];
-    const struct row_coder *plain = tsr_row_coder_plain(), *fast = tsr_row_coder_avx512();
+    const struct row_coder *plain = tsr_row_coder(TSR_ISA_PLAIN), *fast = tsr_row_coder(TSR_ISA_AVX512);
     struct rng r = {72};
-    if (!fast) skip();
+    if (tsr_best_isa() < TSR_ISA_AVX512) skip();
     for (int n = 0; n < 1000; n++) {
         const int32_t width = rng_between(&r, 1, MOST);
         struct cell_cuts cuts = {.activities = rng_between(&r, 0, TSR_ACTIVITY_GROUPS - 1),

@@ -52,8 +52,8 @@ TEST(predictions_are_the_definition)
         memset(plain, 0x5a, sizeof plain);
         memset(fast, 0x5a, sizeof fast);
         const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
-        tsr_linear_ops(true)->predict(taps, count, weight, column, highest, plain + 1);
-        tsr_linear_ops(false)->predict(taps, count, weight, column, highest, fast + 1);
+        tsr_linear_ops(TSR_ISA_PLAIN)->predict(taps, count, weight, column, highest, plain + 1);
+        tsr_linear_ops(tsr_best_isa())->predict(taps, count, weight, column, highest, fast + 1);
         assert_memory_equal(plain, fast, sizeof plain); /* what is beside the 16, too */
         for (int c = 0; c < 16; c++) {
             int64_t sum = 512;
@@ -82,12 +82,12 @@ TEST(costs)
             for (int i = 0; i < 8; i++) before[c] += plain[c][i] = fast[c][i] = rng_below(&r, 1 << 20);
         }
         const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
-        tsr_linear_ops(true)->costs(taps, count, pairs, classes, column, columns, highest, samples, plain);
-        tsr_linear_ops(false)->costs(taps, count, pairs, classes, column, columns, highest, samples, fast);
+        tsr_linear_ops(TSR_ISA_PLAIN)->costs(taps, count, pairs, classes, column, columns, highest, samples, plain);
+        tsr_linear_ops(tsr_best_isa())->costs(taps, count, pairs, classes, column, columns, highest, samples, fast);
         for (int c = 0; c < classes; c++) {
             int16_t prediction[16];
             uint32_t wanted = before[c], sums[2] = {0, 0};
-            tsr_linear_ops(true)->predict(taps, count, weight[c], column, highest, prediction);
+            tsr_linear_ops(TSR_ISA_PLAIN)->predict(taps, count, weight[c], column, highest, prediction);
             for (int i = 0; i < columns; i++)
                 wanted += (uint32_t)tsr_min(abs(samples[column + i] - prediction[i]), 32767);
             for (int i = 0; i < 8; i++) {
@@ -120,8 +120,8 @@ TEST(differences_and_products)
             for (int c = 0; c < 16; c++)
                 weight[c] = (int16_t)(extremes ? TSR_FIT_WEIGHT_LIMIT : rng_between(&r, 0, TSR_FIT_WEIGHT_LIMIT));
             for (int fast = 0; fast < 2; fast++)
-                tsr_linear_ops(!fast)->differences(taps, second, count, column, shift, weight, differences[fast],
-                                                   weighted[fast], at);
+                tsr_linear_ops(fast ? tsr_best_isa() : TSR_ISA_PLAIN)
+                    ->differences(taps, second, count, column, shift, weight, differences[fast], weighted[fast], at);
             for (int f = 0; f < count; f++)
                 for (int c = 0; c < 16; c++) {
                     const int64_t d =
@@ -142,10 +142,10 @@ TEST(differences_and_products)
         int32_t plain[TSR_SUMS_LIMIT + 1], fast[TSR_SUMS_LIMIT + 1];
         memset(plain, 0x5a, sizeof plain);
         memset(fast, 0x5a, sizeof fast);
-        tsr_linear_ops(true)->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count,
-                                       plain);
-        tsr_linear_ops(false)->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0],
-                                        count, fast);
+        tsr_linear_ops(TSR_ISA_PLAIN)
+            ->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count, plain);
+        tsr_linear_ops(tsr_best_isa())
+            ->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count, fast);
         assert_memory_equal(plain, fast, sizeof plain);
         for (int i = 0, k = 0; i < count; i++)
             for (int j = 0; j <= i; j++, k++) {
@@ -277,7 +277,7 @@ TEST(classes_are_found)
     const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
     t.plan = (struct tsr_training_plan){1, 2, 4, 1};
     t.model = &model;
-    t.ops = tsr_linear_ops(false);
+    t.ops = tsr_linear_ops(tsr_best_isa());
     t.range = 4096;
     t.tile_blocks = BLOCKS;
     t.label = label;
@@ -374,7 +374,7 @@ TEST(flat_blocks)
         memset(&sums, 0, sizeof sums);
         t.plan = (struct tsr_training_plan){1, 2, 1, 1};
         t.model = &model[turn];
-        t.ops = tsr_linear_ops(false);
+        t.ops = tsr_linear_ops(tsr_best_isa());
         t.range = 4096;
         t.tile_blocks = BLOCKS;
         t.label = label;

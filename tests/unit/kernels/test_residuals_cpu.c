@@ -102,7 +102,7 @@ static void pad(struct chosen *c, const uint16_t *samples, struct tsr_tile tile)
     assert_true(tsr_padded_samples(tile.width, tile.height) <= PADDED);
     tsr_pad_tile(samples + tile.first, tile.stride, tile.width, tile.height, c->own_room);
     c->predictors.model = &c->model;
-    c->predictors.ops = tsr_linear_ops(false);
+    c->predictors.ops = tsr_linear_ops(tsr_best_isa());
     c->predictors.label = c->label;
     c->predictors.tile.own = tsr_padded_tile(c->own_room, tile.width, tile.height);
     for (int i = 0; i < c->model.shape.references; i++) {
@@ -482,12 +482,12 @@ static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct 
                    uint16_t *plane)
 {
     static uint16_t other[SAMPLES];
-    const enum tsr_decoder_form best = c->decoder.form;
-    c->decoder.form = TSR_DECODER_PLAIN;
+    const int best = (int)tsr_best_isa();
+    c->decoder.isa = TSR_ISA_PLAIN;
     const bool good = decode_as_set(c, payload, size, tile, range, plane);
-    while (c->decoder.form < best) {
-        c->decoder.form++;
-        expect(decode_as_set(c, payload, size, tile, range, other) == good, "form %d, %d lanes: %s", c->decoder.form,
+    for (int isa = TSR_ISA_AVX2; isa <= best; isa++) {
+        c->decoder.isa = (enum tsr_isa)isa;
+        expect(decode_as_set(c, payload, size, tile, range, other) == good, "form %d, %d lanes: %s", isa,
                c->model.lanes, good ? "refused" : "accepted");
         if (good) assert_memory_equal(other, plane, sizeof other);
     }
