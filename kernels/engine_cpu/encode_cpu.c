@@ -144,9 +144,7 @@ void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
     while (last > 0 && segment[last].size == 0) last--;
     for (int p = 1; p < last; p++) {
         if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
-        size_t value = segment[p].size;
-        for (; value >= 128; value >>= 7) sizes[used++] = (uint8_t)(value | 128);
-        sizes[used++] = (uint8_t)value;
+        used += tsr_put_varint(sizes + used, segment[p].size);
     }
     segment[0].bytes = sizes;
     segment[0].size = used;

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
         state.state = TSR_DECODE_BAD;
     for (uint32_t p = 0; p < b.frame_planes && state.state == TSR_DECODE_OK; p++) {
         const tsr_plane_model *plane = &model->plane[p];
-        if (!plane->present || plane->range == 1) continue;
+        if (!tsr_is_coded(plane)) continue;
         if (!(tsr_is_of_lanes(plane) ? b.has_lanes : b.has_transform)) state.state = TSR_DECODE_ELSEWHERE;
     }
     b.frame[frame] = state;
@@ -62,41 +62,15 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 
 /* ---- Pieces --------------------------------------------------------------------------------------------- */
 
-/* A tile's payload to its planes' pieces; false where it is none. */
+/* A tile's payload to its planes' pieces; false where it is not a valid one. */
 __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
                                            tsr_cuda_piece payload, tsr_cuda_piece *piece)
 {
-    const uint8_t *bytes = b.payloads + payload.offset;
-    uint32_t at = 0, left = 0; /* coded planes */
-    uint64_t sum = 0;
-    for (uint32_t p = 0; p < b.frame_planes; p++) left += model->plane[p].present && model->plane[p].range > 1;
-    if (left == 0) return payload.size == 0;
-    for (uint32_t p = 0; p < b.frame_planes; p++) {
-        if (!model->plane[p].present || model->plane[p].range == 1) continue;
-        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
-        here->is_there = 1;
-        if (--left == 0) { /* the last takes the rest */
-            if (sum > payload.size - at) return false;
-            here->size = (uint32_t)(payload.size - at - sum);
-            break;
-        }
-        uint64_t size = 0;
-        for (int shift = 0;; shift += 7) {
-            if (at == payload.size || shift > 28) return false;
-            size |= (uint64_t)(bytes[at] & 127) << shift;
-            if (bytes[at++] < 128) break;
-        }
-        if (size > payload.size) return false; /* so sums of them stay small */
-        sum += size;
-        here->size = (uint32_t)size;
-    }
-    uint64_t offset = payload.offset + at;
-    for (uint32_t p = 0; p < b.frame_planes; p++) {
-        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
-        if (!here->is_there) continue;
-        here->offset = offset;
-        offset += here->size;
-    }
+    tsr_piece_place place[TSR_PLANES_LIMIT];
+    if (!tsr_cut_pieces(model, b.payloads + payload.offset, payload.size, place)) return false;
+    for (int p = 0; p < model->planes; p++)
+        if (tsr_is_coded(&model->plane[p]))
+            piece[(size_t)p * b.tiles] = {payload.offset + place[p].offset, (uint32_t)place[p].size, 1};
     return true;
 }
 

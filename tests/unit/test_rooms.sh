@@ -66,7 +66,7 @@ check() {
 check transform transform app/tessera.h
 check entropy entropy transform app/tessera.h
 check kernels kernels entropy transform app/tessera.h
-check io io transform app/tessera.h
+check io io transform entropy/varint.h app/tessera.h
 check app app io kernels entropy transform
 check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
