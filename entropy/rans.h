@@ -16,7 +16,6 @@ enum {
     TSR_RANS_TOTAL = 1 << TSR_RANS_BITS,
     TSR_RANS_ALPHABET = 256,    /* most symbols of a table: one byte a slot, so that 24 tables are 120 KiB */
     TSR_RANS_LOW = 1 << 16,     /* a state below this takes a word */
-    TSR_RANS_RAW_LIMIT = 16,    /* most raw bits of one step */
     TSR_RANS_MANTISSA_LIMIT = 7 /* a described frequency has at most so many bits behind its first */
 };
 
