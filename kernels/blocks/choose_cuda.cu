@@ -137,6 +137,35 @@ struct side_block {
 };
 static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
 
+/* Units, but the first place, to coefficients, without a choice. */
+__device__ __forceinline__ void round_plainly(int32_t block[TSR_BLOCK_SAMPLES])
+{
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        const int32_t coefficient = tsr_round_units(block[p], TSR_ROUND_AC);
+        block[p] = block[p] < 0 ? -coefficient : coefficient;
+    }
+}
+
+/* The choice by the energies around the block at this place, and its own. By a whole warp. */
+__device__ __forceinline__ void choose_by_energies(int32_t block[TSR_BLOCK_SAMPLES], const slice_seen &around,
+                                                   uint32_t at, const uint32_t seen[TSR_PLACE_WORDS], bool lapped,
+                                                   const rate_tables &rates)
+{
+    const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
+    uint32_t energy[TSR_PLACE_WORDS] = {0};
+    int block_class = 0;
+    if (in_use != 0) {
+        around.energies(at, energy);
+        block_class = tsr_class_of_block(energy);
+        tsr_add_own_energies(seen, energy);
+    }
+    if (lapped)
+        choose<true>(block, energy, in_use, block_class, rates);
+    else
+        choose<false>(block, energy, in_use, block_class, rates);
+}
+
 /* A block of threads a row of slices of a tile. */
 template <typename Coefficient, bool CAVLC>
 __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cuda_batch b)
@@ -165,11 +194,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
         int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
         if (is_block) tsr_load_block(b.units, slice, thread, block);
         if (!chooses) { /* the same for the whole plane */
-#pragma unroll
-            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-                const int32_t coefficient = tsr_round_units(block[p], TSR_ROUND_AC);
-                block[p] = block[p] < 0 ? -coefficient : coefficient;
-            }
+            round_plainly(block);
             if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
             if (is_counted) magnitudes += tsr_magnitudes_of(block);
             continue;
@@ -195,18 +220,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
             const int up = row + r > 0 ? total_at(around, at - slice_seen::PITCH) : -1;
             if (is_block) tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
         } else {
-            const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
-            uint32_t energy[TSR_PLACE_WORDS] = {0};
-            int block_class = 0;
-            if (in_use != 0) {
-                around.energies(at, energy);
-                block_class = tsr_class_of_block(energy);
-                tsr_add_own_energies(seen, energy);
-            }
-            if (lapped)
-                choose<true>(block, energy, in_use, block_class, rates);
-            else
-                choose<false>(block, energy, in_use, block_class, rates);
+            choose_by_energies(block, around, at, seen, lapped, rates);
         }
         if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
         if (is_counted) magnitudes += tsr_magnitudes_of(block);
