@@ -219,54 +219,40 @@ TSR_HD_INLINE uint32_t tsr_cavlc_get_coefficient(struct tsr_bit_reader *r, int *
     return magnitude;
 }
 
-/* Reads a block into coefficients[count], magnitudes below TSR_COEFFICIENT_LIMIT; returns its total coefficients, -1
- * where the bits are no block of this size. */
-TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *coefficients,
-                                int count, int context)
+/* Reads coeff_token: total coefficients and trailing ones. False where it is not a valid one. */
+TSR_HD_INLINE bool tsr_cavlc_get_token(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int context,
+                                       int *total, int *ones)
 {
-    int total, ones;
-    for (int i = 0; i < count; i++) coefficients[i] = 0;
-    tsr_fill_window(r);
     const int table = tsr_coeff_token_table(context);
     const uint32_t next = (uint32_t)(r->window >> 32);
     if (table == 3) {
         const uint32_t fixed = next >> 26;
         tsr_drop_bits(r, 6);
-        total = fixed == 3 ? 0 : (int)(fixed >> 2) + 1;
-        ones = fixed == 3 ? 0 : (int)(fixed & 3u);
-        if (ones > total) return -1;
-    } else {
-        if (next >> 16 == 0) return -1;
-        const int leading = 31 - tsr_floor_log2(next);
-        const uint32_t entry = tables->token[table][leading][next >> (28 - leading) & 7u];
-        if (entry == 0) return -1;
-        tsr_drop_bits(r, (int)(entry >> 8));
-        total = (int)(entry >> 2) & 31;
-        ones = (int)entry & 3;
+        *total = fixed == 3 ? 0 : (int)(fixed >> 2) + 1;
+        *ones = fixed == 3 ? 0 : (int)(fixed & 3u);
+        return *ones <= *total;
     }
-    if (total > count) return -1;
-    if (total == 0) return tsr_dropped_too_much(r) ? -1 : 0;
+    if (next >> 16 == 0) return false;
+    const int leading = 31 - tsr_floor_log2(next);
+    const uint32_t entry = tables->token[table][leading][next >> (28 - leading) & 7u];
+    if (entry == 0) return false;
+    tsr_drop_bits(r, (int)(entry >> 8));
+    *total = (int)(entry >> 2) & 31;
+    *ones = (int)entry & 3;
+    return true;
+}
 
-    /* Coefficients go to the places that they would have without zeros before them. */
-    int32_t *last = coefficients + total - 1;
-    const uint32_t signs = (uint32_t)(r->window >> 32);
-    for (int i = 2; i >= 0; i--) /* all three, since ones cannot be foreseen: what is none is written over */
-        last[-tsr_min(i, total - 1)] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
-    tsr_drop_bits(r, ones);
-    int suffix_length = total > 10 && ones < 3 ? 1 : 0;
-    uint32_t excluded = ones < 3 ? 2u : 0u;
-    for (int i = ones; i < total; i++, excluded = 0)
-        if (tsr_cavlc_get_coefficient(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_COEFFICIENT_LIMIT - 1u)
-            return -1;
-    if (total == count) return tsr_dropped_too_much(r) ? -1 : total;
-
+/* Reads where the zeros are: from the highest on, each coefficient goes up by the zeros that are left, until none are.
+ * last: the highest of total coefficients, which lie beside each other. */
+TSR_HD_INLINE bool tsr_cavlc_get_zeros(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *last,
+                                       int total, int count)
+{
     tsr_fill_window(r); /* for all zeros: at most 9 bits, and 3 for each coefficient but for one of 11 */
     uint32_t entry = tables->zeros[total - 1][r->window >> 55];
-    if (entry == 0) return -1;
+    if (entry == 0) return false;
     tsr_drop_bits(r, (int)(entry >> 4));
     int zeros = (int)(entry & 15u);
-    if (zeros > count - total) return -1;
-    /* From the highest on each goes up by the zeros that are left, until none are. */
+    if (zeros > count - total) return false;
     for (int i = 0; zeros > 0; i++) {
         const int32_t coefficient = last[-i];
         last[-i] = 0;
@@ -277,14 +263,40 @@ TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc
         int run = (int)(entry & 15u), length = (int)(entry >> 4);
         if (entry == 0) {
             const uint32_t bits = (uint32_t)(r->window >> 53); /* 11 */
-            if (zeros <= 6 || bits == 0) return -1;
+            if (zeros <= 6 || bits == 0) return false;
             run = 14 - tsr_floor_log2(bits);
             length = run - 3;
-            if (run > zeros) return -1;
+            if (run > zeros) return false;
         }
         tsr_drop_bits(r, length);
         zeros -= run;
     }
+    return true;
+}
+
+/* Reads a block into coefficients[count], magnitudes below TSR_COEFFICIENT_LIMIT; returns its total coefficients, -1
+ * where the bits are not a valid block of this size. */
+TSR_HD_INLINE int tsr_cavlc_get(struct tsr_bit_reader *r, const struct tsr_cavlc_reader *tables, int32_t *coefficients,
+                                int count, int context)
+{
+    int total, ones;
+    for (int i = 0; i < count; i++) coefficients[i] = 0;
+    tsr_fill_window(r);
+    if (!tsr_cavlc_get_token(r, tables, context, &total, &ones) || total > count) return -1;
+    if (total == 0) return tsr_dropped_too_much(r) ? -1 : 0;
+
+    /* Coefficients go to the places that they would have without zeros before them. */
+    int32_t *last = coefficients + total - 1;
+    const uint32_t signs = (uint32_t)(r->window >> 32);
+    for (int i = 2; i >= 0; i--) /* all three, since ones cannot be foreseen: what is not one is written over */
+        last[-tsr_min(i, total - 1)] = 1 - 2 * (int32_t)(signs >> (31 - i) & 1u);
+    tsr_drop_bits(r, ones);
+    int suffix_length = total > 10 && ones < 3 ? 1 : 0;
+    uint32_t excluded = ones < 3 ? 2u : 0u;
+    for (int i = ones; i < total; i++, excluded = 0)
+        if (tsr_cavlc_get_coefficient(r, &suffix_length, excluded, &last[-i]) - 1u >= TSR_COEFFICIENT_LIMIT - 1u)
+            return -1;
+    if (total < count && !tsr_cavlc_get_zeros(r, tables, last, total, count)) return -1;
     return tsr_dropped_too_much(r) ? -1 : total;
 }
 

@@ -18,8 +18,7 @@
 
 enum {
     TSR_MAGNITUDE_CAP = 511, /* no energy exceeds 511 * 71 < 2^16: 71 is the largest sum of a place's weights */
-    TSR_ENERGY_CLASSES = 32,
-    TSR_MAGNITUDE_SHIFT_LIMIT = 15
+    TSR_ENERGY_CLASSES = 32
 };
 
 /* What coders make of a slice before they write it: entries, cell << 8 | symbol or these, at most 16 raw bits. */

@@ -12,16 +12,15 @@
 #include "run_level.h"
 #include "slices.h"
 #include "transform/coder.h"
+#include "varint.h"
 #include "transform/planes/colour.h"
 #include "transform/planes/near_lossless.h"
 #include "transform/block/quantiser.h"
 #include "transform/planes/samples.h"
+#include "transform/tiling.h"
 
 enum {
-    TSR_PLANES_LIMIT = 8,     /* 4 components, each with a second plane */
-    TSR_TILE_WIDTH = 1024,    /* default: full rows up to here */
-    TSR_TILE_SAMPLES = 65536, /* default, see FORMAT.md 5.2 for what size costs */
-    TSR_TILE_SAMPLES_LIMIT = 1 << 20,
+    TSR_PLANES_LIMIT = 8, /* 4 components, each with a second plane */
     /* Most bytes of a frame model: a packed histogram takes at most 2 bits a value of its span, a table at most 15
      * bits a symbol and 24 more, a weight at most 40 bits. */
     TSR_FRAME_MODEL_LIMIT =
@@ -146,21 +145,13 @@ TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t sample
     return step > 1 ? (uint32_t)step : 1;
 }
 
-/* Tiles of an image as an encoder cuts them: equal parts of at most TSR_TILE_WIDTH columns and about
- * TSR_TILE_SAMPLES samples, sides a multiple of align. */
+/* Tiles of an image as an encoder cuts them. */
 TSR_HD void tsr_cut_tiles(const struct tsr_image *image, int32_t align, int32_t *width, int32_t *height)
 {
-    const int32_t columns = (int32_t)image->columns;
-    const int32_t rows = (int32_t)(image->stacked_rows ? image->stacked_rows : image->rows);
-    const int32_t across = (columns + TSR_TILE_WIDTH - 1) / TSR_TILE_WIDTH;
-    int32_t w = (columns + across - 1) / across;
-    w = (w + align - 1) / align * align;
-    const int32_t most = tsr_max(align, TSR_TILE_SAMPLES / w / align * align);
-    const int32_t down = (rows + most - 1) / most;
-    int32_t h = (rows + down - 1) / down;
-    h = (h + align - 1) / align * align;
-    *width = tsr_min(w, columns);
-    *height = tsr_min(h, rows);
+    const uint32_t rows = image->stacked_rows ? image->stacked_rows : image->rows;
+    const struct tsr_tiling tiling = tsr_cut((int32_t)image->columns, (int32_t)rows, align);
+    *width = tiling.tile_width;
+    *height = tiling.tile_height;
 }
 
 /* What tiles are aligned to: those of path T and of CAVLC end at borders of slices. */
@@ -170,42 +161,80 @@ TSR_HD int32_t tsr_tile_alignment(enum tsr_path path, enum tsr_coder coder)
     return in_slices ? TSR_SLICE_BLOCKS * TSR_BLOCK_SIDE : 1;
 }
 
+TSR_HD struct tsr_tiling tsr_frame_tiling(const struct tsr_image *image, const struct tsr_frame_model *model)
+{
+    struct tsr_tiling tiling;
+    tiling.columns = (int32_t)image->columns;
+    tiling.rows = (int32_t)image->rows;
+    tiling.tile_width = model->tile_width;
+    tiling.tile_height = model->tile_height;
+    return tiling;
+}
+
 TSR_HD uint32_t tsr_tiles_across(const struct tsr_image *image, const struct tsr_frame_model *model)
 {
-    return (image->columns + (uint32_t)model->tile_width - 1) / (uint32_t)model->tile_width;
+    return tsr_tiling_across(tsr_frame_tiling(image, model));
 }
 
 TSR_HD uint32_t tsr_tile_count(const struct tsr_image *image, const struct tsr_frame_model *model)
 {
-    const uint32_t down = (image->rows + (uint32_t)model->tile_height - 1) / (uint32_t)model->tile_height;
-    return tsr_tiles_across(image, model) * down;
+    return tsr_tiling_count(tsr_frame_tiling(image, model));
 }
-
-/* A tile's place in its planes: first sample, size, and the planes' row stride, all in samples. */
-struct tsr_tile {
-    size_t first;
-    int32_t width, height;
-    size_t stride;
-};
 
 /* The tile with this number; tiles count along rows. */
 TSR_HD struct tsr_tile tsr_tile_at(const struct tsr_image *image, const struct tsr_frame_model *model, uint32_t number)
 {
-    const uint32_t across = tsr_tiles_across(image, model);
-    const int32_t x = (int32_t)(number % across) * model->tile_width,
-                  y = (int32_t)(number / across) * model->tile_height;
-    struct tsr_tile tile;
-    tile.first = (size_t)y * image->columns + (size_t)x;
-    tile.width = tsr_min(model->tile_width, (int32_t)image->columns - x);
-    tile.height = tsr_min(model->tile_height, (int32_t)image->rows - y);
-    tile.stride = image->columns;
-    return tile;
+    const struct tsr_tiling tiling = tsr_frame_tiling(image, model);
+    const uint32_t across = tsr_tiling_across(tiling);
+    return tsr_tile_in(tiling, number % across, number / across, image->columns);
 }
 
 /* Bytes of a plane's raw samples in a tile: the payload that stands where no coder gets below it. */
 TSR_HD size_t tsr_raw_tile_bytes(uint32_t range, int32_t width, int32_t height)
 {
     return ((size_t)width * (size_t)height * (size_t)tsr_bit_width(range - 1) + 7) / 8;
+}
+
+/* True for planes that have bytes in tiles. */
+TSR_HD bool tsr_is_coded(const struct tsr_plane_model *plane)
+{
+    return plane->present && plane->range > 1;
+}
+
+enum { TSR_PIECE_SIZE_LIMIT = 5 }; /* bytes of a piece's size */
+
+/* The bytes of a coded plane in a tile's payload. */
+struct tsr_piece_place {
+    size_t offset, size;
+};
+
+/* Cuts a tile's payload of size bytes into the pieces of the coded planes: their sizes but the last one's, then the
+ * pieces (FORMAT.md 5.3). False if it is not a valid one. piece: by plane; others than the coded ones stay as they are.
+ */
+TSR_HD_CALL bool tsr_cut_pieces(const struct tsr_frame_model *model, const uint8_t *payload, size_t size,
+                                struct tsr_piece_place piece[TSR_PLANES_LIMIT])
+{
+    size_t at = 0;
+    int last = -1;
+    uint64_t sum = 0;
+    for (int p = 0; p < model->planes; p++)
+        if (tsr_is_coded(&model->plane[p])) last = p;
+    if (last < 0) return size == 0;
+    for (int p = 0; p < last; p++) {
+        uint64_t of_piece;
+        if (!tsr_is_coded(&model->plane[p])) continue;
+        if (!tsr_read_varint(payload, size, &at, TSR_PIECE_SIZE_LIMIT, &of_piece)) return false;
+        piece[p].size = (size_t)of_piece;
+        sum += of_piece;
+    }
+    if (sum > size - at) return false;
+    piece[last].size = size - at - (size_t)sum;
+    for (int p = 0; p <= last; p++) {
+        if (!tsr_is_coded(&model->plane[p])) continue;
+        piece[p].offset = at;
+        at += piece[p].size;
+    }
+    return true;
 }
 
 /* The planes that predictors of plane p may refer to, nearest first: first planes before it that are coded. Returns how
@@ -258,7 +287,8 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
 
 /* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
  * have room for them. earlier: how many planes before it predictors may refer to. */
-TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier, uint32_t values)
+TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier,
+                                     uint32_t values)
 {
     plane->minimum = tsr_get_ue(r);
     plane->span = tsr_get_ue(r) + 1u;
@@ -339,7 +369,8 @@ TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image 
 }
 
 /* False where the bits are not exactly one frame's model. */
-TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
+TSR_HD_CALL bool tsr_get_frame_model(struct tsr_bit_reader *r, const struct tsr_image *image,
+                                     struct tsr_frame_model *model)
 {
     if (!tsr_get_tile_sides(r, image, model)) return false;
     model->colour = TSR_COLOUR_NONE;

@@ -103,109 +103,113 @@ TSR_TABLE(int32_t, tsr_error_weight, 2 * TSR_BLOCK_SAMPLES,
           35, 36, 36, 60, 37, 60, 59, 61, 61, 59, 60, 101, 60, 100, 100, 99);
 /* clang-format on */
 
-/* What is known of a block's places before any choice. */
-struct tsr_rate_block {
-    int32_t nearest[TSR_BLOCK_SAMPLES]; /* magnitudes, rounded */
-    /* Weighted squared errors of these, of one less, and of zeros (capped at 4 steps). */
-    int32_t error[TSR_BLOCK_SAMPLES], error_less[TSR_BLOCK_SAMPLES], error_zero[TSR_BLOCK_SAMPLES];
+/* What a magnitude costs at a place, by its energy class: lambda times rates. As a place below the last one; what one
+ * less saves of that (negated); as the last place, beside that; what one less saves there (negated). */
+struct tsr_magnitude_rates {
+    int32_t here, less, last, last_less;
 };
 
-#if TSR_PLACE_VECTORS
-typedef int32_t tsr_unit_vector __attribute__((vector_size(8 * sizeof(int32_t))));
-#endif
+enum { TSR_RATE_NEVER = 1023 }; /* more than all rates that a block can save */
 
-TSR_HD_INLINE void tsr_rate_places(const int32_t block[TSR_BLOCK_SAMPLES], const int32_t *weight,
-                                   struct tsr_rate_block *out)
+/* magnitude: 0 .. 15, or more as 15. A zero is never the last place, and a last place of 1 never becomes a zero. */
+TSR_HD_INLINE struct tsr_magnitude_rates tsr_rates_of_magnitude(int energy_class, int magnitude, int32_t lambda)
 {
-#if TSR_PLACE_VECTORS
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p += 8) {
-        tsr_unit_vector units, by;
-        memcpy(&units, block + p, sizeof units);
-        memcpy(&by, weight + p, sizeof by);
-        const int32_t bits = TSR_UNIT_BITS, unit = TSR_UNIT; /* C++ has no vectors with enumerators */
-        const tsr_unit_vector sign = units >> 31;
-        units = (units ^ sign) - sign;
-        const tsr_unit_vector nearest = (units + unit / 2) >> bits;
-        const tsr_unit_vector error = units - (nearest << bits), less = error + unit;
-        const tsr_unit_vector over = units > 4 * unit, capped = (units & ~over) | (over & (4 * unit));
-        const tsr_unit_vector errors = error * error * by, errors_less = less * less * by, zeros = capped * capped * by;
-        memcpy(out->nearest + p, &nearest, sizeof nearest);
-        memcpy(out->error + p, &errors, sizeof errors);
-        memcpy(out->error_less + p, &errors_less, sizeof errors_less);
-        memcpy(out->error_zero + p, &zeros, sizeof zeros);
+    const int row_at = TSR_RATE_MAGNITUDES * energy_class;
+    const uint8_t *others = TSR_AT(tsr_rate_of_others) + row_at, *highest = TSR_AT(tsr_rate_of_highest) + row_at;
+    const int sign = magnitude > 0 ? TSR_RATE_BIT : 0, sign_less = magnitude > 1 ? TSR_RATE_BIT : 0;
+    const int here = others[magnitude] + sign;
+    struct tsr_magnitude_rates rates = {here, 0, TSR_RATE_NEVER, 0};
+    if (magnitude > 0) {
+        rates.less = others[magnitude - 1] + sign_less - here;
+        rates.last = highest[magnitude - 1] + sign - here;
     }
-#else
-    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
-        const int32_t units = tsr_abs(block[p]), nearest = (units + TSR_UNIT / 2) >> TSR_UNIT_BITS;
-        const int32_t error = units - nearest * TSR_UNIT, less = error + TSR_UNIT,
-                      capped = tsr_min(units, 4 * TSR_UNIT);
-        out->nearest[p] = nearest;
-        out->error[p] = error * error * weight[p];
-        out->error_less[p] = less * less * weight[p];
-        out->error_zero[p] = capped * capped * weight[p];
-    }
-#endif
+    if (magnitude > 1) rates.last_less = highest[magnitude - 2] - highest[magnitude - 1];
+    rates.here *= lambda;
+    rates.less *= lambda;
+    rates.last *= lambda;
+    rates.last_less *= lambda;
+    return rates;
 }
 
-/* block: the DC's difference as a coefficient, then units with their signs; becomes coefficients. seen: the block's
- * magnitudes as plain rounding gives them; energy: from all neighbours and all of these. Contexts are those of plain
- * rounding throughout, so what each place costs depends on no other choice: a coefficient is the nearest or one less,
- * and the last place the one with the least sum. (With contexts by the coefficients chosen above, and only some last
- * places tried, -0.1 % at half the speed.) All sums stay below 2^31: an error is at most 384 units where it is chosen,
- * so 15 of them weighted by at most 101, and of rates of at most 271, stay below 360 million; errors of zeros are
- * capped, so 15 of them stay below 1.6 * 10^9. */
-TSR_HD_INLINE void tsr_optimise_block(int32_t block[TSR_BLOCK_SAMPLES], const uint16_t energy[TSR_BLOCK_SAMPLES],
-                                      int block_class, bool lapped, int32_t lambda)
+/* Lambda times the rate of the number of places, 0 .. 16. */
+TSR_HD_INLINE int32_t tsr_places_rate(int block_class, int places, int32_t lambda)
 {
-    const int32_t *weight = TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0);
-    const uint8_t *places = TSR_AT(tsr_rate_of_places) + 17 * block_class;
-    struct tsr_rate_block b;
-    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES]; /* coefficients below the last place, and at it */
-    int32_t cost[TSR_BLOCK_SAMPLES]; /* weighted squared errors of the places above, as zeros */
-    int32_t above = 0, top = 0;
-    tsr_rate_places(block, weight, &b);
-    TSR_UNROLL
-    for (int p = TSR_BLOCK_SAMPLES - 1; p > 0; p--) {
-        cost[p] = above;
-        above += b.error_zero[p];
-        top = top == 0 && b.nearest[p] > 0 ? p : top;
-    }
-    int32_t below = 0, best_top = 0; /* cost of the places below; with no place but the DC */
-    int32_t least = above + lambda * places[block[0] != 0];
-    TSR_UNROLL
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        if (p > top) break;
-        const int row_at = TSR_RATE_MAGNITUDES * tsr_energy_class(energy[p]);
-        const uint8_t *others = TSR_AT(tsr_rate_of_others) + row_at, *last = TSR_AT(tsr_rate_of_highest) + row_at;
-        const int32_t nearest = b.nearest[p];
-        chosen[p] = highest[p] = nearest;
-        if (nearest == 0) {
-            below += b.error_zero[p] + lambda * others[0];
-            continue;
-        }
-        const int32_t rate = tsr_min(nearest, TSR_RATE_MAGNITUDES - 1);
-        const int32_t here = b.error[p] + lambda * (others[rate] + TSR_RATE_BIT);
-        const int32_t less = b.error_less[p] + lambda * (others[rate - 1] + (rate > 1 ? TSR_RATE_BIT : 0));
-        int32_t as_last = b.error[p] + lambda * (last[rate - 1] + TSR_RATE_BIT);
-        if (rate > 1) {
-            const int32_t last_less = b.error_less[p] + lambda * (last[rate - 2] + TSR_RATE_BIT);
-            highest[p] -= last_less < as_last;
-            as_last = tsr_min(as_last, last_less);
-        }
-        const int32_t total = cost[p] + as_last + below + lambda * places[p + 1];
-        best_top = total < least ? p : best_top;
-        least = tsr_min(total, least);
-        chosen[p] -= less < here;
-        below += tsr_min(here, less);
-    }
-    TSR_UNROLL
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        const int32_t coefficient = p > best_top ? 0 : p == best_top ? highest[p] : chosen[p];
-        block[p] = block[p] < 0 ? -coefficient : coefficient;
-    }
+    return lambda * TSR_AT(tsr_rate_of_places)[17 * block_class + places];
 }
 
-/* Likewise by the bits of CAVLC itself, in context nC: each coefficient from the highest place down is lowered by one
+/* The weight of an error at a place. */
+TSR_HD_INLINE int32_t tsr_place_weight(int place, bool lapped)
+{
+    return TSR_AT(tsr_error_weight)[lapped ? TSR_BLOCK_SAMPLES + place : place];
+}
+
+/* What a place can become: the nearest magnitude; its weighted squared error less that of a zero (whose error is capped
+ * at 4 steps); what one less adds to the error. */
+struct tsr_place_errors {
+    int32_t nearest, error, worse;
+};
+
+TSR_HD_INLINE struct tsr_place_errors tsr_errors_of_place(int32_t units, int32_t weight)
+{
+    const int32_t magnitude = tsr_abs(units), up = magnitude + TSR_UNIT / 2;
+    const int32_t fraction = up & (TSR_UNIT - 1), error = fraction - TSR_UNIT / 2;
+    const int32_t capped = tsr_min(magnitude, 4 * TSR_UNIT);
+    struct tsr_place_errors errors;
+    errors.nearest = up >> TSR_UNIT_BITS;
+    errors.error = (error * error - capped * capped) * weight;
+    errors.worse = fraction * (2 * TSR_UNIT * weight); /* (error + UNIT)^2 - error^2 */
+    return errors;
+}
+
+/* The choice of a block's coefficients, place by place from 1 on. Sums are those of a block's costs less the errors of
+ * zeros at all places, so that the places above need not be known. */
+struct tsr_block_choice {
+    int32_t below, least;           /* the cost of the places so far; of the best last place so far */
+    int32_t last;                   /* that place; 0: none but the DC */
+    uint32_t less_at, last_less_at; /* bit p: one less pays at place p, below the last one; as the last one */
+};
+
+/* none: the rate of a block with no place but the DC. */
+TSR_HD_INLINE struct tsr_block_choice tsr_begin_choice(int32_t none)
+{
+    struct tsr_block_choice choice = {0, none, 0, 0, 0};
+    return choice;
+}
+
+/* places: the rate of place + 1 places. Contexts are those of plain rounding throughout, so what each place costs
+ * depends on no other choice: a coefficient is the nearest or one less, and the last place the one with the least sum.
+ * (With contexts by the coefficients chosen above, and only some last places tried, -0.1 % at half the speed.) All sums
+ * stay below 2^31: an error is at most 384 units where it is chosen, so 15 of them weighted by at most 101, and of
+ * rates of at most 271, stay below 360 million; errors of zeros are capped, so 15 of them stay below 1.6 * 10^9. */
+TSR_HD_INLINE void tsr_choose_place(struct tsr_block_choice *choice, int place, struct tsr_place_errors errors,
+                                    struct tsr_magnitude_rates rates, int32_t places)
+{
+    const int32_t here = choice->below + errors.error + rates.here;
+    const int32_t less = tsr_min(errors.worse + rates.less, 0), last_less = tsr_min(errors.worse + rates.last_less, 0);
+    const int32_t total = here + rates.last + last_less + places;
+    choice->last = total < choice->least ? place : choice->last;
+    choice->least = tsr_min(total, choice->least);
+    choice->below = here + less;
+    choice->less_at |= (uint32_t)(less < 0) << place;
+    choice->last_less_at |= (uint32_t)(last_less < 0) << place;
+}
+
+/* Places at which the coefficient is one less than the nearest, after all places have been offered. */
+TSR_HD_INLINE uint32_t tsr_places_of_less(const struct tsr_block_choice *choice)
+{
+    const uint32_t at = 1u << choice->last;
+    return (choice->less_at & (at - 1u)) | (choice->last_less_at & at);
+}
+
+/* A coefficient: of its units, the last place chosen, and tsr_places_of_less. */
+TSR_HD_INLINE int32_t tsr_chosen_coefficient(int32_t units, int place, int last, uint32_t less_at)
+{
+    const int32_t nearest = (tsr_abs(units) + TSR_UNIT / 2) >> TSR_UNIT_BITS;
+    const int32_t coefficient = nearest - (int32_t)(less_at >> place & 1u);
+    return place > last ? 0 : units < 0 ? -coefficient : coefficient;
+}
+
+/* The choice by the bits of CAVLC itself, in context nC: each coefficient from the highest place down is lowered by one
  * where that pays, then all but the DC where they are few. */
 TSR_HD void tsr_optimise_cavlc(int32_t block[TSR_BLOCK_SAMPLES], int context, bool lapped, int32_t lambda)
 {

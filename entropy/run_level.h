@@ -145,20 +145,6 @@ TSR_HD const struct tsr_codeword *tsr_block_codeword(const struct tsr_run_level_
     return &codes->ac[model->ac_table_of[tsr_ac_cell(symbol->place_class, neighbour_class)]][symbol->symbol];
 }
 
-/* Bits of a block whose neighbourhood has these classes. */
-TSR_HD uint32_t tsr_run_level_measure(const int32_t coefficients[TSR_BLOCK_SAMPLES],
-                                      const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
-                                      int dc_class, int ac_class)
-{
-    struct tsr_block_symbol symbols[TSR_BLOCK_SYMBOLS_LIMIT];
-    const int count = tsr_block_symbols(coefficients, symbols);
-    uint32_t bits = 0;
-    for (int i = 0; i < count; i++)
-        bits += tsr_block_codeword(codes, model, &symbols[i], i == 0, i == 0 ? dc_class : ac_class)->length +
-                (uint32_t)symbols[i].raw_bits;
-    return bits;
-}
-
 TSR_HD void tsr_run_level_put(struct tsr_bit_writer *w, const int32_t coefficients[TSR_BLOCK_SAMPLES],
                               const struct tsr_run_level_codes *codes, const struct tsr_run_level_model *model,
                               int dc_class, int ac_class)

@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "budget.h"
+#include "entropy/varint.h"
 #include "flow.h"
 #include "io/formats/source.h"
 #include "transform/status.h"
@@ -188,25 +189,12 @@ size_t tsr_encode_bound(const struct tsr_image *image)
     return planes * 2 * samples + ((size_t)tsr_most_tiles(image) + 1) * 5 * (planes + 1) + TSR_FRAME_MODEL_LIMIT;
 }
 
-static size_t put_size(uint8_t *out, size_t value)
-{
-    size_t used = 0;
-    for (; value >= 128; value >>= 7) out[used++] = (uint8_t)(value | 128);
-    out[used++] = (uint8_t)value;
-    return used;
-}
-
 static bool get_size(const uint8_t *in, size_t in_size, size_t *at, size_t *value)
 {
-    uint64_t read = 0;
-    for (int shift = 0; shift < 63; shift += 7) {
-        if (*at == in_size) return false;
-        read |= (uint64_t)(in[*at] & 127) << shift;
-        if (in[(*at)++] >= 128) continue;
-        *value = (size_t)read;
-        return read <= in_size - *at;
-    }
-    return false;
+    uint64_t read;
+    if (!tsr_read_varint(in, in_size, at, TSR_VARINT_LIMIT, &read) || read > in_size - *at) return false;
+    *value = (size_t)read;
+    return true;
 }
 
 enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_image *image,
@@ -233,14 +221,14 @@ enum tsr_status tsr_encode_frame(struct tsr_engine *engine, const struct tsr_ima
     const enum tsr_status status = engine->ops->encode(engine, image, &resolved, &job, 1, workspace);
     size_t used = 0;
     if (status == TSR_OK) {
-        used = put_size(payload, job.coded.model.size);
+        used = tsr_put_varint(payload, job.coded.model.size);
         memcpy(payload + used, job.coded.model.bytes, job.coded.model.size);
         used += job.coded.model.size;
         for (uint32_t t = 0; t < job.coded.tiles; t++) {
             const struct tsr_coded_tile *tile = &job.coded.tile[t];
             size_t total = 0;
             for (int i = 0; i < tile->segments; i++) total += tile->segment[i].size;
-            used += put_size(payload + used, total);
+            used += tsr_put_varint(payload + used, total);
             for (int i = 0; i < tile->segments; i++) {
                 if (tile->segment[i].size) memcpy(payload + used, tile->segment[i].bytes, tile->segment[i].size);
                 used += tile->segment[i].size;

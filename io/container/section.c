@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-size_t tsr_put_varint(uint8_t *out, uint64_t value)
-{
-    size_t used = 0;
-    for (; value >= 128; value >>= 7) out[used++] = (uint8_t)(value | 128);
-    out[used++] = (uint8_t)value;
-    return used;
-}
-
 void tsr_put_u32(uint8_t *out, uint32_t value)
 {
     for (int i = 0; i < 4; i++) out[i] = (uint8_t)(value >> 8 * i);
@@ -41,13 +33,9 @@ uint8_t tsr_get_u8(struct tsr_cursor *cursor)
 
 uint64_t tsr_get_varint(struct tsr_cursor *cursor)
 {
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-        const uint8_t byte = tsr_get_u8(cursor);
-        if (shift == 63 && byte > 1) break;
-        value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) return cursor->bad ? 0 : value;
-    }
+    uint64_t value;
+    if (!cursor->bad && tsr_read_varint(cursor->bytes, cursor->size, &cursor->at, TSR_VARINT_LIMIT, &value))
+        return value;
     cursor->bad = true;
     return 0;
 }

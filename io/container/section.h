@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "container.h"
+#include "entropy/varint.h"
 
 enum {
     TSR_SIGNATURE_BYTES = 4,
     TSR_CHECK_BYTES = 8,
-    TSR_VARINT_LIMIT = 10,
     TSR_FOOTER_BYTES = 24,
     TSR_HEADER_LIMIT = 1024, /* bytes of a header's body */
     TSR_RESTORE_OFFSET = 2,  /* in a header's body */
@@ -61,9 +61,7 @@ static inline bool tsr_is_unknown_type(uint8_t type)
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 
-/* Append to a body of fixed size; the callers' bodies are large enough by construction. tsr_put_varint returns the
- * bytes that it wrote. */
-size_t tsr_put_varint(uint8_t *out, uint64_t value);
+/* Appends to a body of fixed size; the callers' bodies are large enough by construction. */
 void tsr_put_u32(uint8_t *out, uint32_t value);
 void tsr_put_u64(uint8_t *out, uint64_t value);
 

@@ -173,6 +173,17 @@ __device__ __forceinline__ void count_slice(count_memory &counting, const int32_
     }
 }
 
+/* A block in raster order to its place in the scan's order. */
+template <typename Coefficient>
+__device__ __forceinline__ void store_scanned(Coefficient *coefficients, const int32_t block[16])
+{
+#pragma unroll
+    for (int quarter = 0; quarter < 4; quarter++)
+        tsr_store_four(coefficients + tsr_coefficient_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
+                       block[tsr_zigzag(4 * quarter + 1)], block[tsr_zigzag(4 * quarter + 2)],
+                       block[tsr_zigzag(4 * quarter + 3)]);
+}
+
 template <typename Coefficient, block_kind KIND, bool COUNTS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_batch b)
 {
@@ -222,11 +233,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
             if (KIND != RESIDUAL)
                 block[0] -=
                     tsr_predict_dc(&memory.dc[(r + 1) * DC_PITCH + c + 1], 1, DC_PITCH, column + c == 0, row + r == 0);
-#pragma unroll
-            for (int quarter = 0; quarter < 4; quarter++)
-                tsr_store_four(coefficients + tsr_coefficient_place(0, quarter, 0), block[tsr_zigzag(4 * quarter)],
-                               block[tsr_zigzag(4 * quarter + 1)], block[tsr_zigzag(4 * quarter + 2)],
-                               block[tsr_zigzag(4 * quarter + 3)]);
+            store_scanned(coefficients, block);
         }
         if (COUNTS) count_slice(counting, block, is_block, thread);
         column += TSR_SLICE_BLOCKS;

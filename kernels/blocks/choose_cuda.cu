@@ -22,23 +22,12 @@ typedef tsr_seen_blocks<SIDE> slice_seen;
 
 /* ---- Rates ---------------------------------------------------------------------------------------------- */
 
-/* Of a magnitude at an energy, in units of error: as a place below the last, what one less saves of that (negated), as
- * the last place beside that, and what one less saves there. */
-struct magnitude_rates {
-    int32_t here, less, last, last_less;
-};
-
 /* Rows are those of tsr_energy_row. One has a magnitude more than is used, so that neighbouring rows lie in different
  * banks. */
-enum {
-    ROWS = TSR_ENERGY_CLASSES + 2,
-    ROW_PITCH = TSR_RATE_MAGNITUDES + 1,
-    PLACES_PITCH = TSR_BLOCK_SAMPLES + 1,
-    NEVER = 1023 /* more than all rates that a block can save */
-};
+enum { ROWS = TSR_ENERGY_CLASSES + 2, ROW_PITCH = TSR_RATE_MAGNITUDES + 1, PLACES_PITCH = TSR_BLOCK_SAMPLES + 1 };
 
 struct rate_tables {
-    alignas(16) magnitude_rates of[ROWS * ROW_PITCH];
+    alignas(16) tsr_magnitude_rates of[ROWS * ROW_PITCH];
     int32_t places[TSR_ENERGY_CLASSES * PLACES_PITCH];
 };
 
@@ -47,73 +36,39 @@ __device__ void fill_rates(rate_tables &rates, unsigned thread)
 {
     for (unsigned i = thread; i < ROWS * TSR_RATE_MAGNITUDES; i += THREADS) {
         const int row = (int)(i / TSR_RATE_MAGNITUDES), rate = (int)(i % TSR_RATE_MAGNITUDES);
-        const int row_at = TSR_RATE_MAGNITUDES * tsr_max(0, row - 2);
-        const uint8_t *others = TSR_AT(tsr_rate_of_others) + row_at, *last = TSR_AT(tsr_rate_of_highest) + row_at;
-        const int sign = rate > 0 ? TSR_RATE_BIT : 0, sign_less = rate > 1 ? TSR_RATE_BIT : 0;
-        const int here = others[rate] + sign;
-        magnitude_rates of = {here, 0, NEVER, 0};
-        if (rate > 0) {
-            of.less = others[rate - 1] + sign_less - here;
-            of.last = last[rate - 1] + sign - here;
-        }
-        if (rate > 1) of.last_less = last[rate - 2] - last[rate - 1];
-        of.here *= TSR_RATE_LAMBDA;
-        of.less *= TSR_RATE_LAMBDA;
-        of.last *= TSR_RATE_LAMBDA;
-        of.last_less *= TSR_RATE_LAMBDA;
-        rates.of[row * ROW_PITCH + rate] = of;
+        rates.of[row * ROW_PITCH + rate] = tsr_rates_of_magnitude(tsr_max(0, row - 2), rate, TSR_RATE_LAMBDA);
     }
     for (unsigned i = thread; i < TSR_ENERGY_CLASSES * PLACES_PITCH; i += THREADS)
-        rates.places[i] = TSR_RATE_LAMBDA * TSR_AT(tsr_rate_of_places)[i];
+        rates.places[i] = tsr_places_rate(0, (int)i, TSR_RATE_LAMBDA); /* rows follow each other there, too */
 }
 
 /* ---- A block -------------------------------------------------------------------------------------------- */
 
-/* tsr_optimise_block for a warp, each block by its thread; all of them are here. Sums are those of the definition, less
- * the errors of zeros at all places. */
+/* The choice of entropy/rate_distortion.h for a warp, each block by its thread; all of them are here. in_use: places
+ * at which a block of the warp has something to choose. */
 template <bool LAPPED>
 __device__ __forceinline__ void choose(int32_t block[TSR_BLOCK_SAMPLES], const uint32_t energy[TSR_PLACE_WORDS],
                                        uint32_t in_use, int block_class, const rate_tables &rates)
 {
     const int32_t *places = rates.places + PLACES_PITCH * block_class;
-    int32_t least = places[block[0] != 0], below = 0;
-    int best = 0;
-    uint32_t less_at = 0, last_less_at = 0; /* bit p: there it pays */
+    tsr_block_choice choice = tsr_begin_choice(places[block[0] != 0]);
 #pragma unroll
     for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
         if (in_use >> p == 0) break;
         const uint32_t row = tsr_energy_row(tsr_half(energy, p));
-        const magnitude_rates *rate = rates.of + row * ROW_PITCH;
-        if (!(in_use >> p & 1u)) {
-            below += rate->here;
+        const tsr_magnitude_rates *rate = rates.of + row * ROW_PITCH;
+        if (!(in_use >> p & 1u)) { /* what tsr_choose_place makes of a zero */
+            choice.below += rate->here;
             continue;
         }
-        const int32_t weight = TSR_AT(tsr_error_weight)[LAPPED ? TSR_BLOCK_SAMPLES + p : p];
-        const int32_t units = tsr_abs(block[p]), up = units + TSR_UNIT / 2;
-        const int32_t nearest = up >> TSR_UNIT_BITS, fraction = up & (TSR_UNIT - 1), error = fraction - TSR_UNIT / 2;
-        const int32_t capped = tsr_min(units, 4 * TSR_UNIT);
-        const int4 four = *reinterpret_cast<const int4 *>(rate + tsr_min(nearest, TSR_RATE_MAGNITUDES - 1));
-        const int32_t worse = fraction * (2 * TSR_UNIT * weight); /* one less: (error + UNIT)^2 - error^2 */
-        const int32_t here = below + (error * error - capped * capped) * weight + four.x;
-        const int32_t less = tsr_min(worse + four.y, 0), last_less = tsr_min(worse + four.w, 0);
-        const int32_t total = here + four.z + last_less + places[p + 1];
-        best = total < least ? p : best;
-        least = tsr_min(total, least);
-        below = here + less;
-        less_at |= (uint32_t)(less < 0) << p;
-        last_less_at |= (uint32_t)(last_less < 0) << p;
+        const tsr_place_errors errors = tsr_errors_of_place(block[p], tsr_place_weight(p, LAPPED));
+        const int4 four = *reinterpret_cast<const int4 *>(rate + tsr_min(errors.nearest, TSR_RATE_MAGNITUDES - 1));
+        tsr_choose_place(&choice, p, errors, {four.x, four.y, four.z, four.w}, places[p + 1]);
     }
-    const uint32_t at = 1u << best;
-    less_at = (less_at & (at - 1u)) | (last_less_at & at);
+    const uint32_t less_at = tsr_places_of_less(&choice);
 #pragma unroll
-    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-        int32_t coefficient = 0;
-        if (in_use >> p & 1u) {
-            coefficient = ((tsr_abs(block[p]) + TSR_UNIT / 2) >> TSR_UNIT_BITS) - (int32_t)(less_at >> p & 1u);
-            coefficient = p > best ? 0 : block[p] < 0 ? -coefficient : coefficient;
-        }
-        block[p] = coefficient;
-    }
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++)
+        block[p] = in_use >> p & 1u ? tsr_chosen_coefficient(block[p], p, choice.last, less_at) : 0;
 }
 
 /* Units to magnitudes that neighbours see, by plain rounding; the first place is a coefficient. */
@@ -182,6 +137,35 @@ struct side_block {
 };
 static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
 
+/* Units, but the first place, to coefficients, without a choice. */
+__device__ __forceinline__ void round_plainly(int32_t block[TSR_BLOCK_SAMPLES])
+{
+#pragma unroll
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
+        const int32_t coefficient = tsr_round_units(block[p], TSR_ROUND_AC);
+        block[p] = block[p] < 0 ? -coefficient : coefficient;
+    }
+}
+
+/* The choice by the energies around the block at this place, and its own. By a whole warp. */
+__device__ __forceinline__ void choose_by_energies(int32_t block[TSR_BLOCK_SAMPLES], const slice_seen &around,
+                                                   uint32_t at, const uint32_t seen[TSR_PLACE_WORDS], bool lapped,
+                                                   const rate_tables &rates)
+{
+    const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
+    uint32_t energy[TSR_PLACE_WORDS] = {0};
+    int block_class = 0;
+    if (in_use != 0) {
+        around.energies(at, energy);
+        block_class = tsr_class_of_block(energy);
+        tsr_add_own_energies(seen, energy);
+    }
+    if (lapped)
+        choose<true>(block, energy, in_use, block_class, rates);
+    else
+        choose<false>(block, energy, in_use, block_class, rates);
+}
+
 /* A block of threads a row of slices of a tile. */
 template <typename Coefficient, bool CAVLC>
 __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cuda_batch b)
@@ -210,11 +194,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
         int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
         if (is_block) tsr_load_block(b.units, slice, thread, block);
         if (!chooses) { /* the same for the whole plane */
-#pragma unroll
-            for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) {
-                const int32_t coefficient = tsr_round_units(block[p], TSR_ROUND_AC);
-                block[p] = block[p] < 0 ? -coefficient : coefficient;
-            }
+            round_plainly(block);
             if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
             if (is_counted) magnitudes += tsr_magnitudes_of(block);
             continue;
@@ -240,18 +220,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
             const int up = row + r > 0 ? total_at(around, at - slice_seen::PITCH) : -1;
             if (is_block) tsr_optimise_cavlc(block, tsr_cavlc_context(left, up), lapped, TSR_RATE_LAMBDA);
         } else {
-            const uint32_t in_use = __reduce_or_sync(TSR_FULL_WARP, places_in_use(block));
-            uint32_t energy[TSR_PLACE_WORDS] = {0};
-            int block_class = 0;
-            if (in_use != 0) {
-                around.energies(at, energy);
-                block_class = tsr_class_of_block(energy);
-                tsr_add_own_energies(seen, energy);
-            }
-            if (lapped)
-                choose<true>(block, energy, in_use, block_class, rates);
-            else
-                choose<false>(block, energy, in_use, block_class, rates);
+            choose_by_energies(block, around, at, seen, lapped, rates);
         }
         if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
         if (is_counted) magnitudes += tsr_magnitudes_of(block);

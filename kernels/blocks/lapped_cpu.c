@@ -266,44 +266,34 @@ static int total_of(const struct tsr_magnitudes *block)
     return total;
 }
 
-/* What tsr_optimise_block adds to errors, lambda times rates: of a magnitude (15: or more) at a energy class, of one
- * less there, and of both as the last place; of the number of places. */
+/* Rates by class and magnitude (15: or more), and of the number of places. */
 struct choice_rates {
-    int32_t of[TSR_ENERGY_CLASSES][TSR_RATE_MAGNITUDES][4];
+    struct tsr_magnitude_rates of[TSR_ENERGY_CLASSES][TSR_RATE_MAGNITUDES];
     int32_t places[TSR_ENERGY_CLASSES][TSR_BLOCK_SAMPLES + 1];
 };
-
-enum { NEVER = 1000000000 }; /* what cannot be; sums with it stay below 2^31 */
 
 static void fill_rates(struct choice_rates *rates, int32_t lambda)
 {
     for (int l = 0; l < TSR_ENERGY_CLASSES; l++) {
-        const uint8_t *others = TSR_AT(tsr_rate_of_others) + l * TSR_RATE_MAGNITUDES;
-        const uint8_t *last = TSR_AT(tsr_rate_of_highest) + l * TSR_RATE_MAGNITUDES;
-        for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) {
-            int32_t *of = rates->of[l][m];
-            of[0] = lambda * (others[m] + (m > 0 ? TSR_RATE_BIT : 0));
-            of[1] = m > 0 ? lambda * (others[m - 1] + (m > 1 ? TSR_RATE_BIT : 0)) : NEVER;
-            of[2] = m > 0 ? lambda * (last[m - 1] + TSR_RATE_BIT) : NEVER;
-            of[3] = m > 1 ? lambda * (last[m - 2] + TSR_RATE_BIT) : NEVER;
-        }
-        for (int n = 0; n <= TSR_BLOCK_SAMPLES; n++)
-            rates->places[l][n] = lambda * TSR_AT(tsr_rate_of_places)[17 * l + n];
+        for (int m = 0; m < TSR_RATE_MAGNITUDES; m++) rates->of[l][m] = tsr_rates_of_magnitude(l, m, lambda);
+        for (int n = 0; n <= TSR_BLOCK_SAMPLES; n++) rates->places[l][n] = tsr_places_rate(l, n, lambda);
     }
 }
 
-/* tsr_optimise_block, with what it needs of the block's energies: seen, and those around it. Without a branch on what
- * a place holds, and nothing is done above the highest place that could be coded; costs are those less the errors of a
- * block of zeros, so that those above a place need not be known. */
+/* The choice of a block's coefficients by the energies around it. Nothing is done above the highest place that could
+ * be coded. */
 TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct tsr_magnitudes *seen,
                                 const struct tsr_magnitudes *left, const struct tsr_magnitudes *above, bool lapped,
                                 const struct choice_rates *rates)
 {
-    struct tsr_rate_block b;
-    int32_t chosen[TSR_BLOCK_SAMPLES], highest[TSR_BLOCK_SAMPLES];
+    struct tsr_place_errors errors[TSR_BLOCK_SAMPLES];
     uint16_t energy[TSR_BLOCK_SAMPLES];
-    tsr_rate_places(block, TSR_AT(tsr_error_weight) + (lapped ? TSR_BLOCK_SAMPLES : 0), &b);
-    const int top = tsr_coded_places(b.nearest) - 1;
+    int32_t nearest[TSR_BLOCK_SAMPLES];
+    for (int p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+        errors[p] = tsr_errors_of_place(block[p], tsr_place_weight(p, lapped));
+        nearest[p] = errors[p].nearest;
+    }
+    const int top = tsr_coded_places(nearest) - 1;
     if (top <= 0) {
         memset(block + 1, 0, (TSR_BLOCK_SAMPLES - 1) * sizeof *block);
         return;
@@ -311,23 +301,13 @@ TSR_HD_INLINE void choose_block(int32_t block[TSR_BLOCK_SAMPLES], const struct t
     tsr_energies_around(left, above, above - 1, above + 1, energy);
     const int32_t *places = rates->places[tsr_block_energy_class(energy)];
     tsr_add_energies(seen, energy);
-    int32_t below = 0, best_top = 0, least = places[block[0] != 0];
+    struct tsr_block_choice choice = tsr_begin_choice(places[block[0] != 0]);
     for (int p = 1; p <= top; p++) {
-        const int32_t nearest = b.nearest[p];
-        const int32_t *rate = rates->of[tsr_energy_class(energy[p])][tsr_min(nearest, TSR_RATE_MAGNITUDES - 1)];
-        const int32_t here = b.error[p] + rate[0], less = b.error_less[p] + rate[1];
-        const int32_t last = b.error[p] + rate[2], last_less = b.error_less[p] + rate[3];
-        const int32_t without = below - b.error_zero[p];
-        const int32_t total = tsr_min(last, last_less) + without + places[p + 1];
-        chosen[p] = nearest - (less < here);
-        highest[p] = nearest - (last_less < last);
-        best_top = total < least ? p : best_top;
-        least = tsr_min(total, least);
-        below = without + tsr_min(here, less);
+        const int rate = tsr_min(nearest[p], TSR_RATE_MAGNITUDES - 1);
+        tsr_choose_place(&choice, p, errors[p], rates->of[tsr_energy_class(energy[p])][rate], places[p + 1]);
     }
-    if (best_top > 0) chosen[best_top] = highest[best_top];
-    for (int p = 1; p <= best_top; p++) block[p] = block[p] < 0 ? -chosen[p] : chosen[p];
-    for (int p = best_top + 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = 0;
+    const uint32_t less_at = tsr_places_of_less(&choice);
+    for (int p = 1; p < TSR_BLOCK_SAMPLES; p++) block[p] = tsr_chosen_coefficient(block[p], p, choice.last, less_at);
 }
 
 TSR_WIDE void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool lapped, int32_t lambda, bool cavlc,

@@ -278,6 +278,30 @@ __device__ __forceinline__ void ask_for_next(const tile_view &tile, int32_t colu
     tsr_prefetch(tile.samples + y * tile.stride + x, (uint32_t)columns * sizeof(uint16_t));
 }
 
+/* The neighbours' DCs to their places beside the slice; those outside the tile are never read. before: of the row of
+ * slices above. */
+template <typename Coefficient>
+__device__ __forceinline__ void bring_dcs(lapped_memory<Coefficient> &memory, const Coefficient *before, int32_t column,
+                                          unsigned thread)
+{
+    if (thread < TSR_SLICE_BLOCKS)
+        memory.dc[thread + 1] = before[column + (int32_t)thread];
+    else if (thread < 2 * TSR_SLICE_BLOCKS)
+        memory.dc[(thread - TSR_SLICE_BLOCKS + 1) * DC_PITCH] = memory.left[thread - TSR_SLICE_BLOCKS];
+    else if (thread == 2 * TSR_SLICE_BLOCKS && column > 0)
+        memory.dc[0] = before[column - 1];
+}
+
+/* The first places from units to coefficients. */
+template <int PLACES> __device__ __forceinline__ void round_places(int32_t block[16])
+{
+#pragma unroll
+    for (int i = 0; i < PLACES; i++) {
+        const int32_t coefficient = tsr_round_units(block[i], i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
+        block[i] = block[i] < 0 ? -coefficient : coefficient;
+    }
+}
+
 /* See k_blocks. UNITS: places but the first stay units, as they have to be for a choice. */
 template <typename Coefficient, bool UNITS>
 __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_batch b)
@@ -291,11 +315,10 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
     const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
     const tile_view tile = view_of(b, number, state, place);
     const bool lapped = b.lapped[blockIdx.x] != 0;
-    const int32_t lap_qp = lapped ? TSR_LAP_QP : 0;
+    const int32_t lap_qp = lapped ? TSR_LAP_QP : 0, slices = (int32_t)(place.slice_columns * place.slice_rows);
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     size_t slice = (size_t)number * b.slices + place.first_slice;
     int32_t column = 0, row = 0; /* of the slice, in blocks */
-    const int32_t slices = (int32_t)(place.slice_columns * place.slice_rows);
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
         int32_t block[16];
@@ -315,22 +338,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
                                   ? plan.qp_index
                                   : tsr_block_qp(&plan, tsr_sample_number(&b, place.tile, column + c, row + r));
             forward_units(q + lap_qp, block);
-#pragma unroll
-            for (int i = 0; i < (UNITS ? 1 : 16); i++) {
-                const int32_t coefficient = tsr_round_units(block[i], i == 0 ? TSR_ROUND_DC : TSR_ROUND_AC);
-                block[i] = block[i] < 0 ? -coefficient : coefficient;
-            }
+            round_places<UNITS ? 1 : 16>(block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
-        /* The neighbours' DCs to their places beside the slice; those outside the tile are never read. */
         Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
-        const Coefficient *before = memory.above[1 - row / TSR_SLICE_BLOCKS % 2];
-        if (thread < TSR_SLICE_BLOCKS)
-            memory.dc[thread + 1] = before[column + (int32_t)thread];
-        else if (thread < 2 * TSR_SLICE_BLOCKS)
-            memory.dc[(thread - TSR_SLICE_BLOCKS + 1) * DC_PITCH] = memory.left[thread - TSR_SLICE_BLOCKS];
-        else if (thread == 2 * TSR_SLICE_BLOCKS && column > 0)
-            memory.dc[0] = before[column - 1];
+        bring_dcs(memory, memory.above[1 - row / TSR_SLICE_BLOCKS % 2], column, thread);
         __syncthreads();
         if (lapped) keep_right(memory);
         if (is_block) {

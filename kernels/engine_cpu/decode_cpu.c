@@ -236,33 +236,17 @@ static bool decode_plane_tile(struct frame_work *work, int number, struct tsr_ti
     return tsr_blocks_inverse(coefficients, blocks, samples, tile);
 }
 
-/* FORMAT.md 5.3: sizes of all coded planes but the last one, then the planes. */
 static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
 {
     const struct tsr_frame_model *model = work->space->model;
     const struct tsr_tile tile = tsr_tile_at(work->image, model, number);
     const struct tsr_segment payload = work->job->tile[number];
-    uint64_t size[TSR_PLANES_LIMIT], sum = 0;
-    size_t at = 0;
-    int coded[TSR_PLANES_LIMIT], count = 0;
+    struct tsr_piece_place piece[TSR_PLANES_LIMIT];
+    if (!tsr_cut_pieces(model, payload.bytes, payload.size, piece)) return false;
     for (int p = 0; p < model->planes; p++)
-        if (model->plane[p].present && model->plane[p].range > 1) coded[count++] = p;
-    if (count == 0) return payload.size == 0;
-    for (int i = 0; i + 1 < count; i++) {
-        size[i] = 0;
-        for (int shift = 0;; shift += 7) {
-            if (at == payload.size || shift > 28) return false;
-            size[i] |= (uint64_t)(payload.bytes[at] & 127) << shift;
-            if (payload.bytes[at++] < 128) break;
-        }
-        sum += size[i];
-    }
-    if (sum > payload.size - at) return false;
-    size[count - 1] = payload.size - at - sum;
-    for (int i = 0; i < count; i++) {
-        if (!decode_plane_tile(work, coded[i], tile, payload.bytes + at, (size_t)size[i], scratch)) return false;
-        at += (size_t)size[i];
-    }
+        if (tsr_is_coded(&model->plane[p]) &&
+            !decode_plane_tile(work, p, tile, payload.bytes + piece[p].offset, piece[p].size, scratch))
+            return false;
     return true;
 }
 
@@ -292,7 +276,7 @@ static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *
     fit_tiles(image, s->model);
     for (int p = 0; p < s->model->planes; p++) {
         struct tsr_plane_model *plane = &s->model->plane[p];
-        if (!plane->present || plane->range == 1) continue;
+        if (!tsr_is_coded(plane)) continue;
         if (job->window) plane->coarser_from = number_in_window(plane->coarser_from, image, job->window);
         if (plane->coder == TSR_CODER_CAVLC)
             any_cavlc = true;

@@ -11,6 +11,22 @@
 
 /* ---- Work space ------------------------------------------------------------------------------------------ */
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a thread takes at most at any time, for tiles of this size. */
+static size_t scratch_bytes(int32_t width, int32_t height)
+{
+    size_t most = tsr_predict_scratch_bytes(width);
+    most = larger(most, tsr_code_scratch_bytes(width, height, tsr_lanes_for_tile(width, height)));
+    most = larger(most, sizeof(struct tsr_training_scratch));
+    most = larger(most, tsr_lapped_scratch_bytes(width));
+    most = larger(most, tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS));
+    return (most + 63) / 64 * 64;
+}
+
 /* Lays the space out for one of the two cuts; returns its size. Sums stay far below 2^63 for every checked image. */
 static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, const struct tsr_image *image,
                       const struct tsr_frame_model *cut, void *base)
@@ -21,16 +37,7 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     size_t used = 0;
     s->tile_coefficients = tsr_tile_coefficients(cut->tile_width, cut->tile_height);
     s->tile_payload = tsr_raw_tile_bytes(65536, cut->tile_width, cut->tile_height);
-    s->scratch_bytes = tsr_predict_scratch_bytes(cut->tile_width);
-    const size_t lanes = tsr_code_scratch_bytes(cut->tile_width, cut->tile_height,
-                                                tsr_lanes_for_tile(cut->tile_width, cut->tile_height));
-    if (lanes > s->scratch_bytes) s->scratch_bytes = lanes;
-    if (sizeof(struct tsr_training_scratch) > s->scratch_bytes) s->scratch_bytes = sizeof(struct tsr_training_scratch);
-    const size_t units = tsr_lapped_scratch_bytes(cut->tile_width);
-    const size_t entries = tsr_coefficients_scratch_bytes(TSR_LARGE_SLICE_BLOCKS);
-    if (units > s->scratch_bytes) s->scratch_bytes = units;
-    if (entries > s->scratch_bytes) s->scratch_bytes = entries;
-    s->scratch_bytes = (s->scratch_bytes + 63) / 64 * 64;
+    s->scratch_bytes = scratch_bytes(cut->tile_width, cut->tile_height);
     s->tile_padded = tsr_padded_samples(cut->tile_width, cut->tile_height);
     s->tile_blocks = (size_t)tsr_blocks_across(cut->tile_width) * (size_t)tsr_blocks_across(cut->tile_height);
     s->model = tsr_take(base, &used, sizeof *s->model);
@@ -69,11 +76,9 @@ static size_t lay_out(struct tsr_encode_space *s, const struct tsr_pool *pool, c
     s->rans_codes = tsr_take(base, &used, TSR_MODEL_TABLES * sizeof *s->rans_codes);
     s->value_codes = tsr_take(base, &used, sizeof *s->value_codes);
     s->lapped = tsr_take(base, &used, tiles);
-    size_t codes_bytes = sizeof *s->run_level_codes;
-    if (TSR_PAIR_TABLES * sizeof *s->pair_codes > codes_bytes) codes_bytes = TSR_PAIR_TABLES * sizeof *s->pair_codes;
-    if (TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes > codes_bytes)
-        codes_bytes = TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes;
-    s->run_level_codes = tsr_take(base, &used, codes_bytes);
+    const size_t codes_bytes =
+        larger(TSR_PAIR_TABLES * sizeof *s->pair_codes, TSR_COEFFICIENT_TABLES * sizeof *s->coefficient_codes);
+    s->run_level_codes = tsr_take(base, &used, larger(codes_bytes, sizeof *s->run_level_codes));
     return used;
 }
 
@@ -144,13 +149,62 @@ void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
     while (last > 0 && segment[last].size == 0) last--;
     for (int p = 1; p < last; p++) {
         if (segment[p].size == 0) continue; /* not coded: a coded plane has at least a byte */
-        size_t value = segment[p].size;
-        for (; value >= 128; value >>= 7) sizes[used++] = (uint8_t)(value | 128);
-        sizes[used++] = (uint8_t)value;
+        used += tsr_put_varint(sizes + used, segment[p].size);
     }
     segment[0].bytes = sizes;
     segment[0].size = used;
     tile->segments = last + 1;
+}
+
+/* The raster to planes of values, with the choice of their colours. */
+static void make_planes(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
+                        struct tsr_encode_space *space)
+{
+    struct tsr_frame_model *model = space->model;
+    const size_t count = (size_t)image->columns * image->rows;
+    const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
+    tsr_split_raster(image, raster, space->planes, model);
+    model->max_error = tsr_bounded_error(coding);
+    int bits = tsr_first_plane_bits(image, model->max_error);
+    for (int p = 0; p < image->components && model->max_error > 0; p++)
+        tsr_quantise_samples(space->planes[p], count, tsr_frame_near_lossless(image, model->max_error));
+    if (image->components < 3) return;
+    for (int c = 0; c < 3; c++) model->colours.list[c] = space->lists[c];
+    if (coding->path == TSR_PATH_PREDICT)
+        tsr_pack_colours(space->planes, image->columns, image->rows, bits, &model->colours, space->colours);
+    bits = tsr_packed_colour_bits(&model->colours, bits);
+    model->colour = tsr_choose_colour(space->planes, image->columns, image->rows, bits, transforms);
+    tsr_apply_colour(space->planes, count, model->colour, bits);
+}
+
+/* Plane p, which is present, to its tiles' payloads. */
+static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                          struct tsr_encode_space *space, int p)
+{
+    struct tsr_frame_model *model = space->model;
+    struct tsr_plane_model *plane = &model->plane[p];
+    plane->offset = space->offsets[p];
+    plane->path = coding->path;
+    plane->coder = coding->coder;
+    const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
+    tsr_take_plan(plane, &plan);
+    tsr_choose_range(space->planes[p], image->columns, image->rows, !plane->lossy, plane, space->range);
+    if (plane->span == 1) return;
+    struct tsr_plane_work work = {0};
+    work.pool = pool;
+    work.image = image;
+    work.space = space;
+    work.frame = model;
+    work.plane = plane;
+    work.number = p;
+    work.effort = coding->effort;
+    work.references = tsr_reference_planes(image, model, p, work.reference);
+    work.tiles = tsr_tile_count(image, model);
+    work.parts = tsr_parts_of(pool, work.tiles);
+    work.fine = plan.fine;
+    work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
+    work.cavlc_bits = plan.cavlc_bits;
+    encode_plane(&work);
 }
 
 void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -158,7 +212,6 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 {
     struct tsr_encode_space space;
     struct tsr_frame_model cut;
-    const size_t count = (size_t)image->columns * image->rows;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
     lay_out(&space, pool, image, &cut, workspace);
     struct tsr_frame_model *model = space.model;
@@ -167,47 +220,9 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
-
-    tsr_split_raster(image, job->raster, space.planes, model);
-    const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
-    model->max_error = tsr_bounded_error(coding);
-    int bits = tsr_first_plane_bits(image, model->max_error);
-    for (int p = 0; p < image->components && model->max_error > 0; p++)
-        tsr_quantise_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
-    if (image->components >= 3) {
-        for (int c = 0; c < 3; c++) model->colours.list[c] = space.lists[c];
-        if (coding->path == TSR_PATH_PREDICT)
-            tsr_pack_colours(space.planes, image->columns, image->rows, bits, &model->colours, space.colours);
-        bits = tsr_packed_colour_bits(&model->colours, bits);
-        model->colour = tsr_choose_colour(space.planes, image->columns, image->rows, bits, transforms);
-        tsr_apply_colour(space.planes, count, model->colour, bits);
-    }
-    for (int p = 0; p < model->planes; p++) {
-        struct tsr_plane_model *plane = &model->plane[p];
-        if (!plane->present) continue;
-        plane->offset = space.offsets[p];
-        plane->path = coding->path;
-        plane->coder = coding->coder;
-        const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
-        tsr_take_plan(plane, &plan);
-        tsr_choose_range(space.planes[p], image->columns, image->rows, !plane->lossy, plane, space.range);
-        if (plane->span == 1) continue;
-        struct tsr_plane_work work = {0};
-        work.pool = pool;
-        work.image = image;
-        work.space = &space;
-        work.frame = model;
-        work.plane = plane;
-        work.number = p;
-        work.effort = coding->effort;
-        work.references = tsr_reference_planes(image, model, p, work.reference);
-        work.tiles = tiles;
-        work.parts = tsr_parts_of(pool, tiles);
-        work.fine = plan.fine;
-        work.lambda = plan.chooses ? TSR_RATE_LAMBDA : 0;
-        work.cavlc_bits = plan.cavlc_bits;
-        encode_plane(&work);
-    }
+    make_planes(image, coding, job->raster, &space);
+    for (int p = 0; p < model->planes; p++)
+        if (model->plane[p].present) make_payloads(pool, image, coding, &space, p);
     for (uint32_t t = 0; t < tiles; t++)
         tsr_put_tile_sizes(&space.tiles[t], model->planes, space.tile_sizes + t * TSR_TILE_SIZES_BYTES);
 

@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
         state.state = TSR_DECODE_BAD;
     for (uint32_t p = 0; p < b.frame_planes && state.state == TSR_DECODE_OK; p++) {
         const tsr_plane_model *plane = &model->plane[p];
-        if (!plane->present || plane->range == 1) continue;
+        if (!tsr_is_coded(plane)) continue;
         if (!(tsr_is_of_lanes(plane) ? b.has_lanes : b.has_transform)) state.state = TSR_DECODE_ELSEWHERE;
     }
     b.frame[frame] = state;
@@ -62,41 +62,15 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 
 /* ---- Pieces --------------------------------------------------------------------------------------------- */
 
-/* A tile's payload to its planes' pieces; false where it is none. */
+/* A tile's payload to its planes' pieces; false where it is not a valid one. */
 __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
                                            tsr_cuda_piece payload, tsr_cuda_piece *piece)
 {
-    const uint8_t *bytes = b.payloads + payload.offset;
-    uint32_t at = 0, left = 0; /* coded planes */
-    uint64_t sum = 0;
-    for (uint32_t p = 0; p < b.frame_planes; p++) left += model->plane[p].present && model->plane[p].range > 1;
-    if (left == 0) return payload.size == 0;
-    for (uint32_t p = 0; p < b.frame_planes; p++) {
-        if (!model->plane[p].present || model->plane[p].range == 1) continue;
-        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
-        here->is_there = 1;
-        if (--left == 0) { /* the last takes the rest */
-            if (sum > payload.size - at) return false;
-            here->size = (uint32_t)(payload.size - at - sum);
-            break;
-        }
-        uint64_t size = 0;
-        for (int shift = 0;; shift += 7) {
-            if (at == payload.size || shift > 28) return false;
-            size |= (uint64_t)(bytes[at] & 127) << shift;
-            if (bytes[at++] < 128) break;
-        }
-        if (size > payload.size) return false; /* so sums of them stay small */
-        sum += size;
-        here->size = (uint32_t)size;
-    }
-    uint64_t offset = payload.offset + at;
-    for (uint32_t p = 0; p < b.frame_planes; p++) {
-        tsr_cuda_piece *here = &piece[(size_t)p * b.tiles];
-        if (!here->is_there) continue;
-        here->offset = offset;
-        offset += here->size;
-    }
+    tsr_piece_place place[TSR_PLANES_LIMIT];
+    if (!tsr_cut_pieces(model, b.payloads + payload.offset, payload.size, place)) return false;
+    for (int p = 0; p < model->planes; p++)
+        if (tsr_is_coded(&model->plane[p]))
+            piece[(size_t)p * b.tiles] = {payload.offset + place[p].offset, (uint32_t)place[p].size, 1};
     return true;
 }
 
@@ -180,6 +154,67 @@ __device__ __forceinline__ void load_values(const tsr_cuda_decode_batch &b, uint
     for (int i = 0; i < GROUP; i++) value[i] = (int32_t)(((uint32_t)value[i] + minimum) & 0xffffu);
 }
 
+/* The values of eight samples back to components: without the colour transform, then without packing. */
+template <int COMPONENTS>
+__device__ __forceinline__ void undo_colours(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
+                                             uint32_t components, int32_t value[COMPONENTS][GROUP])
+{
+    if (model->colour != TSR_COLOUR_NONE) {
+        const int bits = tsr_packed_colour_bits(&model->colours, tsr_first_plane_bits(&b.image, model->max_error));
+        bool lossy = false;
+        for (uint32_t p = 0; p < b.frame_planes; p++)
+            lossy = lossy || (model->plane[p].present && model->plane[p].lossy);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            int32_t v[3] = {value[0][i], value[1 % COMPONENTS][i], value[2 % COMPONENTS][i]};
+            tsr_colour_inverse(v, model->colour, bits, lossy);
+            value[0][i] = v[0];
+            value[1 % COMPONENTS][i] = v[1];
+            value[2 % COMPONENTS][i] = v[2];
+        }
+    }
+    if (components >= 3 && model->colours.packing != TSR_COLOURS_PLAIN) {
+        const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            const int32_t number = value[0][i];
+#pragma unroll
+            for (int c = 0; c < 3; c++) {
+                int32_t &v = value[c % COMPONENTS][i];
+                v = tsr_listed_value(&model->colours, c, (uint32_t)(palette ? number : v));
+            }
+        }
+    }
+}
+
+/* Words of component c from this column and row on, count of them, to the raster. */
+__device__ __forceinline__ void store_group(const tsr_image &image, uint8_t *raster, uint32_t row, uint32_t column,
+                                            uint32_t c, uint32_t components, uint32_t count, const int32_t value[GROUP])
+{
+    const size_t samples = (size_t)image.columns * image.rows, at = (size_t)row * image.columns + column;
+    const bool together = (image.planar || components == 1) && count == GROUP && !image.swapped;
+    uint8_t *const out = raster + (image.planar ? c * samples + at : at) * (image.bits_allocated / 8);
+    if (together && image.bits_allocated == 16 && reinterpret_cast<uintptr_t>(out) % 16 == 0) {
+        uint32_t pair[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            pair[i] =
+                __byte_perm((uint32_t)value[2 * i], (uint32_t)value[2 * i + 1], image.big_endian ? 0x4501 : 0x5410);
+        *reinterpret_cast<uint4 *>(out) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
+    } else if (together && image.bits_allocated == 8 && reinterpret_cast<uintptr_t>(out) % 8 == 0) {
+        uint32_t four[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) four[i / 4] |= ((uint32_t)value[i] & 0xffu) << (i % 4 * 8);
+        *reinterpret_cast<uint2 *>(out) = make_uint2(four[0], four[1]);
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < GROUP; i++)
+            if (i < count)
+                store_word(image, raster, image.planar ? c * samples + at + i : (at + i) * components + c,
+                           (uint32_t)value[i]);
+    }
+}
+
 /* A thread a group of samples of a frame, of all components. COMPONENTS: 1, or up to 4. */
 template <int COMPONENTS>
 __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch b, unsigned blocks)
@@ -200,32 +235,7 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
 #pragma unroll
     for (uint32_t c = 0; c < COMPONENTS; c++)
         if (c < components) load_values(b, first_plane + c, &model->plane[c], group, count, value[c]);
-    if (COMPONENTS > 1 && model->colour != TSR_COLOUR_NONE) {
-        const int bits = tsr_packed_colour_bits(&model->colours, tsr_first_plane_bits(&image, model->max_error));
-        bool lossy = false;
-        for (uint32_t p = 0; p < b.frame_planes; p++)
-            lossy = lossy || (model->plane[p].present && model->plane[p].lossy);
-#pragma unroll
-        for (int i = 0; i < GROUP; i++) {
-            int32_t v[3] = {value[0][i], value[1 % COMPONENTS][i], value[2 % COMPONENTS][i]};
-            tsr_colour_inverse(v, model->colour, bits, lossy);
-            value[0][i] = v[0];
-            value[1 % COMPONENTS][i] = v[1];
-            value[2 % COMPONENTS][i] = v[2];
-        }
-    }
-    if (COMPONENTS > 1 && components >= 3 && model->colours.packing != TSR_COLOURS_PLAIN) {
-        const bool palette = model->colours.packing == TSR_COLOURS_PALETTE;
-#pragma unroll
-        for (int i = 0; i < GROUP; i++) {
-            const int32_t number = value[0][i];
-#pragma unroll
-            for (int c = 0; c < 3; c++) {
-                int32_t &v = value[c % COMPONENTS][i];
-                v = tsr_listed_value(&model->colours, c, (uint32_t)(palette ? number : v));
-            }
-        }
-    }
+    if (COMPONENTS > 1) undo_colours<COMPONENTS>(b, model, components, value);
     uint8_t *raster = b.rasters + frame * b.frame_bytes;
 #pragma unroll
     for (uint32_t c = 0; c < COMPONENTS; c++) {
@@ -243,28 +253,7 @@ __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
             value[c][i] = (int32_t)tsr_join_word((uint32_t)value[c][i] & 0xffffu, (uint32_t)outside[i], layout);
-        const size_t samples = (size_t)image.columns * image.rows, at = (size_t)row * image.columns + column;
-        const bool together = (image.planar || components == 1) && count == GROUP && !image.swapped;
-        uint8_t *const out = raster + (image.planar ? c * samples + at : at) * (image.bits_allocated / 8);
-        if (together && image.bits_allocated == 16 && reinterpret_cast<uintptr_t>(out) % 16 == 0) {
-            uint32_t pair[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                pair[i] = __byte_perm((uint32_t)value[c][2 * i], (uint32_t)value[c][2 * i + 1],
-                                      image.big_endian ? 0x4501 : 0x5410);
-            *reinterpret_cast<uint4 *>(out) = make_uint4(pair[0], pair[1], pair[2], pair[3]);
-        } else if (together && image.bits_allocated == 8 && reinterpret_cast<uintptr_t>(out) % 8 == 0) {
-            uint32_t four[2] = {0, 0};
-#pragma unroll
-            for (int i = 0; i < GROUP; i++) four[i / 4] |= ((uint32_t)value[c][i] & 0xffu) << (i % 4 * 8);
-            *reinterpret_cast<uint2 *>(out) = make_uint2(four[0], four[1]);
-        } else {
-#pragma unroll
-            for (uint32_t i = 0; i < GROUP; i++)
-                if (i < count)
-                    store_word(image, raster, image.planar ? c * samples + at + i : (at + i) * components + c,
-                               (uint32_t)value[c][i]);
-        }
+        store_group(image, raster, row, column, c, components, count, value[c]);
     }
 }
 

@@ -81,14 +81,12 @@ TSR_HD bool tsr_cuda_can_decode(const struct tsr_image *image)
 /* A tile's place in its plane as it lies on the device; the plane's samples are from plane * plane_samples on. */
 TSR_HD struct tsr_tile tsr_decode_tile_at(const struct tsr_cuda_decode_batch *b, uint32_t number)
 {
-    const int32_t x = (int32_t)(number % b->tiles_across) * b->tile_width,
-                  y = (int32_t)(number / b->tiles_across) * b->tile_height;
-    struct tsr_tile tile;
-    tile.first = (size_t)y * b->pitch + (size_t)x;
-    tile.width = tsr_min(b->tile_width, (int32_t)b->image.columns - x);
-    tile.height = tsr_min(b->tile_height, (int32_t)b->image.rows - y);
-    tile.stride = b->pitch;
-    return tile;
+    struct tsr_tiling tiling;
+    tiling.columns = (int32_t)b->image.columns;
+    tiling.rows = (int32_t)b->image.rows;
+    tiling.tile_width = b->tile_width;
+    tiling.tile_height = b->tile_height;
+    return tsr_tile_in(tiling, number % b->tiles_across, number / b->tiles_across, b->pitch);
 }
 
 #ifdef __cplusplus

@@ -190,16 +190,18 @@ struct tsr_tile_place {
 TSR_HD struct tsr_tile_place tsr_tile_place(const struct tsr_cuda_batch *b, uint32_t tile)
 {
     struct tsr_tile_place place;
+    struct tsr_tiling tiling;
+    tiling.columns = (int32_t)b->image.columns;
+    tiling.rows = (int32_t)b->image.rows;
+    tiling.tile_width = b->tile_width;
+    tiling.tile_height = b->tile_height;
     const uint32_t x = tile % b->tiles_across, y = tile / b->tiles_across;
     place.slice_columns = b->slice_columns - x * b->tile_slice_columns;
     if (place.slice_columns > b->tile_slice_columns) place.slice_columns = b->tile_slice_columns;
     place.slice_rows = b->slice_rows - y * b->tile_slice_rows;
     if (place.slice_rows > b->tile_slice_rows) place.slice_rows = b->tile_slice_rows;
     place.first_slice = y * b->tile_slice_rows * b->slice_columns + place.slice_rows * x * b->tile_slice_columns;
-    place.tile.width = tsr_min(b->tile_width, (int32_t)b->image.columns - (int32_t)x * b->tile_width);
-    place.tile.height = tsr_min(b->tile_height, (int32_t)b->image.rows - (int32_t)y * b->tile_height);
-    place.tile.first = (size_t)y * (size_t)b->tile_height * b->pitch + (size_t)x * (size_t)b->tile_width;
-    place.tile.stride = b->pitch;
+    place.tile = tsr_tile_in(tiling, x, y, b->pitch);
     return place;
 }
 

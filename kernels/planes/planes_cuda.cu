@@ -81,8 +81,31 @@ __device__ __forceinline__ uint32_t split_pair(const pair_layout &l, uint32_t pa
     return (pair & l.samples) ^ l.sign;
 }
 
+__device__ __forceinline__ uint4 split_four(const pair_layout &l, uint4 four, seen_bits &bits)
+{
+    return make_uint4(split_pair(l, four.x, bits), split_pair(l, four.y, bits), split_pair(l, four.z, bits),
+                      split_pair(l, four.w, bits));
+}
+
 /* Words that are samples; that hold them; and these samples quantised, for bounded errors. */
 enum words_kind { PLAIN, HELD, QUANTISED };
+
+/* A group's words, count of them, to samples. unexpected: bits outside that are not as extended has them; as layout has
+ * them. */
+template <words_kind KIND>
+__device__ __forceinline__ void samples_of_words(const tsr_cuda_batch &b, uint32_t count, struct tsr_word_layout layout,
+                                                 struct tsr_word_layout extended, uint32_t value[GROUP],
+                                                 uint32_t unexpected[2])
+{
+#pragma unroll
+    for (uint32_t i = 0; i < GROUP; i++) {
+        if (i < count) unexpected[0] |= tsr_word_outside(value[i], extended);
+        if (i < count) unexpected[1] |= tsr_word_outside(value[i], layout);
+        value[i] = tsr_word_sample(value[i], layout);
+        if (KIND == QUANTISED)
+            value[i] = tsr_near_lossless_index(value[i], tsr_frame_near_lossless(&b.image, b.max_error));
+    }
+}
 
 /* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. */
 template <typename Word, words_kind KIND>
@@ -121,9 +144,7 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
 #pragma unroll
         for (uint32_t i = 0; i < AT_ONCE; i++) {
             if (group + i * THREADS >= groups) continue;
-            if (KIND != PLAIN)
-                four[i] = make_uint4(split_pair(pairs, four[i].x, bits), split_pair(pairs, four[i].y, bits),
-                                     split_pair(pairs, four[i].z, bits), split_pair(pairs, four[i].w, bits));
+            if (KIND != PLAIN) four[i] = split_four(pairs, four[i], bits);
             to[i * THREADS] = four[i];
             if (!ranges) continue;
             uint32_t value[GROUP];
@@ -138,16 +159,7 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
         const uint32_t count = min((uint32_t)GROUP, image.columns - column); /* at least 1 */
         load_words<Word>(image, raster, origin + ((size_t)row * image.columns + column) * step, step, count, value);
-        if (KIND != PLAIN) {
-#pragma unroll
-            for (uint32_t i = 0; i < GROUP; i++) {
-                if (i < count) unexpected[0] |= tsr_word_outside(value[i], extended);
-                if (i < count) unexpected[1] |= tsr_word_outside(value[i], layout);
-                value[i] = tsr_word_sample(value[i], layout);
-                if (KIND == QUANTISED)
-                    value[i] = tsr_near_lossless_index(value[i], tsr_frame_near_lossless(&image, b.max_error));
-            }
-        }
+        if (KIND != PLAIN) samples_of_words<KIND>(b, count, layout, extended, value, unexpected);
         if (ranges) see_group(seen, used, marks, value);
         *reinterpret_cast<uint4 *>(samples + (size_t)group * GROUP) = pack_group(value);
     }

@@ -271,6 +271,7 @@ static __device__ void copy_further(uint32_t *window, const tsr_code_writer<THRE
     }
 }
 
+/* Longer than 60 lines: both roles of a turn meet at the same barriers, and share 40 registers across them. */
 template <typename Coder, unsigned THREADS, unsigned RESIDENT>
 static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
     k_code_blocks(Coder coder, tsr_block_string string, tsr_look_back state, uint64_t *tails)

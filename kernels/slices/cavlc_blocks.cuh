@@ -55,6 +55,27 @@ static __device__ __forceinline__ void tsr_coefficient_codeword(uint32_t code, u
     *length = WIDE ? 2u * tsr_highest_bit(*bits) + 4u : 28u;
 }
 
+/* Writes where the zeros are: total_zeros and the runs before the coefficients, total of them. */
+template <unsigned THREADS>
+static __device__ __forceinline__ void tsr_write_zeros(tsr_code_writer<THREADS> &writer, const tsr_cavlc_tables &tables,
+                                                       uint32_t mask, uint32_t total, uint32_t count)
+{
+    uint32_t place = tsr_highest_bit(mask), zeros = place + 1u - (16u - count) - total;
+    uint32_t entry = tables.zeros[16u * (total - 1u) + zeros];
+    uint32_t bits = entry & 255u, length = entry >> 8; /* with all run_before, at most 30 bits: every mask was tried */
+    uint32_t rest = mask ^ 1u << place;
+    while (zeros != 0 && rest != 0) {
+        const uint32_t next = tsr_highest_bit(rest), run = place - next - 1u;
+        rest ^= 1u << next;
+        place = next;
+        entry = tables.run[16u * (zeros < 7u ? zeros : 7u) + run];
+        bits = bits << (entry >> 4) | (entry & 15u);
+        length += entry >> 4;
+        zeros -= run;
+    }
+    writer.put(bits, length);
+}
+
 /* Writes a block. mask: bit p is set where the coefficient at place p of the scan is not 0; count: 16, or 15 for a
  * block without the scan's place 0, whose bit is clear then. coefficient_at(p) gives the coefficient at place p, 0..15;
  * it is asked for some places where mask has no bit as well. */
@@ -120,21 +141,7 @@ static __device__ __forceinline__ void tsr_cavlc_write(tsr_code_writer<THREADS> 
         }
     }
 
-    if (total == count) return;
-    uint32_t place = tsr_highest_bit(mask), zeros = place + 1u - (16u - count) - total;
-    uint32_t entry = tables.zeros[16u * (total - 1u) + zeros];
-    uint32_t bits = entry & 255u, length = entry >> 8; /* with all run_before, at most 30 bits: every mask was tried */
-    rest = mask ^ 1u << place;
-    while (zeros != 0 && rest != 0) {
-        const uint32_t next = tsr_highest_bit(rest), run = place - next - 1u;
-        rest ^= 1u << next;
-        place = next;
-        entry = tables.run[16u * (zeros < 7u ? zeros : 7u) + run];
-        bits = bits << (entry >> 4) | (entry & 15u);
-        length += entry >> 4;
-        zeros -= run;
-    }
-    writer.put(bits, length);
+    if (total != count) tsr_write_zeros(writer, tables, mask, total, count);
 }
 
 /* ---- 16-bit coefficients in raster order, as kernels/papers/cavlc/cavlc_frames.h has them

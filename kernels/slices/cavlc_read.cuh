@@ -1,5 +1,6 @@
 /* CAVLC blocks read by one thread each: the device form of entropy/cavlc.h's get, with its look-up tables and the
- * coefficients at work in shared memory, and a reader that takes words. */
+ * coefficients at work in shared memory, and a reader that takes words. tests/equality/test_cuda_decode.c holds both
+ * forms equal. */
 #ifndef TSR_KERNELS_SLICES_CAVLC_READ_CUH
 #define TSR_KERNELS_SLICES_CAVLC_READ_CUH
 

@@ -203,6 +203,26 @@ __device__ __forceinline__ uint32_t read_symbol(word_reader &r, const tsr_huffma
     return entry >> 4;
 }
 
+/* Reads a block's places but the first: set(place, magnitude, negative) takes those that are not 0. False where the
+ * symbols are not a valid block's. table_at(number): a table, by_place_class: their numbers, a byte each. */
+template <typename TableAt, typename Set>
+__device__ __forceinline__ bool read_places(word_reader &reader, uint32_t by_place_class, TableAt table_at, Set set)
+{
+    for (int place = 1; place < TSR_BLOCK_SAMPLES;) {
+        const uint32_t number = by_place_class >> (8 * tsr_place_class(place)) & 255u;
+        const uint32_t symbol = read_symbol(reader, table_at(number));
+        if (symbol == TSR_END_OF_BLOCK) break;
+        const uint32_t run = (symbol - 1u) / TSR_WIDTH_CLASSES, width = (symbol - 1u) - run * TSR_WIDTH_CLASSES;
+        place += (int)run;
+        if (place >= TSR_BLOCK_SAMPLES) return false;
+        const uint32_t rest = width > 1u ? width - 1u : 0u, raw = reader.get(rest + 1u);
+        const uint32_t magnitude = (width > 0u ? 1u << (width - 1u) : 0u) + (raw >> 1) + 1u;
+        if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
+        set(place++, magnitude, (raw & 1u) != 0);
+    }
+    return true;
+}
+
 template <typename Coefficient>
 __global__ void __launch_bounds__(THREADS)
     k_decode_run_level(const struct tsr_cuda_decode_batch b, const tsr_decode_coefficients w)
@@ -242,22 +262,12 @@ __global__ void __launch_bounds__(THREADS)
                 block.clear(thread);
                 block.set(thread, 0, dc);
                 *seen |= dc_magnitude;
-                for (int place = 1; place < TSR_BLOCK_SAMPLES;) {
-                    const uint32_t number = by_place_class >> (8 * tsr_place_class(place)) & 255u;
-                    const uint32_t symbol = read_symbol(reader, table_at(number));
-                    if (symbol == TSR_END_OF_BLOCK) break;
-                    const uint32_t run = (symbol - 1u) / TSR_WIDTH_CLASSES,
-                                   width = (symbol - 1u) - run * TSR_WIDTH_CLASSES;
-                    place += (int)run;
-                    if (place >= TSR_BLOCK_SAMPLES) return false;
-                    const uint32_t rest = width > 1u ? width - 1u : 0u, raw = reader.get(rest + 1u);
-                    const uint32_t magnitude = (width > 0u ? 1u << (width - 1u) : 0u) + (raw >> 1) + 1u;
-                    if (magnitude >= TSR_COEFFICIENT_LIMIT) return false;
+                const auto set = [&](int place, uint32_t magnitude, bool negative) {
                     *seen |= magnitude;
                     ac_energy += magnitude;
-                    block.set(thread, place++, raw & 1u ? -(int32_t)magnitude : (int32_t)magnitude);
-                }
-                if (reader.overrun()) return false;
+                    block.set(thread, place, negative ? -(int32_t)magnitude : (int32_t)magnitude);
+                };
+                if (!read_places(reader, by_place_class, table_at, set) || reader.overrun()) return false;
                 const size_t at = work.first + (size_t)r * work.pitch + c;
                 block.store(thread, coefficients_at<Coefficient>(w, at));
                 w.dcs[at] = dc;

@@ -1,6 +1,7 @@
 /* Energies on the device (entropy/energies.h), for encoder and decoder. Here two places share a word: a block's
  * magnitudes are 8 words, as are its energies, and what one magnitude adds to all of them is 8 multiplications. No half
- * overflows into the other: see TSR_MAGNITUDE_CAP. */
+ * overflows into the other: see TSR_MAGNITUDE_CAP. tests/equality/test_cuda_choice.c and test_cuda_engine.c hold both
+ * forms equal. */
 #ifndef TSR_KERNELS_SLICES_ENERGIES_CUH
 #define TSR_KERNELS_SLICES_ENERGIES_CUH
 

@@ -1,5 +1,6 @@
 /* Run-level symbols of a block, one after the other: the device form of tsr_block_symbols (entropy/run_level.h), which
- * keeps them in an array, and arrays with computed places cost a GPU thread its stack. */
+ * keeps them in an array, and arrays with computed places cost a GPU thread its stack.
+ * tests/equality/test_cuda_engine.c holds both forms equal. */
 #ifndef TSR_KERNELS_SLICES_RUN_LEVEL_CUH
 #define TSR_KERNELS_SLICES_RUN_LEVEL_CUH
 

@@ -53,7 +53,7 @@ static __device__ __forceinline__ bool tsr_is_sliced(const struct tsr_cuda_decod
 {
     if (b.frame[plane / b.frame_planes].state != TSR_DECODE_OK) return false;
     const tsr_plane_model &model = tsr_slice_model(b, plane);
-    return model.present && model.range > 1 && !tsr_is_of_lanes(&model);
+    return tsr_is_coded(&model) && !tsr_is_of_lanes(&model);
 }
 
 /* Tables of all planes, and where each slice begins. */

@@ -284,6 +284,27 @@ __device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t p
                         });
 }
 
+/* Four bytes of a string, from the words that hold them. left: its bytes from there on; nothing may lie after them. */
+__device__ __forceinline__ uint32_t four_of_string(const uint8_t *bytes, uint32_t left)
+{
+    const uintptr_t from = reinterpret_cast<uintptr_t>(bytes);
+    const uint32_t *pair = reinterpret_cast<const uint32_t *>(from & ~(uintptr_t)3);
+    const bool in_one = left <= 4u - (uint32_t)(from & 3u);
+    return __funnelshift_r(pair[0], in_one ? 0u : pair[1], (uint32_t)(from & 3u) * 8u);
+}
+
+/* The byte at a place of the payload, in this slice's string, from begin to end of it, or in a later one's. */
+__device__ __forceinline__ uint32_t byte_of_strings(const uint8_t *strings, const uint32_t *lengths,
+                                                    const size_t *starts, uint32_t at, uint32_t slice, uint32_t begin,
+                                                    uint32_t end)
+{
+    while (at >= end) {
+        begin = end;
+        end += lengths[++slice];
+    }
+    return strings[starts[slice] + (at - begin)];
+}
+
 /* A block a tile of a plane: its payload, by words, and zeros up to the next payload's place. */
 __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_batch b)
 {
@@ -329,23 +350,15 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
             strings = b.strings + starts[++slice];
             end += lengths[slice];
         }
-        if (4 * w >= begin && (4 * w + 4 <= end || end == size)) { /* four bytes of a string, from the words that hold
-                                                                      them */
-            const uintptr_t from = reinterpret_cast<uintptr_t>(strings + (4 * w - begin));
-            const uint32_t *pair = reinterpret_cast<const uint32_t *>(from & ~(uintptr_t)3);
-            const bool in_one = end - 4 * w <= 4u - (uint32_t)(from & 3u); /* nothing may lie behind the last string */
-            out[w] = __funnelshift_r(pair[0], in_one ? 0u : pair[1], (uint32_t)(from & 3u) * 8u);
+        if (4 * w >= begin && (4 * w + 4 <= end || end == size)) {
+            out[w] = four_of_string(strings + (4 * w - begin), end - 4 * w);
             continue;
         }
         uint32_t four = 0;
         for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
             const uint32_t at = 4 * w + i;
-            uint32_t byte = at < behind ? front[at] : 0u, other = slice, from = begin, to = end;
-            while (at >= to) {
-                from = to;
-                to += lengths[++other];
-            }
-            if (at >= behind) byte = b.strings[starts[other] + (at - from)];
+            const uint32_t byte =
+                at < behind ? front[at] : byte_of_strings(b.strings, lengths, starts, at, slice, begin, end);
             four |= byte << (8 * i);
         }
         out[w] = four;

@@ -29,7 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CODINGS = [
     '-1 --path predict', '-2 --path predict', '-3 --path predict --coder rans', '-5 --path predict', '-8 --path predict',
     '-5 --path predict --coder cavlc', '-5 --path predict --max-error 2', '-5 --path transform', '-2 --path transform --coder rans',
-    '-5 --path transform --coder cavlc', '-1 --qp 12', '-5 --qp 24', '-7 --qp 20', '-5 --qp 28 --coder cavlc', '-6 --qp -40',
+    '-5 --path transform --coder cavlc', '-1 --qp 12', '-5 --qp 24', '-7 --qp 20', '-9 --qp 20 --coder cavlc', '-6 --qp -40',
 ]
 
 

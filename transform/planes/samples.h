@@ -32,12 +32,6 @@ TSR_HD struct tsr_word_layout tsr_word_layout(int bits_allocated, int bits_store
     return layout;
 }
 
-/* Bits around the sample: 0 where a plane of them cannot exist. */
-TSR_HD int tsr_outside_bits(struct tsr_word_layout layout)
-{
-    return layout.low_bit + layout.bits_above;
-}
-
 /* Word to sample, 0 .. 2^bits_stored - 1. */
 TSR_HD uint16_t tsr_word_sample(uint32_t word, struct tsr_word_layout layout)
 {

@@ -33,18 +33,4 @@ TSR_HD void tsr_byte_code_put(struct tsr_bit_writer *w, const struct tsr_byte_co
     tsr_put_bits(w, code->bits[byte], (int)code->length[byte]);
 }
 
-/* The codes by length, for a reader: canonical or not, they must be prefix-free. The reader walks the lengths; fast
- * forms look codes up and are held to it. -1 where no codeword begins the string. */
-TSR_HD int tsr_byte_code_get(struct tsr_bit_reader *r, const struct tsr_byte_code *code)
-{
-    const uint32_t next = tsr_peek_bits(r, TSR_BYTE_CODE_LIMIT);
-    for (int s = 0; s < TSR_BYTE_VALUES; s++) {
-        const uint32_t length = code->length[s];
-        if (length == 0 || next >> (32 - length) != code->bits[s]) continue;
-        tsr_skip_bits(r, (int)length);
-        return s;
-    }
-    return -1;
-}
-
 #endif

@@ -126,7 +126,12 @@ TEST(blocks_round_trip)
             random_block(&r, coefficients[b], b);
             dc_class[b] = (int)rng_below(&r, TSR_NEIGHBOUR_CLASSES);
             ac_class[b] = (int)rng_below(&r, TSR_NEIGHBOUR_CLASSES);
-            bits += tsr_run_level_measure(coefficients[b], &codes, &model, dc_class[b], ac_class[b]);
+            struct tsr_block_symbol symbols[TSR_BLOCK_SYMBOLS_LIMIT];
+            const int count = tsr_block_symbols(coefficients[b], symbols);
+            for (int i = 0; i < count; i++)
+                bits +=
+                    (size_t)symbols[i].raw_bits +
+                    tsr_block_codeword(&codes, &model, &symbols[i], i == 0, i == 0 ? dc_class[b] : ac_class[b])->length;
             tsr_run_level_put(&w, coefficients[b], &codes, &model, dc_class[b], ac_class[b]);
             assert_int_equal(8 * w.used + (size_t)w.held_bits, bits);
         }

@@ -165,7 +165,44 @@ static void random_units(struct rng *r, int32_t blocks)
     }
 }
 
-/* The choice of a tile against that of each block by the definition. */
+/* The least cost of a block by brute force: each last place, and each place below it the nearest or one less. */
+static void choose_plainly(int32_t block[16], const uint16_t energy[16], int block_class, bool lapped, int32_t lambda)
+{
+    const int32_t *weight = tsr_error_weight_host + (lapped ? 16 : 0);
+    int32_t best[16] = {0};
+    int64_t least = INT64_MAX;
+    int top = 0;
+    for (int p = 1; p < 16; p++)
+        if ((tsr_abs(block[p]) + 128) >> 8 > 0) top = p;
+    for (int last = 0; last <= top; last++) {
+        int32_t chosen[16] = {0};
+        int64_t cost = lambda * tsr_rate_of_places_host[17 * block_class + (last > 0 ? last + 1 : block[0] != 0)];
+        for (int p = 1; p < 16; p++) {
+            const int32_t size = tsr_abs(block[p]), nearest = (size + 128) >> 8, capped = tsr_min(size, 1024);
+            const uint8_t *others = tsr_rate_of_others_host + 16 * tsr_energy_class(energy[p]);
+            const uint8_t *highest = tsr_rate_of_highest_host + 16 * tsr_energy_class(energy[p]);
+            int64_t of_place = INT64_MAX;
+            if (p > last || (p < last && nearest == 0))
+                of_place = capped * capped * weight[p] + (p < last ? lambda * others[0] : 0);
+            for (int32_t less = 0; p <= last && less <= 1 && nearest - less >= (p == last || less == 0); less++) {
+                const int32_t magnitude = nearest - less, error = size - 256 * magnitude;
+                const int rate = tsr_min(nearest, 15) - less;
+                const int of = p == last ? highest[rate - 1] + 16 : others[rate] + (rate > 0 ? 16 : 0);
+                const int64_t as = (int64_t)error * error * weight[p] + lambda * of;
+                if (as >= of_place) continue;
+                of_place = as;
+                chosen[p] = magnitude;
+            }
+            cost = of_place == INT64_MAX ? INT64_MAX / 2 : cost + of_place;
+        }
+        if (cost >= least) continue;
+        least = cost;
+        memcpy(best, chosen, sizeof best);
+    }
+    for (int p = 1; p < 16; p++) block[p] = block[p] < 0 ? -best[p] : best[p];
+}
+
+/* The choice of a tile against that of each block by brute force. */
 TEST(choices)
 {
     static struct tsr_magnitudes seen[SIDE / 4 + 2][SIDE / 4 + 2];
@@ -195,7 +232,7 @@ TEST(choices)
             tsr_energies_around(&seen[y][x - 1], &seen[y - 1][x], &seen[y - 1][x - 1], &seen[y - 1][x + 1], energy);
             const int coefficient = tsr_block_energy_class(energy);
             tsr_add_energies(&seen[y][x], energy);
-            tsr_optimise_block(plain + 16 * b, energy, coefficient, lapped, lambda);
+            choose_plainly(plain + 16 * b, energy, coefficient, lapped, lambda);
             for (int p = 0; p < 16; p++)
                 expect(units[16 * b + p] == plain[16 * b + p], "try %d block %d place %d: %d, %d", n, b, p,
                        units[16 * b + p], plain[16 * b + p]);

@@ -27,7 +27,7 @@ static void check_layouts(int allocated, uint32_t stride)
             for (int flags = 0; flags < 4; flags++) {
                 const bool is_signed = flags & 1, extends = flags & 2;
                 const struct tsr_word_layout layout = tsr_word_layout(allocated, stored, high, is_signed, extends);
-                assert_int_equal(tsr_outside_bits(layout), allocated - stored);
+                assert_int_equal(layout.low_bit + layout.bits_above, allocated - stored);
                 for (uint32_t w = 0; w < 1u << allocated; w++) {
                     const uint32_t sample = tsr_word_sample(w, layout), outside = tsr_word_outside(w, layout);
                     if (tsr_join_word(sample, outside, layout) != w || sample >> stored != 0 ||
