@@ -1,4 +1,4 @@
-/* Folders of outputs; see the header. */
+/* Folders of outputs; see folder.h. */
 #define _GNU_SOURCE /* flock */
 #include "folder.h"
 
@@ -19,12 +19,12 @@
 
 #include "io/container/checksum.h"
 
-/* ---- Parts that were left behind -------------------------------------------------------------------------- */
+/* ---- Unfinished files of earlier runs --------------------------------------------------------------------- */
 
 static const char part_prefix[] = ".tessera-", part_suffix[] = ".part";
 enum { HOST_DIGITS = 8 };
 
-/* This machine, so that a part of another one's, in a folder that both share, is told from ours. */
+/* Number of this machine. Machines may share a folder; the number tells the parts of one from those of another. */
 static uint32_t host_number(void)
 {
     struct utsname system;
@@ -63,7 +63,8 @@ static bool is_same(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* A part whose owner is dead: it holds no lock. Over a network a lock may be unknown here; then age has to tell. */
+/* Whether no process works on a part: a process locks its part. The lock of another machine may be invisible here, so a
+ * part of another machine is an orphan only if it is a day old, too. */
 static bool is_orphan(int file, const char *name, const struct stat *status)
 {
     enum { DAY = 24 * 60 * 60 };
@@ -90,7 +91,7 @@ static void remove_orphans(int folder)
     const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const stream = again >= 0 ? fdopendir(again) : NULL;
     if (!stream && again >= 0) close(again);
-    if (!stream) return; /* they stay, which harms nobody */
+    if (!stream) return; /* the parts stay, which does no harm */
     for (struct dirent *entry; (entry = readdir(stream));)
         if (tsr_is_unfinished(entry->d_name)) remove_orphan(folder, entry->d_name);
     closedir(stream);
@@ -98,28 +99,28 @@ static void remove_orphans(int folder)
 
 /* ---- Folders that this process knows ---------------------------------------------------------------------- */
 
-/* A folder that outputs went to. */
+/* A folder that this process has written to. */
 struct known {
     dev_t device;
     ino_t inode;
 };
 
-/* A folder with names that are not on the disk. */
+/* A folder with names that are not on the disk yet. */
 enum { UNSYNCED_LIMIT = 64, SHOWN_PATH = 300 };
 struct unsynced {
     int file;
     struct stat status;
-    char path[SHOWN_PATH]; /* for a sentence */
+    char path[SHOWN_PATH]; /* for error texts */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of what follows */
-static void *known;                                      /* a tree of tsearch's */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static void *known;                                      /* tree of struct known, by tsearch() */
 static struct unsynced unsynced[UNSYNCED_LIMIT];
 static size_t unsynced_count;
-static int sync_failure; /* errno of the first folder that could not be brought to the disk and was not told of */
+static int sync_failure; /* errno of the first folder that could not be synced, until it is reported */
 static char failed_path[SHOWN_PATH];
 
-static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are brought to the disk */
+static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER; /* held while folders are synced */
 
 static int by_file(const void *a, const void *b)
 {
@@ -128,7 +129,8 @@ static int by_file(const void *a, const void *b)
     return (one->inode > other->inode) - (one->inode < other->inode);
 }
 
-/* Whether an open folder is the first time that this process writes to; true also where there is no memory to know. */
+/* Whether this process writes to the folder for the first time. Also true if there is no memory to remember the folder.
+ */
 static bool is_new(int folder)
 {
     struct stat status;
@@ -154,7 +156,7 @@ static void note_failure(const char *path)
     pthread_mutex_unlock(&lock);
 }
 
-/* Some file systems cannot do that to a folder, and need not. */
+/* EINVAL and ENOTSUP are ignored: such file systems cannot sync a folder and need no sync. */
 static void sync_folder(int folder, const char *path)
 {
     if (fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP) note_failure(path);
@@ -164,7 +166,7 @@ enum tsr_status tsr_folder_changed(int folder, const char *path, struct tsr_erro
 {
     struct unsynced one;
     if (fstat(folder, &one.status) != 0)
-        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot look at the folder of", path);
+        return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot get the status of the folder of", path);
     snprintf(one.path, sizeof one.path, "%s", path);
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < unsynced_count; i++) {
@@ -178,7 +180,7 @@ enum tsr_status tsr_folder_changed(int folder, const char *path, struct tsr_erro
     if (is_listed) unsynced[unsynced_count++] = one;
     pthread_mutex_unlock(&lock);
     if (is_listed) return TSR_OK;
-    if (one.file < 0) { /* who may not read a folder cannot bring it to the disk */
+    if (one.file < 0) { /* a process that may not read a folder cannot sync it */
         errno = reason;
         return reason == EACCES ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder of", path);
     }
@@ -209,7 +211,7 @@ enum tsr_status tsr_sync_folders(struct tsr_error *error)
     pthread_mutex_unlock(&sync_lock);
     if (failure == 0) return TSR_OK;
     errno = failure;
-    return tsr_fail_call(error, TSR_ERROR_WRITE, "the disk does not take the folder of", path);
+    return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot sync the folder of", path);
 }
 
 /* ---- Paths ------------------------------------------------------------------------------------------------ */
@@ -220,12 +222,13 @@ static enum tsr_status fail_folder(struct tsr_error *error, const char *path, si
     snprintf(folder, sizeof folder, "%.*s", (int)(length < sizeof folder ? length : sizeof folder - 1), path);
     if (errno == ELOOP)
         return tsr_fail(error, TSR_ERROR_WRITE,
-                        "%s is a symbolic link: outputs follow none below the folder that was named", folder);
-    if (errno == ENOTDIR) return tsr_fail(error, TSR_ERROR_WRITE, "%s is no folder", folder);
+                        "%s is a symbolic link; outputs do not follow links below the folder that was named", folder);
+    if (errno == ENOTDIR) return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a folder", folder);
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
 }
 
-/* Opens a component of a path, of this length at its end, below a folder; makes it where it is missing. */
+/* Opens component, which ends at byte length of path, in folder; creates it if it is missing. Returns its descriptor,
+ * or -1 with the error. */
 static int step_into(int folder, const char *path, size_t length, const char *component, bool follows,
                      struct tsr_error *error)
 {
@@ -237,7 +240,7 @@ static int step_into(int folder, const char *path, size_t length, const char *co
         if (made || errno == EEXIST) next = openat(folder, component, flags);
     }
     if (next >= 0) return next;
-    /* What is no folder may be a link to one, which is what O_NOFOLLOW and O_DIRECTORY together do not tell. */
+    /* O_NOFOLLOW with O_DIRECTORY gives the same error for a link and for a file. The status tells them apart. */
     struct stat status;
     const int reason = errno;
     const bool is_link =
@@ -247,7 +250,8 @@ static int step_into(int folder, const char *path, size_t length, const char *co
     return -1;
 }
 
-/* The folder that the root names, if it is there; else where its path begins. *at: what has to be gone through. */
+/* Opens the folder that the first root bytes of path name. If that folder does not exist, opens "/" or ".", where the
+ * path begins. *at: the part of the path that is still to be walked. */
 static int open_root(char *path, size_t root, char *name, char **at)
 {
     char *end = (size_t)(name - path) < root ? name : path + root;
@@ -268,7 +272,7 @@ static enum tsr_status open_folder(char *path, size_t root, char *name, int *fol
     while (at < name) {
         char *const end = strchr(at, '/');
         const size_t start = (size_t)(at - path), length = (size_t)(end - path);
-        if (end == at) { /* a slash more */
+        if (end == at) { /* a repeated slash */
             at = end + 1;
             continue;
         }

@@ -10,7 +10,7 @@
 
 struct tsr_input {
     int file;        /* -1: memory */
-    bool is_by_name; /* the file was opened by its name */
+    bool is_by_name; /* name is the path that was opened */
     const uint8_t *bytes;
     uint64_t size;
     char *name;
@@ -20,7 +20,7 @@ struct tsr_input {
     struct tsr_hasher hasher;
     uint64_t hashed; /* bytes from the start that the hasher has seen */
     struct tsr_memory_account *account;
-    uint64_t claimed; /* for the file */
+    uint64_t claimed; /* bytes of the last tsr_input_claim */
 };
 
 static struct tsr_input *create(const char *name)
@@ -49,7 +49,7 @@ enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr
     opened->file = file;
     if (fstat(file, &opened->opened) != 0 || !S_ISREG(opened->opened.st_mode)) {
         tsr_input_close(opened);
-        return tsr_fail(error, TSR_ERROR_READ, "%s is no regular file", name);
+        return tsr_fail(error, TSR_ERROR_READ, "%s is not a regular file", name);
     }
     opened->size = (uint64_t)opened->opened.st_size;
     *input = opened;
@@ -59,7 +59,7 @@ enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr
 enum tsr_status tsr_input_open(const char *path, struct tsr_input **input, struct tsr_error *error)
 {
     *input = NULL;
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block here */
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: opening a pipe must not block */
     if (file < 0) return tsr_fail_call(error, TSR_ERROR_READ, "cannot open", path);
     TSR_TRY(tsr_input_from_descriptor(file, path, input, error));
     (*input)->is_by_name = true;
@@ -187,7 +187,7 @@ void tsr_input_drop_held(struct tsr_input *input)
     input->held_size = 0;
 }
 
-/* Some files, of pseudo file systems, hold more than their size says. */
+/* Fails if the file is longer than its size. Files of pseudo file systems can be. */
 static enum tsr_status check_end(struct tsr_input *input, struct tsr_error *error)
 {
     uint8_t more;
@@ -205,18 +205,18 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* What was read is what the file was when it was opened, and still is. */
+/* Fails if the file is not what it was when it was opened. */
 static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr_error *error)
 {
     const struct stat *was = &input->opened;
     struct stat is, named;
     if (fstat(input->file, &is) != 0)
-        return tsr_fail(error, TSR_ERROR_READ, "cannot look at %s: %s", input->name, strerror(errno));
+        return tsr_fail(error, TSR_ERROR_READ, "cannot get the status of %s: %s", input->name, strerror(errno));
     if (is.st_size != was->st_size || !same_time(is.st_mtim, was->st_mtim) || !same_time(is.st_ctim, was->st_ctim))
         return tsr_fail(error, TSR_ERROR_READ, "%s changed while it was read", input->name);
     if (!input->is_by_name) return TSR_OK;
     if (stat(input->name, &named) != 0)
-        return tsr_fail(error, TSR_ERROR_READ, "%s went away while it was read: %s", input->name, strerror(errno));
+        return tsr_fail(error, TSR_ERROR_READ, "%s was removed while it was read: %s", input->name, strerror(errno));
     if (named.st_dev != is.st_dev || named.st_ino != is.st_ino)
         return tsr_fail(error, TSR_ERROR_READ, "%s was replaced while it was read", input->name);
     return TSR_OK;
@@ -225,7 +225,7 @@ static enum tsr_status check_unchanged(const struct tsr_input *input, struct tsr
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error)
 {
     enum { CHUNK = 1 << 16 };
-    uint8_t *chunk = input->hashed < input->size ? malloc(CHUNK) : NULL; /* mostly all has been read */
+    uint8_t *chunk = input->hashed < input->size ? malloc(CHUNK) : NULL; /* usually all bytes are hashed already */
     if (!chunk && input->hashed < input->size)
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to hash %s", input->name);
     enum tsr_status status = TSR_OK;

@@ -1,4 +1,4 @@
-/* Inputs: bytes that can be read at any place, from a file or from memory. */
+/* Inputs: bytes that can be read at any offset, from a file or from memory. */
 #ifndef TSR_IO_INPUT_H
 #define TSR_IO_INPUT_H
 
@@ -8,22 +8,26 @@
 
 struct tsr_input;
 
-/* Errors: TSR_ERROR_READ (not there, not readable, a folder or a device), TSR_ERROR_LIMIT (memory, open files). */
+/* Opens a regular file. Errors: TSR_ERROR_READ (path does not exist, cannot be read, or names a folder or a device),
+ * TSR_ERROR_LIMIT (no memory, too many open files). */
 enum tsr_status tsr_input_open(const char *path, struct tsr_input **input, struct tsr_error *error);
 
-/* Of a file that is open: takes the descriptor over, also where it fails. name stands in error texts. */
+/* Makes an input of an open file. The input owns the descriptor; if the call fails, the descriptor is closed. name
+ * appears in error texts. Errors: TSR_ERROR_READ (not a regular file), TSR_ERROR_LIMIT (no memory). */
 enum tsr_status tsr_input_from_descriptor(int file, const char *name, struct tsr_input **input,
                                           struct tsr_error *error);
 
-/* Bytes in memory, which must stay there; NULL if there is no memory. */
+/* Makes an input of bytes in memory. The bytes must stay valid until the input is closed. Returns NULL if there is no
+ * memory. */
 struct tsr_input *tsr_input_from_memory(const void *bytes, size_t size, const char *name);
 
 void tsr_input_close(struct tsr_input *input);
 
-/* Who is asked before a reader of an input takes much memory, first for a header that is large itself, then, once, for
- * the file: so many bytes to read it, and what coding such an image takes on top (NULL: nothing). A header's memory
- * goes over into the file's. Errors: TSR_ERROR_LIMIT (there will never be so much), TSR_ERROR_CORRUPT (a second claim
- * for the file is above the first). */
+/* An account grants memory before a reader allocates much of it. A reader first calls claim_header if the header itself
+ * is large. Then the reader calls claim once for the file. bytes: what reading takes. image: the account adds what
+ * coding this image takes; NULL: nothing is added. The memory of the header becomes part of the claim for the file.
+ * Errors: TSR_ERROR_LIMIT (the account can never grant that much), TSR_ERROR_CORRUPT (a second claim for the file is
+ * larger than the first, or the image is too small for coding to pay). */
 struct tsr_memory_account {
     enum tsr_status (*claim_header)(struct tsr_memory_account *account, uint64_t bytes, struct tsr_error *error);
     enum tsr_status (*claim)(struct tsr_memory_account *account, const struct tsr_image *image, uint64_t bytes,
@@ -31,40 +35,41 @@ struct tsr_memory_account {
 };
 void tsr_input_set_account(struct tsr_input *input, struct tsr_memory_account *account);
 
-/* Of an input without an account all is granted. Up to TSR_UNCLAIMED_BYTES need no claim_header. */
+/* Claim memory from the input's account. Without an account, every claim is granted. A header of at most
+ * TSR_UNCLAIMED_BYTES is granted without asking the account. */
 enum { TSR_UNCLAIMED_BYTES = 4 << 20 };
 enum tsr_status tsr_input_claim_header(const struct tsr_input *input, uint64_t bytes, struct tsr_error *error);
 enum tsr_status tsr_input_claim(struct tsr_input *input, const struct tsr_image *image, uint64_t bytes,
                                 struct tsr_error *error);
 
-/* What the last claim for the file was, besides what coding takes. */
+/* Bytes of the last tsr_input_claim, without what coding takes. */
 uint64_t tsr_input_claimed(const struct tsr_input *input);
 
-/* The file's descriptor, -1 for memory. */
+/* The file's descriptor; -1 for an input in memory. */
 int tsr_input_descriptor(const struct tsr_input *input);
 
 uint64_t tsr_input_size(const struct tsr_input *input);
 const char *tsr_input_name(const struct tsr_input *input);
 
-/* Reads exactly size bytes at offset; anything less is TSR_ERROR_READ. */
+/* Reads exactly size bytes at offset into buffer. Errors: TSR_ERROR_READ, also if the input has fewer bytes. */
 enum tsr_status tsr_input_read(struct tsr_input *input, uint64_t offset, void *buffer, size_t size,
                                struct tsr_error *error);
 
-/* The first size bytes of the input, read once and held from now on: whoever reads them again gets what is held, not
- * what the file has become. *bytes are the input's; more may be held later, at another address. Errors: TSR_ERROR_READ
- * (the input has fewer bytes), TSR_ERROR_LIMIT. */
+/* Reads the first size bytes of the input and holds them. Later reads of these bytes return the held copy, even if the
+ * file has changed. *bytes belongs to the input; the address may change when more bytes are held. Errors:
+ * TSR_ERROR_READ (the input has fewer bytes), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_input_hold(struct tsr_input *input, size_t size, const uint8_t **bytes, struct tsr_error *error);
 
-/* Of a file nothing is held any more. */
+/* Frees the bytes that are held of a file. */
 void tsr_input_drop_held(struct tsr_input *input);
 
-/* Hash of all bytes, as tsr_input_read delivered them: bytes are hashed once, when they are first read behind those
- * already hashed, so an input that is read from its start to its end is not read twice for it. What was skipped is read
- * now. A file must be what it was when it was opened: TSR_ERROR_READ if its size, its times or its name's file have
- * changed. */
+/* Computes the hash of all bytes, as tsr_input_read delivered them. tsr_input_read hashes bytes when they are first
+ * read directly after the bytes already hashed, so an input that is read from its start to its end is not read twice.
+ * Bytes that were skipped are read now. Errors: TSR_ERROR_READ (the file's size or times have changed since it was
+ * opened, its name now leads to another file, or it is longer than its size), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_input_hash(struct tsr_input *input, struct tsr_hash128 *hash, struct tsr_error *error);
 
-/* Who reads all of it again has the hash of that. */
+/* Starts the hash again at byte 0, before the whole input is read a second time. */
 void tsr_input_restart_hash(struct tsr_input *input);
 
 #endif

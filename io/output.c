@@ -1,4 +1,4 @@
-/* Outputs: files, memory, hashes, nothing. */
+/* Outputs: files, memory, nothing. */
 #define _GNU_SOURCE /* renameat2, O_TMPFILE, flock, preadv2 */
 #include "output.h"
 
@@ -16,7 +16,7 @@
 
 #include "folder.h"
 
-/* A file's buffer is for small pieces: larger ones are written from where they are. */
+/* A file's buffer collects small pieces. Pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, PARTS_LIMIT = 1024 };
 
 enum output_kind { TO_FILE, TO_MEMORY, TO_NULL };
@@ -26,13 +26,13 @@ struct tsr_output {
     uint64_t size, limit;
     int file;
     bool overwrite;
-    char *path; /* where it goes, for sentences */
+    char *path; /* for error texts */
     struct tsr_spot spot;
-    char part[TSR_PART_NAME]; /* its name in the folder until then; empty: it has none */
-    int slot;                 /* of the part in parts[], -1: none */
+    char part[TSR_PART_NAME]; /* name of the file until it is published; empty: it has no name */
+    int slot;                 /* index in parts[]; -1: not in it */
     bool has_time;
     struct timespec time; /* of last modification, for the published file */
-    uint8_t *bytes;       /* a file's buffer, or the memory */
+    uint8_t *bytes;       /* a file's buffer, or all bytes of a memory output */
     size_t held, capacity;
     bool forgoes_hash;
     struct tsr_hasher hasher;
@@ -40,7 +40,8 @@ struct tsr_output {
 
 /* ---- Parts: files that have a name before they are finished ----------------------------------------------- */
 
-/* Those that exist, for who ends the process. They change under the lock; files are made while it may not end. */
+/* All parts that exist; tsr_output_end_process removes them. parts_lock guards the array. A thread that creates a part
+ * holds "ending" for reading, so the process does not end in between. */
 static pthread_mutex_t parts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t ending = PTHREAD_RWLOCK_INITIALIZER;
 static const struct tsr_output *parts[PARTS_LIMIT];
@@ -56,7 +57,7 @@ static void remember_part(struct tsr_output *output)
     pthread_mutex_unlock(&parts_lock);
 }
 
-/* It has its name, or has none any more. */
+/* Called when the part got its final name, or was removed. */
 static void forget_part(struct tsr_output *output)
 {
     pthread_mutex_lock(&parts_lock);
@@ -117,28 +118,29 @@ uint64_t tsr_output_limit_of(const struct tsr_output *output)
     return output->limit;
 }
 
-/* What stands where an output shall go. */
+/* Checks what exists under the name of the output. */
 static enum tsr_status check_target(const struct tsr_output *output, struct tsr_error *error)
 {
     struct stat there;
     if (fstatat(output->spot.folder, output->spot.name, &there, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT) return TSR_OK;
         if (errno == ENAMETOOLONG)
-            return tsr_fail(error, TSR_ERROR_WRITE, "the name %s is too long for a file here; give a shorter one by -o",
-                            output->path);
+            return tsr_fail(error, TSR_ERROR_WRITE,
+                            "the file name %s is too long for this folder; give a shorter name with -o", output->path);
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
     }
     if (S_ISDIR(there.st_mode)) return tsr_fail(error, TSR_ERROR_WRITE, "%s is a folder", output->path);
     if (S_ISLNK(there.st_mode))
         return tsr_fail(error, TSR_ERROR_WRITE,
-                        "%s is a symbolic link: outputs follow none below the folder that was named", output->path);
+                        "%s is a symbolic link; outputs do not follow links below the folder that was named",
+                        output->path);
     if (!S_ISREG(there.st_mode))
-        return tsr_fail(error, TSR_ERROR_WRITE, "%s is no regular file, and stays as it is", output->path);
+        return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
     if (output->overwrite) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", output->path);
 }
 
-/* A link that the caller has named stands for the file that it leads to. */
+/* If the caller named a symbolic link, the output replaces the file that the link leads to. */
 static enum tsr_status follow_link(struct tsr_output *output, struct tsr_error *error)
 {
     struct stat there;
@@ -153,8 +155,8 @@ static enum tsr_status follow_link(struct tsr_output *output, struct tsr_error *
     return TSR_OK;
 }
 
-/* A file with the name of a part, locked as long as it is at work. Who looks for orphans may take it for one before it
- * is locked; then it is made again. */
+/* Creates a file with the name of a part and locks the file. Another process may remove the file as an orphan before it
+ * is locked; then it is created again. */
 static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct tsr_error *error)
 {
     struct stat status;
@@ -165,7 +167,7 @@ static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct 
         if (output->file < 0 && errno == EEXIST) continue;
         if (output->file < 0) break;
         remember_part(output);
-        flock(output->file, LOCK_EX | LOCK_NB); /* some file systems know no locks */
+        flock(output->file, LOCK_EX | LOCK_NB); /* some file systems have no locks */
         if (fstat(output->file, &status) == 0 && status.st_nlink > 0) return TSR_OK;
         close(output->file);
         output->file = -1;
@@ -175,7 +177,7 @@ static enum tsr_status open_part(struct tsr_output *output, mode_t mode, struct 
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
 }
 
-/* A file without a name can be given one through this. */
+/* Linking this path gives a name to a file that has none. */
 static void path_of_descriptor(int file, char path[32])
 {
     snprintf(path, 32, "/proc/self/fd/%d", file);
@@ -188,7 +190,7 @@ static enum tsr_status open_file(struct tsr_output *output, mode_t mode, struct 
     if (output->file >= 0) {
         path_of_descriptor(output->file, path);
         if (access(path, F_OK) == 0) return TSR_OK;
-        close(output->file); /* there is no /proc */
+        close(output->file); /* /proc is missing, so the file could not get a name later */
         output->file = -1;
     } else if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT) {
         return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot create", output->path);
@@ -237,8 +239,8 @@ void tsr_output_close(struct tsr_output *output)
 
 /* ---- Permissions and times -------------------------------------------------------------------------------- */
 
-/* The permissions of a file for a copy of it, which may be another group's: that group then gets what all others have.
- * Set-user-ID bits and the like are not among them. */
+/* The permission bits of the original for its copy, without set-user-ID bits and the like. If the copy cannot have the
+ * original's group, its group gets only those bits that all others have, too. */
 static mode_t permissions_for(int file, const struct stat *original)
 {
     struct stat copy;
@@ -272,7 +274,7 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
 
-/* To the file: what is held of it, then these bytes, which are not copied for that. */
+/* Writes the buffered bytes, then these, which are not copied to the buffer. */
 static enum tsr_status write_file(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error)
 {
     struct iovec pieces[2] = {{output->bytes, output->held}, {(void *)(uintptr_t)bytes, size}};
@@ -329,7 +331,7 @@ enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, s
 {
     if (size == 0) return TSR_OK;
     if (output->size > output->limit || size > output->limit - output->size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "what is restored is longer than the file says");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is longer than the .tsr file says");
     output->size += size;
     if (!output->forgoes_hash) tsr_hasher_add(&output->hasher, bytes, size);
     switch (output->kind) {
@@ -350,7 +352,7 @@ enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, con
                                  struct tsr_error *error)
 {
     const uint8_t *from = bytes;
-    const uint64_t in_file = output->size - output->held; /* of a memory output, which holds all, nothing */
+    const uint64_t in_file = output->size - output->held; /* 0 for a memory output, whose bytes are all held */
     assert(offset <= output->size && size <= output->size - offset);
     if (output->kind == TO_NULL) return TSR_OK;
     while (size > 0 && offset < in_file) {
@@ -407,7 +409,7 @@ enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_ou
                                   struct tsr_error *error)
 {
     const off_t size = (off_t)mark->size;
-    const uint64_t in_file = output->size - output->held; /* a file's; what is held of it may go */
+    const uint64_t in_file = output->size - output->held; /* bytes of a file that are not in the buffer any more */
     const bool kept = mark->size >= in_file;
     if (output->kind == TO_FILE)
         output->held = kept ? (size_t)(mark->size - in_file) : 0;
@@ -438,7 +440,7 @@ bool tsr_output_drop_cache(struct tsr_output *output)
     uint8_t byte;
     const struct iovec first = {&byte, 1};
     if (output->kind != TO_FILE || posix_fadvise(output->file, 0, 0, POSIX_FADV_DONTNEED) != 0) return false;
-    /* A read that would not wait finds nothing, if all is gone. */
+    /* If nothing is cached, a read that must not wait fails with EAGAIN. */
     return preadv2(output->file, &first, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN;
 }
 
@@ -462,7 +464,7 @@ int tsr_output_descriptor(const struct tsr_output *output)
 
 /* ---- Publishing ------------------------------------------------------------------------------------------- */
 
-/* A file without a name gets one; what is there stays, and errno is EEXIST. */
+/* Gives a name to a file that has none. If the name exists, it stays as it is and errno is EEXIST. */
 static int link_file(const struct tsr_output *output, const char *name)
 {
     char path[32];
@@ -476,7 +478,8 @@ static enum tsr_status fail_publish(const struct tsr_output *output, struct tsr_
     return tsr_fail_call(error, TSR_ERROR_WRITE, "cannot name the output", output->path);
 }
 
-/* As a part, so that it can take the place of another file. Its lock keeps those off that look for orphans. */
+/* Gives the file the name of a part, so that the part can replace another file. The lock keeps the part from being
+ * removed as an orphan. */
 static enum tsr_status name_part(struct tsr_output *output, struct tsr_error *error)
 {
     enum tsr_status status = TSR_OK;
@@ -493,7 +496,8 @@ static enum tsr_status name_part(struct tsr_output *output, struct tsr_error *er
     return status;
 }
 
-/* The part and what stands there change places, so that nothing is lost if that is no regular file after all. */
+/* Exchanges the part and the existing file. If the existing one is not a regular file after all, the exchange is undone
+ * and nothing is lost. */
 static enum tsr_status replace(struct tsr_output *output, struct tsr_error *error)
 {
     const int folder = output->spot.folder;
@@ -505,25 +509,26 @@ static enum tsr_status replace(struct tsr_output *output, struct tsr_error *erro
             return TSR_OK;
         }
         (void)!renameat2(folder, output->part, folder, output->spot.name, RENAME_EXCHANGE);
-        return tsr_fail(error, TSR_ERROR_WRITE, "%s is no regular file, and stays as it is", output->path);
+        return tsr_fail(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", output->path);
     }
-    /* It has gone meanwhile; or the file system cannot do that, and the look at tsr_output_create must do. */
+    /* Either the existing file is gone meanwhile, or the file system cannot exchange files: then only the check in
+     * tsr_output_create protects what exists. */
     if (errno != ENOENT && errno != EINVAL && errno != ENOSYS) return fail_publish(output, error);
     if (renameat(folder, output->part, folder, output->spot.name) != 0) return fail_publish(output, error);
     forget_part(output);
     return TSR_OK;
 }
 
-/* A name that nothing has yet; else -1 with EEXIST. */
+/* Gives the file its name if nothing else has it; else returns -1, with EEXIST in errno. */
 static int name_new(struct tsr_output *output)
 {
     const int folder = output->spot.folder;
     if (!output->part[0]) return link_file(output, output->spot.name);
     int failed = renameat2(folder, output->part, folder, output->spot.name, RENAME_NOREPLACE);
-    if (failed && (errno == EINVAL || errno == ENOSYS)) { /* some file systems do not know that; they may know links */
+    if (failed && (errno == EINVAL || errno == ENOSYS)) { /* without RENAME_NOREPLACE: try a link */
         failed = linkat(folder, output->part, folder, output->spot.name, 0);
         if (!failed) remove_part(output);
-        /* Others have no links: the look at tsr_output_create must do. */
+        /* Without links, only the check in tsr_output_create protects what exists. */
         if (failed && errno != EEXIST) failed = renameat(folder, output->part, folder, output->spot.name);
     }
     if (!failed) forget_part(output);

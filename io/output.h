@@ -1,5 +1,5 @@
-/* Outputs: where bytes go, one after the other: a file that appears only when it is complete, memory, or nowhere. All
- * of them hash what they are given. */
+/* Outputs: a file that appears only when it is complete, memory, or nothing. Bytes are appended, and every output
+ * hashes them. */
 #ifndef TSR_IO_OUTPUT_H
 #define TSR_IO_OUTPUT_H
 
@@ -7,41 +7,44 @@
 
 struct tsr_output;
 
-/* A file that has no name until it is published, or, where a file system has no such files, one of a part
- * (tsr_is_unfinished) in the folder of path, which is made if it is missing. It is its owner's alone; is_private says
- * whether it stays so (tsr_output_inherit) or gets what the process gives new files. Errors: TSR_ERROR_WRITE (also:
- * what exists is no regular file, or a link that may not be followed), TSR_ERROR_EXISTS (and options->overwrite is not
- * set), TSR_ERROR_LIMIT (memory, open files). */
+/* Creates a file output for path; missing folders are created. The file has no name until it is published. If the file
+ * system has no files without a name, the file has the name of a part (tsr_is_unfinished) in the folder of path.
+ * is_private: only the owner can read the file until tsr_output_inherit; else the file gets the permissions that the
+ * process gives new files. Errors: TSR_ERROR_WRITE (also if path names something that is not a regular file, or a link
+ * that may not be followed), TSR_ERROR_EXISTS (and options->overwrite is not set), TSR_ERROR_LIMIT (no memory, too many
+ * open files). */
 enum tsr_status tsr_output_create(const char *path, const struct tsr_output_options *options, bool is_private,
                                   struct tsr_output **output, struct tsr_error *error);
 
-/* A file output gets the permissions and, when it is finished, the time of the input that it is made from, as far as
- * the file system lets it: who could not read a scan cannot read its copy. */
+/* Gives a file output the input's permission bits and, when the output is finished, the input's time of modification,
+ * as far as the file system allows. The output never gets more permissions than the input. */
 void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input);
 
-/* Of one that is made from several inputs: it gets this input's permissions, too, where they are fewer. */
+/* For an output that is made from several inputs: takes away the permissions that this input does not have. */
 void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *input);
 
-/* NULL if there is no memory. */
+/* Outputs to memory and to nothing; NULL if there is no memory. */
 struct tsr_output *tsr_output_to_memory(void);
 struct tsr_output *tsr_output_to_null(void);
 
-/* More than so many bytes are damage in what is restored; and how many that are, UINT64_MAX: any. */
+/* Limits the output to this number of bytes in all: writing more is TSR_ERROR_CORRUPT, as the restored file is then
+ * longer than its .tsr file says. tsr_output_limit_of returns the limit; UINT64_MAX: no limit. */
 void tsr_output_limit(struct tsr_output *output, uint64_t bytes);
 uint64_t tsr_output_limit_of(const struct tsr_output *output);
 
-/* An output in memory has room for so many bytes, at no cost until they are written. */
+/* Reserves bytes for an empty output to memory. Memory that is not written costs nothing. Errors: TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_make_room(struct tsr_output *output, size_t bytes, struct tsr_error *error);
 
 bool tsr_output_is_memory(const struct tsr_output *output);
 
-/* Frees an output; a file that was not published disappears. */
+/* Frees an output. A file that was not published is removed. */
 void tsr_output_close(struct tsr_output *output);
 
+/* Appends bytes. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT (more than tsr_output_limit). */
 enum tsr_status tsr_output_write(struct tsr_output *output, const void *bytes, size_t size, struct tsr_error *error);
 
-/* Bytes that are written already: other ones instead of them, and what they are. Nobody asks for the hash of an output
- * that was patched. */
+/* Overwrite or read bytes that are written already. The hash of an output that was patched is not valid. Errors:
+ * TSR_ERROR_WRITE. */
 enum tsr_status tsr_output_patch(struct tsr_output *output, uint64_t offset, const void *bytes, size_t size,
                                  struct tsr_error *error);
 enum tsr_status tsr_output_read(struct tsr_output *output, uint64_t offset, void *bytes, size_t size,
@@ -50,7 +53,8 @@ enum tsr_status tsr_output_read(struct tsr_output *output, uint64_t offset, void
 /* Bytes written so far. */
 uint64_t tsr_output_size(const struct tsr_output *output);
 
-/* Goes back to the empty output; or to what it was at a mark, of which it has written more since. */
+/* tsr_output_restart empties the output. tsr_output_return cuts the output, hash included, back to an earlier mark.
+ * Errors: TSR_ERROR_WRITE. */
 struct tsr_output_mark {
     uint64_t size;
     struct tsr_hasher hasher;
@@ -60,38 +64,38 @@ struct tsr_output_mark tsr_output_mark(const struct tsr_output *output);
 enum tsr_status tsr_output_return(struct tsr_output *output, const struct tsr_output_mark *mark,
                                   struct tsr_error *error);
 
-/* What is held of a file goes to the system, which has yet to bring it to the disk. */
+/* Gives the buffered bytes of a file to the system. They need not be on the disk afterwards. */
 enum tsr_status tsr_output_flush(struct tsr_output *output, struct tsr_error *error);
 
-/* Everything is written: it reaches the disk now (files), errors included. */
+/* Call this when all bytes are written: a file's bytes are on the disk afterwards. Errors: TSR_ERROR_WRITE. */
 enum tsr_status tsr_output_finish(struct tsr_output *output, struct tsr_error *error);
 
-/* Lets go of what the system holds of a finished file, so that who reads it reads the disk. False: it did not, as where
- * files lie in memory. */
+/* Drops the system's cache of a finished file, so that a later read comes from the disk. False: the cache was not
+ * dropped, for example because the file lies in memory. */
 bool tsr_output_drop_cache(struct tsr_output *output);
 
-/* Nobody will ask for the hash of what is written. */
+/* Stops hashing: tsr_output_hash must not be called. */
 void tsr_output_forgo_hash(struct tsr_output *output);
 
-/* An input of what was written to a file or to memory, which outlives neither the output nor more writing. Errors:
- * TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+/* Opens what was written to a file or to memory as an input. The input is valid until more is written or the output is
+ * closed. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_reopen(struct tsr_output *output, struct tsr_input **input, struct tsr_error *error);
 
-/* The file's descriptor, -1 of others. */
+/* The file's descriptor; -1 for other outputs. */
 int tsr_output_descriptor(const struct tsr_output *output);
 
-/* Gives a finished file its name, which its folder has yet to bring to the disk (tsr_sync_folders). Errors:
- * TSR_ERROR_WRITE, TSR_ERROR_EXISTS (it came to be meanwhile). */
+/* Gives a finished file its name. tsr_sync_folders then brings the name to the disk. Errors: TSR_ERROR_WRITE,
+ * TSR_ERROR_EXISTS (a file of this name has appeared meanwhile). */
 enum tsr_status tsr_output_publish(struct tsr_output *output, struct tsr_error *error);
 
-/* Hash of all bytes since the start or the restart. */
+/* Hash of all bytes that were written since the start or the last restart. */
 struct tsr_hash128 tsr_output_hash(const struct tsr_output *output);
 
-/* What a memory output received; it is the output's. */
+/* Bytes of an output to memory; the output owns them. */
 const uint8_t *tsr_output_bytes(const struct tsr_output *output);
 
-/* Ends the process with a status, after removing the parts of all outputs, while other threads work. No signal handler
- * may call it. */
+/* Removes the parts of all outputs and ends the process with a status, while other threads work. No signal handler may
+ * call this. */
 void tsr_output_end_process(int status);
 
 #endif

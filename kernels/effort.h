@@ -1,4 +1,4 @@
-/* What the efforts mean: the one table that turns a effort into the effort of each stage. A decoder needs none of it.
+/* What the efforts mean: the one table that turns an effort into what each stage does. A decoder needs none of it.
  * The figures behind it are in kernels/EFFORT.md. */
 #ifndef TSR_KERNELS_EFFORT_H
 #define TSR_KERNELS_EFFORT_H

@@ -1,5 +1,5 @@
-/* tessera_testdata OUTDIR: writes the synthetic image set, the same bytes on every machine, and MANIFEST, which tells
- * for each file whether Tessera must code it or store it verbatim. */
+/* tessera_testdata OUTDIR: writes the synthetic image set, with the same bytes on every machine, and MANIFEST. MANIFEST
+ * says for each file whether Tessera must code it or store it verbatim. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/* DICOM: images of many modalities, every way to write pixels natively, and files with something odd about them. */
+/* DICOM: images of many modalities, every native form of pixel data, and files with oddities. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "testdata_scene.h"
 #include "testdata_sets.h"
 
-/* Values of the elements that are too long to be written here: ramps of numbers. */
+/* Values that are too long to be written out here: ramps of numbers. */
 enum { LUT_SIZE = 256, NUMBER_TEXT = 7, ICON_SIDE = 8 };
 static char lut_red[LUT_SIZE * NUMBER_TEXT], lut_green[LUT_SIZE * NUMBER_TEXT], lut_blue[LUT_SIZE * NUMBER_TEXT];
 static char icon_pixels[ICON_SIDE * ICON_SIDE * NUMBER_TEXT];
@@ -85,7 +85,7 @@ static const struct dicom_element segment_item[] = {
 };
 static const struct dicom_element segment_elements[] = {
     {0x00620001, "CS", "BINARY", NULL}, {0x00620002, "SQ", NULL, segment_item}, {0}};
-/* Pixel data within a sequence, in front of the image's own. */
+/* Pixel data within a sequence, before the pixel data of the image. */
 static const struct dicom_element icon_item[] = {
     {0x00280002, "US", "1", NULL},         {0x00280004, "CS", "MONOCHROME2", NULL},
     {0x00280010, "US", "8", NULL},         {0x00280011, "US", "8", NULL},
@@ -153,7 +153,7 @@ static const struct row {
     const struct dicom_kind *kind;
     painter *paint;
     int columns, rows, frames;
-    int files; /* of a series: frames of a volume in a file each; 0: one file */
+    int files; /* of a series: each frame of a volume is a file; 0: one file */
     enum dicom_syntax syntax;
     unsigned oddities;
     enum expected expected;
@@ -172,7 +172,7 @@ static const struct row {
     {"nm/tomo", &nm, paint_nuclear, 64, 64, 8, 0, DICOM_EXPLICIT, 0, CODED},
     {"rt/dose", &dose, paint_dose, 64, 48, 12, 0, DICOM_IMPLICIT, 0, CODED},
     {"seg/lesions", &seg, paint_segments, 101, 67, 5, 0, DICOM_EXPLICIT, ODD_BYTES, CODED},
-    /* forms: how a data set is written */
+    /* forms: encodings of a data set */
     {"forms/implicit_little", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_IMPLICIT, 0, CODED},
     {"forms/explicit_little", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"forms/explicit_big", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
@@ -185,20 +185,20 @@ static const struct row {
     {"forms/big_32bit", &ot32, paint_dose, 40, 30, 1, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_1bit_words", &ot1, paint_segments, 48, 30, 2, 0, DICOM_BIG_ENDIAN, 0, CODED},
     {"forms/big_1bit_bytes", &ot1, paint_segments, 45, 31, 3, 0, DICOM_BIG_ENDIAN, ODD_BYTES, CODED},
-    /* zlib's effort 1 makes this very stream; another library's (zlib-ng's) may not, and then it is stored */
+    /* zlib's level 1 makes exactly this stream; if another library (zlib-ng) does not, the file is stored */
     {"forms/deflated", &ot8, paint_noise, 31, 19, 1, 0, DICOM_DEFLATED, ODD_BYTES, CODED},
     {"forms/deflated_stored", &ot8, paint_texture, 120, 90, 1, 0, DICOM_DEFLATED, ODD_BYTES | ODD_STORED, VERBATIM},
     {"forms/no_meta_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_NO_META, CODED},
     {"forms/no_meta_explicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_NO_META, CODED},
     {"forms/no_meta_big", &ot16, paint_texture, 64, 48, 1, 0, DICOM_BIG_ENDIAN, ODD_NO_META, CODED},
-    /* streams that DCMTK's encoder would write otherwise are stored, and come back so */
+    /* a stream that DCMTK's encoder would not write is stored verbatim */
     {"forms/rle_16bit", &unsigned_ct, paint_ct_unsigned, 128, 128, 1, 0, DICOM_RLE, 0, VERBATIM},
     {"forms/rle_rgb_frames", &us, paint_screen, 100, 80, 2, 0, DICOM_RLE, 0, CODED},
     {"forms/rle_8bit", &ot8, paint_texture, 61, 47, 1, 0, DICOM_RLE, 0, VERBATIM},
     {"forms/jpeg_garbage", &ot8, paint_black, 64, 64, 2, 0, DICOM_JPEG, 0, VERBATIM},
     {"forms/jpeg_lossless_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LOSSLESS, 0, VERBATIM},
     {"forms/jpeg_ls_garbage", &ot16, paint_black, 64, 64, 1, 0, DICOM_JPEG_LS, 0, VERBATIM},
-    /* samples: what the words hold */
+    /* samples: contents of the words */
     {"samples/ct_16bit", &ct16, paint_ct, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"samples/signed_masked", &ct, paint_ct_masked, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"samples/overlay_high_bits", &overlay_ct, paint_ct_overlay, 128, 128, 1, 0, DICOM_EXPLICIT, 0, CODED},
@@ -232,7 +232,7 @@ static const struct row {
     {"sizes/275x384", &mr, paint_mr, 275, 384, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"sizes/1030x12", &ot16, paint_texture, 1030, 12, 1, 0, DICOM_EXPLICIT, 0, CODED},
     {"sizes/5x7_frames", &ot16, paint_texture, 5, 7, 40, 0, DICOM_EXPLICIT, 0, CODED},
-    /* odd: around the pixels */
+    /* odd: oddities around the pixels */
     {"odd/preamble", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_PREAMBLE, CODED},
     {"odd/group_lengths", &ot16, paint_texture, 64, 48, 1, 0, DICOM_EXPLICIT, ODD_GROUP_LENGTHS | ODD_BEHIND, CODED},
     {"odd/group_lengths_implicit", &ot16, paint_texture, 64, 48, 1, 0, DICOM_IMPLICIT, ODD_GROUP_LENGTHS, CODED},

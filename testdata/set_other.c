@@ -1,4 +1,4 @@
-/* Files that are no images, or that only look like some: all are stored as they are. */
+/* Files that are not images, or only look like images: all are stored as they are. */
 #include <string.h>
 
 #include "testdata_bytes.h"

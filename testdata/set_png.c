@@ -1,4 +1,4 @@
-/* PNG: every colour type and depth, ancillary chunks, and files that are not right. */
+/* PNG: every colour type and depth, ancillary chunks, and damaged files. */
 #include <stdlib.h>
 
 #include "testdata_bytes.h"
@@ -71,7 +71,7 @@ static const struct png_chunk transparent_palette[] = {CHUNK(PNG_BEFORE_DATA, "t
 static const struct png_chunk background[] = {CHUNK(PNG_BEFORE_PALETTE, "sRGB", "\1"),
                                               CHUNK(PNG_BEFORE_DATA, "bKGD", "\5"),
                                               CHUNK(PNG_BEFORE_PALETTE, "sBIT", "\5\6\5")};
-/* Known chunks with nonsense in them: decoders ignore them, and they must come back. */
+/* Known chunks with invalid content: decoders ignore it, and it must be restored. */
 static const struct png_chunk nonsense[] = {CHUNK(PNG_BEFORE_DATA, "pHYs", "short"),
                                             CHUNK(PNG_BEFORE_DATA, "iTXt", "\0\1\2\3"),
                                             CHUNK(PNG_BEHIND_DATA, "tIME", "")};
@@ -110,14 +110,14 @@ static void save_picture(painter *paint, int columns, int rows, const struct png
     bytes_save(&b, expected, "png/%s%s.png", folder, name);
 }
 
-/* What is done to a good file. Places count from the start, or, if negative, from the end. */
+/* Damage that is done to a good file. A place counts from the start; a negative one counts from the end. */
 static const struct damage {
     const char *name;
     enum expected expected;
     enum { FLIP, CUT, APPEND } what;
     long place;
 } damages[] = {
-    /* 8 bytes of signature, 25 of IHDR, then IDAT; IEND is the last 12 */
+    /* The signature has 8 bytes, IHDR 25, then IDAT follows; the last 12 bytes are IEND. */
     {"bad_crc_header", VERBATIM, FLIP, 30}, {"bad_colour_type", VERBATIM, FLIP, 25},
     {"bad_crc_data", VERBATIM, FLIP, -13},  {"bad_data", VERBATIM, FLIP, 300},
     {"truncated", VERBATIM, CUT, 500},      {"no_end", VERBATIM, CUT, -12},

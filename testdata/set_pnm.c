@@ -1,16 +1,16 @@
-/* PGM and PPM: depths, headers, contents, and sizes around those of tiles and blocks. */
+/* PGM and PPM: depths, headers, contents, and sizes close to those of tiles and blocks. */
 #include <stdio.h>
 
 #include "testdata_bytes.h"
 #include "testdata_scene.h"
 #include "testdata_sets.h"
 
-/* printf formats of headers: columns, rows, maximum. */
+/* printf formats of headers, for columns, rows and maximum. */
 static const char plain[] = "\n%d %d\n%d\n";
 static const char one_line[] = " %d %d %d ";
 static const char commented[] = "\n# made by tessera_testdata\n%d # columns\n  %d\t# rows\n#\n%d\n";
 
-/* Red and green in steps of 8, beside a dense blue. */
+/* Red and green in steps of 8, and blue in all shades. */
 static void paint_coarse_landscape(const struct scene *scene)
 {
     paint_landscape(scene);
@@ -88,7 +88,7 @@ static void put_pnm(struct bytes *b, const struct pnm *pnm, uint64_t seed)
     planes_free(planes, pnm->components);
 }
 
-/* Headers that are right but rare, and files that are not right. */
+/* Files with content that is rare but valid, and damaged files. */
 static void make_rare(void)
 {
     static const struct pnm small = {"", paint_texture, 40, 30, 1, 255, plain},
@@ -98,7 +98,7 @@ static void make_rare(void)
     bytes_put_text(&b, "what follows the samples");
     bytes_save(&b, CODED, "pnm/trailing.pgm");
     put_pnm(&b, &deep, 2);
-    b.data[b.size - 500] = 0xff; /* more than the maximum */
+    b.data[b.size - 500] = 0xff; /* above the maximum */
     bytes_save(&b, CODED, "pnm/above_maximum.pgm");
     put_pnm(&b, &small, 3);
     b.size -= 1;

@@ -25,7 +25,7 @@ void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* Room for more bytes; returns where they begin. */
+/* Makes room for more bytes and returns the place where they begin. */
 static uint8_t *bytes_room(struct bytes *b, size_t more)
 {
     if (b->size + more > b->capacity) {
@@ -93,7 +93,7 @@ void make_folders(const char *path)
         give_up(path);
     }
     for (size_t i = 0; i <= length; i++) {
-        /* Each prefix that ends before a slash or is the whole. */
+        /* A prefix that ends before a slash, or the whole path. */
         const bool whole = i > 0 && (path[i] == '/' || path[i] == '\0');
         partial[i] = '\0';
         if (whole && mkdir(partial, 0777) != 0 && errno != EEXIST) give_up(partial);

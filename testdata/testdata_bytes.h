@@ -1,4 +1,4 @@
-/* A growing buffer of bytes, and files written from it. Failures end the program: it is a tool of the tests. */
+/* A growing buffer of bytes, and files written from it. A failure ends the program: it is a tool of the tests. */
 #ifndef TESTDATA_BYTES_H
 #define TESTDATA_BYTES_H
 
@@ -11,16 +11,16 @@ struct bytes {
     size_t size, capacity;
 };
 
-/* What Tessera must make of a file: code its pixels, or store it as it is. */
+/* What Tessera must do with a file: code its pixels, or store it as it is. */
 enum expected { CODED, VERBATIM };
 
-/* What has been saved so far. */
+/* The files that were saved so far. */
 struct saved {
     unsigned files;
     uint64_t bytes;
 };
 
-/* Zeroed memory; never NULL. */
+/* Allocates zeroed memory; never returns NULL. */
 void *allocate(size_t count, size_t size);
 
 void bytes_put(struct bytes *b, const void *data, size_t size);
@@ -30,21 +30,21 @@ void bytes_put_u16(struct bytes *b, bool big_endian, unsigned value);
 void bytes_put_u32(struct bytes *b, bool big_endian, uint32_t value);
 void bytes_put_text(struct bytes *b, const char *text);
 
-/* Overwrites four bytes that were put earlier. */
+/* Overwrites four bytes that were put before. */
 void bytes_patch_u32(struct bytes *b, size_t at, bool big_endian, uint32_t value);
 
 void bytes_free(struct bytes *b);
 
-/* Writes the bytes to a file below the current folder, makes the folders it needs, and frees them. */
+/* Writes the bytes to a file below the current folder, creates missing folders, and frees the bytes. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
 void bytes_save(struct bytes *b, enum expected expected, const char *path_format, ...);
 
-/* Writes the list of all files saved so far, a line each: "coded PATH" or "verbatim PATH". */
+/* Writes the list of all files that were saved, one a line: "coded PATH" or "verbatim PATH". */
 void save_manifest(const char *path);
 
-/* Makes a folder and the folders above it, as far as they are missing. */
+/* Creates a folder and all missing folders above it. */
 void make_folders(const char *path);
 
 struct saved saved_so_far(void);

@@ -7,16 +7,16 @@ enum {
     STORED_LIMIT = 65535,
     MATCH_LEAST = 3,
     MATCH_MOST = 258,
-    REACH = 32768 - 262, /* farthest match of zlib */
+    REACH = 32768 - 262, /* the farthest match of zlib */
     HASH_SIZE = 1 << 15,
-    /* zlib's effort 1 */
+    /* zlib's level 1 */
     CHAIN_LIMIT = 4,
     NICE_LENGTH = 8,
     INSERT_LIMIT = 4,
     END_OF_BLOCK = 256
 };
 
-/* Bits go into bytes from the least significant one on. */
+/* Bits fill a byte from its least significant bit. */
 struct bits {
     struct bytes *out;
     uint32_t pending;
@@ -38,7 +38,7 @@ static void put_code(struct bits *b, uint32_t code, int count)
     for (int i = count - 1; i >= 0; i--) put_bits(b, code >> i & 1, 1);
 }
 
-/* The fixed code of literals, the end and lengths. */
+/* The fixed codes of literals, of the end and of lengths. */
 static void put_symbol(struct bits *b, uint32_t symbol)
 {
     if (symbol < 144)
@@ -51,7 +51,8 @@ static void put_symbol(struct bits *b, uint32_t symbol)
         put_code(b, 0xc0 + symbol - 280, 8);
 }
 
-/* Lengths and distances come in classes that double every "steps" (4 or 2) classes: counts from 0 to class and rest. */
+/* Lengths and distances are put into classes. Every 2^steps_log classes (4 or 2), the size of a class doubles. Turns a
+ * value from 0 into class and rest. */
 static void classify(uint32_t value, int steps_log, uint32_t *class, int *extra_bits, uint32_t *rest)
 {
     int extra = 0;
@@ -77,15 +78,15 @@ static void put_match(struct bits *b, uint32_t length, uint32_t distance)
     put_bits(b, rest, extra);
 }
 
-/* The latest places of strings of three bytes. Place 0 also means none, as in zlib. */
+/* The latest places of strings of three bytes. Place 0 also means that there is no place, as in zlib. */
 struct matcher {
     const uint8_t *data;
     size_t size;
-    size_t *earlier; /* of each place: the place before with the same hash */
+    size_t *earlier; /* for each place: the one before it with the same hash */
     size_t latest[HASH_SIZE];
 };
 
-/* Notes the string at a place; returns the place before with the same hash. */
+/* Notes the string at a place, and returns the place before it with the same hash. */
 static size_t insert(struct matcher *m, size_t at)
 {
     const uint8_t *p = m->data + at;

@@ -7,8 +7,8 @@
 /* Stored blocks. */
 void deflate_stored(struct bytes *out, const struct bytes *in);
 
-/* One block of fixed Huffman codes. Matches are found as zlib's effort 1 finds them: of up to 16 kB that no dynamic
- * code makes shorter, this is the stream zlib writes. */
+/* One block of fixed Huffman codes, with the matches that zlib finds at level 1. For input of up to 16 kB that no
+ * dynamic code makes shorter, the stream equals zlib's. */
 void deflate_fixed(struct bytes *out, const struct bytes *in);
 
 /* A zlib stream (RFC 1950) around deflate_fixed. */

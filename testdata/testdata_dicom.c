@@ -24,12 +24,12 @@ static const char *const syntax_uids[DICOM_SYNTAXES] = {
     [DICOM_JPEG_LS] = "1.2.840.10008.1.2.4.80",
 };
 
-/* Where and how elements are written. */
+/* The output, and how elements are encoded. */
 struct writer {
     struct bytes *out;
     bool implicit, big_endian, undefined_lengths, group_lengths;
-    uint32_t group;     /* that of the last element, as long as group_start counts */
-    size_t group_start; /* its first byte behind (gggg,0000); 0: none is open */
+    uint32_t group;     /* of the last element; valid if group_start is not 0 */
+    size_t group_start; /* the first byte after (gggg,0000); 0: no group is open */
 };
 
 static void put_tag(struct writer *w, uint32_t tag)
@@ -44,7 +44,7 @@ static bool is_one_of(const char *vr, const char *list)
     return at && (at - list) % 3 == 0;
 }
 
-/* Tag, VR and length. */
+/* Writes tag, VR and length. */
 static void put_head(struct writer *w, uint32_t tag, const char *vr, uint32_t length)
 {
     put_tag(w, tag);
@@ -61,7 +61,7 @@ static void put_head(struct writer *w, uint32_t tag, const char *vr, uint32_t le
     }
 }
 
-/* Bytes of a binary number of a VR; 0: the VR is text. */
+/* Bytes of a number of a binary VR; 0: the VR is text. */
 static int number_size(const char *vr)
 {
     return is_one_of(vr, "OB UN") ? 1 : is_one_of(vr, "US SS OW") ? 2 : is_one_of(vr, "UL SL AT") ? 4 : 0;
@@ -82,7 +82,7 @@ static void put_numbers(struct writer *w, struct bytes *value, int size, const c
     }
 }
 
-/* The length of the group that ends here. */
+/* Writes the length of the group that ends here. */
 static void end_group(struct writer *w)
 {
     if (w->group_start > 0)
@@ -142,13 +142,13 @@ static void put_element(struct writer *w, const struct dicom_element *element)
     bytes_free(&value);
 }
 
-/* ---- The data set in front of the pixels ------------------------------------------------------------------ */
+/* ---- The data set before the pixels ----------------------------------------------------------------------- */
 
-/* Elements in the order of their tags; a later one of the same tag replaces the earlier. */
+/* Elements in the order of their tags. An element replaces an earlier one of the same tag. */
 struct element_list {
     struct dicom_element elements[ELEMENT_LIMIT];
     int count;
-    char texts[ELEMENT_LIMIT][TEXT_LIMIT]; /* of those whose text is made here */
+    char texts[ELEMENT_LIMIT][TEXT_LIMIT]; /* texts that are made here */
     int text_count;
 };
 
@@ -175,7 +175,7 @@ static void add_text(struct element_list *list, uint32_t tag, const char *vr, co
     add(list, &element);
 }
 
-/* An element whose text is a number in front of a constant one. */
+/* Adds an element whose text is a number after a constant text. */
 static void add_number(struct element_list *list, uint32_t tag, const char *vr, const char *before, long number)
 {
     char *text = list->texts[list->text_count++];
@@ -237,7 +237,7 @@ static void fill_list(struct element_list *list, const struct dicom *dicom, cons
 
 static void put_meta(struct bytes *out, const struct dicom *dicom, const char *uid)
 {
-    /* A TIFF's first bytes, as files have them that are both. */
+    /* The first bytes of a TIFF, since a file can be both DICOM and TIFF. */
     static const uint8_t preamble[] = {'I', 'I', 42, 0, 8, 0, 0, 0};
     const bool odd = dicom->oddities & ODD_PREAMBLE;
     bytes_fill(out, 0, 128);
@@ -296,7 +296,7 @@ static void put_native(struct bytes *out, const struct dicom *dicom, const struc
     if (pending_bits > 0) bytes_put_u8(out, pending | 0x80); /* spare bits are not always 0 */
 }
 
-/* PackBits, a row at a time, as DICOM demands. DCMTK's encoder makes runs of 3 and more. */
+/* PackBits of one row, since DICOM codes each row on its own. DCMTK's encoder makes runs of 3 and more. */
 static void pack_bits(struct bytes *out, const uint8_t *row, int size, int shortest_run)
 {
     for (int at = 0; at < size;) {
@@ -320,7 +320,7 @@ static void pack_bits(struct bytes *out, const uint8_t *row, int size, int short
     }
 }
 
-/* A frame: its byte planes, from the most significant byte of each component on, behind a table of where they begin. */
+/* Writes a frame: a table of offsets, then the byte planes of each component, the most significant byte first. */
 static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const struct canvas *planes)
 {
     const int bytes = dicom->kind->bits_allocated / 8, segments = dicom->kind->components * bytes;
@@ -341,7 +341,7 @@ static void put_rle_frame(struct bytes *out, const struct dicom *dicom, const st
     free(row);
 }
 
-/* What is no image, between the first and the last bytes of a JPEG. */
+/* Writes random bytes between the first and the last bytes of a JPEG. */
 static void put_garbage(struct bytes *out, uint64_t seed)
 {
     struct random random = {seed};

@@ -1,4 +1,4 @@
-/* A writer of DICOM files: usual ones, rare ones and broken ones. */
+/* A writer of DICOM files: usual, rare and broken ones. */
 #ifndef TESTDATA_DICOM_H
 #define TESTDATA_DICOM_H
 
@@ -18,38 +18,39 @@ enum dicom_syntax {
     DICOM_SYNTAXES
 };
 
-/* What is special about a file. */
+/* Oddities of a file. */
 enum {
-    ODD_BYTES = 1 << 0,          /* the pixel data has the VR OB; that of samples of 8 bits and less, else OW */
+    ODD_BYTES = 1 << 0,          /* the pixel data has the VR OB, not OW, for samples of at most 8 bits */
     ODD_NO_META = 1 << 1,        /* neither preamble nor meta header */
     ODD_PREAMBLE = 1 << 2,       /* a preamble that is not zero, and private meta elements */
     ODD_GROUP_LENGTHS = 1 << 3,  /* the retired elements (gggg,0000) */
     ODD_UNDEFINED = 1 << 4,      /* sequences and items end with delimiters */
-    ODD_PADDING = 1 << 5,        /* data set trailing padding behind the pixels */
-    ODD_BEHIND = 1 << 6,         /* private elements behind the pixels */
-    ODD_ZEROS = 1 << 7,          /* zeros behind the data set, as tapes leave them */
-    ODD_SURPLUS = 1 << 8,        /* the pixel data is longer than it need be */
+    ODD_PADDING = 1 << 5,        /* data set trailing padding after the pixels */
+    ODD_BEHIND = 1 << 6,         /* private elements after the pixels */
+    ODD_ZEROS = 1 << 7,          /* zeros after the data set, as tapes leave them */
+    ODD_SURPLUS = 1 << 8,        /* the pixel data is longer than necessary */
     ODD_SHORT = 1 << 9,          /* the pixel data is too short */
     ODD_TRUNCATED = 1 << 10,     /* the file ends within the pixel data */
     ODD_NO_PIXELS = 1 << 11,     /* no pixel data */
-    ODD_STORED = 1 << 12,        /* deflated files: of stored blocks */
+    ODD_STORED = 1 << 12,        /* deflated files: the stream has stored blocks only */
     ODD_UNKNOWN_LENGTH = 1 << 13 /* native pixel data of undefined length, which the standard forbids */
 };
 
-/* A value as text, whatever the VR: numbers with backslashes between them, in decimal. A sequence has one item. */
+/* An element with its value as text, whatever its VR. Numbers are decimal, with backslashes between them. A sequence
+ * has one item. */
 struct dicom_element {
     uint32_t tag;
     const char *vr;
     const char *text;
-    const struct dicom_element *item; /* of VR SQ; ends with tag 0 */
+    const struct dicom_element *item; /* if the VR is SQ; ends with tag 0 */
 };
 
-/* What images of a kind have in common. */
+/* What all images of a kind share. */
 struct dicom_kind {
     const char *modality, *sop_class, *photometric;
     int components, bits_allocated, bits_stored, high_bit;
     bool is_signed, planar, located;      /* located: slices have a place in the patient */
-    const struct dicom_element *elements; /* further ones; ends with tag 0 */
+    const struct dicom_element *elements; /* more elements; ends with tag 0 */
 };
 
 struct dicom {
@@ -60,8 +61,8 @@ struct dicom {
     unsigned series, instance;
 };
 
-/* Planes: one a component, for each frame. Their shades are the words of the file; bits above those allocated are
- * dropped. */
+/* planes: for each frame, one plane a component. Their shades become the words of the file; bits above bits_allocated
+ * are dropped. */
 void dicom_put(struct bytes *out, const struct dicom *dicom, const struct canvas *planes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Arithmetic that decides bytes: integers only, so that every machine makes the same set. */
+/* Arithmetic that decides bytes. It uses integers only, so every machine makes the same set. */
 #ifndef TESTDATA_INTEGER_H
 #define TESTDATA_INTEGER_H
 
@@ -14,14 +14,14 @@ static inline int64_t square(int64_t value)
     return value * value;
 }
 
-/* Rounds to the nearest, halves up. C's own division would give zero twice the width of the other results. */
+/* Rounds to the nearest integer, halves up. C's own division rounds to zero, which would make 0 twice as frequent. */
 static inline int64_t divide_rounded(int64_t value, int64_t divisor)
 {
     const int64_t shifted = value + divisor / 2, quotient = shifted / divisor;
     return shifted % divisor < 0 ? quotient - 1 : quotient;
 }
 
-/* The largest root whose square is not above value; 0 for negative values. */
+/* The largest integer whose square is at most value; 0 for negative values. */
 static inline int64_t square_root(int64_t value)
 {
     int64_t root = 0;

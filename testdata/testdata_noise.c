@@ -23,7 +23,7 @@ uint32_t random_below(struct random *r, uint32_t limit)
     return (uint32_t)(((random_next(r) >> 32) * limit) >> 32);
 }
 
-/* The sum of 12 uniform numbers of 16 bits: its variance is that of one of them times 12, which is 2^32. */
+/* The sum of 12 uniform numbers of 16 bits. Its variance is 12 times that of one number, which is 2^32. */
 int32_t random_gauss(struct random *r)
 {
     int32_t sum = 0;
@@ -36,7 +36,7 @@ int32_t random_gauss(struct random *r)
 
 int32_t *noise_field(int columns, int rows, int radius, int sigma_16, uint64_t seed)
 {
-    /* White noise with a margin, so that the filter has no borders to care for. */
+    /* White noise with a margin, so the filter needs no rule for borders. */
     const int width = 2 * radius + 1, wide = columns + 2 * radius, high = rows + 2 * radius;
     int32_t *white = allocate((size_t)wide * (size_t)high, sizeof *white);
     int64_t *across = allocate((size_t)columns * (size_t)high, sizeof *across);
@@ -50,7 +50,7 @@ int32_t *noise_field(int columns, int rows, int radius, int sigma_16, uint64_t s
         for (int x = 0; x < columns; x++) {
             int64_t sum = 0;
             for (int k = 0; k < width; k++) sum += across[(y + k) * columns + x];
-            /* The sum of width^2 independent values deviates width times as much as one. */
+            /* The standard deviation of a sum of width^2 independent values is width times that of one value. */
             field[y * columns + x] = (int32_t)divide_rounded(sum * sigma_16, (int64_t)16 * GAUSS_ONE * width);
         }
     free(white);
@@ -58,14 +58,14 @@ int32_t *noise_field(int columns, int rows, int radius, int sigma_16, uint64_t s
     return field;
 }
 
-/* A node of a random lattice, -32768 to 32767. */
+/* The value at a node of a random lattice, -32768 to 32767. */
 static int32_t lattice(int x, int y, uint64_t seed)
 {
     const uint64_t place = (uint64_t)x * 0xd6e8feb86659fd93u + (uint64_t)y * 0xa0761d6478bd642fu;
     return (int32_t)(mix(mix(place) ^ seed) >> 48) - 32768;
 }
 
-/* 3t^2 - 2t^3 for t of 16 fractional bits: no creases at the lattice's lines. */
+/* 3t^2 - 2t^3 for t with 16 fractional bits: avoids creases along the lines of the lattice. */
 static int64_t smooth(int64_t t)
 {
     return (t * t / 65536) * (3 * 65536 - 2 * t) / (65536 * (int64_t)65536 / 65536);

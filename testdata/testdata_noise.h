@@ -1,4 +1,4 @@
-/* Random numbers, noise and textures, from integers and fixed seeds. */
+/* Random numbers, noise and textures, made of integers and fixed seeds. */
 #ifndef TESTDATA_NOISE_H
 #define TESTDATA_NOISE_H
 
@@ -17,12 +17,12 @@ enum { GAUSS_ONE = 65536 };
 /* Nearly normal, with mean 0 and standard deviation GAUSS_ONE. */
 int32_t random_gauss(struct random *r);
 
-/* Noise of a standard deviation in sixteenths of a grey shade, box filtered over (2 radius + 1)^2 pixels without losing
- * strength, as reconstruction filters correlate the noise of real scanners. The caller frees it. */
+/* Noise of a standard deviation in sixteenths of a grey shade, box filtered over (2 radius + 1)^2 pixels at constant
+ * strength: reconstruction filters of real scanners correlate noise in this way. The caller frees it. */
 int32_t *noise_field(int columns, int rows, int radius, int sigma_16, uint64_t seed);
 
-/* A cloudy texture, -65536 to 65535: structures of 2^coarsest pixels, and down to 2^finest ever weaker ones. The same
- * at every call; x and y are not negative. */
+/* A cloudy texture, -65536 to 65535. Its structures have 2^coarsest to 2^finest pixels; finer ones are weaker. Every
+ * call gives the same value. x and y are not negative. */
 int32_t texture_at(int x, int y, int coarsest, int finest, uint64_t seed);
 
 #endif

@@ -7,7 +7,7 @@
 #include "testdata_integer.h"
 #include "testdata_noise.h"
 
-enum { ALL_SLICES = 100000 }; /* a radius: cylinders are long ellipsoids */
+enum { ALL_SLICES = 100000 }; /* the radius of cylinders, which are long ellipsoids */
 
 static void paint_ellipsoids(struct canvas *canvas, const struct ellipsoid *shapes, size_t count, int z)
 {
@@ -15,7 +15,7 @@ static void paint_ellipsoids(struct canvas *canvas, const struct ellipsoid *shap
 }
 #define PAINT_ALL(canvas, shapes, z) paint_ellipsoids(canvas, shapes, sizeof(shapes) / sizeof((shapes)[0]), z)
 
-/* Where a frame lies in a volume 1000 deep. */
+/* The depth of a frame in a volume that is 1000 deep. */
 static int depth_of(const struct scene *scene)
 {
     return (2000 * scene->frame + 1000) / (2 * scene->frames);
@@ -26,7 +26,7 @@ static uint64_t frame_seed(const struct scene *scene)
     return 1000 * scene->seed + (uint64_t)scene->frame;
 }
 
-/* Distance from the centre, squared; 1000 is the edge of the largest circle. */
+/* The square of the distance from the centre; 1000 is the edge of the largest circle. */
 static int64_t from_centre(const struct canvas *canvas, int x, int y)
 {
     return 1000 * (square(2 * x + 1 - canvas->columns) + square(2 * y + 1 - canvas->rows)) / square(canvas->columns);
@@ -40,7 +40,7 @@ enum { AIR = -1000, LOWEST_CT = -1024, OUTSIDE_CT = -2000, HIGHEST_CT = 2047 };
 static const struct ellipsoid trunk[] = {
     /* the table */
     {500, 1060, 500, 420, 165, ALL_SLICES, -600}, {500, 1066, 500, 408, 157, ALL_SLICES, -930},
-    /* fat, muscle, ribs, the cavity's fat */
+    /* fat, muscle, ribs, fat of the cavity */
     {500, 505, 500, 425, 325, ALL_SLICES,  -98}, {500, 505, 500, 398, 298, ALL_SLICES,   52},
     {500, 500, 500, 368, 268, ALL_SLICES,   -70},
     /* lungs */
@@ -62,7 +62,7 @@ static const struct ellipsoid trunk[] = {
 };
 /* clang-format on */
 
-/* Vessels of the lungs, and of the liver: small bodies at random places within. */
+/* Vessels of the lungs and of the liver: small bodies at random places. */
 static void paint_vessels(struct canvas *canvas, int z)
 {
     struct random random = {4711};
@@ -80,7 +80,7 @@ static void paint_vessels(struct canvas *canvas, int z)
     }
 }
 
-/* Tissue is not even, and noise is strongest where most of the body is in the way. */
+/* Tissue is uneven, and noise is strongest where rays cross most of the body. */
 static void add_ct_noise(const struct scene *scene)
 {
     struct canvas *canvas = scene->planes;
@@ -192,7 +192,8 @@ void paint_mr(const struct scene *scene)
     PAINT_ALL(canvas, within, z);
     soften(canvas);
     canvas_free(&inside);
-    /* Both channels of the receiver are noisy; the image is their magnitude. Coils see near tissue better. */
+    /* Both channels of the receiver are noisy, and the image is their magnitude. Coils receive more from near tissue.
+     */
     int32_t *real = noise_field(columns, rows, 0, 16 * 11, frame_seed(scene));
     int32_t *imaginary = noise_field(columns, rows, 0, 16 * 11, frame_seed(scene) + 500);
     for (int y = 0; y < rows; y++)
@@ -221,7 +222,7 @@ static const struct ellipsoid chest[] = {
 };
 /* clang-format on */
 
-/* A bone of a projection: the line y = height + bend * (x - middle)^2, in thousandths, "width" to either side. */
+/* A bone in a projection: the line y = height + bend * (x - middle)^2, in thousandths, "width" to either side. */
 struct bone {
     int middle, height, bend, width, shade;
 };
@@ -235,7 +236,7 @@ static void add_bone(struct canvas *canvas, const struct bone *bone)
         for (int y = 0; y < canvas->rows; y++) {
             const int64_t off = llabs(1000 * (int64_t)y / canvas->rows - line);
             int32_t *shade = &canvas->shades[y * canvas->columns + x];
-            /* Denser at the edge, as tubes are; only within the body. */
+            /* Bones are tubes, so they are denser at the edge; they are drawn only within the body. */
             if (off<bone->width && * shade> 250)
                 *shade += (int32_t)(bone->shade * (bone->width + 2 * off) / (2 * bone->width));
         }
@@ -258,12 +259,12 @@ static void add_bones(struct canvas *canvas)
     }
 }
 
-/* Noise of counted photons, in sixteenths: the more light, the more noise, by its root. */
+/* Adds the noise of counted photons, in sixteenths: it grows with the root of the light. */
 static void add_photon_noise(struct canvas *canvas, int radius, int sigma_16, uint64_t seed)
 {
     int32_t *noise = noise_field(canvas->columns, canvas->rows, radius, 16 * sigma_16, seed);
     for (int i = 0; i < canvas->columns * canvas->rows; i++) {
-        const int64_t root = square_root(256 * clamp(canvas->shades[i], 1, INT32_MAX)); /* 16 times */
+        const int64_t root = square_root(256 * clamp(canvas->shades[i], 1, INT32_MAX)); /* 16 times the root */
         canvas->shades[i] += (int32_t)divide_rounded(noise[i] * root, 16 * 16);
     }
     free(noise);
@@ -310,7 +311,7 @@ void paint_breast(const struct scene *scene)
     struct canvas clean = canvas_new(columns, rows, 0);
     memcpy(clean.shades, canvas->shades, (size_t)columns * (size_t)rows * sizeof *clean.shades);
     add_photon_noise(canvas, 0, 6, scene->seed);
-    /* The detector's ground is cut off: it is exactly 0. */
+    /* The background of the detector is cut off: it is exactly 0. */
     for (int i = 0; i < columns * rows; i++)
         canvas->shades[i] = clean.shades[i] > 0 ? (int32_t)clamp(canvas->shades[i], 1, scene->top) : 0;
     draw_text(canvas, columns - 110, 20, 5, scene->top, "RCC");
@@ -336,7 +337,7 @@ static bool in_sector(const struct canvas *canvas, int x, int y)
            reach < square(canvas->rows * 90 / 100);
 }
 
-/* Flow towards and away from the probe, in red and blue, within a box; other pixels are grey. */
+/* Flow towards the probe and away from it, in red and blue, within a box. All other pixels are grey. */
 static bool put_flow(const struct scene *scene, int x, int y)
 {
     const struct canvas *canvas = scene->planes;
@@ -374,7 +375,7 @@ void paint_ultrasound(const struct scene *scene)
         for (int x = 0; x < columns; x++) {
             const int i = y * columns + x;
             if (!in_sector(canvas, x, y) || put_flow(scene, x, y)) continue;
-            /* Speckle is the interference of many echoes; the receiver compresses it. */
+            /* Speckle is the interference of many echoes, and the receiver compresses it. */
             const int64_t speckle = square_root(square(real[i]) + square(imaginary[i]));
             const int64_t echo = tissue.shades[i] * (1200 - 500 * (int64_t)y / rows) / 1000;
             const int64_t shade = square_root(square(16 * echo) * speckle / 1253) / 16;
@@ -392,7 +393,7 @@ void paint_nuclear(const struct scene *scene)
 {
     struct canvas *canvas = scene->planes;
     const int columns = canvas->columns, rows = canvas->rows;
-    /* Organs go around as the camera does. */
+    /* Organs move around as the camera does. */
     const int swing = triangle(scene->frame, scene->frames, columns / 4) - columns / 8;
     add_soft_disc(canvas, columns / 2, rows / 2, columns * 7 / 16, 18);
     add_soft_disc(canvas, columns / 2 + swing, rows * 2 / 5, columns / 9, 160);

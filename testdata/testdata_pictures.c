@@ -6,7 +6,7 @@
 #include "testdata_integer.h"
 #include "testdata_noise.h"
 
-enum { WHITE = 65535 }; /* painters that work in a scale of their own use this one */
+enum { WHITE = 65535 }; /* full scale of painters that do not work in 0 to top */
 
 struct canvas *planes_paint(painter *paint, int columns, int rows, int components, int frames, int32_t top,
                             uint64_t seed)
@@ -26,7 +26,7 @@ void planes_free(struct canvas *planes, int count)
     free(planes);
 }
 
-/* From 0..WHITE to 0..top. */
+/* Scales 0 to WHITE to 0 to top. */
 static int32_t scaled(int64_t shade, int32_t top)
 {
     return (int32_t)divide_rounded(clamp(shade, 0, WHITE) * top, WHITE);
@@ -51,7 +51,7 @@ static void paint_opacity(struct canvas *plane, int32_t top)
     for (int i = 0; i < plane->columns * plane->rows; i++) plane->shades[i] = scaled(plane->shades[i], top);
 }
 
-/* A painter's shade at a place, for those that need no more. */
+/* The shade of a single sample, for painters that need nothing else. */
 typedef int64_t shade_at(const struct scene *scene, int c, int x, int y, struct random *random);
 
 static void paint_by_shade(const struct scene *scene, shade_at *shade)
@@ -168,11 +168,11 @@ void paint_signed(const struct scene *scene)
 
 enum { HILLS = 4 };
 
-/* Colours from far to near; hazy far away. */
+/* Colours from the farthest hill, which is hazy, to the nearest. */
 static const int hill_colours[HILLS][3] = {
     {30000, 36000, 46000}, {22000, 30000, 33000}, {15000, 24000, 17000}, {20000, 26000, 9000}};
 
-/* The sky's colour, darker and bluer above, with clouds. */
+/* The colour of the sky: darker and bluer at the top, with clouds. */
 static int64_t sky_at(const struct scene *scene, int c, int x, int y)
 {
     static const int above[3] = {16000, 30000, 52000}, below[3] = {52000, 54000, 56000};
@@ -182,7 +182,7 @@ static int64_t sky_at(const struct scene *scene, int c, int x, int y)
     return clear + (60000 - clear) * cloud / 50000;
 }
 
-/* How high the skyline of a range of hills is at a column, from the top. */
+/* The row of a hill's skyline in a column, from the top. */
 static int skyline(const struct scene *scene, int hill, int x)
 {
     const int rows = scene->planes->rows;
@@ -192,7 +192,7 @@ static int skyline(const struct scene *scene, int hill, int x)
 
 static int64_t land_at(const struct scene *scene, int c, int hill, int x, int y)
 {
-    /* Nearer ground shows finer and stronger structure. */
+    /* Nearer ground has finer and stronger structure. */
     const int64_t grain = texture_at(x, 2 * y, 3 + hill, 0, scene->seed + 20 + (unsigned)hill);
     const int64_t colour = hill_colours[hill][c];
     return colour + colour * grain / WHITE * (hill + 1) / 6;
@@ -210,7 +210,7 @@ void paint_landscape(const struct scene *scene)
             int hill = HILLS - 1;
             while (hill >= 0 && y < skylines[hill]) hill--;
             for (int k = 0; k < colours; k++) {
-                const int c = colours == 1 ? 1 : k; /* grey pictures show what green does */
+                const int c = colours == 1 ? 1 : k; /* a grey picture shows the green component */
                 scene->planes[k].shades[y * columns + x] =
                     (int32_t)(hill < 0 ? sky_at(scene, c, x, y) : land_at(scene, c, hill, x, y));
             }

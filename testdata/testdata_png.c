@@ -7,7 +7,7 @@
 
 static const uint8_t signature[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
-/* The part of an image that a pass of Adam7 sends, or the whole. */
+/* The pixels of an image that one pass of Adam7 sends, or all of them. */
 struct pass {
     int x, y, step_x, step_y;
 };
@@ -41,7 +41,7 @@ void png_put_chunk(struct bytes *out, const char *type, const void *data, size_t
     bytes_put_u32(out, true, crc32(out->data + start, size + 4));
 }
 
-/* The samples of a pass' row, packed from the most significant bit on. */
+/* Packs the samples of a row of a pass, from the most significant bit on. */
 static void pack_row(const struct png *png, const struct canvas *planes, const struct pass *pass, int y, uint8_t *row)
 {
     const int components = png_components(png->colour_type);
@@ -61,7 +61,7 @@ static int paeth(int left, int above, int corner)
     return to_above <= to_corner ? above : corner;
 }
 
-/* Filters a row; returns the sum of what remains, as signed bytes. */
+/* Filters a row, and returns the sum of the results' absolute values as signed bytes. */
 static long filter_row(int filter, const uint8_t *row, const uint8_t *above, size_t size, size_t pixel, uint8_t *out)
 {
     long sum = 0;

@@ -18,14 +18,14 @@ struct png_chunk {
 struct png {
     int colour_type, depth;
     bool interlaced;
-    size_t idat_limit; /* bytes an IDAT chunk; 0: all in one */
+    size_t idat_limit; /* bytes of an IDAT chunk, at most; 0: one chunk */
     const struct png_chunk *chunks;
     int chunk_count;
 };
 
 int png_components(int colour_type);
 
-/* Shades of the planes, one each component, are samples as they are. A palette has 2^depth colours. */
+/* planes: one a component; their shades are the samples. A palette has 2^depth colours. */
 void png_put(struct bytes *out, const struct png *png, const struct canvas *planes);
 
 void png_put_chunk(struct bytes *out, const char *type, const void *data, size_t size);

@@ -1,4 +1,4 @@
-/* The parts of the set: each fills a folder below the current one. */
+/* The parts of the set. Each function fills a folder below the current one. */
 #ifndef TESTDATA_SETS_H
 #define TESTDATA_SETS_H
 

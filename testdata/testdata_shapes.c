@@ -7,11 +7,11 @@
 #include "testdata_integer.h"
 
 enum {
-    SUBPIXELS = 16, /* steps of a pixel in which edges are placed */
-    SUBROWS = 4,    /* scan lines a row that find the coverage of its pixels */
+    SUBPIXELS = 16, /* places of an edge within a pixel */
+    SUBROWS = 4,    /* scan lines a row, for the coverage of its pixels */
     SUBROW = SUBPIXELS / SUBROWS,
     FULL = SUBPIXELS * SUBROWS,
-    ROOT_BITS = 15 /* fractional bits of an ellipse's half width */
+    ROOT_BITS = 15 /* fractional bits of half the width of an ellipse */
 };
 
 struct canvas canvas_new(int columns, int rows, int shade)
@@ -27,7 +27,7 @@ void canvas_free(struct canvas *canvas)
     canvas->shades = NULL;
 }
 
-/* Adds a scan line from left to right, in subpixels, to the pixels' coverage. */
+/* Adds the part of a scan line from left to right, in subpixels, to the coverage of its pixels. */
 static void cover(int *coverage, int columns, int64_t left, int64_t right)
 {
     left = clamp(left, 0, (int64_t)columns * SUBPIXELS);
@@ -80,7 +80,7 @@ void add_soft_disc(struct canvas *canvas, int x, int y, int radius, int shade)
         }
 }
 
-/* One pass along a line of shades that are "step" apart; the line's ends go on outwards. */
+/* Filters a line of shades that are "step" apart, once. The first and the last shade continue beyond the ends. */
 static void blur_line(int32_t *shades, int count, int step, int radius, int32_t *copy)
 {
     for (int i = 0; i < count; i++) copy[i] = shades[i * step];
@@ -120,7 +120,7 @@ void soften(struct canvas *canvas)
     free(copy);
 }
 
-/* Seven rows from above, five dots each, the leftmost in bit 4. */
+/* Seven rows from the top, five dots each, the leftmost dot in bit 4. */
 struct glyph {
     char letter;
     uint8_t dots[7];

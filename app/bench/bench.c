@@ -1,4 +1,4 @@
-/* tessera-bench: the kernel families, row beside row, on the papers' own workloads; every output is proven. */
+/* tessera-bench: the kernel families on the papers' own workloads, row beside row. Every output is proven. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,8 @@ static int run(const struct bench_options *options)
     int family = 0;
     while (family < FAMILIES && strcmp(options->family, families[family].name) != 0) family++;
     if (family == FAMILIES)
-        bench_stop(TSR_ERROR_USAGE, "the families are vle, rle, cavlc, engine and limits, not '%s'", options->family);
+        bench_stop(TSR_ERROR_USAGE, "there is no family '%s'; the families are vle, rle, cavlc, engine and limits",
+                   options->family);
     if (options->takes_files && !families[family].takes_files)
         bench_stop(TSR_ERROR_USAGE, "%s takes no files", options->family);
     bench.options = options;

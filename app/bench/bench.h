@@ -1,8 +1,8 @@
-/* tessera-bench: what its families share. A family makes workloads; on each, every row (kernels/papers/phases.h) of it
- * runs in its launch policies, is timed as a whole and phase by phase, and is held to the reference. That is what the
- * CPU row writes: of a large workload in parts, on all threads, put together by the definition, and then decoded, part
- * by part again. CPU rows themselves are serial, and timed on the beginning of a large workload. Time on a GPU is dear:
- * outputs are compared where they lie. */
+/* tessera-bench: what its families share. A family makes workloads. Every row of the family (kernels/papers/phases.h)
+ * runs on each workload in its launch policies, is timed as a whole and by phase, and is compared with the reference.
+ * The reference is what the CPU row writes: a large workload is coded in parts on all threads, the parts are joined,
+ * and each part is decoded again. CPU rows themselves are serial, and are timed on the beginning of a large workload.
+ * Time on a GPU is expensive, so outputs are compared where they lie. */
 #ifndef TSR_APP_BENCH_BENCH_H
 #define TSR_APP_BENCH_BENCH_H
 
@@ -13,7 +13,7 @@
 #include "app/cli/option_table.h"
 #include "app/report/plot.h"
 
-/* The command line as parsed. Lists and numbers that are not given are 0 or NULL, and stand for the defaults. */
+/* The parsed command line. Lists and numbers that are not given are 0 or NULL, which stands for the defaults. */
 struct bench_options {
     const char *family;
     const char *const *files;
@@ -21,14 +21,15 @@ struct bench_options {
     struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
     int32_t qp[QP_LIST_LIMIT];             /* in eighths */
     int qp_count;
-    int effort;             /* engine: the only one to encode at */
+    int effort;             /* engine: the only effort to encode at; 0: all */
     const char *formats;    /* names of picture sizes */
     const char *plot, *log; /* paths of outputs */
     int repeat, threads;
     bool takes_files, policies, quick, json;
 };
 
-/* bench_options.c: parses. Where *finished is set, there is nothing more to do: --help, --version or an error. */
+/* bench_options.c: parses the command line. *finished: there is nothing more to do after --help, --version or an error.
+ */
 enum tsr_status bench_parse_options(int argc, char **argv, struct bench_options *options, bool *finished);
 
 /* ---- bench_device.c: memory, copies and time on either side --------------------------------------------------- */
@@ -37,76 +38,77 @@ enum bench_side { ON_HOST, ON_DEVICE };
 
 struct bench_device {
     bool is_there;
-    char name[256];    /* the GPU's, or why there is none */
-    char driver[64];   /* as the system tells it */
-    char cuda[64];     /* the runtime's version, and that of the driver's interface */
-    size_t free_bytes; /* of its memory */
+    char name[256];    /* the GPU's, or the reason why there is no GPU */
+    char driver[64];   /* its version, as the system tells it */
+    char cuda[64];     /* versions of the runtime and of the driver's interface */
+    size_t free_bytes; /* of the GPU's memory */
 };
 struct bench_device bench_find_device(void);
 
-/* Memory, 256-byte aligned; never NULL: a benchmark without memory says so and exits. */
+/* Takes memory, aligned to 256 bytes. Never returns NULL: a benchmark without memory says so and exits. */
 void *bench_take(enum bench_side side, size_t bytes);
 void bench_give(enum bench_side side, void *memory);
 void bench_fill(enum bench_side side, void *memory, int byte, size_t bytes);
 void bench_copy(enum bench_side to_side, void *to, enum bench_side from_side, const void *from, size_t bytes);
-/* Whether two pieces of a side's memory, 16-byte aligned, hold the same. */
+/* Whether two pieces of memory on one side, aligned to 16 bytes, are equal. */
 bool bench_same(enum bench_side side, const void *a, const void *b, size_t bytes);
-/* What all jobs on the device are queued on. */
+/* The stream of all jobs on the device. */
 void *bench_stream(void);
 const char *bench_error_text(int error);
 bool bench_is_out_of_memory(int error);
 
-/* Runs all phases once and waits; returns the first error. */
+/* Runs all phases once and waits for them. Returns the first error. */
 int bench_run(const struct tsr_kernel_row *row, const void *job, int policy);
 double bench_now_us(void);
-/* Microseconds of one run; apart: those of each phase to us[], else of the whole to us[0]. On the device between
- * events, with everything queued before the first of them comes to pass, so that launching costs nothing. */
+/* Times one run in microseconds. apart: us[] gets the time of each phase; else us[0] gets the time of the whole. On the
+ * device, the time is that between events, and all work is queued before the first event happens, so launches cost
+ * nothing. */
 int bench_time(const struct tsr_kernel_row *row, const void *job, int policy, bool apart, double *us);
 
 /* ---- bench_measure.c: rows at work ---------------------------------------------------------------------------- */
 
 enum bench_kind { BENCH_LIMIT, BENCH_ENCODE, BENCH_DECODE, BENCH_KINDS };
 
-/* A row with a job of its family, which lies on the row's side with all its memory but the work space. */
+/* A row with a job of its family. The job and all its memory, except for the work space, lie on the row's side. */
 struct bench_task {
     enum bench_kind kind;
     const struct tsr_kernel_row *row;
     const void *job;
-    void **workspace;                /* the job's member */
-    void (*spoil)(void *context);    /* overwrites what the row is to write */
-    bool (*is_right)(void *context); /* compares it with the reference; NULL: nothing is written */
+    void **workspace;                /* the job's member for the work space */
+    void (*spoil)(void *context);    /* overwrites the output before a run */
+    bool (*is_right)(void *context); /* compares the output with the reference; NULL: there is no output */
     void *context;
     double in_bytes;    /* of the uncompressed side */
-    double moved_bytes; /* read and written, at least */
+    double moved_bytes; /* bytes that are read and written, at least */
 };
 
-/* What came of a row in a policy. */
+/* The result of a row in a policy. */
 struct bench_result {
     enum bench_kind kind;
     const struct tsr_kernel_row *row;
     int policy, repeats;
-    double us, least_us; /* of the whole: the median, and the least */
+    double us, least_us; /* of the whole: median and least */
     double phase_us[TSR_PHASES_LIMIT];
     double in_bytes, moved_bytes;
     int error;  /* not 0: the row could not run */
-    bool wrong; /* it wrote something else */
+    bool wrong; /* the output differs from the reference */
 };
 
 enum { BENCH_RESULTS_LIMIT = 256 };
 
-/* A workload as the report sees it. */
+/* A workload, for the report. */
 struct bench_workload {
     char name[160];             /* "256 MiB, entropy 4.00" */
     double in_bytes, out_bytes; /* of the encoder */
     char notes[512];            /* lines of statistics for the table */
     struct cJSON *fields;       /* the same for JSON, copied into each measurement; NULL: none */
-    const char *panel;          /* of the plot, "over entropy, 256 MiB"; NULL: it is in none */
-    const char *x_label;        /* NULL: bars, under the name of group */
+    const char *panel;          /* of the plot, "over entropy, 256 MiB"; NULL: not in the plot */
+    const char *x_label;        /* NULL: bars, with group as their label */
     const char *group;
     bool log_x;
     double x;
     double copy_us, read_us, fill_us; /* limits at in_bytes; 0: not measured */
-    double look_up_us;                /* VLE: the ceiling of its encoders */
+    double look_up_us;                /* VLE: the ceiling of the encoders */
     int result_count;
     struct bench_result result[BENCH_RESULTS_LIMIT];
 };
@@ -116,103 +118,104 @@ struct bench {
     struct bench_device device;
     struct tsr_pool *pool;
     const char *family;
-    FILE *json; /* where measurements go as JSON lines, or NULL */
+    FILE *json; /* takes measurements as JSON lines, or NULL */
     int measured, wrong, failed;
-    double device_ran_us; /* when it last did */
+    double device_ran_us; /* the time when it last ran */
     struct plot plot;
 };
 
-/* Runs a row on its task in its best policy, or in all of them, and notes what came of it. A CPU row runs once, and
- * thrice where that takes no time. */
+/* Runs a row on its task, in its best policy or in all policies, and stores the results. A CPU row runs once, or three
+ * times if it is fast. */
 void bench_measure(struct bench *bench, struct bench_workload *workload, const struct bench_task *task);
 void bench_measure_policy(struct bench *bench, struct bench_workload *workload, const struct bench_task *task,
                           int policy);
-/* bench_limits.c: fills in a workload's limits, measured once for each size; nothing without a device. look_up: with
- * the ceiling of byte coders. */
+/* bench_limits.c: fills in the limits of a workload. They are measured once for each size, and only with a device.
+ * look_up: also the ceiling of byte coders. */
 void bench_find_limits(struct bench *bench, struct bench_workload *workload, bool look_up);
 
 /* ---- bench_measure.c: a family's coders ------------------------------------------------------------------------ */
 
-enum { BENCH_ARRAYS = 3, BENCH_CPU_BYTES = 16 << 20 /* of the uncompressed side, for CPU rows, at most */ };
+enum { BENCH_ARRAYS = 3, BENCH_CPU_BYTES = 16 << 20 /* most bytes of the uncompressed side, for CPU rows */ };
 
 /* An array that jobs read or write. */
 struct bench_array {
-    const void *content; /* the host's: input, or the reference of what encoders write */
-    size_t bytes;        /* that count */
-    size_t room;         /* of which rows may read and spoil what is behind them */
-    bool optional;       /* a row may leave it alone */
+    const void *content; /* on the host: input, or the reference of an encoder's output */
+    size_t bytes;        /* bytes of the content */
+    size_t room;         /* bytes of the memory: rows may read and overwrite those after the content */
+    bool optional;       /* a row need not write the array */
 };
 
 /* The arrays of a coder on one side. */
 struct bench_memory {
     enum bench_side side;
-    const void *input[BENCH_ARRAYS], *right[BENCH_ARRAYS]; /* right: the reference, which decoders are given */
+    const void *input[BENCH_ARRAYS], *right[BENCH_ARRAYS]; /* right: the reference, which decoders read */
     void *coded[BENCH_ARRAYS], *decoded;
     uint32_t *error;
 };
 
-/* A job of the family, and where in it its work space goes. */
+/* A job of the family, and its member for the work space. */
 struct bench_job {
     const void *job;
     void **workspace;
 };
 
-/* A workload as a family's rows take it. */
+/* A workload as the rows of a family take it. */
 struct bench_coder {
-    const struct tsr_kernel_row *const *encoder, *const *decoder; /* the CPU's first */
+    const struct tsr_kernel_row *const *encoder, *const *decoder; /* the CPU's row is the first */
     int encoders, decoders;
-    struct bench_array input[BENCH_ARRAYS]; /* the first is what decoders make again */
+    struct bench_array input[BENCH_ARRAYS]; /* decoders restore the first array */
     struct bench_array coded[BENCH_ARRAYS];
     struct bench_job (*encode_job)(const struct bench_coder *coder, const struct bench_memory *memory);
     struct bench_job (*decode_job)(const struct bench_coder *coder, const struct bench_memory *memory);
-    const void *context; /* the family's */
+    const void *context; /* of the family */
     double in_bytes, out_bytes;
 };
 
-/* Runs a row once on the host's memory, with work space of its own; from any thread. */
+/* Runs a row once on host memory, with a work space of its own. Any thread may call this. */
 int bench_run_alone(const struct tsr_kernel_row *row, struct bench_job job);
-/* Whether the GPU's rows have memory for it; says so if not, and if there is no GPU, they have. */
+/* Whether the GPU has memory for all rows; if not, says so. True without a GPU. */
 bool bench_has_room(const struct bench *bench, const struct bench_workload *workload, const struct bench_coder *coder);
-/* All rows: the CPU's on the beginning, the GPU's on the whole. proven: whether a decoder made the input of the
- * reference; else the CPU's encoder is wrong, too. */
+/* Runs all rows: the CPU's on the beginning, the GPU's on the whole. proven: the reference decodes to the input; if it
+ * does not, the CPU's encoder is wrong, too. */
 void bench_run_coders(struct bench *bench, struct bench_workload *workload, const struct bench_coder *beginning,
                       const struct bench_coder *whole, bool proven);
 
-/* The bits from first_bit on, MSB first, at the start of to; what is left of the last byte becomes 0. */
+/* Copies the bits from first_bit on, MSB first, to the start of to. The rest of the last byte becomes 0. */
 void bench_take_bits(uint8_t *to, const uint8_t *from, uint64_t first_bit, uint64_t bits);
 
 /* A part of a bit string. */
 struct bench_part {
     uint64_t at, bits;
-    uint8_t *string; /* its own, from its first bit on */
+    uint8_t *string; /* a string of its own, from its first bit on */
 };
-/* A string whose parts are coded apart. Parts but the last have 8 bits or more. */
+/* A string whose parts are coded separately. All parts but the last have 8 bits or more. */
 struct bench_parts {
     unsigned count;
     struct bench_part *part;
     const void *context;
-    void (*encode)(const void *context, unsigned index, struct bench_part *part);        /* string (bench_take), bits */
+    void (*encode)(const void *context, unsigned index, struct bench_part *part);        /* sets string and bits */
     bool (*decodes)(const void *context, unsigned index, const struct bench_part *part); /* to the input */
 };
-/* The whole string, as bench_take gives it, with 16 bytes more. *proven: all parts of it decode. */
+/* Joins the parts to the whole string, in memory of bench_take with 16 bytes more. *proven: all parts of the string
+ * decode. */
 uint8_t *bench_join_parts(struct bench *bench, const struct bench_parts *parts, uint64_t *bits, bool *proven);
 
 /* ---- bench_report.c -------------------------------------------------------------------------------------------- */
 
 void bench_report_run(const struct bench *bench);
-/* Prints a workload's table or JSON lines, adds its points to the plot, and frees its fields. */
+/* Prints a workload as a table or as JSON lines, adds its points to the plot, and frees its fields. */
 void bench_report(struct bench *bench, struct bench_workload *workload);
 void bench_report_end(const struct bench *bench);
 static inline const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
 }
-/* A note for people, printed among the tables. */
+/* Prints a note among the tables. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
 void bench_say(const struct bench *bench, const char *format, ...);
-/* The sentence on stderr, and the exit status. */
+/* Prints the sentence on stderr and exits with the status. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3), noreturn))
 #endif
@@ -222,17 +225,17 @@ void bench_stop(enum tsr_status status, const char *format, ...);
 
 enum { BENCH_FRAMES_LIMIT = 50 };
 
-/* Frames of 8-bit luma behind each other. */
+/* Frames of 8-bit luma, one after the other. */
 struct bench_pictures {
     char name[160];
     uint32_t columns, rows, frames;
-    bool moves;     /* frames follow each other as in a film */
+    bool moves;     /* the frames are those of a film */
     uint8_t *luma;  /* freed with bench_free_pictures() */
-    uint16_t *deep; /* the same in deep_bits bits, as stored; NULL: there is no more */
+    uint16_t *deep; /* the same in deep_bits bits, as stored; NULL: there are only 8 bits */
     int deep_bits;
 };
 
-/* Numbers that are random enough: splitmix64 of a place (Steele, Lea and Flood 2014). */
+/* A random number of a seed and a place: splitmix64 (Steele, Lea and Flood 2014). */
 static inline uint64_t bench_random(uint64_t seed, uint64_t place)
 {
     uint64_t z = seed + (place + 1) * 0x9e3779b97f4a7c15u;
@@ -241,20 +244,20 @@ static inline uint64_t bench_random(uint64_t seed, uint64_t place)
     return z ^ z >> 31;
 }
 
-/* Synthetic ones: shapes, edges, texture and noise that move by a few samples a frame. */
+/* Draws synthetic pictures: shapes, edges, texture and noise that move by a few samples a frame. */
 struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t columns, uint32_t rows,
                                  uint32_t frames);
-/* The samples of all files that the command line names behind each other, since one is too little for a GPU: as stored,
- * bytes for bytes; or as tokens of the residuals that the median edge predictor leaves (FORMAT.md 7.1, 7.2, 7.4), a
- * byte a sample. The host's memory, with room for 16 bytes more. */
+/* Reads the samples of all files on the command line, one after the other, since a single file is too small for a GPU.
+ * as_tokens: tokens of the residuals of the median edge predictor (FORMAT.md 7.1, 7.2, 7.4), a byte a sample; else the
+ * bytes as stored. Returns host memory with room for 16 bytes more. */
 uint8_t *bench_read_samples(const struct bench_options *options, bool as_tokens, size_t *count);
-/* The pictures of the files that the command line names: Y4M (8 bits), or what Tessera reads as an image; deeper
- * samples keep their highest 8 bits. Stills of one size are one, since each alone is too small for a GPU. *count
- * receives how many; freed with free(), and each one's arrays with the next. */
+/* Reads the pictures of the files on the command line: Y4M (8 bits), or what Tessera reads as an image. Luma has the
+ * highest 8 bits of deeper samples. Stills of one size are joined, since each alone is too small for a GPU. *count:
+ * number of elements. The caller frees each element with the next function, and the array with free(). */
 struct bench_pictures *bench_read_files(const struct bench_options *options, int *count);
 void bench_free_pictures(struct bench_pictures *pictures);
 
-/* Frames of one layout as they are stored, behind each other, and room for what a decoder makes of them. */
+/* Frames of one layout as they are stored, one after the other, and room for them decoded. */
 struct bench_frames {
     char name[160];
     struct tsr_image image; /* of one frame */
@@ -262,8 +265,8 @@ struct bench_frames {
     bool is_lossy;
     uint8_t *rasters, *decoded; /* freed with free() */
 };
-/* Those of the files that the command line names, the first few of each file, 64 of a layout; or drawn ones, of 12 bits
- * in 16 and of 8. *count receives how many sets; freed with free(). */
+/* Finds frames to decode: the first few of each file on the command line, at most 64 of a layout; or drawn ones, of 12
+ * bits in 16 and of 8 bits. *count: number of sets. The caller frees the array with free(). */
 struct bench_frames *bench_find_frames(struct bench *bench, int *count);
 
 /* ---- Families -------------------------------------------------------------------------------------------------- */
@@ -272,7 +275,7 @@ void bench_vle(struct bench *bench);
 void bench_rle(struct bench *bench);
 void bench_cavlc(struct bench *bench);
 void bench_engine(struct bench *bench);
-void bench_decode(struct bench *bench, struct tsr_engine *cpu); /* the engine's other half */
+void bench_decode(struct bench *bench, struct tsr_engine *cpu); /* the decoding half of engine */
 void bench_limits_alone(struct bench *bench);
 
 #endif

@@ -1,5 +1,5 @@
-/* tessera-bench cavlc: 4x4 coefficients of pictures at a range of QP, from QCIF to 4K, in macroblock order. Pictures
- * are drawn, or those of files; bench_coefficients.c says how they become coefficients. */
+/* tessera-bench cavlc: 4x4 coefficients of pictures at several QPs, from QCIF to 4K, in macroblock order. The pictures
+ * are drawn or from files; bench_coefficients.c makes coefficients of them. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
-/* Rows of macroblocks that need nothing of those before: a frame's slice. */
+/* Rows of macroblocks that do not depend on earlier rows: a slice of a frame. */
 struct row_span {
-    uint32_t first, rows; /* first: in all frames */
+    uint32_t first, rows; /* first: counted over all frames */
 };
 
 struct cavlc_run {
@@ -90,7 +90,7 @@ static struct bench_coder coder_of(const struct cavlc_run *run)
 
 /* ---- Reference ----------------------------------------------------------------------------------------------- */
 
-/* A slice as a frame of its own. */
+/* The job of a slice, as a frame of its own. */
 static struct tsr_cavlc_job job_of_span(const struct cavlc_run *run, const struct row_span *span)
 {
     const struct bench_coefficients *l = run->coefficients;
@@ -129,14 +129,14 @@ static bool span_decodes(const void *context, unsigned index, const struct bench
                                        .error = &error};
     const size_t bytes = (size_t)job.shape.blocks * 16 * sizeof *job.coefficients;
     job.coefficients = bench_take(ON_HOST, bytes + 16);
-    memset(job.coefficients, 0x55, bytes); /* what was here before may be right */
+    memset(job.coefficients, 0x55, bytes); /* the memory may hold the right result already */
     const bool runs = bench_run_alone(run->decode_row, (struct bench_job){&job, &job.shape.workspace}) == 0;
     const bool same = runs && error == 0 && memcmp(job.coefficients, job.shape.coefficients, bytes) == 0;
     bench_give(ON_HOST, job.coefficients);
     return same;
 }
 
-/* The slices of all frames; returns how many. */
+/* Finds the slices of all frames, and returns their number. */
 static unsigned find_spans(struct cavlc_run *run)
 {
     const struct bench_coefficients *l = run->coefficients;
@@ -149,7 +149,7 @@ static unsigned find_spans(struct cavlc_run *run)
     return count;
 }
 
-/* Whether it decodes to the coefficients. */
+/* Makes the reference. Returns whether it decodes to the coefficients. */
 static bool make_reference(struct bench *bench, struct cavlc_run *run)
 {
     const uint32_t units = run->coefficients->mb_rows * run->coefficients->frames;
@@ -169,7 +169,8 @@ static bool make_reference(struct bench *bench, struct cavlc_run *run)
     return proven;
 }
 
-/* The first frames alone, for the CPU's rows: their string begins the whole one. coefficients: receives theirs. */
+/* The first frames, for the CPU's rows. Their string is the beginning of the whole string. coefficients: gets those of
+ * these frames. */
 static struct cavlc_run beginning_of(const struct cavlc_run *run, struct bench_coefficients *coefficients)
 {
     const struct bench_coefficients *all = run->coefficients;
@@ -211,9 +212,9 @@ static void describe(struct bench_workload *workload, const struct cavlc_run *ru
     cJSON_AddItemToObject(workload->fields, "coeff_token_tables", cJSON_CreateDoubleArray(s->tables, 4));
 }
 
-static struct bench_workload workload; /* large */
+static struct bench_workload workload; /* too large for the stack */
 
-/* over_formats: the plot has a group of bars for each format, and not a line over QP. */
+/* over_formats: the plot has a group of bars for each format instead of a line over QP. */
 static void run_pictures(struct bench *bench, const struct bench_pictures *pictures, int qp, bool over_formats)
 {
     struct bench_coefficients coefficients = bench_make_coefficients(bench, pictures, qp);
@@ -264,7 +265,7 @@ static const struct format {
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* QPs as told, or the usual ones; they are kept in eighths. */
+/* The QPs of the options, which are in eighths, or the default ones. */
 static int qps_of(const struct bench *bench, int qps[QP_LIST_LIMIT])
 {
     static const int usual[] = {0, 10, 20, 30, 40, 50}, quick[] = {0, 28};

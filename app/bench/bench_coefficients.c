@@ -1,14 +1,15 @@
-/* Pictures to coefficients, in the mix of a GOP: the first frame of a film, stills and one macroblock in ten of the
- * other frames are predicted within the frame, the rest from the frame before.
+/* Makes coefficients of pictures, in the mix of a GOP. The first frame of a film, stills, and one macroblock in ten of
+ * the other frames are predicted within the frame; the rest are predicted from the frame before.
  *
  *   Intra16x16   smooth macroblocks: the mean of the samples around the macroblock; DCs are coded elsewhere
- *   Intra4x4     the others: the mean of the samples around each block (H.264's DC prediction)
- *   inter        the frame before, moved as the drawn ones move; for one macroblock in three by a sample too much, as
- *                where a search finds no better
+ *   Intra4x4     other macroblocks: the mean of the samples around each block (H.264's DC prediction)
+ *   inter        the frame before, moved as drawn pictures move; for one macroblock in three by a sample too much, as
+ *                if a search had found nothing better
  *
  * Predictions come from the original, since nothing is reconstructed here: at high QP, residuals are a little smaller
- * than an encoder's. Then the core transform and the quantiser of the product (transform/), dead zones of 1/3 and 1/6
- * as H.264's reference encoder has them, and magnitudes up to what the papers' 16-bit coefficients can code. */
+ * than an encoder's. Then follow the core transform and the quantiser of the product (transform/), with dead zones of
+ * 1/3 and 1/6 as in H.264's reference encoder, and magnitudes up to the largest that the papers' 16-bit coefficients
+ * can code. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct making {
     int qp;
 };
 
-/* A sample of a frame; beyond its borders the nearest one. */
+/* A sample of a frame; outside the frame, the nearest sample. */
 static int sample(const struct bench_pictures *p, uint32_t frame, int x, int y)
 {
     x = x < 0 ? 0 : x >= (int)p->columns ? (int)p->columns - 1 : x;
@@ -31,7 +32,7 @@ static int sample(const struct bench_pictures *p, uint32_t frame, int x, int y)
     return p->luma[((size_t)frame * p->rows + (size_t)y) * p->columns + (size_t)x];
 }
 
-/* The mean of the samples above and left of a square; of a picture's first one 128. */
+/* The mean of the samples above and to the left of a square; 128 for the first square of a picture. */
 static int mean_around(const struct bench_pictures *p, uint32_t frame, int x, int y, int side)
 {
     int sum = 0, count = 0;
@@ -115,7 +116,7 @@ void bench_free_coefficients(struct bench_coefficients *coefficients)
 
 /* ---- Statistics ------------------------------------------------------------------------------------------------- */
 
-/* The coefficients of a block that are not zero. */
+/* Number of a block's coefficients that are not zero. */
 static int total_of(const struct bench_coefficients *coefficients, size_t block)
 {
     const int16_t *c = coefficients->values + block * 16;
@@ -125,7 +126,7 @@ static int total_of(const struct bench_coefficients *coefficients, size_t block)
     return total;
 }
 
-/* Totals of the left and the upper block, -1 where there is none in the slice. */
+/* The total of the left or the upper block; -1 if the slice has no such block. */
 static int neighbour_total(const struct bench_coefficients *coefficients, const uint8_t *totals, size_t block,
                            bool upper)
 {
@@ -144,7 +145,7 @@ static void add_block(const struct bench_coefficients *coefficients, size_t bloc
     const bool without_dc = coefficients->mb_flags[block / TSR_MB_BLOCKS] & TSR_MB_INTRA16X16;
     int seen = 0, zeros = 0, ones = 0;
     bool trailing = true;
-    for (int place = 15; place >= (without_dc ? 1 : 0); place--) { /* from the highest frequency on */
+    for (int place = 15; place >= (without_dc ? 1 : 0); place--) { /* from the highest frequency down */
         const int coefficient = coefficients->values[block * 16 + (size_t)tsr_zigzag(place)];
         if (coefficient == 0) {
             zeros += seen > 0;
@@ -167,7 +168,7 @@ struct counting {
     struct bench_coefficient_statistics *frame;
 };
 
-/* Sums over a frame: no block has a neighbour in another one. */
+/* Computes the sums of a frame. No block has a neighbour in another frame. */
 static void count_frame(void *context, unsigned index)
 {
     const struct counting *c = context;

@@ -1,4 +1,4 @@
-/* Pictures to the 4x4 coefficients that the CAVLC family codes, in macroblock order
+/* Makes the 4x4 coefficients that the CAVLC family codes of pictures, in macroblock order
  * (kernels/papers/cavlc/cavlc_frames.h). */
 #ifndef TSR_APP_BENCH_BENCH_COEFFICIENTS_H
 #define TSR_APP_BENCH_BENCH_COEFFICIENTS_H
@@ -13,17 +13,17 @@ struct bench_coefficients {
     uint16_t *mb_slices;
 };
 
-/* Four slices a frame, as equal as rows of macroblocks allow. Memory of bench_take(ON_HOST). */
+/* Makes four slices a frame, as equal as rows of macroblocks allow. The memory is from bench_take(ON_HOST). */
 struct bench_coefficients bench_make_coefficients(struct bench *bench, const struct bench_pictures *pictures, int qp);
 void bench_free_coefficients(struct bench_coefficients *coefficients);
 
-/* Symbols and tables of the coefficients. */
+/* Statistics of the symbols and tables that coefficients need. */
 struct bench_coefficient_statistics {
     double tables[4];          /* share of blocks by table of coeff_token: nC 0-1, 2-3, 4-7, 8 and more */
     double total, ones, zeros; /* means over all blocks: coefficients, trailing ones, total_zeros */
     double empty;              /* share of blocks without coefficients */
     double intra16x16;         /* share of macroblocks */
-    int largest;               /* magnitude */
+    int largest;               /* largest magnitude */
 };
 struct bench_coefficient_statistics bench_count_coefficients(struct bench *bench,
                                                              const struct bench_coefficients *coefficients);

@@ -1,7 +1,7 @@
-/* tessera-bench engine, decoding: frames coded by the CPU engine, decoded by both engines. The CUDA row is
- * device-resident: models and payloads in device memory to rasters in device memory, with everything that is made of
- * the models inside. The frames are what the files hold, 8 or 16 bits, over and over, each time with bytes of its own;
- * every raster is compared. The CPU row is the CPU engine on all threads, on fewer frames. */
+/* tessera-bench engine, decoding: frames that the CPU engine has coded are decoded by both engines. The CUDA row is
+ * device-resident: from models and payloads in device memory to rasters in device memory, and with everything that is
+ * made of the models. The frames are those of the files, with 8 or 16 bits. They are repeated, each time with bytes of
+ * their own, and every raster is compared. The CPU row is the CPU engine on all threads, with fewer frames. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +15,13 @@
 
 enum { CPU_BATCH = 64, CPU_BYTES = 32 << 20, DISTINCT_LIMIT = 64 };
 
-/* A set of distinct frames, and what the CPU engine makes of them. */
+/* A set of distinct frames, coded by the CPU engine. */
 struct decode_input {
     struct tsr_engine *cpu;
     const struct bench_frames *frames;
-    struct tsr_decode_job jobs[DISTINCT_LIMIT]; /* raster: not set */
+    struct tsr_decode_job jobs[DISTINCT_LIMIT]; /* raster is not set */
     uint32_t tiles;
-    uint8_t *payloads; /* of all jobs, behind each other: model and tiles of each */
+    uint8_t *payloads; /* of all jobs, one after the other: model and tiles of each */
     size_t payload_bytes;
     struct tsr_segment *tile;
 };
@@ -152,7 +152,7 @@ static bool same_on_device(void *context)
     return bench_same(ON_DEVICE, job->rasters, job->expected, job->bytes);
 }
 
-/* All frames' bytes on the device, each with its own. */
+/* Uploads the bytes of all frames; repeated frames have copies of their own. */
 static uint8_t *upload_payloads(const struct decode_input *input, uint32_t frames, struct tsr_cuda_piece *model,
                                 struct tsr_cuda_piece *tile, size_t *bytes)
 {
@@ -226,7 +226,7 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, c
 
 /* ---- Workloads ----------------------------------------------------------------------------------------------- */
 
-/* Codes the distinct frames, and decodes them again: that is what decoders are to make. */
+/* Codes the distinct frames and decodes them again: decoders must make the same. */
 static void code_frames(struct decode_input *input, struct bench_frames *frames, const struct tsr_coding *coding)
 {
     const struct tsr_engine_ops *ops = input->cpu->ops;
@@ -237,7 +237,7 @@ static void code_frames(struct decode_input *input, struct bench_frames *frames,
     if (!workspace) bench_stop(TSR_ERROR_LIMIT, "no memory for %u frames", frames->frames);
     for (uint32_t f = 0; f < frames->frames; f++) jobs[f].raster = frames->rasters + f * raster_bytes;
     if (ops->encode(input->cpu, &frames->image, coding, jobs, frames->frames, workspace) != TSR_OK)
-        bench_stop(TSR_ERROR_INTERNAL, "the CPU engine fails");
+        bench_stop(TSR_ERROR_INTERNAL, "the CPU engine failed");
     input->frames = frames;
     input->tiles = jobs[0].coded.tiles;
     input->tile = bench_take(ON_HOST, (size_t)frames->frames * input->tiles * sizeof *input->tile);
@@ -269,10 +269,10 @@ static void code_frames(struct decode_input *input, struct bench_frames *frames,
     input->payload_bytes = bytes;
     ops->give_workspace(input->cpu, workspace);
     struct cpu_job job = {.input = input, .frames = frames->frames, .rasters = frames->decoded};
-    if (decode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "what the CPU engine has coded does not decode");
+    if (decode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "frames that the CPU engine has coded do not decode");
     frames->is_lossy = coding->lossy;
     if (!coding->lossy && memcmp(frames->decoded, frames->rasters, frames->frames * raster_bytes) != 0)
-        bench_stop(TSR_ERROR_INTERNAL, "what the CPU engine has coded decodes to something else");
+        bench_stop(TSR_ERROR_INTERNAL, "frames that the CPU engine has coded decode to other samples");
 }
 
 static void measure(struct bench *bench, struct tsr_engine *cpu, struct bench_frames *frames, struct tsr_coding coding,

@@ -1,4 +1,4 @@
-/* The benchmark's memory and clocks. See bench.h. Without CUDA, the host's alone. */
+/* Memory and clocks of the benchmark. See bench.h. Without CUDA there is only the host. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@
 #include "kernels/papers/limits/limits.h"
 
 static cudaStream_t stream;
-static void *staging; /* pinned: copies from it and to it run at the bus's full rate */
+static void *staging; /* pinned: copies from it and to it run at the full rate of the bus */
 enum { STAGING_BYTES = 16 << 20 };
 
 static void must(cudaError_t error, const char *what)
 {
-    if (error != cudaSuccess) bench_stop(TSR_ERROR_ENGINE, "%s: %s", what, cudaGetErrorString(error));
+    if (error != cudaSuccess) bench_stop(TSR_ERROR_ENGINE, "CUDA failed (%s): %s", what, cudaGetErrorString(error));
 }
 
-/* The driver's own version, which CUDA does not tell. */
+/* Reads the version of the driver itself, which CUDA does not tell. */
 static void read_driver_version(char *text, size_t size)
 {
     FILE *f = fopen("/sys/module/nvidia/version", "r");
@@ -66,7 +66,7 @@ static void *take_on_device(size_t bytes)
     void *memory = NULL;
     const cudaError_t error = cudaMalloc(&memory, bytes);
     if (error != cudaSuccess)
-        bench_stop(TSR_ERROR_ENGINE, "%zu bytes of the GPU's memory: %s", bytes, cudaGetErrorString(error));
+        bench_stop(TSR_ERROR_ENGINE, "cannot take %zu bytes of the GPU's memory: %s", bytes, cudaGetErrorString(error));
     return memory;
 }
 
@@ -121,14 +121,15 @@ bool bench_is_out_of_memory(int error)
     return error == cudaErrorMemoryAllocation;
 }
 
-/* What a row's phases returned, or else what came of them on the device. */
+/* Waits for the device. Returns the error of the row's phases, or else that of the device. */
 static int wait_for_device(int error)
 {
     const cudaError_t waiting = cudaStreamSynchronize(stream), last = cudaGetLastError(); /* also clears it */
     return error ? error : waiting != cudaSuccess ? (int)waiting : (int)last;
 }
 
-/* The stream stands still until the gate opens, or so long that something behind it must be waiting for the device. */
+/* The stream stands still until the gate opens, for at most 100 ms: if the gate is closed for longer, a phase waits for
+ * the device. */
 static atomic_bool gate_is_open;
 
 #if !defined(TSR_CUDA_EMULATED)
@@ -197,8 +198,8 @@ double bench_now_us(void)
     return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
 }
 
-/* Fresh memory costs a fault a page, more than most of what is done with it: what is given back is kept for the next
- * who wants about as much. Before each piece lies its size. */
+/* Fresh memory costs a page fault for each page, more than most work that is done on it. So memory that is given back
+ * is kept for the next request of about the same size. The size of a piece stands before the piece. */
 enum { KEPT_LIMIT = 64, HEAD_BYTES = 256, KEPT_BYTES = 64 << 10 };
 struct kept {
     size_t bytes;
@@ -206,7 +207,7 @@ struct kept {
 static struct kept *kept[KEPT_LIMIT];
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The smallest piece that is large enough, unless it is far too large; or NULL. */
+/* The smallest piece that is large enough and at most twice as large; NULL: there is no such piece. */
 static struct kept *take_kept(size_t bytes)
 {
     int best = -1;
@@ -221,7 +222,7 @@ static struct kept *take_kept(size_t bytes)
     return piece;
 }
 
-/* In the place of the smallest one, if there is none free. */
+/* Keeps a piece in a free place, or else in the place of the smallest piece. */
 static void keep(struct kept *piece)
 {
     int place = 0;

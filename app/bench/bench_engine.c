@@ -1,9 +1,9 @@
-/* tessera-bench engine: whole frames through the engines. 8-bit gray by path T at QP 20 (or --qp) and without loss, at
- * effort 1 by its two coders and at effort 5 by all three; deeper gray by path P at several efforts. The CUDA row is
- * device-resident: samples in device memory to finished payloads and code tables in device memory, with ranges,
- * histograms, training, table building, scans and assembly inside. The CPU row is the CPU engine on all threads, timed
- * on fewer frames. Here only the payloads' total length is compared with the CPU engine's, frame by frame;
- * tests/equality/same_files.sh compares every byte. A effort among the options leaves only its rows. */
+/* tessera-bench engine: whole frames through the engines. 8-bit gray is coded by path T at QP 20 (or --qp) and without
+ * loss, at effort 1 by two coders and at effort 5 by all three. Deeper gray is coded by path P at several efforts. The
+ * CUDA row is device-resident: from samples in device memory to finished payloads and code tables in device memory,
+ * with ranges, histograms, training, table building, scans and assembly. The CPU row is the CPU engine on all threads,
+ * with fewer frames. Only the total length of the payloads is compared with the CPU engine's here;
+ * tests/equality/same_files.sh compares every byte. An effort among the options leaves only the rows of that effort. */
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,37 +12,37 @@
 #include "kernels/engine_cuda/policies_cuda.h"
 #include "bench.h"
 
-/* CPU_BYTES: of samples, for the CPU's row, at most. */
+/* CPU_BYTES: most bytes of samples for the CPU's row. */
 enum { CPU_BATCH = 64, CPU_BYTES = 32 << 20 };
 
-/* What both rows are given. */
+/* The job of both rows. */
 struct engine_job {
     struct tsr_engine *engine;
     struct tsr_image image; /* of one frame */
     struct tsr_coding coding;
-    const uint8_t *rasters; /* frames behind each other, in the memory of the row's side */
+    const uint8_t *rasters; /* frames one after the other, in memory of the row's side */
     uint32_t frames;
-    uint64_t *frame_bytes; /* out: of each payload, if not NULL; CPU row */
+    uint64_t *frame_bytes; /* out: bytes of each payload; may be NULL; CPU row only */
     void *workspace, *stream;
 };
 
 struct engine_run {
     struct engine_job *job;
-    uint64_t payload_bytes; /* the reference */
+    uint64_t payload_bytes; /* of the reference */
 };
 
 /* One set of pictures on both sides, coded in several ways. */
 struct engine_input {
     struct tsr_engine *cpu, *cuda; /* cuda: NULL without a GPU */
     const struct bench_pictures *pictures;
-    uint32_t frames, distinct; /* the distinct ones over and over */
-    bool is_deep;              /* 16 bits a sample, else 8 */
+    uint32_t frames, distinct; /* the distinct frames are repeated */
+    bool is_deep;              /* 16 bits a sample; else 8 */
     uint8_t *rasters, *d_rasters;
 };
 
 /* ---- Rows ---------------------------------------------------------------------------------------------------- */
 
-/* Payloads as the CUDA engine lays them in device memory: each begins at a multiple of 16. */
+/* Bytes of payloads as the CUDA engine lays them out in device memory, where each begins at a multiple of 16. */
 static uint64_t tile_bytes(const struct tsr_coded_frame *frame)
 {
     uint64_t bytes = 0;
@@ -125,7 +125,7 @@ static size_t frame_bytes_of(const struct engine_input *input)
     return (size_t)input->pictures->columns * input->pictures->rows * (input->is_deep ? 2 : 1);
 }
 
-/* The GPU's row; nothing where there is none. */
+/* Measures the GPU's row, if there is one. */
 static void measure_cuda(struct bench *bench, struct bench_workload *workload, struct engine_job *job,
                          uint64_t payload_bytes)
 {
@@ -148,7 +148,7 @@ static void measure_cuda(struct bench *bench, struct bench_workload *workload, s
 #endif
 }
 
-/* Tries: only the engine knows what it needs. */
+/* Whether the GPU has enough memory. Only the engine knows what it needs, so this tries. */
 static bool has_room(const struct bench *bench, const struct bench_workload *workload, const struct engine_job *job)
 {
 #if TSR_WITH_CUDA
@@ -163,7 +163,7 @@ static bool has_room(const struct bench *bench, const struct bench_workload *wor
 #endif
 }
 
-/* By the CPU engine: bytes of the payloads of the first frames. */
+/* Bytes of the CPU engine's payloads of the first frames. */
 static uint64_t payload_bytes_of(const struct engine_input *input, const uint64_t *by_frame, uint32_t frames)
 {
     uint64_t bytes = 0;
@@ -214,7 +214,7 @@ static void measure(struct bench *bench, const struct engine_input *input, struc
     if (input->cuda && !has_room(bench, &workload, &device_job)) return;
     job.frames = input->distinct;
     job.frame_bytes = bench_take(ON_HOST, input->distinct * sizeof *job.frame_bytes);
-    if (encode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "the CPU engine fails");
+    if (encode_cpu(&job, 0) != 0) bench_stop(TSR_ERROR_INTERNAL, "the CPU engine failed");
     uint64_t *by_frame = job.frame_bytes;
     job.frame_bytes = NULL;
     job.frames = input->frames;
@@ -248,7 +248,7 @@ static bool is_wanted(const struct bench_options *options, int effort)
     return options->effort == 0 || options->effort == effort;
 }
 
-/* By the transform, both coders. */
+/* Measures path T with its coders. */
 static void measure_transform(struct bench *bench, const struct engine_input *input)
 {
     const struct bench_options *o = bench->options;
@@ -278,7 +278,7 @@ static void measure_transform(struct bench *bench, const struct engine_input *in
     }
 }
 
-/* By prediction. */
+/* Measures path P. */
 static void measure_prediction(struct bench *bench, const struct engine_input *input)
 {
     static const struct {
@@ -293,7 +293,7 @@ static void measure_prediction(struct bench *bench, const struct engine_input *i
     }
 }
 
-/* The picture's frames over and over until they are so many bytes. */
+/* Repeats the frames of the pictures up to this number of bytes, and measures them. */
 static void measure_pictures(struct bench *bench, struct engine_input *input, const struct bench_pictures *pictures,
                              bool is_deep, size_t bytes)
 {

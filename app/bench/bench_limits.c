@@ -1,5 +1,5 @@
-/* Limits of the machine, measured in the same run as the rows that are held against them: copy, read, fill, and the
- * look-up ceiling (kernels/papers/limits/limits.h). */
+/* Limits of the machine: copy, read, fill, and the look-up ceiling (kernels/papers/limits/limits.h). They are measured
+ * in the same run as the rows that are compared with them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 
 enum { LOOK_UP_BITS = 8, SIZES_LIMIT = 64, DRAW_CHUNK = 1 << 20 };
 
-/* Medians at one size; 0: that row did not run. */
+/* Medians at one size; 0: the row did not run. */
 struct limits {
     size_t bytes;
     double copy_us, read_us, fill_us;
-    double look_up_us[LOOK_UP_BITS + 1]; /* the fastest, by bits of output a byte */
-    struct bench_workload rows;          /* the results behind them */
+    double look_up_us[LOOK_UP_BITS + 1]; /* the fastest, by bits of output for a byte */
+    struct bench_workload rows;          /* all results */
 };
 
 static void spoil_copy(void *context)
@@ -30,7 +30,7 @@ static bool copy_is_right(void *context)
     return bench_same(ON_DEVICE, job->out, job->in, job->bytes);
 }
 
-/* The fastest of a row's results from first on; NULL: none ran. */
+/* The fastest result of a row, from number first on; NULL: the row did not run. */
 static const struct bench_result *fastest(const struct bench_workload *rows, const struct tsr_kernel_row *row,
                                           int first)
 {
@@ -60,7 +60,8 @@ static double measure(struct bench *bench, struct limits *limits, struct tsr_lim
     return best ? best->us : 0;
 }
 
-/* All policies, whatever the words say: together they are the points of one curve. In a quick run, the best alone. */
+/* Measures all policies, whatever the options say, since they are the points of one curve; in a quick run, only the
+ * best one. */
 static void measure_look_up(struct bench *bench, struct limits *limits, struct tsr_limits_job *job)
 {
     for (int policy = 0; policy < tsr_limit_look_up.policies; policy++) {
@@ -91,7 +92,7 @@ static void draw_chunk(void *context, unsigned index)
     }
 }
 
-/* look_up: with the ceiling, too, by far the most of it. */
+/* look_up: also measures the ceiling, which takes most of the time. */
 static const struct limits *limits_of(struct bench *bench, size_t bytes, bool look_up)
 {
     static struct limits known[SIZES_LIMIT];
@@ -118,7 +119,7 @@ static const struct limits *limits_of(struct bench *bench, size_t bytes, bool lo
     return limits;
 }
 
-/* Between the whole bits that were measured, on a straight line. */
+/* Interpolates linearly between the whole numbers of bits that were measured. */
 static double look_up_at(const struct limits *limits, double bits)
 {
     int below = 0, above = 0;
@@ -137,13 +138,14 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload, boo
 {
     const struct limits *limits = bench->device.is_there ? limits_of(bench, (size_t)workload->in_bytes, look_up) : NULL;
     if (!limits) return;
-    /* The table begins with them, in the fastest policy; the look-up's points stand in `bench limits`. */
+    /* The table begins with these limits in their fastest policies. `tessera-bench limits` shows all points of the
+     * look-up. */
     const struct tsr_kernel_row *const shown[] = {&tsr_limit_copy, &tsr_limit_read, &tsr_limit_fill};
     for (int i = 0; i < 3; i++) {
         const struct bench_result *best = fastest(&limits->rows, shown[i], 0);
         if (best) workload->result[workload->result_count++] = *best;
     }
-    const double whole = workload->in_bytes / (double)limits->bytes; /* what is no whole chunk was left out */
+    const double whole = workload->in_bytes / (double)limits->bytes; /* a part of a chunk was not measured */
     workload->copy_us = limits->copy_us * whole;
     workload->read_us = limits->read_us * whole;
     workload->fill_us = limits->fill_us * whole;
@@ -157,7 +159,7 @@ void bench_limits_alone(struct bench *bench)
     const bool short_run = bench->options->quick;
     const double *const usual = short_run ? quick : full;
     const int count = sizes->count ? sizes->count : short_run ? 1 : (int)(sizeof full / sizeof full[0]);
-    if (!bench->device.is_there) bench_stop(TSR_ERROR_ENGINE, "limits are the GPU's: %s", bench->device.name);
+    if (!bench->device.is_there) bench_stop(TSR_ERROR_ENGINE, "limits needs a GPU: %s", bench->device.name);
     for (int i = 0; i < count; i++) {
         const double mib = sizes->count ? sizes->value[i] : usual[i];
         const struct limits *limits = limits_of(bench, (size_t)(mib * (1 << 20)), true);
@@ -184,6 +186,6 @@ void bench_find_limits(struct bench *bench, struct bench_workload *workload, boo
 
 void bench_limits_alone(struct bench *bench)
 {
-    bench_stop(TSR_ERROR_ENGINE, "limits are the GPU's: %s", bench->device.name);
+    bench_stop(TSR_ERROR_ENGINE, "limits needs a GPU: %s", bench->device.name);
 }
 #endif

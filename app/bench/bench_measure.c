@@ -1,15 +1,15 @@
-/* Rows at work: checked, warmed up, timed, and checked again; the coders of a family on either side; and references,
- * made in parts. See bench.h. */
+/* Measures rows: they are checked, warmed up, timed, and checked again. Runs the coders of a family on either side, and
+ * makes references in parts. See bench.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 
 enum { REPEATS = 10, QUICK_REPEATS = 2, REPEATS_LIMIT = 1000, APART_LIMIT = 5 };
-/* CPU rows that take more than this run once; others thrice. */
+/* A CPU row that takes longer than this runs once; a faster one runs three times. */
 #define ONCE_US 50e3
-/* A GPU that waited for the CPU has let its clocks down: it runs so long before it is timed; less if it ran just now.
- */
+/* A GPU that waited for the CPU has lowered its clocks. It runs for this time before it is timed; for less if it ran
+ * just now. */
 #define WARM_UP_US 30e3
 #define WARM_US 10e3
 #define JUST_NOW_US 20e3
@@ -33,7 +33,7 @@ static int repeats_of(const struct bench *bench)
     return wanted < REPEATS_LIMIT ? wanted : REPEATS_LIMIT;
 }
 
-/* The whole, again and again. */
+/* Times the whole several times. */
 static void time_whole(struct bench *bench, const struct bench_task *task, struct bench_result *result)
 {
     double us[REPEATS_LIMIT];
@@ -57,7 +57,7 @@ static void time_whole(struct bench *bench, const struct bench_task *task, struc
     result->repeats = count;
 }
 
-/* Each phase. Of one phase the whole says it. */
+/* Times each phase. A single phase takes the time of the whole. */
 static void time_phases(const struct bench_task *task, struct bench_result *result)
 {
     double us[TSR_PHASES_LIMIT][APART_LIMIT];
@@ -74,7 +74,7 @@ static void time_phases(const struct bench_task *task, struct bench_result *resu
     for (int p = 0; p < phases && !result->error; p++) result->phase_us[p] = median(us[p], repeats);
 }
 
-/* Runs once on spoilt output, and compares. Where that alone takes long, it has been timed: that is the CPU. */
+/* Runs once on overwritten output and compares. If that run takes long, as on the CPU, its time is the result. */
 static void check(const struct bench_task *task, struct bench_result *result)
 {
     double us[TSR_PHASES_LIMIT] = {0};
@@ -102,11 +102,11 @@ void bench_measure_policy(struct bench *bench, struct bench_workload *workload, 
     const enum bench_side side = row->on_device ? ON_DEVICE : ON_HOST;
     const size_t bytes = row->workspace_bytes ? row->workspace_bytes(task->job, policy) : 0;
     *task->workspace = bench_take(side, bytes);
-    bench_fill(side, *task->workspace, 0xa5, bytes); /* no row may count on zeros */
+    bench_fill(side, *task->workspace, 0xa5, bytes); /* a row must not rely on zeros */
     check(task, result);
     if (!result->error && result->repeats == 0) time_whole(bench, task, result);
     if (!result->error) time_phases(task, result);
-    if (row->on_device) check(task, result); /* what the timed runs left in the work space does no harm */
+    if (row->on_device) check(task, result); /* the row must work with what the timed runs left in the work space */
     bench_give(side, *task->workspace);
     *task->workspace = NULL;
     bench->measured++;
@@ -176,7 +176,7 @@ static void spoil_coded(void *context)
     }
 }
 
-/* Whether a row has not begun to write an array; no reference begins so. */
+/* Whether a row has not written an array. No reference begins with these bytes. */
 static bool is_untouched(const struct bench_memory *m, const void *array)
 {
     uint8_t first[2];
@@ -243,7 +243,7 @@ static void run_side(struct bench *bench, struct bench_workload *workload, const
 void bench_run_coders(struct bench *bench, struct bench_workload *workload, const struct bench_coder *beginning,
                       const struct bench_coder *whole, bool proven)
 {
-    const int first = workload->result_count; /* of them the CPU's encoder */
+    const int first = workload->result_count; /* the result of the CPU's encoder */
     run_side(bench, workload, beginning, ON_HOST);
     if (!proven && !workload->result[first].wrong) {
         workload->result[first].wrong = true;
@@ -252,7 +252,7 @@ void bench_run_coders(struct bench *bench, struct bench_workload *workload, cons
     if (bench->device.is_there) run_side(bench, workload, whole, ON_DEVICE);
 }
 
-/* The most that a row of a list wants in any policy. */
+/* The largest work space that a row of a list needs in any policy. */
 static size_t most_workspace(const struct tsr_kernel_row *const *row, int rows, const void *job)
 {
     size_t most = 0;
@@ -268,7 +268,7 @@ bool bench_has_room(const struct bench *bench, const struct bench_workload *work
 {
     const struct bench_memory none = {.side = ON_DEVICE};
     if (!bench->device.is_there) return true;
-    double bytes = (double)coder->input[0].room; /* what is decoded */
+    double bytes = (double)coder->input[0].room; /* decoded output */
     for (int i = 0; i < BENCH_ARRAYS; i++)
         bytes += (double)coder->input[i].room + (double)coder->coded[i].room + (double)coder->coded[i].bytes;
     const size_t encoders = most_workspace(coder->encoder, coder->encoders, coder->encode_job(coder, &none).job);
@@ -313,18 +313,18 @@ static void encode_part(void *context, unsigned index)
     parts->encode(parts->context, index, &parts->part[index]);
 }
 
-/* Writes the bytes that begin in the part; the last one may end in the next. */
+/* Writes the bytes that begin in the part. The last one may end in the next part. */
 static void place_part(void *context, unsigned index)
 {
     const struct joining *j = context;
     const struct bench_part *part = &j->parts->part[index];
     const uint64_t skipped = (8 - part->at % 8) % 8, end = part->at + part->bits;
-    if (part->bits <= skipped) return; /* all of it lies in the byte of the part before */
+    if (part->bits <= skipped) return; /* the whole part lies in the last byte of the part before */
     bench_take_bits(j->string + (part->at + skipped) / 8, part->string, skipped, part->bits - skipped);
     if (end % 8 != 0 && index + 1 < j->parts->count) j->string[end / 8] |= (uint8_t)(part[1].string[0] >> end % 8);
 }
 
-/* From the joined string, so that joining is proven, too. */
+/* Decodes the part from the joined string, so that joining is proven, too. */
 static void prove_part(void *context, unsigned index)
 {
     const struct joining *j = context;

@@ -7,7 +7,7 @@
 
 const char program_name[] = "tessera-bench";
 
-/* Long options without a letter have codes above the characters. */
+/* Options without a letter have codes above all characters. */
 enum {
     LONG_FILES = 256,
     LONG_SIZES,
@@ -27,8 +27,8 @@ enum {
 enum { BENCH = 1 }; /* the table's only verb */
 
 static const struct option_row table[] = {
-    {'1', NULL, "-9", BENCH, "engine: only encoding at this effort"},
-    {LONG_FILES, "files", NULL, BENCH, "images (or Y4M) F... instead of what is made up: their pixels, residuals"},
+    {'1', NULL, "-9", BENCH, "engine: encode at this effort only"},
+    {LONG_FILES, "files", NULL, BENCH, "take pixels and residuals of F..., images or Y4M, as input"},
     {LONG_SIZES, "sizes", "MIB,...", BENCH, "vle, rle, engine, limits: sizes of the input"},
     {LONG_ENTROPIES, "entropies", "BITS,...", BENCH, "vle: entropies of the input, 0 to 8 bits a byte"},
     {LONG_RUNS, "runs", "MEAN,...", BENCH, "rle: mean lengths of runs"},
@@ -36,9 +36,9 @@ static const struct option_row table[] = {
     {LONG_FORMATS, "formats", "NAME,...", BENCH, "cavlc: pictures among qcif, cif, 720p, 1080p, 4k"},
     {LONG_POLICIES, "policies", NULL, BENCH, "every launch policy of every row; default: the best"},
     {LONG_REPEAT, "repeat", "N", BENCH, "timed runs, of which the median counts; default: 10"},
-    {LONG_QUICK, "quick", NULL, BENCH, "tiny inputs: all is checked, no figure counts"},
-    {LONG_LOG, "log", "OUT.json", BENCH, "the lines of --json to a file, beside the tables"},
-    {LONG_PLOT, "plot", "OUT.svg", BENCH, "rates as lines over entropy, run length or QP"},
+    {LONG_QUICK, "quick", NULL, BENCH, "tiny inputs: all outputs are checked, no figure counts"},
+    {LONG_LOG, "log", "OUT.json", BENCH, "write the lines of --json to a file, and the tables too"},
+    {LONG_PLOT, "plot", "OUT.svg", BENCH, "plot rates over entropy, run length or QP"},
     {'T', "threads", "N", BENCH, "threads; default: all that this process may use"},
     {LONG_JSON, "json", NULL, BENCH, "one JSON object a measurement on stdout, then a summary"},
     {'h', "help", NULL, BENCH, "this text"},
@@ -98,15 +98,15 @@ static enum tsr_status take_option(int code, struct bench_options *o)
             o->effort = code - '0';
             return TSR_OK;
         }
-        fprintf(stderr, "tessera-bench --help tells the options\n");
+        fprintf(stderr, "tessera-bench --help lists the options\n");
         return TSR_ERROR_USAGE;
     }
 }
 
-/* The words besides the options: a family, and with --files names of files. */
+/* Takes the words that are not options: a family, and with --files the names of files. */
 static enum tsr_status take_words(char **words, int count, struct bench_options *o)
 {
-    if (count == 0) return usage("%s", "no family is named; tessera-bench --help tells the usage");
+    if (count == 0) return usage("%s", "no family is named; tessera-bench --help shows the usage");
     o->family = words[0];
     o->files = (const char *const *)words + 1;
     o->file_count = count - 1;

@@ -1,4 +1,4 @@
-/* Pictures for the benchmark: drawn ones, and those of files. See bench.h. */
+/* Pictures for the benchmark, drawn or from files. See bench.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +18,15 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-/* ---- Drawn ones ------------------------------------------------------------------------------------------------ */
+/* ---- Drawn pictures -------------------------------------------------------------------------------------------- */
 
-/* A world is larger than its pictures, which move over it: 2 samples to the right and 1 down each frame. */
+/* The world is larger than a picture. Pictures move over it, 2 samples to the right and 1 down each frame. */
 enum { SHAPES = 48, MARGIN = 2 * BENCH_FRAMES_LIMIT, SEED = 4 };
 
-/* An ellipse, or a rectangle, with a sharp edge, that adds its shade; some have a texture of stripes, or of
- * grain. */
+/* An ellipse or a rectangle with a sharp edge. It adds its shade, and may have a texture of stripes or grain. */
 struct shape {
     double x, y, width, height;
-    int shade, stripes, grain; /* stripes: their period; grain: its height */
+    int shade, stripes, grain; /* stripes: their period; grain: its amplitude */
     bool rectangle;
 };
 
@@ -65,7 +64,7 @@ static bool is_within(const struct shape *s, double x, double y)
     return s->rectangle ? u > -1 && u < 1 && v > -1 && v < 1 : u * u + v * v < 1;
 }
 
-/* -0.5 .. 0.5, at random. */
+/* A random value from -0.5 to 0.5. */
 static double grain_at(const struct drawing *d, unsigned row, unsigned column)
 {
     return (double)(bench_random(SEED + 2, row * d->pitch + column) & 255u) / 255.0 - 0.5;
@@ -90,7 +89,7 @@ static void draw_row(void *context, unsigned row)
     }
 }
 
-/* A row of a frame: the world's, with noise of its own. */
+/* Makes a row of a frame: the world's, with noise of its own. */
 static void take_row(void *context, unsigned index)
 {
     const struct drawing *d = context;
@@ -101,7 +100,7 @@ static void take_row(void *context, unsigned index)
     uint64_t random = 0;
     for (uint32_t x = 0; x < p->columns; x++, random >>= 8) {
         if (x % 8 == 0) random = bench_random(SEED + 1, (uint64_t)index * p->columns + x);
-        const int noise = (int)(random & 3) + (int)(random >> 2 & 3) - 3; /* -3 .. 3, small ones more often */
+        const int noise = (int)(random & 3) + (int)(random >> 2 & 3) - 3; /* -3 to 3; small values are more frequent */
         const int value = from[x] + noise;
         to[x] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
     }
@@ -129,19 +128,19 @@ struct bench_pictures bench_draw(struct bench *bench, const char *name, uint32_t
 
 /* ---- Y4M --------------------------------------------------------------------------------------------------------- */
 
-/* The luma of a Y4M file: a line of parameters, and FRAME lines with planes of samples behind them. */
+/* Reads the luma of a Y4M file: a line of parameters, then FRAME lines, each with planes of samples after it. */
 static struct bench_pictures read_y4m(FILE *f, const char *path)
 {
     struct bench_pictures p = {.moves = true};
     char line[512], chroma[32] = "420";
-    if (!fgets(line, sizeof line, f)) bench_stop(TSR_ERROR_READ, "%s: no Y4M header", path);
+    if (!fgets(line, sizeof line, f)) bench_stop(TSR_ERROR_READ, "%s has no Y4M header", path);
     for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n")) {
         if (word[0] == 'W') p.columns = (uint32_t)strtoul(word + 1, NULL, 10);
         if (word[0] == 'H') p.rows = (uint32_t)strtoul(word + 1, NULL, 10);
         if (word[0] == 'C') snprintf(chroma, sizeof chroma, "%s", word + 1);
     }
     if (p.columns == 0 || p.rows == 0 || p.columns > 16384 || p.rows > 16384 || strstr(chroma, "p1"))
-        bench_stop(TSR_ERROR_READ, "%s: %u x %u, %s: not 8-bit Y4M", path, p.columns, p.rows, chroma);
+        bench_stop(TSR_ERROR_READ, "%s is not 8-bit Y4M: %u x %u, %s", path, p.columns, p.rows, chroma);
     const size_t luma = (size_t)p.columns * p.rows;
     const size_t half = (size_t)((p.columns + 1) / 2), both = half * ((p.rows + 1) / 2);
     const size_t rest = !strncmp(chroma, "mono", 4)  ? 0
@@ -154,13 +153,13 @@ static struct bench_pictures read_y4m(FILE *f, const char *path)
         p.frames++;
         if (fseek(f, (long)rest, SEEK_CUR) != 0) break;
     }
-    if (p.frames == 0) bench_stop(TSR_ERROR_READ, "%s: no frame", path);
+    if (p.frames == 0) bench_stop(TSR_ERROR_READ, "%s has no frame", path);
     return p;
 }
 
 /* ---- Images ------------------------------------------------------------------------------------------------------ */
 
-/* An image file with one of its frames in memory. */
+/* An image file, and one of its frames in memory. */
 struct image_file {
     struct tsr_input *input;
     struct tsr_source *source;
@@ -179,7 +178,7 @@ static struct image_file open_image(const char *path)
     if (status != TSR_OK) bench_stop(status, "%s", error.text);
     file.image = &file.source->header.image;
     if (file.source->header.restore == TSR_RESTORE_VERBATIM || file.image->bits_allocated > 16)
-        bench_stop(TSR_ERROR_READ, "%s: no image of at most 16 bits", path);
+        bench_stop(TSR_ERROR_READ, "%s is not an image of at most 16 bits", path);
     file.raster = allocate(tsr_raster_bytes(file.image));
     status = file.source->ops->read_frame(file.source, 0, file.raster, &error);
     if (status != TSR_OK) bench_stop(status, "%s", error.text);
@@ -229,18 +228,18 @@ static struct bench_pictures read_pictures(const char *path)
     char head[10] = {0};
     FILE *f = fopen(path, "rb");
     struct bench_pictures p;
-    if (!f) bench_stop(TSR_ERROR_READ, "%s cannot be opened", path);
+    if (!f) bench_stop(TSR_ERROR_READ, "cannot open %s", path);
     const bool is_y4m = fread(head, 1, 9, f) == 9 && !memcmp(head, "YUV4MPEG2", 9);
     p = is_y4m ? read_y4m(f, path) : read_image(path);
     fclose(f);
     const char *slash = strrchr(path, '/');
     snprintf(p.name, sizeof p.name, "%s", slash ? slash + 1 : path);
-    for (char *c = p.name; *c; c++) /* a name need not be UTF-8, JSON must */
+    for (char *c = p.name; *c; c++) /* a name need not be UTF-8, but JSON must be */
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
     return p;
 }
 
-/* Adds the frames of more behind those of all, if both are stills of one size. */
+/* Appends the frames of more to those of all if both are stills of one size. Returns whether it has done so. */
 static bool join(struct bench_pictures *all, const struct bench_pictures *more)
 {
     const size_t bytes = (size_t)all->columns * all->rows * all->frames;
@@ -380,7 +379,7 @@ static struct bench_frames *read_sets(const struct bench_options *options, int *
             struct tsr_error error;
             uint8_t *raster = set->rasters + set->frames++ * tsr_raster_bytes(file.image);
             if (f == 0)
-                memcpy(raster, file.raster, tsr_raster_bytes(file.image)); /* it has been read */
+                memcpy(raster, file.raster, tsr_raster_bytes(file.image)); /* open_image() has read it */
             else if (file.source->ops->read_frame(file.source, f, raster, &error) != TSR_OK)
                 bench_stop(error.status, "%s", error.text);
         }

@@ -1,14 +1,12 @@
-/* What the benchmark prints: a table for each workload, or a JSON object for each measurement; and the points of its
- * plot.
+/* Prints a table for each workload, or a JSON object for each measurement, and collects the points of the plot.
  *
- *   GB/s      bytes of the coder's uncompressed side over the time of the whole, scans, fills and packing included
- *   kernel    the same over the time of the longest phase alone
- *   bytes/B   bytes read and written for each of them, at least: input and output once, and nothing in between
- *   copy      that traffic's rate as a share of what copying reached with as many bytes
+ *   GB/s      bytes of the coder's uncompressed side in the time of the whole, scans, fills and packing included
+ *   kernel    the same in the time of the longest phase
+ *   bytes/B   bytes read and written for each of these, at least: input and output once, and nothing in between
+ *   copy      the rate of that traffic, as a share of the rate of copying the same number of bytes
  *   ceiling   share of the rate of the limit: looking up each byte (VLE encoders), reading the input (other encoders),
  *             filling the output (decoders)
- *   base      by throughput, how many times as fast as the baseline: the first of the papers' kernels on the GPU, or
- * else the CPU row
+ *   base      throughput divided by that of the baseline: the papers' first kernel on the GPU, else the CPU row
  */
 #include <cjson/cJSON.h>
 #include <stdarg.h>
@@ -44,7 +42,7 @@ void bench_say(const struct bench *bench, const char *format, ...)
     printf("\n");
 }
 
-/* An object as a line; frees it. */
+/* Writes an object as a line and frees the object. */
 static void put_json(const struct bench *bench, cJSON *object)
 {
     char *text = object ? cJSON_PrintUnformatted(object) : NULL;
@@ -59,7 +57,7 @@ void bench_report_run(const struct bench *bench)
 {
     char date[32];
     const time_t now = time(NULL);
-    const char *commit = getenv("TESSERA_COMMIT"); /* tests/equality/run.sh says it */
+    const char *commit = getenv("TESSERA_COMMIT"); /* tests/equality/run.sh sets it */
     const struct bench_device *device = &bench->device;
     if (!commit) commit = "unknown";
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime(&now));
@@ -83,7 +81,7 @@ void bench_report_run(const struct bench *bench)
 
 /* ---- Figures ---------------------------------------------------------------------------------------------------- */
 
-/* What the table and JSON say of a result; negative: does not apply. */
+/* Figures of a result, for the table and JSON; negative: not applicable. */
 struct figures {
     double gbps, kernel_gbps, bytes_per_byte, of_copy, of_ceiling, over_baseline;
 };
@@ -103,7 +101,7 @@ static double longest_phase(const struct bench_result *result)
     return longest;
 }
 
-/* The baseline's time a byte, in its fastest policy: see above. */
+/* The baseline's time for a byte, in its fastest policy. The top of this file defines the baseline. */
 static double baseline_us(const struct bench_workload *workload, enum bench_kind kind)
 {
     const struct tsr_kernel_row *baseline = NULL;
@@ -193,7 +191,7 @@ static void print_table(const struct bench *bench, const struct bench_workload *
     printf("\n%s\n", workload->name);
     if (workload->notes[0]) printf("%s", workload->notes);
     if (workload->look_up_us > 0)
-        printf("  limit of looking up each byte and writing as many: %.1f GB/s\n",
+        printf("  limit of looking up each byte and writing the output: %.1f GB/s\n",
                1e-3 * workload->in_bytes / workload->look_up_us);
     printf("  %-7s %-28s %8s %8s %7s %7s %7s %8s  %-6s %10s  %s\n", "", "row", "GB/s", "kernel", "bytes/B", "copy",
            "ceiling", "base", "output", "us", "phases, us");
@@ -224,7 +222,7 @@ static void print_result_json(const struct bench *bench, const struct bench_work
         cJSON_AddItemToObject(o, field->string, cJSON_Duplicate(field, true));
     cJSON_AddNumberToObject(o, "input_bytes", workload->in_bytes);
     cJSON_AddNumberToObject(o, "output_bytes", workload->out_bytes);
-    cJSON_AddNumberToObject(o, "row_input_bytes", result->in_bytes); /* a CPU row takes the first of them */
+    cJSON_AddNumberToObject(o, "row_input_bytes", result->in_bytes); /* a CPU row codes only the first of them */
     cJSON_AddStringToObject(o, "kind", kind_names[result->kind]);
     cJSON_AddStringToObject(o, "row", result->row->name);
     cJSON_AddStringToObject(o, "source", result->row->source ? result->row->source : "");
@@ -235,7 +233,7 @@ static void print_result_json(const struct bench *bench, const struct bench_work
     add_figure(o, "us", result->error ? -1 : result->us);
     add_figure(o, "least_us", result->error ? -1 : result->least_us);
     cJSON *phases = cJSON_AddObjectToObject(o, "phases_us");
-    for (int p = 0; p < phase_count(result) && !result->error; p++) /* of one name there may be two */
+    for (int p = 0; p < phase_count(result) && !result->error; p++) /* two phases may have the same name */
         cJSON_AddNumberToObject(phases, result->row->phase[p].name, result->phase_us[p]);
     add_figure(o, "gb_per_s", f.gbps);
     add_figure(o, "kernel_gb_per_s", f.kernel_gbps);
@@ -276,13 +274,13 @@ static void plot_kind(struct bench *bench, const struct bench_workload *workload
         const struct bench_result *result = &workload->result[i];
         if (result->kind != kind || result->error || result->wrong) continue;
         if (result->policy != result->row->best_policy) continue;
-        if (bench->device.is_there && !result->row->on_device) continue; /* a line along the axis */
+        if (bench->device.is_there && !result->row->on_device) continue; /* its line would lie on the axis */
         const double bytes = kind == BENCH_LIMIT ? result->moved_bytes : result->in_bytes;
         add_point(panel, workload, result->row->name, false, 1e-3 * bytes / result->us);
         moved = result->moved_bytes;
     }
     if (kind == BENCH_LIMIT || workload->copy_us <= 0 || moved <= 0) return;
-    /* The traffic that none can do without, as fast as copying moves it. */
+    /* The least traffic of a row, at the rate of copying. */
     add_point(panel, workload, "limit: copy's traffic", true,
               1e-3 * workload->in_bytes * 2 * workload->in_bytes / workload->copy_us / moved);
     if (kind == BENCH_ENCODE && workload->look_up_us > 0)
@@ -294,7 +292,7 @@ void bench_report(struct bench *bench, struct bench_workload *workload)
     for (int i = 0; i < workload->result_count && bench->json; i++)
         print_result_json(bench, workload, &workload->result[i]);
     if (!bench->options->json) print_table(bench, workload);
-    /* The limits stand in the encoders' panels as lines; alone, they have one. */
+    /* Limits are lines in the encoders' panels. Alone, they have a panel of their own. */
     const bool limits_alone = workload->result_count > 0 && workload->out_bytes <= 0;
     for (int kind = limits_alone ? BENCH_LIMIT : BENCH_ENCODE; kind < BENCH_KINDS && workload->panel; kind++) {
         bool any = false;

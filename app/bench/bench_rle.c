@@ -1,8 +1,8 @@
-/* tessera-bench rle: symbols whose runs have a given mean length, of 8, 16 and 32 bits, and the residual tokens of real
- * files, whose zeros run.
+/* tessera-bench rle: symbols of 8, 16 and 32 bits whose runs have a given mean length, and the residual tokens of real
+ * files, in which zeros run.
  *
- * Each symbol begins a new run with probability 1 / mean, whatever stands before it: lengths are geometric. A new run's
- * symbol is any but the last one's, all alike. */
+ * Each symbol begins a new run with probability 1 / mean, whatever stands before it, so lengths are geometric. The
+ * symbol of a new run is any symbol but that of the last run, all equally likely. */
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ enum { CHUNK = 1 << 20 };
 
 struct draw {
     int symbol_bytes;
-    uint32_t threshold; /* a new run where 32 random bits are below; UINT32_MAX: always */
+    uint32_t threshold; /* a new run begins if 32 random bits are below this; UINT32_MAX: always */
     void *symbols;
     size_t count;
 };
 
-/* A symbol that is not the one before. */
+/* A random symbol other than the one before. */
 static uint32_t next_symbol(uint32_t symbol, int symbol_bytes, uint32_t random)
 {
     const uint64_t others = ((uint64_t)1 << 8 * symbol_bytes) - 1;
@@ -51,10 +51,10 @@ static void draw_chunk(void *context, unsigned index)
 
 /* ---- One workload -------------------------------------------------------------------------------------------- */
 
-/* A chunk's runs: those that begin in it. */
+/* The runs that begin in a chunk. */
 struct chunk {
-    size_t first, end; /* symbols from its first head to the next chunk's; both the same: none begins here */
-    uint64_t runs, at; /* at: its first run's number */
+    size_t first, end; /* symbols from the chunk's first head to that of the next chunk; equal: no run begins here */
+    uint64_t runs, at; /* at: the number of its first run */
     bool proven;
 };
 
@@ -63,7 +63,7 @@ struct rle_run {
     size_t count;
     int symbol_bytes;
     void *in;
-    uint64_t runs; /* counted here, by looking at neighbours */
+    uint64_t runs; /* counted here, by comparing neighbours */
     uint8_t *symbols;
     uint32_t *counts;
     unsigned chunks;
@@ -128,7 +128,7 @@ static inline uint32_t symbol_at(const void *symbols, int symbol_bytes, size_t i
                                : ((const uint32_t *)symbols)[i];
 }
 
-/* Inlined for each size of symbols. */
+/* Inlined for each symbol size. */
 static inline uint64_t count_heads(const void *symbols, int symbol_bytes, size_t first, size_t end, size_t *first_head)
 {
     uint64_t heads = 0;
@@ -168,7 +168,7 @@ static void find_chunks(struct bench *bench, struct rle_run *run)
     }
 }
 
-/* Its runs to their places, and back. */
+/* Codes the runs of a chunk to their places, and decodes them again. */
 static void code_chunk(void *context, unsigned index)
 {
     const struct rle_run *run = context;
@@ -193,13 +193,13 @@ static void code_chunk(void *context, unsigned index)
                                       .out = bench_take(ON_HOST, bytes_of(run, count) + 16),
                                       .count = count,
                                       .error = &error};
-    memset(back.out, ~*in, bytes_of(run, count)); /* what was here before may be right */
+    memset(back.out, ~*in, bytes_of(run, count)); /* the memory may hold the right result already */
     const bool runs_back = bench_run_alone(run->decode_row, (struct bench_job){&back, &back.workspace}) == 0;
     c->proven = runs_back && error == 0 && memcmp(back.out, in, bytes_of(run, count)) == 0;
     bench_give(ON_HOST, back.out);
 }
 
-/* Whether it decodes to the input. */
+/* Makes the reference. Returns whether it decodes to the input. */
 static bool make_reference(struct bench *bench, struct rle_run *run)
 {
     bool proven = true;
@@ -210,7 +210,7 @@ static bool make_reference(struct bench *bench, struct rle_run *run)
     return proven;
 }
 
-/* The first runs alone, for the CPU's rows. */
+/* The first runs, for the CPU's rows. */
 static struct rle_run beginning_of(const struct rle_run *run)
 {
     struct rle_run part = *run;
@@ -222,7 +222,7 @@ static struct rle_run beginning_of(const struct rle_run *run)
     return part;
 }
 
-/* All rows on symbols, which have room up to a multiple of 16 bytes. */
+/* Runs all rows on symbols, which have room up to a multiple of 16 bytes. */
 static void run_workload(struct bench *bench, struct bench_workload *workload, void *symbols, size_t count,
                          int symbol_bytes)
 {
@@ -257,14 +257,15 @@ static void run_workload(struct bench *bench, struct bench_workload *workload, v
 
 /* ---- Workloads ----------------------------------------------------------------------------------------------- */
 
-static struct bench_workload workload; /* large */
+static struct bench_workload workload; /* too large for the stack */
 
 static void run_random(struct bench *bench, double mib, int symbol_bytes, double mean)
 {
     const size_t count = (size_t)(mib * (1 << 20)) / (size_t)symbol_bytes;
     char panel[64];
     if (count == 0 || count > TSR_RLE_SYMBOLS_LIMIT) {
-        bench_say(bench, "\n%g MiB of %d-bit symbols are left out: they are none, or too many", mib, 8 * symbol_bytes);
+        bench_say(bench, "\n%g MiB of %d-bit symbols are left out: that is no symbol, or too many", mib,
+                  8 * symbol_bytes);
         return;
     }
     struct draw draw = {.symbol_bytes = symbol_bytes, .count = count};

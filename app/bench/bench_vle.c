@@ -1,8 +1,9 @@
-/* tessera-bench vle: bytes of a given entropy, in steps and in sizes, and those of real files.
+/* tessera-bench vle: bytes of a given entropy, in several entropies and sizes, and bytes of real files.
  *
- * A workload's bytes are independent draws from a two-sided geometric distribution over 256 values, p(d) ~ t^|d|, whose
- * t is bisected for the entropy: what prediction residuals look like. t = 0 is one symbol, t = 1 is uniform. The code
- * is the Huffman code of their histogram, and both are made before the clock runs; what they cost stands beside. */
+ * The bytes of a workload are independent draws from a two-sided geometric distribution over 256 values, p(d) ~ t^|d|,
+ * which looks like prediction residuals. Bisection finds t for the entropy: t = 0 is one symbol, t = 1 is uniform. The
+ * code is the Huffman code of the histogram. Histogram and code are made before the clock runs; the notes say how long
+ * that takes. */
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
@@ -17,9 +18,9 @@
 
 enum { CHUNK = 1 << 20 };
 
-/* Walker's alias method: one random number picks a column, and one of its two symbols. */
+/* Walker's alias method: one random number picks a column and one of its two symbols. */
 struct alias_table {
-    uint32_t threshold[TSR_BYTE_VALUES]; /* of 2^24 */
+    uint32_t threshold[TSR_BYTE_VALUES]; /* times 2^24 */
     uint8_t other[TSR_BYTE_VALUES];
 };
 
@@ -70,7 +71,7 @@ static struct alias_table alias_of(const double p[TSR_BYTE_VALUES])
         larges--;
         small[smalls++] = l;
     }
-    for (int i = 0; i < smalls && p[small[i]] <= 0; i++) table.threshold[small[i]] = 0; /* cannot be: rounding alone */
+    for (int i = 0; i < smalls && p[small[i]] <= 0; i++) table.threshold[small[i]] = 0; /* left only by rounding */
     return table;
 }
 
@@ -106,7 +107,7 @@ struct vle_run {
     const uint8_t *in;
     struct tsr_byte_code code;
     int longest;
-    uint64_t bits; /* as the histogram says */
+    uint64_t bits; /* according to the histogram */
     uint8_t *string;
     uint16_t *segment_bits;
 };
@@ -160,7 +161,7 @@ static struct bench_coder coder_of(const struct vle_run *run)
     coder.coded[0] = (struct bench_array){run->string, (size_t)((run->bits + 7) / 8),
                                           tsr_vle_bound(run->count, run->longest) + 16, false};
     coder.coded[1] = (struct bench_array){&run->bits, sizeof run->bits, sizeof run->bits, false};
-    /* Rows that know no segments leave them alone. */
+    /* Rows that do not use segments leave this array as it is. */
     coder.coded[2] = (struct bench_array){run->segment_bits, segment_bytes, segment_bytes + 16, true};
     return coder;
 }
@@ -194,7 +195,7 @@ static bool chunk_decodes(const void *context, unsigned index, const struct benc
     const struct vle_run *run = context;
     const size_t first = (size_t)index * CHUNK, count = chunk_bytes(run->count, index);
     uint8_t *out = bench_take(ON_HOST, count + 16);
-    memset(out, ~run->in[first], count); /* what was here before may be right */
+    memset(out, ~run->in[first], count); /* the memory may hold the right result already */
     uint32_t error = 1;
     struct tsr_vle_decode_job job = {.in = part->string,
                                      .bits = part->bits,
@@ -212,7 +213,7 @@ static bool chunk_decodes(const void *context, unsigned index, const struct benc
     return same;
 }
 
-/* Whether it decodes to the input. */
+/* Makes the reference. Returns whether it decodes to the input. */
 static bool make_reference(struct bench *bench, struct vle_run *run)
 {
     struct bench_parts parts = {.count = (unsigned)((run->count + CHUNK - 1) / CHUNK),
@@ -226,7 +227,7 @@ static bool make_reference(struct bench *bench, struct vle_run *run)
     run->string = bench_join_parts(bench, &parts, &bits, &proven);
     bench_give(ON_HOST, parts.part);
     if (proven && bits == run->bits) return true;
-    if (bits < run->bits) { /* rows are held to what the histogram says all the same */
+    if (bits < run->bits) { /* rows are compared with the size that the histogram gives all the same */
         bench_give(ON_HOST, run->string);
         run->string = bench_take(ON_HOST, (size_t)(run->bits + 7) / 8 + 16);
         memset(run->string, 0, (size_t)(run->bits + 7) / 8);
@@ -234,7 +235,7 @@ static bool make_reference(struct bench *bench, struct vle_run *run)
     return false;
 }
 
-/* The first bytes alone, for the CPU's rows: their string begins the whole one. */
+/* The first bytes, for the CPU's rows. Their string is the beginning of the whole string. */
 static struct vle_run beginning_of(const struct vle_run *run)
 {
     struct vle_run part = *run;
@@ -242,7 +243,7 @@ static struct vle_run beginning_of(const struct vle_run *run)
         part.count = BENCH_CPU_BYTES;
         part.bits = 0;
         for (size_t s = 0; s < segments_of(part.count); s++) part.bits += run->segment_bits[s];
-        if (part.bits > run->bits) part.bits = run->bits; /* a wrong reference's */
+        if (part.bits > run->bits) part.bits = run->bits; /* of a wrong reference */
     }
     part.string = bench_take(ON_HOST, (size_t)(part.bits + 7) / 8 + 16);
     bench_take_bits(part.string, run->string, 0, part.bits);
@@ -262,7 +263,7 @@ static void count_chunk(void *context, unsigned index)
     const struct counting *c = context;
     const uint8_t *bytes = c->bytes + (size_t)index * CHUNK;
     const size_t count = chunk_bytes(c->count, index);
-    uint32_t part[4][TSR_BYTE_VALUES] = {{0}}; /* four, since equal neighbours wait for each other in one */
+    uint32_t part[4][TSR_BYTE_VALUES] = {{0}}; /* four histograms: in one, equal neighbours would wait for each other */
     for (size_t i = 0; i < count; i++) part[i % 4][bytes[i]]++;
     for (int s = 0; s < TSR_BYTE_VALUES; s++) c->part[index][s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
 }
@@ -287,7 +288,7 @@ static void build_code(const uint32_t counts[TSR_BYTE_VALUES], struct tsr_byte_c
     tsr_huffman_codewords(lengths, TSR_BYTE_VALUES, codewords);
     for (int s = 0; s < TSR_BYTE_VALUES; s++) {
         code->bits[s] = codewords[s].bits;
-        code->length[s] = lengths[s]; /* a single symbol spends one bit here */
+        code->length[s] = lengths[s]; /* a single symbol takes one bit here */
     }
 }
 
@@ -299,7 +300,8 @@ static double entropy_of(const uint32_t counts[TSR_BYTE_VALUES], size_t count)
     return entropy;
 }
 
-/* All rows on bytes, which have room up to a multiple of 16. The workload has its name and its place in the plot. */
+/* Runs all rows on bytes, which have room up to a multiple of 16. The workload has its name and its place in the plot.
+ */
 static void run_workload(struct bench *bench, struct bench_workload *workload, uint8_t *bytes, size_t count)
 {
     uint32_t counts[TSR_BYTE_VALUES];
@@ -345,9 +347,9 @@ static void run_workload(struct bench *bench, struct bench_workload *workload, u
 
 /* ---- Workloads ----------------------------------------------------------------------------------------------- */
 
-static struct bench_workload workload; /* large */
+static struct bench_workload workload; /* too large for the stack */
 
-/* over_size: which of the two the plot goes over. */
+/* over_size: the plot is over the size; else over the entropy. */
 static void run_random(struct bench *bench, double mib, double entropy, bool over_size)
 {
     const size_t count = (size_t)(mib * (1 << 20));

@@ -5,11 +5,11 @@
 
 #include "plot.h"
 
-/* Geometry in pixels: a panel's frame, and what stands around it. */
+/* Geometry in pixels: the frame of a panel, and the margins around it. */
 enum { LEFT = 84, WIDTH = 640, RIGHT = 230, TOP = 44, HEIGHT = 330, BOTTOM = 62, HEAD = 64 };
 enum { PANEL_HEIGHT = TOP + HEIGHT + BOTTOM, PAGE_WIDTH = LEFT + WIDTH + RIGHT };
 
-/* Colours that colour-blind readers tell apart (Okabe and Ito 2008), black last; a marker each as well. */
+/* Colours that colour-blind readers can tell apart (Okabe and Ito 2008), black last. Each series also has a marker. */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"};
 enum { COLOURS = sizeof colours / sizeof colours[0], MARKERS = 4 };
 
@@ -44,7 +44,7 @@ void plot_point(struct plot_panel *panel, const char *name, bool is_limit, doubl
         panel->series_count++;
     }
     if (series->points == PLOT_POINTS_LIMIT) return;
-    int at = series->points++; /* points stand in the order of x */
+    int at = series->points++; /* points are ordered by x */
     for (; at > 0 && series->x[at - 1] > x; at--) {
         series->x[at] = series->x[at - 1];
         series->y[at] = series->y[at - 1];
@@ -65,7 +65,7 @@ double plot_group(struct plot_panel *panel, const char *name)
 /* ---- Axes ---------------------------------------------------------------------------------------------------- */
 
 struct axis {
-    double low, high, step; /* step: between ticks, where the axis is linear */
+    double low, high, step; /* between ticks, if the axis is linear */
     bool log;
 };
 
@@ -75,7 +75,7 @@ static double scaled(const struct axis *axis, double value)
                      : (value - axis->low) / (axis->high - axis->low);
 }
 
-/* Ticks at 1, 2 or 5 times a power of ten, at most count of them. */
+/* The distance of ticks, 1, 2 or 5 times a power of ten, for at most count ticks. */
 static double tick_step(double range, int count)
 {
     const double raw = range / count, unit = pow(10, floor(log10(raw)));
@@ -83,7 +83,8 @@ static double tick_step(double range, int count)
     return unit * (steps <= 1 ? 1 : steps <= 2 ? 2 : steps <= 5 ? 5 : 10);
 }
 
-/* Limits ten times as high as all else would press it flat: such a panel leaves them out, and its legend says so. */
+/* Limits that are ten times as high as all else would flatten the rest. Such a panel leaves them out, and its legend
+ * says so. */
 static bool leaves_limits_out(const struct plot_panel *panel)
 {
     double top[2] = {0, 0};
@@ -111,7 +112,7 @@ static void find_axes(const struct plot_panel *panel, struct axis *x, struct axi
         }
     }
     x->log = panel->kind == PLOT_LINES_LOG_X && low > 0;
-    if (!(high > low)) { /* one point: in the middle */
+    if (!(high > low)) { /* a single point stands in the middle */
         low = x->log ? low / 2 : low - 1;
         high = x->log ? high * 2 : high + 1;
     }
@@ -137,7 +138,7 @@ static void put_text(FILE *f, double x, double y, const char *anchor, int size, 
         else if (*text == '>')
             fputs("&gt;", f);
         else if ((unsigned char)*text < 0x20 || (unsigned char)*text > 0x7e)
-            fputc('?', f); /* names of files need not be UTF-8, XML must */
+            fputc('?', f); /* names of files need not be UTF-8, but XML must be */
         else
             fputc(*text, f);
     }
@@ -168,7 +169,7 @@ static void put_marker(FILE *f, double x, double y, int kind, const char *colour
     }
 }
 
-/* How the series number s of its panel looks; limits are grey, each dashed in its own way. */
+/* The look of series s of a panel. Limits are grey, each dashed in its own way. */
 struct look {
     const char *colour;
     char stroke[96];

@@ -1,7 +1,7 @@
-/* Starting tessera-rivals and asking it. See client.h and protocol.h.
+/* Starts tessera-rivals and sends requests to it. See client.h and protocol.h.
  *
- * Each process has one socket, which is its standard input and output. As many processes run as threads compare at
- * once, each of which waits for its process: the speed is that of codecs within the program. */
+ * Each process has one socket, which is its standard input and output. There are as many processes as threads that
+ * compare at once, and each thread waits for its process, so codecs are as fast as within the program. */
 #include "client.h"
 
 #include <errno.h>
@@ -32,9 +32,10 @@ struct rivals {
     struct rival *idle;
 };
 
-/* ---- Where it is --------------------------------------------------------------------------------------------- */
+/* ---- Finding the program ------------------------------------------------------------------------------------- */
 
-/* Makes a path from the running program's folder; false: it is too long, or there is no such program. */
+/* Makes the path of the program from a folder and a path below it. False: the path is too long, or there is no such
+ * program. */
 static bool find_in(const char *folder, const char *below, char path[PATH_MAX])
 {
     const int length = snprintf(path, PATH_MAX, "%s/%s/" RIVALS_NAME, folder, below);
@@ -65,7 +66,7 @@ struct rivals *rivals_find(void)
     return NULL;
 }
 
-/* ---- Its processes ------------------------------------------------------------------------------------------- */
+/* ---- Processes ----------------------------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
@@ -84,7 +85,7 @@ fail(const struct rival *rival, struct tsr_error *error, enum tsr_status status,
     return status;
 }
 
-/* Signals end the process as any other; the threads that start it have them blocked. */
+/* The threads that start the process block signals. The process does not: signals end it as any other. */
 static int spawn(const char *path, int socket, pid_t *process)
 {
     char *const words[] = {(char[]){RIVALS_NAME}, NULL};
@@ -109,7 +110,7 @@ static int spawn(const char *path, int socket, pid_t *process)
     return error;
 }
 
-/* Waits until the process has ended, which it does where its input ends. Returns what waitpid() tells. */
+/* Closes the input of the process, which ends it, and waits for that. Returns the status of waitpid(). */
 static int end_process(struct rival *rival)
 {
     int how = 0;
@@ -119,15 +120,15 @@ static int end_process(struct rival *rival)
     return how;
 }
 
-/* The process has closed its side, or what it says is not an answer. SIGKILL changes nothing about one that has ended
- * already, and ends one that would not. */
+/* The process has closed its side, or its answer is not valid. SIGKILL ends a process that would not end, and does
+ * nothing to one that has ended. */
 static enum tsr_status fail_process(struct rival *rival, struct tsr_error *error, const char *said)
 {
     kill(rival->process, SIGKILL);
     const int how = end_process(rival);
     if (said) return fail(rival, error, TSR_ERROR_INTERNAL, "answers '%.60s'", said);
     if (WIFEXITED(how) && WEXITSTATUS(how) == TSR_ERROR_LIMIT)
-        return fail(rival, error, TSR_ERROR_LIMIT, "has no memory for it");
+        return fail(rival, error, TSR_ERROR_LIMIT, "ran out of memory");
     if (WIFEXITED(how)) return fail(rival, error, TSR_ERROR_INTERNAL, "ended with status %d", WEXITSTATUS(how));
     return fail(rival, error, TSR_ERROR_INTERNAL, "was ended by signal %d", WTERMSIG(how));
 }
@@ -146,7 +147,7 @@ static bool send_all(const struct rival *rival, const void *bytes, size_t size)
     return true;
 }
 
-/* A line without its end; false: the process has ended. What is longer than a line is cut. */
+/* Receives a line without its end. False: the process has ended. A line that is too long is cut. */
 static bool receive_line(const struct rival *rival, char line[RIVALS_LINE])
 {
     size_t used = 0;
@@ -161,14 +162,14 @@ static bool receive_line(const struct rival *rival, char line[RIVALS_LINE])
     return true;
 }
 
-/* One request that is answered. */
+/* Sends a request and receives its answer. */
 static enum tsr_status ask(struct rival *rival, const char *request, char answer[RIVALS_LINE], struct tsr_error *error)
 {
     if (send_all(rival, request, strlen(request)) && receive_line(rival, answer)) return TSR_OK;
     return fail_process(rival, error, NULL);
 }
 
-/* A request that is answered by count sizes. */
+/* Sends a request that is answered by count sizes. */
 static enum tsr_status ask_sizes(struct rival *rival, const char *request, int count, unsigned long long *size,
                                  struct tsr_error *error)
 {
@@ -190,7 +191,7 @@ static enum tsr_status ask_version(struct rival *rival, struct tsr_error *error)
     return fail_process(rival, error, answer);
 }
 
-/* ---- For the caller ------------------------------------------------------------------------------------------ */
+/* ---- Calls of client.h --------------------------------------------------------------------------------------- */
 
 static enum tsr_status start(const struct rivals *rivals, struct rival *rival, struct tsr_error *error)
 {
@@ -295,7 +296,7 @@ enum tsr_status rival_jpeg_at_psnr(struct rival *rival, double psnr_db, struct j
 {
     char request[RIVALS_LINE];
     unsigned long long sizes[2] = {0, 0};
-    snprintf(request, sizeof request, "jpeg %a\n", psnr_db); /* exact */
+    snprintf(request, sizeof request, "jpeg %a\n", psnr_db); /* %a is exact */
     const enum tsr_status status = rival ? ask_sizes(rival, request, 2, sizes, error) : TSR_OK;
     size->bytes = sizes[0];
     size->optimised_bytes = sizes[1];

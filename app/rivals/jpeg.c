@@ -9,7 +9,7 @@
 
 #include <jpeglib.h>
 
-/* libjpeg's error handler that comes back. */
+/* An error handler of libjpeg that returns to the caller. */
 struct jpeg_escape {
     struct jpeg_error_mgr manager;
     jmp_buf back;
@@ -25,7 +25,8 @@ static void say_nothing(j_common_ptr info)
     (void)info;
 }
 
-/* A JPEG file at a scale of the standard tables in percent; bytes is allocated by libjpeg, free() frees it. */
+/* Makes a JPEG file at a scale of the standard tables in percent. libjpeg allocates bytes; the caller frees them with
+ * free(). */
 static bool encode_jpeg(const struct picture *p, int scale, bool optimised, unsigned char **bytes, unsigned long *size)
 {
     struct jpeg_compress_struct info;
@@ -89,7 +90,7 @@ struct jpeg_search {
     uint8_t *decoded;
 };
 
-/* PSNR of the JPEG at a scale, and its size; negative where there is none. */
+/* The PSNR of the JPEG at a scale, and its size; negative: the codec failed. */
 static double jpeg_psnr(const struct jpeg_search *s, int scale, unsigned long *size)
 {
     unsigned char *bytes;
@@ -106,7 +107,7 @@ static double jpeg_psnr(const struct jpeg_search *s, int scale, unsigned long *s
     return squares == 0 ? INFINITY : 10 * log10(255.0 * 255.0 * (double)count / (double)squares);
 }
 
-/* Size at a scale with tables made for the picture; 0 where there is none. */
+/* The size at a scale with tables made for the picture; 0: the codec failed. */
 static unsigned long optimised_size(const struct jpeg_search *s, int scale)
 {
     unsigned char *bytes;
@@ -127,7 +128,7 @@ struct jpeg_size jpeg_at_psnr(const struct picture *p, double psnr_db)
     if (p->bits > 8 || (p->channels != 1 && p->channels != 3)) return result;
     struct jpeg_search search = {p, malloc(p->bytes)};
     unsigned long size = 0, next = 0;
-    int low = 1, high = 5000; /* percent: 1 is all ones, 5000 libjpeg's quality 1 */
+    int low = 1, high = 5000; /* percent: at 1 all steps are 1; 5000 is libjpeg's quality 1 */
     if (search.decoded && jpeg_psnr(&search, low, &size) >= psnr_db) {
         while (low < high) { /* the largest scale that still reaches the PSNR */
             const int middle = (low + high + 1) / 2;

@@ -1,4 +1,4 @@
-/* tessera-rivals: sizes of PNG, JPEG-LS and JPEG files, by request. See protocol.h. */
+/* tessera-rivals: answers requests for sizes of PNG, JPEG-LS and JPEG files. See protocol.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     while (status == TSR_OK && fgets(line, sizeof line, stdin)) {
         line[strcspn(line, "\n")] = '\0';
         status = answer(line);
-        if (fflush(stdout) != 0) status = TSR_ERROR_WRITE; /* nobody listens any more */
+        if (fflush(stdout) != 0) status = TSR_ERROR_WRITE; /* the client has gone */
     }
     free(picture.samples);
     return status;

@@ -1,4 +1,4 @@
-/* Rivals: PNG, as well as libpng compresses it (deflate effort 9, its own choice of filters). */
+/* Rivals: PNG, compressed as well as libpng can (deflate level 9, libpng's choice of filters). */
 #include "rivals.h"
 
 #if TSR_WITH_PNG
@@ -28,7 +28,7 @@ static void ignore_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-/* PNG knows 1, 2, 4, 8 and 16 bits; fewer than 8 of a single channel alone. */
+/* PNG has 1, 2, 4, 8 and 16 bits. Depths below 8 are only for a single channel. */
 static int bit_depth(const struct picture *p)
 {
     if (p->bits > 8) return 16;

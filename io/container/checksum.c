@@ -1,5 +1,5 @@
-/* Checksums by libxxhash, which takes the widest vectors that the processor has. */
-#define XXH_STATIC_LINKING_ONLY /* the state's size */
+/* Hashes by libxxhash, which uses the widest vectors of the processor. */
+#define XXH_STATIC_LINKING_ONLY /* for the size of the state */
 #include <xxhash.h>
 #if TSR_XXHASH_DISPATCH
 #include <xxh_x86dispatch.h>
@@ -18,7 +18,7 @@ bool tsr_hash128_equal(const struct tsr_hash128 *a, const struct tsr_hash128 *b)
     return memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
 
-/* The 64-bit and the 128-bit hash keep the same state. */
+/* The 64-bit and the 128-bit hash have the same state. */
 void tsr_hasher_init(struct tsr_hasher *hasher)
 {
     memset(hasher, 0, sizeof *hasher);

@@ -13,7 +13,7 @@ struct tsr_hash128 {
 
 bool tsr_hash128_equal(const struct tsr_hash128 *a, const struct tsr_hash128 *b);
 
-/* A hash in the making. May be moved and copied; needs no clean-up. */
+/* The state of a hash. It may be moved and copied, and needs no clean-up. */
 struct tsr_hasher {
     _Alignas(64) unsigned char state[576];
 };

@@ -1,8 +1,8 @@
 /* The .tsr file: header, blobs, frames and their tiles, proof, index, copies. FORMAT.md sections 3 to 5.
  *
- * A file is a sequence of sections: a type, a length, a body, a checksum. The writer appends them to an output; the
- * reader finds them through the index at the end, or its copy, or by walking from one to the next, and hands out only
- * bodies whose checksum holds. */
+ * A file is a sequence of sections. A section is a type, a length, a body and a check. The writer appends sections to
+ * an output. The reader finds them through the index at the end, through the copy of the index, or by walking from one
+ * section to the next. The reader returns only bodies whose check holds. */
 #ifndef TSR_IO_CONTAINER_CONTAINER_H
 #define TSR_IO_CONTAINER_CONTAINER_H
 
@@ -11,57 +11,56 @@
 
 enum { TSR_FORMAT_VERSION = 3 };
 
-/* How the original file comes back from blobs and frames. FORMAT.md section 4. */
+/* How blobs and frames become the original file again. FORMAT.md section 4. */
 enum tsr_restore {
     TSR_RESTORE_VERBATIM = 0,     /* the blob is the file */
     TSR_RESTORE_SPLICE = 1,       /* prefix, rasters, suffix */
-    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks made anew from the raster, suffix */
+    TSR_RESTORE_PNG = 2,          /* prefix, IDAT chunks encoded from the raster, suffix */
     TSR_RESTORE_DEFLATED = 3,     /* as splice, but deflated from a certain byte on */
-    TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's raster encoded anew between its residues, suffix */
-    TSR_RESTORE_SERIES = 5        /* several files, each by a way of its own: 3.7 */
+    TSR_RESTORE_ENCAPSULATED = 4, /* prefix, each frame's raster encoded, residues between them, suffix */
+    TSR_RESTORE_SERIES = 5        /* several files, each restored in its own way: FORMAT.md 3.7 */
 };
 
-/* The residues of encapsulated frames are what stands between their streams. */
+/* Residues are the bytes between the streams of encapsulated frames. */
 enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2, TSR_BLOB_COUNT = 3 };
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };
 
 struct tsr_header {
-    uint64_t id; /* what the sections of this file, or member, are bound to; the writer makes it */
+    uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
     enum tsr_kind kind;
     enum tsr_restore restore;
     bool exact;                        /* the restored file is the original, byte for byte */
-    char reason[TSR_REASON_LIMIT + 1]; /* verbatim: why */
-    struct tsr_image image;            /* all else */
+    char reason[TSR_REASON_LIMIT + 1]; /* verbatim only: why */
+    struct tsr_image image;            /* image, coding and parameters: not if verbatim */
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
-    uint32_t members; /* of a series, which has nothing else of these but restore */
+    uint32_t members; /* files in a series, whose header has only this, id and restore */
 };
 
-/* What the file promises. */
+/* What the file promises of its content. FORMAT.md 3.4. */
 struct tsr_proof {
     uint64_t original_size;
     struct tsr_hash128 original;
-    struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, frame by frame */
+    struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, in the order of the frames */
     uint32_t max_error;         /* of lossy files: largest difference of samples */
-    uint64_t squared_error;     /* and the sum of their squares, saturated */
-    /* Of what is restored, where that is not the original: bytes of its parts, and the hash of their hashes. */
+    uint64_t squared_error;     /* sum of the squares of these differences, saturated */
+    /* Of what is restored, if that is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;
     struct tsr_hash128 restored;
 };
 
 bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b);
 
-/* What is restored is a prefix, the samples, a suffix, put together in one way; this is their hash in the making.
- * FORMAT.md 3.4. */
+/* Computes the hash of what is restored if that is not the original: of prefix, samples and suffix. FORMAT.md 3.4. */
 struct tsr_parts_hash {
     struct tsr_hasher prefix, suffix;
-    uint64_t size; /* of all parts */
+    uint64_t size; /* bytes of all parts */
 };
 void tsr_parts_begin(struct tsr_parts_hash *parts);
 void tsr_parts_add_blob(struct tsr_parts_hash *parts, enum tsr_blob blob, const void *bytes, size_t size);
-/* samples: as in a proof; sample_bytes: of all rasters. */
+/* samples: the hash as in a proof. sample_bytes: bytes of all rasters. Sets restored_size and restored of the proof. */
 void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const struct tsr_hash128 *samples,
                    uint64_t sample_bytes, struct tsr_proof *proof);
 
@@ -69,112 +68,116 @@ void tsr_parts_end(struct tsr_parts_hash *parts, enum tsr_restore restore, const
 
 struct tsr_container_writer;
 
-/* A piece of a body. */
+/* A piece of a section's body. */
 struct tsr_piece {
     const void *bytes;
     size_t size;
 };
 
+/* Begins a file: writes the signature and the header. The id of the header is set at the end. The caller frees the
+ * writer, also after an error. Errors: TSR_ERROR_LIMIT, those of the output. */
 enum tsr_status tsr_container_begin(struct tsr_output *output, const struct tsr_header *header,
                                     struct tsr_container_writer **writer, struct tsr_error *error);
 void tsr_container_writer_free(struct tsr_container_writer *writer);
 
-/* Appends bytes to a blob, compressed where that is smaller. Large pieces, up to TSR_BLOB_CHUNK, compress best. */
+/* Appends bytes to a blob, compressed if that is smaller. Large pieces, up to TSR_BLOB_CHUNK bytes, compress best. */
 #define TSR_BLOB_CHUNK ((size_t)1 << 22)
 enum tsr_status tsr_container_put_blob(struct tsr_container_writer *writer, enum tsr_blob blob, const void *bytes,
                                        size_t size, struct tsr_error *error);
 
-/* Frames in their order; the tiles of a frame, in theirs, follow it. */
+/* Frames are put in their order. The tiles of a frame follow it in their order. */
 enum tsr_status tsr_container_put_frame(struct tsr_container_writer *writer, const void *model, size_t size,
                                         struct tsr_error *error);
-/* A frame with the model of the one that stands so many frames before it, 1 .. TSR_LIKE_LIMIT, also in other members of
- * a series, and that was put with its model. */
+/* Puts a frame with the model of an earlier frame, which stands distance frames before, 1 to TSR_LIKE_LIMIT. The
+ * earlier frame may be in another member of the series, and must have been put with its model. */
 enum { TSR_LIKE_LIMIT = 255 };
 enum tsr_status tsr_container_put_frame_like(struct tsr_container_writer *writer, uint32_t distance,
                                              struct tsr_error *error);
 enum tsr_status tsr_container_put_tile(struct tsr_container_writer *writer, const struct tsr_piece *pieces, int count,
                                        struct tsr_error *error);
 
-/* Bytes of memory that a section costs its writer, at most: its entry, twice while their list grows, and its line of
- * the index. */
+/* The most bytes of memory that a section costs its writer: its entry, twice while the list of entries grows, and its
+ * line of the index. */
 enum { TSR_SECTION_MEMORY = 96 };
 
-/* Proof, index, copies and footer: the file is complete. A series has no proof of its own. */
+/* Writes proof, index, copies and footer: the file is complete afterwards. A series has no proof of its own: proof is
+ * not read. */
 enum tsr_status tsr_container_end(struct tsr_container_writer *writer, const struct tsr_proof *proof,
                                   struct tsr_error *error);
 
-/* Bytes written so far, in which blobs that wait are not; and what the pixels cost: all but the blobs. */
+/* Bytes written so far, without blobs that wait; and the bytes that the pixels cost: all but the blobs. */
 uint64_t tsr_container_written(const struct tsr_container_writer *writer);
 uint64_t tsr_container_payload_bytes(const struct tsr_container_writer *writer);
 
-/* A series is a container of members, which are made one by one, several at once if need be, and added in their order.
- * A member's writer takes blobs, frames and tiles like any other. It writes to an output of its own, in memory; or to
- * the series' output, while no other member is added. Small blobs wait until it is added, since they are compressed
- * with those of members before. */
+/* A series is a container of members. Members are made one by one, or several at once, and are added in their order.
+ * The writer of a member takes blobs, frames and tiles like any other writer. It writes to a memory output of its own,
+ * or to the output of the series if no other member is added meanwhile. Small blobs wait until their member is added,
+ * as they are compressed with blobs of earlier members. */
 enum tsr_status tsr_container_begin_member(struct tsr_output *output, const struct tsr_header *header,
                                            struct tsr_container_writer **writer, struct tsr_error *error);
 
-/* The member goes behind those that were added before, with its name and its proof. *bytes: what it takes in the file,
- * *payload_bytes: all but its blobs. name is one (below). The member's writer takes nothing more. */
+/* Adds a member after those that were added before, with its name and its proof. name: tsr_is_member_name holds for it.
+ * *bytes: the member's bytes in the file. *payload_bytes: the same without its blobs. The member's writer takes nothing
+ * more. */
 enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, struct tsr_container_writer *member,
                                          const char *name, const struct tsr_proof *proof, uint64_t *bytes,
                                          uint64_t *payload_bytes, struct tsr_error *error);
 
-/* A member's writer to another output, with the same header and the blobs that wait, to put its frames anew. *again is
- * NULL where blobs are written already. */
+/* Makes another writer of a member, to another output, in order to put its frames again. The writer has the same header
+ * and the blobs that wait. *again is NULL if blobs are written already. */
 enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *member, struct tsr_output *output,
                                           struct tsr_container_writer **again, struct tsr_error *error);
 
-/* Whether a member may be called that: a path of names between single slashes, none of them "." or "..", of bytes that
- * are no control characters, so it stays below the folder that it is put into. */
+/* Whether a member may have this name. The name is a path: names between single slashes, none of which is "." or "..",
+ * without control characters. So the member stays below the folder that it is restored to. */
 bool tsr_is_member_name(const char *name, size_t length);
 
 /* ---- Reader ---------------------------------------------------------------------------------------------- */
 
 struct tsr_container_reader;
 
-/* The input stays the caller's. Errors: TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT,
- * TSR_ERROR_READ. */
+/* Opens a .tsr file. The caller closes the input after the reader. Errors: TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION,
+ * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_container_open(struct tsr_input *input, struct tsr_container_reader **reader,
                                    struct tsr_error *error);
 void tsr_container_close(struct tsr_container_reader *reader);
 
-/* Files in this one: the members of a series; 1, which is chosen, of all others. */
+/* Number of files in this file: the members of a series; else 1, and that file is chosen. */
 uint32_t tsr_container_members(const struct tsr_container_reader *reader);
 bool tsr_container_is_series(const struct tsr_container_reader *reader);
 
-/* Chooses the member of a series, from 0, whom all functions below speak of. Errors: TSR_ERROR_CORRUPT and others of
- * tsr_container_open; then none is chosen. */
+/* Chooses a member of a series, from 0. All functions below tell of the chosen member. Errors: TSR_ERROR_CORRUPT and
+ * others of tsr_container_open; then no member is chosen. */
 enum tsr_status tsr_container_choose(struct tsr_container_reader *reader, uint32_t member, struct tsr_error *error);
 
-/* The member's name, "" in a file that is no series. */
+/* The member's name; "" if the file is not a series. */
 const char *tsr_container_name(const struct tsr_container_reader *reader);
 
-/* Bytes that the member takes in the file; of a file that is no series, all. */
+/* Bytes that the member takes in the file; if the file is not a series, all its bytes. */
 uint64_t tsr_container_bytes(const struct tsr_container_reader *reader);
 
-/* A second reader of the same file, for another thread, without looking for its sections again. The first one must
- * outlive it; input is another input of the same file. None of its members is chosen. */
+/* Makes a second reader of the same file, for another thread, without finding the sections again. The first reader must
+ * outlive it. input is another input of the same file. The second reader has no member chosen. */
 enum tsr_status tsr_container_share(const struct tsr_container_reader *reader, struct tsr_input *input,
                                     struct tsr_container_reader **shared, struct tsr_error *error);
 
 const struct tsr_header *tsr_container_header(const struct tsr_container_reader *reader);
 
-/* The first part of the file that is damaged but stands elsewhere too, as a word; NULL if all are whole. */
+/* The first part of the file that is damaged and has an intact copy, as a word; NULL: there is no such part. */
 const char *tsr_container_damage(const struct tsr_container_reader *reader);
 
-/* Likewise what the chosen member shares with others and was read where it stands a second time; once that was read. */
+/* The same for parts that the chosen member shares with others, from the time that the part was read. */
 const char *tsr_container_repaired(const struct tsr_container_reader *reader);
 
-/* Whether the sections of the file, or the chosen member, are all that were written together, and nothing else: reads
- * those that were not read yet. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+/* Checks that the sections of the file, or of the chosen member, are exactly those that were written together. Reads
+ * the sections that were not read yet. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_container_check_id(struct tsr_container_reader *reader, struct tsr_error *error);
 
-/* The same of the files of a series, from what each says of itself, as far as that is whole. */
+/* The same for the members of a series, by the sections that describe them, as far as these are intact. */
 enum tsr_status tsr_container_check_series(struct tsr_container_reader *reader, struct tsr_error *error);
 
-/* Whether all that files of a series share stands a second time, the same, and nothing else does, as far as the files
- * are whole. Another file is chosen afterwards. Errors: as above. */
+/* Checks that every section that members share has an equal copy and that no other section has a copy, as far as the
+ * members are intact. Another member is chosen afterwards. Errors: as above. */
 enum tsr_status tsr_container_check_twins(struct tsr_container_reader *reader, struct tsr_error *error);
 
 /* Bytes that the pixels cost: all but the blobs. */
@@ -183,21 +186,25 @@ uint64_t tsr_container_pixel_bytes(const struct tsr_container_reader *reader);
 /* Bytes of memory that the reader holds now, or will hold for the chosen member: places, sections, blobs. */
 uint64_t tsr_container_memory(const struct tsr_container_reader *reader);
 
-/* Number of sections behind the header; of the chosen member's, if one is. */
+/* Number of sections after the header; if a member is chosen, number of its sections. */
 uint64_t tsr_container_sections(const struct tsr_container_reader *reader);
 
+/* Gets the proof of the file or the chosen member. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status tsr_container_get_proof(struct tsr_container_reader *reader, struct tsr_proof *proof,
                                         struct tsr_error *error);
 
-/* The next piece of a blob: *cursor starts at 0; *size is 0 at the end. *bytes is the reader's, until the next call. */
+/* Gets the next piece of a blob. *cursor starts at 0; *size is 0 at the end. *bytes belongs to the reader and is valid
+ * until the next call. */
 enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum tsr_blob blob, uint64_t *cursor,
                                        const uint8_t **bytes, size_t *size, struct tsr_error *error);
 
-/* A frame's sections: tiles and bytes of its buffer, the model's too where it is another frame's. */
+/* Number of a frame's tiles, and bytes of its buffer. The buffer also has room for the model if that is another
+ * frame's. */
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 
-/* Reads a frame into buffer; model and the tiles point into it. Not to be called from several threads at once. */
+/* Reads a frame into buffer. model and tiles point into the buffer, or to memory of the reader. Only one thread at a
+ * time may call this. */
 enum tsr_status tsr_container_get_frame(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
                                         struct tsr_piece *model, struct tsr_piece *tiles, struct tsr_error *error);
 

@@ -1,5 +1,5 @@
-/* What the sections of a .tsr file hold: members, frames, blobs, proof. FORMAT.md sections 3 to 5; section_reader.h
- * finds them, in damaged files too. */
+/* What the sections of a .tsr file hold: members, frames, blobs, proof. FORMAT.md sections 3 to 5. section_reader.h
+ * finds the sections, also in damaged files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 #define NOWHERE SIZE_MAX
 
-/* A section's twin, read because the section itself is damaged. */
+/* The twin of a section, read because the section itself is damaged. */
 struct kept_twin {
     struct kept_twin *next;
     uint8_t section[];
@@ -16,31 +16,31 @@ struct kept_twin {
 
 struct tsr_container_reader {
     struct tsr_sections sections;
-    /* Of a series: its id; by member, its last section, which says what it is; behind the last one, twins. Else NULL.
-     */
+    /* Of a series: its id, and for each member the place of its last section, which describes the member. Twins stand
+     * after the last member. NULL: not a series. */
     uint64_t series_id;
     size_t *member_place;
-    uint32_t members, placed; /* placed: as far as they were found */
-    bool shares;              /* places of sections and member_place are another reader's */
-    /* The chosen member, or the file, which has neither name nor proof here: what it says, and its sections. */
+    uint32_t members, placed; /* placed: the members that were found */
+    bool shares;              /* sections.place and member_place belong to another reader */
+    /* The chosen member, or the file: its header and its sections, first to end - 1. Name and proof are a member's. */
     uint32_t member;
     struct tsr_member chosen;
     size_t first, end;
-    struct tsr_member other; /* another one, whose section the chosen one needs */
-    uint64_t *section_hash;  /* by section of the file, or the member: of those that were opened */
+    struct tsr_member other; /* a member that has a section which the chosen one needs */
+    uint64_t *section_hash;  /* hashes of those sections of the member or file that were opened */
     bool *is_opened;
-    const char *repaired; /* as damage, of the member */
+    const char *repaired; /* as sections.damage, for the chosen member */
     struct listed_twin {
-        uint64_t section; /* that it is the twin of */
-        size_t number;    /* among twins */
-    } * listed;           /* twins that are whole, by section; NULL: not listed yet */
+        uint64_t section; /* the section that the twin copies */
+        size_t number;    /* number among the twins */
+    } * listed;           /* the intact twins, ordered by section; NULL: not listed yet */
     size_t listed_count;
-    struct kept_twin *twins; /* that were read */
-    size_t *frame_place;     /* by frame: its section */
-    size_t *model_place;     /* by frame: where its model is, NOWHERE if that is damaged */
-    uint8_t *blob;           /* decompressed */
+    struct kept_twin *twins; /* the twins that were read */
+    size_t *frame_place;     /* by frame: the place of its section */
+    size_t *model_place;     /* by frame: the place of its model; NOWHERE: the model is damaged */
+    uint8_t *blob;           /* a decompressed blob */
     size_t blob_capacity;
-    struct base { /* of each blob: what others are compressed with, of which member */
+    struct base { /* for each blob: the content that others are compressed with, and its member */
         uint8_t *bytes;
         size_t size, capacity;
         uint32_t member;
@@ -68,7 +68,7 @@ static uint32_t member_of(const struct tsr_container_reader *r, size_t place)
     return low;
 }
 
-/* What a member says of itself. */
+/* Reads the section that describes a member. */
 static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t number, struct tsr_member *member,
                                    struct tsr_error *error)
 {
@@ -83,7 +83,7 @@ static enum tsr_status read_member(struct tsr_container_reader *r, uint32_t numb
     return tsr_fail_at(error, status, place->offset, "file %u of the series: %.400s", number + 1, why.text);
 }
 
-/* The seal of a section that may be another member's. */
+/* Finds the seal of a section that may belong to another member. */
 static enum tsr_status find_seal(struct tsr_container_reader *r, size_t place, uint64_t *seal, struct tsr_error *error)
 {
     if (!r->member_place || (place >= r->first && place < r->end)) {
@@ -97,7 +97,7 @@ static enum tsr_status find_seal(struct tsr_container_reader *r, size_t place, u
     return TSR_OK;
 }
 
-/* A section of the file or the member was opened: its hash is part of the id. */
+/* Notes the hash of a section that was opened: the hash is part of the id. */
 static void note_opened(struct tsr_container_reader *r, size_t place, uint64_t hash)
 {
     if (place < r->first || place >= r->end) return;
@@ -105,7 +105,7 @@ static void note_opened(struct tsr_container_reader *r, size_t place, uint64_t h
     r->is_opened[place - r->first] = true;
 }
 
-/* Reads a section of the file or the member. */
+/* Reads a section of the file or of the chosen member. */
 static enum tsr_status read_own(struct tsr_container_reader *r, size_t place, enum tsr_section_type type,
                                 const uint8_t **body, size_t *size, struct tsr_error *error)
 {
@@ -124,7 +124,7 @@ static size_t first_twin(const struct tsr_container_reader *r)
     return r->member_place ? r->member_place[r->placed - 1] + 1 : r->sections.count;
 }
 
-/* A twin's body: the number of the section that it is one of, and that one's body. NULL where it is damaged. */
+/* Reads a twin: the number of the section that it copies, and the body of that section. NULL: the twin is damaged. */
 static const uint8_t *read_twin(struct tsr_container_reader *r, size_t twin, uint64_t *number, size_t *size,
                                 struct tsr_error *error)
 {
@@ -139,7 +139,8 @@ static const uint8_t *read_twin(struct tsr_container_reader *r, size_t twin, uin
     return c.bad ? NULL : body + c.at;
 }
 
-/* Once, when the first one is wanted. They stand in the order of their sections; others are none. */
+/* Lists the twins once, when the first one is needed. Twins stand in the order of their sections; others are ignored.
+ */
 static enum tsr_status list_twins(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const size_t count = r->sections.count - first_twin(r);
@@ -163,7 +164,7 @@ static int by_section(const void *section, const void *twin)
     return (wanted > found) - (wanted < found);
 }
 
-/* The body of the twin of a section that several members need, NULL where there is none that is whole. It is kept until
+/* Finds the twin of a section that several members need. *body: NULL if there is no intact twin; else it is kept until
  * another member is chosen. */
 static enum tsr_status find_twin(struct tsr_container_reader *r, size_t place, const uint8_t **body, size_t *size,
                                  struct tsr_error *error)
@@ -188,7 +189,7 @@ static enum tsr_status find_twin(struct tsr_container_reader *r, size_t place, c
     return TSR_OK;
 }
 
-/* The hash that a section has whose body is this, for the id. */
+/* The hash of the section that has this body; the id needs the hash. */
 static uint64_t hash_of_section(uint8_t type, const uint8_t *body, size_t size)
 {
     uint8_t head[TSR_SECTION_HEAD_LIMIT] = {type};
@@ -209,7 +210,7 @@ static void forget_twins(struct tsr_container_reader *r)
     r->repaired = NULL;
 }
 
-/* A section, of this member or of another one, or its twin where that is damaged. */
+/* Reads a section of this member or of another one. If the section is damaged, reads its twin. */
 static enum tsr_status read_or_twin(struct tsr_container_reader *r, size_t place, enum tsr_section_type type,
                                     const uint8_t **body, size_t *size, struct tsr_error *error)
 {
@@ -235,7 +236,8 @@ static enum tsr_status read_or_twin(struct tsr_container_reader *r, size_t place
 
 /* ---- Contents --------------------------------------------------------------------------------------------- */
 
-/* Where the model of a frame is that has another's: so many frames before, whichever member they are in. */
+/* Finds the model of a frame that has another frame's model. The other frame stands a number of frames before, in
+ * whichever member. */
 static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, size_t *found, struct tsr_error *error)
 {
     const uint8_t *body;
@@ -247,7 +249,7 @@ static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, s
         if (error) *error = ignored;
         return status;
     }
-    if (status != TSR_OK) return TSR_OK; /* who asks for the frame will be told */
+    if (status != TSR_OK) return TSR_OK; /* reading the frame will report it */
     struct tsr_cursor c = {body, size, 0, false};
     tsr_get_varint(&c);
     uint64_t distance = tsr_get_varint(&c);
@@ -256,14 +258,14 @@ static enum tsr_status find_model(struct tsr_container_reader *r, size_t from, s
         const uint8_t type = r->sections.place[from].type;
         if (type != TSR_SECTION_FRAME && type != TSR_SECTION_LIKE) continue;
         if (--distance > 0) continue;
-        if (type == TSR_SECTION_FRAME) *found = from; /* one link at most */
+        if (type == TSR_SECTION_FRAME) *found = from; /* the other frame must have a model of its own */
         return TSR_OK;
     }
     return TSR_OK;
 }
 
-/* A capital letter that this program does not know as a section's type; but where a walk has found it, it may be
- * damage. */
+/* Fails for a capital letter that this program does not know as a type. Without an index, such a letter may be damage.
+ */
 static enum tsr_status check_types(const struct tsr_container_reader *r, size_t first, size_t end,
                                    struct tsr_error *error)
 {
@@ -277,7 +279,7 @@ static enum tsr_status check_types(const struct tsr_container_reader *r, size_t 
     return TSR_OK;
 }
 
-/* Room for what find_frames notes. */
+/* Allocates the arrays that find_frames() fills. */
 static bool take_places(struct tsr_container_reader *r, uint32_t frames)
 {
     const size_t sections = r->end - r->first;
@@ -292,8 +294,8 @@ static bool take_places(struct tsr_container_reader *r, uint32_t frames)
     return r->frame_place && r->model_place && r->section_hash && r->is_opened;
 }
 
-/* Whether a section that begins no frame can stand where it does: tiles in a frame, all others not between frames, and
- * at the end the section that closes the file or the member. */
+/* Whether a section that begins no frame may stand at this place. A tile stands in a frame; all others do not stand
+ * between frames; the section that closes the file or member stands at the end. */
 static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_frame, bool between_frames)
 {
     const uint8_t type = r->sections.place[at].type, last = r->member_place ? TSR_SECTION_MEMBER : TSR_SECTION_PROOF;
@@ -302,8 +304,8 @@ static bool may_stand(const struct tsr_container_reader *r, size_t at, bool in_f
     return type == last && at + 1 == r->end;
 }
 
-/* Checks that the sections are those of such a file or member, in an order that it has, and notes where frames begin.
- */
+/* Checks that the sections of the file or the member are possible ones in a possible order, and notes where frames
+ * begin. */
 static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const uint32_t frames = r->chosen.header.restore == TSR_RESTORE_VERBATIM ? 0 : r->chosen.header.image.frames;
@@ -311,10 +313,10 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
     const bool is_walked = r->sections.is_walked;
     TSR_TRY(check_types(r, r->first, r->end, error));
     if (frames > sections && !is_walked)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames in %zu sections", frames, sections);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u frames cannot be in %zu sections", frames, sections);
     if (frames > sections)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u frames are missing",
-                        frames);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the file ends, or is damaged, before its proof: %u frames are missing", frames);
     if (!take_places(r, frames)) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u frames", frames);
     uint32_t frame = 0;
     size_t proofs = 0;
@@ -331,24 +333,25 @@ static enum tsr_status find_frames(struct tsr_container_reader *r, struct tsr_er
         }
         in_frame &= place->type == TSR_SECTION_TILE;
         if (!may_stand(r, i, in_frame, frame != 0 && frame != frames))
-            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the section at byte %llu cannot stand there",
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
+                               "the section at byte %llu is at a place where it cannot be",
                                (unsigned long long)place->offset);
         proofs += i + 1 == r->end && (place->type == TSR_SECTION_MEMBER || place->type == TSR_SECTION_PROOF);
     }
     if (frame == frames && proofs == 1) return TSR_OK;
     if (is_walked)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "it ends, or is damaged, before its proof: %u of %u frames are there",
-                        frame, frames);
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "%u of %u frames and %zu proofs", frame, frames, proofs);
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "the file ends, or is damaged, before its proof: %u of %u frames are there", frame, frames);
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has %u of %u frames and %zu proofs", frame, frames, proofs);
 }
 
-/* Where the members of a series end; their sections are looked at when they are chosen. Only where there is no index
- * may some be missing. */
+/* Finds the last section of each member of a series. A member's sections are checked when the member is chosen. Members
+ * may be missing only if there is no index. */
 static enum tsr_status find_members(struct tsr_container_reader *r, struct tsr_error *error)
 {
     const uint32_t members = r->chosen.header.members;
     if (members > r->sections.count && !r->sections.is_walked)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u files in %zu sections", members, r->sections.count);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%u files cannot be in %zu sections", members, r->sections.count);
     const size_t most = members < r->sections.count ? members : r->sections.count;
     r->member_place = malloc((most + 1) * sizeof *r->member_place);
     if (!r->member_place) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for an index of %u files", members);
@@ -361,14 +364,14 @@ static enum tsr_status find_members(struct tsr_container_reader *r, struct tsr_e
         behind = i + 1;
     }
     TSR_TRY(check_types(r, behind, r->sections.count, error));
-    size_t strange = 0; /* twins stand behind the last member, and nothing else */
+    size_t strange = 0; /* only twins stand after the last member */
     for (size_t i = 0; i < r->sections.count; i++)
         strange += (r->sections.place[i].type == TSR_SECTION_TWIN) != (i >= behind);
     const bool all = found == members && strange == 0;
     if (!all && (!r->sections.is_walked || found > members || found == 0))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%llu of %u files, and %zu sections that stand elsewhere",
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the series has %llu of %u files, and %zu sections in wrong places",
                         (unsigned long long)found, members, strange);
-    if (strange > 0) r->sections.count = behind; /* what follows is of a file that is lost, or its twins are */
+    if (strange > 0) r->sections.count = behind; /* the rest belongs to a lost file, or is what is left of the twins */
     r->members = members;
     r->placed = (uint32_t)found;
     return TSR_OK;
@@ -451,10 +454,11 @@ bool tsr_container_is_series(const struct tsr_container_reader *reader)
 enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (!r->member_place) return TSR_OK;
-    if (member >= r->members) return tsr_fail(error, TSR_ERROR_USAGE, "file %u of a series of %u", member, r->members);
+    if (member >= r->members)
+        return tsr_fail(error, TSR_ERROR_USAGE, "there is no file %u in a series of %u files", member, r->members);
     if (member >= r->placed)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        "file %u of the series is lost: the index and what is behind file %u are damaged", member + 1,
+                        "file %u of the series is lost: the index and the bytes after file %u are damaged", member + 1,
                         r->placed);
     forget_twins(r);
     r->first = r->end = 0;
@@ -501,7 +505,7 @@ uint64_t tsr_container_sections(const struct tsr_container_reader *reader)
 
 uint64_t tsr_container_memory(const struct tsr_container_reader *reader)
 {
-    /* A shared blob of each kind, with which the member's is compressed. */
+    /* One shared blob of each kind, with which the member's blobs are compressed. */
     uint64_t bytes = reader->sections.count * (uint64_t)TSR_INDEX_MEMORY, longest = 0;
     if (reader->member_place) bytes += TSR_BLOB_COUNT * TSR_BLOB_CHUNK;
     for (size_t i = reader->first; i < reader->end; i++) {
@@ -533,15 +537,15 @@ enum tsr_status tsr_container_get_proof(struct tsr_container_reader *r, struct t
     size_t size;
     TSR_TRY(read_own(r, r->sections.count - 1, TSR_SECTION_PROOF, &body, &size, error));
     if (!tsr_get_proof(body, size, &r->chosen.header, proof))
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the proof is %zu bytes long", size);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the proof of %zu bytes is not valid", size);
     return TSR_OK;
 }
 
 /* A blob section: what it says, and its content as it is stored. */
 struct stored_blob {
     uint8_t blob, method;
-    uint8_t distance; /* how many members before the one stands whose blob it is compressed with */
-    size_t size;      /* of the content */
+    uint8_t distance; /* the blob is compressed with one of the member that stands this number of members before */
+    size_t size;      /* bytes of the content */
     const uint8_t *bytes;
     size_t stored;
 };
@@ -562,21 +566,21 @@ static enum tsr_status read_blob(struct tsr_container_reader *r, size_t number, 
     b->stored = body_size - c.at;
     b->size = (size_t)raw;
     if (!c.bad && (b->blob >= TSR_BLOB_COUNT || b->method > TSR_BLOB_ZSTD_AFTER))
-        return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset, "blob %u by method %u is unknown to this program",
-                           b->blob, b->method);
+        return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
+                           "blob %u or its method %u is unknown to this program", b->blob, b->method);
     if (c.bad || raw > TSR_BLOB_CHUNK || raw == 0)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u of %llu bytes", b->blob,
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "blob %u cannot have %llu bytes", b->blob,
                            (unsigned long long)raw);
     const bool good = b->method == TSR_BLOB_RAW          ? b->stored == raw
                       : b->method == TSR_BLOB_ZSTD_AFTER ? b->distance > 0
                                                          : b->method == TSR_BLOB_ZSTD;
     if (!good)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes", b->method,
-                           b->stored);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob of method %u and %zu bytes is not valid",
+                           b->method, b->stored);
     return TSR_OK;
 }
 
-/* Its content, decompressed to out where it is compressed; base: what it follows, or NULL. */
+/* Decompresses a blob to out, b->size bytes. base: the content that the blob is compressed with, or NULL. */
 static enum tsr_status unpack_blob(const struct tsr_place *place, const struct stored_blob *b, const struct base *base,
                                    uint8_t *out, struct tsr_error *error)
 {
@@ -597,18 +601,18 @@ static enum tsr_status unpack_blob(const struct tsr_place *place, const struct s
     (void)base;
     (void)out;
     return tsr_fail_at(error, TSR_ERROR_VERSION, place->offset,
-                       "the metadata is compressed with zstd, and this build has none");
+                       "the metadata is compressed with zstd, which this build does not have");
 #endif
 }
 
-/* The first section of a blob of the member that stands so many before the chosen one: its number, and what is in it.
- * One that is damaged and has no twin is none that others need. */
+/* Finds the blob that another one is compressed with: the first section of this blob of the member that stands distance
+ * members before the chosen one. Skips damaged sections without a twin: a section that others need has a twin. */
 static enum tsr_status find_base(struct tsr_container_reader *r, const struct tsr_place *place, uint8_t blob,
                                  uint8_t distance, size_t *number, struct stored_blob *b, struct tsr_error *error)
 {
     if (!r->member_place || distance > r->member)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a blob that follows one %u files before",
-                           distance);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
+                           "a blob needs a blob that stands %u files before and does not exist", distance);
     const uint32_t member = r->member - distance;
     for (size_t i = member == 0 ? 0 : r->member_place[member - 1] + 1; i < r->member_place[member]; i++) {
         if (r->sections.place[i].type != TSR_SECTION_BLOB) continue;
@@ -617,15 +621,15 @@ static enum tsr_status find_base(struct tsr_container_reader *r, const struct ts
         if (status == TSR_ERROR_CORRUPT || (status == TSR_OK && b->blob != blob)) continue;
         if (status != TSR_OK && error) *error = why;
         TSR_TRY(status);
-        if (b->method == TSR_BLOB_ZSTD_AFTER) break; /* one link at most */
+        if (b->method == TSR_BLOB_ZSTD_AFTER) break; /* that blob must be compressed alone */
         *number = i;
         return TSR_OK;
     }
-    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob that the one at byte %llu follows is damaged",
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "the blob that the blob at byte %llu needs is damaged",
                        (unsigned long long)place->offset);
 }
 
-/* Its content, which is kept for the next. */
+/* Reads the content that a blob is compressed with, and keeps it for the next blob. */
 static enum tsr_status read_base(struct tsr_container_reader *r, const struct tsr_place *place, uint8_t blob,
                                  uint8_t distance, struct tsr_error *error)
 {
@@ -645,7 +649,7 @@ static enum tsr_status read_base(struct tsr_container_reader *r, const struct ts
     return TSR_OK;
 }
 
-/* A blob section's content; *size is 0 where it is another blob's. */
+/* Reads the content of a blob section. *size is 0 if the section belongs to another blob. */
 static enum tsr_status open_blob(struct tsr_container_reader *r, size_t number, enum tsr_blob blob,
                                  const uint8_t **bytes, size_t *size, struct tsr_error *error)
 {
@@ -661,7 +665,7 @@ static enum tsr_status open_blob(struct tsr_container_reader *r, size_t number, 
     if (b.method == TSR_BLOB_ZSTD_AFTER) {
         TSR_TRY(read_base(r, place, b.blob, b.distance, error));
         base = &r->base[b.blob];
-        TSR_TRY(read_blob(r, number, &b, error)); /* the buffer held another */
+        TSR_TRY(read_blob(r, number, &b, error)); /* read_base() has used the buffer */
     }
     TSR_TRY(tsr_grow_buffer(&r->blob, &r->blob_capacity, *size, error));
     *bytes = r->blob;
@@ -683,7 +687,7 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *r, enum tsr_
 
 /* ---- Frames ---------------------------------------------------------------------------------------------- */
 
-/* How many sections a frame has: its own and its tiles'. */
+/* Number of a frame's sections: its own, and one for each tile. */
 static size_t frame_sections(const struct tsr_container_reader *r, uint32_t frame)
 {
     size_t i = r->frame_place[frame] + 1;
@@ -697,7 +701,7 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
     return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
 }
 
-/* Of its own sections. */
+/* Bytes of a frame's own sections. */
 static uint64_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
 {
     const struct tsr_place *first = &r->sections.place[r->frame_place[frame]];
@@ -705,14 +709,14 @@ static uint64_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
     return last->offset + last->length - first->offset;
 }
 
-/* The section of another frame whose model this one has, or NULL. */
+/* The section of another frame that has this frame's model; NULL: there is no such section. */
 static const struct tsr_place *other_model(const struct tsr_container_reader *r, uint32_t frame)
 {
     const size_t model = r->model_place[frame];
     return model == NOWHERE || model == r->frame_place[frame] ? NULL : &r->sections.place[model];
 }
 
-/* SIZE_MAX where that is more than memory can hold: then there is no buffer to read it to. */
+/* SIZE_MAX if the frame is larger than memory can be: no buffer can hold it. */
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
 {
     const struct tsr_place *other = other_model(reader, frame);
@@ -720,7 +724,7 @@ size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint
     return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
-/* A frame's model from the body of the section F that has it. */
+/* Reads a frame's model from the body of the section F that has it. */
 static bool get_model(const uint8_t *body, size_t size, struct tsr_piece *model)
 {
     struct tsr_cursor c = {body, size, 0, false};
@@ -729,7 +733,7 @@ static bool get_model(const uint8_t *body, size_t size, struct tsr_piece *model)
     return !c.bad;
 }
 
-/* The model of a frame that has another's, behind its own sections in the buffer, or from its twin. */
+/* Reads a model that belongs to another frame: into the buffer after the frame's own sections, or from its twin. */
 static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
                                        struct tsr_piece *model, struct tsr_error *error)
 {
@@ -738,7 +742,9 @@ static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t 
     const uint8_t *body;
     uint64_t seal;
     size_t size = 0;
-    if (!other) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has the model of none", frame);
+    if (!other)
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the frame that has the model of frame %u is damaged or missing",
+                        frame);
     buffer += own_bytes(r, frame);
     enum tsr_status status = find_seal(r, r->model_place[frame], &seal, &why);
     if (status == TSR_OK)
@@ -752,7 +758,8 @@ static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t 
                        (unsigned long long)other->offset);
 }
 
-/* The body of section i of a frame, 0 being its own, the others its tiles', if it says that it is that one. */
+/* Opens section i of a frame: 0 is the frame's own, the others are its tiles'. Returns the body; NULL, with the error,
+ * if the section is damaged or says that it is another one. */
 static const uint8_t *open_frame_section(struct tsr_container_reader *r, uint32_t frame, uint32_t i,
                                          const uint8_t *section, struct tsr_piece *piece, struct tsr_error *error)
 {
@@ -804,7 +811,7 @@ enum tsr_status tsr_container_check_id(struct tsr_container_reader *r, struct ts
 {
     struct tsr_hasher id;
     tsr_id_begin(&id, r->chosen.header_hash);
-    const size_t end = r->member_place ? r->end - 1 : r->end; /* a member's last section names the id itself */
+    const size_t end = r->member_place ? r->end - 1 : r->end; /* the last section of a member has the id in it */
     for (size_t i = r->first; i < end; i++) {
         const struct tsr_place *const place = &r->sections.place[i];
         if (!r->is_opened[i - r->first] && tsr_is_spare_type(place->type)) {
@@ -831,7 +838,7 @@ static bool is_shareable(uint8_t type)
 enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struct tsr_error *error)
 {
     struct tsr_hasher id;
-    size_t damaged = 0, next = 0; /* next: the section that the next twin may be one of, or a later one */
+    size_t damaged = 0, next = 0; /* next: the lowest section that the next twin may copy */
     tsr_id_begin(&id, r->sections.header_hash);
     for (size_t i = 0, n = 1; i < r->sections.count; i++) {
         const struct tsr_place *place = &r->sections.place[i];
@@ -852,7 +859,8 @@ enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struc
         struct tsr_cursor c = {body, size, 0, false};
         const uint64_t section = tsr_get_varint(&c);
         if (c.bad || section < next || section >= first_twin(r) || !is_shareable(r->sections.place[section].type))
-            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset, "a twin at byte %llu is of no section",
+            return tsr_fail_at(error, TSR_ERROR_CORRUPT, place->offset,
+                               "the copy at byte %llu is not a copy of a shared section",
                                (unsigned long long)place->offset);
         next = (size_t)section + 1;
     }
@@ -861,9 +869,9 @@ enum tsr_status tsr_container_check_series(struct tsr_container_reader *r, struc
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the files of the series are not those that were written together");
 }
 
-/* ---- Whether twins are what they should be ---------------------------------------------------------------- */
+/* ---- Checking twins --------------------------------------------------------------------------------------- */
 
-/* Which sections the chosen member needs of others. */
+/* Marks the sections of other members that the chosen member needs. */
 static enum tsr_status mark_needed(struct tsr_container_reader *r, bool *is_needed, struct tsr_error *error)
 {
     for (uint32_t f = 0; f < r->chosen.header.image.frames && r->chosen.header.restore != TSR_RESTORE_VERBATIM; f++)
@@ -883,11 +891,11 @@ static enum tsr_status mark_needed(struct tsr_container_reader *r, bool *is_need
 static enum tsr_status fail_twins(const char *what, struct tsr_error *error)
 {
     return tsr_fail(error, TSR_ERROR_CORRUPT,
-                    "%s; decompress still restores the files of the series, but damage to it may cost more than one",
+                    "%s; decompress still restores the files of the series, but damage to the series may cost several",
                     what);
 }
 
-/* all: all that is needed is known. */
+/* all: is_needed is complete. */
 static enum tsr_status compare_twins(struct tsr_container_reader *r, bool *is_needed, bool all, struct tsr_error *error)
 {
     const size_t first = first_twin(r);
@@ -896,16 +904,16 @@ static enum tsr_status compare_twins(struct tsr_container_reader *r, bool *is_ne
         size_t size;
         const uint8_t *const body = read_twin(r, i, &section, &size, error);
         if (!body) all = false;
-        if (!body) continue; /* it is damaged, which is known */
+        if (!body) continue; /* the twin is damaged, which was noted before */
         if (section >= first || (all && !is_needed[section]))
-            return fail_twins("a copy of a shared section is of none that is shared", error);
+            return fail_twins("a section that is not shared has a copy", error);
         const struct tsr_place *const place = &r->sections.place[section];
         const uint64_t wanted = hash_of_section(place->type, body, size);
         is_needed[section] = false;
         if (find_seal(r, (size_t)section, &seal, error) != TSR_OK ||
             tsr_hash_section(&r->sections, place, seal, &hash, error) != TSR_OK)
-            continue; /* likewise, or its member is */
-        if (hash != wanted) return fail_twins("a copy of a shared section is another", error);
+            continue; /* the section or its member is damaged, which was noted before */
+        if (hash != wanted) return fail_twins("the copy of a shared section differs from the section", error);
     }
     for (size_t i = 0; i < first && all; i++)
         if (is_needed[i]) return fail_twins("a shared section has no copy", error);
@@ -920,7 +928,7 @@ enum tsr_status tsr_container_check_twins(struct tsr_container_reader *r, struct
     for (uint32_t k = 0; k < r->placed && status == TSR_OK; k++) {
         status = tsr_container_choose(r, k, error);
         if (status == TSR_OK) status = mark_needed(r, is_needed, error);
-        if (status == TSR_ERROR_CORRUPT) all = false; /* the file is damaged, which it will say itself */
+        if (status == TSR_ERROR_CORRUPT) all = false; /* the member is damaged, and reading it reports that */
         if (status == TSR_ERROR_CORRUPT) status = TSR_OK;
     }
     if (status == TSR_OK) status = compare_twins(r, is_needed, all, error);

@@ -5,15 +5,15 @@
 #include "section.h"
 #include "zstd_contexts.h"
 
-/* A section in the index: its type and its whole length. Its check is written at the end, when the id is known; until
- * then the hash alone stands there. */
+/* A section in the index: its type and its whole length. Until the id is known, the section's check is the hash alone;
+ * then the section is sealed. */
 struct entry {
     uint64_t length;
     uint64_t hash; /* of all bytes before the check */
     uint8_t type;
-    uint8_t distance;  /* of a frame with another's model: how many frames before */
-    bool is_shared;    /* in a series: sections of other members need it */
-    bool is_of_member; /* in a series: numbered there, and sealed */
+    uint8_t distance;  /* of a frame with another frame's model: how many frames before that one stands */
+    bool is_shared;    /* in a series: sections of other members need this one */
+    bool is_of_member; /* in a series: the section belongs to a member and is sealed */
 };
 
 struct tsr_container_writer {
@@ -26,23 +26,23 @@ struct tsr_container_writer {
     uint32_t tiles;      /* of the last frame, put so far */
     uint8_t *compressed; /* a blob's chunk, or a section that is read again */
     size_t compressed_capacity;
-    /* Where its output was: of a file its first byte's place, of a member its first section's. */
+    /* Place in the output: of a file its first byte, of a member its first section. */
     uint64_t start;
-    /* A member's: blobs that wait for what they are compressed with. */
+    /* Of a member: blobs that wait for the content that they are compressed with. */
     bool is_member;
     struct waiting {
         uint8_t *bytes;
         size_t size;
-        bool started; /* it has sections already, or waits */
+        bool started; /* the blob has sections already, or waits */
     } waiting[TSR_BLOB_COUNT];
-    /* A series': members so far, and of each blob the last one that was compressed alone. */
+    /* Of a series: members so far, and for each blob the last one that was compressed alone. */
     uint32_t members;
     struct base {
         uint8_t *bytes;
         size_t size;
         uint64_t alone; /* bytes of its section */
         uint32_t member;
-        size_t entry; /* its section's */
+        size_t entry; /* number of its section */
     } base[TSR_BLOB_COUNT];
 };
 
@@ -59,7 +59,7 @@ static enum tsr_status add_entry(struct tsr_container_writer *w, struct entry en
     return TSR_OK;
 }
 
-/* Writes a section of pieces; its check is its hash and the seal. */
+/* Writes a section of pieces. Its check is the sum of its hash and the seal. */
 static enum tsr_status write_section(struct tsr_container_writer *w, enum tsr_section_type type,
                                      const struct tsr_piece *pieces, int count, uint64_t seal, struct entry *entry,
                                      struct tsr_error *error)
@@ -83,7 +83,7 @@ static enum tsr_status write_section(struct tsr_container_writer *w, enum tsr_se
     return tsr_output_write(w->output, check, sizeof check, error);
 }
 
-/* One for the index, to be sealed at the end. */
+/* Writes a section that the index lists and that is sealed at the end. */
 static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_section_type type,
                                    const struct tsr_piece *pieces, int count, struct tsr_error *error)
 {
@@ -93,7 +93,7 @@ static enum tsr_status put_section(struct tsr_container_writer *w, enum tsr_sect
     return add_entry(w, entry, error);
 }
 
-/* The check of a section that ends there gets its seal. */
+/* Seals the section that ends at byte end: adds the seal to its check. */
 static enum tsr_status seal_section(struct tsr_output *output, uint64_t end, uint64_t hash, uint64_t seal,
                                     struct tsr_error *error)
 {
@@ -131,9 +131,9 @@ void tsr_container_writer_free(struct tsr_container_writer *writer)
     free(writer);
 }
 
-/* Metadata of a few kilobytes is worth the best level; large verbatim files are not worth its time. Nor is the header
- * of a large image, up to a level of the coding: 555 real DICOM headers, 6.9 KB on average, take 1.32 ms each by level
- * 19, as long as the pixels of a CT slice take to decode, and 0.1 ms by level 6, which is 94 bytes longer. */
+/* Metadata of a few kilobytes is worth zstd's best level; large verbatim files are not worth its time. Neither is the
+ * header of a large image below effort 7: 555 real DICOM headers, 6.9 KB on average, take 1.32 ms each at zstd level
+ * 19, as long as decoding the pixels of a CT slice, and 0.1 ms at level 6, which makes a header 94 bytes longer. */
 enum {
     SMALL_BLOB = 1 << 16,
     WAITING_BLOB = 1 << 20,
@@ -178,7 +178,7 @@ static enum tsr_status compress_chunk(struct tsr_container_writer *w, const void
     return TSR_OK;
 }
 
-/* Compressed as what follows the base. */
+/* Compresses bytes as a continuation of the base. */
 static enum tsr_status compress_after(struct tsr_container_writer *w, const struct base *base, const void *bytes,
                                       size_t size, size_t *compressed, struct tsr_error *error)
 {
@@ -196,7 +196,7 @@ static enum tsr_status compress_after(struct tsr_container_writer *w, const stru
 }
 #endif
 
-/* Blobs as they come, compressed alone where that is smaller. */
+/* Writes a blob in chunks, each compressed alone if that is smaller. */
 static enum tsr_status put_alone(struct tsr_container_writer *w, enum tsr_blob blob, const void *bytes, size_t size,
                                  struct tsr_error *error)
 {
@@ -233,7 +233,7 @@ enum tsr_status tsr_container_put_blob(struct tsr_container_writer *w, enum tsr_
         waiting->started = true;
         return TSR_OK;
     }
-    /* It is longer than that: what waits goes first. */
+    /* The blob is too long to wait: the bytes that wait are written first. */
     waiting->started = true;
     TSR_TRY(put_alone(w, blob, waiting->bytes, waiting->size, error));
     waiting->size = 0;
@@ -269,7 +269,8 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const str
     enum { PIECES = 16 };
     uint8_t numbers[2 * TSR_VARINT_LIMIT];
     struct tsr_piece pieces[PIECES + 1];
-    if (count > PIECES || w->frames == 0) return tsr_fail(error, TSR_ERROR_INTERNAL, "a tile of %d pieces", count);
+    if (count > PIECES || w->frames == 0)
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "a tile cannot have %d pieces", count);
     size_t used = tsr_put_varint(numbers, w->frames - 1);
     used += tsr_put_varint(numbers + used, w->tiles++);
     pieces[0] = (struct tsr_piece){numbers, used};
@@ -277,7 +278,7 @@ enum tsr_status tsr_container_put_tile(struct tsr_container_writer *w, const str
     return put_section(w, TSR_SECTION_TILE, pieces, count + 1, error);
 }
 
-/* The index's body: number of sections, then type and length of each. */
+/* Writes the index's body: the number of sections, then type and length of each. */
 static size_t put_index(const struct tsr_container_writer *w, size_t entries, uint8_t *out)
 {
     size_t used = tsr_put_varint(out, entries);
@@ -288,7 +289,7 @@ static size_t put_index(const struct tsr_container_writer *w, size_t entries, ui
     return used;
 }
 
-/* The header is written again, with its id, and sealed. */
+/* Writes the header again, with its id and its seal. */
 static enum tsr_status seal_header(struct tsr_container_writer *w, struct tsr_error *error)
 {
     uint8_t section[TSR_SECTION_HEAD_LIMIT + TSR_HEADER_LIMIT + TSR_CHECK_BYTES], body[TSR_HEADER_LIMIT];
@@ -301,7 +302,7 @@ static enum tsr_status seal_header(struct tsr_container_writer *w, struct tsr_er
     return tsr_output_patch(w->output, w->start + TSR_SIGNATURE_BYTES, section, used + TSR_CHECK_BYTES, error);
 }
 
-/* All of the file's own sections, whose number is returned, but not its members'. */
+/* Seals the file's own sections, not those of members. *count: their number. */
 static enum tsr_status seal_own(struct tsr_container_writer *w, uint64_t first, uint64_t *count,
                                 struct tsr_error *error)
 {
@@ -315,7 +316,7 @@ static enum tsr_status seal_own(struct tsr_container_writer *w, uint64_t first, 
     return TSR_OK;
 }
 
-/* FORMAT.md 3.1. proof: a member's, NULL of a file, where it is a section. */
+/* Computes an id. FORMAT.md 3.1. proof: of a member; NULL for a file, whose proof is a section. */
 static uint64_t make_id(const struct tsr_header *header, const struct entry *entries, size_t count,
                         const struct tsr_proof *proof)
 {
@@ -328,7 +329,7 @@ static uint64_t make_id(const struct tsr_header *header, const struct entry *ent
     return tsr_hasher_result64(&id);
 }
 
-/* Index, copies and footer, of a file whose id is known and whose own sections are so many. */
+/* Writes index, copies and footer of a file whose id is known. own: the number of the file's own sections. */
 static enum tsr_status put_end(struct tsr_container_writer *w, uint64_t own, struct tsr_error *error)
 {
     uint8_t header_body[TSR_HEADER_LIMIT], header_size[TSR_VARINT_LIMIT], footer[TSR_FOOTER_BYTES];
@@ -369,7 +370,8 @@ enum tsr_status tsr_container_end(struct tsr_container_writer *w, const struct t
         const struct tsr_piece proof_piece = {body, tsr_put_proof(body, proof, &w->header)};
         TSR_TRY(put_section(w, TSR_SECTION_PROOF, &proof_piece, 1, error));
     } else if (w->members != w->header.members) {
-        return tsr_fail(error, TSR_ERROR_INTERNAL, "%u of %u files are in the series", w->members, w->header.members);
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "the series has only %u of its %u files", w->members,
+                        w->header.members);
     } else {
         TSR_TRY(put_twins(w, first, error));
     }
@@ -419,9 +421,9 @@ enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *mem
     return TSR_OK;
 }
 
-/* A blob that is small: DICOM headers of a series are nearly equal, so all of them are compressed as what follows one
- * of them, the base, where that is smaller by a quarter at least than as the base was alone; else the blob is the next
- * base. */
+/* Puts a small blob. The DICOM headers of a series are nearly equal, so all of them are compressed as a continuation of
+ * one of them, the base. If that is not at least a quarter smaller, in proportion, than the base alone, the blob is
+ * compressed alone and is the next base. */
 static enum tsr_status put_with_base(struct tsr_container_writer *series, enum tsr_blob blob,
                                      const struct waiting *waiting, struct tsr_error *error)
 {
@@ -432,7 +434,7 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
     if (base->size >= BASE_LEAST && distance <= BASE_REACH) {
         size_t after = 0;
         TSR_TRY(compress_after(series, base, waiting->bytes, waiting->size, &after, error));
-        if (4 * (uint64_t)after * base->size < 3 * base->alone * waiting->size) { /* all below 2^21 */
+        if (4 * (uint64_t)after * base->size < 3 * base->alone * waiting->size) { /* each factor is below 2^21 */
             series->entries[base->entry].is_shared = true;
             uint8_t head[3 + TSR_VARINT_LIMIT] = {(uint8_t)blob, TSR_BLOB_ZSTD_AFTER};
             size_t used = 2 + tsr_put_varint(head + 2, waiting->size);
@@ -456,7 +458,8 @@ static enum tsr_status put_with_base(struct tsr_container_writer *series, enum t
     return status;
 }
 
-/* What a member's frames need of other members' frames is shared. from: its first section in the series' index. */
+/* Marks the models of other members that a member's frames need. from: the member's first section in the index of the
+ * series. */
 static void mark_models(struct tsr_container_writer *series, size_t from)
 {
     for (size_t i = from; i < series->entry_count; i++) {
@@ -486,8 +489,8 @@ static enum tsr_status put_waiting(struct tsr_container_writer *series, const st
     return TSR_OK;
 }
 
-/* Seals count of the member's sections, of which the first is entry number entry of the series, and number n of the
- * member; it begins at offset of the output. */
+/* Seals count sections of a member. entry: the first one in the index of the series; n: its number in the member;
+ * offset: its place in the output. */
 static enum tsr_status seal_entries(struct tsr_container_writer *series, uint64_t id, struct tsr_output *output,
                                     uint64_t offset, size_t entry, size_t count, uint64_t n, struct tsr_error *error)
 {
@@ -499,8 +502,8 @@ static enum tsr_status seal_entries(struct tsr_container_writer *series, uint64_
     return TSR_OK;
 }
 
-/* A member in memory goes behind its blobs, sealed before it is copied; one that was written to the series' output at
- * once stands in front of them. */
+/* Puts the sections of a member. A member in memory is sealed before it is copied, and its blobs stand before it. A
+ * member that was written to the output of the series stands before its blobs. */
 static enum tsr_status put_sections(struct tsr_container_writer *series, struct tsr_container_writer *member,
                                     const struct tsr_proof *proof, uint64_t offset, struct tsr_error *error)
 {
@@ -527,7 +530,7 @@ enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, st
 {
     const uint64_t blob_bytes = series->blob_bytes;
     if (!tsr_is_member_name(name, strlen(name)) || series->members == series->header.members)
-        return tsr_fail(error, TSR_ERROR_INTERNAL, "no file %u called '%s' can be in the series", series->members,
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "the series cannot have a file %u called '%s'", series->members,
                         name);
     const uint64_t offset = member->output == series->output ? member->start : tsr_output_size(series->output);
     TSR_TRY(put_sections(series, member, proof, offset, error));
@@ -542,7 +545,7 @@ enum tsr_status tsr_container_add_member(struct tsr_container_writer *series, st
     return status;
 }
 
-/* ---- Twins: what several members need stands a second time, behind all of them. FORMAT.md 3.8 -------------- */
+/* ---- Twins: a section that several members need stands again after all members. FORMAT.md 3.8 -------------- */
 
 static enum tsr_status put_twin(struct tsr_container_writer *w, size_t entry, uint64_t offset, struct tsr_error *error)
 {

@@ -1,4 +1,4 @@
-/* Numbers, header and proof of the container; see the header. */
+/* Numbers, header and proof of the container; see section.h. */
 #include "section.h"
 
 #include <string.h>
@@ -62,8 +62,8 @@ uint64_t tsr_read_u64(const uint8_t *bytes)
 
 /* ---- Header (FORMAT.md 3.1) ------------------------------------------------------------------------------ */
 
-enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* the header's flags */
-enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* the image's */
+enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* flags of the header */
+enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* flags of the image's layout */
 
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
@@ -104,7 +104,7 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
-/* Whether an item of a tag that is known is one. FORMAT.md 3.9. */
+/* Whether an item is valid, if its tag is known. FORMAT.md 3.9. */
 static bool is_item(uint8_t tag, const uint8_t *value, uint64_t length)
 {
     enum { TIME = 2, PERMISSIONS = 4, NANOSECONDS = 1000000000 };
@@ -113,11 +113,12 @@ static bool is_item(uint8_t tag, const uint8_t *value, uint64_t length)
     return true;
 }
 
-/* The items behind the rest of a header, by rising tags. Those with odd ones must be known, and none is, yet. */
+/* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known, and no odd tag is
+ * defined yet. */
 static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
 {
     int last = -1;
-    if (c->at == c->size) c->bad = true; /* the flag promises some */
+    if (c->at == c->size) c->bad = true; /* the flag promises at least one item */
     while (!c->bad && c->at < c->size) {
         const uint8_t tag = tsr_get_u8(c);
         const uint64_t length = tsr_get_varint(c);
@@ -130,15 +131,15 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
     return TSR_OK;
 }
 
-/* The end of a header: items, if there are any, and nothing else. */
+/* Reads the end of a header: items if has_items is set, and nothing else. */
 static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_error *error)
 {
     if (has_items) TSR_TRY(get_items(c, error));
     if (!c->bad && c->at == c->size) return TSR_OK;
-    return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", c->size);
+    return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", c->size);
 }
 
-/* Image, coding and parameters. */
+/* Reads the image and its layout. */
 static void get_image(struct tsr_cursor *c, struct tsr_image *image, uint8_t *layout)
 {
     const uint64_t columns = tsr_get_varint(c), rows = tsr_get_varint(c), frames = tsr_get_varint(c);
@@ -157,7 +158,7 @@ static void get_image(struct tsr_cursor *c, struct tsr_image *image, uint8_t *la
     image->exact_only = *layout & EXACT_ONLY;
 }
 
-/* How much was lost, of a lossy file. */
+/* Reads how much was lost: the largest error, or the QP. */
 static enum tsr_status get_loss(struct tsr_cursor *c, struct tsr_header *header, struct tsr_error *error)
 {
     const uint64_t q = tsr_get_varint(c);
@@ -181,8 +182,7 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     const uint8_t coding = tsr_get_u8(c);
     if (layout > (SIGNED | PLANAR | BIG_ENDIAN | SWAPPED | EXACT_ONLY) || coding >> 4 > TSR_PATH_TRANSFORM ||
         (coding & 15) > TSR_CODER_RANS)
-        return tsr_fail(error, TSR_ERROR_VERSION, "layout %u, coding %u: not all is known to this program", layout,
-                        coding);
+        return tsr_fail(error, TSR_ERROR_VERSION, "layout %u or coding %u is unknown to this program", layout, coding);
     header->coding.path = (enum tsr_path)(coding >> 4);
     header->coding.coder = (enum tsr_coder)(coding & 15);
     if (header->coding.lossy) TSR_TRY(get_loss(c, header, error));
@@ -193,14 +193,15 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
     if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
     TSR_TRY(end_header(c, has_items, error));
     if (header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated == 1)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "samples of one bit of a file that is not the original");
+        return tsr_fail(error, TSR_ERROR_CORRUPT,
+                        "samples of one bit must restore to the original, which the header denies");
     const enum tsr_status status = tsr_check_image(&header->image, error);
     if (status != TSR_ERROR_USAGE) return status;
-    if (error) error->status = TSR_ERROR_CORRUPT; /* no caller asks for this image: the file does */
+    if (error) error->status = TSR_ERROR_CORRUPT; /* the error is the file's, not the caller's */
     return TSR_ERROR_CORRUPT;
 }
 
-/* Whether what a file says of loss and exactness can be, by how it is restored. */
+/* Whether this way of restoring can have these flags of loss and exactness. */
 static bool has_its_flags(enum tsr_restore restore, unsigned flags)
 {
     switch (restore) {
@@ -228,12 +229,12 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
                         TSR_FORMAT_VERSION);
     const uint8_t kind = tsr_get_u8(&c), restore = tsr_get_u8(&c), flags = tsr_get_u8(&c);
     const uint8_t *id = tsr_get_bytes(&c, TSR_ID_BYTES);
-    if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is %zu bytes long", size);
+    if (!id) return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", size);
     header->id = tsr_read_u64(id);
     if (kind >= TSR_KIND_COUNT || restore > TSR_RESTORE_SERIES || flags > (EXACT | LOSSY | ITEMS) ||
         !has_its_flags((enum tsr_restore)restore, flags) || (restore == TSR_RESTORE_SERIES && kind != TSR_KIND_OTHER))
-        return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u, flags %u: not all are known to this program",
-                        kind, restore, flags);
+        return tsr_fail(error, TSR_ERROR_VERSION, "kind %u, restore %u or flags %u are unknown to this program", kind,
+                        restore, flags);
     header->kind = (enum tsr_kind)kind;
     header->restore = (enum tsr_restore)restore;
     header->exact = flags & EXACT;
@@ -242,7 +243,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
         const uint64_t members = tsr_get_varint(&c);
         TSR_TRY(end_header(&c, flags & ITEMS, error));
         if (members < 1 || members > INT32_MAX)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series of %llu files", (unsigned long long)members);
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "a series cannot have %llu files", (unsigned long long)members);
         header->members = (uint32_t)members;
         return TSR_OK;
     }
@@ -396,17 +397,17 @@ enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_memb
     const uint64_t length = tsr_get_varint(&c);
     const uint8_t *bytes = length <= TSR_NAME_LIMIT ? tsr_get_bytes(&c, (size_t)length) : NULL;
     if (!bytes || !tsr_is_member_name((const char *)bytes, (size_t)length))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is not one that a file of a series can have");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its name is not valid in a series");
     memcpy(member->name, bytes, (size_t)length);
     member->name[length] = '\0';
     const uint64_t header_size = tsr_get_varint(&c);
     const uint8_t *header = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
-    if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header does not fit");
+    if (!header) return tsr_fail(error, TSR_ERROR_CORRUPT, "its header is too long");
     TSR_TRY(tsr_get_header(header, (size_t)header_size, &member->header, error));
     if (member->header.restore == TSR_RESTORE_SERIES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a series itself");
     if (!tsr_get_proof(body + c.at, size - c.at, &member->header, &member->proof))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof is %zu bytes long", size - c.at);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "its proof of %zu bytes is not valid", size - c.at);
     member->header_hash = tsr_header_hash(header, (size_t)header_size);
     member->proof_hash = tsr_hash64_of(body + c.at, size - c.at);
     return TSR_OK;

@@ -1,4 +1,4 @@
-/* Sections and the numbers in them, as writer and reader share them. FORMAT.md sections 2 and 3. */
+/* Sections and the numbers in them: what writer and reader share. FORMAT.md sections 2 and 3. */
 #ifndef TSR_IO_CONTAINER_SECTION_H
 #define TSR_IO_CONTAINER_SECTION_H
 
@@ -33,39 +33,41 @@ enum tsr_section_type {
     TSR_SECTION_PROOF = 'P',
     TSR_SECTION_MEMBER = 'M',
     TSR_SECTION_TWIN = 'D',
-    TSR_SECTION_SMALL = 'S', /* reserved: 3.10 */
+    TSR_SECTION_SMALL = 'S', /* reserved: FORMAT.md 3.10 */
     TSR_SECTION_INDEX = 'I',
     TSR_SECTION_COPY = 'C'
 };
 
 enum tsr_blob_method { TSR_BLOB_RAW = 0, TSR_BLOB_ZSTD = 1, TSR_BLOB_ZSTD_AFTER = 2 };
 
-/* What a section's check is more than the hash of its bytes: it belongs to the file, or the member, of this id, and is
- * number n there. FORMAT.md 3. */
+/* The seal: a section's check is the hash of its bytes plus the seal. The seal says that the section belongs to the
+ * file or the member of this id, as number n. FORMAT.md 3. */
 static inline uint64_t tsr_seal(uint64_t id, uint64_t n)
 {
     return id + n * 0x9e3779b97f4a7c15u;
 }
 
-/* Whether a section of this type says nothing that restoring needs: a reader that does not know it passes over it. */
+/* Whether restoring needs no section of this type: a reader that does not know the type skips the section. */
 static inline bool tsr_is_spare_type(uint8_t type)
 {
     return type >= 'a' && type <= 'z';
 }
 
-/* Whether it is a capital letter that means nothing here, as 'S' for now: a file that has one is for a later reader. */
+/* Whether the type is a capital letter without a meaning yet, such as 'S'. A file with such a section needs a later
+ * reader. */
 static inline bool tsr_is_unknown_type(uint8_t type)
 {
     static const char known[] = "HBFGTPMDIC";
     return type >= 'A' && type <= 'Z' && !memchr(known, type, sizeof known - 1);
 }
 
-/* Appends to a body of fixed size; the callers' bodies are large enough by construction. */
+/* Append to a body of fixed size; the callers' bodies are large enough by construction. tsr_put_varint returns the
+ * bytes that it wrote. */
 size_t tsr_put_varint(uint8_t *out, uint64_t value);
 void tsr_put_u32(uint8_t *out, uint32_t value);
 void tsr_put_u64(uint8_t *out, uint64_t value);
 
-/* Reading: a cursor that turns bad instead of passing its end. */
+/* Reading: a cursor that turns bad instead of passing its end. A bad cursor gives 0 and NULL. */
 struct tsr_cursor {
     const uint8_t *bytes;
     size_t size, at;
@@ -74,16 +76,16 @@ struct tsr_cursor {
 
 uint8_t tsr_get_u8(struct tsr_cursor *cursor);
 uint64_t tsr_get_varint(struct tsr_cursor *cursor);
-const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL if there are not so many */
+const uint8_t *tsr_get_bytes(struct tsr_cursor *cursor, size_t size); /* NULL: fewer bytes are left */
 uint32_t tsr_read_u32(const uint8_t *bytes);
 uint64_t tsr_read_u64(const uint8_t *bytes);
 
-/* A header's body. put returns its bytes, at most TSR_HEADER_LIMIT. get: what items say that need not be known is
- * passed over. Errors: TSR_ERROR_VERSION (something that must be known is not), TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
+/* A header's body. put returns its bytes, at most TSR_HEADER_LIMIT. get skips items that need not be known. Errors:
+ * TSR_ERROR_VERSION (something that must be known is unknown), TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
 size_t tsr_put_header(uint8_t *out, const struct tsr_header *header);
 enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_header *header, struct tsr_error *error);
 
-/* A proof's body, at most TSR_PROOF_LIMIT bytes. */
+/* A proof's body, at most TSR_PROOF_LIMIT bytes. get returns false if the body is not valid. */
 size_t tsr_put_proof(uint8_t *out, const struct tsr_proof *proof, const struct tsr_header *header);
 bool tsr_get_proof(const uint8_t *body, size_t size, const struct tsr_header *header, struct tsr_proof *proof);
 
@@ -93,14 +95,14 @@ struct tsr_member {
     char name[TSR_NAME_LIMIT + 1];
     struct tsr_header header;
     struct tsr_proof proof;
-    uint64_t header_hash, proof_hash; /* out of get: what its id begins and ends with */
+    uint64_t header_hash, proof_hash; /* set by get: the id begins and ends with them */
 };
 size_t tsr_put_member(uint8_t *out, const char *name, const struct tsr_header *header, const struct tsr_proof *proof);
 enum tsr_status tsr_get_member(const uint8_t *body, size_t size, struct tsr_member *member, struct tsr_error *error);
 
-/* The id of a file or a member in the making: the hash of its header, those of its sections in their order, of a
- * member that of its proof. FORMAT.md 3.1. */
-uint64_t tsr_header_hash(const uint8_t *body, size_t size); /* the id in it counts as 0 */
+/* The id of a file or a member, computed in steps: the hash of the header, the hashes of the sections in their order,
+ * and for a member the hash of its proof. FORMAT.md 3.1. */
+uint64_t tsr_header_hash(const uint8_t *body, size_t size); /* the id in the header counts as 0 */
 void tsr_id_begin(struct tsr_hasher *id, uint64_t header_hash);
 void tsr_id_add(struct tsr_hasher *id, uint64_t hash);
 

@@ -1,4 +1,4 @@
-/* Finding the sections of a .tsr file, and reading them; see the header. */
+/* Finds the sections of a .tsr file and reads them; see section_reader.h. */
 #include "section_reader.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_
     return section + c.at;
 }
 
-/* Type and whole length of the section at offset. */
+/* Reads type and whole length of the section at offset. */
 static enum tsr_status read_head(struct tsr_sections *s, uint64_t offset, uint8_t *type, uint64_t *length,
                                  struct tsr_error *error)
 {
@@ -45,14 +45,13 @@ static enum tsr_status read_head(struct tsr_sections *s, uint64_t offset, uint8_
     *type = tsr_get_u8(&c);
     const uint64_t body = tsr_get_varint(&c);
     if (c.bad || left < c.at + TSR_CHECK_BYTES || body > left - c.at - TSR_CHECK_BYTES)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section at byte %llu does not fit the file",
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section at byte %llu does not fit into the file",
                            (unsigned long long)offset);
     *length = c.at + body + TSR_CHECK_BYTES;
     return TSR_OK;
 }
 
-/* Longest section of a type that is read whole into the reader's buffer. An index names each section in 2 bytes or
- * more, so it is no longer than the file. */
+/* The longest section of a type, in bytes, that is read whole into the buffer. An index may be as long as the file. */
 static uint64_t section_limit(const struct tsr_sections *s, enum tsr_section_type type)
 {
     switch (type) {
@@ -67,12 +66,12 @@ static uint64_t section_limit(const struct tsr_sections *s, enum tsr_section_typ
     case TSR_SECTION_INDEX:
     case TSR_SECTION_COPY:
         return tsr_input_size(s->input);
-    default: /* tiles: one of them has up to 2^20 samples of 2 bytes in 4 components */
+    default: /* a tile has up to 2^20 samples of 2 bytes in 4 components */
         return 4 * TSR_BLOB_CHUNK;
     }
 }
 
-/* A section of this type, whatever its check says: all of it is in the buffer then. */
+/* Reads a whole section of this type into the buffer. Its check may be wrong. */
 static enum tsr_status read_unchecked(struct tsr_sections *s, uint64_t offset, enum tsr_section_type type,
                                       const uint8_t **body, size_t *size, size_t *length, struct tsr_error *error)
 {
@@ -80,7 +79,7 @@ static enum tsr_status read_unchecked(struct tsr_sections *s, uint64_t offset, e
     uint64_t whole = 0;
     TSR_TRY(read_head(s, offset, &found, &whole, error));
     if (found != type || whole > section_limit(s, type))
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "no section '%c' at byte %llu", type,
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "there is no section '%c' at byte %llu", type,
                            (unsigned long long)offset);
     if (whole > SIZE_MAX) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a section of that size");
     if (type == TSR_SECTION_INDEX || type == TSR_SECTION_COPY)
@@ -89,7 +88,7 @@ static enum tsr_status read_unchecked(struct tsr_sections *s, uint64_t offset, e
     TSR_TRY(tsr_input_read(s->input, offset, s->buffer, (size_t)whole, error));
     struct tsr_cursor c = {s->buffer, (size_t)whole, 1, false};
     const uint64_t claimed = tsr_get_varint(&c);
-    if (c.bad || claimed != whole - c.at - TSR_CHECK_BYTES) /* it was another one when its head was read */
+    if (c.bad || claimed != whole - c.at - TSR_CHECK_BYTES) /* the file has changed since the head was read */
         return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the section '%c' at byte %llu is damaged", type,
                            (unsigned long long)offset);
     *size = (size_t)claimed;
@@ -152,7 +151,8 @@ static enum tsr_status add_place(struct tsr_sections *s, uint64_t offset, uint64
     return TSR_OK;
 }
 
-/* An index's body to places, the first of them at offset first; they must end at offset end. */
+/* Reads an index's body to places. The first section begins at offset first, and the last one must end at offset end.
+ */
 static enum tsr_status read_index(struct tsr_sections *s, const uint8_t *body, size_t size, uint64_t first,
                                   uint64_t end, struct tsr_error *error)
 {
@@ -172,8 +172,8 @@ static enum tsr_status read_index(struct tsr_sections *s, const uint8_t *body, s
     return TSR_OK;
 }
 
-/* Without an index: from section to section up to where the index stands, or to where the file is damaged. What is
- * missing then will be missed by who looks for it. */
+/* Finds the sections without an index: walks from one to the next, up to the index or to the first damage. A reader
+ * that needs a missing section reports that. */
 static enum tsr_status walk_sections(struct tsr_sections *s, uint64_t offset, struct tsr_error *error)
 {
     const uint64_t size = tsr_input_size(s->input);
@@ -191,7 +191,7 @@ static enum tsr_status walk_sections(struct tsr_sections *s, uint64_t offset, st
     return TSR_OK;
 }
 
-/* How many of the sections that an index names are the file's own: of a series those of no member. */
+/* Counts those sections of an index that are the file's own: in a series, sections that belong to no member. */
 static uint64_t count_own(const uint8_t *index, size_t size, bool is_series)
 {
     struct tsr_cursor c = {index, size, 0, false};
@@ -205,7 +205,7 @@ static uint64_t count_own(const uint8_t *index, size_t size, bool is_series)
     return own;
 }
 
-/* *length: of the whole section. */
+/* Reads the index. *length: bytes of the whole section. */
 static enum tsr_status read_index_section(struct tsr_sections *s, uint64_t offset, const struct tsr_header *header,
                                           const uint8_t **index, size_t *size, size_t *length, struct tsr_error *error)
 {
@@ -214,10 +214,10 @@ static enum tsr_status read_index_section(struct tsr_sections *s, uint64_t offse
     return check_section(s, offset, TSR_SECTION_INDEX, *length, tsr_seal(header->id, own + 1), error);
 }
 
-/* The copy of header and index: both in one section, in the buffer. */
+/* The copy of header and index, one section in the buffer. */
 struct copy {
     struct tsr_header header;
-    const uint8_t *body, *index;          /* body: the header's */
+    const uint8_t *body, *index;          /* body: of the header */
     size_t body_size, index_size, length; /* length: of the whole section */
 };
 
@@ -231,13 +231,13 @@ static enum tsr_status read_copy(struct tsr_sections *s, uint64_t offset, struct
     const uint64_t header_size = tsr_get_varint(&c);
     copy->body = header_size <= TSR_HEADER_LIMIT ? tsr_get_bytes(&c, (size_t)header_size) : NULL;
     if (!copy->body)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header is %llu bytes long",
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header cannot have %llu bytes",
                            (unsigned long long)header_size);
     copy->body_size = (size_t)header_size;
     copy->index = body + c.at;
     copy->index_size = size - c.at;
     if (header_size < TSR_ID_OFFSET + TSR_ID_BYTES)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header is %zu bytes long",
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, offset, "the copy of the header cannot have %zu bytes",
                            copy->body_size);
     const uint64_t own = count_own(copy->index, copy->index_size, copy->body[TSR_RESTORE_OFFSET] == TSR_RESTORE_SERIES);
     const uint64_t seal = tsr_seal(tsr_read_u64(copy->body + TSR_ID_OFFSET), own + 2);
@@ -265,14 +265,15 @@ static enum tsr_status read_footer(struct tsr_sections *s, struct footer *footer
     return TSR_OK;
 }
 
-/* Where the first section behind a header's stands: a damaged one has the length that a whole one would have. */
+/* Offset of the first section after a header. A damaged header has the same length as an intact one. */
 static uint64_t end_of_header(size_t body_size)
 {
     uint8_t length[TSR_VARINT_LIMIT];
     return TSR_SIGNATURE_BYTES + 1 + tsr_put_varint(length, body_size) + body_size + TSR_CHECK_BYTES;
 }
 
-/* The header at the file's start. *version: what it says of it, whatever its check. */
+/* Reads the header at the file's start. *version: the version that the header says, even if its check is wrong; -1:
+ * unknown. */
 static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *header, uint64_t *first, int *version,
                                    struct tsr_error *error)
 {
@@ -282,7 +283,7 @@ static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *he
     TSR_TRY(read_unchecked(s, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, &body, &size, &length, error));
     if (size > 0) *version = body[0];
     if (size < TSR_ID_OFFSET + TSR_ID_BYTES || size > TSR_HEADER_LIMIT)
-        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header is %zu bytes long", size);
+        return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header cannot have %zu bytes", size);
     TSR_TRY(check_section(s, TSR_SIGNATURE_BYTES, TSR_SECTION_HEADER, length,
                           tsr_seal(tsr_read_u64(body + TSR_ID_OFFSET), 0), error));
     TSR_TRY(tsr_get_header(body, size, header, error));
@@ -291,7 +292,7 @@ static enum tsr_status read_header(struct tsr_sections *s, struct tsr_header *he
     return TSR_OK;
 }
 
-/* Whether a status of one copy is no reason to look at the other. */
+/* Whether a status is final: reading the other copy would not help. */
 static bool is_final(enum tsr_status status)
 {
     return status != TSR_OK && status != TSR_ERROR_CORRUPT && status != TSR_ERROR_READ;
@@ -306,10 +307,10 @@ static enum tsr_status fail_headers(const struct tsr_sections *s, int version, s
     TSR_TRY(tsr_input_read(s->input, TSR_SIGNATURE_BYTES, &type, 1, error));
     if (type == TSR_SECTION_SMALL)
         return tsr_fail(error, TSR_ERROR_VERSION, "files of one small section are unknown to this program");
-    return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header is damaged, and so is its copy");
+    return tsr_fail_at(error, TSR_ERROR_CORRUPT, TSR_SIGNATURE_BYTES, "the header and its copy are damaged");
 }
 
-/* Header and index from their copy, where the header is damaged, or another file's. */
+/* Takes header and index from their copy, because the header is damaged or another file's. */
 static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer *footer, int version,
                                     struct tsr_header *header, struct tsr_error *error)
 {
@@ -323,7 +324,7 @@ static enum tsr_status find_by_copy(struct tsr_sections *s, const struct footer 
     return read_index(s, copy.index, copy.index_size, end_of_header(copy.body_size), footer->index_offset, error);
 }
 
-/* With a header that is whole: the sections, by the index, its copy, or a walk. */
+/* Finds the sections of a file with an intact header: by the index, its copy, or a walk. */
 static enum tsr_status find_places(struct tsr_sections *s, const struct footer *footer, uint64_t first,
                                    struct tsr_header *header, struct tsr_error *error)
 {
@@ -342,7 +343,7 @@ static enum tsr_status find_places(struct tsr_sections *s, const struct footer *
     if (is_final(copied) && copied != TSR_ERROR_VERSION) return copied;
     const bool is_ours = copied == TSR_OK && copy.header.id == header->id &&
                          tsr_header_hash(copy.body, copy.body_size) == s->header_hash;
-    if (indexed == TSR_OK) { /* the copy is needed by nobody now, but somebody may ask whether the file is whole */
+    if (indexed == TSR_OK) { /* the copy is not needed, but the caller may ask whether the file is intact */
         if (!is_ours || tsr_hash64_of(copy.index, copy.index_size) != index_hash)
             note_damage(s, "copy of header and index");
         else if (footer->copy_offset != footer->index_offset + length ||
@@ -367,7 +368,7 @@ enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *hea
     if (size >= TSR_SIGNATURE_BYTES) TSR_TRY(tsr_input_read(s->input, 0, signature, sizeof signature, error));
     const bool is_signed = memcmp(signature, TSR_SIGNATURE, TSR_SIGNATURE_BYTES) == 0;
     if (!is_signed && !footer.whole)
-        return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", tsr_input_name(s->input));
+        return tsr_fail(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", tsr_input_name(s->input));
     if (!is_signed) note_damage(s, "signature");
     if (size <= TSR_SIGNATURE_BYTES)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%s ends after its signature", tsr_input_name(s->input));

@@ -1,52 +1,51 @@
-/* The sections of a .tsr file, found through its index, or its copy, or by walking from one to the next where a file is
- * damaged, and read one at a time. FORMAT.md sections 2, 3 and 5. What they mean to each other is container_reader.c's
- * matter. */
+/* Finds the sections of a .tsr file and reads them one at a time. Sections are found through the index, through its
+ * copy, or in a damaged file by walking from one to the next. FORMAT.md sections 2, 3 and 5. container_reader.c knows
+ * what the sections mean to each other. */
 #ifndef TSR_IO_CONTAINER_SECTION_READER_H
 #define TSR_IO_CONTAINER_SECTION_READER_H
 
 #include "section.h"
 
-/* A section that the index, or a walk through the file, names. */
+/* A section that the index names or a walk through the file has found. */
 struct tsr_place {
     uint64_t offset;
     uint64_t length; /* of the whole section */
     uint8_t type;
 };
 
-/* Bytes that a section costs in memory: its place, twice while the list of places grows, and what a reader notes of it.
- */
+/* Bytes of memory that a section costs: its place, twice while the list of places grows, and the notes of a reader. */
 enum { TSR_INDEX_MEMORY = 2 * sizeof(struct tsr_place) + 25 };
 
 struct tsr_sections {
     struct tsr_input *input;
-    const char *damage;      /* the first part that is damaged but stands elsewhere too, as a word; or NULL */
-    struct tsr_place *place; /* those between the header and the index */
+    const char *damage;      /* the first part that is damaged and has an intact copy, as a word; or NULL */
+    struct tsr_place *place; /* the sections between the header and the index */
     size_t count, capacity;
-    bool is_walked;  /* they were found without an index, as far as the file is whole */
-    uint8_t *buffer; /* a section as it is */
+    bool is_walked;  /* the sections were found without an index, as far as the file is intact */
+    uint8_t *buffer; /* a section as it is stored */
     size_t buffer_capacity;
-    uint64_t header_hash; /* what an id begins with: the hash of the header's body, its id counted as 0 */
+    uint64_t header_hash; /* an id begins with it: the hash of the header's body, whose id counts as 0 */
 };
 
-/* Of an input, all else 0: reads the header and finds the places. Errors: TSR_ERROR_NOT_TSR, TSR_ERROR_VERSION,
- * TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+/* Reads the header and finds the places. The caller has set input; all else is 0. Errors: TSR_ERROR_NOT_TSR,
+ * TSR_ERROR_VERSION, TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status tsr_find_sections(struct tsr_sections *s, struct tsr_header *header, struct tsr_error *error);
 
-/* Reads the section at offset, which must be of this type and have this seal (tsr_seal), and returns its body, in the
- * buffer, until the next call. */
+/* Reads the section at offset, which must have this type and this seal (tsr_seal). *body points into the buffer and is
+ * valid until the next call. */
 enum tsr_status tsr_read_section(struct tsr_sections *s, uint64_t offset, enum tsr_section_type type, uint64_t seal,
                                  const uint8_t **body, size_t *size, struct tsr_error *error);
 
-/* The hash of a section that nobody needs, whatever its length: of all before the check, which must hold. */
+/* Hashes a section of any length without keeping it: all bytes before the check. The check must hold. */
 enum tsr_status tsr_hash_section(struct tsr_sections *s, const struct tsr_place *place, uint64_t seal, uint64_t *hash,
                                  struct tsr_error *error);
 
-/* The body of a section of length bytes, if it is of this type and its check holds; else NULL. *hash (which may be
- * null): of all before the check. */
+/* The body of a section of length bytes; NULL if the section has another type or its check does not hold. *hash: of all
+ * bytes before the check; hash may be NULL. */
 const uint8_t *tsr_open_section(const uint8_t *section, size_t length, enum tsr_section_type type, uint64_t seal,
                                 size_t *body_size, uint64_t *hash);
 
-/* Room for size bytes; what was in it is lost. */
+/* Grows a buffer to size bytes; its content is lost. */
 enum tsr_status tsr_grow_buffer(uint8_t **buffer, size_t *capacity, size_t size, struct tsr_error *error);
 
 #endif

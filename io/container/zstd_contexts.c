@@ -1,12 +1,12 @@
-/* zstd's contexts between blobs; see the header. Part of builds with zstd. */
+/* zstd's contexts, kept between blobs; see zstd_contexts.h. Part of builds with zstd. */
 #include "zstd_contexts.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Contexts that are kept, the one that was in use last on top: as many as threads work at once. One that a large blob
- * has made large is not kept. */
+/* Contexts that are kept, the one used last on top. There are as many as threads that work at once. A context that a
+ * large blob has made large is freed. */
 enum { KEPT_LIMIT = 64, KEPT_BYTES = 1 << 20 };
 
 struct stack {
@@ -14,7 +14,7 @@ struct stack {
     int count;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards both stacks */
 static struct stack compressors, decompressors;
 
 static void *take(struct stack *stack)
@@ -25,7 +25,7 @@ static void *take(struct stack *stack)
     return context;
 }
 
-/* False: there is no place for it. */
+/* False: the stack is full. */
 static bool keep(struct stack *stack, void *context)
 {
     pthread_mutex_lock(&lock);

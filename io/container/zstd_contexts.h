@@ -1,5 +1,5 @@
-/* zstd's contexts, kept from one blob for the next: a new one asks the processor what it can do (CPUID), which takes
- * a virtual machine 20 to 30 microseconds, as long as a DICOM header. */
+/* zstd's contexts, kept from one blob to the next. A new context asks the processor for its features (CPUID), which
+ * takes 20 to 30 microseconds in a virtual machine, as long as the work on a DICOM header. */
 #ifndef TSR_IO_CONTAINER_ZSTD_CONTEXTS_H
 #define TSR_IO_CONTAINER_ZSTD_CONTEXTS_H
 
@@ -7,12 +7,12 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-/* A context that is the caller's until it is given back; NULL: no memory. It has no parameters and no prefix, and what
- * it makes is what a new one would make. */
+/* Take a context, which the caller gives back; NULL: no memory. The context has no parameters and no prefix, and makes
+ * the same bytes as a new one. */
 ZSTD_CCtx *tsr_take_compressor(void);
 ZSTD_DCtx *tsr_take_decompressor(void);
 
-/* NULL is no context. */
+/* context may be NULL. */
 void tsr_give_compressor(ZSTD_CCtx *context);
 void tsr_give_decompressor(ZSTD_DCtx *context);
 #endif

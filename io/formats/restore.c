@@ -16,17 +16,17 @@ enum { CHUNK = 1 << 14 };
 struct tsr_restorer {
     struct tsr_header header;
     struct tsr_output *output;
-    /* Rasters of single bits: those of the last byte that are not yet written, and how many. */
+    /* Rasters of single bits: the bits of the last byte that are not yet written, and their number. */
     uint8_t waiting;
     int waiting_bits;
-    uint8_t spare; /* bits behind the last sample */
+    uint8_t spare; /* bits after the last sample */
 #if TSR_WITH_DCMTK
     struct tsr_deflater *deflater;
 #endif
-    uint64_t plain_left; /* bytes in front of the deflate stream still to come */
+    uint64_t plain_left; /* bytes before the deflate stream that are still to come */
     uint8_t tail[TSR_PARAMETERS_LIMIT];
     size_t tail_size;
-    /* Encapsulated frames: what stands between their streams, and how far it is written. */
+    /* Encapsulated frames: the bytes between their streams, and how many of these bytes are used. */
     uint8_t *residues;
     size_t residues_size, residues_at;
     uint32_t frames_done;
@@ -34,7 +34,7 @@ struct tsr_restorer {
 
 enum { ENCAPSULATIONS = 3 }; /* FORMAT.md 4.4 */
 
-/* Parameters of the deflate stream, if there is one, and then the spare bits. */
+/* Reads the parameters of the deflate stream, if there is one, and then the spare bits. FORMAT.md 4.1 and 4.2. */
 static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error *error)
 {
     const struct tsr_header *header = &r->header;
@@ -47,19 +47,20 @@ static enum tsr_status read_parameters(struct tsr_restorer *r, struct tsr_error 
         const uint8_t *tail = tsr_get_bytes(&c, r->tail_size);
         if (tail) memcpy(r->tail, tail, r->tail_size);
         if (c.bad || level < 1 || level > 9)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's deflate parameters are none");
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's deflate parameters are not valid");
     }
     if (header->image.bits_allocated == 1 && tsr_frame_bits(&header->image) * header->image.frames % 8 != 0)
         r->spare = tsr_get_u8(&c);
     if (r->spare >> (8 - tsr_frame_bits(&header->image) * header->image.frames % 8)) c.bad = true;
     if (c.bad || c.at != header->parameter_count)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header has %zu restore parameters", header->parameter_count);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's %zu bytes of restore parameters are not valid",
+                        header->parameter_count);
     if (header->restore != TSR_RESTORE_DEFLATED) return TSR_OK;
 #if TSR_WITH_DCMTK
     r->deflater = tsr_deflater_create(level, r->output);
     return r->deflater ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to deflate");
 #else
-    return tsr_fail(error, TSR_ERROR_VERSION, "restoring deflated DICOM needs zlib, and this build has none");
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring deflated DICOM needs zlib, which this build does not have");
 #endif
 }
 
@@ -69,11 +70,12 @@ static enum tsr_status check_encapsulated(const struct tsr_header *header, struc
     if (header->parameter_count != 1 || header->parameters[0] >= ENCAPSULATIONS || image->big_endian ||
         image->swapped || (image->bits_allocated != 8 && image->bits_allocated != 16) ||
         (image->components != 1 && image->components != 3))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is none");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header's encapsulation is not valid");
 #if TSR_WITH_DCMTK
     return TSR_OK;
 #else
-    return tsr_fail(error, TSR_ERROR_VERSION, "restoring encapsulated DICOM needs DCMTK, and this build has none");
+    return tsr_fail(error, TSR_ERROR_VERSION,
+                    "restoring encapsulated DICOM needs DCMTK, which this build does not have");
 #endif
 }
 
@@ -107,7 +109,7 @@ void tsr_restorer_free(struct tsr_restorer *restorer)
     free(restorer);
 }
 
-/* Bytes of the file, or of what it inflates to. */
+/* Writes bytes of the file. Bytes of a deflate stream come inflated and are deflated here. */
 static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t size, struct tsr_error *error)
 {
 #if TSR_WITH_DCMTK
@@ -124,9 +126,9 @@ static enum tsr_status put(struct tsr_restorer *r, const uint8_t *bytes, size_t 
 static enum tsr_status keep_residues(struct tsr_restorer *r, const void *bytes, size_t size, struct tsr_error *error)
 {
     if (r->header.restore != TSR_RESTORE_ENCAPSULATED)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "residues of a file that is not encapsulated");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the file has residues, which only encapsulated files have");
     if (r->residues_size + size > tsr_output_limit_of(r->output))
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "its residues are longer than the restored file");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the residues are longer than the restored file");
     uint8_t *grown = realloc(r->residues, r->residues_size + size);
     if (!grown) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %zu bytes of residues", size);
     memcpy(grown + r->residues_size, bytes, size);
@@ -145,7 +147,7 @@ static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *r
         struct tsr_cursor c = {r->residues, r->residues_size, r->residues_at, false};
         const uint64_t size = tsr_get_varint(&c);
         if (c.bad || size > c.size - c.at)
-            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no residue", r->frames_done);
+            return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u has no valid residue", r->frames_done);
         TSR_TRY(put(r, r->residues + c.at, (size_t)size, error));
         r->residues_at = c.at + (size_t)size;
     }
@@ -157,11 +159,11 @@ static enum tsr_status put_encapsulated(struct tsr_restorer *r, const uint8_t *r
     return status;
 #else
     (void)raster;
-    return tsr_fail(error, TSR_ERROR_VERSION, "frame %u needs DCMTK", r->frames_done);
+    return tsr_fail(error, TSR_ERROR_VERSION, "frame %u needs DCMTK, which this build does not have", r->frames_done);
 #endif
 }
 
-/* Frames of single bits follow each other without padding. */
+/* Frames of single bits follow each other without padding: two of them may share a byte. */
 static enum tsr_status put_bits(struct tsr_restorer *r, const uint8_t *raster, struct tsr_error *error)
 {
     uint8_t chunk[CHUNK];
@@ -198,7 +200,7 @@ enum tsr_status tsr_restore_frame(struct tsr_restorer *r, const uint8_t *raster,
     return put(r, raster, (size_t)(tsr_frame_bits(image) / 8), error);
 }
 
-/* The last byte of rasters of single bits. */
+/* Writes the last byte of rasters of single bits. */
 static enum tsr_status put_waiting(struct tsr_restorer *r, struct tsr_error *error)
 {
     if (r->waiting_bits == 0) return TSR_OK;
@@ -211,7 +213,7 @@ enum tsr_status tsr_restore_blob(struct tsr_restorer *r, enum tsr_blob blob, con
                                  struct tsr_error *error)
 {
     if (blob != TSR_BLOB_PREFIX && r->header.restore == TSR_RESTORE_VERBATIM)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "a verbatim file with more than its bytes");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "a verbatim file has a suffix or residues, which it cannot have");
     if (blob == TSR_BLOB_RESIDUES) return keep_residues(r, bytes, size, error);
     if (blob == TSR_BLOB_SUFFIX) TSR_TRY(put_waiting(r, error));
     return put(r, bytes, size, error);
@@ -221,10 +223,11 @@ enum tsr_status tsr_restore_end(struct tsr_restorer *r, struct tsr_error *error)
 {
     TSR_TRY(put_waiting(r, error));
     if (r->residues_at != r->residues_size)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues are left", r->residues_size - r->residues_at);
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes of residues belong to no frame",
+                        r->residues_size - r->residues_at);
 #if TSR_WITH_DCMTK
     if (r->plain_left > 0)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream would begin behind the end of the file");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the deflate stream begins after the end of the file");
     if (r->deflater) TSR_TRY(tsr_deflater_put(r->deflater, "", 0, true, error));
 #endif
     return tsr_output_write(r->output, r->tail, r->tail_size, error);

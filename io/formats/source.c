@@ -1,4 +1,4 @@
-/* Which reader an input goes to, and the verbatim source for what none of them takes. */
+/* Chooses the format of an input. An input that no format takes becomes a verbatim source. */
 #include "source.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static enum tsr_status no_frame(struct tsr_source *source, uint32_t frame, uint8
 {
     (void)source;
     (void)raster;
-    return tsr_fail(error, TSR_ERROR_INTERNAL, "frame %u of a verbatim source", frame);
+    return tsr_fail(error, TSR_ERROR_INTERNAL, "a verbatim source has no frame %u", frame);
 }
 
 static void close_verbatim(struct tsr_source *source)

@@ -6,11 +6,11 @@
 
 struct splice_source {
     struct tsr_source base;
-    struct tsr_input *samples; /* where the rasters are: the input, or what it inflates to */
+    struct tsr_input *samples; /* holds the rasters: the file, or what a deflated file inflates to */
     bool owns_samples;
-    uint64_t first;        /* byte of the first raster */
-    uint64_t raster_bytes; /* of all of them */
-    uint8_t *window;       /* rasters of single bits, before they are aligned */
+    uint64_t first;        /* offset of the first raster, in bytes */
+    uint64_t raster_bytes; /* bytes of all rasters */
+    uint8_t *window;       /* bytes of a raster of single bits, before they are aligned */
 };
 
 static uint64_t blob_start(const struct splice_source *s, enum tsr_blob blob)
@@ -55,7 +55,7 @@ static void close_splice(struct tsr_source *source)
 
 static const struct tsr_source_ops splice_ops = {read_blob, read_frame, NULL, close_splice};
 
-/* The bits of the last raster byte that belong to no sample are the restore's parameter. FORMAT.md 4.1. */
+/* The bits of the last raster byte that are after the last sample are a parameter of the restore. FORMAT.md 4.1. */
 static enum tsr_status keep_spare_bits(struct splice_source *s, uint64_t total_bits, struct tsr_error *error)
 {
     uint8_t last;
@@ -63,7 +63,7 @@ static enum tsr_status keep_spare_bits(struct splice_source *s, uint64_t total_b
     TSR_TRY(tsr_input_read(s->samples, s->first + s->raster_bytes - 1, &last, 1, error));
     struct tsr_header *header = &s->base.header;
     if (header->parameter_count == TSR_PARAMETERS_LIMIT)
-        return tsr_fail(error, TSR_ERROR_INTERNAL, "too many parameters");
+        return tsr_fail(error, TSR_ERROR_INTERNAL, "the header has no room for the spare bits");
     header->parameters[header->parameter_count++] = (uint8_t)(last >> (total_bits % 8));
     return TSR_OK;
 }

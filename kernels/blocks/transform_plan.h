@@ -5,14 +5,15 @@
 
 #include "entropy/frame_model.h"
 
-/* Below this q tiles are not lapped and efforts are rounded: the finest steps are for those who want hardly any error.
+/* Below this q tiles are not lapped and coefficients are rounded: the finest steps are for those who want hardly any
+ * error.
  */
 enum { TSR_FINE_QP = 16 };
 
 /* From which effort on. */
 enum {
     TSR_EFFORT_TOOLS = 2,        /* lapping, pairs, steps by colour plane */
-    TSR_EFFORT_CHOICE = 3,       /* efforts by rate and distortion: 2 % */
+    TSR_EFFORT_CHOICE = 3,       /* coefficients by rate and distortion: 2 % */
     TSR_EFFORT_CAVLC_BITS = 7,   /* with CAVLC by its own bits: 1 % */
     TSR_EFFORT_LARGE_SLICES = 7, /* rANS in slices of 128 x 128: 0.2 to 0.6 % */
 };
@@ -23,7 +24,7 @@ struct tsr_transform_plan {
     uint32_t coarser_by, coarser_from;
     bool lapping;    /* arithmetic with fractions, and tiles may be lapped */
     bool fine;       /* with loss: see TSR_FINE_QP */
-    bool chooses;    /* efforts by rate and distortion, else they are rounded */
+    bool chooses;    /* coefficients by rate and distortion, else they are rounded */
     bool cavlc_bits; /* by the bits of CAVLC */
     bool pairs;
     int32_t slice_side; /* in blocks */

@@ -14,7 +14,7 @@ struct tsr_launch_policy {
     uint32_t length_warps; /* of a plane's code lengths: 4 or 16 */
 };
 
-/* The first one chooses all; each other holds one of them, so that `tessera bench engine --policies` shows what a
+/* The first one chooses all; each other holds one of them, so that `tessera-bench engine --policies` shows what a
  * choice is worth. */
 enum { TSR_LAUNCH_POLICIES = 12 };
 

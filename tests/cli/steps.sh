@@ -54,7 +54,7 @@ expect()
 says()
 {
     [ "$(wc -l <"$err")" -eq 1 ] || bad "not one line on stderr, but: $(cat "$err")"
-    grep -q '^tessera: [^ ].*[^ .]$' "$err" || bad "no clean sentence: $(cat "$err")"
+    grep -q "^${PROGRAM:-tessera}: [^ ].*[^ .]$" "$err" || bad "no clean sentence: $(cat "$err")"
     grep -q '(null)\|%[a-z]' "$err" && bad "an unfilled sentence: $(cat "$err")"
     grep -q -e "$1" "$err" || bad "not said: '$1', but: $(cat "$err")"
 }

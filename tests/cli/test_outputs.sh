@@ -112,11 +112,11 @@ run 0 "$TESSERA" compress -f -q deep/x/t -o also_made
 mkfifo pipe
 for force in '' -f; do
     # shellcheck disable=SC2086
-    refuses 40 'pipe is no regular file' "$TESSERA" compress $force plain -o pipe
+    refuses 40 'pipe is not a regular file' "$TESSERA" compress $force plain -o pipe
     # shellcheck disable=SC2086
-    refuses 40 'pipe is no regular file' "$TESSERA" decompress $force made/t.tsr -o pipe
+    refuses 40 'pipe is not a regular file' "$TESSERA" decompress $force made/t.tsr -o pipe
     # shellcheck disable=SC2086
-    refuses 40 'pipe is no regular file' "$TESSERA" compress $force --series pipe plain
+    refuses 40 'pipe is not a regular file' "$TESSERA" compress $force --series pipe plain
 done
 rm -rf plain target plain.tsr out deep elsewhere made also_made back3 pipe
 mkdir is_folder.tsr

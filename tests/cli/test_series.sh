@@ -129,7 +129,7 @@ refuses 40 'File too large' sh -c "trap '' XFSZ; ulimit -f 8; exec '$TESSERA' co
 for hostile in up root bell; do
     rm -rf out
     run 75 "$TESSERA" decompress -q "$hostile.tsr" -o out
-    says 'its name is not one that'
+    says 'its name is not valid in a series'
     [ "$(find out -type f | wc -l)" -eq 7 ] || bad "$hostile: $(find out -type f)"
     run 75 "$TESSERA" test "$hostile.tsr"
     [ ! -x "$BIN/tsr_reference" ] || run 1 "$BIN/tsr_reference" --check "$hostile.tsr"

@@ -96,9 +96,9 @@ refuses 20 'No such file' "$TESSERA" info missing.tsr
 refuses 20 'No such file' "$TESSERA" compare missing.pgm
 refuses 20 'Not a directory' "$TESSERA" compress inputs/a.pgm/b.pgm -o out.tsr
 mkfifo pipe
-refuses 20 'no regular file' "$TESSERA" compress pipe
-refuses 20 'no regular file' "$TESSERA" test pipe
-refuses 20 'no regular file' "$TESSERA" compress /dev/null -o out.tsr
+refuses 20 'not a regular file' "$TESSERA" compress pipe
+refuses 20 'not a regular file' "$TESSERA" test pipe
+refuses 20 'not a regular file' "$TESSERA" compress /dev/null -o out.tsr
 ln -s nowhere dangling
 refuses 20 'No such file' "$TESSERA" compress dangling -o out.tsr
 if [ "$(id -u)" -ne 0 ]; then
@@ -111,9 +111,9 @@ fi
 
 # 21: no .tsr.
 for verb in decompress test info; do
-    refuses 21 'no .tsr' "$TESSERA" $verb inputs/a.pgm
-    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/empty"
-    refuses 21 'no .tsr' "$TESSERA" $verb "$DATA/other/one_byte"
+    refuses 21 'not a .tsr file' "$TESSERA" $verb inputs/a.pgm
+    refuses 21 'not a .tsr file' "$TESSERA" $verb "$DATA/other/empty"
+    refuses 21 'not a .tsr file' "$TESSERA" $verb "$DATA/other/one_byte"
 done
 
 # 22: no input.
@@ -124,13 +124,13 @@ mkfifo pipes/pipe
 refuses 22 '1 files were skipped' "$TESSERA" compress -r pipes
 
 # 40: an output cannot be written.
-refuses 40 'is no folder' "$TESSERA" compress inputs/t.txt -o inputs/a.pgm/out.tsr
-refuses 40 'is no folder' "$TESSERA" decompress a.tsr -o inputs/t.txt/out.pgm
+refuses 40 'is not a folder' "$TESSERA" compress inputs/t.txt -o inputs/a.pgm/out.tsr
+refuses 40 'is not a folder' "$TESSERA" decompress a.tsr -o inputs/t.txt/out.pgm
 refuses 40 'is no folder' "$TESSERA" compress inputs/a.pgm inputs/t.txt -o t.tsr
 refuses 40 'is no folder' "$TESSERA" compress -r inputs -o t.tsr
 [ -d /proc/self ] && refuses 40 '/proc/out.tsr' "$TESSERA" compress inputs/a.pgm -o /proc/out.tsr
 long=$(printf '%0300d' 0)
-refuses 40 'is too long for a file here; give a shorter one by -o' "$TESSERA" compress inputs/a.pgm -o "$long"
+refuses 40 'is too long for this folder; give a shorter name with -o' "$TESSERA" compress inputs/a.pgm -o "$long"
 # A disk that is full: no file may grow over 4 KiB.
 full()
 {
@@ -177,7 +177,7 @@ refuses 61 'tile .* is damaged' "$TESSERA" test corrupt.tsr
 run 0 "$TESSERA" info corrupt.tsr # reads no payload
 head -c $(($(bytes_of a.tsr) / 2)) a.tsr >cut.tsr
 for verb in decompress test info; do
-    refuses 61 'it ends, or is damaged, before its proof' "$TESSERA" $verb cut.tsr
+    refuses 61 'the file ends, or is damaged, before its proof' "$TESSERA" $verb cut.tsr
 done
 head -c 4 a.tsr >cut.tsr
 refuses 61 'ends after its signature' "$TESSERA" test cut.tsr

@@ -158,7 +158,7 @@ bench_one()
     name=$1 limit=$2
     shift 2
     began=$(date +%s)
-    timeout "$limit" "$build/bin/tessera" bench "$@" --log "$out/bench_$name.json" --plot "$out/bench_$name.svg" \
+    timeout "$limit" "$build/bin/tessera-bench" "$@" --log "$out/bench_$name.json" --plot "$out/bench_$name.svg" \
         >"$out/bench_$name.txt" 2>"$out/bench_$name.err" || status=$?
     ! head -n 1 "$out/bench_$name.json" | grep '"gpu":"none' || status=1 # then the CPU's rows alone have run
     cat "$out/bench_$name.err"
@@ -192,7 +192,7 @@ profile_one()
     shift
     timeout 60 ncu --clock-control none --csv --metrics \
         dram__bytes.sum,gpu__time_duration.sum,smsp__inst_executed.sum,smsp__issue_active.avg.pct_of_peak_sustained_active,sm__warps_active.avg.pct_of_peak_sustained_active \
-        "$build/bin/tessera" bench "$family" --quick --repeat 1 "$@" >"$out/profile_$family.csv" 2>&1 || status=$?
+        "$build/bin/tessera-bench" "$family" --quick --repeat 1 "$@" >"$out/profile_$family.csv" 2>&1 || status=$?
 }
 
 run_profile()

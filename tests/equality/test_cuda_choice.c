@@ -1,4 +1,5 @@
-/* The choice of efforts by rate and distortion on the device against the CPU's, on units that no picture would give. */
+/* The choice of coefficients by rate and distortion on the device against the CPU's, on units that no picture would
+ * give. */
 #include "device.h"
 
 #include "tests/plain_image.h"
@@ -23,7 +24,7 @@ static void fill_units(struct rng *r, int most, int32_t *units, size_t blocks)
     }
 }
 
-/* Where effort p of a tile's block lies. */
+/* Where coefficient p of a tile's block lies. */
 static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const struct tsr_tile_place *place,
                        int32_t column, int32_t row, uint32_t p)
 {
@@ -78,13 +79,13 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     must_cuda(cudaMemcpy(b.plane, states, b.planes * sizeof *states, cudaMemcpyHostToDevice));
     must_cuda(tsr_cuda_choose(&b, 0));
     must_cuda(cudaDeviceSynchronize());
-    uint8_t *efforts = must(malloc(count * coefficient_bytes));
-    must_cuda(cudaMemcpy(efforts, b.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
+    uint8_t *coefficients = must(malloc(count * coefficient_bytes));
+    must_cuda(cudaMemcpy(coefficients, b.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++) {
         if (units[i] == 0x7abcdef) continue;
-        const int32_t effort = b.narrow ? ((const int16_t *)efforts)[i] : ((const int32_t *)efforts)[i];
-        expect(effort == expected[i], "%u x %u, effort %zu is %d, not %d of %d", image->columns, image->rows, i, effort,
-               expected[i], units[i]);
+        const int32_t coefficient = b.narrow ? ((const int16_t *)coefficients)[i] : ((const int32_t *)coefficients)[i];
+        expect(coefficient == expected[i], "%u x %u, coefficient %zu is %d, not %d of %d", image->columns, image->rows,
+               i, coefficient, expected[i], units[i]);
     }
     if (b.magnitudes) {
         uint64_t *found = must(malloc(b.planes * sizeof *found));
@@ -93,7 +94,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
             expect(found[plane] == magnitudes[plane], "plane %u", plane);
         free(found);
     }
-    free(efforts);
+    free(coefficients);
     free(magnitudes);
     free(states);
     free(lapped);
@@ -102,7 +103,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     device_free(&arena, "the batch's arrays");
 }
 
-/* Every coder, narrow and wide efforts, slices alone and beside each other, several tiles. */
+/* Every coder, narrow and wide coefficients, slices alone and beside each other, several tiles. */
 TEST(choices)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};

@@ -76,7 +76,7 @@ enum tsr_status tsr_inflate_stream(const uint8_t *stream, const struct tsr_strea
 {
     z_stream z = {0};
     uint64_t read = 0, filled = 0;
-    uint8_t end; /* behind the last byte: room for none */
+    uint8_t end; /* the place after the last byte, with room for 0 bytes */
     int result = Z_OK;
     if (inflateInit2(&z, RAW_WINDOW) != Z_OK) return fail_stream(Z_MEM_ERROR, error);
     while (result == Z_OK) {
@@ -123,7 +123,7 @@ static enum tsr_status try_level(int level, const uint8_t *bytes, size_t size, c
 enum tsr_status tsr_find_deflate_level(const uint8_t *bytes, size_t size, const uint8_t *stream, size_t stream_size,
                                        int *level, struct tsr_error *error)
 {
-    static const int levels[] = {6, 9, 1, 5, 7, 8, 4, 3, 2}; /* the usual ones first */
+    static const int levels[] = {6, 9, 1, 5, 7, 8, 4, 3, 2}; /* the most frequent levels first */
     bool reproduces = false;
     *level = 0;
     for (size_t i = 0; i < sizeof levels / sizeof levels[0] && !reproduces; i++) {
@@ -172,7 +172,7 @@ enum tsr_status tsr_deflater_put(struct tsr_deflater *d, const void *bytes, size
         d->z.avail_out = CHUNK;
         result = deflate(&d->z, end && in == size ? Z_FINISH : Z_NO_FLUSH);
         if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return tsr_fail(error, TSR_ERROR_INTERNAL, "zlib: error %d", result);
+            return tsr_fail(error, TSR_ERROR_INTERNAL, "zlib failed with error %d", result);
         at += in - d->z.avail_in;
         size -= in - d->z.avail_in;
         TSR_TRY(tsr_output_write(d->output, chunk, CHUNK - d->z.avail_out, error));

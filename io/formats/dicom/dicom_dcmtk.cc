@@ -1,4 +1,4 @@
-/* DICOM through DCMTK: the one C++ file. No exception leaves it. */
+/* DICOM through DCMTK: the one C++ file. No exception leaves this file. */
 #include "dicom_file.h"
 
 #include <cerrno>
@@ -33,7 +33,7 @@
 namespace
 {
 
-/* DCMTK takes some memory without exceptions, and goes on where it gets none: so that is noted. */
+/* DCMTK allocates some memory without exceptions and continues if there is none. This handler notes it. */
 thread_local bool ran_out;
 std::new_handler next_handler;
 
@@ -42,7 +42,7 @@ void note_no_memory()
     ran_out = true;
     if (!next_handler) throw std::bad_alloc();
     next_handler();
-    ran_out = false; /* it has found some */
+    ran_out = false; /* next_handler has freed some memory */
 }
 
 void watch_memory()
@@ -54,12 +54,12 @@ void watch_memory()
     (void)watched;
 }
 
-/* DCMTK's own messages would go to the terminal: the library never prints. */
+/* DCMTK would print its messages on the terminal. The library never prints. */
 void silence()
 {
     static const bool silent = [] {
         OFLog::configure(OFLogger::OFF_LOG_LEVEL);
-        dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* odd values stay as they are */
+        dcmEnableAutomaticInputDataCorrection.set(OFFalse); /* values of odd length stay as they are */
         return true;
     }();
     (void)silent;
@@ -125,8 +125,9 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     text_of(dataset, DCM_SOPClassUID, dicom->sop_class, sizeof dicom->sop_class);
 }
 
-/* DCMTK reads sequences within sequences by recursion, 1.5 KB of stack a layer, and a file of 100 KB may nest them so
- * deep that the stack ends. This stream fails for good as soon as it is read from too deep below where it was made. */
+/* DCMTK reads nested sequences by recursion, with 1.5 KB of stack a layer. A file of 100 KB can nest them so deep that
+ * the stack overflows. This stream fails for good as soon as it is read more than limit bytes of stack below the place
+ * where it was made. */
 template <class Stream> class shallow : public Stream
 {
   public:
@@ -176,8 +177,8 @@ template <class Stream> class shallow : public Stream
     mutable bool was_deep_ = false;
 };
 
-/* The dictionary takes 2 MB in 78,000 blocks, and DCMTK does not look whether it gets each. So the heap has twice as
- * much before it is loaded: what is given back to it below a block that stays does not go back to the system. */
+/* The dictionary takes 2 MB in 78,000 blocks, and DCMTK does not check whether it gets each block. So the heap is grown
+ * to twice as much before the dictionary is loaded: freed memory below a block in use stays in the heap. */
 std::unique_ptr<char[]> fill_heap()
 {
     enum { BLOCK_BYTES = 1 << 16, BLOCKS = 64 };
@@ -186,8 +187,8 @@ std::unique_ptr<char[]> fill_heap()
     return std::move(blocks.back());
 }
 
-/* Who reads the dictionary first loads it. Where memory ends amid that all the same, DCMTK's lock of it stays locked,
- * and who asked again would wait for ever. */
+/* The first thread that reads the dictionary loads it. If there is not enough memory in spite of fill_heap(), DCMTK's
+ * lock of the dictionary stays locked, and a second attempt would wait for ever. So there is only one attempt. */
 bool load_dictionary()
 {
     static const bool is_loaded = [] {
@@ -203,8 +204,8 @@ bool load_dictionary()
     return is_loaded;
 }
 
-/* Without it, elements of implicit VR have no meaning. It is read from files, of which one may be missing: two elements
- * tell, from its middle and from its end. */
+/* Without the dictionary, elements of implicit VR have no meaning. DCMTK reads the dictionary from files, and one of
+ * them may be missing: two elements, from its middle and from its end, show that it is complete. */
 tsr_status need_dictionary(tsr_error *error)
 {
     if (!load_dictionary()) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for DCMTK's data dictionary");
@@ -220,7 +221,7 @@ tsr_status need_dictionary(tsr_error *error)
                     "DCMTK's data dictionary cannot be read; set DCMDICTPATH to the file dicom.dic");
 }
 
-/* Work of the toolkit's, with its dictionary. */
+/* Runs work that uses DCMTK and its dictionary. Exceptions become a status. */
 tsr_status guarded(tsr_error *error, tsr_status (*work)(void *), void *context)
 {
     tsr_status status = TSR_OK;
@@ -243,7 +244,7 @@ tsr_status nothing(void *)
     return TSR_OK;
 }
 
-/* libjpeg has words alone for memory that it did not get. */
+/* libjpeg reports missing memory only in the words of its message. */
 tsr_status fail_condition(const OFCondition &condition, const char *what, tsr_error *error)
 {
     const bool no_memory = std::strstr(condition.text(), "nsufficient memory") != nullptr;
@@ -270,7 +271,7 @@ void fill_stream(memory_stream &stream, const uint8_t *bytes, size_t size)
     stream.setEos();
 }
 
-/* A file, or the beginning of one, up to its pixel data's value. */
+/* Reads a file, or the beginning of one, up to the value of its pixel data. */
 OFCondition read_header(DcmFileFormat &file, memory_stream &stream)
 {
     file.transferInit();
@@ -325,7 +326,7 @@ tsr_status describe(void *context)
 
 /* ---- Lossy copies ---- */
 
-/* Writes an object in a transfer syntax, as often as the stream's buffer fills. */
+/* Writes an object in a transfer syntax. The stream's buffer is emptied as often as it fills. */
 OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector<uint8_t> &out)
 {
     std::vector<uint8_t> buffer(1 << 16);
@@ -350,7 +351,7 @@ struct compare_job {
     tsr_error *error;
 };
 
-/* A header read whole: its meta header, if it has one, and its data set. */
+/* Reads a whole header: the meta header, if there is one, and the data set. */
 tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_error *error)
 {
     memory_stream stream;
@@ -372,7 +373,7 @@ tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_er
     return condition.bad() || stream.was_deep() ? fail_reading(stream, condition, error) : TSR_OK;
 }
 
-/* Takes away what a lossy copy may have changed: elements, and the lengths of their groups. */
+/* Removes the elements that a lossy copy may change, and the lengths of their groups. */
 void drop_derived(DcmItem &item)
 {
     for (int i = 0; i < tsr_derived_tag_count; i++) {
@@ -383,15 +384,15 @@ void drop_derived(DcmItem &item)
     }
 }
 
-/* What is left of an item, as bytes. */
+/* The bytes of an item without the elements that a lossy copy may change. */
 OFCondition rest_of(DcmItem &item, std::vector<uint8_t> &out)
 {
     drop_derived(item);
     return item.card() == 0 ? EC_Normal : write_object(item, EXS_LittleEndianExplicit, out);
 }
 
-/* Bytes of a header that are not in what was read of it: DCMTK drops an element whose tag it has already. What is the
- * same in two headers counts the same in both. */
+/* Bytes of a header that DCMTK did not keep: DCMTK drops an element whose tag came before. Parts that two headers have
+ * in common count the same in both. */
 int64_t lost_bytes(const tsr_dicom_bytes &header, DcmFileFormat &file)
 {
     DcmDataset &dataset = *file.getDataset();
@@ -402,7 +403,7 @@ int64_t lost_bytes(const tsr_dicom_bytes &header, DcmFileFormat &file)
 
 tsr_status compare_headers(void *context)
 {
-    enum { LEAST_ELEMENT = 8 }; /* fewer are values of odd length, which DCMTK makes even */
+    enum { LEAST_ELEMENT = 8 }; /* a smaller difference is from values of odd length, which DCMTK makes even */
 
     compare_job &job = *static_cast<compare_job *>(context);
     DcmFileFormat one, other;
@@ -422,7 +423,7 @@ tsr_status compare_headers(void *context)
 
 /* ---- Encapsulated files ---- */
 
-/* Codecs go on after damage, and only warn of it: samples that they made up must not pass for the file's. */
+/* Codecs only warn of damage and continue. Samples that a codec made up must not count as the file's samples. */
 class warning_counter : public dcmtk::log4cplus::Appender
 {
   public:
@@ -475,7 +476,7 @@ struct decode_job {
     tsr_error *error;
 };
 
-/* The fragments, if there is one for each frame and nothing unusual about them. */
+/* The fragments; nullptr unless there is one for each frame. */
 tsr_fragment *list_fragments(DcmDataset &dataset, const tsr_dicom &dicom)
 {
     DcmElement *element = nullptr;
@@ -556,7 +557,7 @@ OFCondition put_pixels(DcmDataset &dataset, const tsr_image &image, const uint8_
     return dataset.putAndInsertUint16Array(DCM_PixelData, words.data(), samples);
 }
 
-/* A data set with one frame, and nothing in it but what the codecs look at. */
+/* Fills a data set with one frame and the elements that the codecs need. */
 OFCondition put_frame(DcmDataset &dataset, const tsr_image &image, const uint8_t *raster)
 {
     const struct {
@@ -578,7 +579,7 @@ OFCondition put_frame(DcmDataset &dataset, const tsr_image &image, const uint8_t
     return result;
 }
 
-/* Bytes of a stream up to its last marker: JPEG's end of image; RLE has none. */
+/* Bytes of a stream up to its last marker, the end of image of JPEG. An RLE stream has no marker. */
 size_t stream_size(tsr_dicom_syntax syntax, const uint8_t *bytes, size_t size)
 {
     if (syntax == TSR_DICOM_RLE) return size;

@@ -1,4 +1,4 @@
-/* Headers of lossy copies; see the header. PS3.3, C.7.6.1.1.2 and C.7.6.1.1.5; PS3.10, 7.1. */
+/* Headers of lossy copies; see dicom_derive.h. PS3.3, C.7.6.1.1.2 and C.7.6.1.1.5; PS3.10, 7.1. */
 #include "dicom_derive.h"
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ const int tsr_derived_tag_count = sizeof tsr_derived_tags / sizeof tsr_derived_t
 
 enum { VALUE_LIMIT = 2048, DESCRIPTION_LIMIT = 1024, EDITS_LIMIT = 8 };
 
-/* An element that is put in the place of another one of its tag, or in front of the first with a higher one. */
+/* An element that replaces the one of its tag, or is inserted before the first one of a higher tag. */
 struct edit {
     uint32_t tag;
     char vr[3];
@@ -29,7 +29,7 @@ struct edit {
     bool done;
 };
 
-/* The bytes that come of it. */
+/* The bytes of the new header. */
 struct text {
     uint8_t *bytes;
     size_t size, capacity;
@@ -57,7 +57,7 @@ static void put_number(uint8_t *out, uint32_t value, int bytes, bool big_endian)
     for (int i = 0; i < bytes; i++) out[i] = (uint8_t)(value >> 8 * (big_endian ? bytes - 1 - i : i));
 }
 
-/* All VRs of edits have lengths of two bytes. */
+/* The length of an edit has two bytes in explicit VR: all VRs of edits are short ones. */
 static void put_element(struct text *t, const struct edit *edit, struct tsr_dicom_form form)
 {
     uint8_t head[8];
@@ -72,21 +72,21 @@ static void put_element(struct text *t, const struct edit *edit, struct tsr_dico
     if (is_odd) put(t, strcmp(edit->vr, "UI") == 0 ? "" : " ", 1);
 }
 
-/* ---- What is there ---------------------------------------------------------------------------------------- */
+/* ---- Reading the original --------------------------------------------------------------------------------- */
 
-/* Elements of a header or a data set, one after the other, sequences whole. */
+/* Elements of a header or a data set, one after the other. A sequence with all its items is one element. */
 struct elements {
     const uint8_t *bytes;
     size_t at, end;
     struct tsr_dicom_form form;
 };
 
-/* Behind a value without a length: what was scanned is well formed. */
+/* The end of a value of undefined length. The bytes were scanned, so they are well formed. */
 static size_t skip_undefined(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form)
 {
     struct tsr_dicom_element e;
     while (tsr_dicom_element_at(bytes, at, end, form, &e)) {
-        if (e.tag >> 16 == 0xfffe && e.tag != 0xfffee000u) return e.value; /* its end */
+        if (e.tag >> 16 == 0xfffe && e.tag != 0xfffee000u) return e.value; /* the delimiter that ends the value */
         if (e.length != TSR_UNDEFINED_LENGTH) {
             at = e.end;
             continue;
@@ -105,8 +105,8 @@ static bool next_element(struct elements *all, struct tsr_dicom_element *e)
     return true;
 }
 
-/* The value of a tag, as a string without what fills it up; *has: whether it is there. Errors: it stands twice, or is
- * longer than such a value is. */
+/* The value of a tag as a string without its padding. *has: whether the element exists. Errors: TSR_ERROR_CORRUPT (the
+ * element stands twice, or its value has VALUE_LIMIT bytes or more). */
 static enum tsr_status find_value(struct elements all, uint32_t tag, char value[VALUE_LIMIT], bool *has,
                                   struct tsr_error *error)
 {
@@ -127,7 +127,7 @@ static enum tsr_status find_value(struct elements all, uint32_t tag, char value[
     return TSR_OK;
 }
 
-/* ---- What becomes of it ----------------------------------------------------------------------------------- */
+/* ---- Edits ------------------------------------------------------------------------------------------------ */
 
 static struct edit *add_edit(struct edit *edits, int *count, uint32_t tag, const char *vr)
 {
@@ -156,7 +156,7 @@ static unsigned count_values(const char *values)
     return count;
 }
 
-/* A value behind so many earlier ones; those that are missing are empty. */
+/* Makes value number earlier + 1 of the values of an element. Values that are missing before it become empty. */
 static enum tsr_status append_value(struct edit *edit, const char *old, unsigned earlier, const char *value,
                                     struct tsr_error *error)
 {
@@ -168,8 +168,8 @@ static enum tsr_status append_value(struct edit *edit, const char *old, unsigned
     return set_value(edit, old, between, value, error);
 }
 
-/* Ratios and methods belong together, first to first (PS3.3, C.7.6.1.1.5.2): a loss that had only one of them, or none,
- * keeps its place. */
+/* The first ratio belongs to the first method, and so on (PS3.3, C.7.6.1.1.5.2). An earlier loss without a ratio or a
+ * method keeps its place by an empty value. */
 static enum tsr_status edit_loss(const struct elements *all, const char *ratio, struct edit *edits, int *count,
                                  struct tsr_error *error)
 {
@@ -207,10 +207,10 @@ static enum tsr_status edit_dataset(const struct elements *all, const struct tsr
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
 
-/* Where the length of a group stands in what was written, and where the group begins and ends there. */
+/* Where the length of a group stands in the new header, and where the group begins and ends there. */
 struct group {
     uint32_t number;
-    size_t length_at, start, end; /* length_at 0: the group says nothing of its length */
+    size_t length_at, start, end; /* length_at 0: the group has no length element */
 };
 
 static void note_group(struct group *group, uint32_t tag, size_t end)
@@ -223,7 +223,7 @@ static void note_group(struct group *group, uint32_t tag, size_t end)
     group->end = end;
 }
 
-/* Copies elements, edits among them. */
+/* Copies the elements, replaces or inserts the edits, and corrects the lengths of the groups. */
 static void copy_elements(struct text *t, struct elements all, struct edit *edits, int count, struct group *groups,
                           int group_count)
 {

@@ -4,12 +4,12 @@
 #include <string.h>
 
 enum {
-    DEPTH_LIMIT = 100,         /* sequences within sequences, items counted; real files have a dozen */
-    FIRST_BYTES = 1 << 14,     /* held at first: most headers have some kilobytes */
-    HEADER_LIMIT = 64 << 20,   /* bytes in front of the pixel data */
-    UNCLAIMED_BYTES = 1 << 20, /* of those, held without a claim */
-    MEMORY_LIMIT = 1 << 30,    /* that reading them may take */
-    DISORDER_LIMIT = 1 << 22,  /* comparisons that putting elements in order may cost the toolkit */
+    DEPTH_LIMIT = 100,         /* nested sequences, items counted; real files have a dozen */
+    FIRST_BYTES = 1 << 14,     /* held at first: most headers have a few kilobytes */
+    HEADER_LIMIT = 64 << 20,   /* bytes before the pixel data */
+    UNCLAIMED_BYTES = 1 << 20, /* bytes of a header that are held without a claim */
+    MEMORY_LIMIT = 1 << 30,    /* that DCMTK may take to read the elements */
+    DISORDER_LIMIT = 1 << 22,  /* comparisons that DCMTK may need to put the elements in order */
     ELEMENT_HEAD = 8,
     LONG_HEAD = 12
 };
@@ -41,11 +41,11 @@ static bool is_listed(const char *vrs, const uint8_t *vr)
     return false;
 }
 
-/* VRs with a length of four bytes behind two spare ones, and all others. PS3.5, 7.1.2. */
+/* VRs with a length of four bytes after two spare bytes, and all other VRs. PS3.5, 7.1.2. */
 static const char long_vrs[] = "OBODOFOLOVOWSQSVUCUNURUTUV";
 static const char short_vrs[] = "AEASATCSDADSDTFDFLISLOLTPNSHSLSSSTTMUIULUS";
 
-/* Tag, VR and length, all of them in front of end; the value may lie behind it. */
+/* Reads tag, VR and length, all of them before end. The value may lie after end. */
 static bool read_head(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                       struct tsr_dicom_element *element)
 {
@@ -82,31 +82,31 @@ bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct ts
 
 /* ---- The walk --------------------------------------------------------------------------------------------- */
 
-/* What the walk is in: elements (of the data set or an item), items of a sequence, or fragments of pixel data. */
+/* What the walk is in: elements of the data set or an item, items of a sequence, or fragments of pixel data. */
 enum layer_kind { ELEMENTS, ITEMS, FRAGMENTS };
 
 struct layer {
     enum layer_kind kind;
     struct tsr_dicom_form form;
-    bool has_end;  /* else a delimiter ends it */
-    bool is_guess; /* its bytes may be no sequence after all */
+    bool has_end;  /* false: a delimiter ends it */
+    bool is_guess; /* the bytes may turn out not to be a sequence */
     size_t end;
-    uint64_t count; /* elements so far */
+    uint64_t count; /* elements of this layer so far */
     uint32_t highest_tag;
 };
 
 struct walk {
     struct tsr_input *input;
-    const uint8_t *bytes; /* those that are held */
+    const uint8_t *bytes; /* the bytes that are held */
     size_t held, size;
     size_t at;
     struct layer layer[DEPTH_LIMIT];
-    int depth; /* of the innermost layer */
+    int depth; /* index of the innermost layer */
     uint64_t elements, disorder;
     struct tsr_error *error;
 };
 
-/* Holds the input up to there, or as far as it goes. */
+/* Holds the input up to byte end, or all of it if it ends before. */
 static enum tsr_status hold(struct walk *w, size_t end)
 {
     if (end <= w->held || w->held == w->size) return TSR_OK;
@@ -132,21 +132,21 @@ static enum tsr_status push(struct walk *w, struct layer layer)
     return TSR_OK;
 }
 
-/* An element's head at the walk's place, in the innermost layer. */
+/* Reads the head of the element at the current place, in the innermost layer. */
 static enum tsr_status read_element(struct walk *w, struct tsr_dicom_element *element)
 {
     const struct layer *const layer = &w->layer[w->depth];
     const size_t end = layer->has_end ? layer->end : w->size;
     TSR_TRY(hold(w, end - w->at < LONG_HEAD ? end : w->at + LONG_HEAD));
     if (tsr_dicom_element_at(w->bytes, w->at, end, layer->form, element)) return TSR_OK;
-    /* Pixel data that the file ends in are for others to judge. */
+    /* The file may end within its pixel data: tsr_splice_open() detects that. */
     if (w->depth == 0 && read_head(w->bytes, w->at, end, layer->form, element) &&
         tsr_dicom_element_at(w->bytes, w->at, SIZE_MAX, layer->form, element) && element->tag == TSR_TAG_PIXEL_DATA)
         return TSR_OK;
     return fail(w, "its elements do not fit each other");
 }
 
-/* Where an element's value is a sequence, or may be one, it is walked through; else it is passed over. */
+/* Enters a value that is a sequence or may be one; skips all other values. */
 static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_element *element)
 {
     const struct layer *const outer = &w->layer[w->depth];
@@ -158,7 +158,7 @@ static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_elemen
         if (element->vr[0] || element->length < ELEMENT_HEAD) return TSR_OK;
         TSR_TRY(hold(w, element->value + 4));
         if (read_tag(w->bytes + element->value, outer->form.big_endian) != TAG_ITEM) return TSR_OK;
-        layer.is_guess = true; /* without its VR nobody knows */
+        layer.is_guess = true; /* without a VR, only the bytes tell what the value is */
     } else if (element->vr[0] == 'O') {
         layer.kind = FRAGMENTS;
     } else if (element->vr[0] && !is_sequence && strcmp(element->vr, "UN") != 0) {
@@ -180,7 +180,7 @@ static enum tsr_status count_item(struct walk *w)
     return fail(w, "its elements would take more than 1 GiB of memory");
 }
 
-/* Counts an element, and what it costs to put it where its tag belongs. */
+/* Counts an element, and the comparisons that sorting the element by its tag costs. */
 static enum tsr_status count_element(struct walk *w, uint32_t tag)
 {
     struct layer *const layer = &w->layer[w->depth];
@@ -214,7 +214,7 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
     return enter_value(w, &element);
 }
 
-/* Items of a sequence, or fragments. */
+/* Enters the next item of a sequence, or skips the next fragment. */
 static enum tsr_status step_items(struct walk *w)
 {
     struct tsr_dicom_element item;
@@ -238,7 +238,8 @@ static enum tsr_status step_items(struct walk *w)
                .kind = ELEMENTS, .form = layer->form, .has_end = item.length != TSR_UNDEFINED_LENGTH, .end = item.end});
 }
 
-/* What was taken for a sequence is none: its bytes are passed over. */
+/* Skips the bytes of a value that was taken for a sequence and is not one. False: no value was guessed to be a
+ * sequence. */
 static bool take_guess_back(struct walk *w)
 {
     int depth = w->depth;
@@ -249,7 +250,7 @@ static bool take_guess_back(struct walk *w)
     return true;
 }
 
-/* Walks to the pixel data of the data set, or, where none are wanted, to the end. */
+/* Walks to the pixel data of the data set; if pixels is NULL, to the end of the input. */
 static enum tsr_status walk_elements(struct walk *w, struct tsr_dicom_element *pixels)
 {
     bool is_over = false;
@@ -281,7 +282,7 @@ static struct walk begin_walk(struct tsr_input *input, struct tsr_error *error)
                          .layer = {{.kind = ELEMENTS}}};
 }
 
-/* A UID's value, without what fills it up. */
+/* Copies the value of a UID without its padding. */
 static void take_uid(char uid[65], const uint8_t *value, size_t length)
 {
     while (length > 0 && (value[length - 1] == '\0' || value[length - 1] == ' ')) length--;
@@ -310,12 +311,12 @@ static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
     }
 }
 
-/* How the data set looks, by its first element: what is said of it need not be so. */
+/* Guesses the form of the data set from its first element, since the transfer syntax may be wrong. */
 static struct tsr_dicom_form guess_form(const uint8_t *first)
 {
     struct tsr_dicom_form form;
     const uint32_t group = read_u16(first, false);
-    form.big_endian = group >= 0x0100 && group % 0x0100 == 0; /* groups begin with small numbers */
+    form.big_endian = group >= 0x0100 && group % 0x0100 == 0; /* the first group is a small number */
     form.explicit_vr = is_listed(long_vrs, first + 4) || is_listed(short_vrs, first + 4);
     return form;
 }

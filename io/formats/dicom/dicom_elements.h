@@ -1,5 +1,5 @@
-/* The elements of a DICOM file as its bytes have them (PS3.5, 7): where they stand, not what they mean. Needs no
- * dictionary. Where it meets what it does not know, it says so. */
+/* The elements of a DICOM file as bytes (PS3.5, 7): where they stand, not what they mean. No dictionary is needed. A
+ * form that is not known here is an error. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 #define TSR_IO_FORMATS_DICOM_DICOM_ELEMENTS_H
 
@@ -12,7 +12,7 @@ enum {
     TSR_TAG_TRANSFER_SYNTAX = 0x00020010
 };
 
-/* How elements are written. */
+/* How elements are encoded. */
 struct tsr_dicom_form {
     bool explicit_vr, big_endian;
 };
@@ -21,41 +21,43 @@ struct tsr_dicom_form {
 
 struct tsr_dicom_element {
     uint32_t tag;
-    char vr[3];               /* empty where it is implicit */
-    uint32_t length;          /* of the value, TSR_UNDEFINED_LENGTH: it ends with a delimiter */
-    size_t start, value, end; /* bytes of the file; end: behind all of it, of pixel data that is unknown */
+    char vr[3];               /* empty: the VR is implicit */
+    uint32_t length;          /* of the value; TSR_UNDEFINED_LENGTH: a delimiter ends it */
+    size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
-/* What a file is, up to its pixel data, from its bytes. */
+/* What the bytes of a file say, up to its pixel data. */
 struct tsr_dicom_scan {
-    char syntax_uid[65];             /* empty without a meta header */
-    size_t meta_start, meta_end;     /* the meta header's elements; equal: there is none */
-    struct tsr_dicom_form form;      /* of the data set, unless it is deflated */
-    bool is_deflated;                /* nothing behind the meta header was looked at */
-    struct tsr_dicom_element pixels; /* the pixel data */
-    uint64_t elements;               /* all, those in sequences and items too */
+    char syntax_uid[65];         /* empty: there is no meta header */
+    size_t meta_start, meta_end; /* the elements of the meta header; equal: there is none */
+    struct tsr_dicom_form form;  /* of the data set, unless it is deflated */
+    bool is_deflated;            /* nothing after the meta header was scanned */
+    struct tsr_dicom_element pixels;
+    uint64_t elements; /* number of all elements, those in sequences and items included */
 };
 
-/* Bytes that the toolkit takes to read so many in so many elements: measured, 210 to 270 an element. */
+/* Bytes of memory that DCMTK takes to read this number of bytes in this number of elements. Measured: 210 to 270 bytes
+ * an element. */
 uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements);
 
-/* Scans an input, of which it holds the beginning, up to the pixel data's value. Errors: TSR_ERROR_CORRUPT with the
- * reason (it has no pixel data, or is not DICOM as this page knows it, or is made to cost its reader time),
- * TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+/* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
+ * reason (no pixel data, not DICOM as this page knows it, or made to cost its reader time), TSR_ERROR_READ,
+ * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
 
-/* The same of a data set in memory, of explicit little endian and without a meta header: one that was inflated. */
+/* The same for an inflated data set in memory, from byte start: explicit little endian, without a meta header. */
 enum tsr_status tsr_dicom_scan_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_scan *scan,
                                        struct tsr_error *error);
 
-/* What stands behind encapsulated pixel data: goes on to the end of the input. */
+/* Continues a scan from the pixel data to the end of the input, and adds the elements there to scan->elements. */
 enum tsr_status tsr_dicom_scan_rest(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
 
-/* The element at a place of bytes that were scanned; false: there is none before end. */
+/* The element at byte at of scanned bytes. False: no element stands there before end. */
 bool tsr_dicom_element_at(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form,
                           struct tsr_dicom_element *element);
 
-/* How the items of a sequence are written: those of unknown ones are implicit little endian (PS3.5, 6.2.2, note 4). */
+/* How the items of a sequence are encoded. Items of a sequence of VR UN are implicit little endian (PS3.5, 6.2.2, note
+ * 4). */
 static inline struct tsr_dicom_form tsr_dicom_inner_form(const struct tsr_dicom_element *sequence,
                                                          struct tsr_dicom_form outer)
 {

@@ -1,4 +1,4 @@
-/* What the DICOM toolkit is asked for: the C side of the one C++ file. */
+/* The C interface of dicom_dcmtk.cc, the one C++ file: everything that DCMTK does here. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 
@@ -11,50 +11,52 @@ extern "C" {
 
 enum { TSR_DICOM_UID_BYTES = 65 };
 
-/* How the data set is written. */
+/* The transfer syntax of a data set. */
 enum tsr_dicom_syntax {
     TSR_DICOM_NATIVE,        /* 1.2.840.10008.1.2, .1.2.1, .1.2.2 */
     TSR_DICOM_DEFLATED,      /* 1.2.840.10008.1.2.1.99 */
-    TSR_DICOM_RLE,           /* encapsulated, and decoded by this build without loss: */
+    TSR_DICOM_RLE,           /* encapsulated; this build decodes these without loss: */
     TSR_DICOM_JPEG_LOSSLESS, /* process 14 */
     TSR_DICOM_JPEG_SV1,      /* process 14, selection value 1 */
-    TSR_DICOM_OTHER /* all else: also JPEG-LS, for which the toolkit's codec aborts on samples above bits stored */
+    TSR_DICOM_OTHER          /* all others; also JPEG-LS, since DCMTK's codec aborts on samples above bits stored */
 };
 
-/* A DICOM file up to the value of its pixel data. Numbers are as the file has them; -1: absent. */
+/* A DICOM file up to the value of its pixel data. Numbers are as in the file; -1: absent. */
 struct tsr_dicom {
     enum tsr_dicom_syntax syntax;
-    char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty without a meta header */
+    char syntax_uid[TSR_DICOM_UID_BYTES]; /* empty: there is no meta header */
     bool big_endian, explicit_vr;
-    uint64_t value_offset; /* behind tag, VR and length of the pixel data */
+    uint64_t value_offset; /* after tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
-    /* For showing samples: value = slope * sample + intercept, window of values; width 0: there is none. */
+    /* For showing samples: value = slope * sample + intercept, and the window of values; width 0: there is no window.
+     */
     double slope, intercept, window_center, window_width;
     char photometric[20], modality[20], sop_class[TSR_DICOM_UID_BYTES];
 };
 
-/* Loads the toolkit's dictionary, if it is not loaded. */
+/* Loads DCMTK's dictionary if it is not loaded yet. */
 void tsr_dicom_load_dictionary(void);
 
-/* Reads the beginning of a file, meta header and all, up to its pixel data's value; or of a data set, of explicit
- * little endian and without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as DICOM,
- * TSR_ERROR_LIMIT (memory). */
+/* Read the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data set in
+ * explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as
+ * DICOM, TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error);
 enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
 
-/* Of a file that is not deflated. Errors: as above, TSR_ERROR_READ. */
+/* The same for an input that is not deflated. Errors: as above, TSR_ERROR_READ. */
 struct tsr_input;
 enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error);
 
-/* The tags that a lossy copy may have changed, in ascending order: those of the meta header, then the data set's. Group
- * lengths follow from them. */
+/* The tags that a lossy copy may change, in ascending order: those of the meta header, then those of the data set. The
+ * lengths of their groups change with them. */
 extern const uint32_t tsr_derived_tags[];
 extern const int tsr_derived_tag_count;
 
-/* Compares the header of a lossy copy with the original's, each up to its pixel data's value, element by element: all
- * are the same but those that a lossy copy may change (dicom_derive.h). The original's data set begins at
- * dataset_offset, is_inflated: as a deflated file's was inflated. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT. */
+/* Compares the header of a lossy copy with the original's, element by element, each up to the value of its pixel data.
+ * Only elements that a lossy copy may change (dicom_derive.h) may differ. The original's data set begins at
+ * dataset_offset. is_inflated: the data set was inflated, so it is explicit little endian. Errors: TSR_ERROR_CORRUPT,
+ * TSR_ERROR_LIMIT. */
 struct tsr_dicom_bytes {
     const uint8_t *bytes;
     size_t size, dataset_offset;
@@ -68,19 +70,20 @@ struct tsr_fragment {
     uint64_t offset, size;
 };
 
-/* An encapsulated file decoded: as a native one, explicit little endian, and what it was decoded from. */
+/* An encapsulated file, decoded: a native file in explicit little endian, and the places of the streams in the
+ * original. */
 struct tsr_dicom_decoded {
     uint8_t *bytes;
     size_t size;
     uint64_t dataset_offset;
-    struct tsr_fragment *fragments; /* one a frame; NULL where fragments and frames do not agree */
+    struct tsr_fragment *fragments; /* one a frame; NULL: fragments and frames do not match */
 };
 enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
                                  struct tsr_dicom_decoded *decoded, struct tsr_error *error);
 void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded);
 
-/* A frame's raster (little endian, 8 or 16 bits allocated) as the stream that the toolkit makes of it, up to its last
- * marker. *stream is allocated. Errors: TSR_ERROR_CORRUPT where the codec cannot take such a frame, TSR_ERROR_LIMIT. */
+/* Encodes a frame's raster (little endian, 8 or 16 bits allocated) by DCMTK, up to the last marker of the stream.
+ * *stream is allocated. Errors: TSR_ERROR_CORRUPT (the codec cannot encode such a frame), TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_encode_frame(const struct tsr_image *image, enum tsr_dicom_syntax syntax,
                                        const uint8_t *raster, uint8_t **stream, size_t *size, struct tsr_error *error);
 

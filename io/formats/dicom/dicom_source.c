@@ -8,7 +8,7 @@
 #include "io/formats/format.h"
 #include "io/container/section.h"
 
-/* A preamble and DICM; or no preamble, and a first tag of group 2 or 8. */
+/* True with a preamble and DICM; without a preamble, true with a first tag of group 2 or 8. */
 static bool is_dicom(const uint8_t *head, size_t size)
 {
     if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0) return true;
@@ -20,7 +20,7 @@ static bool is_dicom(const uint8_t *head, size_t size)
 
 #if TSR_WITH_DCMTK
 
-/* What a compressed file may unfold to: real ones are below 64 times their size, or small. */
+/* The bytes that a compressed file may unfold to. Real files unfold to less than 64 times their size, or are small. */
 #define UNFOLD_LIMIT ((uint64_t)1 << 30)
 static size_t unfold_limit(uint64_t file_size)
 {
@@ -28,7 +28,8 @@ static size_t unfold_limit(uint64_t file_size)
     return (size_t)(limit < UNFOLD_LIMIT ? limit : UNFOLD_LIMIT);
 }
 
-/* A file, or what a deflated one inflates to, up to its pixel data's value: its bytes and what they say. */
+/* A file up to the value of its pixel data: its bytes and what they say. Of a deflated file: what the file inflates to.
+ */
 struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;
@@ -37,16 +38,16 @@ struct header {
 
 struct dicom_source {
     struct tsr_source base;
-    struct tsr_source *splice; /* its prefix ends in the pixel data's value */
-    uint8_t *inflated;         /* of a deflated file: what the splice reads, else NULL */
+    struct tsr_source *splice; /* its prefix ends before the value of the pixel data */
+    uint8_t *inflated;         /* of a deflated file: the bytes that splice reads; else NULL */
     struct tsr_dicom_scan scan;
-    uint8_t *derived; /* the prefix of a lossy copy, NULL until it is asked for */
-    /* Of an encapsulated file that comes back byte for byte: where its last stream ends, and the residues. */
+    uint8_t *derived; /* the prefix of a lossy copy; NULL: not derived yet */
+    /* Of an encapsulated file that is restored byte for byte: where its last stream ends, and the residues. */
     uint64_t streams_end;
     uint8_t *residues;
 };
 
-/* The pixel data's element must be one of native samples. */
+/* Checks that the element of the pixel data can hold native samples. */
 static enum tsr_status check_element(const struct tsr_dicom_element *pixels, struct tsr_error *error)
 {
     if (pixels->vr[0] && strcmp(pixels->vr, "OB") != 0 && strcmp(pixels->vr, "OW") != 0)
@@ -56,15 +57,15 @@ static enum tsr_status check_element(const struct tsr_dicom_element *pixels, str
     return TSR_OK;
 }
 
-/* Bytes that a file's header takes while the file is worked on: held, and once more than needed; for a lossy copy it is
- * made again, and both are read. */
+/* Bytes of memory for a file's header. Up to twice its bytes are held, since the scan doubles what it holds. For a
+ * lossy copy, the header is made again, and DCMTK reads both. */
 static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
 {
     const uint64_t bytes = scan->pixels.value;
     return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
 }
 
-/* What the toolkit says of a scanned header; both must have read the same. */
+/* Lets DCMTK read a scanned header. The scan and DCMTK must agree. */
 static enum tsr_status describe_header(const struct tsr_input *input, struct header *header, bool is_dataset,
                                        struct tsr_error *error)
 {
@@ -80,7 +81,8 @@ static enum tsr_status describe_header(const struct tsr_input *input, struct hea
     return TSR_OK;
 }
 
-/* What the samples mean. Nonsense in the bits' description is harmless: then all bits are samples. */
+/* Describes the samples. If bits stored and high bit are nonsense, all allocated bits are samples, which loses nothing.
+ */
 static enum tsr_status describe(const struct tsr_dicom *dicom, struct tsr_image *image, struct tsr_error *error)
 {
     const long bits = dicom->bits_allocated;
@@ -110,7 +112,7 @@ static enum tsr_status describe(const struct tsr_dicom *dicom, struct tsr_image 
     return TSR_OK;
 }
 
-/* Images that no one may code with loss by accident. */
+/* Marks images that must not be coded with loss by accident. */
 static void object_to_loss(const struct tsr_dicom *dicom, struct tsr_source *source)
 {
     static const struct {
@@ -147,7 +149,7 @@ static enum tsr_status read_frame(struct tsr_source *source, uint32_t frame, uin
     return splice->ops->read_frame(splice, frame, raster, error);
 }
 
-/* A number of 128 bits, most significant byte first, in decimal digits. */
+/* Writes a number of 128 bits, most significant byte first, in decimal digits. */
 static void put_decimal(const uint8_t number[16], char digits[40])
 {
     uint8_t rest[16];
@@ -170,8 +172,8 @@ static void put_decimal(const uint8_t number[16], char digits[40])
     digits[at] = '\0';
 }
 
-/* The UID of a lossy copy: 2.25.N (PS3.5 B.2), with N the XXH3-128 of the original's hash and the coding, so that the
- * same input and options give the same bytes. */
+/* The UID of a lossy copy: 2.25.N (PS3.5 B.2). N is the XXH3-128 of the original's hash and the coding, so the same
+ * input and options give the same bytes. */
 static void derive_uid(const struct tsr_hash128 *original, const struct tsr_coding *coding,
                        char uid[TSR_DICOM_UID_BYTES])
 {
@@ -189,7 +191,8 @@ static void derive_uid(const struct tsr_hash128 *original, const struct tsr_codi
     snprintf(uid, TSR_DICOM_UID_BYTES, "2.25.%s", digits);
 }
 
-/* What was derived must read as the same image, and as the same header but for what tells of the loss. */
+/* Checks that DCMTK reads the same image from the derived header, and the same elements except those that record the
+ * loss. */
 static enum tsr_status check_derived(const struct dicom_source *s, const uint8_t *bytes, const uint8_t *derived,
                                      size_t size, struct tsr_error *error)
 {
@@ -215,7 +218,7 @@ static enum tsr_status derive(struct tsr_source *source, const struct tsr_hash12
     size_t size = 0;
     derive_uid(original, &source->header.coding, derivation.uid);
     derivation.ratio = ratio;
-    free(s->derived); /* of another try */
+    free(s->derived); /* of an earlier call */
     s->derived = NULL;
     const uint8_t *bytes = s->inflated;
     if (!bytes) TSR_TRY(tsr_input_hold(source->input, s->scan.pixels.value, &bytes, error));
@@ -237,7 +240,8 @@ static void close_dicom(struct tsr_source *source)
 
 static const struct tsr_source_ops dicom_ops = {read_blob, read_frame, derive, close_dicom};
 
-/* A native data set in input, which is the file, or bytes that another one has become: those are taken over. */
+/* Opens a native data set. inflated NULL: input is the file. Else input reads these bytes; the call takes over both,
+ * also if it fails. */
 static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, const struct header *found,
                                    struct tsr_header *header, bool may_lose, struct tsr_source **source,
                                    struct tsr_error *error)
@@ -250,8 +254,8 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
     if (status == TSR_OK) status = check_element(pixels, error);
     if (status == TSR_OK) status = describe(dicom, image, error);
     if (status == TSR_OK) {
-        /* OW is swapped as words, whatever the samples are; frames of odd length cannot be told apart then and are
-         * coded in the order of the file. */
+        /* OW is swapped as words, whatever the samples are. Frames of an odd number of bytes cannot be separated then
+         * and are coded in the order of the file. */
         const bool is_bytes = strcmp(pixels->vr, "OB") == 0;
         image->swapped =
             dicom->big_endian && !is_bytes && image->bits_allocated <= 8 && tsr_frame_bits(image) % 16 == 0;
@@ -283,23 +287,24 @@ static enum tsr_status open_native(struct tsr_input *input, uint8_t *inflated, c
 
 /* ---- Deflated --------------------------------------------------------------------------------------------- */
 
-/* The restore's parameters: where the stream begins (varint), the layer, and the bytes behind the stream with their
- * number in front. FORMAT.md 4.2. */
-static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int layer,
+/* Writes the parameters of the restore: where the stream begins (varint), the deflate level, the number of bytes after
+ * the stream, and these bytes. FORMAT.md 4.2. */
+static enum tsr_status put_parameters(struct tsr_header *header, uint64_t dataset_offset, int level,
                                       const uint8_t *tail, size_t tail_size, struct tsr_error *error)
 {
     uint8_t *out = header->parameters;
     if (tail_size > TSR_PARAMETERS_LIMIT / 2)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "%zu bytes follow its deflate stream", tail_size);
     size_t used = tsr_put_varint(out, dataset_offset);
-    out[used++] = (uint8_t)layer;
+    out[used++] = (uint8_t)level;
     out[used++] = (uint8_t)tail_size;
     memcpy(out + used, tail, tail_size);
     header->parameter_count = used + tail_size;
     return TSR_OK;
 }
 
-/* What a deflated file's data set says of its image: of its first bytes, which are so many or more. */
+/* Reads the description of the image from the first first_size bytes that a deflated data set inflates to. Measures the
+ * whole stream. */
 static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size,
                                   struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
                                   struct tsr_error *error)
@@ -322,7 +327,8 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     return status;
 }
 
-/* Measures a deflated file, and claims what it takes. Its header is looked for in few bytes first. */
+/* Measures a deflated file, and claims the memory for it. The header is looked for in FEW_BYTES first, then in
+ * MANY_BYTES. */
 static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, bool may_lose,
                                         struct tsr_stream_size *size, struct tsr_error *error)
 {
@@ -344,7 +350,7 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
                            error);
 }
 
-/* The file as it would be without deflation: meta header and data set. */
+/* Makes the file as it would be without deflation: meta header and data set. */
 static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const struct tsr_stream_size *size,
                                     struct tsr_header *header, uint8_t **bytes, struct tsr_error *error)
 {
@@ -354,14 +360,14 @@ static enum tsr_status inflate_file(struct tsr_input *input, size_t start, const
     uint8_t *const whole = malloc(start + (size_t)size->inflated);
     if (!whole) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %llu bytes", (unsigned long long)size->inflated);
     memcpy(whole, file, start);
-    int layer = 0;
+    int level = 0;
     enum tsr_status status = tsr_inflate_stream(file + start, size, whole + start, error);
     if (status == TSR_OK)
-        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &layer, error);
-    if (status == TSR_OK && layer == 0)
-        status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib layer reproduces its deflate stream");
+        status = tsr_find_deflate_level(whole + start, (size_t)size->inflated, file + start, used, &level, error);
+    if (status == TSR_OK && level == 0)
+        status = tsr_fail(error, TSR_ERROR_CORRUPT, "no zlib level reproduces its deflate stream");
     if (status == TSR_OK)
-        status = put_parameters(header, start, layer, file + start + used, file_size - start - used, error);
+        status = put_parameters(header, start, level, file + start + used, file_size - start - used, error);
     if (status != TSR_OK) {
         free(whole);
         return status;
@@ -402,7 +408,8 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
 
 /* ---- Encapsulated ----------------------------------------------------------------------------------------- */
 
-/* Compares a frame's stream with what encoding its samples again gives; *used is how much of the fragment that is. */
+/* Encodes the samples of a frame again and compares the result with the frame's stream. *used: the bytes of the
+ * fragment that are equal. */
 static enum tsr_status reproduce(struct dicom_source *s, enum tsr_dicom_syntax syntax,
                                  const struct tsr_fragment *fragment, uint32_t frame, uint8_t *raster, uint64_t *used,
                                  struct tsr_error *error)
@@ -426,7 +433,7 @@ static enum tsr_status reproduce(struct dicom_source *s, enum tsr_dicom_syntax s
     return status;
 }
 
-/* Turns a source of decoded samples into one whose streams come back: FORMAT.md 4.4. */
+/* Turns a source of decoded samples into one that restores the streams. FORMAT.md 4.4. */
 static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_syntax syntax,
                                     const struct tsr_fragment *fragments, struct tsr_error *error)
 {
@@ -440,7 +447,7 @@ static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_synta
     uint8_t *raster = malloc((size_t)(tsr_frame_bits(image) / 8));
     uint64_t end = 0;
     size_t used = 0;
-    /* At most all bytes from the first stream to the last, and their numbers. */
+    /* At most all bytes from the first stream to the last one, and the length of each gap. */
     s->residues = malloc((size_t)between + (size_t)image->frames * TSR_VARINT_LIMIT);
     enum tsr_status status =
         raster && s->residues ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory for %u frames", image->frames);
@@ -472,7 +479,7 @@ static enum tsr_status keep_streams(struct dicom_source *s, enum tsr_dicom_synta
     return TSR_OK;
 }
 
-/* The file decoded as a native one: *bytes and its header. */
+/* Decodes the file to a native one, and reads its header. */
 static enum tsr_status decode_file(struct tsr_input *input, const struct header *coded,
                                    struct tsr_dicom_decoded *decoded, struct header *native, struct tsr_error *error)
 {
@@ -486,7 +493,8 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
     if (native_bits / 8 > unfold_limit(size) || size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "its frames unfold to %llu bytes",
                         (unsigned long long)(native_bits / 8));
-    /* The toolkit has the file, its frames, decoded and written; a frame is encoded again, which takes some of it. */
+    /* DCMTK holds the file, the decoded frames, and the native file that it writes. Encoding a frame again takes part
+     * of this memory. */
     const uint64_t before = coded->scan.elements, most = (uint64_t)image.frames + size / 64 + 4096,
                    claimed = 2 * size + 5 * (native_bits / 8) + tsr_frame_bits(&image) +
                              2 * tsr_dicom_memory(coded->scan.pixels.value, before + most);
@@ -523,7 +531,7 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct h
     if (status == TSR_OK && !memory) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a source");
     if (status == TSR_OK) {
         uint8_t *bytes = decoded.bytes;
-        decoded.bytes = NULL; /* the source's now */
+        decoded.bytes = NULL; /* owned by the source now */
         status = open_native(memory, bytes, &native, &header, false, source, error);
     }
     if (status == TSR_OK) {
@@ -544,9 +552,9 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct h
     return status;
 }
 
-/* ---- All -------------------------------------------------------------------------------------------------- */
+/* ---- Opening ---------------------------------------------------------------------------------------------- */
 
-/* Of all files but deflated ones. */
+/* Reads the header of a file; of a deflated file, only the meta header. */
 static enum tsr_status read_header(struct tsr_input *input, struct header *found, struct tsr_error *error)
 {
     TSR_TRY(tsr_dicom_scan_file(input, &found->scan, error));

@@ -1,4 +1,4 @@
-/* Reading PNG: pixels through libpng; all chunks but IDAT are kept as they are. FORMAT.md 4.3. */
+/* Reading PNG: libpng decodes the pixels; all chunks except IDAT are kept as they are. FORMAT.md 4.3. */
 #include "io/formats/format.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ enum { SIGNATURE_BYTES = 8, CHUNK_OVERHEAD = 12 };
 
 struct png_source {
     struct tsr_source base;
-    const uint8_t *file;           /* all of it, held by the input */
-    size_t first_idat, after_idat; /* bytes */
+    const uint8_t *file;           /* the whole file, held by the input */
+    size_t first_idat, after_idat; /* offsets in bytes */
     uint8_t *raster;
 };
 
@@ -63,7 +63,8 @@ static uint32_t read_u32(const uint8_t *bytes)
     return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-/* Finds the IDAT chunks, which must stand together; what follows IEND is suffix too. */
+/* Finds the IDAT chunks, which must follow each other directly. All bytes after them are the suffix, also those after
+ * IEND. */
 static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr_error *error)
 {
     size_t at = SIGNATURE_BYTES;
@@ -88,7 +89,7 @@ static enum tsr_status find_chunks(struct png_source *s, size_t size, struct tsr
     return TSR_OK;
 }
 
-/* What libpng's callbacks need; it lives outside the frame that longjmp leaves. */
+/* State of libpng's callbacks. It lives outside the stack frame that longjmp leaves. */
 struct decoding {
     const uint8_t *bytes;
     size_t size, at;
@@ -156,7 +157,7 @@ static enum tsr_status decode(struct png_source *s, struct decoding *d, struct t
     }
     png_set_read_fn(png, d, give_bytes);
     png_set_user_limits(png, 65535, 65535);
-    /* Ancillary chunks are kept as bytes, whatever they hold: libpng need not look into them. */
+    /* Ancillary chunks are kept as bytes, so libpng need not parse them. */
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, info);
     status = describe(s, png, info, error);
@@ -179,7 +180,7 @@ static enum tsr_status decode(struct png_source *s, struct decoding *d, struct t
     return status;
 }
 
-/* What the header says of the image's size, before libpng believes it; and the memory that goes with it is claimed. */
+/* Checks the size of the image in the header before libpng uses it, and claims memory for the image. */
 static enum tsr_status claim(struct tsr_input *input, struct tsr_error *error)
 {
     enum { HEAD_BYTES = SIGNATURE_BYTES + CHUNK_OVERHEAD + 13, SAMPLE_BYTES = 2, DECODER_BYTES = 1 << 18 };

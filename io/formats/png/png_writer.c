@@ -10,16 +10,17 @@
 
 enum { SIGNATURE_BYTES = 8, CHUNK_HEAD_BYTES = 8, CHECK_BYTES = 4 };
 
-/* What libpng's callbacks need; it lives outside the frame that longjmp leaves. */
+/* State of libpng's callbacks. It lives outside the stack frame that longjmp leaves. */
 struct encoding {
     struct tsr_output *output;
     struct tsr_error *error;
     enum tsr_status status;
-    /* Where in libpng's stream we are: bytes of the signature or of the chunk still to come. */
+    /* The place in libpng's stream: the head of the current chunk, and bytes of the signature or the chunk still to
+     * come. */
     uint8_t head[CHUNK_HEAD_BYTES];
     size_t head_bytes;
     uint64_t left;
-    bool passing; /* they belong to an IDAT chunk */
+    bool passing; /* the current chunk is an IDAT chunk */
     png_bytep *rows;
     char message[200];
 };
@@ -30,7 +31,7 @@ static void put(struct encoding *e, png_structp png, const void *bytes, size_t s
     if (e->status != TSR_OK) png_error(png, "output");
 }
 
-/* libpng's bytes pass only where they belong to IDAT chunks. */
+/* Passes on only those bytes of libpng's stream that belong to IDAT chunks. */
 static void take_bytes(png_structp png, png_bytep bytes, size_t size)
 {
     struct encoding *e = png_get_io_ptr(png);
@@ -100,7 +101,7 @@ static enum tsr_status encode(const struct tsr_image *image, int colour_type, bo
                  interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
     if (colour_type == PNG_COLOR_TYPE_PALETTE) {
-        static const png_color any[256]; /* the palette itself is in the prefix */
+        static const png_color any[256]; /* the prefix holds the real palette */
         png_set_PLTE(png, info, any, 1 << image->bits_stored);
         png_set_check_for_invalid_index(png, 0);
     }
@@ -144,7 +145,7 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
     if (header->parameter_count != TSR_PNG_PARAMETERS || interlace > 1 || colour_type > PNG_COLOR_TYPE_RGB_ALPHA ||
         channels_of(colour_type) != image->components || image->frames != 1 || image->bits_allocated < 8 ||
         image->bits_allocated > 16 || image->planar || image->swapped)
-        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header is none of a PNG: colour type %d, interlace %d",
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the header does not describe a PNG: colour type %d, interlace %d",
                         colour_type, interlace);
     return put_image(image, colour_type, interlace != 0, raster, output, error);
 }
@@ -157,7 +158,7 @@ enum tsr_status tsr_png_put_raster(const struct tsr_header *header, const uint8_
     (void)header;
     (void)raster;
     (void)output;
-    return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG needs libpng, and this build has none");
+    return tsr_fail(error, TSR_ERROR_VERSION, "restoring a PNG needs libpng, which this build does not have");
 }
 
 #endif

@@ -4,14 +4,14 @@
 
 #include "io/formats/format.h"
 
-enum { PNM_HEAD_LIMIT = 4096 }; /* comments included */
+enum { PNM_HEAD_LIMIT = 4096 }; /* bytes of a header, comments included */
 
 static bool is_pnm(const uint8_t *head, size_t size)
 {
     return size >= 3 && head[0] == 'P' && (head[1] == '5' || head[1] == '6') && (isspace(head[2]) || head[2] == '#');
 }
 
-/* The next number of a header, behind white space and comments; 0 where there is none. */
+/* The next number of a header, after white space and comments; 0: there is no number, or it is too large. */
 static uint32_t next_number(const uint8_t *head, size_t size, size_t *at)
 {
     while (*at < size && (isspace(head[*at]) || head[*at] == '#')) {

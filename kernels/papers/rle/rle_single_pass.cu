@@ -172,6 +172,17 @@ static __device__ __forceinline__ void write_runs(const T *tile, const uint16_t 
     }
 }
 
+/* The counts of the warps up to and with this lane's. */
+template <unsigned WARPS> static __device__ __forceinline__ uint32_t add_warps(uint32_t count, unsigned lane)
+{
+#pragma unroll
+    for (unsigned delta = 1; delta < WARPS; delta *= 2) {
+        const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, count, delta);
+        if (lane >= delta) count += other;
+    }
+    return count;
+}
+
 /* Blocks of a multiprocessor that registers shall allow: 40 of them a thread, 80 with many pieces. */
 static constexpr unsigned blocks_wanted(unsigned threads, int pieces)
 {
@@ -208,14 +219,8 @@ static __global__ void __launch_bounds__(THREADS, blocks_wanted(THREADS, PIECES)
     const uint32_t behind = behind_last_head<T, THREADS, PIECES>(mask);
     if (lane == 0) warp_heads[warp] = behind << 16 | mine;
     __syncthreads();
-
     const uint32_t each = lane < shape::WARPS ? warp_heads[lane] : 0u;
-    uint32_t upto = each & 0xffffu;
-#pragma unroll
-    for (unsigned delta = 1; delta < shape::WARPS; delta *= 2) {
-        const uint32_t other = __shfl_up_sync(TSR_FULL_WARP, upto, delta);
-        if (lane >= delta) upto += other;
-    }
+    const uint32_t upto = add_warps<shape::WARPS>(each & 0xffffu, lane);
     const uint32_t heads = __shfl_sync(TSR_FULL_WARP, upto, shape::WARPS - 1);
     const uint32_t warp_rank = __shfl_sync(TSR_FULL_WARP, upto, (int)warp) - mine;
     uint64_t own = 0;

@@ -210,6 +210,31 @@ static __device__ __forceinline__ void append(const arguments &a, const Table &t
     }
 }
 
+/* Tells the block the length and the last bits of a warp's codes. Returns the length up to and with this lane's. */
+template <unsigned WORKERS>
+static __device__ __forceinline__ uint32_t tell_warp(const arguments &a, unsigned tile, const share &s,
+                                                     exchange<WORKERS> &told)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
+    const uint32_t inclusive = tsr_warp_scan(s.length, lane);
+    if (lane == TSR_WARP - 1) {
+        told.length[warp] = inclusive;
+        told.tail[warp] = s.tail;
+    }
+    if (a.segment_bits) put_segment_bits(a, first_symbol<WORKERS>(tile), inclusive);
+    return inclusive;
+}
+
+/* The last bits of the worker before this one. */
+template <unsigned WORKERS>
+static __device__ __forceinline__ uint32_t tail_before(const share &s, const exchange<WORKERS> &told)
+{
+    const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
+    const uint32_t tail = __shfl_up_sync(TSR_FULL_WARP, s.tail, 1);
+    if (lane > 0) return tail;
+    return warp == 0 ? 0u : told.tail[warp - 1];
+}
+
 /* A block takes tile after tile. Between the two barriers of a turn the workers append their codes to the staged
  * string; after the second one they copy out what the turn before has staged, while the scout looks for this tile's
  * place: it has until the next turn's first barrier. Without that, the block waits for its place half of the time
@@ -223,7 +248,6 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
     __shared__ exchange<WORKERS> told;
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const bool worker = warp < WARPS;
-
     Table::template fill<WORKERS + TSR_WARP>(shared, a.code);
     if (threadIdx.x == 0) told.tile = tsr_take_ticket(a.state);
     __syncthreads();
@@ -245,21 +269,14 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
         uint32_t inclusive = 0;
         if (worker) {
             measure<WORKERS>(a, table, tile, whole, s);
-            inclusive = tsr_warp_scan(s.length, lane);
-            if (lane == TSR_WARP - 1) {
-                told.length[warp] = inclusive;
-                told.tail[warp] = s.tail;
-            }
-            if (a.segment_bits) put_segment_bits(a, first_symbol<WORKERS>(tile), inclusive);
+            inclusive = tell_warp(a, tile, s, told);
         }
         __syncthreads();
         const uint32_t others = lane < WARPS ? told.length[lane] : 0u;
         const uint32_t length = tsr_warp_sum(others);
         if (worker) {
             const uint32_t begin_bit = tsr_warp_sum(lane < warp ? others : 0u) + inclusive - s.length;
-            uint32_t tail = __shfl_up_sync(TSR_FULL_WARP, s.tail, 1);
-            if (lane == 0) tail = warp == 0 ? 0u : told.tail[warp - 1];
-            append<WORKERS>(a, table, tile, whole, s, tail, begin_bit, stage);
+            append<WORKERS>(a, table, tile, whole, s, tail_before(s, told), begin_bit, stage);
         } else {
             tell(a, tile, length, told.tail[WARPS - 1]);
             if (lane == 0) told.tile = tsr_take_ticket(a.state);

@@ -99,6 +99,41 @@ static void random_predictors(struct rng *r, struct tsr_predictor_model *model, 
 }
 
 /* A plane of so many bits; offset has room. earlier: planes to refer to. */
+static void random_values(struct rng *r, struct tsr_plane_model *plane)
+{
+    const uint32_t density = 1 + rng_below(r, 10);
+    bool use = true;
+    plane->range = 0;
+    for (uint32_t v = 0; v < plane->span; v++) {
+        if (v > 0 && rng_below(r, density) == 0) use = !use;
+        if (use || v == plane->span - 1) plane->offset[plane->range++] = (uint16_t)v;
+    }
+}
+
+static void random_tables(struct rng *r, struct tsr_plane_model *plane)
+{
+    plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
+    if (plane->coder == TSR_CODER_RANS) {
+        plane->coefficient.magnitude_shift = (uint8_t)rng_below(r, 16);
+        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
+            if (rng_below(r, 3) == 0) continue;
+            plane->coefficient.tables[g] = 1;
+            plane->coefficient.weight[g * TSR_ENERGY_CLASSES][rng_below(r, TSR_COEFFICIENT_SYMBOLS)] = 4096;
+        }
+    } else if (plane->pairs) {
+        plane->pair.magnitude_shift = (uint8_t)rng_below(r, 16);
+        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
+            if (rng_below(r, 3) == 0) continue;
+            plane->pair.tables[g] = 1;
+            set_symbols(plane->pair.lengths[g * TSR_ENERGY_CLASSES], TSR_PAIR_SYMBOLS, r);
+        }
+    } else if (plane->coder == TSR_CODER_HUFFMAN) {
+        plane->run_level.dc_tables = plane->run_level.ac_tables = 1;
+        set_symbols(plane->run_level.dc_lengths[0], TSR_DC_SYMBOLS, r);
+        set_symbols(plane->run_level.ac_lengths[0], TSR_AC_SYMBOLS, r);
+    }
+}
+
 static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits, int earlier)
 {
     const uint32_t values = 1u << bits;
@@ -107,15 +142,7 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
     plane->range = plane->span;
     if (plane->span == 1) return;
     plane->packed = rng_below(r, 2);
-    if (plane->packed) {
-        const uint32_t density = 1 + rng_below(r, 10);
-        bool use = true;
-        plane->range = 0;
-        for (uint32_t v = 0; v < plane->span; v++) {
-            if (v > 0 && rng_below(r, density) == 0) use = !use;
-            if (use || v == plane->span - 1) plane->offset[plane->range++] = (uint16_t)v;
-        }
-    }
+    if (plane->packed) random_values(r, plane);
     plane->path = rng_below(r, 2) ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     plane->coder = rng_below(r, 2) ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if (plane->path == TSR_PATH_TRANSFORM) {
@@ -141,26 +168,7 @@ static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits,
         set_symbols(model->lengths[TSR_RUN_TABLE], TSR_RUN_ALPHABET, r);
         return;
     }
-    plane->slice_side = rng_between(r, TSR_SLICE_BLOCKS_LEAST, TSR_SLICE_BLOCKS_LIMIT);
-    if (plane->coder == TSR_CODER_RANS) {
-        plane->coefficient.magnitude_shift = (uint8_t)rng_below(r, 16);
-        for (int g = 0; g < TSR_COEFFICIENT_GROUPS; g++) {
-            if (rng_below(r, 3) == 0) continue;
-            plane->coefficient.tables[g] = 1;
-            plane->coefficient.weight[g * TSR_ENERGY_CLASSES][rng_below(r, TSR_COEFFICIENT_SYMBOLS)] = 4096;
-        }
-    } else if (plane->pairs) {
-        plane->pair.magnitude_shift = (uint8_t)rng_below(r, 16);
-        for (int g = 0; g < TSR_PAIR_GROUPS; g++) {
-            if (rng_below(r, 3) == 0) continue;
-            plane->pair.tables[g] = 1;
-            set_symbols(plane->pair.lengths[g * TSR_ENERGY_CLASSES], TSR_PAIR_SYMBOLS, r);
-        }
-    } else if (plane->coder == TSR_CODER_HUFFMAN) {
-        plane->run_level.dc_tables = plane->run_level.ac_tables = 1;
-        set_symbols(plane->run_level.dc_lengths[0], TSR_DC_SYMBOLS, r);
-        set_symbols(plane->run_level.ac_lengths[0], TSR_AC_SYMBOLS, r);
-    }
+    random_tables(r, plane);
 }
 
 static struct tsr_frame_model model, back;

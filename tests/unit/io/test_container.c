@@ -143,14 +143,54 @@ TEST(blobs)
     }
 }
 
+enum { FRAMES = 40, TILES = 6, PIECES = 3, ROOM = 300 };
+
+/* What a container's frame is made of. */
+struct made_frame {
+    uint8_t model[ROOM], tile[TILES][ROOM];
+    size_t model_size, tile_size[TILES];
+    uint32_t tiles;
+};
+
+static void put_random_frame(struct tsr_container_writer *writer, struct rng *r, struct made_frame *made)
+{
+    made->model_size = rng_below(r, ROOM);
+    for (size_t i = 0; i < made->model_size; i++) made->model[i] = (uint8_t)rng_next(r);
+    assert_int_equal(tsr_container_put_frame(writer, made->model, made->model_size, NULL), TSR_OK);
+    made->tiles = rng_below(r, TILES + 1);
+    for (uint32_t t = 0; t < made->tiles; t++) {
+        struct tsr_piece pieces[PIECES];
+        size_t *size = &made->tile_size[t];
+        *size = 0;
+        for (int p = 0; p < PIECES; p++) {
+            pieces[p] = (struct tsr_piece){made->tile[t] + *size, rng_below(r, ROOM / PIECES)};
+            *size += pieces[p].size;
+        }
+        for (size_t i = 0; i < *size; i++) made->tile[t][i] = (uint8_t)rng_next(r);
+        assert_int_equal(tsr_container_put_tile(writer, pieces, PIECES, NULL), TSR_OK);
+    }
+}
+
+static void check_frame(struct tsr_container_reader *reader, uint32_t f, const struct made_frame *made)
+{
+    struct tsr_piece model, tile[TILES];
+    assert_int_equal(tsr_container_frame_tiles(reader, f), made->tiles);
+    uint8_t *buffer = must(malloc(tsr_container_frame_bytes(reader, f)));
+    assert_int_equal(tsr_container_get_frame(reader, f, buffer, &model, tile, NULL), TSR_OK);
+    assert_int_equal(model.size, made->model_size);
+    assert_memory_equal(model.bytes, made->model, made->model_size);
+    for (uint32_t t = 0; t < made->tiles; t++) {
+        assert_int_equal(tile[t].size, made->tile_size[t]);
+        assert_memory_equal(tile[t].bytes, made->tile[t], made->tile_size[t]);
+    }
+    free(buffer);
+}
+
 /* Frames of random models and tiles in random pieces, between two blobs. */
 TEST(frames)
 {
-    enum { FRAMES = 40, TILES = 6, PIECES = 3, ROOM = 300 };
     struct rng r = {13};
-    static uint8_t model[FRAMES][ROOM], tile[FRAMES][TILES][ROOM];
-    size_t model_size[FRAMES], tile_size[FRAMES][TILES];
-    uint32_t tiles[FRAMES];
+    static struct made_frame made[FRAMES];
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_container_writer *writer;
     struct tsr_container_reader *reader;
@@ -167,23 +207,7 @@ TEST(frames)
                                       .high_bit = 7};
     assert_int_equal(tsr_container_begin(output, &header, &writer, NULL), TSR_OK);
     assert_int_equal(tsr_container_put_blob(writer, TSR_BLOB_PREFIX, "prefix", 6, NULL), TSR_OK);
-    for (int f = 0; f < FRAMES; f++) {
-        model_size[f] = rng_below(&r, ROOM);
-        for (size_t i = 0; i < model_size[f]; i++) model[f][i] = (uint8_t)rng_next(&r);
-        assert_int_equal(tsr_container_put_frame(writer, model[f], model_size[f], NULL), TSR_OK);
-        tiles[f] = rng_below(&r, TILES + 1);
-        for (uint32_t t = 0; t < tiles[f]; t++) {
-            struct tsr_piece pieces[PIECES];
-            size_t *size = &tile_size[f][t];
-            *size = 0;
-            for (int p = 0; p < PIECES; p++) {
-                pieces[p] = (struct tsr_piece){tile[f][t] + *size, rng_below(&r, ROOM / PIECES)};
-                *size += pieces[p].size;
-            }
-            for (size_t i = 0; i < *size; i++) tile[f][t][i] = (uint8_t)rng_next(&r);
-            assert_int_equal(tsr_container_put_tile(writer, pieces, PIECES, NULL), TSR_OK);
-        }
-    }
+    for (int f = 0; f < FRAMES; f++) put_random_frame(writer, &r, &made[f]);
     assert_int_equal(tsr_container_put_blob(writer, TSR_BLOB_SUFFIX, "suffix!", 7, NULL), TSR_OK);
     assert_int_equal(tsr_container_end(writer, &proof, NULL), TSR_OK);
     tsr_container_writer_free(writer);
@@ -194,17 +218,7 @@ TEST(frames)
     check_blob(reader, TSR_BLOB_PREFIX, (const uint8_t *)"prefix", 6);
     for (int i = 0; i < 2 * FRAMES; i++) { /* in any order */
         const uint32_t f = i < FRAMES ? (uint32_t)(FRAMES - 1 - i) : rng_below(&r, FRAMES);
-        struct tsr_piece got_model, got[TILES];
-        assert_int_equal(tsr_container_frame_tiles(reader, f), tiles[f]);
-        uint8_t *buffer = must(malloc(tsr_container_frame_bytes(reader, f)));
-        assert_int_equal(tsr_container_get_frame(reader, f, buffer, &got_model, got, NULL), TSR_OK);
-        assert_int_equal(got_model.size, model_size[f]);
-        assert_memory_equal(got_model.bytes, model[f], model_size[f]);
-        for (uint32_t t = 0; t < tiles[f]; t++) {
-            assert_int_equal(got[t].size, tile_size[f][t]);
-            assert_memory_equal(got[t].bytes, tile[f][t], tile_size[f][t]);
-        }
-        free(buffer);
+        check_frame(reader, f, &made[f]);
     }
     check_blob(reader, TSR_BLOB_SUFFIX, (const uint8_t *)"suffix!", 7);
     tsr_container_close(reader);

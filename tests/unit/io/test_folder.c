@@ -569,8 +569,8 @@ TEST(ways)
         {"a/b/c/x", "", "a/b/c", NULL},
         {"a//b///c/x", "", "a/b/c", NULL},
         {"new/root/c/x", "new/root", "new/root/c", NULL},
-        {"file/x", "", NULL, "is no folder"},
-        {"a/file/b/x", "", NULL, "is no folder"},
+        {"file/x", "", NULL, "is not a folder"},
+        {"a/file/b/x", "", NULL, "is not a folder"},
         {"link/x", "", NULL, "is a symbolic link"},
         {"a/link/x", "", NULL, "is a symbolic link"},
         {"a/link/deeper/x", "", NULL, "is a symbolic link"},
@@ -584,7 +584,7 @@ TEST(ways)
         {"a/link/up/x", "a/link", NULL, "is a symbolic link"},
         {"dangling/x", "dangling", NULL, "cannot open the folder"},
         {"loop/x", "loop", NULL, ""},
-        {"file/x", "file", NULL, "is no folder"},
+        {"file/x", "file", NULL, "is not a folder"},
     };
     make_folder_at("a");
     make_folder_at("other");

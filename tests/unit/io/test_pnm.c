@@ -25,91 +25,95 @@ static void check_there_and_back(struct bytes b, const char *what)
 }
 
 /* Headers, each followed by 24 bytes of samples: columns, rows and bits if coded, columns 0 if kept as it is. */
+static const struct header_case {
+    const char *head;
+    uint32_t columns, rows;
+    uint8_t components, bits_allocated, bits_stored;
+} header_cases[] = {
+    {"P5 3 2 255\n", 3, 2, 1, 8, 8},
+    {"P5\n3\n2\n255\n", 3, 2, 1, 8, 8},
+    {"P5\t3\v2\f255\r", 3, 2, 1, 8, 8},
+    {"P5\r\n3 2\r\n255 ", 3, 2, 1, 8, 8},
+    {"P5\n# a comment\n3 2\n255\n", 3, 2, 1, 8, 8},
+    {"P5# right behind the magic\n3 2\n255\n", 3, 2, 1, 8, 8},
+    {"P5\n#\n#\n  # 9 9 9\n3 # columns\n 2# rows\n255\n", 3, 2, 1, 8, 8},
+    {"P5\n# ended by CR\r3 2 255\n", 3, 2, 1, 8, 8},
+    {"P5 003 0002 00255\n", 3, 2, 1, 8, 8},
+    {"P5 3 2 1\n", 3, 2, 1, 8, 1},
+    {"P5 3 2 2\n", 3, 2, 1, 8, 2},
+    {"P5 3 2 200\n", 3, 2, 1, 8, 8},
+    {"P5 3 2 256\n", 3, 2, 1, 16, 9},
+    {"P5 3 2 4095\n", 3, 2, 1, 16, 12},
+    {"P5 3 2 65535\n", 3, 2, 1, 16, 16},
+    {"P6 2 2 255\n", 2, 2, 3, 8, 8},
+    {"P6 1 2 1023\n", 1, 2, 3, 16, 10},
+    {"P5 24 1 255\n", 24, 1, 1, 8, 8},
+    {"P5 1 24 255\n", 1, 24, 1, 8, 8},
+    /* Kept as they are. */
+    {"P5 3 2 0\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 65536\n", 0, 0, 0, 0, 0},
+    {"P5 0 2 255\n", 0, 0, 0, 0, 0},
+    {"P5 3 0 255\n", 0, 0, 0, 0, 0},
+    {"P5 -3 2 255\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 -255\n", 0, 0, 0, 0, 0},
+    {"P5 3,2 255\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 255", 0, 0, 0, 0, 0}, /* no white space: the first sample stands there, and is none */
+    {"P5 3 2 255#\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 0x1f\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 25a\n", 0, 0, 0, 0, 0},
+    {"P5 5 5 255\n", 0, 0, 0, 0, 0}, /* 25 samples of 24 */
+    {"P6 3 3 255\n", 0, 0, 0, 0, 0},
+    {"P5 13 1 256\n", 0, 0, 0, 0, 0},
+    {"P5 65536 1 255\n", 0, 0, 0, 0, 0},
+    {"P5 1 65536 255\n", 0, 0, 0, 0, 0},
+    {"P5 99999999999 1 255\n", 0, 0, 0, 0, 0},
+    {"P5 4294967299 2 255\n", 0, 0, 0, 0, 0}, /* 2^32 + 3 */
+    {"P5 3 18446744073709551618 255\n", 0, 0, 0, 0, 0},
+    {"P5 3 2 4294967551\n", 0, 0, 0, 0, 0},
+    {"P5 \n", 0, 0, 0, 0, 0},
+    {"P5 3 2\n", 0, 0, 0, 0, 0},
+    {"P4 3 2\n", 0, 0, 0, 0, 0},
+    {"P2 3 2 255\n", 0, 0, 0, 0, 0},
+    {"P7 3 2 255\n", 0, 0, 0, 0, 0},
+    {"P53 2 255\n", 0, 0, 0, 0, 0},
+    {"p5 3 2 255\n", 0, 0, 0, 0, 0},
+    {" P5 3 2 255\n", 0, 0, 0, 0, 0},
+};
+
+static void check_header(struct rng *r, const struct header_case *c)
+{
+    struct bytes b = copy_bytes(c->head, strlen(c->head));
+    for (int k = 0; k < 24; k++) {
+        const uint8_t sample = (uint8_t)(128 + rng_below(r, 128));
+        append(&b, &sample, 1);
+    }
+    struct tsr_input *input;
+    struct tsr_source *source = open_source(b, &input);
+    const struct tsr_header *h = &source->header;
+    const bool coded = h->restore != TSR_RESTORE_VERBATIM;
+    expect(coded == (c->columns > 0), "'%s': %s", c->head, coded ? "coded" : h->reason);
+    if (coded) {
+        const struct tsr_image *image = &h->image;
+        expect(h->restore == TSR_RESTORE_SPLICE && h->kind == TSR_KIND_PNM && h->exact, "'%s'", c->head);
+        expect(image->columns == c->columns && image->rows == c->rows && image->frames == 1 &&
+                   image->components == c->components && image->bits_allocated == c->bits_allocated &&
+                   image->bits_stored == c->bits_stored && image->high_bit == c->bits_stored - 1 &&
+                   (image->big_endian || image->bits_allocated == 8),
+               "'%s': %u x %u, %u of %u bits", c->head, image->columns, image->rows, image->bits_stored,
+               image->bits_allocated);
+        expect(source->blob_size[TSR_BLOB_PREFIX] == strlen(c->head), "'%s': a prefix of %llu bytes", c->head,
+               (unsigned long long)source->blob_size[TSR_BLOB_PREFIX]);
+    }
+    tsr_source_close(source);
+    tsr_input_close(input);
+    check_there_and_back(b, c->head);
+    free(b.data);
+}
+
 TEST(headers)
 {
-    static const struct {
-        const char *head;
-        uint32_t columns, rows;
-        uint8_t components, bits_allocated, bits_stored;
-    } cases[] = {
-        {"P5 3 2 255\n", 3, 2, 1, 8, 8},
-        {"P5\n3\n2\n255\n", 3, 2, 1, 8, 8},
-        {"P5\t3\v2\f255\r", 3, 2, 1, 8, 8},
-        {"P5\r\n3 2\r\n255 ", 3, 2, 1, 8, 8},
-        {"P5\n# a comment\n3 2\n255\n", 3, 2, 1, 8, 8},
-        {"P5# right behind the magic\n3 2\n255\n", 3, 2, 1, 8, 8},
-        {"P5\n#\n#\n  # 9 9 9\n3 # columns\n 2# rows\n255\n", 3, 2, 1, 8, 8},
-        {"P5\n# ended by CR\r3 2 255\n", 3, 2, 1, 8, 8},
-        {"P5 003 0002 00255\n", 3, 2, 1, 8, 8},
-        {"P5 3 2 1\n", 3, 2, 1, 8, 1},
-        {"P5 3 2 2\n", 3, 2, 1, 8, 2},
-        {"P5 3 2 200\n", 3, 2, 1, 8, 8},
-        {"P5 3 2 256\n", 3, 2, 1, 16, 9},
-        {"P5 3 2 4095\n", 3, 2, 1, 16, 12},
-        {"P5 3 2 65535\n", 3, 2, 1, 16, 16},
-        {"P6 2 2 255\n", 2, 2, 3, 8, 8},
-        {"P6 1 2 1023\n", 1, 2, 3, 16, 10},
-        {"P5 24 1 255\n", 24, 1, 1, 8, 8},
-        {"P5 1 24 255\n", 1, 24, 1, 8, 8},
-        /* Kept as they are. */
-        {"P5 3 2 0\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 65536\n", 0, 0, 0, 0, 0},
-        {"P5 0 2 255\n", 0, 0, 0, 0, 0},
-        {"P5 3 0 255\n", 0, 0, 0, 0, 0},
-        {"P5 -3 2 255\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 -255\n", 0, 0, 0, 0, 0},
-        {"P5 3,2 255\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 255", 0, 0, 0, 0, 0}, /* no white space: the first sample stands there, and is none */
-        {"P5 3 2 255#\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 0x1f\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 25a\n", 0, 0, 0, 0, 0},
-        {"P5 5 5 255\n", 0, 0, 0, 0, 0}, /* 25 samples of 24 */
-        {"P6 3 3 255\n", 0, 0, 0, 0, 0},
-        {"P5 13 1 256\n", 0, 0, 0, 0, 0},
-        {"P5 65536 1 255\n", 0, 0, 0, 0, 0},
-        {"P5 1 65536 255\n", 0, 0, 0, 0, 0},
-        {"P5 99999999999 1 255\n", 0, 0, 0, 0, 0},
-        {"P5 4294967299 2 255\n", 0, 0, 0, 0, 0}, /* 2^32 + 3 */
-        {"P5 3 18446744073709551618 255\n", 0, 0, 0, 0, 0},
-        {"P5 3 2 4294967551\n", 0, 0, 0, 0, 0},
-        {"P5 \n", 0, 0, 0, 0, 0},
-        {"P5 3 2\n", 0, 0, 0, 0, 0},
-        {"P4 3 2\n", 0, 0, 0, 0, 0},
-        {"P2 3 2 255\n", 0, 0, 0, 0, 0},
-        {"P7 3 2 255\n", 0, 0, 0, 0, 0},
-        {"P53 2 255\n", 0, 0, 0, 0, 0},
-        {"p5 3 2 255\n", 0, 0, 0, 0, 0},
-        {" P5 3 2 255\n", 0, 0, 0, 0, 0},
-    };
     struct rng r = {31};
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct bytes b = copy_bytes(cases[i].head, strlen(cases[i].head));
-        for (int k = 0; k < 24; k++) {
-            const uint8_t sample = (uint8_t)(128 + rng_below(&r, 128));
-            append(&b, &sample, 1);
-        }
-        struct tsr_input *input;
-        struct tsr_source *source = open_source(b, &input);
-        const struct tsr_header *h = &source->header;
-        const bool coded = h->restore != TSR_RESTORE_VERBATIM;
-        expect(coded == (cases[i].columns > 0), "'%s': %s", cases[i].head, coded ? "coded" : h->reason);
-        if (coded) {
-            const struct tsr_image *image = &h->image;
-            expect(h->restore == TSR_RESTORE_SPLICE && h->kind == TSR_KIND_PNM && h->exact, "'%s'", cases[i].head);
-            expect(image->columns == cases[i].columns && image->rows == cases[i].rows && image->frames == 1 &&
-                       image->components == cases[i].components && image->bits_allocated == cases[i].bits_allocated &&
-                       image->bits_stored == cases[i].bits_stored && image->high_bit == cases[i].bits_stored - 1 &&
-                       (image->big_endian || image->bits_allocated == 8),
-                   "'%s': %u x %u, %u of %u bits", cases[i].head, image->columns, image->rows, image->bits_stored,
-                   image->bits_allocated);
-            expect(source->blob_size[TSR_BLOB_PREFIX] == strlen(cases[i].head), "'%s': a prefix of %llu bytes",
-                   cases[i].head, (unsigned long long)source->blob_size[TSR_BLOB_PREFIX]);
-        }
-        tsr_source_close(source);
-        tsr_input_close(input);
-        check_there_and_back(b, cases[i].head);
-        free(b.data);
-    }
+    for (size_t i = 0; i < COUNT_OF(header_cases); i++) check_header(&r, &header_cases[i]);
 }
 
 /* A header of 4 KiB of comments is read, a longer one is kept as it is; either comes back. */

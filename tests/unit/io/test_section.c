@@ -224,6 +224,56 @@ TEST(items)
     }
 }
 
+static void random_proof(struct rng *r, int i, struct tsr_header *header, struct tsr_proof *proof)
+{
+    memset(header, 0, sizeof *header);
+    memset(proof, 0, sizeof *proof);
+    header->restore = i % 3 == 0 ? TSR_RESTORE_VERBATIM : TSR_RESTORE_SPLICE;
+    header->coding.lossy = i % 3 == 2;
+    header->exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
+    proof->original_size = rng_next(r) >> rng_below(r, 64);
+    for (int k = 0; k < 16; k++) proof->original.bytes[k] = (uint8_t)rng_next(r);
+    if (i % 3 > 0)
+        for (int k = 0; k < 16; k++) proof->samples.bytes[k] = (uint8_t)rng_next(r);
+    if (i % 3 == 2) {
+        proof->max_error = rng_width(r, 16);
+        proof->squared_error = (uint64_t)proof->max_error * proof->max_error;
+        if (proof->max_error > 0) proof->squared_error += rng_next(r) >> 1 >> rng_below(r, 63);
+    }
+    if (!header->exact) {
+        proof->restored_size = rng_next(r) >> rng_below(r, 64);
+        for (int k = 0; k < 16; k++) proof->restored.bytes[k] = (uint8_t)rng_next(r);
+    }
+}
+
+/* Changes one thing that counts. */
+static struct tsr_proof change_proof(struct tsr_proof proof, int i)
+{
+    switch (i % 7) {
+    case 0:
+        proof.original_size++;
+        break;
+    case 1:
+        proof.original.bytes[15] ^= 1;
+        break;
+    case 2:
+        proof.samples.bytes[0] ^= 1;
+        break;
+    case 3:
+        proof.max_error++;
+        break;
+    case 4:
+        proof.squared_error++;
+        break;
+    case 5:
+        proof.restored_size++;
+        break;
+    default:
+        proof.restored.bytes[7] ^= 128;
+    }
+    return proof;
+}
+
 TEST(proofs)
 {
     struct rng r = {3};
@@ -231,24 +281,7 @@ TEST(proofs)
         struct tsr_header header;
         struct tsr_proof proof, back;
         uint8_t body[TSR_PROOF_LIMIT];
-        memset(&header, 0, sizeof header);
-        memset(&proof, 0, sizeof proof);
-        header.restore = i % 3 == 0 ? TSR_RESTORE_VERBATIM : TSR_RESTORE_SPLICE;
-        header.coding.lossy = i % 3 == 2;
-        header.exact = i % 3 == 0 || (i % 3 == 1 && i % 2);
-        proof.original_size = rng_next(&r) >> rng_below(&r, 64);
-        for (int k = 0; k < 16; k++) proof.original.bytes[k] = (uint8_t)rng_next(&r);
-        if (i % 3 > 0)
-            for (int k = 0; k < 16; k++) proof.samples.bytes[k] = (uint8_t)rng_next(&r);
-        if (i % 3 == 2) {
-            proof.max_error = rng_width(&r, 16);
-            proof.squared_error = (uint64_t)proof.max_error * proof.max_error;
-            if (proof.max_error > 0) proof.squared_error += rng_next(&r) >> 1 >> rng_below(&r, 63);
-        }
-        if (!header.exact) {
-            proof.restored_size = rng_next(&r) >> rng_below(&r, 64);
-            for (int k = 0; k < 16; k++) proof.restored.bytes[k] = (uint8_t)rng_next(&r);
-        }
+        random_proof(&r, i, &header, &proof);
         const size_t size = tsr_put_proof(body, &proof, &header);
         assert_true(size <= TSR_PROOF_LIMIT);
         assert_true(tsr_get_proof(body, size, &header, &back));
@@ -263,29 +296,7 @@ TEST(proofs)
             lie.max_error = 65536;
             assert_false(tsr_get_proof(lying, tsr_put_proof(lying, &lie, &header), &header, &back));
         }
-        struct tsr_proof other = proof; /* any byte that counts */
-        switch (i % 7) {
-        case 0:
-            other.original_size++;
-            break;
-        case 1:
-            other.original.bytes[15] ^= 1;
-            break;
-        case 2:
-            other.samples.bytes[0] ^= 1;
-            break;
-        case 3:
-            other.max_error++;
-            break;
-        case 4:
-            other.squared_error++;
-            break;
-        case 5:
-            other.restored_size++;
-            break;
-        default:
-            other.restored.bytes[7] ^= 128;
-        }
+        const struct tsr_proof other = change_proof(proof, i);
         assert_false(tsr_same_proof(&other, &proof));
         assert_false(tsr_get_proof(body, size - 1, &header, &back));
         assert_false(tsr_get_proof(body, size + 1, &header, &back));

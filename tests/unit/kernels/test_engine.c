@@ -222,6 +222,30 @@ TEST(threads_change_nothing)
 }
 
 /* Several frames at once give what they give alone. */
+/* The frame alone gives the same bytes; its tile is joined, 4 times a raster at most. */
+static struct tsr_segment check_alone(struct tsr_engine *engine, const struct tsr_image *image,
+                                      const struct tsr_coding *coding, const struct tsr_encode_job *job,
+                                      uint8_t *joined)
+{
+    void *space = must(malloc(engine->ops->encode_workspace(engine, image, 1)));
+    struct tsr_encode_job alone = {.raster = job->raster};
+    assert_int_equal(engine->ops->encode(engine, image, coding, &alone, 1, space), TSR_OK);
+    assert_int_equal(alone.coded.model.size, job->coded.model.size);
+    assert_memory_equal(alone.coded.model.bytes, job->coded.model.bytes, alone.coded.model.size);
+    assert_int_equal(job->coded.tiles, 1);
+    const struct tsr_coded_tile *tile = &job->coded.tile[0];
+    struct tsr_segment whole = {.bytes = joined, .size = 0};
+    for (int s = 0; s < tile->segments; s++) {
+        if (tile->segment[s].size == 0) continue;
+        assert_int_equal(tile->segment[s].size, alone.coded.tile[0].segment[s].size);
+        assert_memory_equal(tile->segment[s].bytes, alone.coded.tile[0].segment[s].bytes, tile->segment[s].size);
+        memcpy(joined + whole.size, tile->segment[s].bytes, tile->segment[s].size);
+        whole.size += tile->segment[s].size;
+    }
+    free(space);
+    return whole;
+}
+
 TEST(batches)
 {
     enum { FRAMES = 5 };
@@ -248,24 +272,8 @@ TEST(batches)
     void *space = must(malloc(engine->ops->encode_workspace(engine, &image, FRAMES)));
     assert_int_equal(engine->ops->encode(engine, &image, &coding, jobs, FRAMES, space), TSR_OK);
     for (int f = 0; f < FRAMES; f++) {
-        void *alone_space = must(malloc(engine->ops->encode_workspace(engine, &image, 1)));
-        struct tsr_encode_job alone = {.raster = jobs[f].raster};
-        assert_int_equal(engine->ops->encode(engine, &image, &coding, &alone, 1, alone_space), TSR_OK);
-        assert_int_equal(alone.coded.model.size, jobs[f].coded.model.size);
-        assert_memory_equal(alone.coded.model.bytes, jobs[f].coded.model.bytes, alone.coded.model.size);
-        assert_int_equal(jobs[f].coded.tiles, 1);
-        const struct tsr_coded_tile *tile = &jobs[f].coded.tile[0];
         joined[f] = must(malloc(4 * bytes));
-        tiles[f].bytes = joined[f];
-        tiles[f].size = 0;
-        for (int s = 0; s < tile->segments; s++) {
-            if (tile->segment[s].size == 0) continue;
-            assert_int_equal(tile->segment[s].size, alone.coded.tile[0].segment[s].size);
-            assert_memory_equal(tile->segment[s].bytes, alone.coded.tile[0].segment[s].bytes, tile->segment[s].size);
-            memcpy(joined[f] + tiles[f].size, tile->segment[s].bytes, tile->segment[s].size);
-            tiles[f].size += tile->segment[s].size;
-        }
-        free(alone_space);
+        tiles[f] = check_alone(engine, &image, &coding, &jobs[f], joined[f]);
         decodes[f].model = jobs[f].coded.model;
         decodes[f].tile = &tiles[f];
         decodes[f].tiles = 1;

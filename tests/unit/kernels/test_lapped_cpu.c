@@ -54,6 +54,25 @@ static size_t begin_of(struct tsr_tile tile, int32_t b, int32_t columns)
     return tile.first + (size_t)(b / columns * 4) * tile.stride + (size_t)(b % columns * 4);
 }
 
+/* The plain coefficients to fine samples, block by block, before they are lapped. */
+static void restore_plainly(struct tsr_tile tile, struct tsr_block_steps steps, int32_t low, int32_t width,
+                            int32_t height)
+{
+    const int32_t columns = width / 4;
+    for (int32_t b = 0; b < columns * height / 4; b++) {
+        int32_t block[16];
+        const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
+        for (int i = 0; i < 16; i++) block[tsr_zigzag(i)] = tsr_dequantise_fine(plain[16 * b + i], step, tsr_zigzag(i));
+        for (int j = 0; j < 4; j++) {
+            int32_t v[4] = {block[j], block[4 + j], block[8 + j], block[12 + j]};
+            tsr_core_inverse_32_1d(v);
+            for (int i = 0; i < 4; i++) block[4 * i + j] = v[i];
+        }
+        for (int i = 0; i < 4; i++) tsr_core_inverse_32_1d(block + 4 * i);
+        for (int i = 0; i < 16; i++) fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4] = tsr_lap_settle(block[i]);
+    }
+}
+
 TEST(against_plain_blocks)
 {
     struct rng r = {96};
@@ -95,20 +114,7 @@ TEST(against_plain_blocks)
         }
         for (size_t i = 0; i < SAMPLES; i++) back[i] = 0xa5a5;
         tsr_lapped_inverse(plain, tile, steps, lapped, range, back, scratch);
-        for (int32_t b = 0; b < columns * height / 4; b++) {
-            int32_t block[16];
-            const int32_t step = low + (begin_of(tile, b, columns) >= steps.coarser_from ? steps.coarser_by : 0);
-            for (int i = 0; i < 16; i++)
-                block[tsr_zigzag(i)] = tsr_dequantise_fine(plain[16 * b + i], step, tsr_zigzag(i));
-            for (int j = 0; j < 4; j++) {
-                int32_t v[4] = {block[j], block[4 + j], block[8 + j], block[12 + j]};
-                tsr_core_inverse_32_1d(v);
-                for (int i = 0; i < 4; i++) block[4 * i + j] = v[i];
-            }
-            for (int i = 0; i < 4; i++) tsr_core_inverse_32_1d(block + 4 * i);
-            for (int i = 0; i < 16; i++)
-                fine[b / columns * 4 + i / 4][b % columns * 4 + i % 4] = tsr_lap_settle(block[i]);
-        }
+        restore_plainly(tile, steps, low, width, height);
         if (lapped) lap_all(width, height, false);
         size_t touched = 0;
         for (int32_t y = 0; y < tile.height; y++)

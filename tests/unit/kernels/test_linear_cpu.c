@@ -305,11 +305,56 @@ TEST(classes_are_found)
     assert_in_range(right[0], 850, 1100); /* W */
 }
 
+enum { WIDTH = 256, HEIGHT = 32, BLOCKS = WIDTH / 16 * (HEIGHT / 16) };
+
+/* In the second turn all blocks are flat. */
+static void fill_ground(uint16_t *samples, int turn)
+{
+    struct rng r = {87};
+    for (int i = 0; i < WIDTH * HEIGHT; i++) {
+        const int x = i % WIDTH, kind = turn ? 1 : x / 16 % 3;
+        const bool seldom = rng_below(&r, 32) == 0;
+        const uint32_t noise = rng_below(&r, 100);
+        samples[i] = (uint16_t)(kind == 0   ? 1000 + noise + 2 * (uint32_t)x
+                                : kind == 1 ? 500 + 900 * (uint32_t)seldom
+                                            : 500 + (uint32_t)seldom);
+    }
+}
+
+/* Of a block: the sums of logarithms of its two classes and of the median edge predictor, and that one's residuals. */
+struct block_costs {
+    uint64_t cost[3];
+    uint32_t zeros, count, sum;
+};
+
+static struct block_costs costs_of_block(const struct tsr_training *t, const struct tsr_training_tile *tile, int b)
+{
+    const int left = b % (WIDTH / 16) * 16, top = b / (WIDTH / 16) * 16 + (b < WIDTH / 16);
+    struct block_costs found = {0};
+    for (int y = top; y < (top + 16) / 16 * 16; y++) {
+        const int16_t *tap[TSR_TAPS_LIMIT], *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
+        int16_t prediction[16];
+        tsr_tap_row(t->model->shape, &tile->own, tile->earlier, y, tap);
+        for (int l = 0; l < 3; l++) {
+            if (l < 2) t->ops->predict(tap, 10, t->model->weight[l], left, 4095 - 32768, prediction);
+            for (int x = left; x < left + 16; x++) {
+                const int w = row[x - 1], n = up[x], low = w < n ? w : n, high = w < n ? n : w;
+                const int median = (int)clamp_to(w + n - up[x - 1], low, high);
+                const int e = abs(row[x] - (l < 2 ? prediction[x - left] : median));
+                found.cost[l] += tsr_magnitude_cost((uint32_t)e);
+                found.zeros += l == 2 && e == 0;
+                found.sum += l == 2 ? (uint32_t)e : 0u;
+                found.count += l == 2;
+            }
+        }
+    }
+    return found;
+}
+
 /* Blocks of even ground with a few sharp samples are flat: they add to no sums, and their label is that of the least
  * sum of logarithms. Blocks of ground with samples 1 off are not. */
 TEST(flat_blocks)
 {
-    enum { WIDTH = 256, HEIGHT = 32, BLOCKS = WIDTH / 16 * (HEIGHT / 16) };
     static uint16_t samples[WIDTH * HEIGHT];
     static int16_t room[(WIDTH + 64) * HEIGHT];
     static struct tsr_training t;
@@ -322,15 +367,7 @@ TEST(flat_blocks)
     int flat[2] = {0, 0};
     assert_true(tsr_padded_samples(WIDTH, HEIGHT) <= COUNT_OF(room));
     for (int turn = 0; turn < 2; turn++) { /* in the second turn all blocks are flat */
-        struct rng r = {87};
-        for (int i = 0; i < WIDTH * HEIGHT; i++) {
-            const int x = i % WIDTH, kind = turn ? 1 : x / 16 % 3;
-            const bool seldom = rng_below(&r, 32) == 0;
-            const uint32_t noise = rng_below(&r, 100);
-            samples[i] = (uint16_t)(kind == 0   ? 1000 + noise + 2 * (uint32_t)x
-                                    : kind == 1 ? 500 + 900 * (uint32_t)seldom
-                                                : 500 + (uint32_t)seldom);
-        }
+        fill_ground(samples, turn);
         tsr_pad_tile(samples, WIDTH, WIDTH, HEIGHT, room);
         const struct tsr_training_tile tile = {.own = tsr_padded_tile(room, WIDTH, HEIGHT), .number = 0};
         memset(&t, 0, sizeof t);
@@ -355,30 +392,11 @@ TEST(flat_blocks)
         tsr_fit_classes(&t, &sums, &solver);
         tsr_label_tile(&t, &tile, true, &sums);
         for (int b = 0; b < BLOCKS; b++) {
-            const int left = b % (WIDTH / 16) * 16, top = b / (WIDTH / 16) * 16 + (b < WIDTH / 16);
-            uint32_t zeros = 0, count = 0, sum = 0;
-            uint64_t cost[3] = {0};
-            for (int y = top; y < (top + 16) / 16 * 16; y++) {
-                const int16_t *tap[TSR_TAPS_LIMIT], *row = tile.own.first + y * tile.own.pitch,
-                                                    *up = row - tile.own.pitch;
-                int16_t prediction[16];
-                tsr_tap_row(model[turn].shape, &tile.own, tile.earlier, y, tap);
-                for (int l = 0; l < 3; l++) {
-                    if (l < 2) t.ops->predict(tap, 10, model[turn].weight[l], left, 4095 - 32768, prediction);
-                    for (int x = left; x < left + 16; x++) {
-                        const int w = row[x - 1], n = up[x], low = w < n ? w : n, high = w < n ? n : w;
-                        const int median = (int)clamp_to(w + n - up[x - 1], low, high);
-                        const int e = abs(row[x] - (l < 2 ? prediction[x - left] : median));
-                        cost[l] += tsr_magnitude_cost((uint32_t)e);
-                        zeros += l == 2 && e == 0;
-                        sum += l == 2 ? (uint32_t)e : 0u;
-                        count += l == 2;
-                    }
-                }
-            }
-            const bool is_flat = 2 * zeros >= count && sum > 4 * (count - zeros);
+            const struct block_costs found = costs_of_block(&t, &tile, b);
+            const uint64_t *cost = found.cost;
+            const bool is_flat = 2 * found.zeros >= found.count && found.sum > 4 * (found.count - found.zeros);
             assert_int_equal(median_cost[b] >> 24, is_flat);
-            assert_int_equal(median_cost[b] & 0xffffff, sum);
+            assert_int_equal(median_cost[b] & 0xffffff, found.sum);
             flat[turn] += is_flat;
             if (!is_flat) continue;
             const int best = cost[1] < cost[0];

@@ -683,7 +683,8 @@ TEST(left_over_bits_are_zeros)
 }
 
 /* Runs to the end of their row and beyond it, and symbols of tables that do not exist. */
-TEST(impossible_symbols)
+/* Runs that are longer than what is left of a row. */
+TEST(impossible_runs)
 {
     static uint16_t back[SAMPLES];
     static struct coded c;
@@ -705,7 +706,16 @@ TEST(impossible_symbols)
         assert_true(decode(&c, zeros, 2, fitting, 16, back));
         for (uint32_t i = 0; i < length; i++) assert_int_equal(back[i], 0);
     }
-    memset(c.model.lengths, 0, sizeof c.model.lengths);
+}
+
+TEST(impossible_symbols)
+{
+    static uint16_t back[SAMPLES];
+    static struct coded c;
+    static const uint8_t zeros[8];
+    const struct tsr_tile tile = {0, 5, 1, 5};
+    memset(&c, 0, sizeof c);
+    c.model.lanes = 1;
     c.model.lengths[TSR_RUN_TABLE][TSR_RUN_TO_END] = 1; /* alone: every row is one run, without a bit */
     c.model.refill_bits = 0;
     prepare_decoder(&c);
@@ -800,6 +810,7 @@ int main(void)
                                        cmocka_unit_test(corrupt_labels),
                                        cmocka_unit_test(corrupt_tiles),
                                        cmocka_unit_test(left_over_bits_are_zeros),
+                                       cmocka_unit_test(impossible_runs),
                                        cmocka_unit_test(impossible_symbols),
                                        cmocka_unit_test(states_of_lanes)};
     return cmocka_run_group_tests(tests, NULL, NULL);

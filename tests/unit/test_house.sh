@@ -1,0 +1,64 @@
+#!/bin/sh
+# The rules of CONTRIBUTING.md that can be counted: files a folder, lines a function, and how pages are set.
+# usage: test_house.sh ROOT
+set -u
+cd "$1" || exit 2
+problems=$(mktemp) || exit 2
+trap 'rm -f "$problems" "$problems.long"' EXIT
+sources='( -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.cuh )'
+
+# At most 30 source files a folder.
+set -f # the patterns are find's
+for folder in $(find app transform entropy kernels io testdata tests -type d); do
+    # shellcheck disable=SC2086 # words
+    count=$(find "$folder" -maxdepth 1 -type f $sources | wc -l)
+    [ "$count" -le 30 ] || echo "$folder holds $count source files; at most 30 may stand there" >>"$problems"
+done
+
+# At most 60 lines a function, but for those that CONTRIBUTING.md lists, with a reason, as "| `name` | file | ...".
+# A body begins with a line of a lone brace and ends with a brace in the same column.
+# shellcheck disable=SC2086 # words
+find app transform entropy kernels io testdata tests -type f $sources | LC_ALL=C sort | xargs awk '
+    FNR == 1 { open = ""; head = "" }
+    open != "" && $0 == open { if (FNR - first >= 60) print name, FILENAME, FNR - first + 1; open = ""; head = "" }
+    open == "" && /^ *\{$/ && head != "" {
+        name = head
+        sub(/\(.*/, "", name)
+        if (head ~ /__launch_bounds__/) {
+            name = head
+            sub(/.*__launch_bounds__\([^)]*\)+ */, "", name)
+            sub(/\(.*/, "", name)
+        }
+        if (name == "TEST") name = head
+        gsub(/.*[ *(]|\).*/, "", name)
+        match($0, /^ */)
+        open = sprintf("%" RLENGTH "s}", "")
+        first = FNR
+    }
+    open == "" && /^ *$/ { head = "" }
+    open == "" && /^[^ #\/*].*\(/ { head = $0 }
+    open == "" && /^    k_[a-z_0-9]+\(/ { head = $0 }' >"$problems.long"
+set +f
+while read -r name file lines; do
+    grep -qF "| \`$name\` | $file |" CONTRIBUTING.md ||
+        echo "$file: $name has $lines lines; split it, or list it in CONTRIBUTING.md with a reason" >>"$problems"
+done <"$problems.long"
+sed -n 's/^| `\([a-z_0-9]*\)` | \([a-z_0-9/.]*\) |.*/\1 \2/p' CONTRIBUTING.md | while read -r name file; do
+    grep -q "^$name $file " "$problems.long" || echo "CONTRIBUTING.md: $name in $file is not long, and is listed" >>"$problems"
+done
+[ "$(wc -l <"$problems.long")" -le 12 ] || echo "more than 12 functions have over 60 lines" >>"$problems"
+
+# Pages: at most 110 columns but for tables, README at most 200 lines, and links lead to files.
+[ "$(wc -l <README.md)" -le 200 ] || echo "README.md has more than 200 lines" >>"$problems"
+for page in $(find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort); do
+    awk -v page="$page" '/^```/ { code = !code }
+        !/^\|/ && !code && length($0) > 110 { print page ":" FNR ": a line of " length($0) " columns; at most 110" }' "$page" >>"$problems"
+    for link in $(grep -o '](\([^)#: ]*\)[^)]*)' "$page" | grep -v '](https:' | sed 's/^](\([^)#]*\).*/\1/'); do
+        [ -e "$(dirname "$page")/$link" ] || echo "$page: the link to $link leads nowhere" >>"$problems"
+    done
+done
+
+if [ -s "$problems" ]; then
+    cat "$problems"
+    exit 1
+fi
