@@ -126,7 +126,7 @@ TSR_AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m2
 TSR_AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
                                   int16_t highest, int16_t prediction[COLUMNS])
 {
-    __m256i low = _mm256_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1)), high = low;
+    __m256i low = _mm256_set1_epi32(TSR_WEIGHT_HALF), high = low;
     for (int p = 0; p < (taps + 1) / 2; p++) {
         const struct tap_pair pair = load_pair(tap, taps, p, column);
         const __m256i w = _mm256_set1_epi32(weight_pair(weight, taps, p));
@@ -148,7 +148,7 @@ TSR_AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struc
     struct tap_pair pair[PAIRS_LIMIT];
     for (int p = 0; p < pairs; p++) pair[p] = load_pair(tap, taps, p, column);
     for (int i = 0; i < count; i++) {
-        __m256i low = _mm256_set1_epi32(1 << (TSR_WEIGHT_SHIFT - 1)), high = low;
+        __m256i low = _mm256_set1_epi32(TSR_WEIGHT_HALF), high = low;
         for (int p = 0; p < pairs; p++) {
             const __m256i w = _mm256_set1_epi32(classes[i].pair[p]);
             low = _mm256_add_epi32(low, _mm256_madd_epi16(pair[p].low, w));
