@@ -63,7 +63,7 @@ static inline enum tsr_status open_tsr(struct tsr_engine *engine, const char *pa
     *reader = NULL;
     error->status = TSR_ERROR_NOT_TSR;
     error->offset = TSR_NO_OFFSET;
-    snprintf(error->text, sizeof error->text, "%.400s is no .tsr file", path);
+    snprintf(error->text, sizeof error->text, "%.400s is not a .tsr file", path);
     return TSR_ERROR_NOT_TSR;
 }
 

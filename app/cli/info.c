@@ -180,7 +180,7 @@ static enum tsr_status print_content(const struct options *options, const char *
 {
     struct tsr_info info = TSR_INFO;
     if (tsr_reader_content(reader) == TSR_CONTENT_ORIGINAL)
-        return refuse(error, TSR_ERROR_NOT_TSR, "%s is no .tsr file", path);
+        return refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", path);
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
     if (info.members > 0) return print_series(options, path, reader, &info, error);
