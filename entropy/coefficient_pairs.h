@@ -14,7 +14,7 @@
 #include "huffman.h"
 #include "residual_model.h"
 
-/* Groups of cells; a cell is a group at a energy class. */
+/* Groups of cells; a cell is a group at an energy class. */
 enum {
     TSR_PAIR_PLACES = 0,  /* number of places; at class 0: behind a run */
     TSR_PAIR_RUN = 1,     /* runs of zero blocks, class 0 alone */

@@ -12,7 +12,7 @@
 #include "rans.h"
 #include "residual_model.h"
 
-/* Groups of cells; a cell is a group at a energy class. */
+/* Groups of cells; a cell is a group at an energy class. */
 enum {
     TSR_COEFFICIENT_PLACES = 0,   /* number of places */
     TSR_COEFFICIENT_DC_ALONE = 1, /* magnitudes: of place 0 where no other coefficient is coded */

@@ -46,7 +46,7 @@ int32_t tsr_coarsest_qp(int bits_stored)
     return tsr_lowest_qp(bits_stored) + 99 * TSR_QP_UNIT;
 }
 
-/* The coder of a effort: the one place where it is chosen. Efforts below are those that a GPU's encoder is to keep its
+/* The coder of an effort: the one place where it is chosen. Efforts below are those that a GPU's encoder is to keep its
  * rate with: rANS codes a lane's symbols one after the other. */
 enum { TSR_EFFORT_RANS = 7 };
 

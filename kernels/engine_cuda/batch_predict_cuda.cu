@@ -27,12 +27,12 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     b.tiles = tsr_tile_count(image, &cut);
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
-    const struct tsr_effort_plan bin = tsr_effort_plan(coding->effort);
+    const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
     p.launch = tsr_launch_policies[0];
     p.rans = coding->coder == TSR_CODER_RANS;
-    p.plan_count = tsr_training_plans(bin, samples, p.plan);
+    p.plan_count = tsr_training_plans(effort, samples, p.plan);
     p.references = tsr_min(image->components - 1, TSR_REFERENCES_LIMIT);
-    const struct tsr_context_plan contexts = tsr_context_plan(bin, coding->coder, samples);
+    const struct tsr_context_plan contexts = tsr_context_plan(effort, coding->coder, samples);
     p.period = contexts.period;
     p.cuts_period = contexts.cuts_period;
     p.activity_groups = contexts.activity_groups;
@@ -140,7 +140,7 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
         TSR_CUDA_TRY((cudaError_t)tsr_predict_train(p, stream));
         TSR_CUDA_TRY((cudaError_t)tsr_predict_samples(p, stream));
     }
-    TSR_CUDA_TRY((cudaError_t)tsr_predict_coefficients(p, stream));
+    TSR_CUDA_TRY((cudaError_t)tsr_predict_bins(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_cuts(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_cells(p, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_predict_tables(p, stream));

@@ -133,7 +133,7 @@ int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stre
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts of bins; their cuts; and counts of symbols by cell. */
-int tsr_predict_coefficients(const struct tsr_predict_batch *batch, cudaStream_t stream);
+int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream);
 /* Counts to tables. */

@@ -373,7 +373,7 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 
 } // namespace
 
-int tsr_predict_coefficients(const struct tsr_predict_batch *batch, cudaStream_t stream)
+int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
     const size_t bytes = sizeof(coefficient_counts) + walk_bytes(plan, WARPS);

@@ -303,15 +303,16 @@ TEST(sides_of_slices)
             struct tsr_segment *segment = &coded.segments[1 + t];
             const struct tsr_tile tile = tsr_tile_at(&image, model, t);
             const size_t raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
-            int32_t *efforts = must(malloc(tsr_tile_coefficients(tile.width, tile.height) * sizeof *efforts));
+            int32_t *coefficients = must(malloc(tsr_tile_coefficients(tile.width, tile.height) * sizeof *coefficients));
             uint8_t *payload = must(malloc(raw));
             assert_true(segment->size < raw);
-            assert_true(tsr_decode_slices(segment->bytes, segment->size, tile, before, NULL, NULL, tables, efforts));
+            assert_true(
+                tsr_decode_slices(segment->bytes, segment->size, tile, before, NULL, NULL, tables, coefficients));
             free((void *)(uintptr_t)segment->bytes);
             segment->bytes = payload;
-            segment->size = tsr_code_slices(efforts, tile, sides[i], NULL, NULL, payload, raw - 1);
+            segment->size = tsr_code_slices(coefficients, tile, sides[i], NULL, NULL, payload, raw - 1);
             assert_true(segment->size > 0);
-            free(efforts);
+            free(coefficients);
         }
         uint8_t *bytes = (uint8_t *)(uintptr_t)coded.segments[0].bytes;
         bytes = must(realloc(bytes, coded.segments[0].size + 16));

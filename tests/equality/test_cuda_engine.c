@@ -20,8 +20,8 @@ static void *copy_of(const void *device, size_t bytes)
     return host;
 }
 
-/* Efforts of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
-static void gather_coefficients(const struct tsr_cuda_batch *b, const void *efforts, uint32_t plane, uint32_t tile,
+/* Coefficients of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
+static void gather_coefficients(const struct tsr_cuda_batch *b, const void *coefficients, uint32_t plane, uint32_t tile,
                                 int32_t *out)
 {
     const struct tsr_tile_place place = tsr_tile_place(b, tile);
@@ -34,7 +34,7 @@ static void gather_coefficients(const struct tsr_cuda_batch *b, const void *effo
                 const size_t at = tsr_coefficient_place((size_t)plane * b->slices + slice, i / 4,
                                                         (uint32_t)(16 * (row % 16) + column % 16)) +
                                   i % 4;
-                out[i] = b->narrow ? ((const int16_t *)efforts)[at] : ((const int32_t *)efforts)[at];
+                out[i] = b->narrow ? ((const int16_t *)coefficients)[at] : ((const int32_t *)coefficients)[at];
             }
         }
 }
@@ -53,7 +53,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     must_cuda(cudaDeviceSynchronize());
 
     uint16_t *samples = copy_of(b.samples, b.planes * b.plane_samples * sizeof(uint16_t));
-    void *efforts =
+    void *coefficients =
         copy_of(b.coefficients, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
     struct tsr_frame_state *frame = copy_of(b.frame, frames * sizeof *frame);
     struct tsr_plane_state *state = copy_of(b.plane, b.planes * sizeof *state);
@@ -118,10 +118,10 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
                 int32_t *expected = must(malloc(places * sizeof *expected));
                 int32_t *found = must(malloc(places * sizeof *found));
                 tsr_blocks_forward(planes[c], tile, blocks, expected);
-                gather_coefficients(&b, efforts, p, t, found);
+                gather_coefficients(&b, coefficients, p, t, found);
                 for (size_t i = 0; i < places; i++)
-                    expect(found[i] == expected[i], "plane %u tile %u: effort %zu is %d, not %d", p, t, i, found[i],
-                           expected[i]);
+                    expect(found[i] == expected[i], "plane %u tile %u: coefficient %zu is %d, not %d", p, t, i,
+                           found[i], expected[i]);
                 uint8_t *payload = must(malloc(raw + 1));
                 const size_t coded = tsr_code_slices(expected, tile, TSR_SLICE_BLOCKS, models ? codes : NULL,
                                                      models ? &models[p] : NULL, payload, raw - 1);
@@ -145,7 +145,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     free(models);
     free(state);
     free(frame);
-    free(efforts);
+    free(coefficients);
     free(samples);
     device_free(&arena, "the batch's arrays");
 }
@@ -423,21 +423,21 @@ TEST(training_by_energy)
         }
         for (int p = 0; p < PLANES; p++) {
             const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
-            const struct tsr_coefficient_model *efforts = (const struct tsr_coefficient_model *)models + p;
+            const struct tsr_coefficient_model *rans_model = (const struct tsr_coefficient_model *)models + p;
             if (p == CONSTANT) {
                 for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
                 continue;
             }
-            assert_int_equal(rans ? efforts->magnitude_shift : pairs->magnitude_shift,
+            assert_int_equal(rans ? rans_model->magnitude_shift : pairs->magnitude_shift,
                              tsr_magnitude_shift(magnitudes[p], 1000));
             for (int g = 0; g < cells / TSR_ENERGY_CLASSES; g++) {
                 uint8_t table_of[TSR_ENERGY_CLASSES];
                 const int first = g * TSR_ENERGY_CLASSES;
                 uint32_t *group = counts + (size_t)p * b.plane_counts + first * symbols;
                 const int tables = tsr_merge_contexts(group, TSR_ENERGY_CLASSES, symbols, table_of, merge);
-                expect((rans ? efforts->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p,
-                       g, tables);
-                assert_memory_equal((rans ? efforts->table_of : pairs->table_of) + first, table_of, sizeof table_of);
+                expect((rans ? rans_model->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables",
+                       p, g, tables);
+                assert_memory_equal((rans ? rans_model->table_of : pairs->table_of) + first, table_of, sizeof table_of);
                 for (int t = 0; t < tables; t++) {
                     const uint32_t *own = group + t * symbols;
                     if (rans) {
@@ -445,8 +445,8 @@ TEST(training_by_energy)
                             (const tsr_coefficient_codes *)codes + (size_t)p * TSR_COEFFICIENT_TABLES + first + t;
                         uint16_t weight[TSR_COEFFICIENT_SYMBOLS];
                         tsr_coefficient_codes expected;
-                        assert_int_equal(efforts->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
-                        assert_memory_equal(efforts->weight[first + t], weight, sizeof weight);
+                        assert_int_equal(rans_model->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
+                        assert_memory_equal(rans_model->weight[first + t], weight, sizeof weight);
                         tsr_rans_symbols(weight, symbols, expected);
                         assert_memory_equal(*found, expected, sizeof expected);
                         continue;
@@ -560,13 +560,13 @@ static void draw_picture(struct rng *r, const struct tsr_image *image, uint32_t 
     for (int c = 0; c < image->components; c++)
         for (size_t i = 0; i < count; i++) {
             const uint32_t x = (uint32_t)(i % image->columns), y = (uint32_t)(i / image->columns);
-            uint32_t effort = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
+            uint32_t level = top / 8 * ((x / 37 + y / 23 + (uint32_t)c) % 5);
             if (x > image->columns / 2)
-                effort = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
-            if (x % 50 > 30 && y > image->rows / 2) effort += rng_below(r, top / 16 + 1);
-            if (y % 64 > 40 && x > 60) effort += top / 20 * ((x / 2 + y / 3) % 3);
-            if (x < 20 && y < 30) effort = rng_below(r, top);
-            const int32_t value = (int32_t)(effort < top ? effort : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
+                level = (uint32_t)((uint64_t)top * (x + 2 * y) / (3 * image->columns + 2 * image->rows));
+            if (x % 50 > 30 && y > image->rows / 2) level += rng_below(r, top / 16 + 1);
+            if (y % 64 > 40 && x > 60) level += top / 20 * ((x / 2 + y / 3) % 3);
+            if (x < 20 && y < 30) level = rng_below(r, top);
+            const int32_t value = (int32_t)(level < top ? level : top) - (image->is_signed ? (int32_t)(top / 2) : 0);
             put_word(image, raster, word_place(image, c, i), (uint32_t)value);
         }
 }
@@ -581,7 +581,7 @@ TEST(efforts)
         bool is_signed;
     } kinds[] = {
         {150, 140, 1, 8, 8, false}, {200, 70, 1, 16, 12, true}, {90, 150, 1, 16, 16, false}, {140, 70, 3, 8, 8, false}};
-    static const int first_coefficients[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
+    static const int first_efforts[] = {1, 2, 3, 7}, steps[] = {3, 90, 230, 360};
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};
     struct rng r = {411};
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
@@ -591,12 +591,12 @@ TEST(efforts)
         image.is_signed = kinds[k].is_signed;
         uint8_t *raster = must(malloc(raster_bytes(&image)));
         draw_picture(&r, &image, (1u << kinds[k].stored) - 1u, raster);
-        for (size_t l = 0; l < COUNT_OF(first_coefficients); l++)
+        for (size_t l = 0; l < COUNT_OF(first_efforts); l++)
             for (size_t c = 0; c < COUNT_OF(coders); c++)
                 for (size_t q = 0; q <= COUNT_OF(steps); q++) {
                     if (!(k == 2 && q == 1) && (c != (k + l) % 3 || q != 2) && skip_case()) continue; /* all tools */
                     struct tsr_coding coding = {
-                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .effort = first_coefficients[l]};
+                        .path = TSR_PATH_TRANSFORM, .coder = coders[c], .effort = first_efforts[l]};
                     coding.lossy = q < COUNT_OF(steps);
                     if (coding.lossy) coding.qp_eighths = tsr_lowest_qp(image.bits_stored) + steps[q] + (int)(l + c);
                     if (coding.lossy && (l + c + q) % 3 == 0) coding.coarser_by = 10;
@@ -623,9 +623,9 @@ TEST(rows_that_choices_see)
         uint8_t *bytes = must(malloc(raster_bytes(&colour)));
         for (uint32_t i = 0; i < 260 * 260; i++) {
             const bool is_even = (i / 260 % 4 < 2) == (seen == 1);
-            const uint8_t effort = (uint8_t)rng_next(&r);
+            const uint8_t gray_value = (uint8_t)rng_next(&r);
             words[i] = (uint16_t)(is_even ? 0 : 64 * rng_below(&r, 200));
-            for (uint32_t c = 0; c < 3; c++) bytes[3 * i + c] = is_even ? effort : (uint8_t)rng_next(&r);
+            for (uint32_t c = 0; c < 3; c++) bytes[3 * i + c] = is_even ? gray_value : (uint8_t)rng_next(&r);
         }
         assert_int_equal(check_frames(&gray, &coding, (uint8_t *)words, 1), 1);
         assert_int_equal(check_frames(&colour, &coding, bytes, 1), 1);
@@ -729,7 +729,7 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
         }
 }
 
-/* One content at a effort and with a coder: as the CPU engine does it, on the GPU. */
+/* One content at an effort and with a coder: as the CPU engine does it, on the GPU. */
 static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int effort,
                              enum tsr_coder coder)
 {
