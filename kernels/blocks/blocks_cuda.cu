@@ -191,22 +191,22 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     TSR_DYNAMIC_SHARED(dynamic);
     count_memory &counting = *reinterpret_cast<count_memory *>(dynamic); /* only there if COUNTS */
     const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.tiles;
-    const tsr_plane_state state = b.plane[number];
+    const uint32_t number = blockIdx.x / b.shape.tiles;
+    const tsr_plane_state state = b.shared.plane[number];
     if (tsr_state_span(state) == 1) return;
-    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
-    const tile_view tile = {b.samples + number * b.plane_samples + place.tile.first,
-                            state.packed ? b.index + (size_t)number * b.values : NULL,
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
+    const tile_view tile = {b.shared.samples + number * b.shape.plane_samples + place.tile.first,
+                            state.packed ? b.shared.index + (size_t)number * b.shape.values : NULL,
                             65535u - state.not_minimum,
                             state.range,
                             place.tile.width,
                             place.tile.height,
-                            (int32_t)b.pitch};
+                            (int32_t)b.shape.pitch};
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     if (COUNTS) counting.counts.clear(thread, THREADS);
 
-    Coefficient *coefficients = static_cast<Coefficient *>(b.coefficients) +
-                                tsr_coefficient_place((size_t)number * b.slices + place.first_slice, 0, thread);
+    Coefficient *coefficients = static_cast<Coefficient *>(b.transform.coefficients) +
+                                tsr_coefficient_place((size_t)number * b.shape.slices + place.first_slice, 0, thread);
     int32_t column = 0, row = 0; /* of the slice, in blocks */
     const int32_t slices = (int32_t)(place.slice_columns * place.slice_rows);
     for (int32_t s = 0; s < slices; s++, coefficients += TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES) {
@@ -217,11 +217,11 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
             load_block<KIND>(tile, 4 * (column + c), 4 * (row + r), block);
             if (KIND == RESIDUAL)
                 predict_block(tile, 4 * (column + c), 4 * (row + r), block);
-            else if (KIND == QUANTISED && b.plan.coarser_by > 0)
-                forward_block<KIND>(tsr_block_qp(&b.plan, tsr_sample_number(&b, place.tile, column + c, row + r)),
-                                    block);
+            else if (KIND == QUANTISED && b.transform.plan.coarser_by > 0)
+                forward_block<KIND>(
+                    tsr_block_qp(&b.transform.plan, tsr_sample_number(&b, place.tile, column + c, row + r)), block);
             else
-                forward_block<KIND>(b.plan.qp_index, block);
+                forward_block<KIND>(b.transform.plan.qp_index, block);
             memory.dc[(r + 1) * DC_PITCH + c + 1] = block[0];
         }
         Coefficient *above = memory.above[row / TSR_SLICE_BLOCKS % 2];
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_blocks(const tsr_cuda_bat
     }
     if (!COUNTS) return;
     __syncthreads();
-    counting.counts.add_to(b.counts + (size_t)number * TSR_PLANE_COUNTS, thread, THREADS);
+    counting.counts.add_to(b.transform.counts + (size_t)number * TSR_PLANE_COUNTS, thread, THREADS);
 }
 
 template <typename Coefficient, block_kind KIND, bool COUNTS>
@@ -253,14 +253,14 @@ cudaError_t launch_blocks(const tsr_cuda_batch *batch, cudaStream_t stream)
     void (*const kernel)(tsr_cuda_batch) = k_blocks<Coefficient, KIND, COUNTS>;
     const size_t shared_bytes = COUNTS ? sizeof(count_memory) : 0;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
-    return tsr_launch(kernel, batch->planes * batch->tiles, THREADS, shared_bytes, stream, *batch);
+    return tsr_launch(kernel, batch->shape.planes * batch->shape.tiles, THREADS, shared_bytes, stream, *batch);
 }
 
 template <typename Coefficient> cudaError_t launch_kind(const tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const bool counts = batch->by == TSR_BY_RUN_LEVEL;
-    if (batch->coding.path == TSR_PATH_PREDICT) return launch_blocks<Coefficient, RESIDUAL, false>(batch, stream);
-    if (batch->coding.lossy)
+    const bool counts = batch->transform.by == TSR_BY_RUN_LEVEL;
+    if (batch->shape.coding.path == TSR_PATH_PREDICT) return launch_blocks<Coefficient, RESIDUAL, false>(batch, stream);
+    if (batch->shape.coding.lossy)
         return counts ? launch_blocks<Coefficient, QUANTISED, true>(batch, stream)
                       : launch_blocks<Coefficient, QUANTISED, false>(batch, stream);
     return counts ? launch_blocks<Coefficient, REVERSIBLE, true>(batch, stream)
@@ -271,5 +271,5 @@ template <typename Coefficient> cudaError_t launch_kind(const tsr_cuda_batch *ba
 
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? launch_kind<int16_t>(batch, stream) : launch_kind<int32_t>(batch, stream);
+    return batch->transform.narrow ? launch_kind<int16_t>(batch, stream) : launch_kind<int32_t>(batch, stream);
 }

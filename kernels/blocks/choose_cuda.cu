@@ -132,7 +132,7 @@ struct side_block {
         is_there = column + x < columns && row + y >= 0 && row + y < rows;
         if (!is_there) return;
         const size_t other = slice - (y < 0 ? slice_columns : 0u) + (x < SIDE ? 0u : 1u);
-        tsr_load_block(b.units, other, (uint32_t)((y & (SIDE - 1)) * SIDE + (x & (SIDE - 1))), units);
+        tsr_load_block(b.transform.units, other, (uint32_t)((y & (SIDE - 1)) * SIDE + (x & (SIDE - 1))), units);
     }
 };
 static_assert(SIDE + 1 + SIDE - 1 == TSR_WARP, "those above, one more, and those to the right but the last");
@@ -173,17 +173,18 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
     __shared__ slice_seen around;
     __shared__ rate_tables rates;
     const unsigned thread = threadIdx.x;
-    const uint32_t of_plane = b.tiles * b.tile_slice_rows, number = blockIdx.x / of_plane;
-    const uint32_t in_plane = blockIdx.x - number * of_plane, tile = in_plane / b.tile_slice_rows;
-    const uint32_t slice_row = in_plane - tile * b.tile_slice_rows;
-    if (tsr_state_span(b.plane[number]) == 1) return;
+    const uint32_t of_plane = b.shape.tiles * b.shape.tile_slice_rows, number = blockIdx.x / of_plane;
+    const uint32_t in_plane = blockIdx.x - number * of_plane, tile = in_plane / b.shape.tile_slice_rows;
+    const uint32_t slice_row = in_plane - tile * b.shape.tile_slice_rows;
+    if (tsr_state_span(b.shared.plane[number]) == 1) return;
     const struct tsr_tile_place place = tsr_tile_place(&b, tile);
     if (slice_row >= place.slice_rows) return;
-    const bool chooses = tsr_plane_plan(&b, number).chooses, lapped = b.lapped[number * b.tiles + tile] != 0;
+    const bool chooses = tsr_plane_plan(&b, number).chooses,
+               lapped = b.transform.lapped[number * b.shape.tiles + tile] != 0;
     const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
     const int32_t c = (int32_t)(thread % SIDE), r = (int32_t)(thread / SIDE), row = (int32_t)slice_row * SIDE;
     const uint32_t at = slice_seen::at(thread);
-    size_t slice = (size_t)number * b.slices + place.first_slice + slice_row * place.slice_columns;
+    size_t slice = (size_t)number * b.shape.slices + place.first_slice + slice_row * place.slice_columns;
     if (!CAVLC && chooses) fill_rates(rates, thread);
     uint32_t seen[TSR_PLACE_WORDS] = {0};
     side_block side((int32_t)thread % TSR_WARP);
@@ -192,16 +193,16 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
         const bool is_block = column + c < columns && row + r < rows;
         const bool is_counted = is_block && ((row + r) * columns + column + c) % TSR_MAGNITUDE_STEP == 0;
         int32_t block[TSR_BLOCK_SAMPLES] = {0}, side_units[TSR_BLOCK_SAMPLES];
-        if (is_block) tsr_load_block(b.units, slice, thread, block);
+        if (is_block) tsr_load_block(b.transform.units, slice, thread, block);
         if (!chooses) { /* the same for the whole plane */
             round_plainly(block);
-            if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
+            if (is_block) tsr_store_block(static_cast<Coefficient *>(b.transform.coefficients), slice, thread, block);
             if (is_counted) magnitudes += tsr_magnitudes_of(block);
             continue;
         }
         if (thread < TSR_WARP) side.load(b, slice, place.slice_columns, column, row, columns, rows, side_units);
         if (thread == 0 && column + SIDE < columns)
-            tsr_prefetch(b.units + tsr_coefficient_place(slice + 1, 0, 0),
+            tsr_prefetch(b.transform.units + tsr_coefficient_place(slice + 1, 0, 0),
                          TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES * sizeof(int32_t));
         if (column > 0) __syncthreads(); /* the slice before is done with the memory */
         if (c == SIDE - 1) around.set(at - SIDE, seen);
@@ -222,22 +223,23 @@ __global__ void __launch_bounds__(THREADS, 4) k_choose_coefficients(const tsr_cu
         } else {
             choose_by_energies(block, around, at, seen, lapped, rates);
         }
-        if (is_block) tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, block);
+        if (is_block) tsr_store_block(static_cast<Coefficient *>(b.transform.coefficients), slice, thread, block);
         if (is_counted) magnitudes += tsr_magnitudes_of(block);
     }
-    if (b.magnitudes) tsr_add_magnitudes(b, number, magnitudes);
+    if (b.transform.magnitudes) tsr_add_magnitudes(b, number, magnitudes);
 }
 
 template <typename Coefficient> cudaError_t choose_coefficients(const tsr_cuda_batch *b, cudaStream_t stream)
 {
-    void (*const kernel)(tsr_cuda_batch) =
-        b->plan.cavlc_bits ? k_choose_coefficients<Coefficient, true> : k_choose_coefficients<Coefficient, false>;
-    return tsr_launch(kernel, b->planes * b->tiles * b->tile_slice_rows, THREADS, 0, stream, *b);
+    void (*const kernel)(tsr_cuda_batch) = b->transform.plan.cavlc_bits ? k_choose_coefficients<Coefficient, true>
+                                                                        : k_choose_coefficients<Coefficient, false>;
+    return tsr_launch(kernel, b->shape.planes * b->shape.tiles * b->shape.tile_slice_rows, THREADS, 0, stream, *b);
 }
 
 } // namespace
 
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? choose_coefficients<int16_t>(batch, stream) : choose_coefficients<int32_t>(batch, stream);
+    return batch->transform.narrow ? choose_coefficients<int16_t>(batch, stream)
+                                   : choose_coefficients<int32_t>(batch, stream);
 }

@@ -36,11 +36,11 @@ __device__ __forceinline__ tile_view view_of(const tsr_cuda_batch &b, uint32_t p
                                              const struct tsr_tile_place &place)
 {
     tile_view tile;
-    tile.samples = b.samples + plane * b.plane_samples + place.tile.first;
+    tile.samples = b.shared.samples + plane * b.shape.plane_samples + place.tile.first;
     tile.minimum = 65535u - state.not_minimum;
     tile.width = place.tile.width;
     tile.height = place.tile.height;
-    tile.stride = (int32_t)b.pitch;
+    tile.stride = (int32_t)b.shape.pitch;
     tile.columns = (tile.width + 3) / 4;
     tile.rows = (tile.height + 3) / 4;
     return tile;
@@ -147,15 +147,15 @@ __device__ __forceinline__ uint32_t rough_cost(const int32_t units[16])
 __global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_cuda_batch b)
 {
     __shared__ uint64_t sums[2][CHOICE_THREADS / TSR_WARP];
-    const uint32_t number = blockIdx.x / b.tiles;
-    const tsr_plane_state state = b.plane[number];
+    const uint32_t number = blockIdx.x / b.shape.tiles;
+    const tsr_plane_state state = b.shared.plane[number];
     if (tsr_state_span(state) == 1) return;
     const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
     if (plan.fine) {
-        if (threadIdx.x == 0) b.lapped[blockIdx.x] = 0;
+        if (threadIdx.x == 0) b.transform.lapped[blockIdx.x] = 0;
         return;
     }
-    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
     const tile_view tile = view_of(b, number, state, place);
     uint64_t cost[2] = {0, 0};
     const int32_t blocks = tile.columns * tile.rows;
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(CHOICE_THREADS, 6) k_choose_lapping(const tsr_
         cost[way] = 0;
         for (int w = 0; w < CHOICE_THREADS / TSR_WARP; w++) cost[way] += sums[way][w];
     }
-    b.lapped[blockIdx.x] = cost[1] <= cost[0];
+    b.transform.lapped[blockIdx.x] = cost[1] <= cost[0];
 }
 
 /* ---- Samples to coefficients, or to units --------------------------------------------------------------------- */
@@ -308,16 +308,16 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
 {
     __shared__ lapped_memory<Coefficient> memory;
     const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.tiles;
-    const tsr_plane_state state = b.plane[number];
+    const uint32_t number = blockIdx.x / b.shape.tiles;
+    const tsr_plane_state state = b.shared.plane[number];
     if (tsr_state_span(state) == 1) return;
     const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
-    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
     const tile_view tile = view_of(b, number, state, place);
-    const bool lapped = b.lapped[blockIdx.x] != 0;
+    const bool lapped = b.transform.lapped[blockIdx.x] != 0;
     const int32_t lap_qp = lapped ? TSR_LAP_QP : 0, slices = (int32_t)(place.slice_columns * place.slice_rows);
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
-    size_t slice = (size_t)number * b.slices + place.first_slice;
+    size_t slice = (size_t)number * b.shape.slices + place.first_slice;
     int32_t column = 0, row = 0; /* of the slice, in blocks */
     for (int32_t s = 0; s < slices; s++, slice++) {
         const bool is_block = column + c < tile.columns && row + r < tile.rows;
@@ -354,9 +354,9 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
 #pragma unroll
             for (int p = 0; p < 16; p++) scanned[p] = block[tsr_zigzag(p)];
             if (UNITS)
-                tsr_store_block(b.units, slice, thread, scanned);
+                tsr_store_block(b.transform.units, slice, thread, scanned);
             else
-                tsr_store_block(static_cast<Coefficient *>(b.coefficients), slice, thread, scanned);
+                tsr_store_block(static_cast<Coefficient *>(b.transform.coefficients), slice, thread, scanned);
         }
         column += TSR_SLICE_BLOCKS;
         if (column >= tile.columns) {
@@ -368,9 +368,10 @@ __global__ void __launch_bounds__(THREADS, RESIDENT) k_lapped(const tsr_cuda_bat
 
 template <typename Coefficient> cudaError_t lap(const tsr_cuda_batch *b, cudaStream_t stream)
 {
-    const unsigned tiles = b->planes * b->tiles;
+    const unsigned tiles = b->shape.planes * b->shape.tiles;
     TSR_CUDA_TRY(tsr_launch(k_choose_lapping, tiles, CHOICE_THREADS, 0, stream, *b));
-    void (*const kernel)(tsr_cuda_batch) = b->chooses ? k_lapped<Coefficient, true> : k_lapped<Coefficient, false>;
+    void (*const kernel)(tsr_cuda_batch) =
+        b->transform.chooses ? k_lapped<Coefficient, true> : k_lapped<Coefficient, false>;
     return tsr_launch(kernel, tiles, THREADS, 0, stream, *b);
 }
 
@@ -378,5 +379,5 @@ template <typename Coefficient> cudaError_t lap(const tsr_cuda_batch *b, cudaStr
 
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? lap<int16_t>(batch, stream) : lap<int32_t>(batch, stream);
+    return batch->transform.narrow ? lap<int16_t>(batch, stream) : lap<int32_t>(batch, stream);
 }

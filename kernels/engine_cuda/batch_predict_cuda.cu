@@ -21,10 +21,10 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     tsr_cuda_shape(&b, image, coding, frames);
     tsr_frame_model cut;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &cut.tile_width, &cut.tile_height);
-    b.tile_width = cut.tile_width;
-    b.tile_height = cut.tile_height;
-    b.tiles_across = tsr_tiles_across(image, &cut);
-    b.tiles = tsr_tile_count(image, &cut);
+    b.shape.tile_width = cut.tile_width;
+    b.shape.tile_height = cut.tile_height;
+    b.shape.tiles_across = tsr_tiles_across(image, &cut);
+    b.shape.tiles = tsr_tile_count(image, &cut);
 
     const uint64_t samples = (uint64_t)image->columns * image->rows;
     const struct tsr_effort_plan effort = tsr_effort_plan(coding->effort);
@@ -39,12 +39,13 @@ void shape(tsr_predict_batch &p, const tsr_image *image, const tsr_coding *codin
     p.intensity_groups = contexts.intensity_groups;
     p.cells = (uint32_t)(p.activity_groups * p.intensity_groups);
     p.cell_counts = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET + (size_t)p.cells * TSR_RESIDUAL_SYMBOLS;
-    p.lanes = tsr_lanes_for_tile(b.tile_width, b.tile_height);
-    p.tile_pitch = ((uint32_t)b.tile_width + 7) / 8 * 8;
-    p.tile_places = (size_t)p.tile_pitch * (size_t)b.tile_height;
-    p.tile_words = ((uint32_t)tsr_raw_tile_bytes(b.values, b.tile_width, b.tile_height) / 2 + 3 + 7) / 8 * 8;
-    p.blocks_across = (uint32_t)tsr_blocks_across(b.tile_width);
-    p.blocks_down = (uint32_t)tsr_blocks_across(b.tile_height);
+    p.lanes = tsr_lanes_for_tile(b.shape.tile_width, b.shape.tile_height);
+    p.tile_pitch = ((uint32_t)b.shape.tile_width + 7) / 8 * 8;
+    p.tile_places = (size_t)p.tile_pitch * (size_t)b.shape.tile_height;
+    p.tile_words =
+        ((uint32_t)tsr_raw_tile_bytes(b.shape.values, b.shape.tile_width, b.shape.tile_height) / 2 + 3 + 7) / 8 * 8;
+    p.blocks_across = (uint32_t)tsr_blocks_across(b.shape.tile_width);
+    p.blocks_down = (uint32_t)tsr_blocks_across(b.shape.tile_height);
     p.tile_blocks = p.blocks_across * p.blocks_down;
     p.label_bytes = (p.tile_blocks * TSR_CODE_LIMIT / 8 + 4 + 3) / 4 * 4;
     for (int i = 0; i < p.plan_count; i++) {
@@ -66,28 +67,28 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_cuda_batch &b = p.b;
     uint8_t *base = static_cast<uint8_t *>(d_base);
     shape(p, image, coding, frames);
-    const size_t planes = b.planes, tiles = planes * b.tiles, places = tiles * p.tile_places;
+    const size_t planes = b.shape.planes, tiles = planes * b.shape.tiles, places = tiles * p.tile_places;
     size_t used = 0;
     uint8_t *rasters;
     if (!d_rasters) {
-        tsr_take_array(rasters, base, used, frames * b.frame_bytes);
+        tsr_take_array(rasters, base, used, frames * b.shape.frame_bytes);
         d_rasters = rasters;
     }
-    b.rasters = d_rasters;
-    tsr_take_array(b.samples, base, used, planes * b.plane_samples);
-    tsr_take_array(b.index, base, used, planes * b.values);
-    if (b.packs_colours) tsr_take_array(b.colour_set, base, used, frames);
+    b.shared.rasters = d_rasters;
+    tsr_take_array(b.shared.samples, base, used, planes * b.shape.plane_samples);
+    tsr_take_array(b.shared.index, base, used, planes * b.shape.values);
+    if (b.shape.packs_colours) tsr_take_array(b.shared.colour_set, base, used, frames);
     tsr_take_array(p.code, base, used, places);
-    if (!p.rans) tsr_take_array(p.rows, base, used, tiles * (size_t)b.tile_height);
+    if (!p.rans) tsr_take_array(p.rows, base, used, tiles * (size_t)b.shape.tile_height);
     tsr_take_array(p.words, base, used, tiles * p.tile_words);
     tsr_take_array(p.word_count, base, used, tiles);
     if (p.rans) tsr_take_array(p.states, base, used, tiles * TSR_LANE_LIMIT);
-    b.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
-    tsr_take_array(b.payloads, base, used, b.payload_bytes);
+    b.shared.payload_bytes = planes * tsr_cuda_plane_payload_bytes(&b) + TSR_SPARE_BYTES;
+    tsr_take_array(b.shared.payloads, base, used, b.shared.payload_bytes);
     tsr_take_array(p.groups, base, used, planes);
     tsr_take_array(p.codes, base, used, planes);
     if (p.plan_count > 0) {
-        tsr_take_array(p.prediction, base, used, planes * b.plane_samples);
+        tsr_take_array(p.prediction, base, used, planes * b.shape.plane_samples);
         tsr_take_array(p.median_cost, base, used, tiles * p.tile_blocks);
         tsr_take_array(p.label, base, used, p.plan_count * tiles * p.tile_blocks);
         tsr_take_array(p.final_label, base, used, tiles * p.tile_blocks);
@@ -97,8 +98,8 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
         tsr_take_array(p.label_size, base, used, tiles);
     }
     const size_t cleared = used;
-    tsr_take_array(b.cleared, base, used, 0);
-    if (b.packs_colours) tsr_take_array(b.packing, base, used, frames);
+    tsr_take_array(b.shared.cleared, base, used, 0);
+    if (b.shape.packs_colours) tsr_take_array(b.shared.packing, base, used, frames);
     if (p.plan_count > 0) {
         tsr_take_array(p.cost_bins, base, used, planes * TSR_COST_BINS);
         tsr_take_array(p.totals, base, used, p.plan_count * planes);
@@ -108,17 +109,17 @@ size_t tsr_predict_lay_out(struct tsr_predict_batch *batch, const struct tsr_ima
     tsr_take_array(p.bins, base, used, planes);
     tsr_take_array(p.counts, base, used, planes * p.cell_counts);
     const size_t results = used;
-    tsr_take_array(b.frame, base, used, frames);
-    if (b.packs_colours) tsr_take_array(b.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
-    if (b.packs_colours) tsr_take_array(b.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
-    tsr_take_array(b.plane, base, used, planes);
-    tsr_take_array(b.used, base, used, planes * (b.values / 32));
+    tsr_take_array(b.shared.frame, base, used, frames);
+    if (b.shape.packs_colours) tsr_take_array(b.shared.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
+    if (b.shape.packs_colours) tsr_take_array(b.shared.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
+    tsr_take_array(b.shared.plane, base, used, planes);
+    tsr_take_array(b.shared.used, base, used, planes * (b.shape.values / 32));
     tsr_take_array(p.predictor, base, used, planes);
     tsr_take_array(p.residual, base, used, planes);
-    tsr_take_array(b.payload_offset, base, used, tiles + 1);
-    tsr_take_array(b.payload_size, base, used, tiles);
-    b.result_bytes = used - results;
-    b.cleared_bytes = used - cleared;
+    tsr_take_array(b.shared.payload_offset, base, used, tiles + 1);
+    tsr_take_array(b.shared.payload_size, base, used, tiles);
+    b.shared.result_bytes = used - results;
+    b.shared.cleared_bytes = used - cleared;
     return used;
 }
 
@@ -127,10 +128,10 @@ int tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t
     tsr_predict_batch launched = *batch;
     const tsr_predict_batch *const p = &launched;
     const tsr_cuda_batch *const b = &p->b;
-    tsr_launch_size size = {0, b->planes, b->tiles, b->tile_height, p->lanes, p->period};
+    tsr_launch_size size = {0, b->shape.planes, b->shape.tiles, b->shape.tile_height, p->lanes, p->period};
     TSR_CUDA_TRY(tsr_device_processors(&size.processors));
     launched.launch = tsr_choose_launches(p->launch, size);
-    TSR_CUDA_TRY(cudaMemsetAsync(b->cleared, 0, b->cleared_bytes, stream));
+    TSR_CUDA_TRY(cudaMemsetAsync(b->shared.cleared, 0, b->shared.cleared_bytes, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_split(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_find_packings(b, stream));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_colour(b, stream));

@@ -90,8 +90,8 @@ struct tsr_slice_string {
     uint32_t state_bytes; /* its first ones, which are the state */
 };
 
-/* A batch. Strides in elements; pointers are the device's. */
-struct tsr_cuda_batch {
+/* What a batch is made of: frames, their planes, tiles and slices. Strides are in elements. */
+struct tsr_batch_shape {
     struct tsr_image image;
     struct tsr_coding coding;
     uint32_t frames, components;
@@ -107,27 +107,43 @@ struct tsr_cuda_batch {
     int plane_bits;                               /* of the widest plane, without palettes: these leave one plane */
     bool packs_colours;                           /* frames' colours may be packed */
     uint32_t values;                              /* of planes: 2^bits of the widest one, at least 32 */
-    bool narrow;                                  /* coefficients are int16_t, else int32_t */
+    size_t frame_bytes;                           /* from raster to raster */
+};
+
+/* Device memory that both paths use: from rasters to planes, and payloads. The path's own arrays lie between these. */
+struct tsr_batch_planes {
+    size_t cleared_bytes; /* from cleared on, all that has to be zero before the first stage */
+    size_t result_bytes;  /* from frame on, the results that the host copies */
+    size_t payload_bytes; /* room for all payloads */
+
+    const uint8_t *rasters;
+    uint16_t *samples; /* one plane after the other */
+    uint16_t *index;   /* by plane and value: x of packed planes, before that, of components; lossless */
+    struct tsr_colour_set *colour_set; /* by frame; if packs_colours, as the next three */
+    struct tsr_packing_state *packing; /* by frame */
+    uint32_t *listed;                  /* by frame and component, tsr_listed_words: a bit for each value in use */
+    uint16_t *palette;                 /* by frame and component, TSR_PALETTE_LIMIT: values of the colours */
+    uint8_t *payloads;
+    uint8_t *cleared;
+    struct tsr_frame_state *frame; /* by frame */
+    struct tsr_plane_state *plane; /* by plane */
+    uint32_t *used;                /* by plane: a bit for each value; lossless */
+    uint64_t *payload_offset;      /* by plane and tile, first byte: a multiple of 16; then the end of the last */
+    uint32_t *payload_size;        /* in bytes; 0: the plane is constant */
+};
+
+/* Path T, and path P by CAVLC: how blocks are coded, and device memory from coefficients to slices. */
+struct tsr_transform_state {
+    bool narrow;                    /* coefficients are int16_t, else int32_t */
     struct tsr_transform_plan plan; /* of first planes; its steps are those of a frame without a colour transform */
     bool chooses;                   /* coefficients of some plane are chosen by rate and distortion */
     enum tsr_cuda_coder by;
     uint32_t plane_counts;    /* of symbols, of a plane */
     uint64_t magnitude_count; /* magnitudes of a plane that its shift goes by */
     size_t block_entries;     /* rANS: most entries of a block; each is at most a word of the string */
-    size_t frame_bytes;       /* from raster to raster */
-    size_t cleared_bytes;     /* from cleared on, all that has to be zero before the first stage */
-    size_t result_bytes;      /* from frame on, what the host wants to know: up to codes */
-    size_t payload_bytes;     /* room for all payloads */
 
-    const uint8_t *rasters;
-    uint16_t *samples; /* planes behind each other */
-    uint16_t *index;   /* by plane and value: x of packed planes, before that, of components; lossless */
-    struct tsr_colour_set *colour_set; /* by frame; if packs_colours, as the next three */
-    struct tsr_packing_state *packing; /* by frame */
-    uint32_t *listed;                  /* by frame and component, tsr_listed_words: a bit for each value in use */
-    uint16_t *palette;                 /* by frame and component, TSR_PALETTE_LIMIT: values of the colours */
     void *coefficients;      /* by slice of the batch, quarter of a block, place: 4 coefficients in zigzag order */
-    uint8_t *strings;        /* of all slices, each filled up to whole bytes, behind each other */
+    uint8_t *strings;        /* of all slices, one after the other, each filled up to whole bytes */
     uint64_t *slice_offsets; /* first bit of each slice's string, and of what would follow the last */
     uint8_t *coder;          /* work space of the block coder */
     int32_t *units;          /* as coefficients lie, DCs are coefficients already; where coefficients are chosen */
@@ -135,23 +151,24 @@ struct tsr_cuda_batch {
     uint64_t *pair_blocks;   /* by slice of the batch and place: see coefficient_pairs_cuda.cu; pairs */
     uint32_t *entries;       /* by room (see tsr_slice_room), in the decoder's order; rANS */
     uint32_t *entry_count;   /* by room; rANS */
-    struct tsr_slice_string *slice_string; /* by room; rANS */
-    uint8_t *payloads;
-    uint8_t *cleared;
+    struct tsr_slice_string *slice_string;           /* by room; rANS */
     uint32_t *counts;                                /* by plane, plane_counts each; Huffman, rANS */
     uint32_t *cells_in_use;                          /* by plane and group: bits of cells with counts; pairs, rANS */
     uint64_t *magnitudes;                            /* by plane: see tsr_magnitude_shift; pairs, rANS */
-    struct tsr_frame_state *frame;                   /* by frame */
-    struct tsr_plane_state *plane;                   /* by plane */
-    uint32_t *used;                                  /* by plane: a bit for each value; lossless */
     struct tsr_run_level_model *model;               /* by plane; Huffman of run-level symbols */
     struct tsr_pair_model *pair_model;               /* by plane; pairs */
     struct tsr_coefficient_model *coefficient_model; /* by plane; rANS */
-    uint64_t *payload_offset;          /* by plane and tile, first byte: a multiple of 16; then the end of the last */
-    uint32_t *payload_size;            /* in bytes; 0: the plane is constant */
-    struct tsr_packed_codes *codes;    /* by plane; Huffman of run-level symbols */
-    struct tsr_cell_codes *pair_codes; /* by plane; pairs */
-    tsr_coefficient_codes *coefficient_codes; /* by plane and table, TSR_COEFFICIENT_TABLES a plane; rANS */
+    struct tsr_packed_codes *codes;                  /* by plane; Huffman of run-level symbols */
+    struct tsr_cell_codes *pair_codes;               /* by plane; pairs */
+    tsr_coefficient_codes *coefficient_codes;        /* by plane and table, TSR_COEFFICIENT_TABLES a plane; rANS */
+};
+
+/* A batch; kernels take it by value. Pointers are the device's. Path P without CAVLC has its state in
+ * tsr_predict_batch, and transform.narrow, .plan and the like only say what path T would do. */
+struct tsr_cuda_batch {
+    struct tsr_batch_shape shape;
+    struct tsr_batch_planes shared;
+    struct tsr_transform_state transform;
 };
 
 /* True for what the stages can do: path T, and path P by CAVLC. */
@@ -170,14 +187,15 @@ TSR_HD bool tsr_loses_coefficients(const struct tsr_coding *coding)
 /* Words of bits for the values of a component. */
 TSR_HD uint32_t tsr_listed_words(const struct tsr_cuda_batch *b)
 {
-    return (1u << tsr_max(5, b->bits)) / 32;
+    return (1u << tsr_max(5, b->shape.bits)) / 32;
 }
 
 /* Plan of a plane whose frame's colour transform is known. */
 TSR_HD struct tsr_transform_plan tsr_plane_plan(const struct tsr_cuda_batch *b, uint32_t plane)
 {
-    return tsr_transform_plan(&b->image, &b->coding, (enum tsr_colour)b->frame[plane / b->components].colour,
-                              (int)(plane % b->components));
+    return tsr_transform_plan(&b->shape.image, &b->shape.coding,
+                              (enum tsr_colour)b->shared.frame[plane / b->shape.components].colour,
+                              (int)(plane % b->shape.components));
 }
 
 /* A tile of a plane in the flat lists. */
@@ -191,38 +209,39 @@ TSR_HD struct tsr_tile_place tsr_tile_place(const struct tsr_cuda_batch *b, uint
 {
     struct tsr_tile_place place;
     struct tsr_tiling tiling;
-    tiling.columns = (int32_t)b->image.columns;
-    tiling.rows = (int32_t)b->image.rows;
-    tiling.tile_width = b->tile_width;
-    tiling.tile_height = b->tile_height;
-    const uint32_t x = tile % b->tiles_across, y = tile / b->tiles_across;
-    place.slice_columns = b->slice_columns - x * b->tile_slice_columns;
-    if (place.slice_columns > b->tile_slice_columns) place.slice_columns = b->tile_slice_columns;
-    place.slice_rows = b->slice_rows - y * b->tile_slice_rows;
-    if (place.slice_rows > b->tile_slice_rows) place.slice_rows = b->tile_slice_rows;
-    place.first_slice = y * b->tile_slice_rows * b->slice_columns + place.slice_rows * x * b->tile_slice_columns;
-    place.tile = tsr_tile_in(tiling, x, y, b->pitch);
+    tiling.columns = (int32_t)b->shape.image.columns;
+    tiling.rows = (int32_t)b->shape.image.rows;
+    tiling.tile_width = b->shape.tile_width;
+    tiling.tile_height = b->shape.tile_height;
+    const uint32_t x = tile % b->shape.tiles_across, y = tile / b->shape.tiles_across;
+    place.slice_columns = b->shape.slice_columns - x * b->shape.tile_slice_columns;
+    if (place.slice_columns > b->shape.tile_slice_columns) place.slice_columns = b->shape.tile_slice_columns;
+    place.slice_rows = b->shape.slice_rows - y * b->shape.tile_slice_rows;
+    if (place.slice_rows > b->shape.tile_slice_rows) place.slice_rows = b->shape.tile_slice_rows;
+    place.first_slice =
+        y * b->shape.tile_slice_rows * b->shape.slice_columns + place.slice_rows * x * b->shape.tile_slice_columns;
+    place.tile = tsr_tile_in(tiling, x, y, b->shape.pitch);
     return place;
 }
 
 /* Columns and rows of blocks in slice number slice of a plane. */
 TSR_HD struct tsr_slice tsr_plane_slice(const struct tsr_cuda_batch *b, uint32_t slice)
 {
-    const uint32_t y = slice / (b->tile_slice_rows * b->slice_columns);
-    uint32_t rest = slice - y * b->tile_slice_rows * b->slice_columns;
-    uint32_t rows = b->slice_rows - y * b->tile_slice_rows;
-    if (rows > b->tile_slice_rows) rows = b->tile_slice_rows;
-    const uint32_t x = rest / (rows * b->tile_slice_columns);
-    rest -= x * rows * b->tile_slice_columns;
-    uint32_t columns = b->slice_columns - x * b->tile_slice_columns;
-    if (columns > b->tile_slice_columns) columns = b->tile_slice_columns;
-    const int32_t column = (int32_t)(x * b->tile_slice_columns + rest % columns) * TSR_SLICE_BLOCKS;
-    const int32_t row = (int32_t)(y * b->tile_slice_rows + rest / columns) * TSR_SLICE_BLOCKS;
+    const uint32_t y = slice / (b->shape.tile_slice_rows * b->shape.slice_columns);
+    uint32_t rest = slice - y * b->shape.tile_slice_rows * b->shape.slice_columns;
+    uint32_t rows = b->shape.slice_rows - y * b->shape.tile_slice_rows;
+    if (rows > b->shape.tile_slice_rows) rows = b->shape.tile_slice_rows;
+    const uint32_t x = rest / (rows * b->shape.tile_slice_columns);
+    rest -= x * rows * b->shape.tile_slice_columns;
+    uint32_t columns = b->shape.slice_columns - x * b->shape.tile_slice_columns;
+    if (columns > b->shape.tile_slice_columns) columns = b->shape.tile_slice_columns;
+    const int32_t column = (int32_t)(x * b->shape.tile_slice_columns + rest % columns) * TSR_SLICE_BLOCKS;
+    const int32_t row = (int32_t)(y * b->shape.tile_slice_rows + rest / columns) * TSR_SLICE_BLOCKS;
     struct tsr_slice blocks;
     blocks.column = column;
     blocks.row = row;
-    blocks.columns = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->image.columns + 3) / 4 - column);
-    blocks.rows = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->image.rows + 3) / 4 - row);
+    blocks.columns = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->shape.image.columns + 3) / 4 - column);
+    blocks.rows = tsr_min(TSR_SLICE_BLOCKS, ((int32_t)b->shape.image.rows + 3) / 4 - row);
     return blocks;
 }
 
@@ -236,8 +255,9 @@ TSR_HD size_t tsr_coefficient_place(size_t slice, uint32_t quarter, uint32_t pla
  * on the device. */
 TSR_HD size_t tsr_sample_number(const struct tsr_cuda_batch *b, struct tsr_tile tile, int32_t column, int32_t row)
 {
-    const size_t y = tile.first / b->pitch + 4 * (size_t)row, x = tile.first % b->pitch + 4 * (size_t)column;
-    return y * b->image.columns + x;
+    const size_t y = tile.first / b->shape.pitch + 4 * (size_t)row,
+                 x = tile.first % b->shape.pitch + 4 * (size_t)column;
+    return y * b->shape.image.columns + x;
 }
 
 /* Slices of rANS may be larger: such a one has the room of as many slices of the tile as it covers, in its own order.
@@ -254,7 +274,7 @@ TSR_HD uint32_t tsr_slice_room(const struct tsr_tile_place *place, int32_t side,
  * the state. */
 TSR_HD size_t tsr_string_end(const struct tsr_cuda_batch *b, size_t room, uint32_t entries)
 {
-    return room * TSR_SLICE_PLACE_COUNT * (2 * b->block_entries + 4) + (2 * (size_t)entries + 7) / 4 * 4;
+    return room * TSR_SLICE_PLACE_COUNT * (2 * b->transform.block_entries + 4) + (2 * (size_t)entries + 7) / 4 * 4;
 }
 
 TSR_HD uint32_t tsr_state_span(struct tsr_plane_state state)

@@ -25,8 +25,9 @@ size_t tsr_lay_batch_out(tsr_predict_batch *p, const tsr_image *image, const tsr
 
 cudaError_t tsr_run_batch(const tsr_predict_batch *p, cudaStream_t stream)
 {
-    return (cudaError_t)(tsr_cuda_can_predict(&p->b.image, &p->b.coding) ? tsr_predict_encode_batch(p, stream)
-                                                                         : tsr_cuda_encode_batch(&p->b, stream));
+    return (cudaError_t)(tsr_cuda_can_predict(&p->b.shape.image, &p->b.shape.coding)
+                             ? tsr_predict_encode_batch(p, stream)
+                             : tsr_cuda_encode_batch(&p->b, stream));
 }
 
 namespace
@@ -49,7 +50,7 @@ const char *const outside_bits = "words have bits outside their samples that are
 /* False: the frame has second planes, which the stages do not make. */
 bool is_whole(const tsr_cuda_batch &b, const tsr_frame_state &frame, bool *extends_sign)
 {
-    const tsr_image &image = b.image;
+    const tsr_image &image = b.shape.image;
     *extends_sign = false;
     if (tsr_image_outside_bits(&image) == 0) return true;
     const uint32_t as_declared = frame.unexpected[image.is_signed ? 0 : 1];
@@ -72,28 +73,28 @@ size_t lay_frame_out(frame_space *s, const tsr_cuda_batch &b, void *base)
 {
     size_t used = 0;
     s->model = static_cast<tsr_frame_model *>(tsr_take(base, &used, sizeof *s->model));
-    s->offsets = static_cast<uint16_t *>(tsr_take(base, &used, b.components * 65536 * sizeof(uint16_t)));
-    const size_t listed = b.packs_colours ? 3 * 65536 : 0;
+    s->offsets = static_cast<uint16_t *>(tsr_take(base, &used, b.shape.components * 65536 * sizeof(uint16_t)));
+    const size_t listed = b.shape.packs_colours ? 3 * 65536 : 0;
     s->lists = static_cast<uint16_t *>(tsr_take(base, &used, listed * sizeof(uint16_t)));
     s->model_bytes = static_cast<uint8_t *>(tsr_take(base, &used, TSR_FRAME_MODEL_LIMIT));
-    s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.tiles * sizeof *s->tiles));
-    s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.tiles * TSR_TILE_SIZES_BYTES));
-    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.components * tsr_cuda_plane_payload_bytes(&b)));
+    s->tiles = static_cast<tsr_coded_tile *>(tsr_take(base, &used, b.shape.tiles * sizeof *s->tiles));
+    s->tile_sizes = static_cast<uint8_t *>(tsr_take(base, &used, b.shape.tiles * TSR_TILE_SIZES_BYTES));
+    s->payloads = static_cast<uint8_t *>(tsr_take(base, &used, b.shape.components * tsr_cuda_plane_payload_bytes(&b)));
     return used;
 }
 
 void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number, uint16_t *offsets)
 {
-    const tsr_plane_state &state = b.plane[number];
-    const uint32_t *used = b.used ? b.used + (size_t)number * (b.values / 32) : NULL;
+    const tsr_plane_state &state = b.shared.plane[number];
+    const uint32_t *used = b.shared.used ? b.shared.used + (size_t)number * (b.shape.values / 32) : NULL;
     const struct tsr_transform_plan plan = tsr_plane_plan(&b, number);
     plane->minimum = 65535u - state.not_minimum;
     plane->span = tsr_state_span(state);
     plane->range = state.range;
     plane->packed = state.packed != 0;
     plane->offset = offsets;
-    plane->path = b.coding.path;
-    plane->coder = b.coding.coder;
+    plane->path = b.shape.coding.path;
+    plane->coder = b.shape.coding.coder;
     tsr_take_plan(plane, &plan);
     if (plane->packed)
         for (uint32_t offset = 0, i = 0; offset < plane->span; offset++) {
@@ -101,24 +102,24 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
             if (used[value / 32] >> value % 32 & 1u) offsets[i++] = (uint16_t)offset;
         }
     if (plane->span == 1) return;
-    if (b.model) plane->run_level = b.model[number];
-    if (b.pair_model) plane->pair = b.pair_model[number];
-    if (b.coefficient_model) plane->coefficient = b.coefficient_model[number];
+    if (b.transform.model) plane->run_level = b.transform.model[number];
+    if (b.transform.pair_model) plane->pair = b.transform.pair_model[number];
+    if (b.transform.coefficient_model) plane->coefficient = b.transform.coefficient_model[number];
 }
 
 /* lists: room for those of components; a palette's are where they are. */
 void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t frame, uint16_t *lists)
 {
-    const tsr_frame_state &state = b.frame[frame];
+    const tsr_frame_state &state = b.shared.frame[frame];
     colours->packing = (tsr_colour_packing)state.packing;
     colours->leading = (uint8_t)state.leading;
     for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_PALETTE; c++) {
         colours->count[c] = state.colours;
-        colours->list[c] = b.palette + (3 * (size_t)frame + c) * TSR_PALETTE_LIMIT;
+        colours->list[c] = b.shared.palette + (3 * (size_t)frame + c) * TSR_PALETTE_LIMIT;
     }
     const uint32_t words = tsr_listed_words(&b);
     for (uint32_t c = 0; c < 3 && state.packing == TSR_COLOURS_BY_COMPONENT; c++) {
-        const uint32_t *const listed = b.listed + (3 * (size_t)frame + c) * words;
+        const uint32_t *const listed = b.shared.listed + (3 * (size_t)frame + c) * words;
         uint16_t *const list = colours->list[c] = lists + (size_t)c * 65536;
         for (uint32_t value = 0; value < 32 * words; value++)
             if (listed[value / 32] >> value % 32 & 1u) list[colours->count[c]++] = (uint16_t)value;
@@ -134,34 +135,35 @@ void finish_frame(void *context, unsigned index)
     const uint32_t number = f.call->first + index;
     tsr_encode_job *job = &f.frames->jobs[index];
     bool extends_sign;
-    const bool whole = is_whole(b, b.frame[number], &extends_sign);
+    const bool whole = is_whole(b, b.shared.frame[number], &extends_sign);
     job->engine = f.frames->engine->ops->name;
     job->fallback = whole ? NULL : outside_bits;
     if (job->fallback) return;
     frame_space s;
     lay_frame_out(&s, b, f.frames->workspace + index * f.frames->space);
     tsr_frame_model *model = s.model;
-    const int planes = tsr_image_planes(&b.image);
+    const int planes = tsr_image_planes(&b.shape.image);
     memset(model, 0, offsetof(tsr_frame_model, plane));
     for (int p = 0; p < planes; p++) /* nothing behind that is looked at before it is set: 40 kB of each plane */
         memset(&model->plane[p], 0, offsetof(tsr_plane_model, residual));
-    memset(s.tiles, 0, b.tiles * sizeof *s.tiles);
-    model->tile_width = b.tile_width;
-    model->tile_height = b.tile_height;
-    model->colour = (tsr_colour)b.frame[number].colour;
-    if (b.packs_colours) put_colours(&model->colours, b, number, s.lists);
+    memset(s.tiles, 0, b.shape.tiles * sizeof *s.tiles);
+    model->tile_width = b.shape.tile_width;
+    model->tile_height = b.shape.tile_height;
+    model->colour = (tsr_colour)b.shared.frame[number].colour;
+    if (b.shape.packs_colours) put_colours(&model->colours, b, number, s.lists);
     model->extends_sign = extends_sign;
-    model->max_error = b.max_error;
+    model->max_error = b.shape.max_error;
     model->planes = planes;
 
-    const uint32_t first_plane = number * b.components, first_tile = first_plane * b.tiles;
-    const uint64_t start = b.payload_offset[first_tile];
+    const uint32_t first_plane = number * b.shape.components, first_tile = first_plane * b.shape.tiles;
+    const uint64_t start = b.shared.payload_offset[first_tile];
     const uint8_t *payloads = f.batch->host_payloads + start;
     if (!f.call->keeps || f.call->is_finished) {
-        memcpy(s.payloads, payloads, (size_t)(b.payload_offset[first_tile + b.components * b.tiles] - start));
+        memcpy(s.payloads, payloads,
+               (size_t)(b.shared.payload_offset[first_tile + b.shape.components * b.shape.tiles] - start));
         payloads = s.payloads;
     }
-    for (uint32_t c = 0; c < b.components; c++) {
+    for (uint32_t c = 0; c < b.shape.components; c++) {
         const uint32_t p = first_plane + c;
         model->plane[c].present = true;
         put_plane(&model->plane[c], b, p, s.offsets + (size_t)c * 65536);
@@ -169,27 +171,27 @@ void finish_frame(void *context, unsigned index)
             model->plane[c].predictor = f.batch->results.predictor[p];
             model->plane[c].residual = f.batch->results.residual[p];
         }
-        for (uint32_t t = 0; t < b.tiles; t++) {
+        for (uint32_t t = 0; t < b.shape.tiles; t++) {
             tsr_segment *segment = &s.tiles[t].segment[1 + c];
-            segment->bytes = payloads + (b.payload_offset[p * b.tiles + t] - start);
-            segment->size = b.payload_size[p * b.tiles + t];
+            segment->bytes = payloads + (b.shared.payload_offset[p * b.shape.tiles + t] - start);
+            segment->size = b.shared.payload_size[p * b.shape.tiles + t];
         }
     }
-    for (uint32_t t = 0; t < b.tiles; t++)
+    for (uint32_t t = 0; t < b.shape.tiles; t++)
         tsr_put_tile_sizes(&s.tiles[t], model->planes, s.tile_sizes + t * TSR_TILE_SIZES_BYTES);
     struct tsr_bit_writer writer = tsr_bit_writer(s.model_bytes, TSR_FRAME_MODEL_LIMIT);
-    tsr_put_frame_model(&writer, &b.image, model);
+    tsr_put_frame_model(&writer, &b.shape.image, model);
     job->coded.model.bytes = s.model_bytes;
     job->coded.model.size = tsr_flush_bits(&writer);
     assert(!writer.overflow);
-    job->coded.tiles = b.tiles;
+    job->coded.tiles = b.shape.tiles;
     job->coded.tile = s.tiles;
 }
 
 /* The results as they lie behind host. */
 tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 {
-    const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.frame);
+    const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.shared.frame);
     const auto move = [&](auto *&array) {
         if (!array) return;
         array = reinterpret_cast<typename std::remove_reference<decltype(array)>::type>(
@@ -199,16 +201,16 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
     tsr_cuda_batch &r = results.b;
     move(results.predictor);
     move(results.residual);
-    move(r.listed);
-    move(r.palette);
-    move(r.plane);
-    move(r.used);
-    move(r.model);
-    move(r.pair_model);
-    move(r.coefficient_model);
-    move(r.payload_offset);
-    move(r.payload_size);
-    move(r.frame);
+    move(r.shared.listed);
+    move(r.shared.palette);
+    move(r.shared.plane);
+    move(r.shared.used);
+    move(r.transform.model);
+    move(r.transform.pair_model);
+    move(r.transform.coefficient_model);
+    move(r.shared.payload_offset);
+    move(r.shared.payload_size);
+    move(r.shared.frame);
     return results;
 }
 
@@ -236,10 +238,10 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
 /* Rasters to the device: each that is in the stock from there, those between them from the area. */
 cudaError_t copy_in(const tsr_batch *batch)
 {
-    const size_t bytes = batch->encode.b.frame_bytes;
+    const size_t bytes = batch->encode.b.shape.frame_bytes;
     uint32_t end = batch->frames; /* frames from here on are on their way */
     const auto copy = [&](const void *rasters, uint32_t first, uint32_t frames) {
-        uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.rasters) + first * bytes;
+        uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.shared.rasters) + first * bytes;
         return frames == 0
                    ? cudaSuccess
                    : cudaMemcpyAsync(d_rasters, rasters, frames * bytes, cudaMemcpyHostToDevice, batch->slot->stream);
@@ -269,24 +271,26 @@ cudaError_t run(tsr_batch *batch)
     tsr_lay_batch_out(&batch->encode, &kind.image, &kind.coding, batch->frames, NULL, slot->d_bytes);
     batch->encode.launch = tsr_launch_policies[kind.launch_policy];
     batch->results = results_at(batch->encode, batch->host);
-    uint8_t *const payloads = batch->host + b.result_bytes;
+    uint8_t *const payloads = batch->host + b.shared.result_bytes;
     batch->host_payloads = payloads;
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
     TSR_CUDA_TRY(copy_in(batch));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_COPIED_IN));
     TSR_CUDA_TRY(tsr_run_batch(&batch->encode, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_DONE));
-    TSR_CUDA_TRY(cudaMemcpyAsync(batch->host, b.frame, b.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(
+        cudaMemcpyAsync(batch->host, b.shared.frame, b.shared.result_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->kernel_ns = tsr_slot_ns(slot, TSR_SLOT_COPIED_IN, TSR_SLOT_DONE);
     batch->transfer_ns =
         tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_COPIED_IN) + tsr_slot_ns(slot, TSR_SLOT_DONE, TSR_SLOT_RESULTS);
 
-    const uint64_t payload_bytes = batch->results.b.payload_offset[b.planes * b.tiles];
-    if (payload_bytes > b.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
+    const uint64_t payload_bytes = batch->results.b.shared.payload_offset[b.shape.planes * b.shape.tiles];
+    if (payload_bytes > b.shared.payload_bytes) return cudaErrorUnknown; /* never, unless the device is broken */
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_BEGIN));
-    TSR_CUDA_TRY(cudaMemcpyAsync(payloads, b.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
+    TSR_CUDA_TRY(
+        cudaMemcpyAsync(payloads, b.shared.payloads, (size_t)payload_bytes, cudaMemcpyDeviceToHost, slot->stream));
     TSR_CUDA_TRY(tsr_slot_note(slot, TSR_SLOT_RESULTS));
     TSR_CUDA_TRY(tsr_slot_wait(slot, TSR_SLOT_RESULTS));
     batch->transfer_ns += tsr_slot_ns(slot, TSR_SLOT_BEGIN, TSR_SLOT_RESULTS);
@@ -315,8 +319,8 @@ const char *objection(const tsr_engine *engine, const tsr_image *image, const ts
     tsr_predict_batch one;
     if (!tsr_can_encode(image, coding)) return "the GPU does not code samples of 1 or 32 bits";
     call->each = tsr_lay_batch_out(&one, image, coding, 1, NULL, NULL);
-    call->frame_bytes = one.b.frame_bytes;
-    const size_t back = one.b.result_bytes + one.b.payload_bytes;
+    call->frame_bytes = one.b.shape.frame_bytes;
+    const size_t back = one.b.shared.result_bytes + one.b.shared.payload_bytes;
     call->host_each = back > call->frame_bytes ? back : call->frame_bytes;
     return tsr_gather_objection(&tsr_cuda_engine_of(engine)->gathering, call, 0, engine->memory_bytes);
 }

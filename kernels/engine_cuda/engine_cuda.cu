@@ -278,7 +278,7 @@ int tsr_cuda_encode_resident(struct tsr_engine *base, const struct tsr_image *im
     p.launch = tsr_launch_policies[tsr_cuda_engine_of(base)->launch_policy];
     TSR_CUDA_TRY(tsr_run_batch(&p, static_cast<cudaStream_t>(stream)));
     if (!payload_bytes) return cudaSuccess;
-    TSR_CUDA_TRY(cudaMemcpyAsync(payload_bytes, b.payload_offset + (size_t)b.planes * b.tiles, sizeof(uint64_t),
-                                 cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)));
+    TSR_CUDA_TRY(cudaMemcpyAsync(payload_bytes, b.shared.payload_offset + (size_t)b.shape.planes * b.shape.tiles,
+                                 sizeof(uint64_t), cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)));
     return cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
 }

@@ -34,14 +34,14 @@ __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uin
     at.shift = lane - (unsigned)at.l;
     at.group = UINT32_MAX >> (TSR_WARP - p.lanes);
     at.number = warp * (uint32_t)(TSR_WARP / p.lanes) + lane / (unsigned)p.lanes;
-    at.is_there = at.number < p.b.planes * p.b.tiles;
+    at.is_there = at.number < p.b.shape.planes * p.b.shape.tiles;
     if (!at.is_there) at.number = 0;
-    at.plane = at.number / p.b.tiles;
-    const tsr_tile tile = tsr_tile_place(&p.b, at.number - at.plane * p.b.tiles).tile;
+    at.plane = at.number / p.b.shape.tiles;
+    const tsr_tile tile = tsr_tile_place(&p.b, at.number - at.plane * p.b.shape.tiles).tile;
     at.width = tile.width;
     at.height = tile.height;
     at.period = tsr_lane_period(tile.width, at.lanes);
-    if (p.b.plane[at.plane].range < 2) at.is_there = false;
+    if (p.b.shared.plane[at.plane].range < 2) at.is_there = false;
     return at;
 }
 
@@ -76,7 +76,7 @@ __device__ __forceinline__ uint32_t code_of(uint4 four, int i)
  * before its segment, and so how many words it has taken, is known from sums over rows. */
 int32_t segment_periods(const tsr_predict_batch &p)
 {
-    const int32_t periods = (p.b.tile_height + p.lanes - 1) / p.lanes;
+    const int32_t periods = (p.b.shape.tile_height + p.lanes - 1) / p.lanes;
     return (periods + p.launch.lane_segments - 1) / p.launch.lane_segments;
 }
 
@@ -181,7 +181,7 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
 {
     const uint32_t place = threadIdx.x * (uint32_t)sizeof(uint32_t);
     lane_string s = {0, 0, 0, place, place};
-    const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.tile_height;
+    const tsr_device_row *rows = p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
     const uint32_t *codes = tile_codes(p, at);
     uint32_t all = 0, taken = 0;
     int32_t last_row = -1, behind = 0;
@@ -389,19 +389,19 @@ enum { TILE_THREADS = 64, ASSEMBLE_THREADS = 256 };
 /* Bytes that a tile's coded payload may take: fewer than its raw samples. */
 __device__ __forceinline__ size_t coded_limit(const tsr_predict_batch &p, uint32_t plane, const tsr_tile &tile)
 {
-    const size_t raw = tsr_raw_tile_bytes(p.b.plane[plane].range, tile.width, tile.height);
+    const size_t raw = tsr_raw_tile_bytes(p.b.shared.plane[plane].range, tile.width, tile.height);
     return raw > 0 ? raw - 1 : 0;
 }
 
 /* A thread a tile: its labels' string. */
 __global__ void __launch_bounds__(TILE_THREADS) k_label_strings(const tsr_predict_batch p)
 {
-    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.tiles;
-    if (number >= p.b.planes * p.b.tiles) return;
+    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.shape.tiles;
+    if (number >= p.b.shape.planes * p.b.shape.tiles) return;
     p.label_size[number] = 0;
     const tsr_predictor_model *model = &p.predictor[plane];
-    if (p.b.plane[plane].range < 2 || model->set == 0) return;
-    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
+    if (p.b.shared.plane[plane].range < 2 || model->set == 0) return;
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.shape.tiles).tile;
     struct tsr_bit_writer writer =
         tsr_bit_writer(p.label_string + (size_t)number * p.label_bytes, coded_limit(p, plane, tile));
     tsr_put_labels(&writer, model, p.label_code + (size_t)plane * TSR_LABEL_TABLES_LIMIT,
@@ -427,31 +427,31 @@ __device__ __forceinline__ fronts fronts_of(const tsr_predict_batch &p, uint32_t
 /* A thread a tile. */
 __global__ void __launch_bounds__(TILE_THREADS) k_sizes(const tsr_predict_batch p)
 {
-    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.tiles;
-    if (number >= p.b.planes * p.b.tiles) return;
-    p.b.payload_size[number] = 0;
-    const uint32_t range = p.b.plane[plane].range;
+    const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.shape.tiles;
+    if (number >= p.b.shape.planes * p.b.shape.tiles) return;
+    p.b.shared.payload_size[number] = 0;
+    const uint32_t range = p.b.shared.plane[plane].range;
     if (range < 2) return;
-    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.shape.tiles).tile;
     const size_t raw = tsr_raw_tile_bytes(range, tile.width, tile.height);
     const fronts f = fronts_of(p, number, tile);
     const uint64_t words = p.word_count[number], coded = (uint64_t)f.labels + f.states + 2 * words;
     const bool fits = f.labels != UINT32_MAX && coded <= coded_limit(p, plane, tile) && (p.rans || words > 0);
-    p.b.payload_size[number] = (uint32_t)(fits ? coded : raw);
+    p.b.shared.payload_size[number] = (uint32_t)(fits ? coded : raw);
 }
 
 /* A block a tile: its payload by words of 32 bits, and zeros up to the next payload's place. */
 __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict_batch p)
 {
-    const uint32_t number = blockIdx.x, plane = number / p.b.tiles, size = p.b.payload_size[number];
+    const uint32_t number = blockIdx.x, plane = number / p.b.shape.tiles, size = p.b.shared.payload_size[number];
     if (size == 0) return;
-    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.tiles).tile;
-    const uint32_t range = p.b.plane[plane].range;
-    uint32_t *out = reinterpret_cast<uint32_t *>(p.b.payloads + p.b.payload_offset[number]);
+    const tsr_tile tile = tsr_tile_place(&p.b, number - plane * p.b.shape.tiles).tile;
+    const uint32_t range = p.b.shared.plane[plane].range;
+    uint32_t *out = reinterpret_cast<uint32_t *>(p.b.shared.payloads + p.b.shared.payload_offset[number]);
     const uint32_t count = (size + 3) / 4;
     if (threadIdx.x < (0u - count) % 4u) out[count + threadIdx.x] = 0;
     if (size == tsr_raw_tile_bytes(range, tile.width, tile.height)) {
-        const uint16_t *samples = p.b.samples + plane * p.b.plane_samples + tile.first;
+        const uint16_t *samples = p.b.shared.samples + plane * p.b.shape.plane_samples + tile.first;
         for (uint32_t w = threadIdx.x; w < count; w += ASSEMBLE_THREADS)
             out[w] = tsr_big_endian(tsr_raw_word(
                 (uint32_t)tsr_bit_width(range - 1), (uint32_t)(tile.width * tile.height), w, [&](uint32_t i) {
@@ -485,19 +485,20 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
 
 int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const unsigned tiles = batch->b.planes * batch->b.tiles, each = (unsigned)(TSR_WARP / batch->lanes);
+    const unsigned tiles = batch->b.shape.planes * batch->b.shape.tiles, each = (unsigned)(TSR_WARP / batch->lanes);
     const unsigned warps = (tiles + each - 1) / each;
     if (batch->rans) return tsr_launch(k_rans_lanes, (warps + WARPS - 1) / WARPS, THREADS, 0, stream, *batch);
     const int32_t periods = segment_periods(*batch);
     const uint32_t rows = (uint32_t)(periods * batch->lanes),
-                   segments = ((uint32_t)batch->b.tile_height + rows - 1) / rows;
+                   segments = ((uint32_t)batch->b.shape.tile_height + rows - 1) / rows;
     return tsr_launch(batch->lanes == TSR_WARP ? k_huffman_lanes<true> : k_huffman_lanes<false>,
                       (warps * segments + WARPS - 1) / WARPS, THREADS, 0, stream, *batch, segments, periods);
 }
 
 int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const unsigned tiles = batch->b.planes * batch->b.tiles, blocks = (tiles + TILE_THREADS - 1) / TILE_THREADS;
+    const unsigned tiles = batch->b.shape.planes * batch->b.shape.tiles,
+                   blocks = (tiles + TILE_THREADS - 1) / TILE_THREADS;
     if (batch->plan_count > 0) TSR_CUDA_TRY(tsr_launch(k_label_strings, blocks, TILE_THREADS, 0, stream, *batch));
     TSR_CUDA_TRY(tsr_launch(k_sizes, blocks, TILE_THREADS, 0, stream, *batch));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(&batch->b, stream));

@@ -51,7 +51,7 @@ __device__ __forceinline__ listed_values listed_of(const tsr_cuda_batch &b, uint
 {
     return {{tsr_component_index(b, frame, 0), tsr_component_index(b, frame, 1), tsr_component_index(b, frame, 2)},
             colour,
-            tsr_listed_bits(b.packing[frame], b.bits)};
+            tsr_listed_bits(b.shared.packing[frame], b.shape.bits)};
 }
 
 /* Of sample number i of a group. */
@@ -69,20 +69,20 @@ template <typename Values>
 __device__ __forceinline__ void add_cost(const tsr_cuda_batch &b, uint32_t frame, const uint16_t *costs,
                                          const Values values, uint64_t *sum)
 {
-    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_COLOUR_SAMPLES);
-    const uint32_t across = b.pitch / GROUP, groups = choice_rows(b.image, step) * across;
+    const uint32_t step = tsr_choice_step(b.shape.image.columns, b.shape.image.rows, TSR_COLOUR_SAMPLES);
+    const uint32_t across = b.shape.pitch / GROUP, groups = choice_rows(b.shape.image, step) * across;
     uint64_t cost = 0;
     for (uint32_t group = threadIdx.x; group < groups; group += THREADS) {
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
-        const uint16_t *const at = tsr_frame_samples(b, frame) + (size_t)(1 + row * step) * b.pitch + column;
+        const uint16_t *const at = tsr_frame_samples(b, frame) + (size_t)(1 + row * step) * b.shape.pitch + column;
         uint32_t here[3][GROUP], above[3][GROUP];
         int32_t w[3] = {0, 0, 0}, nw[3] = {0, 0, 0};
-        load_groups(at, b.plane_samples, here);
-        load_groups(at - b.pitch, b.plane_samples, above);
+        load_groups(at, b.shape.plane_samples, here);
+        load_groups(at - b.shape.pitch, b.shape.plane_samples, above);
         if (column > 0) {
-            const uint16_t *const left = at - 1, *const corner = left - b.pitch;
-            const uint32_t lefts[3] = {left[0], left[b.plane_samples], left[2 * b.plane_samples]},
-                           corners[3] = {corner[0], corner[b.plane_samples], corner[2 * b.plane_samples]};
+            const uint16_t *const left = at - 1, *const corner = left - b.shape.pitch;
+            const uint32_t lefts[3] = {left[0], left[b.shape.plane_samples], left[2 * b.shape.plane_samples]},
+                           corners[3] = {corner[0], corner[b.shape.plane_samples], corner[2 * b.shape.plane_samples]};
             values.make(lefts, w);
             values.make(corners, nw);
         }
@@ -91,7 +91,7 @@ __device__ __forceinline__ void add_cost(const tsr_cuda_batch &b, uint32_t frame
             int32_t x[3], n[3];
             make_one(values, here, i, x);
             make_one(values, above, i, n);
-            const bool counts = column + (uint32_t)i > 0 && column + (uint32_t)i < b.image.columns;
+            const bool counts = column + (uint32_t)i > 0 && column + (uint32_t)i < b.shape.image.columns;
             for (int c = 0; c < 3; c++) {
                 if (counts) cost += known_cost(costs, (uint32_t)tsr_abs(x[c] - tsr_median_edge(w[c], n[c], nw[c])));
                 w[c] = x[c];
@@ -112,18 +112,19 @@ __global__ void __launch_bounds__(THREADS) k_colour_cost(const tsr_cuda_batch b,
     __shared__ uint16_t costs[COST_TABLE];
     const uint32_t frame = blockIdx.x / ways, way = blockIdx.x - frame * ways;
     const uint32_t listed = way - LISTED_WAYS, leading = way - PALETTE_WAYS;
-    if (way >= PALETTE_WAYS ? b.packing[frame].palette_bits[leading] == 0
-                            : way >= LISTED_WAYS && !b.packing[frame].is_sparse)
+    if (way >= PALETTE_WAYS ? b.shared.packing[frame].palette_bits[leading] == 0
+                            : way >= LISTED_WAYS && !b.shared.packing[frame].is_sparse)
         return;
     fill_costs(costs);
     __syncthreads();
     if (way < LISTED_WAYS)
-        add_cost(b, frame, costs, plain_values{(tsr_colour)way, b.bits}, &b.frame[frame].colour_cost[way]);
+        add_cost(b, frame, costs, plain_values{(tsr_colour)way, b.shape.bits}, &b.shared.frame[frame].colour_cost[way]);
     else if (way < PALETTE_WAYS)
-        add_cost(b, frame, costs, listed_of(b, frame, (tsr_colour)listed), &b.packing[frame].listed_cost[listed]);
+        add_cost(b, frame, costs, listed_of(b, frame, (tsr_colour)listed),
+                 &b.shared.packing[frame].listed_cost[listed]);
     else
-        add_cost(b, frame, costs, palette_values{b.colour_set[frame], (int)leading},
-                 &b.packing[frame].palette_cost[leading]);
+        add_cost(b, frame, costs, palette_values{b.shared.colour_set[frame], (int)leading},
+                 &b.shared.packing[frame].palette_cost[leading]);
 }
 
 /* Which transforms wrap differences; of 16-bit components. */
@@ -131,20 +132,20 @@ __global__ void __launch_bounds__(THREADS) k_colour_wraps(const tsr_cuda_batch b
 {
     const uint32_t frame = blockIdx.x / blocks, group = (blockIdx.x - frame * blocks) * THREADS + threadIdx.x;
     uint32_t wraps = 0;
-    if (group < b.plane_samples / GROUP) {
+    if (group < b.shape.plane_samples / GROUP) {
         uint32_t value[3][GROUP]; /* what pads a row repeats a sample of it */
-        load_groups(tsr_frame_samples(b, frame) + (size_t)group * GROUP, b.plane_samples, value);
+        load_groups(tsr_frame_samples(b, frame) + (size_t)group * GROUP, b.shape.plane_samples, value);
         for (int i = 0; i < GROUP; i++)
             for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++) {
                 int32_t v[3];
-                make_one(plain_values{(tsr_colour)colour, b.bits}, value, i, v);
-                tsr_colour_inverse(v, (tsr_colour)colour, b.bits, true);
+                make_one(plain_values{(tsr_colour)colour, b.shape.bits}, value, i, v);
+                tsr_colour_inverse(v, (tsr_colour)colour, b.shape.bits, true);
                 for (int c = 0; c < 3; c++) wraps |= (v[c] != (int32_t)value[c][i] ? 1u : 0u) << colour;
             }
     }
     for (int colour = 1; colour < TSR_COLOUR_COUNT; colour++)
         if (__any_sync(TSR_FULL_WARP, wraps >> colour & 1u) && threadIdx.x % TSR_WARP == 0)
-            atomicOr(&b.frame[frame].wraps, 1u << colour);
+            atomicOr(&b.shared.frame[frame].wraps, 1u << colour);
 }
 
 /* ---- The choice -------------------------------------------------------------------------------------------- */
@@ -178,12 +179,12 @@ __device__ __forceinline__ uint64_t least_bits(const tsr_image &image, const uin
 /* tsr_pack_colours, whose costs are known. */
 __device__ void choose_packing(const tsr_cuda_batch &b, uint32_t frame, colour_choice *choice)
 {
-    const tsr_packing_state &packing = b.packing[frame];
+    const tsr_packing_state &packing = b.shared.packing[frame];
     if (!packing.is_sparse && packing.palette_bits[0] == 0) return;
-    uint64_t least = least_bits(b.image, b.frame[frame].colour_cost) + 2 * TSR_PLANE_BITS;
+    uint64_t least = least_bits(b.shape.image, b.shared.frame[frame].colour_cost) + 2 * TSR_PLANE_BITS;
     if (packing.is_sparse) {
         const uint64_t bits =
-            least_bits(b.image, packing.listed_cost) + tsr_packing_bits(packing.list_bits) + 2 * TSR_PLANE_BITS;
+            least_bits(b.shape.image, packing.listed_cost) + tsr_packing_bits(packing.list_bits) + 2 * TSR_PLANE_BITS;
         if (bits < least) {
             least = bits;
             choice->packing = TSR_COLOURS_BY_COMPONENT;
@@ -191,8 +192,9 @@ __device__ void choose_packing(const tsr_cuda_batch &b, uint32_t frame, colour_c
         }
     }
     for (int leading = 0; leading < 3 && packing.palette_bits[leading] > 0; leading++) {
-        const uint64_t bits = tsr_bits_of_cost(packing.palette_cost[leading], b.image.columns, b.image.rows) +
-                              tsr_packing_bits(packing.palette_bits[leading]);
+        const uint64_t bits =
+            tsr_bits_of_cost(packing.palette_cost[leading], b.shape.image.columns, b.shape.image.rows) +
+            tsr_packing_bits(packing.palette_bits[leading]);
         if (bits >= least) continue;
         least = bits;
         choice->packing = TSR_COLOURS_PALETTE;
@@ -204,8 +206,8 @@ __device__ void choose_packing(const tsr_cuda_batch &b, uint32_t frame, colour_c
 /* The values of the palette's colours, in its order. By a block. */
 __device__ __forceinline__ void put_palette(const tsr_cuda_batch &b, uint32_t frame, int leading)
 {
-    const tsr_colour_set &set = b.colour_set[frame];
-    uint16_t *const list = b.palette + 3 * (size_t)frame * TSR_PALETTE_LIMIT;
+    const tsr_colour_set &set = b.shared.colour_set[frame];
+    uint16_t *const list = b.shared.palette + 3 * (size_t)frame * TSR_PALETTE_LIMIT;
     for (int i = (int)threadIdx.x; i < TSR_DEVICE_COLOUR_SLOTS; i += THREADS) {
         if (set.slot[i] == 0) continue;
         for (int c = 0; c < 3; c++)
@@ -233,37 +235,38 @@ __global__ void __launch_bounds__(THREADS) k_apply_colour(const tsr_cuda_batch b
     __shared__ colour_choice choice;
     const uint32_t frame = blockIdx.x / blocks, block = blockIdx.x - frame * blocks;
     const uint32_t group = block * THREADS + threadIdx.x;
-    tsr_frame_state &state = b.frame[frame];
+    tsr_frame_state &state = b.shared.frame[frame];
     if (threadIdx.x == 0) {
         choice = {choose_colour(state.colour_cost, state.wraps), TSR_COLOURS_PLAIN, 0};
-        if (b.packs_colours) choose_packing(b, frame, &choice);
+        if (b.shape.packs_colours) choose_packing(b, frame, &choice);
         if (block == 0) {
             state.colour = choice.colour;
             state.packing = choice.packing;
             state.leading = (uint32_t)choice.leading;
-            if (choice.packing == TSR_COLOURS_PALETTE) state.colours = b.packing[frame].colours;
+            if (choice.packing == TSR_COLOURS_PALETTE) state.colours = b.shared.packing[frame].colours;
         }
     }
     __syncthreads();
     if (block == 0 && choice.packing == TSR_COLOURS_PALETTE) put_palette(b, frame, choice.leading);
-    if (group >= b.plane_samples / GROUP) return;
-    uint16_t *samples = b.samples + (size_t)frame * b.components * b.plane_samples + (size_t)group * GROUP;
+    if (group >= b.shape.plane_samples / GROUP) return;
+    uint16_t *samples =
+        b.shared.samples + (size_t)frame * b.shape.components * b.shape.plane_samples + (size_t)group * GROUP;
     if (choice.packing == TSR_COLOURS_PALETTE)
-        apply(samples, b.plane_samples, palette_values{b.colour_set[frame], choice.leading});
+        apply(samples, b.shape.plane_samples, palette_values{b.shared.colour_set[frame], choice.leading});
     else if (choice.packing == TSR_COLOURS_BY_COMPONENT)
-        apply(samples, b.plane_samples, listed_of(b, frame, choice.colour));
+        apply(samples, b.shape.plane_samples, listed_of(b, frame, choice.colour));
     else if (choice.colour != TSR_COLOUR_NONE)
-        apply(samples, b.plane_samples, plain_values{choice.colour, b.bits});
+        apply(samples, b.shape.plane_samples, plain_values{choice.colour, b.shape.bits});
 }
 
 } // namespace
 
 int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    if (batch->components < 3) return cudaSuccess;
-    const unsigned blocks = blocks_of_plane(*batch, 1), ways = batch->packs_colours ? WAYS : LISTED_WAYS;
-    TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->frames * ways, THREADS, 0, stream, *batch, ways));
-    if (tsr_loses_coefficients(&batch->coding) && tsr_chroma_bits(batch->bits) <= batch->bits)
-        TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->frames * blocks, THREADS, 0, stream, *batch, blocks));
-    return tsr_launch(k_apply_colour, batch->frames * blocks, THREADS, 0, stream, *batch, blocks);
+    if (batch->shape.components < 3) return cudaSuccess;
+    const unsigned blocks = blocks_of_plane(*batch, 1), ways = batch->shape.packs_colours ? WAYS : LISTED_WAYS;
+    TSR_CUDA_TRY(tsr_launch(k_colour_cost, batch->shape.frames * ways, THREADS, 0, stream, *batch, ways));
+    if (tsr_loses_coefficients(&batch->shape.coding) && tsr_chroma_bits(batch->shape.bits) <= batch->shape.bits)
+        TSR_CUDA_TRY(tsr_launch(k_colour_wraps, batch->shape.frames * blocks, THREADS, 0, stream, *batch, blocks));
+    return tsr_launch(k_apply_colour, batch->shape.frames * blocks, THREADS, 0, stream, *batch, blocks);
 }

@@ -10,12 +10,12 @@
 /* The first plane of a frame, and where its components' indices are. */
 static __device__ __forceinline__ const uint16_t *tsr_frame_samples(const tsr_cuda_batch &b, uint32_t frame)
 {
-    return b.samples + (size_t)frame * b.components * b.plane_samples;
+    return b.shared.samples + (size_t)frame * b.shape.components * b.shape.plane_samples;
 }
 
 static __device__ __forceinline__ uint16_t *tsr_component_index(const tsr_cuda_batch &b, uint32_t frame, int component)
 {
-    return b.index + ((size_t)frame * b.components + (uint32_t)component) * b.values;
+    return b.shared.index + ((size_t)frame * b.shape.components + (uint32_t)component) * b.shape.values;
 }
 
 /* Puts a colour into a set, which counts them; many threads at once. Returns false, and may not have done it, where

@@ -68,15 +68,16 @@ __global__ void __launch_bounds__(THREADS) k_colours_in_use(const tsr_cuda_batch
     __shared__ seen_colours seen;
     __shared__ uint32_t in_use[3], low[3], high[3];
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
-    const uint32_t frame = blockIdx.x, words = tsr_listed_words(&b), across = b.pitch / GROUP;
-    const uint32_t groups = (b.image.rows + step - 1) / step * across;
+    const uint32_t frame = blockIdx.x, words = tsr_listed_words(&b), across = b.shape.pitch / GROUP;
+    const uint32_t groups = (b.shape.image.rows + step - 1) / step * across;
     clear_seen(seen, used, words);
     if (threadIdx.x < 3) in_use[threadIdx.x] = high[threadIdx.x] = 0, low[threadIdx.x] = 65535;
     __syncthreads();
     for (uint32_t group = threadIdx.x; group < groups; group += THREADS) {
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
         uint32_t value[3][GROUP]; /* what pads a row repeats a sample of it */
-        load_groups(tsr_frame_samples(b, frame) + (size_t)row * step * b.pitch + column, b.plane_samples, value);
+        load_groups(tsr_frame_samples(b, frame) + (size_t)row * step * b.shape.pitch + column, b.shape.plane_samples,
+                    value);
         see_values(used, words, value);
         see_colours(seen, value);
     }
@@ -92,16 +93,16 @@ __global__ void __launch_bounds__(THREADS) k_colours_in_use(const tsr_cuda_batch
     const bool few = seen.colours <= TSR_PALETTE_LIMIT;
     bool sparse = false;
     for (int c = 0; c < 3; c++) sparse |= tsr_is_sparse(in_use[c], low[c], high[c]);
-    tsr_packing_state &packing = b.packing[frame];
+    tsr_packing_state &packing = b.shared.packing[frame];
     if (threadIdx.x == 0) {
         packing.is_few = few;
         packing.is_sparse = sparse;
         if (few) packing.colours = seen.colours;
     }
     for (uint32_t i = threadIdx.x; few && i < TSR_DEVICE_COLOUR_SLOTS; i += THREADS)
-        b.colour_set[frame].slot[i] = seen.slot[i];
+        b.shared.colour_set[frame].slot[i] = seen.slot[i];
     for (uint32_t i = threadIdx.x; sparse && i < 3 * words; i += THREADS)
-        b.listed[3 * (size_t)frame * words + i] = used[i];
+        b.shared.listed[3 * (size_t)frame * words + i] = used[i];
 }
 
 /* And in all rows, of frames that may be packed. */
@@ -111,8 +112,8 @@ __global__ void __launch_bounds__(THREADS) k_collect_colours(const tsr_cuda_batc
     __shared__ seen_colours seen;
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
     const uint32_t frame = blockIdx.x / blocks, words = tsr_listed_words(&b);
-    const uint32_t groups = (uint32_t)(b.plane_samples / GROUP);
-    tsr_packing_state &packing = b.packing[frame];
+    const uint32_t groups = (uint32_t)(b.shape.plane_samples / GROUP);
+    tsr_packing_state &packing = b.shared.packing[frame];
     const bool few = packing.is_few, sparse = packing.is_sparse;
     if (!few && !sparse) return;
     clear_seen(seen, used, words);
@@ -121,12 +122,12 @@ __global__ void __launch_bounds__(THREADS) k_collect_colours(const tsr_cuda_batc
 #pragma unroll 1
     for (int round = 0; round < ROUNDS && group < groups; round++, group += THREADS) {
         uint32_t value[3][GROUP];
-        load_groups(tsr_frame_samples(b, frame) + (size_t)group * GROUP, b.plane_samples, value);
+        load_groups(tsr_frame_samples(b, frame) + (size_t)group * GROUP, b.shape.plane_samples, value);
         if (sparse) see_values(used, words, value);
         if (few) see_colours(seen, value);
     }
     __syncthreads();
-    uint32_t *const listed = b.listed + 3 * (size_t)frame * words;
+    uint32_t *const listed = b.shared.listed + 3 * (size_t)frame * words;
     for (uint32_t i = threadIdx.x; sparse && i < 3 * words; i += THREADS)
         if (used[i] & ~__ldcg(&listed[i])) atomicOr(&listed[i], used[i]);
     if (seen.colours > TSR_PALETTE_LIMIT) {
@@ -134,7 +135,8 @@ __global__ void __launch_bounds__(THREADS) k_collect_colours(const tsr_cuda_batc
         return;
     }
     for (uint32_t i = threadIdx.x; few && i < TSR_DEVICE_COLOUR_SLOTS; i += THREADS)
-        if (seen.slot[i] != 0 && !tsr_put_colour(b.colour_set[frame].slot, &packing.colours, seen.slot[i] - 1)) return;
+        if (seen.slot[i] != 0 && !tsr_put_colour(b.shared.colour_set[frame].slot, &packing.colours, seen.slot[i] - 1))
+            return;
 }
 
 /* ---- Lists of them ------------------------------------------------------------------------------------------- */
@@ -147,8 +149,8 @@ __device__ void list_colours(const tsr_cuda_batch &b, uint32_t frame, int leadin
     __shared__ uint16_t slot_of[TSR_PALETTE_LIMIT];
     __shared__ uint32_t count;
     __shared__ uint64_t sums[THREADS / TSR_WARP];
-    tsr_packing_state &packing = b.packing[frame];
-    tsr_colour_set &set = b.colour_set[frame];
+    tsr_packing_state &packing = b.shared.packing[frame];
+    tsr_colour_set &set = b.shared.colour_set[frame];
     const uint32_t colours = packing.colours;
     if (!packing.is_few || colours < 2 || colours > TSR_PALETTE_LIMIT) return;
     if (threadIdx.x == 0) count = 0;
@@ -197,10 +199,10 @@ __device__ void list_values(const tsr_cuda_batch &b, uint32_t frame, int compone
 {
     __shared__ uint32_t count_sums[THREADS / TSR_WARP], starts[THREADS], low, high;
     __shared__ uint64_t sums[THREADS / TSR_WARP];
-    tsr_packing_state &packing = b.packing[frame];
+    tsr_packing_state &packing = b.shared.packing[frame];
     if (!packing.is_sparse) return;
     const uint32_t words = tsr_listed_words(&b), words_each = (words + THREADS - 1) / THREADS;
-    const uint32_t *const listed = b.listed + (3 * (size_t)frame + (uint32_t)component) * words;
+    const uint32_t *const listed = b.shared.listed + (3 * (size_t)frame + (uint32_t)component) * words;
     uint16_t *const index = tsr_component_index(b, frame, component);
     const uint32_t first = min(words, words_each * threadIdx.x), end = min(words, first + words_each);
     if (threadIdx.x == 0) high = 0, low = 65535;
@@ -239,14 +241,14 @@ __global__ void __launch_bounds__(THREADS) k_list_colours(const tsr_cuda_batch b
 
 int tsr_cuda_find_packings(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const tsr_image &image = batch->image;
-    if (!batch->packs_colours || image.columns < 2 || image.rows < 2) return cudaSuccess;
+    const tsr_image &image = batch->shape.image;
+    if (!batch->shape.packs_colours || image.columns < 2 || image.rows < 2) return cudaSuccess;
     const uint32_t step = tsr_choice_step(image.columns, image.rows, TSR_PACKING_SAMPLES);
     const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
     const size_t words = tsr_listed_words(batch), used_bytes = 3 * words * sizeof(uint32_t);
-    TSR_CUDA_TRY(tsr_launch(k_colours_in_use, batch->frames, THREADS, used_bytes, stream, *batch, step));
+    TSR_CUDA_TRY(tsr_launch(k_colours_in_use, batch->shape.frames, THREADS, used_bytes, stream, *batch, step));
     if (step > 1)
         TSR_CUDA_TRY(
-            tsr_launch(k_collect_colours, batch->frames * blocks, THREADS, used_bytes, stream, *batch, blocks));
-    return tsr_launch(k_list_colours, batch->frames * 6, THREADS, words * sizeof(uint16_t), stream, *batch);
+            tsr_launch(k_collect_colours, batch->shape.frames * blocks, THREADS, used_bytes, stream, *batch, blocks));
+    return tsr_launch(k_list_colours, batch->shape.frames * 6, THREADS, words * sizeof(uint16_t), stream, *batch);
 }

@@ -17,7 +17,7 @@ enum { THREADS = 256, GROUP = 8, ROUNDS = 8 };
 /* Blocks of THREADS threads a plane, each thread rounds groups of GROUP samples. */
 static inline unsigned blocks_of_plane(const tsr_cuda_batch &b, unsigned rounds)
 {
-    const unsigned groups = (unsigned)(b.plane_samples / GROUP);
+    const unsigned groups = (unsigned)(b.shape.plane_samples / GROUP);
     return (groups + THREADS * rounds - 1) / (THREADS * rounds);
 }
 
@@ -83,8 +83,8 @@ struct value_marks {
 static __host__ __device__ __forceinline__ value_marks marks_of(const tsr_cuda_batch &b, bool marks)
 {
     value_marks m;
-    m.words = marks && b.used ? b.values / 32 : 0;
-    m.by_bytes = m.words > 0 && b.values <= MOST_BYTES;
+    m.words = marks && b.shared.used ? b.shape.values / 32 : 0;
+    m.by_bytes = m.words > 0 && b.shape.values <= MOST_BYTES;
     return m;
 }
 
@@ -147,7 +147,7 @@ static __device__ __forceinline__ uint32_t marked_word(const uint32_t *used, val
 static __device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uint32_t plane, seen_values seen,
                                                     uint32_t *used, value_marks marks)
 {
-    uint32_t *const most = used + mark_words(marks), *const of_plane = b.used + (size_t)plane * marks.words;
+    uint32_t *const most = used + mark_words(marks), *const of_plane = b.shared.used + (size_t)plane * marks.words;
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < marks.words; i += THREADS) {
         const uint32_t word = marked_word(used, marks, i);
@@ -164,7 +164,7 @@ static __device__ __forceinline__ void publish_seen(const tsr_cuda_batch &b, uin
         atomicMax(&most[1], seen.maximum);
     }
     __syncthreads();
-    tsr_plane_state &state = b.plane[plane];
+    tsr_plane_state &state = b.shared.plane[plane];
     if (threadIdx.x != 0) return;
     if (__ldcg(&state.not_minimum) < most[0]) atomicMax(&state.not_minimum, most[0]);
     if (__ldcg(&state.maximum) < most[1]) atomicMax(&state.maximum, most[1]);

@@ -103,7 +103,7 @@ __device__ __forceinline__ void samples_of_words(const tsr_cuda_batch &b, uint32
         if (i < count) unexpected[1] |= tsr_word_outside(value[i], layout);
         value[i] = tsr_word_sample(value[i], layout);
         if (KIND == QUANTISED)
-            value[i] = tsr_near_lossless_index(value[i], tsr_frame_near_lossless(&b.image, b.max_error));
+            value[i] = tsr_near_lossless_index(value[i], tsr_frame_near_lossless(&b.shape.image, b.shape.max_error));
     }
 }
 
@@ -113,19 +113,20 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
 {
     TSR_DYNAMIC_SHARED(memory);
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
-    const tsr_image &image = b.image;
-    const uint32_t plane = blockIdx.x / blocks, frame = plane / b.components, component = plane - frame * b.components;
-    const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
-    const uint32_t step = image.planar ? 1 : b.components;
+    const tsr_image &image = b.shape.image;
+    const uint32_t plane = blockIdx.x / blocks, frame = plane / b.shape.components,
+                   component = plane - frame * b.shape.components;
+    const uint32_t groups = (uint32_t)(b.shape.plane_samples / GROUP), across = b.shape.pitch / GROUP;
+    const uint32_t step = image.planar ? 1 : b.shape.components;
     const value_marks marks = marks_of(b, ranges);
-    const uint8_t *raster = b.rasters + frame * b.frame_bytes;
+    const uint8_t *raster = b.shared.rasters + frame * b.shape.frame_bytes;
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
     const pair_layout pairs = pairs_of(image);
     const bool is_flat = sizeof(Word) == 2 && KIND != QUANTISED && pairs.is_common && step == 1 &&
-                         image.columns == b.pitch &&
+                         image.columns == b.shape.pitch &&
                          reinterpret_cast<uintptr_t>(raster + origin * sizeof(Word)) % 16 == 0;
-    uint16_t *samples = b.samples + plane * b.plane_samples;
+    uint16_t *samples = b.shared.samples + plane * b.shape.plane_samples;
     uint32_t unexpected[2] = {0, 0}; /* bits outside that are not the repeated top bit; that are not 0 */
     seen_bits bits = {0, 0};
     seen_values seen = {65535, 0};
@@ -168,23 +169,23 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     unexpected[1] |= bits.set & ~pairs.samples;
     for (int way = 0; KIND != PLAIN && way < 2; way++)
         if (__any_sync(TSR_FULL_WARP, unexpected[way] != 0) && threadIdx.x % TSR_WARP == 0)
-            b.frame[frame].unexpected[way] = 1;
+            b.shared.frame[frame].unexpected[way] = 1;
 }
 
 template <typename Word> cudaError_t split(const tsr_cuda_batch &b, cudaStream_t stream)
 {
     const unsigned blocks = blocks_of_plane(b, ROUNDS);
-    const bool ranges = b.components < 3,
-               is_plain = b.image.bits_allocated == b.image.bits_stored && !b.image.is_signed;
-    void (*const kernel)(tsr_cuda_batch, unsigned, bool) = b.max_error > 0 ? k_split<Word, QUANTISED>
-                                                           : is_plain      ? k_split<Word, PLAIN>
-                                                                           : k_split<Word, HELD>;
-    return tsr_launch(kernel, b.planes * blocks, THREADS, seen_bytes(&b, ranges), stream, b, blocks, ranges);
+    const bool ranges = b.shape.components < 3,
+               is_plain = b.shape.image.bits_allocated == b.shape.image.bits_stored && !b.shape.image.is_signed;
+    void (*const kernel)(tsr_cuda_batch, unsigned, bool) = b.shape.max_error > 0 ? k_split<Word, QUANTISED>
+                                                           : is_plain            ? k_split<Word, PLAIN>
+                                                                                 : k_split<Word, HELD>;
+    return tsr_launch(kernel, b.shape.planes * blocks, THREADS, seen_bytes(&b, ranges), stream, b, blocks, ranges);
 }
 
 } // namespace
 
 int tsr_cuda_split(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->image.bits_allocated == 8 ? split<uint8_t>(*batch, stream) : split<uint16_t>(*batch, stream);
+    return batch->shape.image.bits_allocated == 8 ? split<uint8_t>(*batch, stream) : split<uint16_t>(*batch, stream);
 }

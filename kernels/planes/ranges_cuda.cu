@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
     const uint32_t plane = blockIdx.x / blocks;
     const value_marks marks = marks_of(b, true);
-    const uint32_t groups = (uint32_t)(b.plane_samples / GROUP), across = b.pitch / GROUP;
-    const uint16_t *samples = b.samples + plane * b.plane_samples;
+    const uint32_t groups = (uint32_t)(b.shape.plane_samples / GROUP), across = b.shape.pitch / GROUP;
+    const uint16_t *samples = b.shared.samples + plane * b.shape.plane_samples;
     seen_values seen = {65535, 0};
     clear_seen(used, marks);
     __syncthreads();
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(THREADS) k_ranges(const tsr_cuda_batch b, unsi
         unpack_group(*reinterpret_cast<const uint4 *>(samples + (size_t)group * GROUP), value);
 #pragma unroll
         for (uint32_t i = 1; i < GROUP; i++)
-            if (column + i >= b.image.columns) value[i] = value[0]; /* what pads a row counts for nothing */
+            if (column + i >= b.shape.image.columns) value[i] = value[0]; /* what pads a row counts for nothing */
         see_group(seen, used, marks, value);
     }
     publish_seen(b, plane, seen, used, marks);
@@ -77,15 +77,15 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     __shared__ uint64_t wide_sums[THREADS / TSR_WARP];
     __shared__ uint16_t costs[COST_TABLE];
     const uint32_t plane = blockIdx.x;
-    const tsr_plane_state state = b.plane[plane];
+    const tsr_plane_state state = b.shared.plane[plane];
     const uint32_t low = 65535u - state.not_minimum, span = tsr_state_span(state);
-    if (threadIdx.x == 0) b.plane[plane].range = span; /* packed is 0 */
-    if (!b.used || span <= 2) return;
+    if (threadIdx.x == 0) b.shared.plane[plane].range = span; /* packed is 0 */
+    if (!b.shared.used || span <= 2) return;
 
-    const uint32_t *used = b.used + (size_t)plane * (b.values / 32);
-    uint16_t *const index_of_plane = b.index + (size_t)plane * b.values;
+    const uint32_t *used = b.shared.used + (size_t)plane * (b.shape.values / 32);
+    uint16_t *const index_of_plane = b.shared.index + (size_t)plane * b.shape.values;
     uint16_t *const used_before = reinterpret_cast<uint16_t *>(memory); /* by word of used: values in use below it */
-    uint16_t *const index = b.values <= INDEXED_VALUES ? used_before + b.values / 32 : index_of_plane;
+    uint16_t *const index = b.shape.values <= INDEXED_VALUES ? used_before + b.shape.values / 32 : index_of_plane;
     const uint32_t first_word = low / 32, words = (low + span - 1) / 32 + 1 - first_word,
                    words_each = (words + THREADS - 1) / THREADS;
     const uint32_t first = min(words, words_each * threadIdx.x), end = min(words, first + words_each);
@@ -99,14 +99,14 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
         index[v] = used_before[v / 32 - first_word] + number_in_word(used, v);
     __syncthreads(); /* index[] */
 
-    const uint16_t *samples = b.samples + plane * b.plane_samples;
-    const uint32_t step = tsr_choice_step(b.image.columns, b.image.rows, TSR_PACKING_SAMPLES),
-                   rows = choice_rows(b.image, step), across = b.pitch / GROUP;
+    const uint16_t *samples = b.shared.samples + plane * b.shape.plane_samples;
+    const uint32_t step = tsr_choice_step(b.shape.image.columns, b.shape.image.rows, TSR_PACKING_SAMPLES),
+                   rows = choice_rows(b.shape.image, step), across = b.shape.pitch / GROUP;
     range_costs sum = {0, 0};
     for (uint32_t group = threadIdx.x; group < rows * across; group += THREADS) {
         const uint32_t row = group / across, column = (group - row * across) * GROUP;
-        const uint16_t *const at = samples + (size_t)(1 + row * step) * b.pitch + column;
-        add_range_costs(sum, costs, at, at - b.pitch, column == 0 ? 1 : 0, b.image.columns - column,
+        const uint16_t *const at = samples + (size_t)(1 + row * step) * b.shape.pitch + column;
+        add_range_costs(sum, costs, at, at - b.shape.pitch, column == 0 ? 1 : 0, b.shape.image.columns - column,
                         [&](uint32_t v) { return (uint32_t)index[v] << 16 | v; });
     }
     sum.plain = block_sum(sum.plain, wide_sums);
@@ -115,13 +115,13 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
     const uint64_t bits = block_sum(
         stretch_bits(used, low, low + span - 1, first_value, low + min(span, each * (threadIdx.x + 1)), starts),
         wide_sums);
-    const uint64_t looked_at = (uint64_t)rows * (b.image.columns - 1),
-                   samples_of_plane = (uint64_t)b.image.columns * b.image.rows;
+    const uint64_t looked_at = (uint64_t)rows * (b.shape.image.columns - 1),
+                   samples_of_plane = (uint64_t)b.shape.image.columns * b.shape.image.rows;
     if (looked_at == 0 || sum.packed >= sum.plain) return; /* all threads know the sums */
     if ((sum.plain - sum.packed) / looked_at * samples_of_plane >> TSR_COST_SHIFT <= bits) return;
     if (threadIdx.x == 0) {
-        b.plane[plane].packed = 1;
-        b.plane[plane].range = total;
+        b.shared.plane[plane].packed = 1;
+        b.shared.plane[plane].range = total;
     }
     if (index == index_of_plane) return;
     for (uint32_t v = low + threadIdx.x; v < low + span; v += THREADS) index_of_plane[v] = index[v];
@@ -132,10 +132,11 @@ __global__ void __launch_bounds__(THREADS) k_choose_range(const tsr_cuda_batch b
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
     const unsigned blocks = blocks_of_plane(*batch, ROUNDS);
-    if (batch->components >= 3)
-        TSR_CUDA_TRY(
-            tsr_launch(k_ranges, batch->planes * blocks, THREADS, seen_bytes(batch, true), stream, *batch, blocks));
+    if (batch->shape.components >= 3)
+        TSR_CUDA_TRY(tsr_launch(k_ranges, batch->shape.planes * blocks, THREADS, seen_bytes(batch, true), stream,
+                                *batch, blocks));
     const size_t index_bytes =
-        (batch->values / 32 + (batch->values <= INDEXED_VALUES ? batch->values : 0)) * sizeof(uint16_t);
-    return tsr_launch(k_choose_range, batch->planes, THREADS, index_bytes, stream, *batch);
+        (batch->shape.values / 32 + (batch->shape.values <= INDEXED_VALUES ? batch->shape.values : 0)) *
+        sizeof(uint16_t);
+    return tsr_launch(k_choose_range, batch->shape.planes, THREADS, index_bytes, stream, *batch);
 }

@@ -162,7 +162,7 @@ __device__ __forceinline__ void load_lookup(const tsr_predict_batch &p, uint32_t
                                            : i == look_up_place(UNCODED)      ? rows + 2
                                                                               : groups.activity[symbol]);
     }
-    for (unsigned i = threadIdx.x; i <= (unsigned)p.b.tile_width; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i <= (unsigned)p.b.shape.tile_width; i += blockDim.x)
         lookup.run[i] = (uint8_t)(i == 0 ? (int)TSR_RUN_TO_END : (int)tsr_run_token(i).symbol);
     const uint32_t *from = reinterpret_cast<const uint32_t *>(groups.intensity);
     uint32_t *to = reinterpret_cast<uint32_t *>(lookup.intensity);
@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
     const uint32_t across = p.residual[at.plane].intensity_cuts + 1u;
     const int32_t period = tsr_lane_period(at.tile.width, p.lanes);
     uint32_t *const codes = p.code + (size_t)at.number * p.tile_places;
-    tsr_device_row *const row_at = p.rans ? NULL : p.rows + (size_t)at.number * (size_t)p.b.tile_height;
+    tsr_device_row *const row_at = p.rans ? NULL : p.rows + (size_t)at.number * (size_t)p.b.shape.tile_height;
     row_sums sums = {0, 0, 0, 0};
     const auto cut_of = [&](int32_t y) { return period - TSR_LANE_DELAY * (y & (p.lanes - 1)); };
     walk_band<false>(
@@ -378,7 +378,7 @@ int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream)
     const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
     const size_t bytes = sizeof(coefficient_counts) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_coefficients, bytes));
-    return tsr_launch(k_coefficients, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    return tsr_launch(k_coefficients, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
 }
 
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream)
@@ -387,7 +387,7 @@ int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream
     const size_t room = (sizeof(cell_lookup) + (batch->cell_counts + 1) * sizeof(uint32_t) + 15) / 16 * 16;
     const size_t bytes = room + walk_bytes(plan, CELL_WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_cells, bytes));
-    return tsr_launch(k_cells, batch->b.planes * plan.blocks, CELL_THREADS, bytes, stream, *batch, plan, room);
+    return tsr_launch(k_cells, batch->b.shape.planes * plan.blocks, CELL_THREADS, bytes, stream, *batch, plan, room);
 }
 
 int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream)
@@ -395,5 +395,5 @@ int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream
     const band_plan plan = plan_bands(*batch, 0, batch->launch.code_rows, WARPS, 1);
     const size_t bytes = sizeof(code_lookup) + walk_bytes(plan, WARPS);
     TSR_CUDA_TRY(tsr_allow_shared(k_codes, bytes));
-    return tsr_launch(k_codes, batch->b.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    return tsr_launch(k_codes, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
 }

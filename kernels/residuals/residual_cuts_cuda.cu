@@ -139,5 +139,5 @@ static_assert((int)TSR_ACTIVITY_BINS <= (int)CUT_THREADS && (int)TSR_INTENSITY_B
 
 int tsr_predict_cuts(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    return tsr_launch(k_cuts, batch->b.planes, CUT_THREADS, 0, stream, *batch);
+    return tsr_launch(k_cuts, batch->b.shape.planes, CUT_THREADS, 0, stream, *batch);
 }

@@ -15,13 +15,13 @@ enum { INDEX_GROUP = 8, INDEX_ROUNDS = 8 };
 __global__ void __launch_bounds__(THREADS) k_indices(const tsr_predict_batch p, unsigned blocks)
 {
     const uint32_t plane = blockIdx.x / blocks;
-    const tsr_plane_state state = p.b.plane[plane];
+    const tsr_plane_state state = p.b.shared.plane[plane];
     if (!state.packed && state.not_minimum == 65535u) return; /* x are values already */
-    const uint16_t *index = p.b.index + (size_t)plane * p.b.values;
-    uint4 *const samples = reinterpret_cast<uint4 *>(p.b.samples + plane * p.b.plane_samples);
+    const uint16_t *index = p.b.shared.index + (size_t)plane * p.b.shape.values;
+    uint4 *const samples = reinterpret_cast<uint4 *>(p.b.shared.samples + plane * p.b.shape.plane_samples);
     size_t group = (size_t)(blockIdx.x - plane * blocks) * (THREADS * INDEX_ROUNDS) + threadIdx.x;
     for (int round = 0; round < INDEX_ROUNDS; round++, group += THREADS) {
-        if (group >= p.b.plane_samples / INDEX_GROUP) return;
+        if (group >= p.b.shape.plane_samples / INDEX_GROUP) return;
         uint4 four = samples[group];
         uint32_t *pair = &four.x;
 #pragma unroll
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
     const tsr_plane_view view = tsr_view_plane(p, plane);
     int16_t *region = regions[warp];
     const uint32_t first = ((blockIdx.x - plane * groups) * BLOCK_WARPS + warp) * BLOCK_GROUP;
-    for (uint32_t number = first; number < first + BLOCK_GROUP && number < p.b.tiles * p.tile_blocks; number++) {
+    for (uint32_t number = first; number < first + BLOCK_GROUP && number < p.b.shape.tiles * p.tile_blocks; number++) {
         const tsr_block_place block = tsr_any_block(p, plane, number);
         if (!block.is_there) continue;
         tsr_stage_block(view, block, view.references, region, lane);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_predictions(const tsr_predict
                 label < model.classes
                     ? tsr_linear_prediction(sum[round], (int32_t)view.range)
                     : tsr_region_median(region + TSR_REGION_FIRST + row * TSR_REGION_PITCH + column) + TSR_SAMPLE_BIAS;
-            p.prediction[plane * p.b.plane_samples + block.tile.first + (size_t)y * block.tile.stride +
+            p.prediction[plane * p.b.shape.plane_samples + block.tile.first + (size_t)y * block.tile.stride +
                          (size_t)(block.span.column + column)] = (uint16_t)prediction;
         }
     }
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
     const uint32_t first = (blockIdx.x - plane * groups) * (BLOCK_WARPS * NARROW_GROUP) + warp;
     for (unsigned i = 0; i < NARROW_GROUP; i++) {
         const uint32_t number = first + i * BLOCK_WARPS;
-        if (number >= p.b.tiles * p.tile_blocks) break;
+        if (number >= p.b.shape.tiles * p.tile_blocks) break;
         const tsr_block_place block = tsr_any_block(p, plane, number);
         if (!block.is_there) continue;
         __syncwarp();
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
         const uint4 *of_label = matrices + (unsigned)(is_linear ? label : 0) * 2 * TSR_WARP + lane;
         const uint4 l = of_label[0], h = of_label[TSR_WARP];
         const tsr_tap_bytes matrix = {{{l.x, l.y}, {l.z, l.w}}, {{h.x, h.y}, {h.z, h.w}}};
-        uint16_t *to = p.prediction + plane * p.b.plane_samples + block.tile.first + (size_t)block.span.column;
+        uint16_t *to = p.prediction + plane * p.b.shape.plane_samples + block.tile.first + (size_t)block.span.column;
 #pragma unroll
         for (int part = 0; part < 2; part++) {
             const int row = 8 * part + g;
@@ -199,14 +199,14 @@ __global__ void __launch_bounds__(BLOCK_THREADS) k_narrow_predictions(const tsr_
 int tsr_predict_indices(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const size_t each = (size_t)INDEX_GROUP * INDEX_ROUNDS * THREADS;
-    const unsigned blocks = (unsigned)((batch->b.plane_samples + each - 1) / each);
-    return tsr_launch(k_indices, batch->b.planes * blocks, THREADS, 0, stream, *batch, blocks);
+    const unsigned blocks = (unsigned)((batch->b.shape.plane_samples + each - 1) / each);
+    return tsr_launch(k_indices, batch->b.shape.planes * blocks, THREADS, 0, stream, *batch, blocks);
 }
 
 int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    const uint32_t blocks = batch->b.tiles * batch->tile_blocks, each = BLOCK_WARPS * BLOCK_GROUP;
-    const unsigned groups = (blocks + each - 1) / each, grid = batch->b.planes * groups;
+    const uint32_t blocks = batch->b.shape.tiles * batch->tile_blocks, each = BLOCK_WARPS * BLOCK_GROUP;
+    const unsigned groups = (blocks + each - 1) / each, grid = batch->b.shape.planes * groups;
     int classes = 0; /* of sets 1 and 2, where planes refer to no other */
     for (int i = 0; i < batch->plan_count; i++) {
         const bool is_narrow = batch->plan[i].set < 3 && batch->references == 0;
@@ -220,6 +220,6 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
     }
     if (classes == 0) return cudaSuccess;
     const unsigned narrow_groups = (blocks + BLOCK_WARPS * NARROW_GROUP - 1) / (BLOCK_WARPS * NARROW_GROUP);
-    return tsr_launch(k_narrow_predictions, batch->b.planes * narrow_groups, BLOCK_THREADS,
+    return tsr_launch(k_narrow_predictions, batch->b.shape.planes * narrow_groups, BLOCK_THREADS,
                       (size_t)classes * TSR_WARP * sizeof(tsr_tap_bytes), stream, *batch, narrow_groups);
 }

@@ -40,9 +40,9 @@ static inline band_plan plan_bands(const tsr_predict_batch &p, int32_t period, i
     band_plan plan;
     plan.step = period > 0 ? period : rows;
     plan.rows = period > 0 ? (int32_t)TSR_SAMPLED_ROWS : rows;
-    plan.bands = ((uint32_t)p.b.tile_height + (uint32_t)plan.step - 1) / (uint32_t)plan.step;
+    plan.bands = ((uint32_t)p.b.shape.tile_height + (uint32_t)plan.step - 1) / (uint32_t)plan.step;
     plan.each = each;
-    plan.blocks = (p.b.tiles * plan.bands + warps * each - 1) / (warps * each);
+    plan.blocks = (p.b.shape.tiles * plan.bands + warps * each - 1) / (warps * each);
     plan.pitch = GUARD + ((int32_t)p.tile_pitch + CHUNK - 1) / CHUNK * CHUNK + GUARD; /* lanes outside read, too */
     return plan;
 }
@@ -71,8 +71,8 @@ static __device__ __forceinline__ bool place_band(const tsr_predict_batch &p, co
     at->plane = plane_of_block(plan);
     const uint32_t unit = ((blockIdx.x - at->plane * plan.blocks) * plan.each + turn) * warps + threadIdx.x / TSR_WARP;
     const uint32_t tile = unit / plan.bands;
-    if (tile >= p.b.tiles) return false;
-    at->number = at->plane * p.b.tiles + tile;
+    if (tile >= p.b.shape.tiles) return false;
+    at->number = at->plane * p.b.shape.tiles + tile;
     at->tile = tsr_tile_place(&p.b, tile).tile;
     at->first = (int32_t)(unit - tile * plan.bands) * plan.step;
     at->end = tsr_min(at->tile.height, at->first + plan.rows);
@@ -328,9 +328,10 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
     const bool is_linear = p.plan_count > 0 && p.predictor[at.plane].set != 0;
     const int32_t from = tsr_max(0, at.first - WARM_ROWS);
     const size_t first_sample =
-        at.plane * p.b.plane_samples + at.tile.first + (size_t)from * at.tile.stride + lane * COLUMNS;
+        at.plane * p.b.shape.plane_samples + at.tile.first + (size_t)from * at.tile.stride + lane * COLUMNS;
     const bool is_aligned = (first_sample | at.tile.stride) % COLUMNS == 0;
-    const uint16_t *x = p.b.samples + first_sample, *up = is_linear ? p.prediction + first_sample : x - at.tile.stride;
+    const uint16_t *x = p.b.shared.samples + first_sample,
+                   *up = is_linear ? p.prediction + first_sample : x - at.tile.stride;
     for (int32_t y = from; y < at.end; y++, x += at.tile.stride, up += at.tile.stride) {
         uint16_t *const here = rows + (y & 1) * pitch + GUARD;
         uint16_t *const above = rows + (~y & 1) * pitch + GUARD;

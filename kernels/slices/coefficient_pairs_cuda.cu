@@ -280,9 +280,9 @@ template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_
     TSR_DYNAMIC_SHARED(memory);
     count_memory &m = *reinterpret_cast<count_memory *>(memory);
     const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.tiles;
-    if (tsr_state_span(b.plane[number]) == 1) return;
-    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
+    const uint32_t number = blockIdx.x / b.shape.tiles;
+    if (tsr_state_span(b.shared.plane[number]) == 1) return;
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
     const int32_t columns = (place.tile.width + 3) / 4, rows = (place.tile.height + 3) / 4;
     const int shift = tsr_plane_shift(b, number);
     m.seen.clear(thread, THREADS);
@@ -290,7 +290,7 @@ template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_
     __syncthreads();
     const int32_t c = (int32_t)(thread % TSR_SLICE_BLOCKS), r = (int32_t)(thread / TSR_SLICE_BLOCKS);
     struct tsr_slice slice = {0};
-    for (size_t at = (size_t)number * b.slices + place.first_slice; slice.row < rows; at++) {
+    for (size_t at = (size_t)number * b.shape.slices + place.first_slice; slice.row < rows; at++) {
         slice.columns = tsr_min(TSR_SLICE_BLOCKS, columns - slice.column);
         slice.rows = tsr_min(TSR_SLICE_BLOCKS, rows - slice.row);
         const bool is_block = c < slice.columns && r < slice.rows;
@@ -298,7 +298,7 @@ template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_
         block_coefficients<Coefficient> coefficients;
         int places = 0;
         if (is_block) {
-            coefficients.load(static_cast<const Coefficient *>(b.coefficients), at, thread);
+            coefficients.load(static_cast<const Coefficient *>(b.transform.coefficients), at, thread);
             places = coefficients.see(shift, seen);
         }
         m.seen.set(slice_seen::at(thread), seen);
@@ -314,7 +314,7 @@ template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_
             const block_run run = find_run(m.masks, slice, thread, energy_class, places == 0);
             const uint64_t packed =
                 pack_block(run, places, places > 0 ? expected_coefficients(seen, energy, places & 1) : 0u);
-            b.pair_blocks[at * THREADS + thread] = packed;
+            b.transform.pair_blocks[at * THREADS + thread] = packed;
             count_sink sink = {m.counts};
             visit_pairs(sink, packed, shift, coefficients);
         }
@@ -325,8 +325,8 @@ template <typename Coefficient> __global__ void __launch_bounds__(THREADS, 4) k_
         }
     }
     __syncthreads();
-    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_PAIR_GROUPS, b.tiles == 1,
-                          thread, THREADS);
+    m.counts.add_to_cells(b.transform.counts + (size_t)number * COUNTS,
+                          b.transform.cells_in_use + number * TSR_PAIR_GROUPS, b.shape.tiles == 1, thread, THREADS);
 }
 
 template <typename Coefficient> cudaError_t count_pairs(const tsr_cuda_batch *b, cudaStream_t stream)
@@ -334,7 +334,7 @@ template <typename Coefficient> cudaError_t count_pairs(const tsr_cuda_batch *b,
     void (*const kernel)(tsr_cuda_batch) = k_count_pairs<Coefficient>;
     const size_t shared_bytes = sizeof(count_memory);
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
-    return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
+    return tsr_launch(kernel, b->shape.planes * b->shape.tiles, THREADS, shared_bytes, stream, *b);
 }
 
 /* ---- Coding --------------------------------------------------------------------------------------------- */
@@ -383,19 +383,19 @@ template <typename Coefficient> struct pair_coder {
 
     __device__ __forceinline__ void load(shared &, unsigned tile, unsigned thread, block &own) const
     {
-        own.plane = tile / b.slices;
-        const struct tsr_slice slice = tsr_plane_slice(&b, tile - own.plane * b.slices);
+        own.plane = tile / b.shape.slices;
+        const struct tsr_slice slice = tsr_plane_slice(&b, tile - own.plane * b.shape.slices);
         own.packed = NO_BLOCK;
-        if (tsr_state_span(b.plane[own.plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
+        if (tsr_state_span(b.shared.plane[own.plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
             (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows) {
-            own.packed = b.pair_blocks[(size_t)tile * THREADS + thread];
-            own.coefficients.load(static_cast<const Coefficient *>(b.coefficients), tile, thread);
+            own.packed = b.transform.pair_blocks[(size_t)tile * THREADS + thread];
+            own.coefficients.load(static_cast<const Coefficient *>(b.transform.coefficients), tile, thread);
         }
     }
 
     __device__ __forceinline__ void put(shared &, unsigned, const block &own, tsr_code_writer<THREADS> &writer) const
     {
-        writer_sink sink = {writer, b.pair_codes[own.plane]};
+        writer_sink sink = {writer, b.transform.pair_codes[own.plane]};
         visit_pairs(sink, own.packed, tsr_plane_shift(b, own.plane), own.coefficients);
     }
 
@@ -408,11 +408,11 @@ template <typename Coefficient> struct pair_coder {
 template <typename Coefficient> int code_pairs(const tsr_cuda_batch &b, cudaStream_t stream)
 {
     tsr_block_string string;
-    string.tiles = b.planes * b.slices;
-    string.out = b.strings;
-    string.unit_offsets = b.slice_offsets;
-    string.bits = b.slice_offsets + string.tiles;
-    string.workspace = b.coder;
+    string.tiles = b.shape.planes * b.shape.slices;
+    string.out = b.transform.strings;
+    string.unit_offsets = b.transform.slice_offsets;
+    string.bits = b.transform.slice_offsets + string.tiles;
+    string.workspace = b.transform.coder;
     pair_coder<Coefficient> coder;
     coder.b = b;
     return tsr_code_blocks<THREADS, 5>(coder, string, stream);
@@ -422,10 +422,10 @@ template <typename Coefficient> int code_pairs(const tsr_cuda_batch &b, cudaStre
 
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? count_pairs<int16_t>(batch, stream) : count_pairs<int32_t>(batch, stream);
+    return batch->transform.narrow ? count_pairs<int16_t>(batch, stream) : count_pairs<int32_t>(batch, stream);
 }
 
 int tsr_cuda_code_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    return batch->narrow ? code_pairs<int16_t>(*batch, stream) : code_pairs<int32_t>(*batch, stream);
+    return batch->transform.narrow ? code_pairs<int16_t>(*batch, stream) : code_pairs<int32_t>(*batch, stream);
 }

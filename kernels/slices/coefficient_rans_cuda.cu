@@ -90,18 +90,19 @@ template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THRE
     TSR_DYNAMIC_SHARED(memory);
     entry_memory<SIDE> &m = *reinterpret_cast<entry_memory<SIDE> *>(memory);
     const unsigned thread = threadIdx.x;
-    const uint32_t number = blockIdx.x / b.tiles;
-    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.tiles);
-    const size_t first = (size_t)number * b.slices + place.first_slice;
-    if (thread < place.slice_columns * place.slice_rows) b.entry_count[first + thread] = 0; /* no slice there */
-    if (tsr_state_span(b.plane[number]) == 1) return;
+    const uint32_t number = blockIdx.x / b.shape.tiles;
+    const struct tsr_tile_place place = tsr_tile_place(&b, blockIdx.x - number * b.shape.tiles);
+    const size_t first = (size_t)number * b.shape.slices + place.first_slice;
+    if (thread < place.slice_columns * place.slice_rows)
+        b.transform.entry_count[first + thread] = 0; /* no slice there */
+    if (tsr_state_span(b.shared.plane[number]) == 1) return;
     const int shift = tsr_plane_shift(b, number);
     const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, SIDE);
     m.counts.clear(thread, THREADS);
     for (int32_t s = 0; s < grid.slice_columns * grid.slice_rows; s++) {
         const struct tsr_slice slice = tsr_slice_at(grid, s);
         const size_t room = first + tsr_slice_room(&place, SIDE, s);
-        uint32_t *out = b.entries + room * TSR_SLICE_PLACE_COUNT * b.block_entries;
+        uint32_t *out = b.transform.entries + room * TSR_SLICE_PLACE_COUNT * b.transform.block_entries;
         uint32_t used = 0;
         __syncthreads();
         m.seen.clear(thread, THREADS);
@@ -113,7 +114,7 @@ template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THRE
             int places = 0;
             if (is_block) {
                 const uint32_t column = (uint32_t)(slice.column + c), row = (uint32_t)(slice.row + r);
-                tsr_load_block(static_cast<const Coefficient *>(b.coefficients),
+                tsr_load_block(static_cast<const Coefficient *>(b.transform.coefficients),
                                first + row / TSR_SLICE_BLOCKS * place.slice_columns + column / TSR_SLICE_BLOCKS,
                                row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS, block);
                 tsr_see_words(block, shift, seen);
@@ -137,12 +138,13 @@ template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THRE
             }
             used += total;
         }
-        if (thread == 0) b.entry_count[room] = used;
+        if (thread == 0) b.transform.entry_count[room] = used;
         if (used + thread < (used + 3) / 4 * 4) out[used + thread] = 0; /* they are read by fours */
     }
     __syncthreads();
-    m.counts.add_to_cells(b.counts + (size_t)number * COUNTS, b.cells_in_use + number * TSR_COEFFICIENT_GROUPS,
-                          b.tiles == 1, thread, THREADS);
+    m.counts.add_to_cells(b.transform.counts + (size_t)number * COUNTS,
+                          b.transform.cells_in_use + number * TSR_COEFFICIENT_GROUPS, b.shape.tiles == 1, thread,
+                          THREADS);
 }
 
 template <typename Coefficient, int SIDE> cudaError_t count_entries(const tsr_cuda_batch *b, cudaStream_t stream)
@@ -150,7 +152,7 @@ template <typename Coefficient, int SIDE> cudaError_t count_entries(const tsr_cu
     void (*const kernel)(tsr_cuda_batch) = k_entries<Coefficient, SIDE>;
     const size_t shared_bytes = sizeof(entry_memory<SIDE>);
     TSR_CUDA_TRY(tsr_allow_shared(kernel, shared_bytes));
-    return tsr_launch(kernel, b->planes * b->tiles, THREADS, shared_bytes, stream, *b);
+    return tsr_launch(kernel, b->shape.planes * b->shape.tiles, THREADS, shared_bytes, stream, *b);
 }
 
 /* ---- Strings -------------------------------------------------------------------------------------------- */
@@ -161,14 +163,14 @@ enum { CODE_THREADS = 64 };
 __global__ void __launch_bounds__(CODE_THREADS) k_code_entries(const tsr_cuda_batch b)
 {
     const uint32_t room = blockIdx.x * CODE_THREADS + threadIdx.x;
-    if (room >= b.planes * b.slices) return;
-    const uint32_t count = b.entry_count[room], plane = room / b.slices;
+    if (room >= b.shape.planes * b.shape.slices) return;
+    const uint32_t count = b.transform.entry_count[room], plane = room / b.shape.slices;
     if (count == 0) return;
-    const tsr_coefficient_model &model = b.coefficient_model[plane];
-    const tsr_coefficient_codes *codes = b.coefficient_codes + (size_t)plane * TSR_COEFFICIENT_TABLES;
-    const uint4 *entries =
-        reinterpret_cast<const uint4 *>(b.entries + (size_t)room * TSR_SLICE_PLACE_COUNT * b.block_entries);
-    uint8_t *const end = b.strings + tsr_string_end(&b, room, count);
+    const tsr_coefficient_model &model = b.transform.coefficient_model[plane];
+    const tsr_coefficient_codes *codes = b.transform.coefficient_codes + (size_t)plane * TSR_COEFFICIENT_TABLES;
+    const uint4 *entries = reinterpret_cast<const uint4 *>(b.transform.entries + (size_t)room * TSR_SLICE_PLACE_COUNT *
+                                                                                     b.transform.block_entries);
+    uint8_t *const end = b.transform.strings + tsr_string_end(&b, room, count);
     uint16_t *at = reinterpret_cast<uint16_t *>(end);
     uint32_t state = 1;
     uint32_t group = (count - 1) / 4;
@@ -202,8 +204,8 @@ __global__ void __launch_bounds__(CODE_THREADS) k_code_entries(const tsr_cuda_ba
     uint8_t *begin = reinterpret_cast<uint8_t *>(at) - state_bytes;
     for (uint32_t i = 0; i < state_bytes; i++) begin[i] = (uint8_t)(state >> 8 * i);
     for (uint8_t *pad = begin; reinterpret_cast<uintptr_t>(pad) % 4 != 0;) *--pad = 0; /* strings are read by words */
-    b.slice_string[room].bytes = (uint32_t)(end - begin);
-    b.slice_string[room].state_bytes = state_bytes;
+    b.transform.slice_string[room].bytes = (uint32_t)(end - begin);
+    b.transform.slice_string[room].state_bytes = state_bytes;
 }
 static_assert(sizeof(struct tsr_rans_symbol) == sizeof(uint2), "two words");
 
@@ -211,15 +213,15 @@ static_assert(sizeof(struct tsr_rans_symbol) == sizeof(uint2), "two words");
 
 int tsr_cuda_count_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    if (batch->plan.slice_side == TSR_LARGE_SLICE_BLOCKS)
-        return batch->narrow ? count_entries<int16_t, TSR_LARGE_SLICE_BLOCKS>(batch, stream)
-                             : count_entries<int32_t, TSR_LARGE_SLICE_BLOCKS>(batch, stream);
-    return batch->narrow ? count_entries<int16_t, TSR_SLICE_BLOCKS>(batch, stream)
-                         : count_entries<int32_t, TSR_SLICE_BLOCKS>(batch, stream);
+    if (batch->transform.plan.slice_side == TSR_LARGE_SLICE_BLOCKS)
+        return batch->transform.narrow ? count_entries<int16_t, TSR_LARGE_SLICE_BLOCKS>(batch, stream)
+                                       : count_entries<int32_t, TSR_LARGE_SLICE_BLOCKS>(batch, stream);
+    return batch->transform.narrow ? count_entries<int16_t, TSR_SLICE_BLOCKS>(batch, stream)
+                                   : count_entries<int32_t, TSR_SLICE_BLOCKS>(batch, stream);
 }
 
 int tsr_cuda_code_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const uint32_t rooms = batch->planes * batch->slices;
+    const uint32_t rooms = batch->shape.planes * batch->shape.slices;
     return tsr_launch(k_code_entries, (rooms + CODE_THREADS - 1) / CODE_THREADS, CODE_THREADS, 0, stream, *batch);
 }

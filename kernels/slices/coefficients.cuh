@@ -77,13 +77,13 @@ static __device__ __forceinline__ void tsr_add_magnitudes(const tsr_cuda_batch &
 {
     sum = tsr_warp_sum(sum);
     if (threadIdx.x % TSR_WARP == 0 && sum > 0)
-        atomicAdd(reinterpret_cast<unsigned long long *>(&b.magnitudes[plane]), (unsigned long long)sum);
+        atomicAdd(reinterpret_cast<unsigned long long *>(&b.transform.magnitudes[plane]), (unsigned long long)sum);
 }
 
 /* The shift of a plane's magnitudes. */
 static __device__ __forceinline__ int tsr_plane_shift(const tsr_cuda_batch &b, uint32_t plane)
 {
-    return tsr_magnitude_shift(b.magnitudes[plane], b.magnitude_count);
+    return tsr_magnitude_shift(b.transform.magnitudes[plane], b.transform.magnitude_count);
 }
 
 /* ---- Counts of symbols ---------------------------------------------------------------------------------- */

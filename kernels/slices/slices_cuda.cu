@@ -36,16 +36,17 @@ __device__ __forceinline__ void load_coefficients(const tsr_cuda_batch &b, unsig
                                                   slice_coefficients &coefficients, coefficient_block &block,
                                                   uint32_t *energy)
 {
-    const uint32_t plane = tile / b.slices;
-    const struct tsr_slice slice = tsr_plane_slice(&b, tile - plane * b.slices);
-    block.is_block = tsr_state_span(b.plane[plane]) > 1 && (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
+    const uint32_t plane = tile / b.shape.slices;
+    const struct tsr_slice slice = tsr_plane_slice(&b, tile - plane * b.shape.slices);
+    block.is_block = tsr_state_span(b.shared.plane[plane]) > 1 &&
+                     (int32_t)(thread % TSR_SLICE_BLOCKS) < slice.columns &&
                      (int32_t)(thread / TSR_SLICE_BLOCKS) < slice.rows;
     block.mask = 0;
     *energy = 0;
     if (!block.is_block) return;
 #pragma unroll
     for (int quarter = 0; quarter < 4; quarter++) {
-        const int4 four = tsr_load_four(static_cast<const Coefficient *>(b.coefficients) +
+        const int4 four = tsr_load_four(static_cast<const Coefficient *>(b.transform.coefficients) +
                                         tsr_coefficient_place(tile, quarter, thread));
         const int32_t coefficient[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
@@ -116,7 +117,7 @@ template <typename Coefficient> struct run_level_coder {
     __device__ __forceinline__ void load(shared &s, unsigned tile, unsigned thread, block &own) const
     {
         uint32_t energy;
-        own.plane = tile / b.slices;
+        own.plane = tile / b.shape.slices;
         load_coefficients<Coefficient>(b, tile, thread, s.coefficient, own, &energy);
         s.energies.set(thread, own.is_block ? (uint32_t)tsr_abs(s.coefficient[0][thread]) : 0u, energy);
     }
@@ -137,8 +138,8 @@ template <typename Coefficient> struct run_level_coder {
                                         tsr_code_writer<THREADS> &writer) const
     {
         if (!own.is_block) return;
-        const tsr_run_level_model &model = b.model[own.plane];
-        const tsr_packed_codes &codes = b.codes[own.plane];
+        const tsr_run_level_model &model = b.transform.model[own.plane];
+        const tsr_packed_codes &codes = b.transform.codes[own.plane];
         int dc_class, ac_class;
         s.energies.classes(thread, &dc_class, &ac_class);
         const struct tsr_token dc = tsr_token(tsr_fold(s.coefficient[0][thread]));
@@ -169,11 +170,11 @@ template <typename Coefficient> struct run_level_coder {
 template <typename Coder, unsigned RESIDENT> int code_slices(const tsr_cuda_batch &b, cudaStream_t stream)
 {
     tsr_block_string string;
-    string.tiles = b.planes * b.slices;
-    string.out = b.strings;
-    string.unit_offsets = b.slice_offsets;
-    string.bits = b.slice_offsets + string.tiles;
-    string.workspace = b.coder;
+    string.tiles = b.shape.planes * b.shape.slices;
+    string.out = b.transform.strings;
+    string.unit_offsets = b.transform.slice_offsets;
+    string.bits = b.transform.slice_offsets + string.tiles;
+    string.workspace = b.transform.coder;
     Coder coder;
     coder.b = b;
     return tsr_code_blocks<THREADS, RESIDENT>(coder, string, stream);
@@ -196,7 +197,7 @@ static_assert(8 + 5 + TSR_TILE_SLICES * (1 + TSR_RICE_LIMIT) <= 8 * LENGTHS_BYTE
 /* Slices of a tile, as they are coded. */
 __device__ __forceinline__ uint32_t slices_of(const tsr_cuda_batch &b, const struct tsr_tile_place &place)
 {
-    const uint32_t each = (uint32_t)(b.plan.slice_side / TSR_SLICE_BLOCKS);
+    const uint32_t each = (uint32_t)(b.transform.plan.slice_side / TSR_SLICE_BLOCKS);
     return (place.slice_columns + each - 1) / each * ((place.slice_rows + each - 1) / each);
 }
 
@@ -210,14 +211,14 @@ __device__ __forceinline__ string_place string_of(const tsr_cuda_batch &b, const
                                                   size_t first, uint32_t slice)
 {
     string_place string = {0, 0, 0};
-    if (b.by == TSR_BY_RANS) {
-        const size_t room = first + tsr_slice_room(&place, b.plan.slice_side, (int32_t)slice);
-        string.bytes = b.slice_string[room].bytes;
-        string.state_bytes = b.slice_string[room].state_bytes;
-        string.start = tsr_string_end(&b, room, b.entry_count[room]) - string.bytes;
+    if (b.transform.by == TSR_BY_RANS) {
+        const size_t room = first + tsr_slice_room(&place, b.transform.plan.slice_side, (int32_t)slice);
+        string.bytes = b.transform.slice_string[room].bytes;
+        string.state_bytes = b.transform.slice_string[room].state_bytes;
+        string.start = tsr_string_end(&b, room, b.transform.entry_count[room]) - string.bytes;
     } else {
-        const uint64_t start = b.slice_offsets[first + slice];
-        string.bytes = (uint32_t)((b.slice_offsets[first + slice + 1] - start) / 8);
+        const uint64_t start = b.transform.slice_offsets[first + slice];
+        string.bytes = (uint32_t)((b.transform.slice_offsets[first + slice + 1] - start) / 8);
         string.start = start / 8;
     }
     return string;
@@ -228,12 +229,12 @@ __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_b
 {
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t number = blockIdx.x * (SIZE_THREADS / TSR_WARP) + threadIdx.x / TSR_WARP;
-    if (number >= b.planes * b.tiles) return;
-    const uint32_t plane = number / b.tiles;
-    const tsr_plane_state state = b.plane[plane];
-    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
+    if (number >= b.shape.planes * b.shape.tiles) return;
+    const uint32_t plane = number / b.shape.tiles;
+    const tsr_plane_state state = b.shared.plane[plane];
+    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
     const int count = (int)slices_of(b, place);
-    const size_t first = (size_t)plane * b.slices + place.first_slice;
+    const size_t first = (size_t)plane * b.shape.slices + place.first_slice;
     const bool is_constant = tsr_state_span(state) == 1, is_slice = !is_constant && (int)lane < count;
     string_place string = {0, 0, 0};
     if (is_slice) string = string_of(b, place, first, lane);
@@ -242,41 +243,41 @@ __global__ void __launch_bounds__(SIZE_THREADS) k_payload_sizes(const tsr_cuda_b
     for (int i = 0; i < count; i++) bits += (__shfl_sync(TSR_FULL_WARP, length, i) >> lane) + 1u + lane;
     if (lane >= TSR_RICE_LIMIT) bits = UINT32_MAX;
     for (int lanes = TSR_WARP / 2; lanes > 0; lanes /= 2) bits = min(bits, __shfl_xor_sync(TSR_FULL_WARP, bits, lanes));
-    const uint32_t flag = b.lapped ? 1u : 0u; /* FORMAT.md 8.7 */
+    const uint32_t flag = b.transform.lapped ? 1u : 0u; /* FORMAT.md 8.7 */
     const size_t coded = flag + (5u + bits + 7u) / 8u + (size_t)tsr_warp_sum(length);
     const size_t raw = tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height);
     /* The definition's writer of rANS wants room for a whole state. */
     const uint32_t behind = tsr_warp_scan(length, lane) - string.state_bytes + (uint32_t)STATE_BYTES;
-    const bool has_room = b.by != TSR_BY_RANS || !is_slice || behind + flag < raw;
+    const bool has_room = b.transform.by != TSR_BY_RANS || !is_slice || behind + flag < raw;
     const bool all_have = __all_sync(TSR_FULL_WARP, has_room);
-    if (lane == 0) b.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
+    if (lane == 0) b.shared.payload_size[number] = is_constant ? 0u : (uint32_t)(all_have && coded < raw ? coded : raw);
 }
 
 /* One block: where each payload goes. */
 __global__ void __launch_bounds__(SCAN_THREADS) k_scan_payloads(const tsr_cuda_batch b)
 {
     __shared__ uint64_t sums[SCAN_THREADS / TSR_WARP];
-    const uint32_t count = b.planes * b.tiles;
+    const uint32_t count = b.shape.planes * b.shape.tiles;
     uint64_t start = 0;
     for (uint32_t first = 0; first < count; first += SCAN_THREADS) {
         const uint32_t number = first + threadIdx.x;
-        const uint64_t size = number < count ? b.payload_size[number] : 0u;
+        const uint64_t size = number < count ? b.shared.payload_size[number] : 0u;
         uint64_t total;
         const uint64_t before =
             tsr_block_scan<SCAN_THREADS>((size + PAYLOAD_ALIGN - 1) / PAYLOAD_ALIGN * PAYLOAD_ALIGN, sums, &total);
-        if (number < count) b.payload_offset[number] = start + before;
+        if (number < count) b.shared.payload_offset[number] = start + before;
         start += total;
         __syncthreads();
     }
-    if (threadIdx.x == 0) b.payload_offset[count] = start;
+    if (threadIdx.x == 0) b.shared.payload_offset[count] = start;
 }
 
 /* Word number word of a payload of raw samples, its first bit the most significant. */
 __device__ __forceinline__ uint32_t raw_word(const tsr_cuda_batch &b, uint32_t plane, const tsr_plane_state &state,
                                              const tsr_tile &tile, uint32_t word)
 {
-    const uint16_t *samples = b.samples + plane * b.plane_samples + tile.first;
-    const uint16_t *index = b.index + (size_t)plane * b.values;
+    const uint16_t *samples = b.shared.samples + plane * b.shape.plane_samples + tile.first;
+    const uint16_t *index = b.shared.index + (size_t)plane * b.shape.values;
     return tsr_raw_word((uint32_t)tsr_bit_width(state.range - 1), (uint32_t)(tile.width * tile.height), word,
                         [&](uint32_t i) {
                             const uint32_t row = i / (uint32_t)tile.width, column = i - row * (uint32_t)tile.width;
@@ -312,11 +313,11 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
     __shared__ size_t starts[TSR_TILE_SLICES];
     __shared__ uint8_t front[LENGTHS_BYTES];
     __shared__ uint32_t front_bytes;
-    const uint32_t number = blockIdx.x, plane = number / b.tiles, size = b.payload_size[number];
+    const uint32_t number = blockIdx.x, plane = number / b.shape.tiles, size = b.shared.payload_size[number];
     if (size == 0) return;
-    const tsr_plane_state state = b.plane[plane];
-    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.tiles);
-    uint32_t *out = reinterpret_cast<uint32_t *>(b.payloads + b.payload_offset[number]);
+    const tsr_plane_state state = b.shared.plane[plane];
+    const struct tsr_tile_place place = tsr_tile_place(&b, number - plane * b.shape.tiles);
+    uint32_t *out = reinterpret_cast<uint32_t *>(b.shared.payloads + b.shared.payload_offset[number]);
     const uint32_t words = (size + 3) / 4;
     if (threadIdx.x < (0u - words) % 4u) out[words + threadIdx.x] = 0;
     if (size == tsr_raw_tile_bytes(state.range, place.tile.width, place.tile.height)) {
@@ -324,8 +325,8 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
             out[w] = tsr_big_endian(raw_word(b, plane, state, place.tile, w));
         return;
     }
-    const uint32_t count = slices_of(b, place), flag = b.lapped ? 1u : 0u;
-    const size_t first = (size_t)plane * b.slices + place.first_slice;
+    const uint32_t count = slices_of(b, place), flag = b.transform.lapped ? 1u : 0u;
+    const size_t first = (size_t)plane * b.shape.slices + place.first_slice;
     if (threadIdx.x < count) {
         const string_place string = string_of(b, place, first, threadIdx.x);
         lengths[threadIdx.x] = string.bytes;
@@ -334,20 +335,20 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
     __syncthreads();
     if (threadIdx.x == 0) {
         struct tsr_bit_writer writer = tsr_bit_writer(front + flag, LENGTHS_BYTES - flag);
-        if (flag) front[0] = b.lapped[number];
+        if (flag) front[0] = b.transform.lapped[number];
         tsr_put_slice_lengths(&writer, lengths, (int32_t)count);
         front_bytes = flag + (uint32_t)tsr_flush_bits(&writer);
     }
     __syncthreads();
     const uint32_t behind = front_bytes;
     /* The strings lie behind each other but for those of rANS. */
-    const bool is_one = b.by != TSR_BY_RANS;
-    const uint8_t *strings = b.strings + starts[0];
+    const bool is_one = b.transform.by != TSR_BY_RANS;
+    const uint8_t *strings = b.transform.strings + starts[0];
     uint32_t slice = 0, begin = behind, end = is_one ? size : behind + lengths[0]; /* of the string at work */
     for (uint32_t w = threadIdx.x; w < words; w += ASSEMBLE_THREADS) {
         while (4 * w >= end) {
             begin = end;
-            strings = b.strings + starts[++slice];
+            strings = b.transform.strings + starts[++slice];
             end += lengths[slice];
         }
         if (4 * w >= begin && (4 * w + 4 <= end || end == size)) {
@@ -358,7 +359,7 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
         for (uint32_t i = 0; i < 4 && 4 * w + i < size; i++) {
             const uint32_t at = 4 * w + i;
             const uint32_t byte =
-                at < behind ? front[at] : byte_of_strings(b.strings, lengths, starts, at, slice, begin, end);
+                at < behind ? front[at] : byte_of_strings(b.transform.strings, lengths, starts, at, slice, begin, end);
             four |= byte << (8 * i);
         }
         out[w] = four;
@@ -369,11 +370,11 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
 
 int tsr_cuda_code_slices(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    if (batch->by == TSR_BY_RUN_LEVEL)
-        return batch->narrow ? code_slices<run_level_coder<int16_t>, 5>(*batch, stream)
-                             : code_slices<run_level_coder<int32_t>, 4>(*batch, stream);
-    return batch->narrow ? code_slices<cavlc_coder<int16_t>, 5>(*batch, stream)
-                         : code_slices<cavlc_coder<int32_t>, 4>(*batch, stream);
+    if (batch->transform.by == TSR_BY_RUN_LEVEL)
+        return batch->transform.narrow ? code_slices<run_level_coder<int16_t>, 5>(*batch, stream)
+                                       : code_slices<run_level_coder<int32_t>, 4>(*batch, stream);
+    return batch->transform.narrow ? code_slices<cavlc_coder<int16_t>, 5>(*batch, stream)
+                                   : code_slices<cavlc_coder<int32_t>, 4>(*batch, stream);
 }
 
 int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stream)
@@ -383,7 +384,7 @@ int tsr_cuda_scan_payloads(const struct tsr_cuda_batch *batch, cudaStream_t stre
 
 int tsr_cuda_assemble(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 {
-    const unsigned tiles = batch->planes * batch->tiles, warps = SIZE_THREADS / TSR_WARP;
+    const unsigned tiles = batch->shape.planes * batch->shape.tiles, warps = SIZE_THREADS / TSR_WARP;
     TSR_CUDA_TRY(tsr_launch(k_payload_sizes, (tiles + warps - 1) / warps, SIZE_THREADS, 0, stream, *batch));
     TSR_CUDA_TRY((cudaError_t)tsr_cuda_scan_payloads(batch, stream));
     return tsr_launch(k_assemble, tiles, ASSEMBLE_THREADS, 0, stream, *batch);

@@ -20,8 +20,8 @@ cudaError_t are_small(const tsr_cuda_batch &b, bool *small)
     enum { MANY_PLANES = 4 /* for each multiprocessor */ };
     unsigned processors;
     TSR_CUDA_TRY(tsr_device_processors(&processors));
-    const size_t most = (size_t)b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES; /* symbols of a group */
-    *small = most <= TSR_NARROW_GAINS_TOTAL && b.planes > MANY_PLANES * processors;
+    const size_t most = (size_t)b.shape.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES; /* symbols of a group */
+    *small = most <= TSR_NARROW_GAINS_TOTAL && b.shape.planes > MANY_PLANES * processors;
     return cudaSuccess;
 }
 
@@ -51,9 +51,9 @@ __device__ __forceinline__ void merge_group(const tsr_cuda_batch &b, const tsr_m
                                             Model &model)
 {
     const uint32_t first = group * TSR_ENERGY_CLASSES;
-    uint32_t *counts = b.counts + (size_t)plane * b.plane_counts + first * SYMBOLS;
+    uint32_t *counts = b.transform.counts + (size_t)plane * b.transform.plane_counts + first * SYMBOLS;
     const int tables = tsr_merge_used_cells<SYMBOLS, THREADS, MERGE_LANES, Gain>(
-        logarithms, memory.bytes, sizeof memory, counts, b.cells_in_use[plane * GROUPS + group],
+        logarithms, memory.bytes, sizeof memory, counts, b.transform.cells_in_use[plane * GROUPS + group],
         model.table_of + first);
     if (tsr_merge_thread<THREADS>() != 0) return;
     model.tables[group] = (uint8_t)tables;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(MERGE_THREADS, MERGE_RESIDENT) k_merge_groups(
     __shared__ tsr_merge_logarithms logarithms;
     __shared__ group_memory<SYMBOLS, int64_t, QUADS> memory;
     const uint32_t plane = blockIdx.x / GROUPS, group = blockIdx.x % GROUPS;
-    if (tsr_state_span(b.plane[plane]) == 1) return;
+    if (tsr_state_span(b.shared.plane[plane]) == 1) return;
     tsr_fill_logarithms<MERGE_THREADS>(logarithms);
     merge_group<GROUPS, SYMBOLS, MERGE_THREADS>(b, logarithms, memory, plane, group, models[plane]);
 }
@@ -80,11 +80,11 @@ __global__ void __launch_bounds__(MERGE_THREADS, MERGE_RESIDENT) k_merge_small(c
 {
     __shared__ tsr_merge_logarithms logarithms;
     __shared__ group_memory<SYMBOLS, int32_t, SMALL_QUADS> memory[MERGE_WARPS];
-    const uint32_t warp = threadIdx.x / TSR_WARP, blocks = (b.planes + MERGE_WARPS - 1) / MERGE_WARPS;
+    const uint32_t warp = threadIdx.x / TSR_WARP, blocks = (b.shape.planes + MERGE_WARPS - 1) / MERGE_WARPS;
     const uint32_t group = GROUPS - 1 - blockIdx.x / blocks, plane = blockIdx.x % blocks * MERGE_WARPS + warp;
     tsr_fill_logarithms<MERGE_THREADS>(logarithms);
     __syncthreads();
-    if (plane >= b.planes || tsr_state_span(b.plane[plane]) == 1) return;
+    if (plane >= b.shape.planes || tsr_state_span(b.shared.plane[plane]) == 1) return;
     merge_group<GROUPS, SYMBOLS, TSR_WARP>(b, logarithms, memory[warp], plane, group, models[plane]);
 }
 
@@ -92,9 +92,11 @@ template <int GROUPS, int SYMBOLS, typename Model>
 cudaError_t merge_groups(const tsr_cuda_batch &b, bool small, Model *models, cudaStream_t stream)
 {
     if (small)
-        return tsr_launch(k_merge_small<GROUPS, SYMBOLS, Model>, (b.planes + MERGE_WARPS - 1) / MERGE_WARPS * GROUPS,
-                          MERGE_THREADS, 0, stream, b, models);
-    return tsr_launch(k_merge_groups<GROUPS, SYMBOLS, Model>, b.planes * GROUPS, MERGE_THREADS, 0, stream, b, models);
+        return tsr_launch(k_merge_small<GROUPS, SYMBOLS, Model>,
+                          (b.shape.planes + MERGE_WARPS - 1) / MERGE_WARPS * GROUPS, MERGE_THREADS, 0, stream, b,
+                          models);
+    return tsr_launch(k_merge_groups<GROUPS, SYMBOLS, Model>, b.shape.planes * GROUPS, MERGE_THREADS, 0, stream, b,
+                      models);
 }
 
 /* ---- Huffman codes of pairs ----------------------------------------------------------------------------- */
@@ -127,16 +129,17 @@ __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(cons
     const uint32_t thread = threadIdx.x, warp = thread / TSR_WARP, lane = thread % TSR_WARP;
     const uint32_t plane = blockIdx.x / BLOCKS, first_group = blockIdx.x % BLOCKS * GROUPS,
                    first_cell = first_group * TSR_ENERGY_CLASSES;
-    if (tsr_state_span(b.plane[plane]) == 1) return;
-    tsr_pair_model &model = b.pair_model[plane];
-    const uint32_t *const counts = b.counts + (size_t)plane * b.plane_counts + first_cell * TSR_PAIR_SYMBOLS;
+    if (tsr_state_span(b.shared.plane[plane]) == 1) return;
+    tsr_pair_model &model = b.transform.pair_model[plane];
+    const uint32_t *const counts =
+        b.transform.counts + (size_t)plane * b.transform.plane_counts + first_cell * TSR_PAIR_SYMBOLS;
     int all = 0; /* tables */
     for (uint32_t g = 0; g < GROUPS; g++) {
         const int before = all;
         all += model.tables[first_group + g];
         if (g % CODE_WARPS != warp) continue;
         const uint32_t cell = g * TSR_ENERGY_CLASSES + lane;
-        const bool is_used = b.cells_in_use[plane * TSR_PAIR_GROUPS + first_group + g] >> lane & 1u;
+        const bool is_used = b.transform.cells_in_use[plane * TSR_PAIR_GROUPS + first_group + g] >> lane & 1u;
         if (before + (int)lane < all) m.row_of[before + (int)lane] = (uint8_t)cell;
         m.table_of[cell] = (uint8_t)(is_used ? before + model.table_of[first_cell + cell] : 255);
     }
@@ -152,7 +155,7 @@ __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(cons
             });
         __syncthreads();
         enum { FOURS = TSR_PAIR_SYMBOLS / 4 };
-        uint2 *const out = reinterpret_cast<uint2 *>(b.pair_codes[plane].cell[first_cell]);
+        uint2 *const out = reinterpret_cast<uint2 *>(b.transform.pair_codes[plane].cell[first_cell]);
         for (uint32_t cell = warp; cell < CELLS; cell += CODE_WARPS) {
             const int table = m.table_of[cell] - first;
             if ((unsigned)table >= (unsigned)tables || lane >= FOURS) continue;
@@ -240,10 +243,11 @@ __global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_coefficient_tables(co
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t number = blockIdx.x * TABLE_WARPS + threadIdx.x / TSR_WARP;
     const uint32_t plane = number / TSR_COEFFICIENT_TABLES, table = number - plane * TSR_COEFFICIENT_TABLES;
-    if (tsr_state_span(b.plane[plane]) == 1) return;
-    tsr_coefficient_model &model = b.coefficient_model[plane];
+    if (tsr_state_span(b.shared.plane[plane]) == 1) return;
+    tsr_coefficient_model &model = b.transform.coefficient_model[plane];
     if (table % TSR_ENERGY_CLASSES >= model.tables[table / TSR_ENERGY_CLASSES]) return;
-    const uint32_t *at = b.counts + (size_t)plane * b.plane_counts + table * TSR_COEFFICIENT_SYMBOLS + EACH * lane;
+    const uint32_t *at =
+        b.transform.counts + (size_t)plane * b.transform.plane_counts + table * TSR_COEFFICIENT_SYMBOLS + EACH * lane;
     uint32_t counts[EACH], exact[EACH], weight[EACH], frequency[EACH];
     uint64_t least = UINT64_MAX;
     int best = 0;
@@ -276,7 +280,8 @@ __global__ void __launch_bounds__(TABLE_WARPS *TSR_WARP) k_coefficient_tables(co
     uint32_t start = 0;
     for (int i = 0; i < EACH; i++) start += frequency[i];
     start = tsr_warp_scan(start, lane) - start;
-    struct tsr_rans_symbol *out = b.coefficient_codes[(size_t)plane * TSR_COEFFICIENT_TABLES + table] + EACH * lane;
+    struct tsr_rans_symbol *out =
+        b.transform.coefficient_codes[(size_t)plane * TSR_COEFFICIENT_TABLES + table] + EACH * lane;
     for (int i = 0; i < EACH; i++) {
         model.weight[table][EACH * lane + i] = (uint16_t)weight[i];
         out[i].inverse = frequency[i] ? UINT32_MAX / frequency[i] : 0;
@@ -292,17 +297,17 @@ int tsr_cuda_train_pairs(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
     bool small;
     TSR_CUDA_TRY(are_small(*b, &small));
-    TSR_CUDA_TRY((merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS>(*b, small, b->pair_model, stream)));
-    return small ? tsr_launch(k_pair_codes<TSR_PAIR_GROUPS>, b->planes, CODE_THREADS, 0, stream, *b)
-                 : tsr_launch(k_pair_codes<1>, b->planes * TSR_PAIR_GROUPS, CODE_THREADS, 0, stream, *b);
+    TSR_CUDA_TRY((merge_groups<TSR_PAIR_GROUPS, TSR_PAIR_SYMBOLS>(*b, small, b->transform.pair_model, stream)));
+    return small ? tsr_launch(k_pair_codes<TSR_PAIR_GROUPS>, b->shape.planes, CODE_THREADS, 0, stream, *b)
+                 : tsr_launch(k_pair_codes<1>, b->shape.planes * TSR_PAIR_GROUPS, CODE_THREADS, 0, stream, *b);
 }
 
 int tsr_cuda_train_coefficients(const struct tsr_cuda_batch *b, cudaStream_t stream)
 {
     bool small;
     TSR_CUDA_TRY(are_small(*b, &small));
-    TSR_CUDA_TRY(
-        (merge_groups<TSR_COEFFICIENT_GROUPS, TSR_COEFFICIENT_SYMBOLS>(*b, small, b->coefficient_model, stream)));
-    return tsr_launch(k_coefficient_tables, b->planes * (TSR_COEFFICIENT_TABLES / TABLE_WARPS), TABLE_WARPS * TSR_WARP,
-                      0, stream, *b);
+    TSR_CUDA_TRY((merge_groups<TSR_COEFFICIENT_GROUPS, TSR_COEFFICIENT_SYMBOLS>(
+        *b, small, b->transform.coefficient_model, stream)));
+    return tsr_launch(k_coefficient_tables, b->shape.planes * (TSR_COEFFICIENT_TABLES / TABLE_WARPS),
+                      TABLE_WARPS * TSR_WARP, 0, stream, *b);
 }

@@ -29,7 +29,7 @@ template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
 __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_batch p, unsigned bytes)
 {
     TSR_DYNAMIC_SHARED(memory);
-    const uint32_t plane = blockIdx.x, range = p.b.plane[plane].range;
+    const uint32_t plane = blockIdx.x, range = p.b.shared.plane[plane].range;
     if (range < 2) return;
     tsr_residual_model &model = p.residual[plane];
     uint32_t *cell = cell_counts(p, plane);
@@ -38,12 +38,14 @@ __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_bat
     if (is_sampled && threadIdx.x == 0) cell[0]++; /* one table at least */
     const int tables = tsr_merge_cells<CELLS, TSR_RESIDUAL_SYMBOLS, THREADS, LANES, Gain>(
         memory, bytes, cell, cells, model.table_of, [&](int symbol) {
-            return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.tile_width) ? 1u : 0u;
+            return is_sampled && tsr_symbol_may_come(TSR_FIRST_RESIDUAL_TABLE, symbol, range, p.b.shape.tile_width)
+                       ? 1u
+                       : 0u;
         });
     if (is_sampled) {
         uint32_t *special = special_counts(p, plane);
         for (int i = (int)threadIdx.x; i < TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET; i += THREADS)
-            special[i] += tsr_symbol_may_come(i / TSR_RUN_ALPHABET, i % TSR_RUN_ALPHABET, range, p.b.tile_width);
+            special[i] += tsr_symbol_may_come(i / TSR_RUN_ALPHABET, i % TSR_RUN_ALPHABET, range, p.b.shape.tile_width);
     }
     for (int c = (int)threadIdx.x; c < cells; c += THREADS)
         p.codes[plane].table_of[c] = (uint8_t)(tables > 0 ? TSR_FIRST_RESIDUAL_TABLE + model.table_of[c] : 0);
@@ -61,15 +63,15 @@ cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
     TSR_CUDA_TRY(cudaGetDevice(&device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     TSR_CUDA_TRY(tsr_device_processors(&processors));
-    const size_t symbols = (size_t)tsr_token_symbol(p.b.values - 1) + 1; /* most that occur */
+    const size_t symbols = (size_t)tsr_token_symbol(p.b.shape.values - 1) + 1; /* most that occur */
     const size_t quads = (symbols + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * p.cells;
-    const size_t planes = max(1u, min((unsigned)PLANES, (p.b.planes + processors - 1) / processors));
+    const size_t planes = max(1u, min((unsigned)PLANES, (p.b.shape.planes + processors - 1) / processors));
     const size_t share = ((size_t)most + OF_SYSTEM) / planes - OF_SYSTEM;
     const size_t least = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, 0),
                  wanted = tsr_merge_bytes<Gain, TSR_RESIDUAL_SYMBOLS>(p.cells, quads);
     const size_t bytes = max(least, min(share, wanted)) / 16 * 16;
     TSR_CUDA_TRY(tsr_allow_shared(kernel, bytes));
-    return tsr_launch(kernel, p.b.planes, THREADS, bytes, stream, p, (unsigned)bytes);
+    return tsr_launch(kernel, p.b.shape.planes, THREADS, bytes, stream, p, (unsigned)bytes);
 }
 
 /* Large planes, whose gains are wide, are few: more threads for each. */
@@ -105,7 +107,7 @@ template <int WARPS> __global__ void __launch_bounds__(WARPS *TSR_WARP) k_huffma
     __shared__ uint32_t refill_bits;
     const unsigned lane = threadIdx.x % TSR_WARP;
     const uint32_t plane = blockIdx.x;
-    if (p.b.plane[plane].range < 2) return;
+    if (p.b.shared.plane[plane].range < 2) return;
     tsr_residual_model &model = p.residual[plane];
     const int tables = TSR_FIRST_RESIDUAL_TABLE + model.tables;
     if (threadIdx.x == 0) refill_bits = 0;
@@ -137,7 +139,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
     const uint32_t plane = blockIdx.x / blocks;
     const int table = (int)((blockIdx.x - plane * blocks) * RANS_TABLES + threadIdx.x / MANTISSAS),
               mantissa = (int)(threadIdx.x % MANTISSAS);
-    if (p.b.plane[plane].range < 2) return;
+    if (p.b.shared.plane[plane].range < 2) return;
     tsr_residual_model &model = p.residual[plane];
     const bool is_there = table < TSR_FIRST_RESIDUAL_TABLE + model.tables;
     uint16_t exact[TSR_RUN_ALPHABET], rounded[TSR_RUN_ALPHABET];
@@ -162,14 +164,14 @@ __global__ void __launch_bounds__(TSR_WARP) k_rans(const tsr_predict_batch p, un
 
 int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
-    TSR_CUDA_TRY(batch->b.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
-                                                                 : launch_merge<int64_t>(*batch, stream));
+    TSR_CUDA_TRY(batch->b.shape.plane_samples < TSR_NARROW_GAINS_TOTAL ? launch_merge<int32_t>(*batch, stream)
+                                                                       : launch_merge<int64_t>(*batch, stream));
     if (!batch->rans) {
         return batch->launch.length_warps == CODE_WARPS
-                   ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
-                   : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.planes, MOST_CODE_WARPS * TSR_WARP, 0, stream,
-                                *batch);
+                   ? tsr_launch(k_huffman<CODE_WARPS>, batch->b.shape.planes, CODE_WARPS * TSR_WARP, 0, stream, *batch)
+                   : tsr_launch(k_huffman<MOST_CODE_WARPS>, batch->b.shape.planes, MOST_CODE_WARPS * TSR_WARP, 0,
+                                stream, *batch);
     }
     const unsigned blocks = (TSR_MODEL_TABLES + RANS_TABLES - 1) / RANS_TABLES;
-    return tsr_launch(k_rans, batch->b.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
+    return tsr_launch(k_rans, batch->b.shape.planes * blocks, TSR_WARP, 0, stream, *batch, blocks);
 }

@@ -36,7 +36,7 @@ struct tsr_plane_view {
 
 static __device__ __forceinline__ uint32_t tsr_plane_range(const tsr_predict_batch &p, uint32_t plane)
 {
-    return p.b.plane[plane].range;
+    return p.b.shared.plane[plane].range;
 }
 
 /* Such a plane has no payload. */
@@ -49,8 +49,8 @@ static __device__ __forceinline__ bool tsr_plane_is_constant(const tsr_predict_b
 static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predict_batch &p, uint32_t plane)
 {
     tsr_plane_view v;
-    const uint32_t component = plane % p.b.components;
-    v.samples = p.b.samples + plane * p.b.plane_samples;
+    const uint32_t component = plane % p.b.shape.components;
+    v.samples = p.b.shared.samples + plane * p.b.shape.plane_samples;
     v.range = tsr_plane_range(p, plane);
     v.references = 0;
     v.reference_range = 0;
@@ -60,9 +60,9 @@ static __device__ __forceinline__ tsr_plane_view tsr_view_plane(const tsr_predic
         if (v.references == TSR_REFERENCES_LIMIT) break;
         if (tsr_plane_range(p, plane - back) < 2) continue;
         if (v.references == 0)
-            v.reference[0] = v.samples - back * p.b.plane_samples;
+            v.reference[0] = v.samples - back * p.b.shape.plane_samples;
         else
-            v.reference[1] = v.samples - back * p.b.plane_samples;
+            v.reference[1] = v.samples - back * p.b.shape.plane_samples;
         const uint32_t range = tsr_plane_range(p, plane - back);
         v.reference_range = range > v.reference_range ? range : v.reference_range;
         v.references++;
@@ -90,7 +90,7 @@ static __device__ __forceinline__ tsr_block_place tsr_block_place_at(const tsr_p
     b.y = y;
     b.span = tsr_block_span(b.tile.width, b.tile.height, x, y);
     b.is_there = b.span.columns > 0 && y * TSR_PREDICTOR_BLOCK < b.tile.height;
-    b.at = ((size_t)plane * p.b.tiles + tile) * p.tile_blocks + (size_t)(y * tsr_blocks_across(b.tile.width) + x);
+    b.at = ((size_t)plane * p.b.shape.tiles + tile) * p.tile_blocks + (size_t)(y * tsr_blocks_across(b.tile.width) + x);
     return b;
 }
 

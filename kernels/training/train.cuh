@@ -17,7 +17,7 @@ enum {
 
 static __device__ __forceinline__ size_t tsr_all_tiles(const tsr_predict_batch &p)
 {
-    return (size_t)p.b.planes * p.b.tiles;
+    return (size_t)p.b.shape.planes * p.b.shape.tiles;
 }
 
 static __device__ __forceinline__ int32_t tsr_samples_of(const tsr_block_place &block)
@@ -33,8 +33,8 @@ static __device__ __forceinline__ void tsr_place_blocks(tsr_block_place place[TS
 {
     if (lane < TSR_TRAINING_GROUP) {
         const uint32_t number = first + lane * TSR_TRAINING_WARPS;
-        const uint32_t slots =
-            stride == 0 ? p.b.tiles * p.tile_blocks : tsr_slots_of_row(p, stride) * p.blocks_down * p.b.tiles;
+        const uint32_t slots = stride == 0 ? p.b.shape.tiles * p.tile_blocks
+                                           : tsr_slots_of_row(p, stride) * p.blocks_down * p.b.shape.tiles;
         tsr_block_place block;
         block.is_there = false;
         if (number < slots)

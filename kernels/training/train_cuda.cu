@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS) k_median_costs(const tsr
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
     const uint32_t plane = blockIdx.x / groups;
     if (tsr_plane_is_constant(p, plane)) return;
-    const uint16_t *samples = p.b.samples + plane * p.b.plane_samples;
+    const uint16_t *samples = p.b.shared.samples + plane * p.b.shape.plane_samples;
     const uint32_t stride = p.plan[0].block_stride;
     tsr_place_blocks(places[warp], p, plane,
                      (blockIdx.x - plane * groups) * (TSR_TRAINING_WARPS * TSR_TRAINING_GROUP) + warp, 0, lane);
@@ -200,9 +200,9 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
     const uint32_t plane = number / plan.classes, c = number - plane * plan.classes;
     const int own = (int)(threadIdx.x % LANES);
     const unsigned lanes = TSR_FULL_WARP >> (TSR_WARP - LANES) << (threadIdx.x % TSR_WARP - (unsigned)own);
-    if (plane >= p.b.planes || tsr_plane_is_constant(p, plane)) return;
-    tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
-    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
+    if (plane >= p.b.shape.planes || tsr_plane_is_constant(p, plane)) return;
+    tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.shape.planes + plane];
+    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.shape.planes + plane];
     unsigned long long *sums = p.products + ((size_t)plane * p.class_count + c) * p.class_products;
     tsr_predictor_shape shape;
     shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
@@ -255,14 +255,14 @@ __device__ __forceinline__ void choose_plan(const tsr_predict_batch &p, uint32_t
     uint64_t least = UINT64_MAX;
     m.plan = 0;
     for (int i = 0; i < p.plan_count && p.plan_count > 1; i++) {
-        const size_t at = (size_t)i * p.b.planes + plane;
+        const size_t at = (size_t)i * p.b.shape.planes + plane;
         const uint64_t cost = tsr_cost_of_training(reinterpret_cast<const uint64_t *>(p.totals[at].cost),
                                                    reinterpret_cast<const uint64_t *>(p.totals[at].samples),
                                                    p.plan[i].classes, tsr_features(p.trial[at].shape));
         if (cost < least) m.plan = i;
         if (cost < least) least = cost;
     }
-    const size_t at = (size_t)m.plan * p.b.planes + plane;
+    const size_t at = (size_t)m.plan * p.b.shape.planes + plane;
     tsr_drop_empty_classes(&p.trial[at], reinterpret_cast<const uint64_t *>(p.totals[at].samples),
                            p.plan[m.plan].classes, m.renumbered);
 }
@@ -273,7 +273,7 @@ __device__ __forceinline__ void count_labels(const tsr_predict_batch &p, uint32_
                                              unsigned thread)
 {
     const uint8_t *labels = p.label + (size_t)m.plan * tsr_all_tiles(p) * p.tile_blocks;
-    for (uint32_t number = thread; number < p.b.tiles * p.tile_blocks; number += COUNT) {
+    for (uint32_t number = thread; number < p.b.shape.tiles * p.tile_blocks; number += COUNT) {
         const tsr_block_place block = tsr_any_block(p, plane, number);
         if (!block.is_there) continue;
         const int label = m.renumbered[labels[block.at]];
@@ -326,7 +326,7 @@ template <int COUNT> __global__ void __launch_bounds__(COUNT) k_finish_training(
     if (thread == 0) choose_plan(p, plane, m);
     for (unsigned i = thread; i < LABEL_COUNTS; i += COUNT) m.counts[i] = 0;
     __syncthreads();
-    const tsr_predictor_model &best = p.trial[(size_t)m.plan * p.b.planes + plane];
+    const tsr_predictor_model &best = p.trial[(size_t)m.plan * p.b.shape.planes + plane];
     const int classes = best.classes, symbols = classes + 1;
     if (classes == 0) return;
     for (unsigned i = thread; i < TSR_CLASS_LIMIT * TSR_TAPS_LIMIT; i += COUNT) {
@@ -351,12 +351,12 @@ cudaError_t train_plan(const tsr_predict_batch &p, int number, cudaStream_t stre
 {
     const tsr_training_plan plan = p.plan[number];
     const int features = tsr_features(tsr_shape_of_plan(p, plan));
-    const size_t classes = p.b.planes * plan.classes,
+    const size_t classes = p.b.shape.planes * plan.classes,
                  fit_classes = classes < MANY_CLASSES ? FIT_THREADS / TSR_WARP : FIT_THREADS / FIT_LANES,
                  of_fit = fit_classes * fit_class_bytes(features);
     const auto fit = classes < MANY_CLASSES ? k_fit<TSR_WARP> : k_fit<FIT_LANES>;
     TSR_CUDA_TRY(tsr_allow_shared(fit, of_fit));
-    TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.planes, TSR_COST_BINS, 0, stream, p, (int)plan.classes));
+    TSR_CUDA_TRY(tsr_launch(k_first_labels, p.b.shape.planes, TSR_COST_BINS, 0, stream, p, (int)plan.classes));
     for (int round = 0; round < plan.rounds; round++) {
         TSR_CUDA_TRY(tsr_train_sums(p, number, round, stream));
         TSR_CUDA_TRY(tsr_launch(fit, (unsigned)((classes + fit_classes - 1) / fit_classes), FIT_THREADS, of_fit, stream,
@@ -369,7 +369,7 @@ cudaError_t train_plan(const tsr_predict_batch &p, int number, cudaStream_t stre
 template <int COUNT> int finish_training(const tsr_predict_batch &p, cudaStream_t stream)
 {
     TSR_CUDA_TRY(tsr_allow_shared(k_finish_training<COUNT>, sizeof(finish_memory<COUNT>)));
-    return tsr_launch(k_finish_training<COUNT>, p.b.planes, COUNT, sizeof(finish_memory<COUNT>), stream, p);
+    return tsr_launch(k_finish_training<COUNT>, p.b.shape.planes, COUNT, sizeof(finish_memory<COUNT>), stream, p);
 }
 
 } // namespace
@@ -377,9 +377,9 @@ template <int COUNT> int finish_training(const tsr_predict_batch &p, cudaStream_
 int tsr_predict_train(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const tsr_predict_batch &p = *batch;
-    const unsigned groups = tsr_training_groups(p.b.tiles * p.tile_blocks);
-    TSR_CUDA_TRY(tsr_launch(k_median_costs, p.b.planes * groups, TSR_TRAINING_THREADS, 0, stream, p, groups));
+    const unsigned groups = tsr_training_groups(p.b.shape.tiles * p.tile_blocks);
+    TSR_CUDA_TRY(tsr_launch(k_median_costs, p.b.shape.planes * groups, TSR_TRAINING_THREADS, 0, stream, p, groups));
     for (int i = 0; i < p.plan_count; i++) TSR_CUDA_TRY(train_plan(p, i, stream));
-    return p.b.planes < MANY_PLANES ? finish_training<FINISH_THREADS>(p, stream)
-                                    : finish_training<FEW_FINISH_THREADS>(p, stream);
+    return p.b.shape.planes < MANY_PLANES ? finish_training<FINISH_THREADS>(p, stream)
+                                          : finish_training<FEW_FINISH_THREADS>(p, stream);
 }

@@ -514,7 +514,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS, STEPS == 1 ? 5 : 3)
                      (blockIdx.x - plane * groups) * (TSR_TRAINING_WARPS * TSR_TRAINING_GROUP) + warp,
                      last ? 0 : plan.block_stride, lane);
     block_costs<STEPS, EIGHTS, SHARED> costs;
-    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], of_classes, tap_at, memory);
+    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.shape.planes + plane], of_classes, tap_at, memory);
 
     uint8_t *labels = p.label + (size_t)plan_number * tsr_all_tiles(p) * p.tile_blocks;
     for (int number = 0; number < TSR_TRAINING_GROUP; number++) {
@@ -537,7 +537,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS, STEPS == 1 ? 5 : 3)
         atomicAdd(&samples_with[label], (uint32_t)tsr_samples_of(block));
     }
     __syncthreads();
-    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
+    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.shape.planes + plane];
     const unsigned c = threadIdx.x;
     if (c >= TSR_LABELS_LIMIT || samples_with[c] + cost_of[c] == 0) return;
     atomicAdd(&totals.cost[c], cost_of[c]);
@@ -581,7 +581,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     if (tsr_plane_is_constant(p, plane)) return;
     if (threadIdx.x == 0) count = 0;
     __syncthreads();
-    for (unsigned slot = threadIdx.x; slot < FLAT_SLOTS && first + slot < p.b.tiles * p.tile_blocks;
+    for (unsigned slot = threadIdx.x; slot < FLAT_SLOTS && first + slot < p.b.shape.tiles * p.tile_blocks;
          slot += TSR_TRAINING_THREADS) {
         const tsr_block_place block = tsr_any_block(p, plane, first + slot);
         if (block.is_there && tsr_median_block_is_flat(p.median_cost[block.at]))
@@ -591,12 +591,12 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     if (count == 0) return;
     const tsr_plane_view view = tsr_view_plane(p, plane);
     const tsr_training_plan plan = p.plan[plan_number];
-    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
+    tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.shape.planes + plane];
     uint8_t *labels = p.label + (size_t)plan_number * tsr_all_tiles(p) * p.tile_blocks;
     for (unsigned i = threadIdx.x; i < LOGARITHMS_KEPT; i += TSR_TRAINING_THREADS)
         logarithms[i] = tsr_magnitude_cost(i);
     block_costs<STEPS, EIGHTS, false> costs;
-    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.planes + plane], of_classes, tap_at, memory);
+    costs.begin(p, view, plan, p.trial[(size_t)plan_number * p.b.shape.planes + plane], of_classes, tap_at, memory);
     for (unsigned i = warp; i < count; i += TSR_TRAINING_WARPS) {
         const tsr_block_place block = tsr_any_block(p, plane, first + slots[i]);
         costs.stage(view, block);
@@ -678,20 +678,21 @@ size_t label_bytes(const tsr_predict_batch &p, const tsr_training_plan &plan)
 cudaError_t tsr_train_labels(const tsr_predict_batch &p, int number, bool last, cudaStream_t stream)
 {
     const tsr_training_plan plan = p.plan[number];
-    const unsigned groups = tsr_training_groups(
-        last ? p.b.tiles * p.tile_blocks : tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.tiles);
+    const unsigned groups =
+        tsr_training_groups(last ? p.b.shape.tiles * p.tile_blocks
+                                 : tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.shape.tiles);
     const size_t bytes = label_bytes(p, plan);
     label_kernel *const labels = labels_of(tsr_shape_of_plan(p, plan), plan.classes);
     TSR_CUDA_TRY(tsr_allow_shared(labels, bytes));
-    return tsr_launch(labels, p.b.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups, last);
+    return tsr_launch(labels, p.b.shape.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups, last);
 }
 
 cudaError_t tsr_train_flat_labels(const tsr_predict_batch &p, int number, cudaStream_t stream)
 {
     const tsr_training_plan plan = p.plan[number];
-    const unsigned groups = (p.b.tiles * p.tile_blocks + FLAT_SLOTS - 1) / FLAT_SLOTS;
+    const unsigned groups = (p.b.shape.tiles * p.tile_blocks + FLAT_SLOTS - 1) / FLAT_SLOTS;
     const size_t bytes = label_bytes(p, plan);
     flat_kernel *const labels = flat_labels_of(tsr_shape_of_plan(p, plan), plan.classes);
     TSR_CUDA_TRY(tsr_allow_shared(labels, bytes));
-    return tsr_launch(labels, p.b.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups);
+    return tsr_launch(labels, p.b.shape.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, groups);
 }

@@ -180,7 +180,7 @@ __device__ __forceinline__ void order_blocks(sum_memory &m, const tsr_predict_ba
     const uint32_t stride = p.plan[plan_number].block_stride;
     const uint8_t *labels = p.label + (size_t)plan_number * tsr_all_tiles(p) * p.tile_blocks,
                   *first_label = p.first_label + (size_t)plane * TSR_COST_BINS;
-    const uint32_t slots = tsr_slots_of_row(p, stride) * p.blocks_down * p.b.tiles;
+    const uint32_t slots = tsr_slots_of_row(p, stride) * p.blocks_down * p.b.shape.tiles;
     for (unsigned i = threadIdx.x; i <= TSR_CLASS_LIMIT; i += TSR_TRAINING_THREADS) m.count[i] = 0;
     __syncthreads();
     for (unsigned slot = threadIdx.x; slot < each; slot += TSR_TRAINING_THREADS) {
@@ -432,8 +432,8 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
     if (tsr_plane_is_constant(p, plane)) return;
     const tsr_training_plan plan = p.plan[plan_number];
     const tsr_plane_view view = tsr_view_plane(p, plane);
-    const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.planes + plane];
-    const tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.planes + plane];
+    const tsr_predictor_model &model = p.trial[(size_t)plan_number * p.b.shape.planes + plane];
+    const tsr_device_totals &totals = p.totals[(size_t)plan_number * p.b.shape.planes + plane];
     const sum_plane v = sum_plane_of(view, plan.set);
     const uint32_t start = (blockIdx.x - plane * groups) * each;
     if (threadIdx.x == TSR_TRAINING_THREADS - 1) place_features(v.shape, OCTETS * OCTET, m.feature);
@@ -499,11 +499,12 @@ cudaError_t tsr_train_sums(const tsr_predict_batch &p, int number, int round, cu
 {
     const tsr_training_plan plan = p.plan[number];
     const bool is_narrow = plan.set < 3 && p.references == 0;
-    const uint32_t slots = tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.tiles;
-    const unsigned each = p.b.planes * ((slots + SUM_SLOTS - 1) / SUM_SLOTS) < SUM_GRID ? SUM_FEW : SUM_SLOTS,
+    const uint32_t slots = tsr_slots_of_row(p, plan.block_stride) * p.blocks_down * p.b.shape.tiles;
+    const unsigned each = p.b.shape.planes * ((slots + SUM_SLOTS - 1) / SUM_SLOTS) < SUM_GRID ? SUM_FEW : SUM_SLOTS,
                    groups = (slots + each - 1) / each;
     const size_t bytes = sum_bytes(is_narrow, p.references);
     sum_kernel *const sums = sums_of(tsr_shape_of_plan(p, plan), is_narrow);
     TSR_CUDA_TRY(tsr_allow_shared(sums, bytes));
-    return tsr_launch(sums, p.b.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, round, groups, each);
+    return tsr_launch(sums, p.b.shape.planes * groups, TSR_TRAINING_THREADS, bytes, stream, p, number, round, groups,
+                      each);
 }

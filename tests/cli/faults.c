@@ -159,7 +159,7 @@ int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaS
 {
     const int error = __real_tsr_predict_encode_batch(batch, stream);
     if (error != cudaSuccess || !planted("gpu_encoder")) return error;
-    return cudaMemsetAsync(batch->b.payloads + 16, 0x55, 4, stream);
+    return cudaMemsetAsync(batch->b.shared.payloads + 16, 0x55, 4, stream);
 }
 
 int __wrap_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream)

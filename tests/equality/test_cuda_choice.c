@@ -31,7 +31,7 @@ static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const str
     const uint32_t slice = place->first_slice + (uint32_t)(row / TSR_SLICE_BLOCKS) * place->slice_columns +
                            (uint32_t)(column / TSR_SLICE_BLOCKS);
     const int32_t in_slice = row % TSR_SLICE_BLOCKS * TSR_SLICE_BLOCKS + column % TSR_SLICE_BLOCKS;
-    return tsr_coefficient_place((size_t)plane * b->slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
+    return tsr_coefficient_place((size_t)plane * b->shape.slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
 }
 
 static void check_choice(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, uint32_t frames)
@@ -40,28 +40,28 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     struct tsr_cuda_batch b;
     struct device_buffer arena = device_buffer(tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL));
     tsr_cuda_lay_out(&b, image, coding, frames, NULL, arena.bytes);
-    must_cuda(cudaMemset(b.cleared, 0, b.cleared_bytes));
-    const size_t count = (size_t)b.planes * b.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
-    const size_t coefficient_bytes = b.narrow ? sizeof(int16_t) : sizeof(int32_t);
+    must_cuda(cudaMemset(b.shared.cleared, 0, b.shared.cleared_bytes));
+    const size_t count = (size_t)b.shape.planes * b.shape.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
+    const size_t coefficient_bytes = b.transform.narrow ? sizeof(int16_t) : sizeof(int32_t);
     int32_t *units = must(malloc(count * sizeof *units)), *expected = must(calloc(count, sizeof *expected));
-    uint8_t *lapped = must(malloc((size_t)b.planes * b.tiles));
-    struct tsr_plane_state *states = must(malloc(b.planes * sizeof *states));
-    uint64_t *magnitudes = must(calloc(b.planes, sizeof *magnitudes));
+    uint8_t *lapped = must(malloc((size_t)b.shape.planes * b.shape.tiles));
+    struct tsr_plane_state *states = must(malloc(b.shape.planes * sizeof *states));
+    uint64_t *magnitudes = must(calloc(b.shape.planes, sizeof *magnitudes));
     for (size_t i = 0; i < count; i++) units[i] = 0x7abcdef; /* places without blocks */
-    for (uint32_t plane = 0; plane < b.planes; plane++) {
+    for (uint32_t plane = 0; plane < b.shape.planes; plane++) {
         states[plane] = (struct tsr_plane_state){65535, 9, 10, 0};
-        for (uint32_t t = 0; t < b.tiles; t++) {
+        for (uint32_t t = 0; t < b.shape.tiles; t++) {
             const struct tsr_tile_place place = tsr_tile_place(&b, t);
             const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, 1);
             const size_t blocks = (size_t)grid.columns * (size_t)grid.rows;
             int32_t *own = must(malloc(2 * blocks * TSR_BLOCK_SAMPLES * sizeof *own));
             int32_t *chosen = own + blocks * TSR_BLOCK_SAMPLES;
             void *scratch = must(malloc(tsr_choose_scratch_bytes(place.tile.width)));
-            fill_units(r, b.narrow ? 20 : 28, own, blocks);
+            fill_units(r, b.transform.narrow ? 20 : 28, own, blocks);
             memcpy(chosen, own, blocks * TSR_BLOCK_SAMPLES * sizeof *own);
-            lapped[plane * b.tiles + t] = (uint8_t)rng_below(r, 2);
-            tsr_choose_coefficients(chosen, place.tile, lapped[plane * b.tiles + t] != 0, TSR_RATE_LAMBDA,
-                                    b.plan.cavlc_bits, scratch);
+            lapped[plane * b.shape.tiles + t] = (uint8_t)rng_below(r, 2);
+            tsr_choose_coefficients(chosen, place.tile, lapped[plane * b.shape.tiles + t] != 0, TSR_RATE_LAMBDA,
+                                    b.transform.plan.cavlc_bits, scratch);
             for (size_t i = 0; i < blocks; i++)
                 for (uint32_t p = 0; p < TSR_BLOCK_SAMPLES; p++) {
                     const size_t at =
@@ -74,23 +74,24 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
             free(own);
         }
     }
-    must_cuda(cudaMemcpy(b.units, units, count * sizeof *units, cudaMemcpyHostToDevice));
-    must_cuda(cudaMemcpy(b.lapped, lapped, (size_t)b.planes * b.tiles, cudaMemcpyHostToDevice));
-    must_cuda(cudaMemcpy(b.plane, states, b.planes * sizeof *states, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.transform.units, units, count * sizeof *units, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.transform.lapped, lapped, (size_t)b.shape.planes * b.shape.tiles, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.shared.plane, states, b.shape.planes * sizeof *states, cudaMemcpyHostToDevice));
     must_cuda(tsr_cuda_choose(&b, 0));
     must_cuda(cudaDeviceSynchronize());
     uint8_t *coefficients = must(malloc(count * coefficient_bytes));
-    must_cuda(cudaMemcpy(coefficients, b.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
+    must_cuda(cudaMemcpy(coefficients, b.transform.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < count; i++) {
         if (units[i] == 0x7abcdef) continue;
-        const int32_t coefficient = b.narrow ? ((const int16_t *)coefficients)[i] : ((const int32_t *)coefficients)[i];
+        const int32_t coefficient =
+            b.transform.narrow ? ((const int16_t *)coefficients)[i] : ((const int32_t *)coefficients)[i];
         expect(coefficient == expected[i], "%u x %u, coefficient %zu is %d, not %d of %d", image->columns, image->rows,
                i, coefficient, expected[i], units[i]);
     }
-    if (b.magnitudes) {
-        uint64_t *found = must(malloc(b.planes * sizeof *found));
-        must_cuda(cudaMemcpy(found, b.magnitudes, b.planes * sizeof *found, cudaMemcpyDeviceToHost));
-        for (uint32_t plane = 0; plane < b.planes; plane++)
+    if (b.transform.magnitudes) {
+        uint64_t *found = must(malloc(b.shape.planes * sizeof *found));
+        must_cuda(cudaMemcpy(found, b.transform.magnitudes, b.shape.planes * sizeof *found, cudaMemcpyDeviceToHost));
+        for (uint32_t plane = 0; plane < b.shape.planes; plane++)
             expect(found[plane] == magnitudes[plane], "plane %u", plane);
         free(found);
     }

@@ -31,10 +31,11 @@ static void gather_coefficients(const struct tsr_cuda_batch *b, const void *coef
             const uint32_t slice =
                 place.first_slice + (uint32_t)(row / 16) * place.slice_columns + (uint32_t)(column / 16);
             for (uint32_t i = 0; i < 16; i++) {
-                const size_t at = tsr_coefficient_place((size_t)plane * b->slices + slice, i / 4,
+                const size_t at = tsr_coefficient_place((size_t)plane * b->shape.slices + slice, i / 4,
                                                         (uint32_t)(16 * (row % 16) + column % 16)) +
                                   i % 4;
-                out[i] = b->narrow ? ((const int16_t *)coefficients)[at] : ((const int32_t *)coefficients)[at];
+                out[i] =
+                    b->transform.narrow ? ((const int16_t *)coefficients)[at] : ((const int32_t *)coefficients)[at];
             }
         }
 }
@@ -52,16 +53,18 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     must_cuda(tsr_cuda_encode_batch(&b, 0));
     must_cuda(cudaDeviceSynchronize());
 
-    uint16_t *samples = copy_of(b.samples, b.planes * b.plane_samples * sizeof(uint16_t));
+    uint16_t *samples = copy_of(b.shared.samples, b.shape.planes * b.shape.plane_samples * sizeof(uint16_t));
     void *coefficients =
-        copy_of(b.coefficients, (size_t)b.planes * b.slices * 4096 * (b.narrow ? sizeof(int16_t) : sizeof(int32_t)));
-    struct tsr_frame_state *frame = copy_of(b.frame, frames * sizeof *frame);
-    struct tsr_plane_state *state = copy_of(b.plane, b.planes * sizeof *state);
-    struct tsr_run_level_model *models = b.model ? copy_of(b.model, b.planes * sizeof *models) : NULL;
-    uint64_t *offset = copy_of(b.payload_offset, ((size_t)b.planes * b.tiles + 1) * sizeof *offset);
-    uint32_t *size = copy_of(b.payload_size, (size_t)b.planes * b.tiles * sizeof *size);
-    uint8_t *payloads = copy_of(b.payloads, (size_t)offset[b.planes * b.tiles]);
-    assert_true(offset[b.planes * b.tiles] <= b.payload_bytes);
+        copy_of(b.transform.coefficients, (size_t)b.shape.planes * b.shape.slices * 4096 *
+                                              (b.transform.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    struct tsr_frame_state *frame = copy_of(b.shared.frame, frames * sizeof *frame);
+    struct tsr_plane_state *state = copy_of(b.shared.plane, b.shape.planes * sizeof *state);
+    struct tsr_run_level_model *models =
+        b.transform.model ? copy_of(b.transform.model, b.shape.planes * sizeof *models) : NULL;
+    uint64_t *offset = copy_of(b.shared.payload_offset, ((size_t)b.shape.planes * b.shape.tiles + 1) * sizeof *offset);
+    uint32_t *size = copy_of(b.shared.payload_size, (size_t)b.shape.planes * b.shape.tiles * sizeof *size);
+    uint8_t *payloads = copy_of(b.shared.payloads, (size_t)offset[b.shape.planes * b.shape.tiles]);
+    assert_true(offset[b.shape.planes * b.shape.tiles] <= b.shared.payload_bytes);
 
     struct tsr_frame_model *model = must(calloc(1, sizeof *model));
     struct tsr_range_work *work = must(malloc(sizeof *work));
@@ -70,9 +73,9 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     uint16_t *offsets = must(malloc(65536 * sizeof *offsets));
     struct tsr_run_level_codes *codes = must(malloc(sizeof *codes));
     struct tsr_block_counts *counts = must(malloc(sizeof *counts));
-    model->tile_width = b.tile_width;
-    model->tile_height = b.tile_height;
-    assert_int_equal(tsr_tile_count(image, model), b.tiles);
+    model->tile_width = b.shape.tile_width;
+    model->tile_height = b.shape.tile_height;
+    assert_int_equal(tsr_tile_count(image, model), b.shape.tiles);
     for (uint32_t f = 0; f < frames; f++) {
         tsr_split_raster(image, rasters + f * frame_bytes, planes, model);
         enum tsr_colour colour = TSR_COLOUR_NONE;
@@ -81,10 +84,11 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             tsr_apply_colour(planes, count, colour, tsr_sample_bits(image));
         }
         assert_int_equal(frame[f].colour, colour);
-        for (uint32_t c = 0; c < b.components; c++) {
-            const uint32_t p = f * b.components + c;
+        for (uint32_t c = 0; c < b.shape.components; c++) {
+            const uint32_t p = f * b.shape.components + c;
             for (size_t i = 0; i < count; i++)
-                expect(samples[p * b.plane_samples + i / image->columns * b.pitch + i % image->columns] == planes[c][i],
+                expect(samples[p * b.shape.plane_samples + i / image->columns * b.shape.pitch + i % image->columns] ==
+                           planes[c][i],
                        "plane %u, value %zu", p, i);
             struct tsr_plane_model *plane = &model->plane[c];
             plane->offset = offsets;
@@ -94,9 +98,9 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             assert_int_equal(plane->packed, state[p].packed);
             assert_int_equal(plane->range, state[p].range);
             struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
-                                              .qp_index = b.plan.qp_index,
-                                              .coarser_by = (int32_t)b.plan.coarser_by,
-                                              .coarser_from = b.plan.coarser_from,
+                                              .qp_index = b.transform.plan.qp_index,
+                                              .coarser_by = (int32_t)b.transform.plan.coarser_by,
+                                              .coarser_from = b.transform.plan.coarser_from,
                                               .range = plane->range,
                                               .slice_side = TSR_SLICE_BLOCKS};
             if (models && plane->span > 1)
@@ -105,8 +109,8 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             if (models && plane->span > 1)
                 for (int t = 0; t < models[p].ac_tables; t++)
                     tsr_huffman_codewords(models[p].ac_lengths[t], TSR_AC_SYMBOLS, codes->ac[t]);
-            for (uint32_t t = 0; t < b.tiles; t++) {
-                const uint32_t number = p * b.tiles + t;
+            for (uint32_t t = 0; t < b.shape.tiles; t++) {
+                const uint32_t number = p * b.shape.tiles + t;
                 assert_int_equal(offset[number] % 16, 0);
                 if (plane->span == 1) {
                     assert_int_equal(size[number], 0);
@@ -384,36 +388,38 @@ TEST(training_by_energy)
     }
     struct tsr_merge_work *merge = must(malloc(sizeof *merge));
     struct tsr_huffman_work *work = must(malloc(sizeof *work));
-    struct tsr_cuda_batch b = {.planes = (uint32_t)planes, .components = 1, .magnitude_count = 1000};
+    struct tsr_cuda_batch b = {
+        .shape.planes = (uint32_t)planes, .shape.components = 1, .transform.magnitude_count = 1000};
     struct device_buffer d_states = device_copies(states, sizeof states, times);
     struct device_buffer d_magnitudes = device_copies(magnitudes, sizeof magnitudes, times);
-    b.plane = (struct tsr_plane_state *)d_states.bytes;
-    b.magnitudes = (uint64_t *)d_magnitudes.bytes;
+    b.shared.plane = (struct tsr_plane_state *)d_states.bytes;
+    b.transform.magnitudes = (uint64_t *)d_magnitudes.bytes;
     for (int number = 0; number < 4; number++) {
         const bool rans = number % 2, wide = number >= 2;
         const int symbols = rans ? TSR_COEFFICIENT_SYMBOLS : TSR_PAIR_SYMBOLS,
                   cells = rans ? TSR_COEFFICIENT_CELLS : TSR_PAIR_CELLS;
         const size_t model_bytes = rans ? sizeof(struct tsr_coefficient_model) : sizeof(struct tsr_pair_model);
-        b.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
-        b.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
-        for (int p = 0; p < PLANES; p++) fill_cells(&r, p, wide, counts + (size_t)p * b.plane_counts, cells, symbols);
-        const size_t count_bytes = (size_t)PLANES * b.plane_counts * sizeof *counts;
+        b.transform.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
+        b.shape.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
+        for (int p = 0; p < PLANES; p++)
+            fill_cells(&r, p, wide, counts + (size_t)p * b.transform.plane_counts, cells, symbols);
+        const size_t count_bytes = (size_t)PLANES * b.transform.plane_counts * sizeof *counts;
         const size_t groups = (size_t)(PLANES * cells / TSR_ENERGY_CLASSES);
         uint32_t in_use[PLANES * TSR_PAIR_GROUPS], *counted = must(malloc(count_bytes));
         memcpy(counted, counts, count_bytes);
         forget_unused_cells(counted, groups, symbols, in_use);
         struct device_buffer d_counts = device_copies(counted, count_bytes, times);
         struct device_buffer d_in_use = device_copies(in_use, groups * sizeof *in_use, times);
-        b.cells_in_use = (uint32_t *)d_in_use.bytes;
+        b.transform.cells_in_use = (uint32_t *)d_in_use.bytes;
         struct device_buffer d_models = device_buffer(planes * model_bytes);
         const size_t code_bytes =
             rans ? TSR_COEFFICIENT_TABLES * sizeof(tsr_coefficient_codes) : sizeof(struct tsr_cell_codes);
         struct device_buffer d_codes = device_buffer(planes * code_bytes);
-        b.counts = (uint32_t *)d_counts.bytes;
-        b.pair_model = (struct tsr_pair_model *)d_models.bytes;
-        b.coefficient_model = (struct tsr_coefficient_model *)d_models.bytes;
-        b.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
-        b.coefficient_codes = (tsr_coefficient_codes *)d_codes.bytes;
+        b.transform.counts = (uint32_t *)d_counts.bytes;
+        b.transform.pair_model = (struct tsr_pair_model *)d_models.bytes;
+        b.transform.coefficient_model = (struct tsr_coefficient_model *)d_models.bytes;
+        b.transform.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
+        b.transform.coefficient_codes = (tsr_coefficient_codes *)d_codes.bytes;
         must_cuda(rans ? tsr_cuda_train_coefficients(&b, 0) : tsr_cuda_train_pairs(&b, 0));
         must_cuda(cudaDeviceSynchronize());
         uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
@@ -433,7 +439,7 @@ TEST(training_by_energy)
             for (int g = 0; g < cells / TSR_ENERGY_CLASSES; g++) {
                 uint8_t table_of[TSR_ENERGY_CLASSES];
                 const int first = g * TSR_ENERGY_CLASSES;
-                uint32_t *group = counts + (size_t)p * b.plane_counts + first * symbols;
+                uint32_t *group = counts + (size_t)p * b.transform.plane_counts + first * symbols;
                 const int tables = tsr_merge_contexts(group, TSR_ENERGY_CLASSES, symbols, table_of, merge);
                 expect((rans ? rans_model->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables",
                        p, g, tables);
@@ -962,9 +968,9 @@ TEST(tables_of_counts)
         if (skip_case()) continue;
         struct tsr_predict_batch p;
         memset(&p, 0, sizeof p);
-        p.b.planes = COUNT_KINDS + (many ? 8 * (uint32_t)processors : 0);
-        p.b.values = 1 << 16;
-        p.b.plane_samples = wide ? 1 << 28 : 1 << 18;
+        p.b.shape.planes = COUNT_KINDS + (many ? 8 * (uint32_t)processors : 0);
+        p.b.shape.values = 1 << 16;
+        p.b.shape.plane_samples = wide ? 1 << 28 : 1 << 18;
         p.cells = (uint32_t)(by[0] * by[1]);
         const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET, cells = p.cells * TSR_RESIDUAL_SYMBOLS;
         p.cell_counts = special + cells;
@@ -975,12 +981,12 @@ TEST(tables_of_counts)
             for (size_t i = 0; i < special; i++) own[i] = rng_below(&r, 3) ? 0 : rng_below(&r, 1000);
             fill_context_counts(&r, kind, wide, (int)p.cells, own + special);
         }
-        struct device_buffer on_device = device_buffer(p.b.planes * p.cell_counts * sizeof *counts),
-                             states = device_buffer(p.b.planes * sizeof *p.b.plane),
-                             models = device_buffer(p.b.planes * sizeof *p.residual),
-                             codes = device_buffer(p.b.planes * sizeof *p.codes);
+        struct device_buffer on_device = device_buffer(p.b.shape.planes * p.cell_counts * sizeof *counts),
+                             states = device_buffer(p.b.shape.planes * sizeof *p.b.shared.plane),
+                             models = device_buffer(p.b.shape.planes * sizeof *p.residual),
+                             codes = device_buffer(p.b.shape.planes * sizeof *p.codes);
         p.counts = (uint32_t *)on_device.bytes;
-        p.b.plane = (struct tsr_plane_state *)states.bytes;
+        p.b.shared.plane = (struct tsr_plane_state *)states.bytes;
         p.residual = (struct tsr_residual_model *)models.bytes;
         p.codes = (struct tsr_device_codes *)codes.bytes;
         struct tsr_plane_state of_plane;
@@ -990,16 +996,16 @@ TEST(tables_of_counts)
         of_plane.range = 1 << 16;
         model.activity_cuts = (uint8_t)(by[0] - 1);
         model.intensity_cuts = (uint8_t)(by[1] - 1);
-        for (uint32_t plane = 0; plane < p.b.planes; plane++) {
+        for (uint32_t plane = 0; plane < p.b.shape.planes; plane++) {
             must_cuda(cudaMemcpy(p.counts + plane * p.cell_counts, counts + plane % COUNT_KINDS * p.cell_counts,
                                  p.cell_counts * sizeof *counts, cudaMemcpyHostToDevice));
-            must_cuda(cudaMemcpy(p.b.plane + plane, &of_plane, sizeof of_plane, cudaMemcpyHostToDevice));
+            must_cuda(cudaMemcpy(p.b.shared.plane + plane, &of_plane, sizeof of_plane, cudaMemcpyHostToDevice));
             must_cuda(cudaMemcpy(p.residual + plane, &model, sizeof model, cudaMemcpyHostToDevice));
         }
         must_cuda(tsr_predict_tables(&p, 0));
         must_cuda(cudaDeviceSynchronize());
-        struct tsr_residual_model *got = copy_of(p.residual, p.b.planes * sizeof *got);
-        uint32_t *left = copy_of(p.counts, p.b.planes * p.cell_counts * sizeof *left);
+        struct tsr_residual_model *got = copy_of(p.residual, p.b.shape.planes * sizeof *got);
+        uint32_t *left = copy_of(p.counts, p.b.shape.planes * p.cell_counts * sizeof *left);
         for (int kind = 0; kind < COUNT_KINDS; kind++) {
             const uint32_t *const own = counts + (size_t)kind * p.cell_counts;
             memcpy(expected, own + special, cells * sizeof *expected);
@@ -1010,7 +1016,7 @@ TEST(tables_of_counts)
                                                : expected + (t - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS,
                                     is_special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS, model.lengths[t], huffman);
             }
-            for (uint32_t plane = (uint32_t)kind; plane < p.b.planes; plane += COUNT_KINDS) {
+            for (uint32_t plane = (uint32_t)kind; plane < p.b.shape.planes; plane += COUNT_KINDS) {
                 expect(got[plane].tables == tables, "%d, kind %d, plane %u: %d tables, not %d", number, kind, plane,
                        got[plane].tables, tables);
                 assert_memory_equal(got[plane].table_of, model.table_of, p.cells);
