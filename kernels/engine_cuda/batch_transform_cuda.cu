@@ -31,6 +31,26 @@ tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_pla
     return plan.pairs ? TSR_BY_PAIRS : TSR_BY_RUN_LEVEL;
 }
 
+/* What the host copies once the stages are done: the end of the memory that is cleared. */
+void lay_results(tsr_cuda_batch &b, uint8_t *base, size_t &used)
+{
+    const size_t frames = b.shape.frames, planes = b.shape.planes, tiles = planes * b.shape.tiles;
+    const tsr_cuda_coder by = b.transform.by;
+    const size_t results = used;
+    tsr_take_array(b.shared.frame, base, used, frames);
+    if (b.shape.packs_colours) tsr_take_array(b.shared.listed, base, used, 3 * frames * tsr_listed_words(&b));
+    if (b.shape.packs_colours) tsr_take_array(b.shared.palette, base, used, 3 * frames * TSR_PALETTE_LIMIT);
+    tsr_take_array(b.shared.plane, base, used, planes);
+    if (!tsr_loses_coefficients(&b.shape.coding))
+        tsr_take_array(b.shared.used, base, used, planes * (b.shape.values / 32));
+    if (by == TSR_BY_RUN_LEVEL) tsr_take_array(b.transform.model, base, used, planes);
+    if (by == TSR_BY_PAIRS) tsr_take_array(b.transform.pair_model, base, used, planes);
+    if (by == TSR_BY_RANS) tsr_take_array(b.transform.coefficient_model, base, used, planes);
+    tsr_take_array(b.shared.payload_offset, base, used, tiles + 1);
+    tsr_take_array(b.shared.payload_size, base, used, tiles);
+    b.shared.result_bytes = used - results;
+}
+
 } // namespace
 
 void tsr_cuda_shape(struct tsr_cuda_batch *b, const struct tsr_image *image, const struct tsr_coding *coding,
@@ -139,18 +159,7 @@ size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *im
     if (pairs || rans)
         tsr_take_array(b.transform.cells_in_use, base, used, planes * tsr_max(TSR_PAIR_GROUPS, TSR_COEFFICIENT_GROUPS));
     if (pairs || rans) tsr_take_array(b.transform.magnitudes, base, used, planes);
-    const size_t results = used;
-    tsr_take_array(b.shared.frame, base, used, frames);
-    if (b.shape.packs_colours) tsr_take_array(b.shared.listed, base, used, 3 * (size_t)frames * tsr_listed_words(&b));
-    if (b.shape.packs_colours) tsr_take_array(b.shared.palette, base, used, 3 * (size_t)frames * TSR_PALETTE_LIMIT);
-    tsr_take_array(b.shared.plane, base, used, planes);
-    if (!tsr_loses_coefficients(coding)) tsr_take_array(b.shared.used, base, used, planes * (b.shape.values / 32));
-    if (run_level) tsr_take_array(b.transform.model, base, used, planes);
-    if (pairs) tsr_take_array(b.transform.pair_model, base, used, planes);
-    if (rans) tsr_take_array(b.transform.coefficient_model, base, used, planes);
-    tsr_take_array(b.shared.payload_offset, base, used, tiles + 1);
-    tsr_take_array(b.shared.payload_size, base, used, tiles);
-    b.shared.result_bytes = used - results;
+    lay_results(b, base, used);
     b.shared.cleared_bytes = used - cleared;
     if (run_level) tsr_take_array(b.transform.codes, base, used, planes);
     if (pairs) tsr_take_array(b.transform.pair_codes, base, used, planes);

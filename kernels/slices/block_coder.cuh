@@ -271,7 +271,71 @@ static __device__ void copy_further(uint32_t *window, const tsr_code_writer<THRE
     }
 }
 
-/* Longer than 60 lines: both roles of a turn meet at the same barriers, and share 40 registers across them. */
+/* Of a tile that is coded and not yet copied: the unit that the thread's block begins, or that there is no tile. One
+ * register says both: with 40 of them, one more spills. */
+enum { NOTHING_HELD = -2, NO_UNIT = -1 };
+
+/* Codes a tile into the writers and the window, and publishes its length, place.bits. Returns where the thread's code
+ * begins. */
+template <typename Coder, unsigned THREADS>
+static __device__ __forceinline__ uint32_t code_tile(const Coder &coder, frame_shared<Coder, THREADS> &s,
+                                                     const tsr_look_back &state, uint32_t *window,
+                                                     typename Coder::block &block, tsr_code_writer<THREADS> &writer,
+                                                     tile_place &place)
+{
+    clear_window<THREADS>(window);
+    coder.load(s.coder, place.tile, threadIdx.x, block);
+    coding_barrier<THREADS>(s.meet);
+    coder.put(s.coder, threadIdx.x, block, writer);
+    const uint32_t offset = sum_before<THREADS>(writer.bits(), s.sums, &place.bits, s.meet);
+    if (Coder::WHOLE_BYTES) place.bits = (place.bits + 7u) & ~7u;
+    if (threadIdx.x == 0) tsr_publish_sum(state, place.tile, place.bits);
+    deposit<THREADS>(window, 0, writer, offset);
+    return offset;
+}
+
+/* To the look-back warp, and to the coding warps' next turn: the tile that is coded into this window. */
+template <typename Coder, unsigned THREADS>
+static __device__ __forceinline__ void hand_over(frame_shared<Coder, THREADS> &s, unsigned window,
+                                                 const tile_place &place)
+{
+    s.coded_tile[window] = place.tile;
+    s.coded_bits[window] = place.bits;
+    atomicExch(&s.handed[window], (unsigned long long)place.tile << 32 | place.bits);
+}
+
+/* Which tile the coding warps handed to the look-back warp. Read by an atomic, as it was written: racecheck counts
+ * barriers by warp, and the coding warps' own ones make it take plain accesses for a race. */
+template <unsigned THREADS> static __device__ __forceinline__ tile_place handed_place(unsigned long long *at)
+{
+    unsigned long long handed = 0;
+    if (threadIdx.x == THREADS) handed = atomicOr(at, 0ull);
+    handed = __shfl_sync(TSR_FULL_WARP, handed, 0);
+    const tile_place place = {(uint32_t)(handed >> 32), (uint32_t)handed, 0, false};
+    return place;
+}
+
+/* The place of the tile that was coded into this window, once the look-back warp has found it. */
+template <typename Coder, unsigned THREADS>
+static __device__ __forceinline__ tile_place coded_place(const frame_shared<Coder, THREADS> &s, unsigned window,
+                                                         uint32_t tiles)
+{
+    tile_place place;
+    place.tile = s.coded_tile[window];
+    place.bits = s.coded_bits[window];
+    place.start = s.start[window];
+    place.ends = place.tile + 1u == tiles;
+    return place;
+}
+
+/* Says where a unit begins, and how long the string is. offset: of the thread's code in its tile. */
+static __device__ __forceinline__ void publish_place(const tsr_block_string &string, const tile_place &place,
+                                                     int32_t unit, uint32_t offset)
+{
+    if (unit > NO_UNIT) string.unit_offsets[unit] = place.start + offset;
+    if (place.ends && threadIdx.x == 0) *string.bits = place.start + place.bits;
+}
+
 template <typename Coder, unsigned THREADS, unsigned RESIDENT>
 static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
     k_code_blocks(Coder coder, tsr_block_string string, tsr_look_back state, uint64_t *tails)
@@ -285,9 +349,6 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
     __syncthreads();
     if (codes) coder.prepare(s.coder);
     if (thread == 0) s.tile = tsr_take_ticket(state);
-    /* Of a tile that is coded and not yet copied: the unit that the thread's block begins, and where. One register says
-     * both whether there is a tile and which unit: with 40 of them, one more spills. */
-    enum { NOTHING_HELD = -2, NO_UNIT = -1 };
     int32_t held_unit = NOTHING_HELD;
     uint32_t held_offset = 0;
     for (unsigned turn = 0;; turn ^= 1u) {
@@ -298,32 +359,14 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
         if (codes) {
             coding_barrier<THREADS>(s.meet);
             place.tile = s.tile;
-            if (place.tile < string.tiles) {
-                clear_window<THREADS>(s.window[turn]);
-                coder.load(s.coder, place.tile, thread, block);
-                coding_barrier<THREADS>(s.meet);
-                coder.put(s.coder, thread, block, writer);
-                offset = sum_before<THREADS>(writer.bits(), s.sums, &place.bits, s.meet);
-                if (Coder::WHOLE_BYTES) place.bits = (place.bits + 7u) & ~7u;
-                if (thread == 0) tsr_publish_sum(state, place.tile, place.bits);
-                deposit<THREADS>(s.window[turn], 0, writer, offset);
-            }
-            if (thread == 0) {
-                s.coded_tile[turn] = place.tile;
-                s.coded_bits[turn] = place.bits;
-                atomicExch(&s.handed[turn], (unsigned long long)place.tile << 32 | place.bits);
-            }
+            if (place.tile < string.tiles)
+                offset = code_tile<Coder, THREADS>(coder, s, state, s.window[turn], block, writer, place);
+            if (thread == 0) hand_over(s, turn, place);
         }
         /* A tile is coded, and the place of the one before is known. Both roles come here, to one barrier. */
         __syncthreads();
         if (!codes) {
-            /* Read by an atomic, as it was written: racecheck counts barriers by warp, and the coding warps' own ones
-             * make it take plain accesses for a race. */
-            unsigned long long handed = 0;
-            if (thread == THREADS) handed = atomicOr(&s.handed[turn], 0ull);
-            handed = __shfl_sync(TSR_FULL_WARP, handed, 0);
-            place.tile = (uint32_t)(handed >> 32);
-            place.bits = (uint32_t)handed;
+            place = handed_place<THREADS>(&s.handed[turn]);
             if (place.tile >= string.tiles) return;
             const uint64_t before = tsr_look_back_sum<TSR_TILE_BITS>(state, place.tile, place.bits);
             if (thread == THREADS) s.start[turn] = before;
@@ -332,15 +375,9 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
             if (more) publish_from<THREADS>(s.window[turn], 0, 0, tails, place);
             if (more && thread == 0) next = tsr_take_ticket(state);
             if (held_unit != NOTHING_HELD) {
-                const unsigned other = turn ^ 1u;
-                tile_place before;
-                before.tile = s.coded_tile[other];
-                before.bits = s.coded_bits[other];
-                before.start = s.start[other];
-                before.ends = before.tile + 1u == string.tiles;
-                if (held_unit > NO_UNIT) string.unit_offsets[held_unit] = before.start + held_offset;
-                if (before.ends && thread == 0) *string.bits = before.start + before.bits;
-                copy_window<THREADS>(s.window[other], 0, 0, tails, before, string.out);
+                const tile_place before = coded_place(s, turn ^ 1u, string.tiles);
+                publish_place(string, before, held_unit, held_offset);
+                copy_window<THREADS>(s.window[turn ^ 1u], 0, 0, tails, before, string.out);
             }
             if (!more) return;
             held_unit = (int32_t)coder.unit(place.tile, thread, block);
@@ -351,8 +388,7 @@ static __global__ void __launch_bounds__(THREADS + TSR_WARP, RESIDENT)
             if (codes) {
                 place.start = s.start[turn];
                 place.ends = place.tile + 1u == string.tiles;
-                if (held_unit > NO_UNIT) string.unit_offsets[held_unit] = place.start + held_offset;
-                if (place.ends && thread == 0) *string.bits = place.start + place.bits;
+                publish_place(string, place, held_unit, held_offset);
                 copy_window<THREADS>(s.window[turn], 0, 0, tails, place, string.out);
                 copy_further<THREADS>(s.window[turn], writer, held_offset, tails, place, string.out, s.meet);
                 held_unit = NOTHING_HELD;

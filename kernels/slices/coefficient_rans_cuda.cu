@@ -83,6 +83,16 @@ __device__ __forceinline__ void put_entries(entry_sink &sink, const int32_t bloc
     sink.raw(signs, sign_bits);
 }
 
+/* The last row of a part of a slice is the one above the next part. */
+template <int SIDE> __device__ __forceinline__ void keep_last_row(tsr_seen_blocks<SIDE> &seen)
+{
+    typedef tsr_seen_blocks<SIDE> seen_blocks;
+    for (uint32_t i = threadIdx.x; i < (uint32_t)(TSR_PLACE_WORDS * seen_blocks::PITCH); i += THREADS) {
+        uint32_t *row = seen.words[i / seen_blocks::PITCH];
+        row[i % seen_blocks::PITCH] = row[seen_blocks::ROWS * seen_blocks::PITCH + i % seen_blocks::PITCH];
+    }
+}
+
 /* A block of threads a tile of a plane, its slices by parts of 256 blocks. SIDE: of a slice, in blocks. */
 template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THREADS) k_entries(const tsr_cuda_batch b)
 {
@@ -122,10 +132,7 @@ template <typename Coefficient, int SIDE> __global__ void __launch_bounds__(THRE
             }
             __syncthreads(); /* the part before, or the clearing, is done */
             if (part > 0) {
-                for (uint32_t i = thread; i < (uint32_t)(TSR_PLACE_WORDS * seen_blocks::PITCH); i += THREADS) {
-                    uint32_t *row = m.seen.words[i / seen_blocks::PITCH];
-                    row[i % seen_blocks::PITCH] = row[seen_blocks::ROWS * seen_blocks::PITCH + i % seen_blocks::PITCH];
-                }
+                keep_last_row<SIDE>(m.seen);
                 __syncthreads();
             }
             m.seen.set(seen_blocks::at(thread), seen);
