@@ -34,6 +34,67 @@ static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const str
     return tsr_coefficient_place((size_t)plane * b->shape.slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
 }
 
+/* What the choice starts from, and what it should give; by coefficient of the batch, by tile or by plane. */
+struct choice {
+    size_t count; /* of coefficients */
+    int32_t *units, *expected;
+    uint8_t *lapped;
+    struct tsr_plane_state *states;
+    uint64_t *magnitudes;
+};
+
+enum { NO_BLOCK = 0x7abcdef }; /* units of places without blocks */
+
+/* Random units of a tile, and the CPU's choice. */
+static void choose_tile(struct rng *r, const struct tsr_cuda_batch *b, uint32_t plane, uint32_t t,
+                        struct choice *choice)
+{
+    const struct tsr_tile_place place = tsr_tile_place(b, t);
+    const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, 1);
+    const size_t blocks = (size_t)grid.columns * (size_t)grid.rows;
+    int32_t *own = must(malloc(2 * blocks * TSR_BLOCK_SAMPLES * sizeof *own));
+    int32_t *chosen = own + blocks * TSR_BLOCK_SAMPLES;
+    void *scratch = must(malloc(tsr_choose_scratch_bytes(place.tile.width)));
+    uint8_t *lapped = &choice->lapped[plane * b->shape.tiles + t];
+    fill_units(r, b->transform.narrow ? 20 : 28, own, blocks);
+    memcpy(chosen, own, blocks * TSR_BLOCK_SAMPLES * sizeof *own);
+    *lapped = (uint8_t)rng_below(r, 2);
+    tsr_choose_coefficients(chosen, place.tile, *lapped != 0, TSR_RATE_LAMBDA, b->transform.plan.cavlc_bits, scratch);
+    for (size_t i = 0; i < blocks; i++)
+        for (uint32_t p = 0; p < TSR_BLOCK_SAMPLES; p++) {
+            const size_t at = place_of(b, plane, &place, (int32_t)i % grid.columns, (int32_t)i / grid.columns, p);
+            const int32_t expected = chosen[TSR_BLOCK_SAMPLES * i + p];
+            choice->expected[at] = expected;
+            choice->units[at] = p == 0 ? expected : own[TSR_BLOCK_SAMPLES * i + p];
+            if (p > 0 && i % TSR_MAGNITUDE_STEP == 0) choice->magnitudes[plane] += (uint32_t)tsr_abs(expected);
+        }
+    free(scratch);
+    free(own);
+}
+
+/* Coefficients and magnitudes on the device against the CPU's. */
+static void check_chosen(const struct tsr_cuda_batch *b, const struct choice *choice)
+{
+    const size_t bytes = choice->count * (b->transform.narrow ? sizeof(int16_t) : sizeof(int32_t));
+    void *coefficients = must(malloc(bytes));
+    must_cuda(cudaMemcpy(coefficients, b->transform.coefficients, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < choice->count; i++) {
+        if (choice->units[i] == NO_BLOCK) continue;
+        const int32_t coefficient =
+            b->transform.narrow ? ((const int16_t *)coefficients)[i] : ((const int32_t *)coefficients)[i];
+        expect(coefficient == choice->expected[i], "%u x %u, coefficient %zu is %d, not %d of %d",
+               b->shape.image.columns, b->shape.image.rows, i, coefficient, choice->expected[i], choice->units[i]);
+    }
+    free(coefficients);
+    if (!b->transform.magnitudes) return;
+    const uint32_t planes = b->shape.planes;
+    uint64_t *found = must(malloc(planes * sizeof *found));
+    must_cuda(cudaMemcpy(found, b->transform.magnitudes, planes * sizeof *found, cudaMemcpyDeviceToHost));
+    for (uint32_t plane = 0; plane < planes; plane++)
+        expect(found[plane] == choice->magnitudes[plane], "plane %u", plane);
+    free(found);
+}
+
 static void check_choice(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, uint32_t frames)
 {
     if (skip_case()) return;
@@ -41,66 +102,30 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     struct device_buffer arena = device_buffer(tsr_cuda_lay_out(&b, image, coding, frames, NULL, NULL));
     tsr_cuda_lay_out(&b, image, coding, frames, NULL, arena.bytes);
     must_cuda(cudaMemset(b.shared.cleared, 0, b.shared.cleared_bytes));
-    const size_t count = (size_t)b.shape.planes * b.shape.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
-    const size_t coefficient_bytes = b.transform.narrow ? sizeof(int16_t) : sizeof(int32_t);
-    int32_t *units = must(malloc(count * sizeof *units)), *expected = must(calloc(count, sizeof *expected));
-    uint8_t *lapped = must(malloc((size_t)b.shape.planes * b.shape.tiles));
-    struct tsr_plane_state *states = must(malloc(b.shape.planes * sizeof *states));
-    uint64_t *magnitudes = must(calloc(b.shape.planes, sizeof *magnitudes));
-    for (size_t i = 0; i < count; i++) units[i] = 0x7abcdef; /* places without blocks */
-    for (uint32_t plane = 0; plane < b.shape.planes; plane++) {
-        states[plane] = (struct tsr_plane_state){65535, 9, 10, 0};
-        for (uint32_t t = 0; t < b.shape.tiles; t++) {
-            const struct tsr_tile_place place = tsr_tile_place(&b, t);
-            const struct tsr_block_grid grid = tsr_block_grid(place.tile.width, place.tile.height, 1);
-            const size_t blocks = (size_t)grid.columns * (size_t)grid.rows;
-            int32_t *own = must(malloc(2 * blocks * TSR_BLOCK_SAMPLES * sizeof *own));
-            int32_t *chosen = own + blocks * TSR_BLOCK_SAMPLES;
-            void *scratch = must(malloc(tsr_choose_scratch_bytes(place.tile.width)));
-            fill_units(r, b.transform.narrow ? 20 : 28, own, blocks);
-            memcpy(chosen, own, blocks * TSR_BLOCK_SAMPLES * sizeof *own);
-            lapped[plane * b.shape.tiles + t] = (uint8_t)rng_below(r, 2);
-            tsr_choose_coefficients(chosen, place.tile, lapped[plane * b.shape.tiles + t] != 0, TSR_RATE_LAMBDA,
-                                    b.transform.plan.cavlc_bits, scratch);
-            for (size_t i = 0; i < blocks; i++)
-                for (uint32_t p = 0; p < TSR_BLOCK_SAMPLES; p++) {
-                    const size_t at =
-                        place_of(&b, plane, &place, (int32_t)i % grid.columns, (int32_t)i / grid.columns, p);
-                    expected[at] = chosen[TSR_BLOCK_SAMPLES * i + p];
-                    units[at] = p == 0 ? expected[at] : own[TSR_BLOCK_SAMPLES * i + p];
-                    if (p > 0 && i % TSR_MAGNITUDE_STEP == 0) magnitudes[plane] += (uint32_t)tsr_abs(expected[at]);
-                }
-            free(scratch);
-            free(own);
-        }
+    const uint32_t planes = b.shape.planes, tiles = planes * b.shape.tiles;
+    const size_t count = (size_t)planes * b.shape.slices * TSR_SLICE_PLACE_COUNT * TSR_BLOCK_SAMPLES;
+    struct choice choice = {.count = count};
+    choice.units = must(malloc(count * sizeof *choice.units));
+    choice.expected = must(calloc(count, sizeof *choice.expected));
+    choice.lapped = must(malloc(tiles));
+    choice.states = must(malloc(planes * sizeof *choice.states));
+    choice.magnitudes = must(calloc(planes, sizeof *choice.magnitudes));
+    for (size_t i = 0; i < count; i++) choice.units[i] = NO_BLOCK;
+    for (uint32_t plane = 0; plane < planes; plane++) {
+        choice.states[plane] = (struct tsr_plane_state){65535, 9, 10, 0};
+        for (uint32_t t = 0; t < b.shape.tiles; t++) choose_tile(r, &b, plane, t, &choice);
     }
-    must_cuda(cudaMemcpy(b.transform.units, units, count * sizeof *units, cudaMemcpyHostToDevice));
-    must_cuda(cudaMemcpy(b.transform.lapped, lapped, (size_t)b.shape.planes * b.shape.tiles, cudaMemcpyHostToDevice));
-    must_cuda(cudaMemcpy(b.shared.plane, states, b.shape.planes * sizeof *states, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.transform.units, choice.units, count * sizeof *choice.units, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.transform.lapped, choice.lapped, tiles, cudaMemcpyHostToDevice));
+    must_cuda(cudaMemcpy(b.shared.plane, choice.states, planes * sizeof *choice.states, cudaMemcpyHostToDevice));
     must_cuda(tsr_cuda_choose(&b, 0));
     must_cuda(cudaDeviceSynchronize());
-    uint8_t *coefficients = must(malloc(count * coefficient_bytes));
-    must_cuda(cudaMemcpy(coefficients, b.transform.coefficients, count * coefficient_bytes, cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < count; i++) {
-        if (units[i] == 0x7abcdef) continue;
-        const int32_t coefficient =
-            b.transform.narrow ? ((const int16_t *)coefficients)[i] : ((const int32_t *)coefficients)[i];
-        expect(coefficient == expected[i], "%u x %u, coefficient %zu is %d, not %d of %d", image->columns, image->rows,
-               i, coefficient, expected[i], units[i]);
-    }
-    if (b.transform.magnitudes) {
-        uint64_t *found = must(malloc(b.shape.planes * sizeof *found));
-        must_cuda(cudaMemcpy(found, b.transform.magnitudes, b.shape.planes * sizeof *found, cudaMemcpyDeviceToHost));
-        for (uint32_t plane = 0; plane < b.shape.planes; plane++)
-            expect(found[plane] == magnitudes[plane], "plane %u", plane);
-        free(found);
-    }
-    free(coefficients);
-    free(magnitudes);
-    free(states);
-    free(lapped);
-    free(expected);
-    free(units);
+    check_chosen(&b, &choice);
+    free(choice.magnitudes);
+    free(choice.states);
+    free(choice.lapped);
+    free(choice.expected);
+    free(choice.units);
     device_free(&arena, "the batch's arrays");
 }
 

@@ -40,6 +40,123 @@ static void gather_coefficients(const struct tsr_cuda_batch *b, const void *coef
         }
 }
 
+/* What the stages left, on the host. */
+struct stage_results {
+    struct tsr_cuda_batch b;
+    uint16_t *samples;
+    void *coefficients;
+    struct tsr_frame_state *frame;
+    struct tsr_plane_state *state;
+    struct tsr_run_level_model *models; /* null: CAVLC */
+    uint64_t *offset;
+    uint32_t *size;
+    uint8_t *payloads;
+};
+
+static struct stage_results results_of(const struct tsr_cuda_batch *b)
+{
+    const struct tsr_batch_shape *shape = &b->shape;
+    const size_t tiles = (size_t)shape->planes * shape->tiles;
+    struct stage_results got = {.b = *b};
+    got.samples = copy_of(b->shared.samples, shape->planes * shape->plane_samples * sizeof(uint16_t));
+    got.coefficients =
+        copy_of(b->transform.coefficients, (size_t)shape->planes * shape->slices * 4096 *
+                                               (b->transform.narrow ? sizeof(int16_t) : sizeof(int32_t)));
+    got.frame = copy_of(b->shared.frame, shape->frames * sizeof *got.frame);
+    got.state = copy_of(b->shared.plane, shape->planes * sizeof *got.state);
+    if (b->transform.model) got.models = copy_of(b->transform.model, shape->planes * sizeof *got.models);
+    got.offset = copy_of(b->shared.payload_offset, (tiles + 1) * sizeof *got.offset);
+    got.size = copy_of(b->shared.payload_size, tiles * sizeof *got.size);
+    assert_true(got.offset[tiles] <= b->shared.payload_bytes);
+    got.payloads = copy_of(b->shared.payloads, (size_t)got.offset[tiles]);
+    return got;
+}
+
+static void free_results(struct stage_results *got)
+{
+    free(got->payloads);
+    free(got->size);
+    free(got->offset);
+    free(got->models);
+    free(got->state);
+    free(got->frame);
+    free(got->coefficients);
+    free(got->samples);
+}
+
+/* Codewords of a plane's tables. */
+static void codes_of(const struct tsr_run_level_model *model, struct tsr_run_level_codes *codes)
+{
+    for (int t = 0; t < model->dc_tables; t++)
+        tsr_huffman_codewords(model->dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
+    for (int t = 0; t < model->ac_tables; t++)
+        tsr_huffman_codewords(model->ac_lengths[t], TSR_AC_SYMBOLS, codes->ac[t]);
+}
+
+/* Coefficients and payload of tile t of plane p, whose values are these. */
+static void check_stage_tile(const struct stage_results *got, uint32_t p, uint32_t t, struct tsr_tile tile,
+                             const uint16_t *values, struct tsr_block_coding blocks,
+                             const struct tsr_run_level_codes *codes)
+{
+    const uint32_t number = p * got->b.shape.tiles + t;
+    const size_t places = tsr_tile_coefficients(tile.width, tile.height),
+                 raw = tsr_raw_tile_bytes(blocks.range, tile.width, tile.height);
+    int32_t *expected = must(malloc(places * sizeof *expected)), *found = must(malloc(places * sizeof *found));
+    tsr_blocks_forward(values, tile, blocks, expected);
+    gather_coefficients(&got->b, got->coefficients, p, t, found);
+    for (size_t i = 0; i < places; i++)
+        expect(found[i] == expected[i], "plane %u tile %u: coefficient %zu is %d, not %d", p, t, i, found[i],
+               expected[i]);
+    uint8_t *payload = must(malloc(raw + 1));
+    const size_t coded = tsr_code_slices(expected, tile, TSR_SLICE_BLOCKS, got->models ? codes : NULL,
+                                         got->models ? &got->models[p] : NULL, payload, raw - 1);
+    assert_int_equal(got->size[number], coded ? coded : raw);
+    if (coded) assert_memory_equal(payload, got->payloads + got->offset[number], coded);
+    free(payload);
+    free(found);
+    free(expected);
+}
+
+/* Plane p of the batch: its values, range and tiles. values: as they should be; they become x. model: the cut of its
+ * frame. */
+static void check_stage_plane(const struct stage_results *got, uint32_t p, uint16_t *values,
+                              const struct tsr_frame_model *model)
+{
+    const struct tsr_cuda_batch *b = &got->b;
+    const struct tsr_image *image = &b->shape.image;
+    const bool lossy = b->shape.coding.lossy;
+    const struct tsr_plane_state state = got->state[p];
+    struct tsr_range_work *work = must(malloc(sizeof *work));
+    struct tsr_run_level_codes *codes = must(malloc(sizeof *codes));
+    struct tsr_plane_model plane = {.offset = must(malloc(65536 * sizeof(uint16_t)))};
+    for (size_t i = 0; i < (size_t)image->columns * image->rows; i++)
+        expect(got->samples[p * b->shape.plane_samples + i / image->columns * b->shape.pitch + i % image->columns] ==
+                   values[i],
+               "plane %u, value %zu", p, i);
+    tsr_choose_range(values, image->columns, image->rows, !lossy, &plane, work);
+    assert_int_equal(plane.minimum, 65535u - state.not_minimum);
+    assert_int_equal(plane.span, tsr_state_span(state));
+    assert_int_equal(plane.packed, state.packed);
+    assert_int_equal(plane.range, state.range);
+    const struct tsr_block_coding blocks = {.kind = lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
+                                            .qp_index = b->transform.plan.qp_index,
+                                            .coarser_by = (int32_t)b->transform.plan.coarser_by,
+                                            .coarser_from = b->transform.plan.coarser_from,
+                                            .range = plane.range,
+                                            .slice_side = TSR_SLICE_BLOCKS};
+    if (got->models && plane.span > 1) codes_of(&got->models[p], codes);
+    for (uint32_t t = 0; t < b->shape.tiles; t++) {
+        assert_int_equal(got->offset[p * b->shape.tiles + t] % 16, 0);
+        if (plane.span == 1)
+            assert_int_equal(got->size[p * b->shape.tiles + t], 0);
+        else
+            check_stage_tile(got, p, t, tsr_tile_at(image, model, t), values, blocks, codes);
+    }
+    free(plane.offset);
+    free(codes);
+    free(work);
+}
+
 /* All stages on frames of one image, each against the CPU's function on what the stage before is known to give. */
 static void check_stages(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
                          uint32_t frames)
@@ -52,27 +169,10 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     must_cuda(cudaMemcpy(arena.bytes, rasters, frames * frame_bytes, cudaMemcpyHostToDevice));
     must_cuda(tsr_cuda_encode_batch(&b, 0));
     must_cuda(cudaDeviceSynchronize());
-
-    uint16_t *samples = copy_of(b.shared.samples, b.shape.planes * b.shape.plane_samples * sizeof(uint16_t));
-    void *coefficients =
-        copy_of(b.transform.coefficients, (size_t)b.shape.planes * b.shape.slices * 4096 *
-                                              (b.transform.narrow ? sizeof(int16_t) : sizeof(int32_t)));
-    struct tsr_frame_state *frame = copy_of(b.shared.frame, frames * sizeof *frame);
-    struct tsr_plane_state *state = copy_of(b.shared.plane, b.shape.planes * sizeof *state);
-    struct tsr_run_level_model *models =
-        b.transform.model ? copy_of(b.transform.model, b.shape.planes * sizeof *models) : NULL;
-    uint64_t *offset = copy_of(b.shared.payload_offset, ((size_t)b.shape.planes * b.shape.tiles + 1) * sizeof *offset);
-    uint32_t *size = copy_of(b.shared.payload_size, (size_t)b.shape.planes * b.shape.tiles * sizeof *size);
-    uint8_t *payloads = copy_of(b.shared.payloads, (size_t)offset[b.shape.planes * b.shape.tiles]);
-    assert_true(offset[b.shape.planes * b.shape.tiles] <= b.shared.payload_bytes);
-
+    struct stage_results got = results_of(&b);
     struct tsr_frame_model *model = must(calloc(1, sizeof *model));
-    struct tsr_range_work *work = must(malloc(sizeof *work));
     uint16_t *planes[TSR_PLANES_LIMIT];
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) planes[p] = must(malloc(count * sizeof(uint16_t)));
-    uint16_t *offsets = must(malloc(65536 * sizeof *offsets));
-    struct tsr_run_level_codes *codes = must(malloc(sizeof *codes));
-    struct tsr_block_counts *counts = must(malloc(sizeof *counts));
     model->tile_width = b.shape.tile_width;
     model->tile_height = b.shape.tile_height;
     assert_int_equal(tsr_tile_count(image, model), b.shape.tiles);
@@ -83,74 +183,13 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
             colour = tsr_choose_colour(planes, image->columns, image->rows, tsr_sample_bits(image), coding->lossy);
             tsr_apply_colour(planes, count, colour, tsr_sample_bits(image));
         }
-        assert_int_equal(frame[f].colour, colour);
-        for (uint32_t c = 0; c < b.shape.components; c++) {
-            const uint32_t p = f * b.shape.components + c;
-            for (size_t i = 0; i < count; i++)
-                expect(samples[p * b.shape.plane_samples + i / image->columns * b.shape.pitch + i % image->columns] ==
-                           planes[c][i],
-                       "plane %u, value %zu", p, i);
-            struct tsr_plane_model *plane = &model->plane[c];
-            plane->offset = offsets;
-            tsr_choose_range(planes[c], image->columns, image->rows, !coding->lossy, plane, work);
-            assert_int_equal(plane->minimum, 65535u - state[p].not_minimum);
-            assert_int_equal(plane->span, tsr_state_span(state[p]));
-            assert_int_equal(plane->packed, state[p].packed);
-            assert_int_equal(plane->range, state[p].range);
-            struct tsr_block_coding blocks = {.kind = coding->lossy ? TSR_BLOCKS_QUANTISED : TSR_BLOCKS_REVERSIBLE,
-                                              .qp_index = b.transform.plan.qp_index,
-                                              .coarser_by = (int32_t)b.transform.plan.coarser_by,
-                                              .coarser_from = b.transform.plan.coarser_from,
-                                              .range = plane->range,
-                                              .slice_side = TSR_SLICE_BLOCKS};
-            if (models && plane->span > 1)
-                for (int t = 0; t < models[p].dc_tables; t++)
-                    tsr_huffman_codewords(models[p].dc_lengths[t], TSR_DC_SYMBOLS, codes->dc[t]);
-            if (models && plane->span > 1)
-                for (int t = 0; t < models[p].ac_tables; t++)
-                    tsr_huffman_codewords(models[p].ac_lengths[t], TSR_AC_SYMBOLS, codes->ac[t]);
-            for (uint32_t t = 0; t < b.shape.tiles; t++) {
-                const uint32_t number = p * b.shape.tiles + t;
-                assert_int_equal(offset[number] % 16, 0);
-                if (plane->span == 1) {
-                    assert_int_equal(size[number], 0);
-                    continue;
-                }
-                const struct tsr_tile tile = tsr_tile_at(image, model, t);
-                const size_t places = tsr_tile_coefficients(tile.width, tile.height),
-                             raw = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
-                int32_t *expected = must(malloc(places * sizeof *expected));
-                int32_t *found = must(malloc(places * sizeof *found));
-                tsr_blocks_forward(planes[c], tile, blocks, expected);
-                gather_coefficients(&b, coefficients, p, t, found);
-                for (size_t i = 0; i < places; i++)
-                    expect(found[i] == expected[i], "plane %u tile %u: coefficient %zu is %d, not %d", p, t, i,
-                           found[i], expected[i]);
-                uint8_t *payload = must(malloc(raw + 1));
-                const size_t coded = tsr_code_slices(expected, tile, TSR_SLICE_BLOCKS, models ? codes : NULL,
-                                                     models ? &models[p] : NULL, payload, raw - 1);
-                assert_int_equal(size[number], coded ? coded : raw);
-                if (coded) assert_memory_equal(payload, payloads + offset[number], coded);
-                free(payload);
-                free(found);
-                free(expected);
-            }
-        }
+        assert_int_equal(got.frame[f].colour, colour);
+        for (uint32_t c = 0; c < b.shape.components; c++)
+            check_stage_plane(&got, f * b.shape.components + c, planes[c], model);
     }
     for (int p = 0; p < TSR_PLANES_LIMIT; p++) free(planes[p]);
-    free(counts);
-    free(codes);
-    free(offsets);
-    free(work);
     free(model);
-    free(payloads);
-    free(size);
-    free(offset);
-    free(models);
-    free(state);
-    free(frame);
-    free(coefficients);
-    free(samples);
+    free_results(&got);
     device_free(&arena, "the batch's arrays");
 }
 
@@ -369,114 +408,137 @@ static struct device_buffer device_copies(const void *bytes, size_t size, size_t
     return copies;
 }
 
+/* A group's table against its counts: weights and symbols of rANS. */
+static void check_weights(const uint32_t *counts, const struct tsr_coefficient_model *model, int table,
+                          const tsr_coefficient_codes *found)
+{
+    uint16_t weight[TSR_COEFFICIENT_SYMBOLS];
+    tsr_coefficient_codes expected;
+    assert_int_equal(model->mantissa[table], tsr_rans_weights(counts, TSR_COEFFICIENT_SYMBOLS, weight));
+    assert_memory_equal(model->weight[table], weight, sizeof weight);
+    tsr_rans_symbols(weight, TSR_COEFFICIENT_SYMBOLS, expected);
+    assert_memory_equal(*found, expected, sizeof expected);
+}
+
+/* Model and codes of plane p, of rANS or of pairs, against its counts, which are merged in place. */
+static void check_energy_plane(bool rans, int p, uint32_t *counts, const uint32_t *in_use, const void *model,
+                               const void *codes, uint64_t magnitudes, struct tsr_merge_work *merge,
+                               struct tsr_huffman_work *work)
+{
+    const struct tsr_pair_model *pairs = model;
+    const struct tsr_coefficient_model *rans_model = model;
+    const struct tsr_cell_codes *cell_codes = codes;
+    const int symbols = rans ? TSR_COEFFICIENT_SYMBOLS : TSR_PAIR_SYMBOLS,
+              groups = rans ? TSR_COEFFICIENT_GROUPS : TSR_PAIR_GROUPS;
+    assert_int_equal(rans ? rans_model->magnitude_shift : pairs->magnitude_shift,
+                     tsr_magnitude_shift(magnitudes, 1000));
+    for (int g = 0; g < groups; g++) {
+        uint8_t table_of[TSR_ENERGY_CLASSES];
+        const int first = g * TSR_ENERGY_CLASSES;
+        uint32_t *group = counts + first * symbols;
+        const int tables = tsr_merge_contexts(group, TSR_ENERGY_CLASSES, symbols, table_of, merge);
+        expect((rans ? rans_model->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables", p, g,
+               tables);
+        assert_memory_equal((rans ? rans_model->table_of : pairs->table_of) + first, table_of, sizeof table_of);
+        for (int t = 0; t < tables; t++) {
+            const uint32_t *own = group + t * symbols;
+            if (rans) {
+                check_weights(own, rans_model, first + t, (const tsr_coefficient_codes *)codes + first + t);
+                continue;
+            }
+            for (int c = 0; c < TSR_ENERGY_CLASSES; c++)
+                if (table_of[c] == t && (in_use[g] >> c & 1u))
+                    check_table(own, symbols, pairs->lengths[first + t], cell_codes->cell[first + c], work, "pairs");
+        }
+    }
+}
+
+enum { ENERGY_PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
+enum { COEFFICIENT_COUNTS = TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS };
+
+/* Trains planes of random counts, times over, and checks them. number: odd by rANS, else by pairs; from 2 on with large
+ * counts. */
+static void train_by_energy(struct rng *r, int number, size_t times, struct tsr_cuda_batch *b, uint32_t *counts,
+                            const uint64_t *magnitudes)
+{
+    const size_t planes = ENERGY_PLANES * times;
+    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
+    struct tsr_huffman_work *work = must(malloc(sizeof *work));
+    const bool rans = number % 2, wide = number >= 2;
+    const int symbols = rans ? TSR_COEFFICIENT_SYMBOLS : TSR_PAIR_SYMBOLS,
+              cells = rans ? TSR_COEFFICIENT_CELLS : TSR_PAIR_CELLS;
+    const size_t model_bytes = rans ? sizeof(struct tsr_coefficient_model) : sizeof(struct tsr_pair_model);
+    b->transform.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
+    b->shape.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
+    for (int p = 0; p < ENERGY_PLANES; p++)
+        fill_cells(r, p, wide, counts + (size_t)p * b->transform.plane_counts, cells, symbols);
+    const size_t count_bytes = (size_t)ENERGY_PLANES * b->transform.plane_counts * sizeof *counts;
+    const size_t groups = (size_t)(ENERGY_PLANES * cells / TSR_ENERGY_CLASSES);
+    uint32_t in_use[ENERGY_PLANES * TSR_PAIR_GROUPS], *counted = must(malloc(count_bytes));
+    memcpy(counted, counts, count_bytes);
+    forget_unused_cells(counted, groups, symbols, in_use);
+    struct device_buffer d_counts = device_copies(counted, count_bytes, times);
+    struct device_buffer d_in_use = device_copies(in_use, groups * sizeof *in_use, times);
+    b->transform.cells_in_use = (uint32_t *)d_in_use.bytes;
+    struct device_buffer d_models = device_buffer(planes * model_bytes);
+    const size_t code_bytes =
+        rans ? TSR_COEFFICIENT_TABLES * sizeof(tsr_coefficient_codes) : sizeof(struct tsr_cell_codes);
+    struct device_buffer d_codes = device_buffer(planes * code_bytes);
+    b->transform.counts = (uint32_t *)d_counts.bytes;
+    b->transform.pair_model = (struct tsr_pair_model *)d_models.bytes;
+    b->transform.coefficient_model = (struct tsr_coefficient_model *)d_models.bytes;
+    b->transform.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
+    b->transform.coefficient_codes = (tsr_coefficient_codes *)d_codes.bytes;
+    must_cuda(rans ? tsr_cuda_train_coefficients(b, 0) : tsr_cuda_train_pairs(b, 0));
+    must_cuda(cudaDeviceSynchronize());
+    uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
+    for (size_t p = ENERGY_PLANES; p < planes; p++) {
+        assert_memory_equal(models + p * model_bytes, models + p % ENERGY_PLANES * model_bytes, model_bytes);
+        assert_memory_equal(codes + p * code_bytes, codes + p % ENERGY_PLANES * code_bytes, code_bytes);
+    }
+    for (int p = 0; p < ENERGY_PLANES; p++) {
+        if (p == CONSTANT)
+            for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
+        else
+            check_energy_plane(rans, p, counts + (size_t)p * b->transform.plane_counts, in_use + p * TSR_PAIR_GROUPS,
+                               models + (size_t)p * model_bytes, codes + (size_t)p * code_bytes, magnitudes[p], merge,
+                               work);
+    }
+    free(codes);
+    free(models);
+    device_free(&d_codes, "codes");
+    device_free(&d_models, "models");
+    device_free(&d_in_use, "cells in use");
+    device_free(&d_counts, "counts");
+    free(counted);
+    free(work);
+    free(merge);
+}
+
 /* Pairs and rANS: tables, codes and frequencies of random counts, of some planes, over and over: so many that groups
  * are merged by a warp each where gains are narrow. */
 TEST(training_by_energy)
 {
-    enum { PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
-    enum { COEFFICIENT_COUNTS = TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS };
     struct rng r = {412};
     int processors = 0;
     must_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-    const size_t times = (size_t)processors / 2 + 1, planes = PLANES * times;
-    uint32_t *counts = must(malloc((size_t)PLANES * PAIR_COUNTS * sizeof *counts));
-    struct tsr_plane_state states[PLANES];
-    uint64_t magnitudes[PLANES];
-    for (int p = 0; p < PLANES; p++) {
+    const size_t times = (size_t)processors / 2 + 1, planes = ENERGY_PLANES * times;
+    uint32_t *counts = must(malloc((size_t)ENERGY_PLANES * PAIR_COUNTS * sizeof *counts));
+    struct tsr_plane_state states[ENERGY_PLANES];
+    uint64_t magnitudes[ENERGY_PLANES];
+    for (int p = 0; p < ENERGY_PLANES; p++) {
         states[p] = (struct tsr_plane_state){65535, p == CONSTANT ? 0 : 9, p == CONSTANT ? 1 : 10, 0};
         magnitudes[p] = rng_width(&r, 30);
     }
-    struct tsr_merge_work *merge = must(malloc(sizeof *merge));
-    struct tsr_huffman_work *work = must(malloc(sizeof *work));
     struct tsr_cuda_batch b = {
         .shape.planes = (uint32_t)planes, .shape.components = 1, .transform.magnitude_count = 1000};
     struct device_buffer d_states = device_copies(states, sizeof states, times);
     struct device_buffer d_magnitudes = device_copies(magnitudes, sizeof magnitudes, times);
     b.shared.plane = (struct tsr_plane_state *)d_states.bytes;
     b.transform.magnitudes = (uint64_t *)d_magnitudes.bytes;
-    for (int number = 0; number < 4; number++) {
-        const bool rans = number % 2, wide = number >= 2;
-        const int symbols = rans ? TSR_COEFFICIENT_SYMBOLS : TSR_PAIR_SYMBOLS,
-                  cells = rans ? TSR_COEFFICIENT_CELLS : TSR_PAIR_CELLS;
-        const size_t model_bytes = rans ? sizeof(struct tsr_coefficient_model) : sizeof(struct tsr_pair_model);
-        b.transform.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
-        b.shape.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
-        for (int p = 0; p < PLANES; p++)
-            fill_cells(&r, p, wide, counts + (size_t)p * b.transform.plane_counts, cells, symbols);
-        const size_t count_bytes = (size_t)PLANES * b.transform.plane_counts * sizeof *counts;
-        const size_t groups = (size_t)(PLANES * cells / TSR_ENERGY_CLASSES);
-        uint32_t in_use[PLANES * TSR_PAIR_GROUPS], *counted = must(malloc(count_bytes));
-        memcpy(counted, counts, count_bytes);
-        forget_unused_cells(counted, groups, symbols, in_use);
-        struct device_buffer d_counts = device_copies(counted, count_bytes, times);
-        struct device_buffer d_in_use = device_copies(in_use, groups * sizeof *in_use, times);
-        b.transform.cells_in_use = (uint32_t *)d_in_use.bytes;
-        struct device_buffer d_models = device_buffer(planes * model_bytes);
-        const size_t code_bytes =
-            rans ? TSR_COEFFICIENT_TABLES * sizeof(tsr_coefficient_codes) : sizeof(struct tsr_cell_codes);
-        struct device_buffer d_codes = device_buffer(planes * code_bytes);
-        b.transform.counts = (uint32_t *)d_counts.bytes;
-        b.transform.pair_model = (struct tsr_pair_model *)d_models.bytes;
-        b.transform.coefficient_model = (struct tsr_coefficient_model *)d_models.bytes;
-        b.transform.pair_codes = (struct tsr_cell_codes *)d_codes.bytes;
-        b.transform.coefficient_codes = (tsr_coefficient_codes *)d_codes.bytes;
-        must_cuda(rans ? tsr_cuda_train_coefficients(&b, 0) : tsr_cuda_train_pairs(&b, 0));
-        must_cuda(cudaDeviceSynchronize());
-        uint8_t *models = copy_of(d_models.bytes, d_models.size), *codes = copy_of(d_codes.bytes, d_codes.size);
-        for (size_t p = PLANES; p < planes; p++) {
-            assert_memory_equal(models + p * model_bytes, models + p % PLANES * model_bytes, model_bytes);
-            assert_memory_equal(codes + p * code_bytes, codes + p % PLANES * code_bytes, code_bytes);
-        }
-        for (int p = 0; p < PLANES; p++) {
-            const struct tsr_pair_model *pairs = (const struct tsr_pair_model *)models + p;
-            const struct tsr_coefficient_model *rans_model = (const struct tsr_coefficient_model *)models + p;
-            if (p == CONSTANT) {
-                for (size_t i = 0; i < model_bytes; i++) assert_int_equal(models[(size_t)p * model_bytes + i], 0xc3);
-                continue;
-            }
-            assert_int_equal(rans ? rans_model->magnitude_shift : pairs->magnitude_shift,
-                             tsr_magnitude_shift(magnitudes[p], 1000));
-            for (int g = 0; g < cells / TSR_ENERGY_CLASSES; g++) {
-                uint8_t table_of[TSR_ENERGY_CLASSES];
-                const int first = g * TSR_ENERGY_CLASSES;
-                uint32_t *group = counts + (size_t)p * b.transform.plane_counts + first * symbols;
-                const int tables = tsr_merge_contexts(group, TSR_ENERGY_CLASSES, symbols, table_of, merge);
-                expect((rans ? rans_model->tables[g] : pairs->tables[g]) == tables, "kind %d, group %d: not %d tables",
-                       p, g, tables);
-                assert_memory_equal((rans ? rans_model->table_of : pairs->table_of) + first, table_of, sizeof table_of);
-                for (int t = 0; t < tables; t++) {
-                    const uint32_t *own = group + t * symbols;
-                    if (rans) {
-                        const tsr_coefficient_codes *found =
-                            (const tsr_coefficient_codes *)codes + (size_t)p * TSR_COEFFICIENT_TABLES + first + t;
-                        uint16_t weight[TSR_COEFFICIENT_SYMBOLS];
-                        tsr_coefficient_codes expected;
-                        assert_int_equal(rans_model->mantissa[first + t], tsr_rans_weights(own, symbols, weight));
-                        assert_memory_equal(rans_model->weight[first + t], weight, sizeof weight);
-                        tsr_rans_symbols(weight, symbols, expected);
-                        assert_memory_equal(*found, expected, sizeof expected);
-                        continue;
-                    }
-                    const struct tsr_cell_codes *all = (const struct tsr_cell_codes *)codes + p;
-                    const uint32_t used = in_use[p * TSR_PAIR_GROUPS + g];
-                    for (int c = 0; c < TSR_ENERGY_CLASSES; c++)
-                        if (table_of[c] == t && (used >> c & 1u))
-                            check_table(own, symbols, pairs->lengths[first + t], all->cell[first + c], work, "pairs");
-                }
-            }
-        }
-        free(codes);
-        free(models);
-        device_free(&d_codes, "codes");
-        device_free(&d_models, "models");
-        device_free(&d_in_use, "cells in use");
-        device_free(&d_counts, "counts");
-        free(counted);
-    }
+    for (int number = 0; number < 4; number++) train_by_energy(&r, number, times, &b, counts, magnitudes);
     device_free(&d_magnitudes, "magnitudes");
     device_free(&d_states, "states");
-    free(work);
-    free(merge);
     free(counts);
 }
 
@@ -952,6 +1014,42 @@ static void fill_context_counts(struct rng *r, int kind, bool wide, int cells, u
     if (kind == 5 && wide) counts[1] = 1u << 27;
 }
 
+/* The tables that the device made of counts, of COUNT_KINDS planes over and over, against the definition's. model: room
+ * for the expected one. */
+static void check_counted_tables(const struct tsr_predict_batch *p, int number, const uint32_t *counts,
+                                 struct tsr_residual_model *model, struct tsr_merge_work *merge,
+                                 struct tsr_huffman_work *huffman)
+{
+    const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET, cells = p->cells * TSR_RESIDUAL_SYMBOLS;
+    uint32_t *expected = must(malloc(cells * sizeof *expected));
+    struct tsr_residual_model *got = copy_of(p->residual, p->b.shape.planes * sizeof *got);
+    uint32_t *left = copy_of(p->counts, p->b.shape.planes * p->cell_counts * sizeof *left);
+    for (int kind = 0; kind < COUNT_KINDS; kind++) {
+        const uint32_t *const own = counts + (size_t)kind * p->cell_counts;
+        memcpy(expected, own + special, cells * sizeof *expected);
+        const int tables = tsr_merge_contexts(expected, (int)p->cells, TSR_RESIDUAL_SYMBOLS, model->table_of, merge);
+        for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
+            const bool is_special = t < TSR_FIRST_RESIDUAL_TABLE;
+            tsr_huffman_lengths(is_special ? own + t * TSR_RUN_ALPHABET
+                                           : expected + (t - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS,
+                                is_special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS, model->lengths[t], huffman);
+        }
+        for (uint32_t plane = (uint32_t)kind; plane < p->b.shape.planes; plane += COUNT_KINDS) {
+            expect(got[plane].tables == tables, "%d, kind %d, plane %u: %d tables, not %d", number, kind, plane,
+                   got[plane].tables, tables);
+            assert_memory_equal(got[plane].table_of, model->table_of, p->cells);
+            for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++)
+                assert_memory_equal(got[plane].lengths[t], model->lengths[t],
+                                    t < TSR_FIRST_RESIDUAL_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS);
+            assert_memory_equal(left + plane * p->cell_counts + special, expected,
+                                (size_t)tables * TSR_RESIDUAL_SYMBOLS * sizeof *expected);
+        }
+    }
+    free(left);
+    free(got);
+    free(expected);
+}
+
 /* Merging and codes against the definition, of planes with few cells, of effort 1, and of all others, and with so many
  * planes at once that not all counts of a plane fit its share of shared memory. */
 TEST(tables_of_counts)
@@ -972,10 +1070,9 @@ TEST(tables_of_counts)
         p.b.shape.values = 1 << 16;
         p.b.shape.plane_samples = wide ? 1 << 28 : 1 << 18;
         p.cells = (uint32_t)(by[0] * by[1]);
-        const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET, cells = p.cells * TSR_RESIDUAL_SYMBOLS;
-        p.cell_counts = special + cells;
-        uint32_t *counts = must(calloc(COUNT_KINDS, p.cell_counts * sizeof *counts)),
-                 *expected = must(malloc(cells * 4));
+        const size_t special = TSR_FIRST_RESIDUAL_TABLE * TSR_RUN_ALPHABET;
+        p.cell_counts = special + p.cells * TSR_RESIDUAL_SYMBOLS;
+        uint32_t *counts = must(calloc(COUNT_KINDS, p.cell_counts * sizeof *counts));
         for (int kind = 0; kind < COUNT_KINDS; kind++) {
             uint32_t *const own = counts + (size_t)kind * p.cell_counts;
             for (size_t i = 0; i < special; i++) own[i] = rng_below(&r, 3) ? 0 : rng_below(&r, 1000);
@@ -1004,36 +1101,11 @@ TEST(tables_of_counts)
         }
         must_cuda(tsr_predict_tables(&p, 0));
         must_cuda(cudaDeviceSynchronize());
-        struct tsr_residual_model *got = copy_of(p.residual, p.b.shape.planes * sizeof *got);
-        uint32_t *left = copy_of(p.counts, p.b.shape.planes * p.cell_counts * sizeof *left);
-        for (int kind = 0; kind < COUNT_KINDS; kind++) {
-            const uint32_t *const own = counts + (size_t)kind * p.cell_counts;
-            memcpy(expected, own + special, cells * sizeof *expected);
-            const int tables = tsr_merge_contexts(expected, (int)p.cells, TSR_RESIDUAL_SYMBOLS, model.table_of, merge);
-            for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++) {
-                const bool is_special = t < TSR_FIRST_RESIDUAL_TABLE;
-                tsr_huffman_lengths(is_special ? own + t * TSR_RUN_ALPHABET
-                                               : expected + (t - TSR_FIRST_RESIDUAL_TABLE) * TSR_RESIDUAL_SYMBOLS,
-                                    is_special ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS, model.lengths[t], huffman);
-            }
-            for (uint32_t plane = (uint32_t)kind; plane < p.b.shape.planes; plane += COUNT_KINDS) {
-                expect(got[plane].tables == tables, "%d, kind %d, plane %u: %d tables, not %d", number, kind, plane,
-                       got[plane].tables, tables);
-                assert_memory_equal(got[plane].table_of, model.table_of, p.cells);
-                for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tables; t++)
-                    assert_memory_equal(got[plane].lengths[t], model.lengths[t],
-                                        t < TSR_FIRST_RESIDUAL_TABLE ? TSR_RUN_ALPHABET : TSR_RESIDUAL_SYMBOLS);
-                assert_memory_equal(left + plane * p.cell_counts + special, expected,
-                                    (size_t)tables * TSR_RESIDUAL_SYMBOLS * sizeof *expected);
-            }
-        }
-        free(left);
-        free(got);
+        check_counted_tables(&p, number, counts, &model, merge, huffman);
         device_free(&codes, "codes");
         device_free(&models, "models");
         device_free(&states, "states");
         device_free(&on_device, "counts");
-        free(expected);
         free(counts);
     }
     free(huffman);
