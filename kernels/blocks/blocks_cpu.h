@@ -32,7 +32,7 @@ struct tsr_block_counts {
 /* Coefficients of a tile: blocks * 16. */
 size_t tsr_tile_coefficients(int32_t width, int32_t height);
 
-/* Samples to coefficients and back. The inverse is false where the coefficients are none of a tile of such samples. */
+/* Samples to coefficients and back. The inverse is false if no tile of such samples has these coefficients. */
 void tsr_blocks_forward(const uint16_t *samples, struct tsr_tile tile, struct tsr_block_coding coding,
                         int32_t *coefficients);
 bool tsr_blocks_inverse(int32_t *coefficients, struct tsr_block_coding coding, uint16_t *samples, struct tsr_tile tile);

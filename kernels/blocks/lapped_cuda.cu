@@ -266,7 +266,7 @@ __device__ __forceinline__ void take_block(const lapped_memory<Coefficient> &m, 
             block[4 * i + j] = m.window[(i + 2) % 4 * 4 + (j + 2) % 4][(r + i / 2) * WINDOW_PITCH + c + j / 2];
 }
 
-/* Asks for the samples of the slice behind this one at column, row: most threads a row of them. */
+/* Asks for the samples of the slice after this one at column, row: most threads a row of them. */
 __device__ __forceinline__ void ask_for_next(const tile_view &tile, int32_t column, int32_t row)
 {
     enum { SIDE = TSR_SLICE_BLOCKS, ROWS = 4 * SIDE + 2, MARGIN = 8 };

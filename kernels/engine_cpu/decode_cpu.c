@@ -50,7 +50,7 @@ static size_t scratch_of(int32_t width, int32_t height)
     return ((rows_bytes > coefficients_bytes ? rows_bytes : coefficients_bytes) + 63) / 64 * 64;
 }
 
-/* Lays the space out for so many threads, each with so much scratch; returns its size. */
+/* Lays the space out; each of the threads has scratch of its own. Returns its size. */
 static size_t lay_out(struct decode_space *s, const struct tsr_image *image, size_t scratch_bytes, size_t threads,
                       void *base)
 {
@@ -264,7 +264,7 @@ static void decode_tiles(void *context, unsigned thread)
 
 /* ---- The frame ------------------------------------------------------------------------------------------- */
 
-/* Reads the model and builds its tables; false where it is none. */
+/* Reads the model and builds its tables; false if the model is not valid. */
 static bool prepare_model(const struct tsr_image *image, struct tsr_decode_job *job, struct decode_space *s)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(job->model.bytes, job->model.size);

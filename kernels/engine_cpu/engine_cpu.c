@@ -38,7 +38,7 @@ struct cpu_engine {
     struct tsr_engine base;
     pthread_mutex_t lock; /* of what follows */
     struct block blocks[KEPT_BLOCKS];
-    int places; /* blocks behind these have never been any */
+    int places; /* later places have never held a block */
     size_t kept_bytes, kept_wanted;
     uint64_t given;
 };

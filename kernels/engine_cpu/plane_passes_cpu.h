@@ -29,8 +29,8 @@ struct tsr_encode_space {
     uint16_t *offsets[TSR_PLANES_LIMIT]; /* of packed histograms */
     struct tsr_symbol_planes symbols;    /* of the plane at work, path P with Huffman */
     int32_t *coefficients;               /* of the plane at work, all else; shares its room with symbols */
-    uint32_t *entries;                   /* likewise: what coefficients are coded as, tile_coefficients words a tile */
-    uint8_t *payloads;                   /* by plane and tile, tile_payload bytes each */
+    uint32_t *entries; /* of the plane at work: what coefficients are coded as, tile_coefficients words a tile */
+    uint8_t *payloads; /* by plane and tile, tile_payload bytes each */
     uint8_t *model_bytes;
     struct tsr_coded_tile *tiles;
     uint8_t *tile_sizes;
@@ -48,7 +48,7 @@ struct tsr_encode_space {
     struct tsr_value_codes *value_codes;
     int16_t *padded[TSR_PLANES_LIMIT]; /* path P: by tile, tile_padded samples each */
     uint8_t *labels;                   /* of the plane at work, tile_blocks a tile */
-    uint32_t *median_costs;            /* likewise */
+    uint32_t *median_costs;            /* of the plane at work, tile_blocks a tile */
     size_t tile_padded, tile_blocks;
     struct tsr_training *training;
     struct tsr_solver *solver;

@@ -17,7 +17,7 @@ template <typename T> void take(T *&array, uint8_t *base, size_t &used, size_t b
     size_t room = (bytes + ARRAY_ALIGN - 1) / ARRAY_ALIGN * ARRAY_ALIGN;
     array = base ? reinterpret_cast<T *>(base + used) : NULL;
 #if defined(TSR_CUDA_EMULATED)
-    if (bytes) room += ARRAY_ALIGN; /* there is always something behind an array that must not be touched */
+    if (bytes) room += ARRAY_ALIGN; /* every array is followed by bytes that must not be touched */
     if (base) tsr_emulated_array(base + used, bytes, room - bytes);
 #endif
     used += room;
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch
 
 /* ---- Pieces --------------------------------------------------------------------------------------------- */
 
-/* A tile's payload to its planes' pieces; false where it is not a valid one. */
+/* Cuts a tile's payload into its planes' pieces; false if the payload is not valid. */
 __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
                                            tsr_cuda_piece payload, tsr_cuda_piece *piece)
 {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(THREADS) k_raw(const tsr_cuda_decode_batch b)
     bool bad = false;
     for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
         const uint64_t at = (uint64_t)i * bits;
-        const uint8_t *from = bytes + at / 8; /* bytes behind the last one are read, and shifted out */
+        const uint8_t *from = bytes + at / 8; /* bytes after the last one are read, and shifted out */
         const uint32_t window = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
         const uint32_t sample = window >> (24 - at % 8 - bits) & ((1u << bits) - 1u);
         const uint32_t y = i / (uint32_t)tile.width;

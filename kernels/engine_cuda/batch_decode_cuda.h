@@ -16,13 +16,13 @@
 /* What became of a frame. */
 enum tsr_decode_state {
     TSR_DECODE_OK,       /* so far; but see bad_tile */
-    TSR_DECODE_BAD,      /* its model is none, or names other tiles */
+    TSR_DECODE_BAD,      /* its model is not valid, or names other tiles */
     TSR_DECODE_ELSEWHERE /* it needs what the batch has no room or the stages no code for: the CPU engine's */
 };
 #define TSR_NO_BAD_TILE UINT32_MAX
 struct tsr_cuda_decode_frame {
     uint32_t state;
-    uint32_t bad_tile; /* least number of a tile that is corrupt, TSR_NO_BAD_TILE if none is */
+    uint32_t bad_tile; /* lowest number of a corrupt tile; TSR_NO_BAD_TILE: all are sound */
 };
 
 /* Bytes of the batch's payloads: of a model, of a whole tile, or of one plane's piece of it. */
@@ -34,7 +34,7 @@ struct tsr_cuda_piece {
 };
 
 /* Frames' models as they lie on the device: struct tsr_frame_model, of whose planes there are only as many as images
- * have; offset[] of packed planes lies behind the models. */
+ * have; offset[] of packed planes follows the models. */
 struct tsr_cuda_decode_batch {
     struct tsr_image image;
     uint32_t frames;
@@ -52,14 +52,14 @@ struct tsr_cuda_decode_batch {
 
     const struct tsr_cuda_piece *model; /* by frame, in payloads: the model's bytes */
     const struct tsr_cuda_piece *tile;  /* by frame and tile */
-    const uint8_t *payloads;            /* models and tiles, 16-byte aligned; TSR_DECODE_SPARE bytes behind the last may
+    const uint8_t *payloads;            /* models and tiles, 16-byte aligned; TSR_DECODE_SPARE bytes after the last may
                                            be read */
     uint8_t *models;
     uint16_t *offsets;                   /* by plane, values each */
     struct tsr_cuda_decode_frame *frame; /* by frame */
     struct tsr_cuda_piece *piece;        /* by plane and tile, as cut by tsr_cuda_decode_pieces */
     uint16_t *lists;                     /* of packed colours: by frame and component, listed each */
-    uint16_t *samples;                   /* planes behind each other: indices x, till tsr_cuda_decode_rasters */
+    uint16_t *samples;                   /* one plane after the other: indices x, until tsr_cuda_decode_rasters */
     uint8_t *lane_tables;                /* by plane, tsr_cuda_lane_table_bytes() each; if has_lanes */
     uint8_t *lanes;                      /* work space of tsr_cuda_decode_lanes */
     uint8_t *transform;                  /* and of tsr_cuda_decode_transform_tiles */
@@ -93,8 +93,8 @@ TSR_HD struct tsr_tile tsr_decode_tile_at(const struct tsr_cuda_decode_batch *b,
 extern "C" {
 #endif
 
-/* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they
- * take. cut: the tiles' sides. payload_bytes: of models and tiles, as they lie behind each other. d_payloads,
+/* Shapes the batch and lays its arrays out from base on; if base is null, it only counts. Returns the bytes that they
+ * take. cut: the tiles' sides. payload_bytes: of models and tiles, as they follow each other. d_payloads,
  * d_rasters: where they are, or null: a place for them is among the arrays. */
 size_t tsr_cuda_decode_lay_out(struct tsr_cuda_decode_batch *batch, const struct tsr_image *image,
                                const struct tsr_frame_model *cut, uint32_t frames, bool has_lanes, bool has_transform,

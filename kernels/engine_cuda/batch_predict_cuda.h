@@ -20,7 +20,7 @@ enum { TSR_DEVICE_CODE_PITCH = 96, TSR_DEVICE_PLANS = 3 };
 enum { TSR_BAND_ROWS = 16, TSR_CODE_WARPS = 8, TSR_CELL_WARPS = 16 };
 
 /* What stands for a sample: with Huffman its bits, raw ones included, and their number from this bit on; with rANS
- * table, symbol and value. A run's first sample has the run's; its others, and places behind the row, have none. */
+ * table, symbol and value. A run's first sample has the run's; its others, and places after the row, have no code. */
 #define TSR_DEVICE_NO_CODE UINT32_MAX
 enum { TSR_DEVICE_LENGTH_SHIFT = 27 };
 TSR_HD uint32_t tsr_device_symbol(int table, int symbol)
@@ -49,7 +49,7 @@ struct tsr_device_groups {
 };
 
 /* Huffman: what the codes of a tile's row take, in the columns that its lane walks in one period of ticks and in those
- * of the next one; and the column behind the last code in either, 0: there is none. */
+ * of the next one; and the column after the last code in either; 0: there is no code. */
 struct tsr_device_row {
     uint32_t bits[2];
     uint16_t behind[2];

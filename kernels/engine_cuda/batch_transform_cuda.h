@@ -1,9 +1,10 @@
 /* What the stages of the CUDA engine share: a batch of frames of one image on the device, path T, from rasters to
  * payloads.
  *
- * All frames of a batch go through a stage at once, so a stage is a launch or two whatever their number and size. Their
- * planes are one list, frame by frame; the planes' tiles are one list, plane by plane; so are the tiles' slices. Every
- * stage puts its work on a stream and returns a cudaError_t. The host is asked nothing between them. */
+ * All frames of a batch go through a stage at once, so a stage is one or two launches, whatever the number and size of
+ * the frames. The planes are one list, frame by frame; the planes' tiles are one list, plane by plane; so are the
+ * tiles' slices. Every stage puts its work on a stream and returns a cudaError_t. The host is asked nothing between
+ * them. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_BATCH_TRANSFORM_CUDA_H
 #define TSR_KERNELS_ENGINE_CUDA_BATCH_TRANSFORM_CUDA_H
 
@@ -18,13 +19,14 @@ enum {
         TSR_TILE_SAMPLES / (TSR_SLICE_SAMPLES * TSR_SLICE_SAMPLES) /* most of a tile as an encoder cuts it */
 };
 
-/* Planes of so many bits have coefficients below 2^15: with loss, a value of the transform is below 16, 24 or 36 times
- * 2^bits by its norm class and a coefficient that by the finest step's factor, 0.397, 0.251 or 0.159, so below 6.4 *
- * 2^12; without, a value is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its prediction. */
+/* Planes of at most TSR_NARROW_BITS bits have coefficients below 2^15: with loss, a value of the transform is below 16,
+ * 24 or 36 times 2^bits by its norm class and a coefficient that by the finest step's factor, 0.397, 0.251 or 0.159, so
+ * below 6.4 * 2^12; without, a value is below 4.6 * 2^12. A DC lies between 0 and its bound, and so does its
+ * prediction. */
 enum { TSR_NARROW_BITS = 12 };
 
-/* Counts of a plane's symbols, as training wants them; the order of struct tsr_block_counts, each cell's aligned to 16
- * bytes. */
+/* Counts of a plane's symbols, as training takes them: in the order of struct tsr_block_counts, each cell's aligned to
+ * 16 bytes. */
 enum {
     TSR_AC_PITCH = (TSR_AC_SYMBOLS + 3) / 4 * 4,
     TSR_DC_COUNTS = TSR_DC_CELLS * TSR_DC_SYMBOLS,
@@ -163,8 +165,8 @@ struct tsr_transform_state {
     tsr_coefficient_codes *coefficient_codes;        /* by plane and table, TSR_COEFFICIENT_TABLES a plane; rANS */
 };
 
-/* A batch; kernels take it by value. Pointers are the device's. Path P without CAVLC has its state in
- * tsr_predict_batch, and transform.narrow, .plan and the like only say what path T would do. */
+/* A batch; kernels take it by value. Pointers are the device's. Path P by Huffman or rANS keeps its
+ * state in tsr_predict_batch and leaves the pointers of transform null. */
 struct tsr_cuda_batch {
     struct tsr_batch_shape shape;
     struct tsr_batch_planes shared;
@@ -270,8 +272,8 @@ TSR_HD uint32_t tsr_slice_room(const struct tsr_tile_place *place, int32_t side,
     return y * place->slice_columns + down * x;
 }
 
-/* Where the string of a slice of so many entries ends, at a multiple of 4: each leaves at most a word, and 4 bytes are
- * the state. */
+/* Where the string of a slice ends that has this number of entries, at a multiple of 4: each leaves at most a word, and
+ * 4 bytes are the state. */
 TSR_HD size_t tsr_string_end(const struct tsr_cuda_batch *b, size_t room, uint32_t entries)
 {
     return room * TSR_SLICE_PLACE_COUNT * (2 * b->transform.block_entries + 4) + (2 * (size_t)entries + 7) / 4 * 4;
@@ -294,7 +296,7 @@ void tsr_cuda_shape(struct tsr_cuda_batch *batch, const struct tsr_image *image,
  */
 size_t tsr_cuda_plane_payload_bytes(const struct tsr_cuda_batch *batch);
 
-/* Shapes the batch and lays its arrays out behind base; with base null it only counts. Returns the bytes that they
+/* Shapes the batch and lays its arrays out from base on; if base is null, it only counts. Returns the bytes that they
  * take. d_rasters: the frames' rasters, without gaps, or null: a place for them is among the arrays. */
 size_t tsr_cuda_lay_out(struct tsr_cuda_batch *batch, const struct tsr_image *image, const struct tsr_coding *coding,
                         uint32_t frames, const uint8_t *d_rasters, void *d_base);
@@ -321,7 +323,7 @@ int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream)
 /* Coefficients to counts of pairs' symbols; to rANS entries and their counts. */
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_count_entries(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Counts to tables, their codes, and their choice by cells, for so many planes; counts are used up. */
+/* Counts to tables, their codes, and their choice by cells; planes: their number. The counts are used up. */
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
                    struct tsr_run_level_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
 /* Likewise for pairs and rANS, into the batch's models and codes. */

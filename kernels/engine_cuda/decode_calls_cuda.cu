@@ -147,7 +147,7 @@ size_t job_bytes(const tsr_decode_job &job)
     return bytes;
 }
 
-/* How a frame is cut; false where that shows that its model is none, or another number of tiles'. */
+/* How a frame is cut; false if its model is not valid, or if it has another number of tiles. */
 bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_frame_model *cut)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(job.model.bytes, job.model.size);

@@ -29,8 +29,8 @@ static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsi
     return cudaGetLastError();
 }
 
-/* Lets a kernel use so many bytes of dynamic shared memory on this device. Threads launch a kernel with different
- * amounts at once: what one of them may use is never taken back. */
+/* Lets a kernel use this number of bytes of dynamic shared memory on this device. Threads launch a kernel with
+ * different amounts at once: what one of them may use is never taken back. */
 template <typename Kernel> static cudaError_t tsr_allow_shared(Kernel kernel, size_t bytes)
 {
     enum { MOST = 256 }; /* kernels of a file times devices; others get what they ask for */
@@ -142,7 +142,7 @@ static __device__ __forceinline__ uint32_t tsr_big_endian(uint32_t word)
     return __byte_perm(word, 0, 0x0123);
 }
 
-/* Position of the highest bit that is set, all ones if none is; one instruction, where 31 - __clz() is three. */
+/* Position of the highest bit that is set, all ones if the value is 0; one instruction, where 31 - __clz() is three. */
 static __device__ __forceinline__ uint32_t tsr_highest_bit(uint32_t bits)
 {
 #if defined(TSR_CUDA_EMULATED)

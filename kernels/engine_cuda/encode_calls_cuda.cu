@@ -126,8 +126,8 @@ void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t fr
     }
 }
 
-/* Piece index of a call's: a frame from the batch's results to its job. What the GPU does not do is only noted: others
- * wait for the slot. */
+/* Piece index of a call's work: takes a frame from the batch's results to its job. What the GPU does not do is only
+ * noted: others wait for the slot. */
 void finish_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
@@ -144,7 +144,7 @@ void finish_frame(void *context, unsigned index)
     tsr_frame_model *model = s.model;
     const int planes = tsr_image_planes(&b.shape.image);
     memset(model, 0, offsetof(tsr_frame_model, plane));
-    for (int p = 0; p < planes; p++) /* nothing behind that is looked at before it is set: 40 kB of each plane */
+    for (int p = 0; p < planes; p++) /* the rest, 40 kB of each plane, is not read before it is set */
         memset(&model->plane[p], 0, offsetof(tsr_plane_model, residual));
     memset(s.tiles, 0, b.shape.tiles * sizeof *s.tiles);
     model->tile_width = b.shape.tile_width;
@@ -188,7 +188,7 @@ void finish_frame(void *context, unsigned index)
     job->coded.tile = s.tiles;
 }
 
-/* The results as they lie behind host. */
+/* The results as they lie in host memory, from host on. */
 tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 {
     const uint8_t *device = reinterpret_cast<const uint8_t *>(p.b.shared.frame);
@@ -216,7 +216,7 @@ tsr_predict_batch results_at(const tsr_predict_batch &p, uint8_t *host)
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
-/* Whether copies to the device can run from where the raster is. */
+/* True if copies to the device can run from where the raster is. */
 bool is_in_stock(const encoding_call &call, uint32_t index)
 {
     return tsr_stock_has(&tsr_cuda_engine_of(call.engine)->stock, call.jobs[index].raster);
@@ -313,7 +313,7 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
     for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
 }
 
-/* Why the GPU encodes no such frame; NULL: it does, and that is the memory that each takes. */
+/* Why the GPU does not encode such a frame; NULL: it does, and each takes the memory that is returned. */
 const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;

@@ -1,6 +1,6 @@
 /* The CUDA engine: its devices, its creation, and the table of its operations. Encoding and decoding calls stand in
- * encode_calls_cuda.cu and decode_calls_cuda.cu. What the stages cannot do, and what a call of CUDA's fails on, goes to
- * the CPU engine inside. */
+ * encode_calls_cuda.cu and decode_calls_cuda.cu. What the stages cannot do, and frames on which a call of CUDA fails,
+ * go to the CPU engine inside. */
 #include "device.cuh"
 
 #include <stdio.h>
@@ -118,7 +118,7 @@ const char *device_reason(int device)
 }
 
 /* The devices that are wanted, or all that can be used; the bound of the one with least memory to spare is that of all.
- * False, with the reason, if one that is wanted cannot be used, or none can. */
+ * False, with the reason, if one that is wanted cannot be used, or if no device can. */
 bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, size_t reason_size)
 {
     int devices = 0;

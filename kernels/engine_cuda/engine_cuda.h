@@ -20,7 +20,7 @@ struct tsr_engine *tsr_cuda_engine_create(struct tsr_pool *pool, const struct ts
  * tsr_launch_policies (policies_cuda.h); at first by 0. Not while calls are under way. */
 void tsr_cuda_engine_launch_by(struct tsr_engine *engine, int policy);
 
-/* For measurements: encodes frames that lie on the device, behind each other and without gaps, to payloads and code
+/* For measurements: encodes frames that lie on the device, one after the other without gaps, to payloads and code
  * tables that stay there. All work is put on the stream (a cudaStream_t), and only with payload_bytes not null does the
  * call wait for it, to say how many bytes the payloads take. Frames that encode would leave to the CPU engine
  * (unexpected outside bits) are coded without what the GPU does not do. Returns a cudaError_t. One caller at a time. */

@@ -34,7 +34,7 @@ struct tsr_batch_kind {
     bool decodes;
     tsr_image image;                 /* but for its number of frames */
     tsr_coding coding;               /* encoding */
-    int launch_policy;               /* likewise */
+    int launch_policy;               /* encoding */
     int32_t tile_width, tile_height; /* decoding */
 };
 
@@ -97,7 +97,7 @@ struct tsr_area {
     pthread_cond_t moved; /* the last call is staged */
 };
 
-/* Slots of all devices, areas, and who waits for them. */
+/* Slots of all devices, areas, and the calls that wait for them. */
 struct tsr_gathering {
     pthread_mutex_t lock;   /* of what follows */
     pthread_cond_t turned;  /* a slot was given back, or it is another leader's turn */
@@ -114,7 +114,7 @@ struct tsr_gathering {
     char failure[256]; /* the first of them; written once */
 };
 
-/* Memory of the areas of the first device, touched before CUDA is awake; NULL: what there was none for. */
+/* Memory of the areas of the first device, touched before CUDA is awake; NULL: there was no memory. */
 struct tsr_fresh_areas {
     uint8_t *host[TSR_DEVICE_AREAS];
 };

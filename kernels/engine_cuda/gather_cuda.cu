@@ -79,7 +79,7 @@ tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batc
 }
 
 /* The free area with most memory. If it must grow, only if no other one does: that one is soon open, several at once
- * take as long as one after the other, and meanwhile hold up whoever else wants memory of the system. */
+ * take as long as one after the other, and meanwhile hold up every thread that wants memory of the system. */
 tsr_area *take_area(tsr_gathering *g, size_t needed)
 {
     tsr_area *best = NULL;
@@ -196,7 +196,7 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     b.host = area->host;
     join(&b, call);
     area->is_open = !takes_device(g, call);
-    pthread_cond_broadcast(&g->emptied); /* who waits for an area may join */
+    pthread_cond_broadcast(&g->emptied); /* a call that waits for an area may join */
     return cudaSuccess;
 }
 
@@ -247,12 +247,12 @@ void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_ba
     leave(g, area, finished);
     pthread_mutex_unlock(&g->lock);
     for (tsr_batch_call *call = calls, *next; call; call = next) {
-        next = call->next; /* who is awake may be gone */
+        next = call->next; /* a caller that is awake may have left */
         if (call != leader) tsr_pool_wake(pool, call->sleeper);
     }
 }
 
-/* The leader's way, resting: with a slot, when all who have joined have put their frames in. */
+/* The leader's way, resting: with a slot, when all calls that joined have put their frames in. */
 void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
 {
     tsr_batch *batch = &area->batch;

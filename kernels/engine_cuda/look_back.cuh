@@ -19,7 +19,7 @@ struct alignas(16) tsr_tile_state {
 
 static constexpr uint64_t TSR_KNOWN = (uint64_t)1 << 63;
 
-/* Work space of a launch over so many tiles: zeroed by cudaMemsetAsync before it. The ticket comes first. */
+/* Work space of a launch over this number of tiles: zeroed by cudaMemsetAsync before it. The ticket comes first. */
 struct tsr_look_back {
     unsigned *ticket;
     tsr_tile_state *tiles;
@@ -74,7 +74,7 @@ template <int BITS> struct tsr_add_bits {
 /* All 32 lanes of one warp call it, after tsr_publish_sum. Returns what all tiles before this one add up to, and
  * publishes it with own added (own: this tile's, Add::value() of what it has published).
  *
- * A round's time is that of all tiles behind it as well, so it is kept short: loads fly together, and one sum over
+ * All later tiles wait for a round, so it is kept short: loads fly together, and one sum over
  * the warp ends it, whatever the number of windows of 32 tiles that count. */
 template <typename Add>
 static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state, unsigned tile, uint64_t own)
@@ -98,7 +98,7 @@ static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state,
         for (int k = 0; k < TSR_LOOKS; k++) {
             const unsigned known = __ballot_sync(TSR_FULL_WARP, (prefix[k] & TSR_KNOWN) != 0);
             const unsigned summed = __ballot_sync(TSR_FULL_WARP, (sum[k] & TSR_KNOWN) != 0);
-            const unsigned nearest = known & (0u - known), nearer = nearest - 1u; /* all ones if none is known */
+            const unsigned nearest = known & (0u - known), nearer = nearest - 1u; /* all ones if no tile is known */
             whole = whole && !found && (nearer & ~summed) == 0; /* else a nearer tile has not said its sum yet */
             if (!whole) continue;
             if (nearer >> lane & 1u) mine = Add::both(mine, Add::value(sum[k]));

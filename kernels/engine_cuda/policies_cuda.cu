@@ -36,7 +36,7 @@ int32_t choose_code_rows(const tsr_launch_size &size)
     int32_t rows = TSR_BAND_ROWS;
     while (rows < MOST_CODE_ROWS) {
         const uint32_t bands = bands_of(size, 2 * rows);
-        if (bands < TSR_CODE_WARPS) break; /* warps of a block would have none */
+        if (bands < TSR_CODE_WARPS) break; /* warps of a block would have no band */
         if ((uint64_t)size.planes * bands < (uint64_t)FEWEST_CODE_BANDS * size.processors) break;
         rows *= 2;
     }

@@ -18,8 +18,8 @@
 
 struct tsr_raster_stock {
     pthread_mutex_t lock;
-    uint8_t *host; /* NULL: there is none */
-    size_t each;   /* bytes of a piece; pieces of another size are cut when none is taken */
+    uint8_t *host; /* NULL: there is no such memory */
+    size_t each;   /* bytes of a piece; pieces of another size are cut when no piece is taken */
     uint32_t count, free_count, free_piece[TSR_STOCK_BYTES / TSR_STOCK_LEAST];
 };
 
@@ -27,7 +27,7 @@ struct tsr_raster_stock {
 void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host);
 void tsr_stock_end(tsr_raster_stock *stock);
 
-/* NULL: there is none of that size now. */
+/* NULL: there is no free piece of that size now. */
 void *tsr_stock_take(tsr_raster_stock *stock, size_t bytes);
 
 /* Of any memory: whether it is of the stock, and giving it back if it is. */

@@ -24,7 +24,7 @@ struct tsr_slot {
     cudaEvent_t event[TSR_SLOT_EVENTS];
     uint8_t *d_bytes;
     size_t device_bytes;
-    bool is_taken; /* under the lock of whom the slots are */
+    bool is_taken; /* under the lock of the owner of the slots */
 };
 
 /* Device memory that an engine may take of each device: a slot's share, and what the slots of a device take together,
@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
- * it grows, which holds up whoever else works with CUDA, so it grows to worth bytes at once, where others will want
+ * it grows, which holds up all other threads that call CUDA, so it grows to worth bytes at once, where others will want
  * that. most: of device memory, not less than bytes. */
 cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t worth, size_t most);
 
@@ -47,11 +47,11 @@ cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
 void tsr_area_free(uint8_t *host);
 
 /* The two steps of growing, where one thread can take the first while another wakes CUDA: memory, whose pages are
- * there, NULL if there is none; and its pinning, if that fails the memory is freed. bytes: of whole areas. */
+ * there, NULL if there is no memory; then its pinning: if that fails, the memory is freed. bytes: of whole areas. */
 uint8_t *tsr_area_touch(size_t bytes);
 cudaError_t tsr_area_pin(uint8_t *host, size_t bytes);
 
-/* Frees what the slot holds; nothing of a CUDA that has failed is believed. */
+/* Frees what the slot holds. Errors of CUDA are ignored: it may have failed before. */
 void tsr_slot_empty(struct tsr_slot *slot);
 
 /* Notes on the stream that a step ends here; tsr_slot_wait waits for it, without keeping a processor busy;

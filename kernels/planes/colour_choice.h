@@ -1,5 +1,5 @@
-/* What the choice of a packing (FORMAT.md 6.6) compares, for both engines. Which packings it compares, and in which
- * order, is told by tsr_pack_colours. */
+/* What the choice of a packing (FORMAT.md 6.6) compares, in both engines. Which packings it compares, and in which
+ * order, tsr_pack_colours defines. */
 #ifndef TSR_KERNELS_PLANES_COLOUR_CHOICE_H
 #define TSR_KERNELS_PLANES_COLOUR_CHOICE_H
 
@@ -10,7 +10,7 @@
  * one such plane, all else three. */
 enum { TSR_PLANE_BITS = 800 };
 
-/* True if a component that uses so many values leaves at least half of its span unused. */
+/* True if a component that uses this number of values leaves at least half of its span unused. */
 TSR_HD bool tsr_is_sparse(uint32_t used, uint32_t low, uint32_t high)
 {
     return 2 * used <= high - low + 1;
@@ -23,7 +23,7 @@ TSR_HD bool tsr_is_grey(uint64_t key)
     return first == tsr_key_component(key, 1) && first == tsr_key_component(key, 2);
 }
 
-/* Where a set of colours begins to look for one: a slot of so many. */
+/* The slot at which a set of colours begins to look for one; slots: their number. */
 TSR_HD uint32_t tsr_colour_slot(uint64_t key, uint32_t slots)
 {
     return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) % slots;

@@ -137,7 +137,8 @@ static uint64_t description_bits(const struct tsr_colour_model *colours, struct 
     return 8 * tsr_flush_bits(&writer);
 }
 
-/* Leaves the indices in plane 0 and returns true if a palette costs less than so many bits; else all is as before. */
+/* Leaves the indices in plane 0 and returns true if a palette costs less than this number of bits; else all stays as it
+ * was. */
 static bool pack_palette(uint16_t *const *planes, uint32_t columns, uint32_t rows, uint64_t most,
                          struct tsr_colour_model *colours, struct tsr_colour_work *work)
 {

@@ -22,8 +22,8 @@ struct tsr_colour_work {
     uint8_t description[TSR_COLOUR_MODEL_LIMIT];
 };
 
-/* Packs planes 0..2, of rows x columns values of so many bits, in place, the way that costs least under the median edge
- * predictor, or not at all. Sets all of colours but its lists, which must have room. */
+/* Packs planes 0..2, of rows x columns values of this number of bits, in place, the way that costs least under the
+ * median edge predictor, or not at all. Sets all of colours but its lists, which must have room. */
 void tsr_pack_colours(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits,
                       struct tsr_colour_model *colours, struct tsr_colour_work *work);
 

@@ -88,7 +88,7 @@ static __host__ __device__ __forceinline__ value_marks marks_of(const tsr_cuda_b
     return m;
 }
 
-/* Words of shared memory that the marks take; two more lie behind them. */
+/* Words of shared memory that the marks take; two more follow them. */
 static __host__ __device__ __forceinline__ uint32_t mark_words(value_marks marks)
 {
     return marks.by_bytes ? marks.words * 8 : marks.words;

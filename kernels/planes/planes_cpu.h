@@ -10,7 +10,7 @@ void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint
                       struct tsr_frame_model *model);
 
 /* Where the words of a component lie in a raster as a plane of uint16_t does: 16 bits allocated in this machine's
- * order, behind each other and at an address for them. NULL: they don't. */
+ * order, one after the other and at an aligned address. NULL: they do not lie so. */
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster);
 
 /* Joins planes, of which those not present are ignored, into a raster; the spare bits of its last byte become 0. The

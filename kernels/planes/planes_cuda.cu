@@ -10,8 +10,8 @@ namespace
 enum { AT_ONCE = 4 };
 static_assert(ROUNDS % AT_ONCE == 0, "loads on their way together");
 
-/* The words of a group in the raster, which starts at word first of a component. Word: of 8 or 16 bits. Behind the
- * count of them that are there the first one is repeated. */
+/* The words of a group in the raster, which starts at word first of a component. Word: of 8 or 16 bits. After the
+ * count words that are there the first one is repeated. */
 template <typename Word>
 __device__ __forceinline__ void load_words(const tsr_image &image, const uint8_t *raster, size_t first, uint32_t step,
                                            uint32_t count, uint32_t word[GROUP])

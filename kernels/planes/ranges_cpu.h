@@ -1,4 +1,4 @@
-/* What is chosen for whole planes before they are coded: colour transform, range, histogram packing.
+/* Choices of whole planes before they are coded: colour transform, range, histogram packing.
  * FORMAT.md sections 6.2 and 6.3.
  *
  * Choices compare what the median edge predictor would leave: the sum of log2(1 + 2 |residual|) over a fixed subset of
@@ -14,11 +14,11 @@ struct tsr_range_work {
     uint16_t index[65536]; /* of each offset in use */
 };
 
-/* The cost of a transform of three planes of rows x columns values of so many bits, in bits x 4096 over a subset of the
- * samples. */
+/* The cost of a transform of three planes of rows x columns values; bits: of a value. In bits x 4096 over a subset of
+ * the samples. */
 uint64_t tsr_colour_cost(uint16_t *const *planes, uint32_t columns, uint32_t rows, enum tsr_colour colour, int bits);
 
-/* The transform of three planes of rows x columns values of so many bits that costs least; if lossy, among those whose
+/* The transform of three planes of rows x columns values that costs least; if lossy, among those whose
  * differences do not wrap. */
 enum tsr_colour tsr_choose_colour(uint16_t *const *planes, uint32_t columns, uint32_t rows, int bits, bool lossy);
 

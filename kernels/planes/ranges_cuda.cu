@@ -66,7 +66,8 @@ __device__ __forceinline__ void add_range_costs(range_costs &sum, const uint16_t
     }
 }
 
-/* Planes of so many values have their indices in shared memory until it is known whether they are needed. */
+/* Planes of at most this number of values have their indices in shared memory until it is known whether they are
+ * needed. */
 enum { INDEXED_VALUES = 1 << 14 };
 
 /* A block a plane: its range, and whether packing its histogram pays. */

@@ -35,8 +35,9 @@
  *       tables (say of another plane): nobody reads them then
  *   put(shared &, unsigned thread, const block &, tsr_code_writer<THREADS> &)
  *       by all threads: writes the code, nothing where the place holds no block; of shared only what is the thread's
- * own int64_t unit(unsigned tile, unsigned thread, const block &) index among unit_offsets where this block begins a
- * unit of the decoder's index, or -1
+ *       own
+ *   int64_t unit(unsigned tile, unsigned thread, const block &)
+ *       index among unit_offsets where this block begins a unit of the decoder's index, or -1
  *
  * all of them const __device__. "All threads" are threads 0 .. THREADS-1 of blocks of THREADS + 32: no
  * __syncthreads() in them, no blockDim. Host: tsr_code_blocks<THREADS, RESIDENT>(coder, string, stream) with work
@@ -49,7 +50,7 @@
 /* Where the string of a launch goes. */
 struct tsr_block_string {
     uint32_t tiles;
-    uint8_t *out;           /* 16-byte aligned; up to 3 bytes behind the string are spoilt */
+    uint8_t *out;           /* 16-byte aligned; up to 3 bytes after the string are spoilt */
     uint64_t *bits;         /* out: length of the string; device memory (may be &unit_offsets[units]) */
     uint64_t *unit_offsets; /* out: first bit of each unit */
     void *workspace;        /* tsr_code_blocks_workspace(tiles) bytes, 16-byte aligned */
@@ -137,7 +138,7 @@ template <typename Coder, unsigned THREADS> struct frame_shared {
     alignas(16) typename Coder::shared coder;
 };
 
-/* A tile's last bits, for the tiles behind it: TSR_KNOWN | how many (at most 32) << 32 | the bits, the last one lowest.
+/* A tile's last bits, for the tiles after it: TSR_KNOWN | how many (at most 32) << 32 | the bits, the last one lowest.
  */
 static __device__ __forceinline__ void publish_tail(uint64_t *tails, uint32_t tile, uint32_t tile_bits, uint32_t tail)
 {
@@ -149,7 +150,7 @@ static __device__ __forceinline__ void publish_tail(uint64_t *tails, uint32_t ti
 static __device__ __forceinline__ uint32_t bits_before(const uint64_t *tails, uint32_t tile, uint32_t needed)
 {
     uint32_t found = 0, bits = 0;
-    while (found < needed) { /* more than once only behind tiles of fewer than 32 bits */
+    while (found < needed) { /* more than once only after tiles of fewer than 32 bits */
         tile--;
         uint64_t tail;
         while (!((tail = tsr_load_relaxed(&tails[tile])) & TSR_KNOWN)) tsr_wait_a_little();
@@ -253,7 +254,7 @@ template <unsigned THREADS> static __device__ __forceinline__ void clear_window(
     reinterpret_cast<uint4 *>(window)[threadIdx.x] = make_uint4(0, 0, 0, 0);
 }
 
-/* The windows of a long tile behind the first one. */
+/* The windows of a long tile after the first one. */
 template <unsigned THREADS>
 static __device__ void copy_further(uint32_t *window, const tsr_code_writer<THREADS> &writer, uint32_t offset,
                                     uint64_t *tails, const tile_place &place, uint8_t *string, barriers &meet)
