@@ -1,20 +1,23 @@
 /* Calls of several threads, gathered into batches of the CUDA engine.
  *
- * A GPU wants hundreds of slices at once, and a series is thousands of files of one slice each, whose threads call the
- * engine one by one. So calls of one kind, whose frames one batch can hold, form one: who finds no batch of its kind to
- * join opens one, in a free area of host memory, and leads it. Every caller puts its own frames into the area, in its
- * own thread. A batch starts as soon as its leader has a slot of a device. While slots are free that is at once, so a
- * single file waits for nobody; while all are busy the calls that come gather, the more the longer it takes: no clock
- * is needed. Leaders get slots in the order in which they came. The leader copies in, launches, and copies out; its
- * slot is free for the next batch before results are taken from the area. The leader takes those of single frames, so
- * that the area is soon free and nobody waits for a seat to free it; but while areas are to spare, those that their
- * callers can keep there stay until they are written. The others, larger ones, are their callers', over the pool's
- * threads. Only then does a caller wake.
+ * A GPU needs hundreds of slices at once. A series is thousands of files of one slice each, and each thread calls the
+ * engine with one file. So calls of one kind share a batch as far as it holds their frames. A call that finds no batch
+ * of its kind to join opens a batch in a free area of host memory and leads it. Every caller puts its own frames into
+ * the area, in its own thread.
  *
- * Callers rest while they wait (thread_pool.h), so that other threads work on other files. Threads with a seat never
- * wait here, so all get on.
+ * A batch starts as soon as its leader has a slot of a device. If a slot is free, that is at once, and a single file
+ * does not wait. While all slots are busy, more calls gather: no clock is needed. Leaders get slots in the order in
+ * which they came. The leader copies in, launches and copies out. The slot is free for the next batch before results
+ * are taken from the area.
  *
- * Frames of a batch are independent of each other, so how calls are gathered never shows in the bytes. */
+ * The leader takes the results of calls of one frame, so that the area is free soon and no caller needs a seat to free
+ * it. If areas are to spare, such results stay in the area until their callers have written them. Callers of several
+ * frames take their own results, over the pool's threads. Only then does a caller wake.
+ *
+ * Callers rest while they wait (thread_pool.h), so that other threads work on other files. A thread that has a seat
+ * never waits here, so there is no deadlock.
+ *
+ * Frames of a batch are independent of each other, so the gathering of calls never shows in the bytes. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_GATHER_CUH
 #define TSR_KERNELS_ENGINE_CUDA_GATHER_CUH
 

@@ -74,8 +74,8 @@ template <int BITS> struct tsr_add_bits {
 /* All 32 lanes of one warp call it, after tsr_publish_sum. Returns what all tiles before this one add up to, and
  * publishes it with own added (own: this tile's, Add::value() of what it has published).
  *
- * All later tiles wait for a round, so it is kept short: loads fly together, and one sum over
- * the warp ends it, whatever the number of windows of 32 tiles that count. */
+ * All later tiles wait for a round, so it is kept short: loads fly together, and one sum over the warp ends it, whatever
+ * the number of windows of 32 tiles that count. */
 template <typename Add>
 static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state, unsigned tile, uint64_t own)
 {

@@ -37,17 +37,18 @@ struct tsr_slot_bounds {
 extern "C" {
 #endif
 
-/* Makes the slot's device the calling thread's, and gives the slot at least so much memory. What it held is lost where
- * it grows, which holds up all other threads that call CUDA, so it grows to worth bytes at once, where others will want
- * that. most: of device memory, not less than bytes. */
+/* Makes the slot's device the calling thread's, and gives the slot at least this number of bytes. A slot that grows
+ * loses what it held. Growing holds up all other threads that call CUDA, so the slot grows to worth bytes at once.
+ * most: of device memory, not less than bytes. */
 cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t worth, size_t most);
 
 /* The same of host memory, bytes of it at *host; any device copies to and from it. */
 cudaError_t tsr_area_grow(uint8_t **host, size_t *bytes, size_t needed);
 void tsr_area_free(uint8_t *host);
 
-/* The two steps of growing, where one thread can take the first while another wakes CUDA: memory, whose pages are
- * there, NULL if there is no memory; then its pinning: if that fails, the memory is freed. bytes: of whole areas. */
+/* The two steps of growing an area. One thread can take the first while another wakes CUDA. tsr_area_touch returns
+ * memory whose pages are there; NULL: there is no memory. tsr_area_pin pins it; if that fails, it frees the memory.
+ * bytes: of whole areas. */
 uint8_t *tsr_area_touch(size_t bytes);
 cudaError_t tsr_area_pin(uint8_t *host, size_t bytes);
 
