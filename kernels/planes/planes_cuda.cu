@@ -107,6 +107,12 @@ __device__ __forceinline__ void samples_of_words(const tsr_cuda_batch &b, uint32
     }
 }
 
+/* True if words can be taken in pairs, eight at a time, from first on. */
+template <typename Word> __device__ __forceinline__ bool may_pair(const pair_layout &pairs, const uint8_t *first)
+{
+    return sizeof(Word) == 2 && pairs.is_common && reinterpret_cast<uintptr_t>(first) % 16 == 0;
+}
+
 /* Rasters to planes; ranges: also the planes' ranges, where no colour transform comes between. */
 template <typename Word, words_kind KIND>
 __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsigned blocks, bool ranges)
@@ -114,8 +120,8 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     TSR_DYNAMIC_SHARED(memory);
     uint32_t *used = reinterpret_cast<uint32_t *>(memory);
     const tsr_image &image = b.shape.image;
-    const uint32_t plane = blockIdx.x / blocks, frame = plane / b.shape.components,
-                   component = plane - frame * b.shape.components;
+    const uint32_t plane = blockIdx.x / blocks, frame = plane / b.shape.components;
+    const uint32_t component = plane % b.shape.components;
     const uint32_t groups = (uint32_t)(b.shape.plane_samples / GROUP), across = b.shape.pitch / GROUP;
     const uint32_t step = image.planar ? 1 : b.shape.components;
     const value_marks marks = marks_of(b, ranges);
@@ -123,9 +129,8 @@ __global__ void __launch_bounds__(THREADS) k_split(const tsr_cuda_batch b, unsig
     const size_t origin = image.planar ? (size_t)component * image.columns * image.rows : component;
     const struct tsr_word_layout layout = layout_of(image, false), extended = layout_of(image, true);
     const pair_layout pairs = pairs_of(image);
-    const bool is_flat = sizeof(Word) == 2 && KIND != QUANTISED && pairs.is_common && step == 1 &&
-                         image.columns == b.shape.pitch &&
-                         reinterpret_cast<uintptr_t>(raster + origin * sizeof(Word)) % 16 == 0;
+    const bool is_flat = KIND != QUANTISED && step == 1 && image.columns == b.shape.pitch &&
+                         may_pair<Word>(pairs, raster + origin * sizeof(Word));
     uint16_t *samples = b.shared.samples + plane * b.shape.plane_samples;
     uint32_t unexpected[2] = {0, 0}; /* bits outside that are not the repeated top bit; that are not 0 */
     seen_bits bits = {0, 0};
