@@ -1,4 +1,4 @@
-/* Limits of memory; see the header. cgroups(7). */
+/* The limits that cgroups set to memory (cgroups(7)). */
 #include "memory_limit.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The number in a file; UINT64_MAX where there is none ("max"). */
+/* The number in a file. Returns UINT64_MAX if the file has no number ("max") or cannot be read. */
 static uint64_t read_limit(const char *path)
 {
     uint64_t value = UINT64_MAX;
@@ -20,8 +20,8 @@ static uint64_t read_limit(const char *path)
     return value;
 }
 
-/* The least limit of a cgroup and of all above it. Within a container its path may be one that is not seen there: then
- * only the mount's own counts. */
+/* The least limit of a cgroup and of all its ancestors. In a container the group's path may not exist below the mount:
+ * then only the limit of the mount itself counts. */
 static uint64_t least_limit(const char *mount, const char *controller, char *group, const char *name)
 {
     uint64_t least = UINT64_MAX;

@@ -4,8 +4,8 @@
 
 #include "app/tessera.h" /* tsr_available_memory */
 
-/* What the cgroups named by the file membership ("/proc/self/cgroup") allow, below the folder mount ("/sys/fs/cgroup");
- * UINT64_MAX where they set no limit. */
+/* The least memory limit, in bytes, of the cgroups that the file membership names ("/proc/self/cgroup"). mount is the
+ * folder of all cgroups ("/sys/fs/cgroup"). Returns UINT64_MAX if they set no limit. */
 uint64_t tsr_cgroup_memory(const char *membership, const char *mount);
 
 #endif

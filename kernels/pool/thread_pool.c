@@ -1,32 +1,40 @@
-/* A pool of threads; see the header.
+/* A pool of threads; thread_pool.h says what it does, this page how.
  *
- * Runs in progress form a list, newest first. Helpers take pieces of the oldest, that is another file: an inner run's
- * pieces are its caller's, which waits for nobody then; others help once all files have been begun. (Of the newest: a
- * caller waits at the end of each inner run for a piece that another holds.)
+ * Which piece is next. The runs in progress form a list, newest first. Helpers take pieces of the oldest run, which
+ * begins another file. The pieces of an inner run are left to its caller, which then does not have to wait. Helpers
+ * take them once all files have begun. (If helpers took pieces of the newest run, a caller would wait at the end of
+ * each inner run for a piece that another thread holds.)
  *
- * Whoever works has one of the pool's seats. Who waits, for pieces that others hold or because it rests, gives its seat
- * up: all seats are then those of threads that get on, so nobody waits for a seat for ever. Threads that want a seat
- * go before new pieces, so that what has been begun ends first; but what threads rest for, a GPU, would run dry if it
- * got no new files until all that it has done is dealt with. So a quarter of the seats are for new files: these go
- * first there while fewer than four times as many threads rest as there are seats. At the others up to two go before
- * each thread that wants a seat, while fewer than twice as many rest. (With twice as many for all seats a GPU ran dry
- * five times in 2000 slices, 5 ms each time.) Files are so begun at few processors, mostly, and ended at the others,
- * whose caches hold code and data of either: 4 % less time. Pieces of files never go first: those that were begun last
- * would all be at work at once, in fresh memory, a tenth of a second of page faults.
+ * Seats. A thread that works has one of the pool's seats. A thread gives its seat up when it waits for pieces that
+ * other threads hold, and when it rests. All seats then belong to threads that make progress, so no thread waits for a
+ * seat for ever.
  *
- * A seat is handed to the thread that has waited longest of those that had it last, of seats that are not for new
- * files: its stack, and what it has allocated, are in that processor's cache, and it need not move there. But nobody
- * waits much longer for that than those of other seats. Who gets a seat wakes with it and asks nobody; who is woken by
- * another (tsr_pool_wake) wakes when there is a seat for it, and not before; and a helper goes from a piece to the
- * next.
+ * Who gets a seat. Threads that want a seat go before new pieces, so that files that have begun end first. But threads
+ * rest because they wait for a GPU. If no new file began before all finished work was dealt with, the GPU would run
+ * dry. So a quarter of the seats are for new files. At these seats new files go first, as long as fewer than 4 threads
+ * a seat rest. At the other seats up to two new files go before each thread that wants a seat, as long as fewer than 2
+ * threads a seat rest. (With a limit of 2 at all seats a GPU ran dry five times in 2000 slices, 5 ms each time.) Most
+ * files thus begin on a few processors and end on the others, and the caches of each hold the code and data of one kind
+ * of work: 4 % less time. Pieces of inner runs never go first: all files that began last would then be at work at once,
+ * in fresh memory, which costs a tenth of a second of page faults.
  *
- * Where threads rest and seats are as many as processors, each seat is at one: Linux puts a thread that wakes where it
- * ran last, behind who is busy there, and does not look for an idle processor when few are. With 16 threads of 128
- * awake on 16 processors, three in ten of these idled. Threads without a seat run where they may.
+ * Homes. A thread's home is the seat that it had last, of the seats that are not for new files. A free seat goes to the
+ * thread that has waited longest of those whose home it is: the thread's stack and what it has allocated are in the
+ * cache of that seat's processor, and the thread does not have to move. But no thread waits much longer than threads of
+ * other homes because of this. A thread that waits for a seat has it already when it wakes. A thread that another one
+ * wakes (tsr_pool_wake) wakes when there is a seat for it, and not before. A helper goes from one piece to the next
+ * without sleeping.
  *
- * There the helpers' policy is SCHED_BATCH: a thread that wakes does not take the processor from who has woken it. Else
- * who hands its seat on, to lead a batch to the GPU or to tell the callers of one, stood still at the first of them for
- * as long as a slice takes to decode, 4 ms, and the GPU with it. Those that hurry have the ordinary policy. */
+ * Processors. If threads rest, and there are at least as many seats as processors, each seat has a processor. Without
+ * this, Linux puts a thread that wakes on the processor where it ran last, where it waits for the thread that is busy
+ * there; Linux does not look for an idle processor when few are idle. With 16 of 128 threads awake on 16 processors,
+ * three in ten processors idled. A thread without a seat may run on any processor.
+ *
+ * Policy. If seats have processors, helpers have the policy SCHED_BATCH: a thread that wakes does not take the
+ * processor from the thread that has woken it. Under the ordinary policy a thread that hands its seat on, to lead a
+ * batch to the GPU or to wake the callers of one, stood still at the first thread that it woke. It stood as long as a
+ * slice takes to decode, 4 ms, and the GPU stood with it. Threads between tsr_pool_hurry(true) and (false) have the
+ * ordinary policy. */
 #define _GNU_SOURCE /* sched_getaffinity, adaptive mutexes */
 #include "thread_pool.h"
 
@@ -47,63 +55,63 @@ struct run {
     struct run *older;
 };
 
-/* Threads whose home a seat is. */
+/* The threads whose home is one seat. */
 struct group {
-    struct tsr_sleeper *first_wanting, *last_wanting; /* that wait for a seat */
-    uint64_t first_ticket;                            /* of the first one */
-    struct tsr_sleeper *idle; /* helpers that wait for a piece, the one that has worked last first */
+    struct tsr_sleeper *first_wanting, *last_wanting; /* of the threads that wait for a seat */
+    uint64_t first_ticket;                            /* of first_wanting */
+    struct tsr_sleeper *idle; /* helpers that wait for a piece, the one that worked last first */
 };
 
 struct tsr_pool {
     pthread_mutex_t lock;
-    pthread_cond_t finished; /* a run's last piece has returned */
+    pthread_cond_t finished; /* the last piece of a run has returned */
     struct run *newest;
     bool ends;
     int seats, taken;
-    int *free_seat;       /* seats - taken of them */
-    int new_seats;        /* seats below are for new files */
-    cpu_set_t processors; /* that its threads may run on */
-    int *processor;       /* by seat: where it is; NULL: anywhere */
-    struct group *group;  /* by seat */
+    int *free_seat;       /* the seats - taken free ones */
+    int new_seats;        /* seats with lower numbers are for new files */
+    cpu_set_t processors; /* that the pool's threads may run on */
+    int *processor;       /* of each seat; NULL: any */
+    struct group *group;  /* of each seat */
     uint64_t next_ticket; /* of threads that want a seat */
-    int wanting, idle;    /* threads of all groups */
-    int resting, few;     /* threads that rest, or want a seat again; less than this many are few */
-    int ahead;            /* pieces that were begun since a thread that wanted a seat got one */
+    int wanting, idle;    /* threads, in all groups */
+    int resting, few;     /* threads that rest, or that want their seat again; limit of resting (see above) */
+    int ahead;            /* pieces that began since a thread that wanted a seat got one */
     size_t resting_bytes, resting_limit;
     struct memory {
         size_t limit, reserved;
         uint64_t next_ticket, turn; /* of threads that reserve */
     } memory[TSR_MEMORY_LOTS];
     int reserving;        /* threads that wait for memory */
-    pthread_cond_t freed; /* some was released, it is another one's turn, or a run has begun */
+    pthread_cond_t freed; /* memory was released, the turn has passed on, or a run has begun */
     int helpers, helpers_limit, started;
     pthread_t *helper;
 };
 
-/* A thread, while it may be woken. State and seat are under the pool's lock. */
+/* A thread, as those that wake it know it. The pool's lock guards state and seat. */
 struct tsr_sleeper {
     sem_t woken;
     bool has_semaphore;
-    enum { AWAKE, ASLEEP, CALLED } state; /* CALLED: somebody woke it before it slept */
+    enum { AWAKE, ASLEEP, CALLED } state; /* CALLED: another thread woke it before it slept */
     bool wants_seat;
-    bool is_patient;          /* its policy is SCHED_BATCH, but while it hurries */
-    struct tsr_sleeper *next; /* in its group: of those that want a seat, or that are idle */
+    bool is_patient;          /* its policy is SCHED_BATCH, except while it hurries */
+    struct tsr_sleeper *next; /* in its group: of the threads that want a seat, or of the idle ones */
     uint64_t ticket;
     pid_t id;
-    int seat;     /* that it has, or -1 */
-    int home;     /* that it had last of those that are not for new files */
-    int bound_to; /* the processor that it runs on, -1: any */
+    int seat;     /* the seat that it has, or -1 */
+    int home;     /* the seat that it had last, of those that are not for new files */
+    int bound_to; /* the processor that it runs on; -1: any */
 };
 
 static _Thread_local struct tsr_pool *seated_in, *resting_in;
-static _Thread_local size_t held_bytes; /* while it rests */
+static _Thread_local size_t held_bytes; /* while the thread rests */
 static _Thread_local struct tsr_sleeper this_thread;
 
 struct tsr_sleeper *tsr_pool_sleeper(void)
 {
     struct tsr_sleeper *const self = &this_thread;
     if (!self->has_semaphore) {
-        sem_init(&self->woken, 0, 0); /* which cannot fail */
+        sem_init(&self->woken, 0, 0); /* cannot fail */
         self->id = gettid();
         self->seat = self->bound_to = -1;
     }
@@ -113,10 +121,10 @@ struct tsr_sleeper *tsr_pool_sleeper(void)
 
 static void wait_until_woken(struct tsr_sleeper *self)
 {
-    while (sem_wait(&self->woken) != 0) continue; /* a signal's handler has run */
+    while (sem_wait(&self->woken) != 0) continue; /* sem_wait fails when a signal's handler has run */
 }
 
-/* A thread with a seat to the seat's processor, by itself or by who wakes it. */
+/* Binds a thread that has a seat to the seat's processor. The thread itself calls it, or the one that wakes it. */
 static void bind_to_seat(const struct tsr_pool *pool, struct tsr_sleeper *sleeper)
 {
     if (!pool->processor || sleeper->seat < 0 || sleeper->bound_to == pool->processor[sleeper->seat]) return;
@@ -124,10 +132,10 @@ static void bind_to_seat(const struct tsr_pool *pool, struct tsr_sleeper *sleepe
     CPU_ZERO(&set);
     sleeper->bound_to = pool->processor[sleeper->seat];
     CPU_SET((size_t)sleeper->bound_to, &set);
-    sched_setaffinity(sleeper->id, sizeof set, &set); /* where that fails it runs anywhere */
+    sched_setaffinity(sleeper->id, sizeof set, &set); /* if this fails, the thread may run anywhere */
 }
 
-/* The calling thread goes on without a seat. */
+/* Lets the calling thread, which has no seat now, run on any processor. */
 static void unbind(const struct tsr_pool *pool)
 {
     if (!pool->processor || this_thread.bound_to < 0) return;
@@ -142,7 +150,8 @@ static void wake(const struct tsr_pool *pool, struct tsr_sleeper *sleeper)
     sem_post(&sleeper->woken);
 }
 
-/* False where the thread has been given another policy than the ordinary one, or may not change it. */
+/* Returns false if the calling thread's policy is not from (its owner has set another one), or if it may not be
+ * changed. */
 static bool set_policy(int from, int to)
 {
     const struct sched_param none = {0};
@@ -155,18 +164,19 @@ void tsr_pool_hurry(const struct tsr_pool *pool, bool hurries)
     set_policy(hurries ? SCHED_BATCH : SCHED_OTHER, hurries ? SCHED_OTHER : SCHED_BATCH);
 }
 
-/* All functions down to tsr_pool_create are called with the lock. */
+/* The functions from here to tsr_pool_create are called with the lock held. */
 
-/* Pieces that may go before a thread that wants a seat; and others for each seat that may, who want theirs later. */
+/* AHEAD_LIMIT: pieces that may go before a thread that wants a seat. LATER_LIMIT, times the seats: threads that came
+ * later and may get their home seat before the thread that has waited longest. */
 enum { AHEAD_LIMIT = 2, LATER_LIMIT = 4 };
 
-/* The seat that will be taken next, if one is free. */
+/* The seat that is taken next. There must be a free one. */
 static int next_seat(const struct tsr_pool *pool)
 {
     return pool->free_seat[pool->seats - pool->taken - 1];
 }
 
-/* The oldest run that has pieces left. */
+/* The oldest run that has pieces left, or NULL. */
 static struct run *open_run(const struct tsr_pool *pool)
 {
     struct run *open = NULL;
@@ -175,13 +185,13 @@ static struct run *open_run(const struct tsr_pool *pool)
     return open;
 }
 
-/* Whether a piece may be begun at the next seat. */
+/* Whether a piece may begin at the next seat. */
 static bool may_begin(const struct tsr_pool *pool)
 {
     const struct run *const run = open_run(pool);
     if (!run || pool->taken == pool->seats || pool->resting_bytes > pool->resting_limit) return false;
     if (pool->wanting == 0) return true;
-    if (run->older) return false; /* pieces of an inner run bring nothing to what others rest for */
+    if (run->older) return false; /* the threads that rest do not wait for pieces of an inner run */
     if (next_seat(pool) < pool->new_seats) return pool->resting < pool->few;
     return pool->resting < (pool->new_seats > 0 ? pool->few / 2 : pool->few) && pool->ahead < AHEAD_LIMIT;
 }
@@ -205,7 +215,7 @@ static void begin(struct tsr_pool *pool, struct tsr_sleeper *helper)
     pool->ahead++;
 }
 
-/* An idle helper for the next seat, or NULL. */
+/* Takes an idle helper out of its group, from that of the next seat first. Returns NULL if no helper is idle. */
 static struct tsr_sleeper *take_idle(struct tsr_pool *pool)
 {
     const int first = pool->idle > 0 ? next_seat(pool) : 0;
@@ -222,13 +232,13 @@ static struct tsr_sleeper *take_idle(struct tsr_pool *pool)
 
 static void *help(void *argument);
 
-/* The group of a thread, which may come from another pool. */
+/* The thread's group. Its home may be a seat of another pool, which has more seats. */
 static struct group *group_of(const struct tsr_pool *pool, const struct tsr_sleeper *sleeper)
 {
     return &pool->group[sleeper->home % pool->seats];
 }
 
-/* Of the threads that want a seat the one that shall have this one. */
+/* Takes the thread that shall have this seat out of those that want one. At least one must want one. */
 static struct tsr_sleeper *choose(struct tsr_pool *pool, int seat)
 {
     struct group *oldest = NULL, *group = &pool->group[seat];
@@ -242,7 +252,8 @@ static struct tsr_sleeper *choose(struct tsr_pool *pool, int seat)
     return chosen;
 }
 
-/* A free seat to a thread that wants one, which the caller shall wake; NULL: there is none, of either. */
+/* Gives a free seat to a thread that wants one and returns the thread, which the caller must wake. Returns NULL if no
+ * seat is free, or no thread wants one. */
 static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
 {
     if (pool->wanting == 0 || pool->taken == pool->seats) return NULL;
@@ -253,8 +264,8 @@ static struct tsr_sleeper *hand_seat(struct tsr_pool *pool)
     return next;
 }
 
-/* Sees to it that a free seat is used: by a helper, which is started if none is idle, or by a thread that wants it.
- * Either has the seat when it is woken, which the caller shall do. */
+/* Puts a free seat to use: a helper gets it, or a thread that wants it. Returns the thread, which has the seat already
+ * and which the caller must wake, or NULL. If no helper is idle, starts one if it may. */
 static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
 {
     if (may_begin(pool)) {
@@ -265,7 +276,7 @@ static struct tsr_sleeper *offer_seat(struct tsr_pool *pool)
         }
         if (pool->helpers < pool->helpers_limit && !pool->ends &&
             pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0) {
-            pool->helpers++; /* it takes the seat itself, if it is still free */
+            pool->helpers++; /* it takes a seat by itself, if one is still free */
             return NULL;
         }
     }
@@ -287,7 +298,7 @@ static void want_seat(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
     pool->wanting++;
 }
 
-/* Gives the lock up while it waits. */
+/* Gives the calling thread a seat. Releases the lock while it waits. */
 static void take_seat(struct tsr_pool *pool)
 {
     struct tsr_sleeper *const self = tsr_pool_sleeper();
@@ -309,7 +320,7 @@ static struct tsr_sleeper *give_seat(struct tsr_pool *pool)
     return offer_seat(pool);
 }
 
-/* Takes a piece of run, works on it and comes back. */
+/* Takes a piece of run and works on it. Releases the lock while it works. */
 static void work_on(struct tsr_pool *pool, struct run *run)
 {
     const unsigned index = run->next++;
@@ -326,7 +337,7 @@ static void *help(void *argument)
     struct tsr_sleeper *const self = tsr_pool_sleeper();
     pthread_mutex_lock(&pool->lock);
     if (pool->processor) {
-        sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not its creator's */
+        sched_setaffinity(0, sizeof pool->processors, &pool->processors); /* not those of the thread that created it */
         self->is_patient = set_policy(SCHED_OTHER, SCHED_BATCH);
     }
     self->home = pool->new_seats + pool->started++ % (pool->seats - pool->new_seats);
@@ -342,7 +353,7 @@ static void *help(void *argument)
             if (may_begin(pool)) begin(pool, self);
             continue;
         }
-        if (self->seat >= 0) { /* another one has taken the last piece */
+        if (self->seat >= 0) { /* another thread has taken the last piece */
             unseat(pool, self);
             continue;
         }
@@ -353,7 +364,7 @@ static void *help(void *argument)
         pool->idle++;
         pthread_mutex_unlock(&pool->lock);
         wake(pool, next);
-        wait_until_woken(self); /* with a seat, or at the pool's end */
+        wait_until_woken(self); /* with a seat, or because the pool ends */
         pthread_mutex_lock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
@@ -377,7 +388,7 @@ int tsr_make_lock(pthread_mutex_t *lock)
     return error;
 }
 
-/* Where the seats are, if there is one for each processor. */
+/* Gives each seat a processor, if there are at least as many seats as processors. */
 static void place_seats(struct tsr_pool *pool)
 {
     if (sched_getaffinity(0, sizeof pool->processors, &pool->processors) != 0) return;
@@ -452,7 +463,7 @@ void tsr_pool_destroy(struct tsr_pool *pool)
     pool->ends = true;
     for (struct group *group = pool->group; group < pool->group + pool->seats; group++) {
         for (struct tsr_sleeper *helper = group->idle, *next; helper; helper = next) {
-            next = helper->next; /* it may end at once */
+            next = helper->next; /* the helper may end as soon as it wakes */
             wake(pool, helper);
         }
         group->idle = NULL;
@@ -529,7 +540,8 @@ size_t tsr_pool_memory(const struct tsr_pool *pool, enum tsr_memory_lot lot)
     return pool->memory[lot].limit;
 }
 
-/* The newest run with pieces left that wait for no memory, or NULL: what those that hold some have others do. */
+/* The newest run with pieces left that do not wait for memory, or NULL. Threads that hold memory run such pieces, and
+ * wait for them. */
 static struct run *run_to_help(const struct tsr_pool *pool)
 {
     for (struct run *run = pool->newest; run; run = run->older)
@@ -542,7 +554,8 @@ static bool may_reserve(const struct memory *memory, uint64_t ticket, size_t byt
     return memory->turn == ticket && bytes <= memory->limit - memory->reserved;
 }
 
-/* Until it may reserve, or help if it had a seat; meanwhile its seat is another one's. Gives the lock up. */
+/* Waits until the calling thread may reserve, or until it may help, if it had a seat. Gives its seat up meanwhile.
+ * Releases the lock while it waits. */
 static void wait_for_memory(struct tsr_pool *pool, const struct memory *memory, uint64_t ticket, size_t bytes)
 {
     const bool was_seated = seated_in == pool;
@@ -591,8 +604,8 @@ void tsr_pool_release(struct tsr_pool *pool, enum tsr_memory_lot lot, size_t byt
 
 /* ---- Rest ------------------------------------------------------------------------------------------------- */
 
-/* The thread, which has a seat, gives it up, to one that the caller shall wake, and holds so many bytes until end_rest.
- * With the lock. */
+/* The calling thread, which has a seat, gives it up and holds bytes of memory until end_rest. Returns the thread that
+ * gets the seat, which the caller must wake, or NULL. Called with the lock held. */
 static struct tsr_sleeper *begin_rest(struct tsr_pool *pool, size_t bytes)
 {
     pool->resting_bytes += bytes;
@@ -602,12 +615,12 @@ static struct tsr_sleeper *begin_rest(struct tsr_pool *pool, size_t bytes)
     return give_seat(pool);
 }
 
-/* It has its seat again. */
+/* The calling thread has a seat again. Called with the lock held. */
 static void end_rest(struct tsr_pool *pool)
 {
     pool->resting--;
     pool->resting_bytes -= held_bytes;
-    wake(pool, offer_seat(pool)); /* what had been too many bytes may be so no longer */
+    wake(pool, offer_seat(pool)); /* resting_bytes may have been over its limit */
     seated_in = pool;
     resting_in = NULL;
 }
@@ -667,13 +680,13 @@ void tsr_pool_wake(struct tsr_pool *pool, struct tsr_sleeper *sleeper)
     wake(pool, next);
 }
 
-/* CPUs' worth of time that the cgroup (v2) allows, rounded up; 0 if it sets no limit. */
+/* Processors' worth of time that the cgroup (v2) allows, rounded up; 0 if it sets no limit. */
 static int cgroup_threads(void)
 {
     FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
     if (!file) return 0;
     long quota = 0, period = 0;
-    const int fields = fscanf(file, "%ld %ld", &quota, &period); /* "max 100000" has no number first */
+    const int fields = fscanf(file, "%ld %ld", &quota, &period); /* "max 100000" does not begin with a number */
     fclose(file);
     return fields == 2 && quota > 0 && period > 0 ? (int)((quota + period - 1) / period) : 0;
 }
