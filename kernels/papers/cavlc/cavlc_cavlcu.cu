@@ -1,18 +1,20 @@
-/* CAVLCU (seed 004, section 4): one kernel, a thread a 4x4 block, a block of threads a region of REG_SIZE macroblocks.
+/* CAVLCU (seed 004, section 4): one kernel, with a thread a 4x4 block and a block of threads a region of REG_SIZE
+ * macroblocks.
  *
- * As in the paper: a vector load of the block, zigzag and symbols in registers, masks of coefficients taken apart by
- * ffs and counted by popc, nA by shuffle or through shared memory, nA and nB of other regions through d_info_A and
- * d_info_B, which the reader waits on and takes by atomicExch, tables by read-only loads, coefficient codewords
- * computed, 16 words of output a block.
+ * As in the paper: the block comes by a vector load. Zigzag and symbols stay in registers. Masks of coefficients are
+ * taken apart by ffs and counted by popc. nA comes by shuffle or through shared memory; nA and nB of other regions come
+ * through d_info_A and d_info_B, on which the reader waits and from which it takes them by atomicExch. Tables come by
+ * read-only loads, codewords of coefficients are computed. Each block has 16 words of output.
  *
- * Wrong or dated in the paper, and put right here: regions take their numbers from an atomic ticket, since they wait
- * for earlier ones, which a block's own number does not promise to have begun; __shfl_up_sync, not __shfl_up.
+ * Wrong or dated in the paper, and corrected here: Regions take their numbers from an atomic ticket, because they wait
+ * for earlier regions, and a block's own number does not promise that blocks with lower numbers have begun.
+ * __shfl_up_sync replaces __shfl_up.
  *
- * Chosen: infos and the ticket are zeroed before each run (phase "fill"); the paper's infos are zeroed once and by
- * their readers, which holds while every run ends. The masks come from two coefficients at a time; a coefficient is
- * chosen from registers by selects. Slices order, which the paper does not know: a region is REG_SIZE rows of 16
- * blocks, nB comes from the row above through shared memory, or from another region through d_info_B. Phases scan and
- * pack make one string of the gapped output; the paper has none. */
+ * Our choices: Infos and the ticket are zeroed before each run (phase "fill"). In the paper infos are zeroed once, and
+ * then by their readers, which works only if every run ends. Masks are made from two coefficients at a time; a
+ * coefficient is chosen from registers by selects. In slices order, which the paper does not have, a region is REG_SIZE
+ * rows of 16 blocks, and nB comes from the row above through shared memory, or from another region through d_info_B.
+ * Phases scan and pack make one string of the gapped output; the paper leaves the gaps. */
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_gapped.cuh"
 
@@ -24,19 +26,19 @@ using tsr_cavlc_gapped::frame_shape;
 using tsr_cavlc_gapped::layout;
 using tsr_cavlc_gapped::word_output;
 
-/* What a block tells its neighbours; never 0. */
+/* What a block tells its neighbours: its slice and total coefficients. Never 0. */
 __device__ __forceinline__ uint32_t info_of(uint32_t slice, uint32_t total)
 {
     return slice << 16 | 32u | total;
 }
 
-/* nA or nB from a neighbour's info. */
+/* nA or nB from a neighbour's info; -1 if the neighbour is in another slice. */
 __device__ __forceinline__ int total_of(uint32_t info, uint32_t slice)
 {
     return info >> 16 == slice ? (int)(info & 31u) : -1;
 }
 
-/* Waits for another region's info, and takes it away. */
+/* Waits until another region has written its info, and takes it: 0 is left there. */
 __device__ __forceinline__ uint32_t take_info(uint32_t *at)
 {
     uint32_t info;
@@ -44,7 +46,7 @@ __device__ __forceinline__ uint32_t take_info(uint32_t *at)
     return info;
 }
 
-/* The coefficient at a place of the scan, from registers. */
+/* The coefficient at a place of the scan, chosen from registers. */
 __device__ __forceinline__ int32_t coefficient_of(const uint32_t pairs[8], uint32_t place)
 {
     const uint32_t a = place & 8u ? pairs[4] : pairs[0], b = place & 8u ? pairs[5] : pairs[1];
@@ -54,7 +56,8 @@ __device__ __forceinline__ int32_t coefficient_of(const uint32_t pairs[8], uint3
     return place & 1u ? (int32_t)pair >> 16 : (int32_t)(int16_t)(uint16_t)pair;
 }
 
-/* Bit 15 - p of a paper's mask stands for place p: the last coefficient is the first that ffs finds. Here as there. */
+/* Returns the bit of the last coefficient and clears it. In masks, as in the paper's, bit 15 - p stands for place p, so
+ * that ffs finds the last coefficient first. */
 __device__ __forceinline__ uint32_t take_last(uint32_t *mask)
 {
     const uint32_t at = (uint32_t)__ffs((int)*mask) - 1u;
@@ -62,7 +65,8 @@ __device__ __forceinline__ uint32_t take_last(uint32_t *mask)
     return at;
 }
 
-/* Section 4.6. mask: the paper's ZigzagArrayMask of count places, its last one in bit 0. Returns the length. */
+/* Section 4.6. Writes a block's code and returns its length in bits. mask: the paper's ZigzagArrayMask of count places,
+ * with the last place in bit 0. skip: 16 - count, the places of the scan before the first. */
 __device__ __forceinline__ uint32_t encode_block(const uint32_t pairs[8], uint32_t mask, uint32_t count, uint32_t skip,
                                                  int context, uint32_t *words)
 {
@@ -103,7 +107,7 @@ __device__ __forceinline__ uint32_t encode_block(const uint32_t pairs[8], uint32
     return output.end(words);
 }
 
-/* Section 4.5 for the paper's order. */
+/* Section 4.5, in the paper's order of blocks. */
 template <unsigned REG_SIZE>
 __device__ __forceinline__ int macroblock_context(const frame_shape &f, uint32_t region, uint32_t block, uint32_t total,
                                                   uint32_t *s_info, uint32_t *d_info_a, uint32_t *d_info_b)
@@ -135,7 +139,7 @@ __device__ __forceinline__ int macroblock_context(const frame_shape &f, uint32_t
     return tsr_cavlc_context(a, b);
 }
 
-/* The same for slices: thread x of row z. */
+/* The same in slices order; the thread has block x of row z of the region. */
 template <unsigned REG_SIZE>
 __device__ __forceinline__ int slice_context(uint32_t region, uint32_t block, uint32_t total, uint32_t *s_info,
                                              uint32_t *d_info_b)
@@ -195,7 +199,7 @@ __global__ void __launch_bounds__(16 * REG_SIZE)
 
 const unsigned region_sizes[] = {2, 4, 8, 16, 32};
 
-/* Zeroed pieces behind the gapped output: the ticket, d_info_A, d_info_B. */
+/* The zeroed pieces after the gapped output: the ticket, d_info_A, d_info_B. */
 struct zeroed {
     unsigned *ticket;
     uint32_t *info_a, *info_b;

@@ -1,5 +1,5 @@
-/* CAVLC of frames and slices on one CPU thread, by the definition (entropy/cavlc.h): what every row is held equal to,
- * and the family's list of rows. */
+/* CAVLC of frames and slices on one CPU thread, by the definition (entropy/cavlc.h). Every row's bytes are compared
+ * with this row's. The family's list of rows stands here, too. */
 #include "cavlc_frames.h"
 
 #include <string.h>
@@ -14,9 +14,9 @@ size_t tsr_cavlc_bound(const struct tsr_cavlc_job *job)
     return (size_t)job->blocks * 64u + 32u;
 }
 
-/* Of a block in memory: whether it is coded, how many of its coefficients, and whether a unit begins with it. */
+/* What a block in memory is: the number of its coded coefficients, and whether a unit begins with it. */
 struct block_kind {
-    int count; /* 15, 16, or 0: not coded */
+    int count; /* 15, 16, or 0: the block is not coded */
     int begins_unit;
 };
 
@@ -72,7 +72,7 @@ static int encode(const void *family_job, int policy)
     return w.overflow;
 }
 
-/* One block; false if the string holds none here. */
+/* Decodes one block. Returns false if the string does not hold a valid block here. */
 static bool decode_block(const struct tsr_cavlc_decode_job *job, struct tsr_bit_reader *r,
                          const struct tsr_cavlc_reader *tables, uint8_t *totals, uint32_t block)
 {

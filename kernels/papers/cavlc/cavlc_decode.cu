@@ -1,25 +1,25 @@
 /* Ours: the CAVLC family's GPU decoder, by the readers of cavlc_read.cuh.
  *
- * Slices are free of each other: a thread decodes a slice. Rows of macroblocks need the totals of the row above: a
- * block of threads decodes a frame as a wavefront, a thread a row, each row one macroblock behind the row above it. A
- * string that is none sets the error flag; a thread that met an error stops decoding and walks on only to keep its
- * block in step. */
+ * Slices do not depend on each other, so a thread decodes a slice. A row of macroblocks needs the totals of the row
+ * above, so a block of threads decodes a frame as a wavefront: a thread a row, each row one macroblock later than the
+ * row above it. An invalid string sets the error flag. A thread that met an error decodes nothing more; it only keeps
+ * step with its block. */
 #include "cavlc_frames.h"
 #include "kernels/slices/cavlc_read.cuh"
 
 namespace
 {
 
-enum { LONGEST_UNIT = 1 << 28 /* in bytes: no row of macroblocks comes near it */ };
+enum { LONGEST_UNIT = 1 << 28 /* in bytes: rows of macroblocks are far shorter */ };
 
 template <unsigned THREADS> struct decoder_shared {
     tsr_cavlc_reader tables;
-    int16_t coefficients[16][THREADS]; /* of the block at hand, the last one first */
+    int16_t coefficients[16][THREADS]; /* of one block, the last in the scan first */
     tsr_raster_blocks<THREADS, int16_t> block;
     tsr_word_ring<THREADS> ring;
 };
 
-/* A reader of a unit, and the bit of the whole string that it began at. */
+/* A reader of a unit. first: the bit of the whole string at which the reader begins. */
 template <unsigned THREADS> struct unit_reader {
     tsr_word_reader<THREADS> reader;
     uint64_t first;
@@ -34,7 +34,7 @@ template <unsigned THREADS> struct unit_reader {
     }
 };
 
-/* Decodes a block to global memory; false where the string holds none. */
+/* Decodes a block to global memory. Returns false if the string does not hold a valid block here. */
 template <unsigned THREADS>
 __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, decoder_shared<THREADS> &s,
                                              unit_reader<THREADS> &r, uint32_t block, int count, int context)
@@ -48,7 +48,7 @@ __device__ __forceinline__ bool decode_block(const tsr_cavlc_decode_job &job, de
     return true;
 }
 
-/* A reader at a unit's first bit; false where that lies outside the string. */
+/* Puts a reader at a unit's first bit. Returns false if that lies outside the string. */
 template <unsigned THREADS>
 __device__ __forceinline__ bool begin_unit(const tsr_cavlc_decode_job &job, uint32_t unit, unit_reader<THREADS> *r)
 {
@@ -60,7 +60,7 @@ __device__ __forceinline__ bool begin_unit(const tsr_cavlc_decode_job &job, uint
     return true;
 }
 
-/* Where the unit behind this one begins. */
+/* The first bit of the next unit, or the end of the string. */
 __device__ __forceinline__ uint64_t unit_end(const tsr_cavlc_decode_job &job, uint32_t unit, uint32_t units)
 {
     return unit + 1u < units ? job.unit_offsets[unit + 1u] : job.bits;
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(THREADS) k_decode_slices(tsr_cavlc_decode_job 
     bool good = begin_unit(job, slice, &r);
     for (uint32_t place = 0; place < TSR_SLICE_PLACES && good; place++) {
         const uint32_t block = slice * TSR_SLICE_PLACES + place;
-        if (place % 16u >= size.columns || place / 16u >= size.rows) continue; /* zeroed before */
+        if (place % 16u >= size.columns || place / 16u >= size.rows) continue; /* its coefficients are zero already */
         good = decode_block(job, s, r, block, 16, tsr_cavlc_slice_context(totals, block));
     }
     good = good && (r.position() + 7u) / 8u * 8u == unit_end(job, slice, slices);
@@ -100,7 +100,7 @@ template <unsigned THREADS> __global__ void __launch_bounds__(THREADS) k_decode_
         const uint32_t line = blockIdx.x * rows + row;
         unit_reader<THREADS> r(s.ring);
         for (uint32_t step = 0; step < columns + lines - 1u; step++) {
-            const uint32_t column = step - threadIdx.x; /* wraps before the row's turn */
+            const uint32_t column = step - threadIdx.x; /* wraps around before the row's turn */
             if (row < rows && column < columns) {
                 if (column == 0) good = begin_unit(job, line, &r);
                 const uint32_t macroblock = line * columns + column;
@@ -139,7 +139,7 @@ int decode(const void *family_job, int policy)
     const cudaStream_t stream = static_cast<cudaStream_t>(job->shape.stream);
     TSR_CUDA_TRY(cudaMemsetAsync(job->error, 0, sizeof *job->error, stream));
     if (job->shape.blocks == 0) return cudaSuccess;
-    /* Places that are not coded, and blocks behind an error, are 0. */
+    /* Places that are not coded, and blocks after an error, stay 0. */
     TSR_CUDA_TRY(cudaMemsetAsync(job->coefficients, 0, (size_t)job->shape.blocks * 32u, stream));
     TSR_CUDA_TRY(cudaMemsetAsync(job->shape.workspace, 0, job->shape.blocks, stream));
     return policy == 0   ? decode_by<32>(*job, stream)

@@ -1,8 +1,8 @@
-/* What the papers' coders share: the blocks' frame as kernels see it, a block's code in 64 bytes of its own (the
- * papers' 26 shorts overflow on legal blocks: 16 coefficients of +-2047 are more), and its length; and what makes one
- * string of them: a scan of the lengths, and a kernel that packs. Seed 004 packs so for Su et al. ("lag packing",
- * section 3.3) and leaves CAVLCU's output gapped; both get the same packing here. A block of threads packs 256 blocks:
- * in slices order a slice, which ends with a whole byte. */
+/* What the papers' coders share. A block's code goes to 64 bytes of its own, with its length. (The papers' 26 shorts
+ * overflow on legal blocks: 16 coefficients of +-2047 take more.) A scan of the lengths and a kernel that packs make
+ * one string of the codes. Seed 004 packs like this for Su et al. ("lag packing", section 3.3) and leaves CAVLCU's
+ * output gapped; here both get the same packing. A block of threads packs 256 blocks: in slices order a slice, which
+ * ends with a whole byte. */
 #ifndef TSR_KERNELS_PAPERS_CAVLC_CAVLC_GAPPED_CUH
 #define TSR_KERNELS_PAPERS_CAVLC_CAVLC_GAPPED_CUH
 
@@ -15,12 +15,12 @@ namespace tsr_cavlc_gapped
 
 enum { BLOCK_WORDS = 16, PACKED = 256, SCAN_WARPS = 8, SCANNED = PACKED * SCAN_WARPS };
 
-/* A block's code on its way to global memory, by whole words. */
+/* Writes a block's code to global memory by whole words. */
 struct word_output {
     uint32_t *next;
-    uint32_t value, length; /* length: 0..31 between calls */
+    uint32_t value, length; /* of the bits that wait, 0..31 between calls */
 
-    __device__ __forceinline__ void put(uint32_t bits, uint32_t count) /* 0..32 */
+    __device__ __forceinline__ void put(uint32_t bits, uint32_t count) /* count: 0..32 */
     {
         const uint64_t joined = (uint64_t)value << count | bits;
         length += count;
@@ -31,7 +31,7 @@ struct word_output {
         value = (uint32_t)joined & ((1u << length) - 1u);
     }
 
-    /* Writes what waits; returns the length of all. words: where the code begins. */
+    /* Writes the bits that wait. Returns the length of the code in bits. words: where the code begins. */
     __device__ __forceinline__ uint32_t end(const uint32_t *words)
     {
         if (length > 0) *next = value << (32u - length);
@@ -39,7 +39,7 @@ struct word_output {
     }
 };
 
-/* Coefficients, the last in the scan first, behind the trailing ones. */
+/* Writes the coefficients that are not trailing ones, the last in the scan first. */
 struct coefficient_output {
     uint32_t suffix, excluded;
 
@@ -58,7 +58,7 @@ struct coefficient_output {
     }
 };
 
-/* A job's blocks; see cavlc_frames.h. */
+/* A job's blocks as kernels see them; cavlc_frames.h explains them. */
 struct frame_shape {
     uint32_t blocks, mb_columns, mb_rows;
     const uint8_t *flags;
@@ -74,7 +74,8 @@ static inline frame_shape shape_of(const tsr_cavlc_job *job)
     return f;
 }
 
-/* By block of threads of k_pack: its string's first bit. Zeroes its first and last word, which k_pack ors into. */
+/* Finds the first bit of the string of each block of threads of k_pack. Zeroes the string's first and last word, into
+ * which k_pack ors. */
 static __global__ void __launch_bounds__(SCAN_WARPS *TSR_WARP)
     k_scan_lengths(const uint16_t *lengths, uint32_t blocks, uint32_t parts, bool whole_bytes, tsr_look_back state,
                    uint64_t *starts, uint32_t *out, uint64_t *bits)
@@ -90,7 +91,7 @@ static __global__ void __launch_bounds__(SCAN_WARPS *TSR_WARP)
         const size_t first = (size_t)part * PACKED + 8u * lane;
         if (first + 8u <= blocks) {
             const uint4 eight = __ldg(reinterpret_cast<const uint4 *>(lengths + first));
-            const uint32_t pairs = eight.x + eight.y + eight.z + eight.w; /* of lengths below 2^9 */
+            const uint32_t pairs = eight.x + eight.y + eight.z + eight.w; /* two sums of lengths, each below 2^16 */
             sum = (pairs & 0xffffu) + (pairs >> 16);
         } else {
             for (size_t b = first; b < blocks && b < first + 8u; b++) sum += lengths[b];
@@ -130,14 +131,14 @@ static __global__ void __launch_bounds__(PACKED)
     const uint64_t start = starts[blockIdx.x];
     const uint4 *code = reinterpret_cast<const uint4 *>(words) + (size_t)block * (BLOCK_WORDS / 4);
     uint32_t length = 0;
-    uint4 four = make_uint4(0, 0, 0, 0); /* words of code; the first ones on their way while lengths are scanned */
+    uint4 four = make_uint4(0, 0, 0, 0); /* words of code; the first ones are loaded while lengths are scanned */
     if (block < blocks) {
         length = __ldg(&lengths[block]);
         four = __ldg(code);
     }
     const uint32_t seam = (uint32_t)start % 32u;
     uint32_t total;
-    const uint32_t offset = tsr_block_scan<PACKED>(length, sums, &total) + seam; /* from the first whole word on */
+    const uint32_t offset = tsr_block_scan<PACKED>(length, sums, &total) + seam; /* from the string's first word on */
     const uint32_t end = seam + total, used = (end + 31u) / 32u;
     for (uint32_t i = thread; i <= used; i += PACKED) window[i] = 0;
     __syncthreads();
@@ -175,14 +176,14 @@ static __global__ void __launch_bounds__(PACKED)
     }
 }
 
-/* The gapped output's place in the work space, from its start on: 256-byte aligned pieces. */
+/* The pieces of the work space, 256-byte aligned. */
 struct layout {
     uint32_t *words;   /* 16 a block */
     uint16_t *lengths; /* in bits */
-    uint64_t *starts;  /* by 256 blocks */
+    uint64_t *starts;  /* of each 256 blocks */
     tsr_look_back scan;
     size_t scan_bytes;
-    unsigned char *end; /* the row's own pieces */
+    unsigned char *end; /* where the row's own pieces begin */
 };
 
 static inline unsigned char *align_256(unsigned char *at)

@@ -1,18 +1,19 @@
-/* Ours: CAVLC of frames and slices in one pass, kernels/slices/block_coder.cuh with the coders of
+/* Ours: CAVLC of frames and slices in one pass: kernels/slices/block_coder.cuh with the coders of
  * kernels/slices/cavlc_blocks.cuh.
  *
- * What a block needs of its neighbours is how many coefficients they have. Inside a tile shared memory tells; of the
- * macroblock above and of the one left of the tile, the nearest blocks are read and counted again (a quarter of the
- * input more, from the cache), so that no tile waits for another before its code's length is known. */
+ * A block needs the numbers of coefficients of its left and upper neighbour. Inside a tile they come through shared
+ * memory. Of the macroblock above, and of the macroblock left of the tile, the nearest blocks are read and counted
+ * again (a quarter more input, from the cache), so that no tile waits for another before the length of its code is
+ * known. */
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_frames.h"
 
 namespace
 {
 
-enum { COEFFICIENT_WORDS = 8 }; /* a block's coefficients in shared memory: word k of thread t at k * THREADS + t */
+enum { COEFFICIENT_WORDS = 8 }; /* of a block in shared memory; word k of thread t is at k * THREADS + t */
 
-/* n / d and n % d by one multiplication; reciprocal: floor(2^32 / d), 2^32 - 1 for 1. */
+/* For n / d and n % d by one multiplication. reciprocal: floor(2^32 / d), or 2^32 - 1 if d is 1. */
 struct divisor {
     uint32_t by, reciprocal;
 };
@@ -35,7 +36,7 @@ __device__ __forceinline__ uint32_t divide(uint32_t n, divisor d, uint32_t *rema
     return quotient;
 }
 
-/* What both orders share: coefficients and totals of a tile in shared memory, and the way from there to a code. */
+/* What both orders share: the coefficients and totals of a tile in shared memory, and how a code is made from them. */
 template <unsigned THREADS_> struct frame_coder {
     enum { THREADS = THREADS_, WORDS = 16 };
     struct shared {
@@ -49,7 +50,7 @@ template <unsigned THREADS_> struct frame_coder {
         s.tables.fill(threadIdx.x, THREADS);
     }
 
-    /* Scans a block into shared memory. Returns its mask. */
+    /* Scans a block into shared memory. Returns its mask of coefficients that are not 0. */
     static __device__ __forceinline__ uint32_t scan_block(shared &s, unsigned thread, uint4 low, uint4 high)
     {
         uint32_t pairs[COEFFICIENT_WORDS];
@@ -66,34 +67,35 @@ template <unsigned THREADS_> struct frame_coder {
     {
         const unsigned char *coefficients = reinterpret_cast<const unsigned char *>(s.coefficients);
         tsr_cavlc_write<false>(writer, s.tables, mask, count, context, [=](uint32_t place) {
-            /* Word place / 2 of the thread, half place % 2: bits that do not meet those of 4 * thread. */
+            /* Word place / 2 of the thread, half place % 2. These bits do not overlap those of 4 * thread. */
             const uint32_t at = (place * (2u * THREADS + 2u) & (14u * 2u * THREADS | 2u)) | 4u * thread;
             return (int32_t) * reinterpret_cast<const int16_t *>(coefficients + at);
         });
     }
 };
 
-/* H.264's order: 16 macroblocks of a raster a tile (with 256 threads). */
+/* H.264's order. A tile is THREADS / 16 macroblocks of the raster. */
 template <unsigned THREADS_> struct macroblock_coder : frame_coder<THREADS_> {
     typedef frame_coder<THREADS_> base;
     enum { THREADS = THREADS_, WHOLE_BYTES = 0 };
     typedef typename base::shared shared;
     struct block {
         uint32_t mask, count;
-        int context_left, context_up; /* totals of blocks outside the tile, -1 where there is none; -2: in the tile */
+        int context_left, context_up; /* total of a block outside the tile; -1: unavailable; -2: it is in the tile */
         int32_t unit;
         uint32_t present;
     };
 
-    const uint4 *coefficients; /* two a block */
+    const uint4 *coefficients; /* two vectors a block */
     uint32_t macroblocks;
     divisor columns, rows;
     const uint8_t *flags;
     const uint16_t *slices;
 
-    /* Each lane's part of the work on outside neighbours: of each half-warp, 8 lanes count the 4 lowest blocks of the
-     * macroblock above, and in the tile's first one the other 8 the 4 rightmost of the macroblock before, half a block
-     * a lane. Returns the total of the block that the lane's pair counted. */
+    /* Counts coefficients of neighbours outside the tile. In each half-warp 8 lanes count the 4 lowest blocks of the
+     * macroblock above. In the first half-warp of the tile the other 8 lanes count the 4 rightmost blocks of the
+     * macroblock before. A lane counts half a block. Returns the total of the block that the lane and its partner
+     * counted. */
     __device__ __forceinline__ uint32_t count_outside(uint32_t macroblock, unsigned lane, uint32_t wanted) const
     {
         const uint32_t half = lane % 16u, pair = half / 2u;
@@ -113,7 +115,7 @@ template <unsigned THREADS_> struct macroblock_coder : frame_coder<THREADS_> {
         const unsigned lane = thread % TSR_WARP;
         const uint32_t wanted = tile * (THREADS / 16u) + thread / 16u;
         const uint32_t macroblock =
-            wanted < macroblocks ? wanted : macroblocks - 1u; /* the last one is there for all */
+            wanted < macroblocks ? wanted : macroblocks - 1u; /* threads past the end take the last one */
         b.present = wanted < macroblocks;
         const size_t at = (size_t)(16u * macroblock + thread % 16u) * 2u;
         uint4 low = __ldg(&coefficients[at]);
@@ -211,7 +213,7 @@ tsr_block_string string_of(const tsr_cavlc_job *job, unsigned threads)
     return string;
 }
 
-/* THREADS is the tile of macroblock order; in slices order a tile is a slice. */
+/* THREADS: the blocks of a tile in macroblock order. In slices order a tile is a slice. */
 template <unsigned THREADS, unsigned RESIDENT> int encode(const tsr_cavlc_job *job)
 {
     const cudaStream_t stream = static_cast<cudaStream_t>(job->stream);
@@ -232,8 +234,9 @@ template <unsigned THREADS, unsigned RESIDENT> int encode(const tsr_cavlc_job *j
     return tsr_code_blocks<THREADS, RESIDENT>(coder, string_of(job, THREADS), stream);
 }
 
-/* Threads that code and that look back x how many such blocks share a multiprocessor. On an H200, 4 are up to 5 %
- * faster at QP 0 to 20, 5 up to 10 % at QP 30 and 40; tiles of 512 blocks were never the fastest. */
+/* Threads that code + threads that look back, x the blocks of threads that share a multiprocessor. On an H200, 4 of
+ * them are up to 5 % faster at QP 0 to 20, and 5 are up to 10 % faster at QP 30 and 40. Tiles of 512 blocks were never
+ * the fastest. */
 const struct policy {
     const char *name;
     int (*encode)(const tsr_cavlc_job *job);

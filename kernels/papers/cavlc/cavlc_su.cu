@@ -1,5 +1,5 @@
-/* CAVLC_SU, after Su et al. as seed 004 (section 3) describes them: a kernel for each stage, symbols between them in
- * global memory.
+/* CAVLC_SU, after Su et al. as seed 004 (section 3) describes them: a kernel a stage, with symbols in global memory
+ * between stages.
  *
  *   forward scan    through shared memory: zigzag arrays and total coefficients of all blocks
  *   backward scan   nC from the totals of a region of 4 x 2 macroblocks, held in shared memory with its left and upper
@@ -7,9 +7,9 @@
  *   coding          code tables in shared memory; a block's code into memory of its own, and its length
  *   lag packing     kernels/papers/cavlc/cavlc_gapped.cuh: scan of the lengths, and packing
  *
- * Where it departs: a block has 32 shorts of code, stored two at a time, not 26, which legal blocks overflow; symbols
- * lie by kind (all blocks' k-th coefficient together), so that a warp's accesses are coalesced. Luma blocks only, as
- * the family's. In slices order a region is 8 rows of a slice. */
+ * Differences: A block's code has 32 shorts, stored two at a time, not 26, which legal blocks overflow. Symbols lie by
+ * kind (the k-th coefficients of all blocks together), so that a warp's accesses are coalesced. Only luma blocks are
+ * coded, as in the whole family. In slices order a region is 8 rows of a slice. */
 #include "kernels/slices/cavlc_blocks.cuh"
 #include "cavlc_gapped.cuh"
 
@@ -24,9 +24,9 @@ using tsr_cavlc_gapped::word_output;
 
 enum { REGION_COLUMNS = 16, REGION_ROWS = 8, REGION_BLOCKS = REGION_COLUMNS * REGION_ROWS };
 
-/* A block's symbols beside its coefficients and runs. */
+/* A block's symbols, apart from its coefficients and runs. */
 struct summary {
-    uint8_t count; /* 15, 16, or 0: no block here */
+    uint8_t count; /* 15, 16, or 0: the block is not coded */
     uint8_t total, ones, signs, zeros, context;
     uint8_t unused[2];
 };
@@ -35,8 +35,8 @@ struct pieces {
     uint32_t *zigzag; /* 8 words a block */
     uint8_t *totals;
     summary *summaries;
-    int16_t *coefficients; /* k-th coefficient at k * blocks + block, the last in the scan first */
-    uint8_t *runs;         /* the same */
+    int16_t *coefficients; /* the k-th is at k * blocks + block, the last in the scan first */
+    uint8_t *runs;         /* in the same order */
 };
 
 __device__ __forceinline__ uint32_t places_of(const frame_shape &f, uint32_t block)
@@ -50,12 +50,11 @@ template <unsigned THREADS>
 __global__ void __launch_bounds__(THREADS)
     k_forward_scan(const uint4 *coefficients, frame_shape f, uint32_t *zigzag, uint8_t *totals)
 {
-    enum { PITCH = 12 }; /* words a block in shared memory: 16-byte aligned, and 8 blocks in different banks */
+    enum { PITCH = 12 }; /* words a block in shared memory: 16-byte aligned, and 8 blocks lie in different banks */
     __shared__ __align__(16) uint32_t s[THREADS * PITCH];
     const unsigned thread = threadIdx.x;
     const uint32_t first = blockIdx.x * THREADS, block = first + thread;
-    const uint32_t quarters =
-        2u * (f.blocks - first < THREADS ? f.blocks - first : THREADS); /* half blocks, 16 bytes each */
+    const uint32_t quarters = 2u * (f.blocks - first < THREADS ? f.blocks - first : THREADS); /* 16 bytes each */
     for (uint32_t i = thread; i < quarters; i += THREADS)
         *reinterpret_cast<uint4 *>(&s[i / 2u * PITCH + i % 2u * 4u]) = __ldg(&coefficients[2u * (size_t)first + i]);
     __syncthreads();
@@ -77,7 +76,7 @@ __global__ void __launch_bounds__(THREADS)
             *reinterpret_cast<const uint4 *>(&s[i / 2u * PITCH + i % 2u * 4u]);
 }
 
-/* The block at a place of a region, which may lie one step outside it; -1 where there is none. */
+/* The block at a place of a region, which may lie one step outside the region. -1 if there is no block. */
 __device__ __forceinline__ int64_t block_at(const frame_shape &f, uint32_t region, int32_t row, int32_t column)
 {
     if (f.sizes) {
@@ -93,7 +92,7 @@ __device__ __forceinline__ int64_t block_at(const frame_shape &f, uint32_t regio
     return (line * f.mb_columns + column / 4) * TSR_MB_BLOCKS + row % 4 * 4 + column % 4;
 }
 
-/* Slice << 8 | total of the block at that place, or -1. */
+/* Slice << 8 | total of the block at a place of a region, or -1. */
 __device__ __forceinline__ int32_t neighbour_at(const frame_shape &f, const uint8_t *totals, uint32_t region,
                                                 int32_t row, int32_t column)
 {

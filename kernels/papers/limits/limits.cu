@@ -1,9 +1,9 @@
-/* The limits of the machine, as rows. Copy, read and fill move 16-byte vectors, several of a thread in flight at once.
+/* The limits of the machine, as rows. Copy, read and fill move 16-byte vectors; a thread has several in flight at once.
  *
- * Look-up: lane l of a warp takes the vectors l, 32 + l, 64 + l, 96 + l of a chunk, 64 bytes; byte n of them adds its
- * word of a table of 256 to sum n % (2k), and the 2k sums are written as vectors in the same order of lanes. In one
- * shape the block has one table, as the coders have theirs: up to 32 lanes fight for its banks. In the other it has one
- * a bank, 32 KiB, where no look-up waits for another: the ceiling proper. */
+ * Look-up: lane l of a warp takes the vectors l, 32 + l, 64 + l and 96 + l of a chunk, 64 bytes in all. The lane adds
+ * the table's word of byte n to sum n % (2k), and writes the 2k sums as vectors, in the same order of lanes. In one
+ * shape a block has one table, as the coders have: up to 32 lanes compete for its banks. In the other shapes a block
+ * has a table a bank, 32 KiB in all, and no look-up waits for another. These give the real limit. */
 #include "limits.h"
 
 #include "kernels/engine_cuda/device.cuh"
@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(THREADS) k_move(const uint4 *in, uint4 
         v[k] = make_uint4(0, 0, 0, 0);
         if (LIMIT != FILL && at < vectors) v[k] = __ldg(in + at);
     }
-    if constexpr (LIMIT == READ) { /* the sum must be known, and is hardly ever written */
+    if constexpr (LIMIT == READ) { /* the comparison needs the sum; it is almost never true */
         uint32_t sum = 0;
 #pragma unroll
         for (unsigned k = 0; k < EACH; k++) sum += (v[k].x ^ v[k].y) + (v[k].z ^ v[k].w);
@@ -75,7 +75,7 @@ enum { MOVES = 0 MOVE_POLICIES(MOVE_ONE) };
 
 /* ---- Look-up ---------------------------------------------------------------------------------------------- */
 
-/* Sums of one lane of one chunk go out as vectors of up to 4. */
+/* Writes the sums of one lane and one chunk as vectors of up to 4. */
 template <int WORDS> static __device__ __forceinline__ void put_words(uint32_t *out, const uint32_t *sum, unsigned lane)
 {
     if constexpr (WORDS == 2) {
@@ -88,7 +88,8 @@ template <int WORDS> static __device__ __forceinline__ void put_words(uint32_t *
     }
 }
 
-/* COPIES tables side by side: word b of copy c at COPIES * b + c. Each warp takes every so many chunks. */
+/* COPIES tables side by side: word b of copy c is at COPIES * b + c. A warp takes each chunk whose number is the warp's
+ * plus a multiple of the number of warps. */
 template <int BITS, unsigned COPIES, unsigned THREADS>
 static __global__ void __launch_bounds__(THREADS) k_look_up(const uint4 *in, uint32_t *out, unsigned chunks)
 {
@@ -126,7 +127,7 @@ template <int BITS, unsigned COPIES, unsigned THREADS> static int look_up(const 
                       static_cast<const uint4 *>(j->in), static_cast<uint32_t *>(j->out), (unsigned)chunks);
 }
 
-/* k, tables of a block, its threads. */
+/* k, tables of a block, threads of a block. */
 #define LOOK_UP_SHAPES(_, k) _(k, 1, 256) _(k, 32, 512) _(k, 32, 1024)
 #define LOOK_UP_POLICIES(_) \
     LOOK_UP_SHAPES(_, 1) LOOK_UP_SHAPES(_, 2) LOOK_UP_SHAPES(_, 4) LOOK_UP_SHAPES(_, 6) LOOK_UP_SHAPES(_, 8)
@@ -158,7 +159,8 @@ void tsr_limit_look_up_cpu(const void *in, size_t bytes, int bits, void *out)
 {
     const uint8_t *from = static_cast<const uint8_t *>(in);
     uint32_t *to = static_cast<uint32_t *>(out);
-    const int words = 2 * bits, together = words < VECTOR_WORDS ? words : VECTOR_WORDS; /* of one lane side by side */
+    const int words = 2 * bits,
+              together = words < VECTOR_WORDS ? words : VECTOR_WORDS; /* words of one lane that are adjacent */
     for (size_t c = 0; c < bytes / TSR_LIMITS_CHUNK; c++, from += TSR_LIMITS_CHUNK, to += TSR_WARP * words) {
         for (int i = 0; i < TSR_WARP * words; i++) to[i] = 0;
         for (int at = 0; at < TSR_LIMITS_CHUNK; at++) {
@@ -181,7 +183,7 @@ static __global__ void __launch_bounds__(COMPARE_THREADS)
         const uint4 x = __ldg(a + at), y = __ldg(b + at);
         differs |= (x.x ^ y.x) | (x.y ^ y.y) | (x.z ^ y.z) | (x.w ^ y.w);
     }
-    if (first < rest) /* bytes that are no whole vector */
+    if (first < rest) /* the bytes after the last whole vector */
         differs |= (uint32_t)(reinterpret_cast<const uint8_t *>(a + vectors)[first] ^
                               reinterpret_cast<const uint8_t *>(b + vectors)[first]);
     if (differs) atomicOr(result, 1u);

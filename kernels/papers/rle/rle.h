@@ -1,5 +1,5 @@
-/* The RLE family: symbols of 8, 16 or 32 bits to runs: the symbols in one array, their 32-bit counts in another, as
- * PARLE and CUB lay them out; and back. All rows write the same bytes. */
+/* The RLE family: symbols of 8, 16 or 32 bits to runs, and back. The symbols of the runs stand in one array, their
+ * 32-bit counts in another, as in PARLE and CUB. All rows write the same bytes. */
 #ifndef TSR_KERNELS_PAPERS_RLE_RLE_H
 #define TSR_KERNELS_PAPERS_RLE_RLE_H
 
@@ -9,28 +9,28 @@
 extern "C" {
 #endif
 
-/* Most symbols of one job: positions and counts fit 31 bits. */
+/* The most symbols of one job: positions and counts fit 31 bits. */
 #define TSR_RLE_SYMBOLS_LIMIT ((size_t)INT32_MAX)
 
 struct tsr_rle_job {
-    const void *in;   /* count symbols, 16-byte aligned; room up to the next multiple of 16 bytes is readable */
+    const void *in;   /* count symbols, 16-byte aligned, readable up to the next multiple of 16 bytes */
     size_t count;     /* symbols, at most TSR_RLE_SYMBOLS_LIMIT; 0 gives no runs */
     int symbol_bytes; /* 1, 2 or 4 */
-    void *symbols;    /* out: of each run; room for count, rounded up to 16 bytes */
-    uint32_t *counts; /* out: of each run; likewise */
-    uint64_t *runs;   /* out: how many */
+    void *symbols;    /* out: of each run; has room for count of them, rounded up to 16 bytes */
+    uint32_t *counts; /* out: of each run; has room for count of them, rounded up to 16 bytes */
+    uint64_t *runs;   /* out: number of runs */
     void *workspace;  /* 256-byte aligned */
     void *stream;     /* a cudaStream_t */
 };
 
 struct tsr_rle_decode_job {
     const void *symbols;    /* of each run; 16-byte aligned, readable up to the next multiple of 16 bytes */
-    const uint32_t *counts; /* likewise */
+    const uint32_t *counts; /* of each run; 16-byte aligned, readable up to the next multiple of 16 bytes */
     size_t runs;
     int symbol_bytes;
-    void *out;       /* room for count symbols, rounded up to 16 bytes */
+    void *out;       /* has room for count symbols, rounded up to 16 bytes */
     size_t count;    /* the sum that counts must have, at most TSR_RLE_SYMBOLS_LIMIT */
-    uint32_t *error; /* out: not 0 if they have not, or a count is 0; then out is anything */
+    uint32_t *error; /* out: not 0 if counts has another sum, or a count is 0; out is undefined then */
     void *workspace;
     void *stream;
 };

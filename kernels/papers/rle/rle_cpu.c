@@ -1,12 +1,13 @@
-/* RLE on one CPU thread: the definition of what every row of the family writes, and the papers' baseline. The source's
- * own (seed 003) returns one run too few, and reads past an empty input's end if that test is forgotten. */
+/* RLE on one CPU thread: the definition of what every row of the family writes, and the papers' baseline. The CPU coder
+ * of the source (seed 003) is not copied: it returns one run too few, and without an extra test it reads past the end
+ * of an empty input. */
 #include "rle.h"
 
 #if !defined(TSR_WITH_CUDA)
 #define TSR_WITH_CUDA 0
 #endif
 #if TSR_WITH_CUDA
-#include <cuda_runtime_api.h> /* says whether it is the emulation, which has no CUB */
+#include <cuda_runtime_api.h> /* says whether this is the emulation, which has no CUB */
 #endif
 
 #define RLE_OF(type, name)                                                                       \

@@ -1,4 +1,5 @@
-/* The rival from the toolkit: CUB's DeviceRunLengthEncode::Encode as a row. Not in the emulation, which has no CUB. */
+/* A rival from the CUDA toolkit: CUB's DeviceRunLengthEncode::Encode as a row. The emulation has no CUB, so this file
+ * is not part of it. */
 #include "rle.h"
 
 #include "kernels/engine_cuda/device.cuh"

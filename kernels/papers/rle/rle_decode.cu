@@ -1,15 +1,15 @@
-/* Ours: the RLE decoder in two kernels, balanced by input first and by output then, so that a run of 2^31 symbols is as
- * quick as 2^31 runs of one.
+/* Ours: the RLE decoder in two kernels. The first balances its work by input, the second by output, so that one run of
+ * 2^31 symbols takes no longer than 2^31 runs of one symbol.
  *
- * k_find_windows scans the counts in one pass (decoupled look-back) and says for each window of output which run covers
- * its first symbol, and where that run begins. k_expand gives each window a block. That scans the window's counts once
- * more, which is cheaper than to store and load an offset a run, and stores at each run's first symbol, in shared
- * memory, the difference (exclusive or) to the symbol before; all else is 0. A running exclusive or over the window
- * then is the output: a few shifts a word and one scan of the lanes' totals, with no search, and the same for all
- * lengths.
+ * k_find_windows scans the counts in one pass (decoupled look-back). For each window of the output it finds the run
+ * that covers the window's first symbol, and where that run begins. k_expand gives each window a block of threads. The
+ * block scans the window's counts again, which is cheaper than to store and load an offset a run. At each run's first
+ * symbol it stores, in shared memory, the exclusive or of the run's symbol and the one before; all other symbols are 0.
+ * A running exclusive or over the window is then the output: a few shifts a word and one scan of the lanes' totals,
+ * with no search, and at the same speed for all lengths of runs.
  *
- * Whatever the counts are, nothing is written out of bounds: k_expand does nothing when k_find_windows found an error.
- */
+ * Whatever the counts are, nothing is written out of bounds: if k_find_windows found an error, k_expand does
+ * nothing. */
 #include "rle.h"
 
 #include "kernels/engine_cuda/look_back.cuh"
@@ -22,14 +22,14 @@ enum {
     GROUP = 4 /* runs that a thread of k_expand takes at once */
 };
 
-/* The run that covers a window's first symbol, and the position of its own first. */
+/* The run that covers a window's first symbol, and the position of that run's first symbol. */
 struct alignas(8) window_start {
     uint32_t run, position;
 };
 
 /* ---- Windows ---------------------------------------------------------------------------------------------- */
 
-/* A thread's counts from run first; 0 behind the end. */
+/* Loads a thread's counts, from run first on. Counts after the last run are 0. */
 static __device__ __forceinline__ void load_counts(uint32_t *c, const uint32_t *counts, uint32_t first, uint32_t runs)
 {
 #pragma unroll
@@ -45,20 +45,22 @@ static __device__ __forceinline__ void load_counts(uint32_t *c, const uint32_t *
     }
 }
 
-/* Run of the tile that covers position at of the tile's output: first the thread by its offset, then its run. */
+/* The run that covers position at of the tile's output: finds the thread by its offset, then the thread's run. before:
+ * the symbols before the tile. */
 static __device__ __forceinline__ window_start find_run(const uint64_t *offset, const uint32_t *counts,
                                                         uint32_t tile_run, uint32_t before, uint32_t at)
 {
-    unsigned thread = 0; /* the last whose offset is not behind at: those without runs share the next one's */
+    unsigned thread =
+        0; /* the last thread whose offset is not above at: a thread without symbols has the offset of the next one */
 #pragma unroll
     for (unsigned step = FIND_THREADS / 2; step > 0; step /= 2)
         if (offset[thread + step] <= at) thread += step;
     uint32_t run = tile_run + thread * FIND_RUNS, from = (uint32_t)offset[thread];
-    while (at - from >= counts[run]) from += counts[run++]; /* ends: at is below the tile's sum */
+    while (at - from >= counts[run]) from += counts[run++]; /* ends, because at is below the tile's sum */
     return {run, before + from};
 }
 
-/* window: symbols of one; starts receives one of each window, if the counts are right. */
+/* window: symbols of a window. starts: out; if the counts are right, one entry of each window is written. */
 static __global__ void __launch_bounds__(FIND_THREADS)
     k_find_windows(const uint32_t *counts, uint32_t runs, unsigned tiles, uint64_t count, uint32_t window,
                    window_start *starts, uint32_t *error, tsr_look_back state)
@@ -85,14 +87,15 @@ static __global__ void __launch_bounds__(FIND_THREADS)
     const uint64_t inside = tsr_block_scan<FIND_THREADS>(own, sums, &sum);
     offset[threadIdx.x] = first < runs ? inside : UINT64_MAX;
     if (threadIdx.x < TSR_WARP) {
-        const uint64_t own_sum = sum <= count ? sum : count + 1u; /* no more is wrong enough, and cannot overflow */
+        const uint64_t own_sum =
+            sum <= count ? sum : count + 1u; /* count + 1 is wrong in any case, and sums of it cannot overflow */
         if (threadIdx.x == 0) tsr_publish_sum(state, tile, own_sum);
         const uint64_t before = tsr_look_back_sum<62>(state, tile, own_sum);
         if (threadIdx.x == 0) tile_before = before;
     }
     __syncthreads();
     const uint64_t before = tile_before, end = before + sum;
-    if (none || end > count || (tile + 1 == tiles && end != count)) *error = 1; /* any of many: all say 1 */
+    if (none || end > count || (tile + 1 == tiles && end != count)) *error = 1; /* all writers write 1 */
     const uint64_t stop = end < count ? end : count;
     for (uint64_t at = (before + window - 1) / window * window + (uint64_t)threadIdx.x * window; at < stop;
          at += (uint64_t)FIND_THREADS * window)
@@ -106,12 +109,12 @@ template <typename T, unsigned THREADS, int PIECES> struct window_shape {
     static constexpr size_t SHARED_BYTES = (size_t)THREADS * PIECES * PIECE_BYTES;
 };
 
-/* Symbols of a group of runs as loaded: GROUP of them, which is 4, 8 or 16 bytes, aligned so. */
+/* The symbols of a group of runs, for one load of 4, 8 or 16 bytes, which are aligned. */
 template <typename T> struct alignas(sizeof(T) * GROUP) symbol_group {
     T symbol[GROUP];
 };
 
-/* Running exclusive or of the symbols of a word: the last one is the word's total. */
+/* The running exclusive or of a word's symbols. The last symbol is the word's total. */
 template <typename T> static __device__ __forceinline__ uint32_t running(uint32_t word)
 {
     if (sizeof(T) == 1) word ^= word << 8;
@@ -119,7 +122,7 @@ template <typename T> static __device__ __forceinline__ uint32_t running(uint32_
     return word;
 }
 
-/* A word of a word's last symbol only. */
+/* A word whose symbols are all the last symbol of word. */
 template <typename T> static __device__ __forceinline__ uint32_t spread_last(uint32_t word)
 {
     if (sizeof(T) == 1) return __byte_perm(word, 0, 0x3333);
@@ -127,15 +130,15 @@ template <typename T> static __device__ __forceinline__ uint32_t spread_last(uin
     return word;
 }
 
-/* Differences of the window's runs, to shared memory. */
+/* Writes the differences of the window's runs to shared memory. */
 template <typename T, unsigned THREADS, unsigned WINDOW>
 static __device__ __forceinline__ void scatter_runs(T *difference, uint32_t *sums, const T *symbols,
                                                     const uint32_t *counts, window_start start, uint32_t end_run,
                                                     uint32_t window_position)
 {
     const uint32_t aligned = start.run & ~(uint32_t)(GROUP - 1);
-    uint32_t position =
-        start.position - window_position; /* of the step's first run; wraps, for the first begins before */
+    uint32_t position = start.position - window_position; /* of the step's first run in the window; wraps around if the
+                                                             first run begins before the window */
     for (uint32_t step = aligned; step < end_run; step += THREADS * GROUP) {
         const uint32_t first = step + threadIdx.x * GROUP;
         uint4 c = make_uint4(0, 0, 0, 0);
@@ -156,7 +159,7 @@ static __device__ __forceinline__ void scatter_runs(T *difference, uint32_t *sum
 #pragma unroll
         for (unsigned k = 0; k < GROUP; k++) {
             const uint32_t run = first + k;
-            /* the run that covers the window's start differs from nothing */
+            /* the run that covers the window's start differs from 0 */
             const T other = run == start.run ? T(0) : k == 0 ? before : group.symbol[k > 0 ? k - 1 : 0];
             const uint32_t head = run == start.run ? 0u : at;
             if (run >= start.run && run < end_run && head < WINDOW) difference[head] = group.symbol[k] ^ other;
@@ -167,8 +170,8 @@ static __device__ __forceinline__ void scatter_runs(T *difference, uint32_t *sum
     }
 }
 
-/* Over the warp: what comes before each piece, from the totals in own, TOGETHER of them a word. Returns the warp's
- * total at the top of a word. */
+/* Over the warp: finds the exclusive or of all that comes before each piece, from the pieces' totals in own, TOGETHER
+ * of them in a word. Returns the warp's total in the top symbol of a word. */
 template <typename T, int PIECES, int TOGETHER, int WORDS>
 static __device__ __forceinline__ uint32_t carry_over(const uint32_t (&own)[WORDS], unsigned lane, uint32_t *carry)
 {
@@ -185,7 +188,7 @@ static __device__ __forceinline__ uint32_t carry_over(const uint32_t (&own)[WORD
         const uint32_t total = __shfl_sync(TSR_FULL_WARP, scanned, TSR_WARP - 1), exclusive = scanned ^ own[w];
 #pragma unroll
         for (int k = w * TOGETHER; k < PIECES && k < (w + 1) * TOGETHER; k++) {
-            const int shift = 32 - BITS - BITS * (k % TOGETHER); /* to the top, where spread_last looks */
+            const int shift = 32 - BITS - BITS * (k % TOGETHER); /* to the top, where spread_last takes it from */
             carry[k] = spread_last<T>((exclusive << shift) ^ before);
             before ^= total << shift;
         }
@@ -213,7 +216,7 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     scatter_runs<T, THREADS, WINDOW>(reinterpret_cast<T *>(shared), sums, symbols, counts, start, end_run, from);
 
-    /* Inside a piece; totals of a lane's pieces side by side, as many as a word holds. */
+    /* Inside a piece. The totals of a lane's pieces stand side by side, as many as a word holds. */
     uint4 v[PIECES];
     uint32_t own[WORDS] = {};
 #pragma unroll
@@ -227,7 +230,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     uint32_t carry[PIECES];
     const uint32_t before = carry_over<T, PIECES, TOGETHER, WORDS>(own, lane, carry);
-    /* Over the block; before: at its top the warp's total. */
+    /* Over the block. before has the warp's total in its top symbol. */
     if (lane == 0) totals[warp] = before;
     __syncthreads();
     uint32_t warps_before = 0;
@@ -250,7 +253,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* Threads, pieces of 16 bytes a thread. */
 #define POLICIES(_) _(256, 4) _(128, 4) _(64, 4) _(128, 8)
 
-/* The work space: the look-back's words, then the windows' starts. */
+/* The work space holds the look-back's words, then the starts of the windows. These are the bytes of the former. */
 static size_t look_back_bytes(const tsr_rle_decode_job *j)
 {
     const size_t runs = j->runs <= j->count ? j->runs : 0;
@@ -262,7 +265,7 @@ static window_start *starts_at(const tsr_rle_decode_job *j)
     return reinterpret_cast<window_start *>(static_cast<unsigned char *>(j->workspace) + look_back_bytes(j));
 }
 
-/* More runs than symbols, or none for some, are an error that needs no look at them. */
+/* More runs than symbols, or no runs for some symbols, are an error without a look at the counts. */
 static bool plainly_wrong(const tsr_rle_decode_job *j)
 {
     return j->runs > j->count || (j->runs == 0 && j->count > 0);

@@ -1,12 +1,13 @@
-/* Heads of runs: which symbols differ from the one before them, found 16 bytes at a time in registers, and how tiles
- * of them add up. A symbol is of type T: 8, 16 or 32 bits. */
+/* Heads of runs, which are the symbols that differ from the symbol before. They are found 16 bytes at a time in
+ * registers. A symbol has type T: 8, 16 or 32 bits. */
 #ifndef TSR_KERNELS_PAPERS_RLE_RLE_HEADS_CUH
 #define TSR_KERNELS_PAPERS_RLE_RLE_HEADS_CUH
 
 #include "kernels/engine_cuda/look_back.cuh"
 
-/* What a stretch of symbols adds, in 62 bits: its heads, and the position of its last one, 0 if there is none: the
- * first symbol of all is a head, so the greatest position is the last head of several stretches. */
+/* What a stretch of symbols adds to a scan, in 62 bits: the number of its heads, and the position of its last head, or
+ * 0 if it has none. The first symbol of the input is a head, so that the greatest position is the last head of several
+ * stretches. */
 static constexpr int TSR_POSITION_BITS = 31;
 static constexpr uint64_t TSR_POSITION_MASK = ((uint64_t)1 << TSR_POSITION_BITS) - 1u;
 
@@ -42,8 +43,9 @@ struct tsr_add_heads {
     }
 };
 
-/* One bit a symbol of word, the first lowest, joined to bits from below: 1 where it differs from the symbol before it,
- * the last of word before. Non-zero fields of the difference become their top bits, and a product gathers those. */
+/* Appends one bit for each symbol of word to bits, from below, the first symbol lowest: 1 if the symbol differs from
+ * the one before. The one before the first is the last of before. Fields of the difference that are not 0 become their
+ * top bits, and a product gathers these. */
 template <typename T>
 static __device__ __forceinline__ uint32_t tsr_join_heads(uint32_t bits, uint32_t word, uint32_t before)
 {
@@ -55,7 +57,7 @@ static __device__ __forceinline__ uint32_t tsr_join_heads(uint32_t bits, uint32_
     return __funnelshift_l(top * gather, bits, 4 / sizeof(T));
 }
 
-/* Heads among the 16 bytes v, one bit a symbol; before: the word before them. */
+/* The heads among the 16 bytes v, one bit a symbol. before: the word before them. */
 template <typename T> static __device__ __forceinline__ uint32_t tsr_heads(uint4 v, uint32_t before)
 {
     uint32_t bits = tsr_join_heads<T>(0u, v.w, v.z);

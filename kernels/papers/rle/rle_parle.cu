@@ -1,15 +1,16 @@
-/* PARLE: run-length coding in four kernels (seed 003, after Balevic: a mask of the heads of runs, its inclusive scan,
- * the heads' positions compacted, runs scattered), and the variant with shared-memory atomics that the seed mentions in
- * one sentence.
+/* PARLE: run-length coding in four kernels (seed 003, after Balevic): a mask of the heads of runs, its inclusive scan,
+ * the compacted positions of heads, and scattered runs. And the variant with shared-memory atomics, of which the seed
+ * has one sentence.
  *
- * Corrected and chosen: counts and positions are 32 bits wide, as in the source, for symbols of 8, 16 or 32 bits; an
- * empty input has no runs; the mask may be bytes instead of the source's words (a policy), which moves less; the scan
- * is CUB's. The source's test whether the scan changed at i is the mask itself, but its kernel does not read the mask.
+ * Corrected and chosen: Counts and positions have 32 bits, as in the source, for symbols of 8, 16 or 32 bits. An empty
+ * input has no runs. The mask may be bytes instead of the source's words (a policy), which moves less. The scan is
+ * CUB's. The source tests whether the scan changed at i; this is the mask itself, but its kernel does not read the
+ * mask.
  *
- * The atomic variant, of which nothing but the idea is known: a block finds the heads of its tile, ranks them by a
- * scan, and its threads add what they have of each run to the run's count in shared memory. Blocks leave their runs in
- * gapped buffers; a scan of the blocks' numbers of heads and a packing kernel follow, as PAVLE has them for codes. A
- * run that goes on over blocks is as long as the distance from the last head before to the next head. */
+ * Of the atomic variant only the idea is known: A block finds the heads of its tile and ranks them by a scan. Its
+ * threads add their symbols of each run to the run's count in shared memory. Blocks leave their runs in gapped buffers.
+ * A scan of the blocks' numbers of heads and a packing kernel follow, as PAVLE has them for codes. The length of a run
+ * that goes on over several blocks is the distance from its head to the next head. */
 #include "rle.h"
 
 #include "rle_heads.cuh"
@@ -33,7 +34,7 @@ static cudaStream_t stream_of(const tsr_rle_job *j)
 
 enum { SCAN_THREADS = 256 };
 
-/* Records::value(i) of i < count are added up by tsr_add_heads; Records::put(i, before, own) receives the results. */
+/* Adds up Records::value(i) for i < count by tsr_add_heads. Records::put(i, before, own) receives the results. */
 template <typename Records>
 static __global__ void __launch_bounds__(SCAN_THREADS) k_scan(Records records, uint32_t count, tsr_look_back state)
 {
@@ -119,7 +120,7 @@ static __global__ void k_scatter(const uint32_t *compacted, const uint64_t *runs
     }
 }
 
-/* Every kernel strides over the input with as many blocks as the device holds. */
+/* Finds the number of blocks. Every kernel strides over the input with as many blocks as the device holds. */
 template <typename Kernel>
 static cudaError_t stride_blocks(Kernel kernel, unsigned threads, size_t count, unsigned *blocks)
 {
@@ -192,7 +193,7 @@ static int inclusive_scan(void *workspace, const Mask *mask, uint32_t *scanned, 
 }
 #endif
 
-/* The work space: mask, scanned mask, compacted mask (with one more, the end), the scan's own. */
+/* The work space: the mask, the scanned mask, the compacted mask (with one entry more, the end), the scan's own. */
 struct parle_buffers {
     void *mask, *scan;
     uint32_t *scanned, *compacted;
@@ -302,7 +303,8 @@ template <typename T, unsigned THREADS> struct block_shape {
     static constexpr size_t SHARED_BYTES = (TILE + 4) * sizeof(uint32_t) + TILE * sizeof(T);
 };
 
-/* The gapped buffers: tile b's runs stand from b * TILE; how many, where the last begins; symbols before the first. */
+/* The gapped buffers. Tile b's runs stand from b * TILE on. heads: of each tile, the number and the last one's
+ * position; heads_before: the same of all tiles before; lead: symbols before the tile's first head. */
 struct gapped {
     void *symbols;
     uint32_t *counts;
@@ -310,7 +312,8 @@ struct gapped {
     uint32_t *lead;
 };
 
-template <typename T> static __device__ __forceinline__ T symbol_of(uint4 v, unsigned s) /* s known when compiled */
+template <typename T>
+static __device__ __forceinline__ T symbol_of(uint4 v, unsigned s) /* s is a constant when compiled */
 {
     const uint32_t word[4] = {v.x, v.y, v.z, v.w};
     return (T)(word[s * sizeof(T) / 4] >> (8 * (s * sizeof(T) % 4)));
@@ -322,8 +325,8 @@ static __global__ void __launch_bounds__(THREADS) k_block_runs(const T *in, uint
     typedef block_shape<T, THREADS> shape;
     constexpr unsigned TILE = shape::TILE, SYMBOLS = shape::SYMBOLS;
     TSR_DYNAMIC_SHARED(shared);
-    uint32_t *run_count =
-        reinterpret_cast<uint32_t *>(shared); /* 0: symbols of the run before; 1..: of the tile's runs */
+    uint32_t *run_count = reinterpret_cast<uint32_t *>(
+        shared); /* 0: symbols of the run that began before the tile; 1..: of the tile's runs */
     T *run_symbol = reinterpret_cast<T *>(run_count + TILE + 4);
     __shared__ uint32_t sums[THREADS / TSR_WARP], behind_last;
     const unsigned lane = threadIdx.x % TSR_WARP;
@@ -338,7 +341,7 @@ static __global__ void __launch_bounds__(THREADS) k_block_runs(const T *in, uint
     mask &= (1u << valid) - 1u;
     for (unsigned i = threadIdx.x; i <= TILE; i += THREADS) run_count[i] = 0;
     if (threadIdx.x == 0) behind_last = 0;
-    uint32_t heads, rank = tsr_block_scan<THREADS>((uint32_t)__popc(mask), sums, &heads); /* a barrier is in it */
+    uint32_t heads, rank = tsr_block_scan<THREADS>((uint32_t)__popc(mask), sums, &heads); /* has a barrier */
     uint32_t length = 0;
 #pragma unroll
     for (unsigned s = 0; s < SYMBOLS; s++) {
@@ -418,8 +421,8 @@ static size_t atomics_tiles(const tsr_rle_job *j, int policy)
     return (j->count + tile - 1) / tile;
 }
 
-/* The gapped buffers in the work space; *scan receives the place of the scan's, *bytes, if not NULL, the size of all.
- */
+/* The gapped buffers in the work space. *scan receives the place of the scan's work space, *bytes the size of all, if
+ * it is not NULL. */
 static gapped gapped_at(const tsr_rle_job *j, int policy, void **scan, size_t *bytes)
 {
     const size_t tiles = atomics_tiles(j, policy);

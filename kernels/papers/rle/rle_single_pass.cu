@@ -1,16 +1,16 @@
-/* Ours: RLE in one pass. A block takes a tile of symbols, finds its heads in registers as bit masks, ranks them by a
- * scan inside the block and a decoupled look-back over the tiles, lays their positions out in shared memory in order of
- * rank, and then writes run after run, coalesced. The input is read once, each output word written once, nothing is
- * zeroed but the tiles' words.
+/* Ours: RLE in one pass. A block takes a tile of symbols, finds its heads in registers as bit masks, and ranks them by
+ * a scan inside the block and a decoupled look-back over the tiles. It lays their positions out in shared memory in
+ * order of rank, and then writes run after run, coalesced. The input is read once, each output word is written once,
+ * and only the tiles' words are zeroed.
  *
- * A run's length is the distance to the next head. That of a tile's last run is known to the next tile that has a head:
- * so the look-back carries the last head's position beside the number of heads (rle_heads.cuh).
+ * A run's length is the distance to the next head. The next tile that has a head knows the length of a tile's last run,
+ * so the look-back carries the last head's position together with the number of heads (rle_heads.cuh).
  *
- * A warp takes PIECES times 512 bytes, a lane 16 bytes of each, so that loads are coalesced and the heads of all pieces
- * are ranked by one scan of packed counts. What lost on an H200, 8-bit symbols, mean run 8, against 1327 GB/s: blocks
- * that stay and load their next tile while they write one, 1140; a warp more that only looks back, 1134; room for half
- * as many heads, two rounds for tiles with more, and what else came in with it, 1342, but 337 instead of 493 at run 1:
- * which of these did that was not measured apart. */
+ * A warp takes PIECES times 512 bytes, a lane 16 bytes of each, so that loads are coalesced and one scan of packed
+ * counts ranks the heads of all pieces. What lost on an H200 with 8-bit symbols and a mean run of 8, against 1327 GB/s:
+ * Blocks that stay and load their next tile while they write one, 1140 GB/s. One more warp that only looks back, 1134
+ * GB/s. Room for half as many heads and two rounds for tiles with more, together with what this needed: 1342 GB/s, but
+ * 337 instead of 493 GB/s at run 1; which of these changes did that was not measured. */
 #include "rle.h"
 
 #include "rle_heads.cuh"
@@ -24,14 +24,14 @@ template <typename T, unsigned THREADS, int PIECES> struct tile_shape {
     static constexpr unsigned TILE = THREADS * SYMBOLS * PIECES;
     static constexpr unsigned WARPS = THREADS / TSR_WARP;
     static constexpr size_t TILE_BYTES = TILE * sizeof(T);
-    static constexpr unsigned SPARSE = TILE / 4; /* with no more heads, lanes hardly meet in a bank */
-    /* positions of heads, one behind them, and what the swizzle rounds up to */
+    static constexpr unsigned SPARSE = TILE / 4; /* with at most this many heads, lanes rarely meet in a bank */
+    /* positions of heads, the end of the last run, and what the swizzle rounds up to */
     static constexpr size_t SHARED_BYTES = TILE_BYTES + (TILE + 64) * sizeof(uint16_t);
     static_assert(TILE <= 1u << 15, "positions and the end behind them fit 16 bits");
 };
 
-/* Where the position of the head of rank r stands. In a dense tile lanes write ranks 4, 8, 16 apart, and meet different
- * banks so. */
+/* Where the position of the head of rank r stands. In a dense tile lanes write ranks that are 4, 8 or 16 apart; the
+ * swizzle puts these into different banks. */
 template <bool DENSE> static __device__ __forceinline__ unsigned place(unsigned r)
 {
     return DENSE ? r ^ (r >> 5 & 14u) : r;
@@ -40,7 +40,7 @@ template <bool DENSE> static __device__ __forceinline__ unsigned place(unsigned 
 /* What a lane holds of a tile. */
 template <int PIECES> struct tile_part {
     uint4 piece[PIECES];
-    uint32_t before; /* lane 0: the word before the warp's symbols */
+    uint32_t before; /* in lane 0: the word before the warp's symbols */
 };
 
 template <typename T, unsigned THREADS, int PIECES>
@@ -64,7 +64,7 @@ static __device__ __forceinline__ void load(tile_part<PIECES> *part, const T *in
     if (lane == 0 && first > 0 && first < count) part->before = __ldg(reinterpret_cast<const uint32_t *>(from) - 1);
 }
 
-/* Heads of each piece, as masks. */
+/* Finds the heads of each piece, as masks. */
 template <typename T, unsigned THREADS, int PIECES>
 static __device__ __forceinline__ void find_heads(uint32_t *mask, const tile_part<PIECES> *part, uint32_t count,
                                                   uint32_t start)
@@ -73,14 +73,14 @@ static __device__ __forceinline__ void find_heads(uint32_t *mask, const tile_par
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
 #pragma unroll
     for (int k = 0; k < PIECES; k++) {
-        /* lane 31 passes lane 0 the end of the piece before */
+        /* lane 31 passes the end of the piece before to lane 0 */
         const uint32_t end = k > 0 && lane == TSR_WARP - 1 ? part->piece[k > 0 ? k - 1 : 0].w : part->piece[k].w;
         uint32_t before = __shfl_sync(TSR_FULL_WARP, end, (int)((lane + TSR_WARP - 1) % TSR_WARP));
         if (k == 0 && lane == 0) before = part->before;
         mask[k] = tsr_heads<T>(part->piece[k], before);
     }
     if (start == 0 && threadIdx.x == 0) mask[0] |= 1u;
-    if (count - start < shape::TILE) { /* the last tile ends somewhere */
+    if (count - start < shape::TILE) { /* the last tile may be shorter */
 #pragma unroll
         for (int k = 0; k < PIECES; k++) {
             const uint32_t first = start + (warp * PIECES + k) * shape::ROW + lane * shape::SYMBOLS;
@@ -90,8 +90,9 @@ static __device__ __forceinline__ void find_heads(uint32_t *mask, const tile_par
     }
 }
 
-/* Ranks inside the warp: rank[k] receives the heads of the warp before the piece. Returns the warp's. Counts of pieces
- * are scanned side by side in one word: a row has at most 512, 256, 128 heads. */
+/* Ranks inside the warp: rank[k] receives the number of the warp's heads before the lane's piece k. Returns the number
+ * of the warp's heads. Counts of several pieces are scanned side by side in one word: a row has at most 512, 256 or 128
+ * heads. */
 template <typename T, int PIECES>
 static __device__ __forceinline__ uint32_t rank_in_warp(uint32_t *rank, const uint32_t *mask, unsigned lane)
 {
@@ -113,7 +114,7 @@ static __device__ __forceinline__ uint32_t rank_in_warp(uint32_t *rank, const ui
     return before;
 }
 
-/* Position behind the warp's last head in its tile, 0 if it has none. */
+/* The position after the warp's last head, within the tile; 0 if the warp has no head. */
 template <typename T, unsigned THREADS, int PIECES>
 static __device__ __forceinline__ uint32_t behind_last_head(const uint32_t *mask)
 {
@@ -126,8 +127,8 @@ static __device__ __forceinline__ uint32_t behind_last_head(const uint32_t *mask
     return tsr_warp_max(behind);
 }
 
-/* Puts the positions of all heads at their ranks. From the highest down, for the highest bit is one instruction to find
- * and the lowest two; all pieces in one loop, which the longest lane's longest piece ends. */
+/* Writes the positions of all heads, each at its rank, the highest first: the highest bit is one instruction to find,
+ * the lowest bit two. All pieces share one loop, which ends when the piece with the most heads is done. */
 template <typename T, unsigned THREADS, int PIECES, bool DENSE>
 static __device__ __forceinline__ void lay_out(uint16_t *position, uint32_t *mask, const uint32_t *rank,
                                                uint32_t warp_rank)
@@ -155,12 +156,13 @@ static __device__ __forceinline__ void lay_out(uint16_t *position, uint32_t *mas
     }
 }
 
-/* The tile's runs from shared memory to their places from base on: heads of them, counted with a known length. */
+/* Writes the tile's runs from shared memory to their places, from base on. heads: the number of runs, counted: of those
+ * whose length is known. */
 template <typename T, unsigned THREADS, bool DENSE>
 static __device__ __forceinline__ void write_runs(const T *tile, const uint16_t *position, uint32_t base,
                                                   uint32_t heads, uint32_t counted, T *symbols, uint32_t *counts)
 {
-    /* whole sectors a warp: the first threads may have no run */
+    /* each warp begins at a sector; the first threads may have no run */
     const uint32_t skip = base % TSR_WARP;
     symbols += base - skip;
     counts += base - skip;
@@ -172,7 +174,7 @@ static __device__ __forceinline__ void write_runs(const T *tile, const uint16_t 
     }
 }
 
-/* The counts of the warps up to and with this lane's. */
+/* The sum of the counts of the warps up to the lane's number, this one included. */
 template <unsigned WARPS> static __device__ __forceinline__ uint32_t add_warps(uint32_t count, unsigned lane)
 {
 #pragma unroll
@@ -183,7 +185,7 @@ template <unsigned WARPS> static __device__ __forceinline__ uint32_t add_warps(u
     return count;
 }
 
-/* Blocks of a multiprocessor that registers shall allow: 40 of them a thread, 80 with many pieces. */
+/* Blocks of a multiprocessor for which the registers must suffice: 40 registers a thread, 80 with many pieces. */
 static constexpr unsigned blocks_wanted(unsigned threads, int pieces)
 {
     return (pieces > 4 ? 768 : 1536) / threads;
@@ -198,7 +200,8 @@ static __global__ void __launch_bounds__(THREADS, blocks_wanted(THREADS, PIECES)
     TSR_DYNAMIC_SHARED(shared);
     T *copy = reinterpret_cast<T *>(shared);
     uint16_t *position = reinterpret_cast<uint16_t *>(shared + shape::TILE_BYTES);
-    __shared__ uint32_t warp_heads[shape::WARPS]; /* heads, and behind the last of them in the upper half */
+    __shared__ uint32_t
+        warp_heads[shape::WARPS]; /* heads in the lower half, the position after the last one in the upper */
     __shared__ unsigned ticket;
     __shared__ uint64_t heads_before;
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
@@ -239,14 +242,15 @@ static __global__ void __launch_bounds__(THREADS, blocks_wanted(THREADS, PIECES)
         const uint64_t before = tsr_look_back_by<tsr_add_heads>(state, tile, own);
         if (lane == 0) {
             heads_before = before;
-            position[dense ? place<true>(heads) : heads] = (uint16_t)tile_symbols; /* where the last run ends */
+            position[dense ? place<true>(heads) : heads] = (uint16_t)tile_symbols; /* the end of the last run */
             if (last_tile) *runs = tsr_heads_of(before) + heads;
         }
     }
     __syncthreads();
 
     const uint32_t base = tsr_heads_of(heads_before), open = heads > 0 && !last_tile ? 1u : 0u;
-    if (threadIdx.x == 0 && base > 0 && (heads > 0 || last_tile)) /* the run that was open before */
+    if (threadIdx.x == 0 && base > 0 &&
+        (heads > 0 || last_tile)) /* the length of the run that began in an earlier tile */
         counts[base - 1u] = start + (heads > 0 ? position[0] : tile_symbols) - tsr_last_head_of(heads_before);
     if (dense)
         write_runs<T, THREADS, true>(copy, position, base, heads, heads - open, symbols, counts);

@@ -1,5 +1,5 @@
-/* Variable-length coding of bytes with a given code: the definition that the VLE kernels are held to. The string is
- * contiguous, most significant bit first (FORMAT.md 2.3), its last byte filled with zeros. */
+/* Variable-length coding of bytes with a given code, as all VLE kernels do it. The string is contiguous, most
+ * significant bit first (FORMAT.md 2.3). Zeros fill its last byte. */
 #ifndef TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
 #define TSR_KERNELS_PAPERS_VLE_BYTE_CODE_H
 
@@ -7,7 +7,8 @@
 
 enum { TSR_BYTE_VALUES = 256, TSR_BYTE_CODE_LIMIT = 32 /* longest codeword */ };
 
-/* A codeword is the low length bits of bits; length 1..32, 0 for bytes that don't occur. Prefix-free. */
+/* Codewords of a prefix-free code. A codeword is the lowest length bits of bits. length is 1..32, or 0 if the byte does
+ * not occur. */
 struct tsr_byte_code {
     uint32_t bits[TSR_BYTE_VALUES];
     uint32_t length[TSR_BYTE_VALUES];

@@ -10,24 +10,24 @@
 extern "C" {
 #endif
 
-/* Symbols of a segment, the unit of the index that lets a decoder start in many places: its bits are below 2^16. */
+/* Symbols of a segment. The index has the bits of each segment, below 2^16, so that a decoder can start in many
+ * places. */
 enum { TSR_VLE_SEGMENT = 256 };
 
 struct tsr_vle_job {
-    const uint8_t *in; /* count bytes, 16-byte aligned; room up to the next multiple of 16 is readable */
+    const uint8_t *in; /* count bytes, 16-byte aligned, readable up to the next multiple of 16 */
     size_t count;
-    const struct tsr_byte_code *code; /* in the memory of in */
+    const struct tsr_byte_code *code; /* in host or device memory, as in is */
     int longest;                      /* its longest codeword, 1..32 */
-    uint8_t *out;                     /* tsr_vle_bound() bytes, 16-byte aligned; up to 15 bytes behind the string are
-                                         spoilt, by rows with a fill phase all */
-    uint64_t *bits;                   /* out: length of the string */
-    uint16_t *segment_bits;           /* out, if not NULL: bits of each segment; rows that know no segments ignore it */
-    void *workspace;                  /* 256-byte aligned */
-    void *stream;                     /* a cudaStream_t */
+    uint8_t *out;   /* tsr_vle_bound() bytes, 16-byte aligned; up to 15 bytes after the string are overwritten, by rows
+                       with a fill phase all */
+    uint64_t *bits; /* out: length of the string */
+    uint16_t *segment_bits; /* out, if not NULL: bits of each segment; rows without segments ignore it */
+    void *workspace;        /* 256-byte aligned */
+    void *stream;           /* a cudaStream_t */
 };
 
-/* Decoding: in is the string, 16-byte aligned and readable up to 15 bytes behind its end,
- * out receives count bytes. */
+/* in is the string, 16-byte aligned and readable up to 15 bytes after its end; out receives count bytes. */
 struct tsr_vle_decode_job {
     const uint8_t *in;
     uint64_t bits;
@@ -35,17 +35,17 @@ struct tsr_vle_decode_job {
     int longest;
     const uint16_t *segment_bits;
     size_t count;
-    uint8_t *out;    /* 16-byte aligned, room up to the next multiple of 16 */
-    uint32_t *error; /* out: not 0 if the string is none of this code and count */
+    uint8_t *out;    /* 16-byte aligned, has room up to the next multiple of 16 */
+    uint32_t *error; /* out: not 0 if the string is not valid for this code and count */
     void *workspace;
     void *stream;
 };
 
-/* Bytes that count symbols may take, rounded up to 16, with 16 more. */
+/* Bytes that the string of count symbols may take, rounded up to 16, and 16 more. */
 size_t tsr_vle_bound(size_t count, int longest);
 
-/* The rows: encoders first to last as the benchmark prints them, the CPU's first; then decoders. *count receives how
- * many. Without CUDA only the CPU's are there. */
+/* The rows of encoders and of decoders, in the order in which the benchmark prints them, the CPU's first. *count
+ * receives their number. A build without CUDA has only the CPU's. */
 const struct tsr_kernel_row *const *tsr_vle_encoders(int *count);
 const struct tsr_kernel_row *const *tsr_vle_decoders(int *count);
 

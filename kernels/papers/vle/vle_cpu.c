@@ -1,8 +1,8 @@
-/* The VLE family on the CPU: the papers' baseline CPU-VLE (Fuentes-Alventosa et al. 2014 after Balevic: a serial coder,
- * codes appended to a word), made as fast as plain C gets it in one pass, and its decoder; and the lists of rows.
+/* The VLE family on the CPU: the papers' baseline CPU-VLE (Fuentes-Alventosa et al. 2014 after Balevic: a serial coder
+ * that appends codes to a word), as fast as plain C is in one pass; its decoder; and the lists of rows.
  *
- * The coder gathers as many codes as surely fit a 64-bit word beside 7 bits left over, stores all 8 bytes and moves on
- * by the whole ones: no branch depends on the data. */
+ * The coder gathers as many codes as surely fit a 64-bit word together with 7 bits left over. It stores all 8 bytes and
+ * advances by the whole bytes, so that no branch depends on the data. */
 #include <string.h>
 
 #include "vle.h"
@@ -13,7 +13,7 @@
 
 size_t tsr_vle_bound(size_t count, int longest)
 {
-    const size_t eights = count / 8 + 1; /* no product of a size_t may overflow: 8 symbols take longest bytes */
+    const size_t eights = count / 8 + 1; /* 8 symbols take longest bytes; no product of a size_t overflows */
     return (eights * (size_t)longest + 15u) / 16u * 16u + 16u;
 }
 
@@ -32,7 +32,7 @@ static const char *only_policy(int policy)
 
 struct serial_writer {
     uint8_t *next;
-    uint64_t held; /* the low held_bits bits wait */
+    uint64_t held; /* the low held_bits bits wait to be stored */
     unsigned held_bits;
 };
 
@@ -46,7 +46,7 @@ static inline void store_big_endian(uint8_t *at, uint64_t value)
 #endif
 }
 
-/* held_bits 1..64 before, 0..7 after. */
+/* Stores the whole bytes that wait. held_bits is 1..64 before and 0..7 after. */
 static inline void spill(struct serial_writer *w)
 {
     store_big_endian(w->next, w->held << (64u - w->held_bits));
@@ -54,7 +54,7 @@ static inline void spill(struct serial_writer *w)
     w->held_bits %= 8u;
 }
 
-/* each: codes between two spills; each * longest + 7 <= 64. Returns the segment's bits. */
+/* each: codes between two spills; each * longest + 7 <= 64. Returns the bits of the segment. */
 static inline uint64_t encode_segment(struct serial_writer *w, const uint64_t *entry, const uint8_t *in, size_t count,
                                       size_t each)
 {
@@ -122,7 +122,8 @@ const struct tsr_kernel_row tsr_vle_cpu = {"CPU-VLE",
 
 enum { TABLE_BITS = 12, LONGER = 255 };
 
-/* By the next TABLE_BITS bits: the codeword that begins them. length 0: none does, LONGER: one that is longer. */
+/* For each value of the next TABLE_BITS bits: the codeword that begins there. length 0: no codeword; LONGER: a longer
+ * one. */
 struct serial_table {
     struct {
         uint8_t symbol, length;
@@ -159,10 +160,10 @@ static void build_table(struct serial_table *t, const struct tsr_byte_code *code
     }
 }
 
-/* The longer codeword that begins next, or -1. */
+/* The longer codeword that begins at the highest bit of next, or -1. */
 static int find_longer(const struct serial_table *t, const struct tsr_byte_code *code, uint32_t next)
 {
-    int low = 0, high = t->longer; /* the last one whose first value is not above next lies in low-1 .. high-1 */
+    int low = 0, high = t->longer; /* the last one with first <= next is in low-1 .. high-1 */
     while (low < high) {
         const int middle = (low + high) / 2;
         if (t->first[middle] <= next)
@@ -199,7 +200,7 @@ static int decode_serially(const void *job_, int policy)
     size_t done = 0;
     while (done < job->count) {
         if (at >= job->bits) return 0;
-        uint64_t window = load_big_endian(job->in + at / 8) << (at % 8); /* 57 bits or more are real: 4 short codes */
+        uint64_t window = load_big_endian(job->in + at / 8) << (at % 8); /* at least 57 bits are valid: 4 short codes */
         for (int k = 0; k < 4 && done < job->count; k++) {
             const size_t index = (size_t)(window >> (64 - TABLE_BITS));
             uint32_t length = table->at[index].length, symbol = table->at[index].symbol;

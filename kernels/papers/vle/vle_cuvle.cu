@@ -1,29 +1,27 @@
-/* CUVLE (Fuentes-Alventosa, Gomez-Luna, Gonzalez-Linares, Guil 2014), section III: one kernel; the code table cached in
- * shared memory, persistent blocks, block-inputs of B x NET words of 4 symbols, thread-codes in private memory, a scan
- * over the block, adjacent block synchronisation, direct stores, atomicOr on a thread's first and last word of a zeroed
- * output.
+/* CUVLE (Fuentes-Alventosa, Gomez-Luna, Gonzalez-Linares, Guil 2014), section III: one kernel. The code table is cached
+ * in shared memory. Blocks are persistent and take block-inputs of B x NET words of 4 symbols. Thread-codes stand in
+ * private memory. A scan over the block and adjacent block synchronisation give their places. Stores are direct, with
+ * an atomicOr on a thread's first and last word of a zeroed output.
  *
- * Wrong or dated in the sources, and put right here:
+ * Wrong or dated in the sources, and corrected here:
  *   - The stride to a block's next block-input is gridDim.x, as in the paper's Fig. 3; the poster (seed 002) has
- *     blockDim.x. Neither stands here: a block that waits for an earlier one would rely on all blocks being resident
- *     and begun, so that block-inputs come from an atomic ticket.
- *   - Positions are 64-bit with a ready flag of their own, bit 63. The paper's 32 bits end at 512 MiB of string, and
- *     its zero for "not yet" is also what a sum of 2^32 bits leaves.
- *   - Every border word is joined by an atomicOr. The paper does so too, but argues before that two a warp would do,
- *     since lanes run in lock-step and warps seldom collide: the one ended with Volta, the other was never enough.
+ *     blockDim.x. Neither is used here: a block waits for an earlier one, so that both need all blocks to be resident
+ *     and begun. Block-inputs come from an atomic ticket instead.
+ *   - Positions have 64 bits, with bit 63 as a ready flag. The paper's 32 bits end at a string of 512 MiB, and its
+ * zero, which means "not yet", is also a sum of 2^32 bits.
+ *   - Every border word is joined by an atomicOr. The paper does so, too, but argues first that two a warp would do,
+ *     because lanes run in lock-step and warps seldom collide. The former ended with Volta, the latter never sufficed.
  *   - Scans use __shfl_up_sync (device.cuh).
- * Chosen: a word's symbols are coded in the order of memory, not from its most significant byte; and since the paper's
- * array of 4 x NET words a thread lies in local memory, other policies look the codes up a second time instead. */
+ * Our choices: The symbols of a word are coded in the order of memory, not from its most significant byte. The paper's
+ * array of 4 x NET words a thread lies in local memory; other policies look the codes up a second time instead. */
 #include "kernels/engine_cuda/look_back.cuh"
 #include "vle_device.cuh"
 
 namespace
 {
 
-/* NET beyond the paper's 16, and 1024 threads: the next block-input can be placed only when the word of the one before
- * has come through the second-coefficient cache, 0.3 us, so that larger block-inputs are what makes this kernel faster
- * today.
- */
+/* NET above the paper's 16, and 1024 threads. The next block-input can be placed only when the word of the one before
+ * has come through the second-level cache, in 0.3 us. So larger block-inputs make this kernel faster today. */
 #define POLICIES(P)                                                \
     P(0, 256, 8, true, "256 threads x 8 words, private codes")     \
     P(1, 256, 16, true, "256 threads x 16 words, private codes")   \
@@ -42,7 +40,7 @@ struct arguments : vle::encoder_arguments {
     uint64_t *ends; /* the paper's I: TSR_KNOWN | where a block-code ends */
 };
 
-/* Waits for the block-code before, says where this one ends, and returns where it begins. */
+/* Waits for the block-code before, publishes where this one ends, and returns where it begins. */
 static __device__ __forceinline__ uint64_t synchronise(const arguments &a, unsigned tile, uint32_t length)
 {
     uint64_t before = TSR_KNOWN;
@@ -53,7 +51,7 @@ static __device__ __forceinline__ uint64_t synchronise(const arguments &a, unsig
     return before;
 }
 
-/* Writes a thread-code from private words, the last of them filled with zeros. */
+/* Writes a thread-code from private words. Zeros fill the last of them. */
 static __device__ __forceinline__ void write_private(const uint32_t *words, uint32_t length, uint64_t place,
                                                      uint32_t *out)
 {

@@ -1,13 +1,14 @@
-/* Ours: the VLE decoder, a warp a group of 32 segments, a lane a segment of 256 symbols. A small kernel first makes the
- * table and scans the groups' bits (look_back.cuh); the decoding warps then depend on nobody.
+/* Ours: the VLE decoder. A warp decodes a group of 32 segments, a lane a segment of 256 symbols. A small kernel first
+ * makes the table and scans the groups' bits (look_back.cuh). The warps that decode then depend on no other warp.
  *
- * A look-up of the next 12 bits gives up to three symbols. Longer codewords are found by bisection of the codes in the
- * order of their left-aligned values, which any prefix-free code has. The string comes 16 bytes a load into a ring of
- * eight words a thread, one load ahead; the rings lie word by word, so that no two lanes meet in a bank. The symbols
- * are staged in shared memory and leave by coalesced stores when the warp is done with its group: 16 bytes a lane as
- * soon as they were there gave 444 GB/s at entropy 4 on an H200, this 909 (1142 at entropy 1, 448 at 7.5).
+ * A look-up of the next 12 bits gives up to three symbols. Longer codewords are found by bisection of the codewords in
+ * the order of their left-aligned values, which works for every prefix-free code. The string comes into a ring of eight
+ * words a thread, 16 bytes a load, one load ahead. The rings lie word by word, so that no two lanes meet in a bank. The
+ * symbols are staged in shared memory; when the warp is done with its group, they leave by coalesced stores. On an H200
+ * this gives 909 GB/s at entropy 4 (1142 at entropy 1, 448 at 7.5). Stores of 16 bytes a lane, each as soon as it was
+ * ready, gave 444.
  *
- * Any input is safe: what lies outside the string reads as zeros, a segment that ends behind the string's end is not
+ * Any input is safe: what lies outside the string reads as zeros, a segment that ends after the string's end is not
  * decoded, and each round gives at least one symbol or ends the segment. */
 #include "kernels/engine_cuda/look_back.cuh"
 #include "vle_device.cuh"
@@ -17,21 +18,22 @@ namespace
 
 enum { TABLE_BITS = 12, TABLE_SIZE = 1 << TABLE_BITS, LENGTH_BITS = 40, TABLE_THREADS = 256, GROUP = TSR_WARP };
 
-/* first codewords' values, left-aligned, ascending; symbol << 8 | length of each */
+/* The used codewords in the order of their left-aligned values, ascending. value: the codeword, left-aligned; symbol:
+ * symbol << 8 | length. */
 struct sorted_code {
     uint32_t value[TSR_BYTE_VALUES], symbol[TSR_BYTE_VALUES];
     unsigned count;
     unsigned padding[3];
 };
 
-/* By the next 12 bits: up to 3 symbols in the low 24 bits, the first lowest; how many << 24; their bits, at most 12,
- * << 27. 0: a longer codeword, or none. */
+/* For each value of the next 12 bits: up to 3 symbols in the low 24 bits, the first lowest; their number << 24; their
+ * bits, at most 12, << 27. 0: a longer codeword, or no codeword. */
 struct decoder_table {
     uint32_t entry[TABLE_SIZE];
     sorted_code sorted;
 };
 
-/* Place in sorted of the codeword that begins next, or -1. */
+/* The index in sorted of the codeword that begins at the highest bit of next, or -1. */
 static __device__ __forceinline__ int find_codeword(const sorted_code &sorted, uint32_t next)
 {
     unsigned low = 0, high = sorted.count;
@@ -62,7 +64,7 @@ static __device__ __forceinline__ uint32_t make_entry(const sorted_code &sorted,
     return entry;
 }
 
-/* One block sorts for itself and makes TABLE_THREADS entries; the first one also writes the sorted code. */
+/* Each block sorts for itself and makes TABLE_THREADS entries. The first block also writes the sorted code. */
 static __device__ __forceinline__ void make_table(const tsr_byte_code *code, decoder_table *table)
 {
     static_assert((int)TABLE_THREADS == (int)TSR_BYTE_VALUES, "a thread a symbol");
@@ -92,7 +94,7 @@ static __device__ __forceinline__ void make_table(const tsr_byte_code *code, dec
     }
 }
 
-/* A thread a group: its bits, and by a single-pass scan its place in the string. */
+/* A thread sums the bits of a group. A single-pass scan finds the group's place in the string. */
 static __device__ __forceinline__ void scan_groups(const uint16_t *segment_bits, uint64_t segments, uint64_t bits,
                                                    uint64_t *places, uint32_t *error, tsr_look_back state)
 {
@@ -142,11 +144,11 @@ struct arguments {
 };
 
 /* A thread works in rounds of LOOK_UPS look-ups, which take at most 2 words of the string and give at most 12 symbols.
- * Global memory is touched between rounds alone, by all lanes of the warp at once: a load of one lane would otherwise
- * hold up the others in every step. */
+ * Global memory is used only between rounds, by all lanes of the warp at once: otherwise a load of one lane would delay
+ * the others at every step. */
 enum { LOOK_UPS = 4, RING = 8 /* words */, CHUNK = 4 /* words of a load or a store */ };
 
-/* A thread's column of a ring, by byte offsets: the next word, around. THREADS is a power of 2. */
+/* A thread's column of a ring, by byte offsets, which wrap around. THREADS is a power of 2. */
 template <unsigned THREADS> struct ring_column {
     enum { STEP = 4 * THREADS, BYTES = RING * STEP };
     static_assert((THREADS & (THREADS - 1)) == 0, "offsets wrap by a mask");
@@ -161,18 +163,19 @@ template <unsigned THREADS> struct ring_column {
     }
 };
 
-/* The string from a thread's place on: two words in registers, the bits at position of the first of them come next; up
- * to 8 words in the ring; 4 on their way. Positions count from the first word of the chunk that the place lies in. */
+/* The string from a thread's place on. Two words are in registers; the next bits begin at position of the first one. Up
+ * to 8 words are in the ring, 4 are being loaded. Positions count from the first word of the chunk in which the place
+ * lies. */
 template <unsigned THREADS> struct string_window {
     typedef ring_column<THREADS> column;
     const uint4 *chunks;
-    uint64_t chunk, end; /* the next chunk to load; chunks of the string */
+    uint64_t chunk, end; /* the next chunk to load; number of chunks of the string */
     uint4 ahead;
     unsigned char *ring;
     uint32_t word, following, position;
-    uint32_t from, to; /* offsets: of the word that leaves the ring next, of the chunk that arrives next */
-    uint32_t arrived;  /* words, ever */
-    bool pending;      /* ahead is on its way */
+    uint32_t from, to; /* offsets of the word that leaves the ring next, and of the chunk that arrives next */
+    uint32_t arrived;  /* number of words so far */
+    bool pending;      /* ahead is being loaded */
 
     __device__ __forceinline__ void load()
     {
@@ -212,7 +215,7 @@ template <unsigned THREADS> struct string_window {
         word = take();
         following = take();
     }
-    /* Before a round: at least 3 words lie in the ring afterwards, if no round takes more than 2. */
+    /* Call it before each round. At least 3 words then are in the ring, if no round takes more than 2. */
     __device__ __forceinline__ void top_up()
     {
         if (pending) store();
@@ -235,9 +238,8 @@ template <unsigned THREADS> struct string_window {
     }
 };
 
-/* Words to a copy of the group's symbols in shared memory, word k of lane l at 33 k + l, which leaves by coalesced
- * stores when the whole warp is done. No two lanes that are at the same word, and no lanes that copy, meet in a bank
- * more than twice. */
+/* Copies the group's symbols to shared memory, word k of lane l at 33 k + l. When the whole warp is done, they leave by
+ * coalesced stores. At most two lanes meet in a bank, if all are at the same word, and in copy_group. */
 template <unsigned THREADS> struct staged_words {
     enum {
         ROW = TSR_WARP + 1,
@@ -271,10 +273,10 @@ template <unsigned THREADS> struct staged_words {
     }
 };
 
-/* Symbols on their way out: the last four of them, the latest highest; whole words are staged. */
+/* The last four symbols that were decoded, the latest highest. Whole words are staged. */
 template <unsigned THREADS> struct symbol_tail {
     staged_words<THREADS> to;
-    uint32_t last, filled; /* bits */
+    uint32_t last, filled; /* number of bits */
 
     /* n8: 8 times the number of symbols, 0..24 */
     __device__ __forceinline__ void put(uint32_t symbols, uint32_t n8)
@@ -284,15 +286,16 @@ template <unsigned THREADS> struct symbol_tail {
         if ((after ^ filled) & 32u) to.put(full);
         filled = after;
     }
-    /* What is left of count symbols. */
+    /* Stages what is left of count symbols. */
     __device__ __forceinline__ void end(uint32_t count)
     {
         if (filled / 32 * 4 < count) to.put(last >> (32u - (filled & 31u)));
     }
 };
 
-/* One round; false where the string goes wrong. entry receives the last look-up's. A longer codeword has a round for
- * itself; otherwise look-ups behind the limit, or before a longer codeword, do nothing: there is no branch. */
+/* Decodes one round. Returns false if the string is invalid. *entry receives the last look-up's entry. A longer
+ * codeword has a round to itself. Otherwise look-ups after the limit, or before a longer codeword, do nothing: there is
+ * no branch. */
 template <unsigned THREADS>
 static __device__ __forceinline__ bool decode_round(const arguments &a, const uint32_t *entries,
                                                     string_window<THREADS> &in, symbol_tail<THREADS> &out,
@@ -322,8 +325,8 @@ static __device__ __forceinline__ bool decode_round(const arguments &a, const ui
     return true;
 }
 
-/* count symbols from place on, which take bits of the string. All lanes of a warp call it, those without symbols with
- * count 0. shared: the string's rings, then the staged symbols. */
+/* Decodes count symbols from place on, which take bits of the string. All lanes of a warp must call it, those without
+ * symbols with count 0. shared: the string's rings, then the staged symbols. */
 template <unsigned THREADS>
 static __device__ __forceinline__ bool decode_segment(const arguments &a, const uint32_t *entries,
                                                       unsigned char *shared, uint64_t place, uint32_t bits,
@@ -344,7 +347,7 @@ static __device__ __forceinline__ bool decode_segment(const arguments &a, const 
     }
     if (!good || count == 0) return good;
     out.end(count);
-    /* the last look-up may have gone past the segment's end: its last symbols are not part of it */
+    /* the last look-up may have passed the segment's end: its last symbols do not count */
     uint32_t over = 0;
     for (uint32_t extra = (out.filled - limit) / 8u, n = entry >> 24 & 3u; extra > 0; extra--)
         over += a.code->length[entry >> (8 * --n) & 255u];

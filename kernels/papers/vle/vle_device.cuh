@@ -1,10 +1,11 @@
 /* What the VLE kernels share: the code as a table in shared memory, codes joined in registers, bits appended to words,
  * and on the host how a job becomes a launch.
  *
- * Codes are kept left-aligned, code << (32 - length), in words whose lower bits may be anything: a bit string in the
- * making is the register of its last 32 bits, right-aligned, and appending a code is one funnel shift of both. A word
- * of the output is complete when the position passes a multiple of 32: it is the funnel shift of the same two registers
- * by the position before. Hence no masks, no selects, and junk above what is appended and below a code does no harm. */
+ * Codes are left-aligned, code << (32 - length), in words whose lower bits may be anything. A bit string that grows is
+ * kept as the register of its last 32 bits, right-aligned. Appending a code is one funnel shift of both. A word of the
+ * output is complete when the position passes a multiple of 32: the word is the funnel shift of the same two registers
+ * by the position before. So no masks and no selects are needed, and junk above what is appended or below a code does
+ * no harm. */
 #ifndef TSR_KERNELS_PAPERS_VLE_VLE_DEVICE_CUH
 #define TSR_KERNELS_PAPERS_VLE_VLE_DEVICE_CUH
 
@@ -14,8 +15,8 @@
 namespace vle
 {
 
-/* A short entry is the left-aligned code | its length in the low 4 bits, 0 for absent symbols: two codes and the
- * lengths' sum find room beside each other in 32 bits. Sums of short entries are exact in their low 18 bits. */
+/* A short entry is the left-aligned code | its length in the low 4 bits, or 0 for symbols that do not occur. Two codes
+ * and the sum of their lengths fit 32 bits. Sums of short entries are exact in their low 18 bits. */
 enum { SHORT_LIMIT = 14, SHORT_SUM_BITS = 18 };
 static constexpr uint32_t SHORT_SUM = (1u << SHORT_SUM_BITS) - 1u;
 
@@ -24,13 +25,13 @@ static __device__ __forceinline__ uint32_t left_aligned(uint32_t bits, uint32_t 
     return length == 0 ? 0u : bits << (32u - length);
 }
 
-/* A string growing at its end. put's code is left-aligned, junk may follow it; length 0..32. completed is called with
- * each word that gets its last bit, in order. */
+/* The end of a string that grows. put takes a left-aligned code, which junk may follow, of length 0..32. It calls
+ * completed with each word that gets its last bit, in order. */
 struct bit_tail {
     uint32_t last;     /* the last 32 bits */
-    uint32_t position; /* mod 32 it is where the next bit goes; the bits above 5 may be junk that put carries along */
+    uint32_t position; /* mod 32, where the next bit goes; the bits above the lowest 5 may be junk, which put keeps */
 
-    /* LENGTH_IS_SHORT: length < 32, and only its low bits count */
+    /* LENGTH_IS_SHORT: length is below 32, and only its low bits count */
     template <bool LENGTH_IS_SHORT, typename Completed>
     __device__ __forceinline__ void put(uint32_t code, uint32_t length, Completed &&completed)
     {
@@ -40,7 +41,7 @@ struct bit_tail {
         position = next;
     }
 
-    /* The word that is not complete, filled with zeros; 0 if none is begun. */
+    /* The word that is not complete, filled with zeros; 0 if no word is begun. */
     __device__ __forceinline__ uint32_t rest() const
     {
         return (position & 31u) == 0 ? 0u : last << (32u - (position & 31u));
@@ -49,8 +50,8 @@ struct bit_tail {
 
 /* ---- Tables -------------------------------------------------------------------------------------------------- */
 
-/* Short entries, a copy for each lane: no two lanes of a warp ever meet in a bank. STRIDE 256 leaves every second 128
- * bytes unused, so that one byte permutation makes an address; STRIDE 128 is dense and costs an operation more a
+/* Short entries, a copy for each lane, so that no two lanes of a warp meet in a bank. STRIDE 256 leaves every second
+ * 128 bytes unused, so that one byte permutation makes an address. STRIDE 128 is dense and costs one operation more a
  * symbol. */
 template <unsigned STRIDE> struct short_table {
     static constexpr bool SHORT = true;
@@ -74,7 +75,7 @@ template <unsigned STRIDE> struct short_table {
     {
     }
 
-    /* entry of byte BYTE of word */
+    /* The entry of byte BYTE of word. */
     template <unsigned BYTE> __device__ __forceinline__ uint32_t at(uint32_t word) const
     {
         const uint32_t row = STRIDE == 256 ? __byte_perm(word, lane_bytes, 0x5504u | BYTE << 4)
@@ -90,7 +91,8 @@ template <unsigned STRIDE> struct short_table {
     }
 };
 
-/* Codes of any length: {left-aligned code, length}, a copy for each of 16 lanes: an 8-byte load goes by half-warps. */
+/* Codes of any length as {left-aligned code, length}, a copy for each of 16 lanes: half-warps take turns in an 8-byte
+ * load. */
 struct long_table {
     enum { COPIES = 16 };
     static constexpr bool SHORT = false;
@@ -151,8 +153,8 @@ struct plain_table {
 
 /* ---- A thread's codes ---------------------------------------------------------------------------------------- */
 
-/* Calls use(code, length) for count bytes from in on, which is 4-byte aligned and readable to the next multiple of 4.
- */
+/* Calls use(code, length) for count bytes, from in on. in is 4-byte aligned and readable up to the next multiple of
+ * 4. */
 template <typename Table, typename Use>
 static __device__ __forceinline__ void for_codes(const Table &table, const uint8_t *in, unsigned count, Use &&use)
 {
@@ -166,25 +168,26 @@ static __device__ __forceinline__ void for_codes(const Table &table, const uint8
     }
 }
 
-/* A group of short codes: left-aligned, junk below; the low SHORT_SUM_BITS of length are its length. */
+/* A group of short codes: left-aligned, with junk below. The low SHORT_SUM_BITS of length are its length. */
 struct short_group {
     uint32_t code, length;
 };
 
-/* The codes of the four bytes of a word as two pairs. */
+/* The codes of the four bytes of a word, as two pairs. */
 template <typename Table>
 static __device__ __forceinline__ void look_up_pairs(const Table &table, uint32_t word, short_group *first,
                                                      short_group *second)
 {
     const uint32_t a = table.template at<0>(word), b = table.template at<1>(word);
     const uint32_t c = table.template at<2>(word), d = table.template at<3>(word);
-    first->code = a | __funnelshift_r(b, 0, a); /* the shift takes a's low 5 bits, its length */
+    first->code = a | __funnelshift_r(b, 0, a); /* the shift takes the low 5 bits of a, the length */
     first->length = a + b;
     second->code = c | __funnelshift_r(d, 0, c);
     second->length = c + d;
 }
 
-/* Two pairs as one, right where the length is below 32. The first one's junk lies in its low 4 bits: it goes. */
+/* Joins two pairs. The result is right if its length is below 32. The first pair's junk is in its low 4 bits, which are
+ * cleared. */
 static __device__ __forceinline__ short_group join(short_group first, short_group second)
 {
     short_group both;
@@ -195,8 +198,8 @@ static __device__ __forceinline__ short_group join(short_group first, short_grou
 
 /* ---- Words that several write ------------------------------------------------------------------------------------ */
 
-/* A thread's bits into zeroed words: its first and its last word may hold other threads' bits too and are joined by
- * atomicOr, those between are its own. AS_STORED: as they lie in the output. */
+/* Writes a thread's bits into zeroed words. The first and the last word may hold bits of other threads, too, and are
+ * joined by atomicOr; the words between are the thread's own. AS_STORED: in the byte order of the output. */
 template <bool AS_STORED> struct border_writer {
     uint32_t *next;
     bool first;
@@ -222,13 +225,13 @@ template <bool AS_STORED> struct border_writer {
 
 /* ---- Jobs and launches ---------------------------------------------------------------------------------------- */
 
-/* Symbols of a tile of each, or of a thread's share, that starts at begin. */
+/* The number of symbols in a tile, or a thread's share, of each symbols that starts at begin. */
 static __device__ __forceinline__ unsigned bytes_of_tile(size_t count, uint64_t begin, unsigned each)
 {
     return begin >= count ? 0u : count - begin < each ? (unsigned)(count - begin) : each;
 }
 
-/* What every encoder with persistent blocks is told; each adds what is its own. */
+/* The arguments that every encoder with persistent blocks has; each adds its own. */
 struct encoder_arguments {
     const uint8_t *in;
     size_t count;
@@ -238,7 +241,7 @@ struct encoder_arguments {
     unsigned tiles;
 };
 
-/* A launch policy of a paper's row: its block, and the words of 4 symbols that a thread takes. */
+/* A launch policy of a paper's row: the threads of a block, and the words of 4 symbols that a thread takes. */
 struct policy_shape {
     unsigned threads, words;
     const char *name;
@@ -259,7 +262,7 @@ static inline cudaStream_t stream_of(const tsr_vle_job *job)
     return static_cast<cudaStream_t>(job->stream);
 }
 
-/* The fill phase of rows that join words by atomicOr: an output of zeros, and work space that is zero. */
+/* The fill phase of rows that join words by atomicOr: zeroes the output and the work space. */
 static inline cudaError_t zero_output(const tsr_vle_job *job, size_t workspace_bytes)
 {
     TSR_CUDA_TRY(cudaMemsetAsync(job->workspace, 0, workspace_bytes, stream_of(job)));
@@ -278,7 +281,7 @@ template <typename Arguments> static Arguments arguments_of(const tsr_vle_job *j
     return a;
 }
 
-/* As many blocks as the device holds at once, or as there are tiles; of none, the string is empty. */
+/* Launches as many blocks as the device holds at once, or as there are tiles. Without tiles the string is empty. */
 template <typename Arguments>
 static cudaError_t launch_persistent(void (*kernel)(Arguments), unsigned threads, size_t shared_bytes,
                                      const Arguments &a, cudaStream_t stream)

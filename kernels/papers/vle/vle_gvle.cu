@@ -1,17 +1,17 @@
-/* After GVLE (Fuentes-Alventosa, Gomez-Luna, Gonzalez-Linares, Guil, Medina-Carnicer 2023), of which only the abstract
- * is known: "the caching of the codeword look-up table is done in a way that minimizes the bank conflicts; input data
- * are read by vectorized loads; each thread encoding is performed in the register space with high
- * instruction-coefficient parallelism; a regular segmented scan on sequences of bit-lengths of 32 consecutive
- * thread-blocks by using global atomic additions; coalesced global memory stores".
+/* After GVLE (Fuentes-Alventosa, Gomez-Luna, Gonzalez-Linares, Guil, Medina-Carnicer 2023), of which we know only the
+ * abstract: "the caching of the codeword look-up table is done in a way that minimizes the bank conflicts; input data
+ * are read by vectorized loads; each thread encoding is performed in the register space with high instruction-level
+ * parallelism; a regular segmented scan on sequences of bit-lengths of 32 consecutive thread-blocks by using global
+ * atomic additions; coalesced global memory stores".
  *
- * Our choices, one for each. The table is replicated for every lane (short codes; for each of 16 lanes where codes are
- * longer than 14 bits). A thread loads 16 bytes at a time, 16 or 32 symbols in all, and joins its codes by pairs in
- * registers, each pair independent of the others. The inter-block scan: 32 consecutive blocks are a segment, and each
- * has a 64-bit slot, sum and number of summands in one. A block adds its bit length to the slots of the later blocks of
- * its segment, all lanes of a warp in one atomic addition; the last block of a segment adds the segment's end to all 32
- * slots of the next one; a block waits until its slot has all its summands. The thread-codes meet in shared memory and
- * leave it in whole words, coalesced; a block's first and last word are joined by atomicOr, so the output is zeroed
- * before. Blocks are persistent, as CUVLE's, and take tickets, since they wait. */
+ * Our choices, one for each: The table is replicated for every lane (for each of 16 lanes, if codes are longer than 14
+ * bits). A thread loads 16 bytes at a time, 16 or 32 symbols in all, and joins its codes by pairs in registers; pairs
+ * do not depend on each other. In the inter-block scan 32 consecutive blocks are a segment, and each block has a 64-bit
+ * slot, which holds a sum and the number of summands. A block adds its bit length to the slots of the later blocks of
+ * its segment, all lanes of a warp in one atomic addition. The last block of a segment adds the segment's end to all 32
+ * slots of the next one. A block waits until its slot has all its summands. The thread-codes meet in shared memory and
+ * leave it in whole words, coalesced. A block's first and last word are joined by atomicOr, so the output is zeroed
+ * before. Blocks are persistent, as CUVLE's, and take tickets, because they wait. */
 #include "kernels/engine_cuda/look_back.cuh"
 #include "vle_device.cuh"
 
@@ -38,14 +38,14 @@ struct arguments : vle::encoder_arguments {
     unsigned long long *slots;
 };
 
-/* One warp tells the later tiles of the segment its length. */
+/* Adds the tile's length to the slots of the later tiles of its segment. One warp calls it. */
 static __device__ __forceinline__ void tell_segment(const arguments &a, unsigned tile, uint32_t length)
 {
     const unsigned lane = threadIdx.x % TSR_WARP, own = tile % SEGMENT;
     if (lane > own) atomicAdd(&a.slots[tile - own + lane], (unsigned long long)(SUMMAND + length));
 }
 
-/* One warp waits for its tile's slot and learns where its string begins. */
+/* Waits until the tile's slot is complete and returns where the tile's string begins. One warp calls it. */
 static __device__ __forceinline__ uint64_t find_place(const arguments &a, unsigned tile, uint32_t length)
 {
     const unsigned lane = threadIdx.x % TSR_WARP, own = tile % SEGMENT;
@@ -60,7 +60,7 @@ static __device__ __forceinline__ uint64_t find_place(const arguments &a, unsign
     return place;
 }
 
-/* A thread's codes by pairs, from vectors of 16 bytes; returns how many bits they have. */
+/* Looks up a thread's codes by pairs, from vectors of 16 bytes. Returns their bits. */
 template <unsigned WORDS, typename Table>
 static __device__ __forceinline__ uint32_t look_up(const arguments &a, const Table &table, uint64_t begin,
                                                    vle::short_group *pairs)
@@ -79,7 +79,7 @@ static __device__ __forceinline__ uint32_t look_up(const arguments &a, const Tab
     return length & vle::SHORT_SUM;
 }
 
-/* The tile's string to its place: the first and the last word may belong to neighbours, too. */
+/* Copies the tile's string to its place. The first and the last word may belong to neighbours, too. */
 template <unsigned THREADS>
 static __device__ __forceinline__ void copy_out(const arguments &a, const uint32_t *buffer, uint64_t place,
                                                 uint32_t total)

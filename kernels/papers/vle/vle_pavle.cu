@@ -1,11 +1,12 @@
-/* PAVLE (Balevic 2009; described in the CUVLE paper, Fuentes-Alventosa et al. 2014, which beats it): a thread encodes a
- * thread-input, a scan over the block gives its place, the codes are gathered in a buffer in shared memory with
- * atomicOr, and the buffer is copied to the block's own place in a gapped output; then a scan of the blocks' lengths
- * and a compaction.
+/* PAVLE (Balevic 2009; described in the CUVLE paper, Fuentes-Alventosa et al. 2014, which is faster). A thread encodes
+ * a thread-input. A scan over the block gives its place. The codes are gathered in a buffer in shared memory by
+ * atomicOr, and the buffer is copied to the block's own place in a gapped output. A scan of the blocks' lengths and a
+ * compaction follow.
  *
- * Ours: shuffles in the block's scan; codes up to 32 bits, so a block's place is THREADS x WORDS x 4 x longest bits;
- * atomicOr only where two threads meet; the scan is one look-back pass of its own; the compaction gathers each word of
- * the output from the one or two blocks that it lies in, so that it needs neither a zeroed output nor atomics. */
+ * Ours: The block's scan uses shuffles. Codes have up to 32 bits, so that a block's place has THREADS x WORDS x 4 x
+ * longest bits. atomicOr is used only for words in which two threads meet. The scan is one look-back pass of its own.
+ * The compaction gathers each word of the output from the one or two blocks in which it lies, so that it needs neither
+ * a zeroed output nor atomics. */
 #include "kernels/engine_cuda/look_back.cuh"
 #include "vle_device.cuh"
 
@@ -143,8 +144,8 @@ __global__ void __launch_bounds__(SCAN_THREADS)
 
 /* ---- Pack ---------------------------------------------------------------------------------------------------- */
 
-/* Words of the output whose first bit lies in this block. Every block but the last has 512 bits or more, so that such a
- * word ends in the next block at the latest. */
+/* Writes the words of the output whose first bit lies in this block. Every block but the last has 512 bits or more, so
+ * that such a word ends in the next block at the latest. */
 __global__ void __launch_bounds__(PACK_THREADS)
     k_pavle_pack(const uint32_t *gapped, unsigned gap_words, const uint32_t *lengths, const uint64_t *places,
                  uint32_t *out)
@@ -152,7 +153,7 @@ __global__ void __launch_bounds__(PACK_THREADS)
     const unsigned block = blockIdx.x, length = lengths[block], words = (length + 31) / 32;
     const uint64_t place = places[block];
     const uint32_t *in = gapped + (size_t)block * gap_words;
-    const unsigned skipped = (unsigned)(0u - (unsigned)place) & 31u; /* bits of a word that began before */
+    const unsigned skipped = (unsigned)(0u - (unsigned)place) & 31u; /* bits of a word that began in an earlier block */
     for (unsigned i = threadIdx.x;; i += PACK_THREADS) {
         const unsigned from = skipped + 32 * i; /* the word's first bit, within the block */
         if (from >= length) break;

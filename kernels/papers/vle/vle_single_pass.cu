@@ -1,15 +1,15 @@
 /* Ours: bytes to one contiguous bit string in a single pass, without zeroing and without atomics on the output.
  *
  * Persistent blocks take tiles of WORKERS x 32 symbols in order. A worker thread looks its 32 symbols up and keeps
- * their codes in registers, joined by fours; after a scan over the block it appends them to a copy of the tile's string
- * in shared memory, while one more warp, the scout, publishes the tile's length and looks back for the tile's place
- * (look_back.cuh). A turn later the workers copy the words of the output out, coalesced, shifted by the place mod 32,
- * and the next tile's symbols are on their way meanwhile.
+ * their codes in registers, joined by fours. After a scan over the block it appends them to a copy of the tile's string
+ * in shared memory. Meanwhile one more warp, the scout, publishes the tile's length and looks back for the tile's place
+ * (look_back.cuh). A turn later the workers copy the words of the output out, coalesced and shifted by the place mod
+ * 32, while the next tile's symbols are loaded.
  *
- * No word is written by two: a thread begins with the last 32 bits of the thread before it, a tile with those of the
- * tile before it, which ride in the word that publishes its length. 32 symbols of at least one bit always have them. So
- * whoever completes a word has all of it. Short codes (14 bits, vle_device.cuh) go the fast way; longer codes and the
- * last tile symbol by symbol. */
+ * No two threads or tiles write the same word. A thread begins with the last 32 bits of the thread before it, a tile
+ * with those of the tile before it, which are part of the word that publishes that tile's length. 32 symbols of at
+ * least one bit always have 32 bits. So the thread that completes a word has all of it. Short codes (14 bits,
+ * vle_device.cuh) take the fast way; longer codes and the last tile go symbol by symbol. */
 #include "kernels/engine_cuda/look_back.cuh"
 #include "vle_device.cuh"
 
@@ -31,14 +31,14 @@ struct arguments : vle::encoder_arguments {
     unsigned stage_words;
 };
 
-/* What a tile's warps tell each other. */
+/* What the warps of a tile tell each other. */
 template <unsigned WORKERS> struct exchange {
-    uint32_t length[WORKERS / TSR_WARP], tail[WORKERS / TSR_WARP]; /* of a warp's codes; its last 32 bits */
+    uint32_t length[WORKERS / TSR_WARP], tail[WORKERS / TSR_WARP]; /* of a warp's codes: the length, the last 32 bits */
     unsigned long long place[2];                                   /* of the last two tiles in the string */
     unsigned tile;                                                 /* the next one */
 };
 
-/* Words of a staged string: what is before it, the longest string, two more that end it; a multiple of 4. */
+/* Words of a staged string: those before it, the longest string, two more that end it. A multiple of 4. */
 static unsigned stage_words(unsigned workers, int longest)
 {
     return (FRONT + workers * SYMBOLS / 32 * (unsigned)longest + 2 + 3) / 4 * 4;
@@ -49,15 +49,15 @@ static __device__ __forceinline__ uint32_t *stage_of(unsigned char *stages, unsi
     return reinterpret_cast<uint32_t *>(stages) + turn * words + FRONT;
 }
 
-/* A worker's share of a tile: 32 symbols, and once they are measured their codes by fours. */
+/* A worker's share of a tile: 32 symbols, and their codes by fours once measure_words has run. */
 struct share {
     uint32_t words[WORDS];
     vle::short_group quads[WORDS];
-    uint32_t length, tail; /* its last 32 bits */
-    bool joined;           /* the quads of all lanes fit 31 bits */
+    uint32_t length, tail; /* tail: the last 32 bits of its codes */
+    bool joined;           /* each of the quads of all lanes has at most 31 bits */
 };
 
-/* Does the tile hold all its symbols? */
+/* Whether the tile has all its symbols. */
 template <unsigned WORKERS> static __device__ __forceinline__ bool is_whole(const arguments &a, unsigned tile)
 {
     return ((uint64_t)tile + 1) * WORKERS * SYMBOLS <= a.count;
@@ -81,7 +81,7 @@ static __device__ __forceinline__ void load_words(share &s, const uint8_t *from)
     }
 }
 
-/* Length and last 32 bits of a whole share of short codes. */
+/* Finds the length and the last 32 bits of the codes of a whole share with short codes. */
 template <typename Table> static __device__ __forceinline__ void measure_words(share &s, const Table &table)
 {
     uint32_t wide = 0;
@@ -101,7 +101,7 @@ template <typename Table> static __device__ __forceinline__ void measure_words(s
     s.joined = __all_sync(TSR_FULL_WARP, (wide & 32u) == 0) != 0;
 }
 
-/* Appends them; end has the string's end. */
+/* Appends the codes of a whole share with short codes. end receives the string's end. */
 template <typename Table>
 static __device__ __forceinline__ void append_words(const share &s, const Table &table, vle::bit_tail &end,
                                                     uint32_t *&next)
@@ -121,7 +121,7 @@ static __device__ __forceinline__ void append_words(const share &s, const Table 
     }
 }
 
-/* The bits of the segments that a warp's lanes hold. */
+/* Writes the bits of the segments that a warp's lanes hold. */
 static __device__ __forceinline__ void put_segment_bits(const arguments &a, uint64_t begin, uint32_t inclusive)
 {
     enum { LANES = TSR_VLE_SEGMENT / SYMBOLS };
@@ -132,13 +132,13 @@ static __device__ __forceinline__ void put_segment_bits(const arguments &a, uint
         a.segment_bits[segment] = (uint16_t)(inclusive - (lane < LANES ? 0u : before));
 }
 
-/* The scout's part, first: the tile's length and last bits for those behind. */
+/* The scout's first part: publishes the tile's length and last bits for the tiles after it. */
 static __device__ __forceinline__ void tell(const arguments &a, unsigned tile, uint32_t length, uint32_t tail)
 {
     if (threadIdx.x % TSR_WARP == 0) tsr_publish_sum(a.state, tile, (uint64_t)tail << LENGTH_BITS | length);
 }
 
-/* Then: the tile's place for its own block, and the last bits of the tile before. */
+/* The scout's second part: finds the tile's place for its own block, and the last bits of the tile before. */
 static __device__ __forceinline__ void find_place(const arguments &a, unsigned tile, uint32_t length,
                                                   unsigned long long *place, uint32_t *seam)
 {
@@ -156,7 +156,7 @@ static __device__ __forceinline__ void find_place(const arguments &a, unsigned t
     if (tile + 1 == a.tiles) *a.bits = before + length;
 }
 
-/* Words of the output that the tile completes; the last tile fills its last word with zeros. */
+/* Writes the words of the output that the tile completes. The last tile fills its last word with zeros. */
 template <unsigned WORKERS>
 static __device__ __forceinline__ void copy_out(const arguments &a, const uint32_t *stage, uint64_t place,
                                                 uint32_t length, bool last)
@@ -168,7 +168,8 @@ static __device__ __forceinline__ void copy_out(const arguments &a, const uint32
         out[i] = tsr_big_endian(__funnelshift_r(stage[i], stage[(int)i - 1], shift));
 }
 
-/* A worker's symbols to the length and the last bits of their codes. whole: the fast way is open, words are loaded. */
+/* Finds the length and the last bits of the codes of a worker's symbols. whole: the fast way may be taken, and the
+ * words are loaded. */
 template <unsigned WORKERS, typename Table>
 static __device__ __forceinline__ void measure(const arguments &a, const Table &table, unsigned tile, bool whole,
                                                share &s)
@@ -186,7 +187,8 @@ static __device__ __forceinline__ void measure(const arguments &a, const Table &
                    });
 }
 
-/* Its codes to the staged string, from bit begin_bit on; tail: the bits of the worker before it. */
+/* Appends the codes of a worker's symbols to the staged string, from bit begin_bit on. tail: the last bits of the
+ * worker before it. */
 template <unsigned WORKERS, typename Table>
 static __device__ __forceinline__ void append(const arguments &a, const Table &table, unsigned tile, bool whole,
                                               share &s, uint32_t tail, uint32_t begin_bit, uint32_t *stage)
@@ -236,10 +238,11 @@ static __device__ __forceinline__ uint32_t tail_before(const share &s, const exc
 }
 
 /* A block takes tile after tile. Between the two barriers of a turn the workers append their codes to the staged
- * string; after the second one they copy out what the turn before has staged, while the scout looks for this tile's
- * place: it has until the next turn's first barrier. Without that, the block waits for its place half of the time
- * (693 GB/s at 4 bits a byte, with it 1276, both with 960 threads). Two parts of a tile, measured one after the other,
- * lost (1177). So did four words of a thread in flight in copy_out (1239, against 1287 with 864 threads). */
+ * string. After the second one they copy out the string that was staged a turn before, while the scout looks for this
+ * tile's place; the scout has time until the first barrier of the next turn. If the workers copied a string out in its
+ * own turn, the block would wait for its place half of the time: 693 GB/s at 4 bits a byte, against 1276, both with 960
+ * threads. Two parts of a tile, measured one after the other, lost (1177), and so did four words of a thread in flight
+ * in copy_out (1239, against 1287 with 864 threads). */
 template <unsigned WORKERS, unsigned BLOCKS, typename Table>
 __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(arguments a)
 {
@@ -254,14 +257,14 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
     const Table table(shared);
     unsigned tile = told.tile;
     share s = {};
-    bool whole = false; /* a whole tile of short codes: the fast way */
+    bool whole = false; /* this tile takes the fast way */
     const auto load = [&] {
         whole = Table::SHORT && is_whole<WORKERS>(a, tile);
         if (whole) load_words(s, a.in + first_symbol<WORKERS>(tile));
     };
     if (worker && tile < a.tiles) load();
 
-    unsigned before = a.tiles; /* the tile whose string is staged and not copied out yet, and its length */
+    unsigned before = a.tiles; /* the tile whose string is staged and not copied out yet; its length */
     uint32_t before_length = 0;
     unsigned last_turn = 0;
     for (unsigned turn = 0; tile < a.tiles; turn ^= 1u) {
@@ -305,8 +308,8 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
 
 /* ---- Policies ------------------------------------------------------------------------------------------------ */
 
-/* 28 warps a multiprocessor leave each thread 72 registers, which the fast way needs. Tiles of less than 27 KB lose,
- * since the look-back advances by 15 to 19 ns a tile whatever its size. On an H200, 256 MiB, entropy 4: 864 threads x 1
+/* With 28 warps a multiprocessor each thread has 72 registers, which the fast way needs. Tiles of less than 27 KB lose,
+ * because the look-back takes 15 to 19 ns a tile of any size. On an H200 with 256 MiB at entropy 4: 864 threads x 1
  * block 1287 GB/s (1454 at entropy 1, 1017 at 7.5), 416 x 2 907, 256 x 3 480. */
 #define POLICIES(P)                                           \
     P(0, 864, 1, 256, "864 threads x 1 block, 64 KiB table")  \
@@ -315,8 +318,8 @@ __global__ void __launch_bounds__(WORKERS + TSR_WARP, BLOCKS) k_vle_single_pass(
     P(3, 256, 3, 128, "256 threads x 3 blocks, 32 KiB table")
 
 enum {
-    LONG_WORKERS = 96,  /* where codes are longer than the fast way takes */
-    SMALL_WORKERS = 256 /* where the device has not the shared memory that the policy asks for: 64 KiB will do */
+    LONG_WORKERS = 96,  /* if codes are longer than the fast way takes */
+    SMALL_WORKERS = 256 /* if the device has less shared memory than the policy needs: 64 KiB suffice */
 };
 
 #define NAME(number, workers, blocks, stride, name) name,
@@ -330,7 +333,7 @@ static bool is_short(const tsr_vle_job *job)
 
 static cudaError_t fits(size_t shared_bytes, bool *does)
 {
-    enum { STATIC_BYTES = 512 }; /* at most, beside them */
+    enum { STATIC_BYTES = 512 }; /* at most, in addition */
     int device = 0, limit = 0;
     TSR_CUDA_TRY(cudaGetDevice(&device));
     TSR_CUDA_TRY(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
