@@ -1,4 +1,4 @@
-/* Engines and files by path, as most tests want them. */
+/* Engines, and files by path, as most tests use them. */
 #ifndef TSR_TESTS_PATHS_H
 #define TSR_TESTS_PATHS_H
 
@@ -6,7 +6,7 @@
 
 #include "app/tessera.h"
 
-/* NULL: there is none. */
+/* Makes an engine. Returns NULL if there is none of that choice. */
 static inline struct tsr_engine *make_engine(enum tsr_engine_choice choice, int threads)
 {
     struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
@@ -33,7 +33,7 @@ static inline enum tsr_status compress_path(struct tsr_engine *engine, const cha
     return tsr_compress(engine, &source, &sink, options, report, error);
 }
 
-/* output NULL: tests. */
+/* Restores input to output, or tests input if output is NULL. */
 static inline enum tsr_status restore_path(struct tsr_engine *engine, const char *input, const char *output,
                                            struct tsr_report *report, struct tsr_error *error)
 {
@@ -52,7 +52,7 @@ static inline enum tsr_status restore_member_path(struct tsr_reader *reader, uin
                   : tsr_test_member(reader, member, report, error);
 }
 
-/* A .tsr; an original is TSR_ERROR_NOT_TSR. */
+/* Opens a .tsr. An original gives TSR_ERROR_NOT_TSR. */
 static inline enum tsr_status open_tsr(struct tsr_engine *engine, const char *path, struct tsr_reader **reader,
                                        struct tsr_error *error)
 {
@@ -67,7 +67,7 @@ static inline enum tsr_status open_tsr(struct tsr_engine *engine, const char *pa
     return TSR_ERROR_NOT_TSR;
 }
 
-/* The same of a series; *reader is NULL if it is not one. */
+/* Opens a series. *reader is NULL if the .tsr is not a series. */
 static inline enum tsr_status open_series(struct tsr_engine *engine, const char *path, struct tsr_reader **reader,
                                           struct tsr_error *error)
 {
@@ -85,7 +85,7 @@ static inline enum tsr_status read_member_info(struct tsr_reader *reader, uint32
     return tsr_read_info(reader, member, info, error);
 }
 
-/* What a .tsr says of itself; info->damage lasts. */
+/* Reads what a .tsr says about itself. info->damage stays valid. */
 static inline enum tsr_status read_path_info(struct tsr_engine *engine, const char *path, struct tsr_info *info,
                                              struct tsr_error *error)
 {

@@ -1,10 +1,10 @@
-/* The image that most tests and benchmarks describe: unsigned, one frame, nothing special. */
+/* The image that most tests and benchmarks describe: unsigned, one frame. */
 #ifndef TSR_TESTS_PLAIN_IMAGE_H
 #define TSR_TESTS_PLAIN_IMAGE_H
 
 #include "app/tessera.h"
 
-/* Samples of so many bits, in words of 8 or 16. */
+/* bits: of a sample, in words of 8 or 16. */
 static inline struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)
 {
     struct tsr_image image = {0};

@@ -1,4 +1,4 @@
-/* What the unit tests share: cmocka, random numbers with fixed seeds, and failures that say which case of a loop. */
+/* What the unit tests share: cmocka, random numbers with fixed seeds, and failures that name the case of a loop. */
 #ifndef TSR_TESTS_UNIT_SUPPORT_H
 #define TSR_TESTS_UNIT_SUPPORT_H
 
@@ -46,13 +46,13 @@ static inline uint64_t rng_next(struct rng *r)
     return z ^ (z >> 31);
 }
 
-/* 0 .. limit-1. */
+/* A random number of 0 .. limit-1. */
 static inline uint32_t rng_below(struct rng *r, uint32_t limit)
 {
     return (uint32_t)(((rng_next(r) >> 32) * limit) >> 32);
 }
 
-/* low .. high. */
+/* A random number of low .. high. */
 static inline int32_t rng_between(struct rng *r, int32_t low, int32_t high)
 {
     return (int32_t)(low + (int64_t)rng_below(r, (uint32_t)((int64_t)high - low + 1)));
@@ -71,7 +71,7 @@ static inline void *must(void *memory)
     return memory;
 }
 
-/* floor(value / 2^shift) from the division of numbers that are not negative. */
+/* floor(value / 2^shift), from the division of numbers that are not negative. */
 static inline int64_t floor_shift(int64_t value, int shift)
 {
     const int64_t divisor = (int64_t)1 << shift;
@@ -83,7 +83,7 @@ static inline int64_t clamp_to(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Bits of v: 0 for 0, 1 for 1, 2 for 2 and 3. */
+/* The bits of v: 0 for 0, 1 for 1, 2 for 2 and 3. */
 static inline int plain_width(uint64_t v)
 {
     int width = 0;

@@ -1,5 +1,5 @@
-/* app/library/budget.h, tsr_engine_limit_memory: claims wait for each other and stay within the budget; what never fits
- * is refused with the budget that would do, and does with it. */
+/* app/library/budget.h, tsr_engine_limit_memory: claims wait for each other and stay within the budget. What never fits
+ * is refused with the budget that would do, and succeeds with it. */
 #define _GNU_SOURCE /* gettid */
 #include "tests/unit/support.h"
 
@@ -37,7 +37,7 @@ static uint64_t number_after(const char *text, const char *words)
     return strtoull(at + strlen(words), NULL, 10);
 }
 
-/* The least budget of an engine, by its own words. */
+/* The least budget of an engine, from its error message. */
 static uint64_t least_budget(struct tsr_engine *engine)
 {
     struct tsr_error error = {0};
@@ -70,7 +70,7 @@ TEST(too_little_for_the_threads)
         assert_int_equal(number_after(error.text, "for "), tsr_engine_threads(engine));
         assert_int_equal(number_after(error.text, "they take "), least / MEGABYTE);
         assert_int_equal(tsr_engine_limit_memory(engine, least - MEGABYTE, NULL), TSR_ERROR_USAGE);
-        assert_int_equal(all_lots(engine), usual); /* what is refused changes nothing */
+        assert_int_equal(all_lots(engine), usual); /* a refused budget changes nothing */
         assert_int_equal(tsr_engine_limit_memory(engine, least, &error), TSR_OK);
         expect(least > before || tsr_engine_threads(engine) < threads, "%d threads take no more", threads);
         before = least;
@@ -78,12 +78,12 @@ TEST(too_little_for_the_threads)
     }
 }
 
-/* More memory is more for all; what the lots have together is less than the budget, by the same for each thread. */
+/* More memory enlarges every lot. The lots together are less than the budget, by the same amount for each thread. */
 TEST(lots_of_the_budget)
 {
     struct tsr_engine *one = engine_of(1), *many = engine_of(4);
     size_t files = 0;
-    assert_true(all_lots(one) < SIZE_MAX); /* an engine has a budget from the first */
+    assert_true(all_lots(one) < SIZE_MAX); /* an engine has a budget from its creation */
     for (uint64_t bytes = least_budget(many); bytes < (uint64_t)1 << 40; bytes += bytes / 3) {
         if (bytes > SIZE_MAX / 2) break;
         assert_int_equal(tsr_engine_limit_memory(one, bytes, NULL), TSR_OK);
@@ -101,7 +101,7 @@ TEST(lots_of_the_budget)
     tsr_engine_destroy(many);
 }
 
-/* 0 is what an engine has at first. */
+/* 0 restores the budget that an engine has at first. */
 TEST(usual_budget)
 {
     struct tsr_engine *engine = engine_of(2);
@@ -134,7 +134,7 @@ static void close_account(struct claiming *c)
     tsr_account_close(&c->account);
 }
 
-/* Whether all of a lot is free: nothing of earlier claims is left. */
+/* Whether all of every lot is free, so that nothing of earlier claims is left. */
 static bool is_free(const struct tsr_engine *engine)
 {
     for (int which = 0; which < TSR_MEMORY_LOTS; which++) {
@@ -164,7 +164,7 @@ static enum tsr_status claim_results(struct claiming *c, uint64_t bytes, struct 
     return TSR_OK;
 }
 
-/* Of a lot one byte too much, and far more: the budget that the sentence tells will do, and the next smaller will
+/* Claims one byte too much of a lot, and far more. The budget in the error message suffices; one megabyte less does
  * not. */
 static void check_refusals(claim_function *claim, enum tsr_memory_lot which)
 {
@@ -216,7 +216,8 @@ TEST(what_never_fits)
     tsr_engine_destroy(engine);
 }
 
-/* A file says once what it takes; what its header took is others' then, and what it took when its account is closed. */
+/* A file claims its memory once. Then its header's memory is free for others, and its own when its account is
+ * closed. */
 TEST(one_account)
 {
     struct claiming c;
@@ -231,7 +232,7 @@ TEST(one_account)
     assert_int_equal(c.account.headers, 0);
     assert_true(tsr_pool_reserve(engine->pool, TSR_MEMORY_OF_HEADERS, lot(engine, TSR_MEMORY_OF_HEADERS)));
     assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL),
-                     TSR_OK); /* read again: it waits for nothing */
+                     TSR_OK); /* read again: it does not wait */
     tsr_pool_release(engine->pool, TSR_MEMORY_OF_HEADERS, lot(engine, TSR_MEMORY_OF_HEADERS));
     assert_int_equal(tsr_account_claim(&c.account, 5000000, NULL), TSR_OK);
     assert_int_equal(tsr_account_claim(&c.account, 0, NULL), TSR_OK);
@@ -239,7 +240,7 @@ TEST(one_account)
     assert_int_equal(c.account.files, 5000000);
     close_account(&c);
     assert_true(is_free(engine));
-    /* A header alone; nothing. */
+    /* Only a header; nothing. */
     open_account(&c, engine, "it");
     assert_int_equal(tsr_input_claim_header(c.input, TSR_UNCLAIMED_BYTES + 1, NULL), TSR_OK);
     close_account(&c);
@@ -260,8 +261,8 @@ static struct tsr_image image_of(uint32_t columns, uint32_t rows, uint32_t frame
                               .high_bit = 11};
 }
 
-/* What coding an image takes is claimed with what reading it does. Frames that are smaller than what a frame costs are
- * not for the coder. */
+/* The memory that coding an image takes is claimed together with that for reading it. An image whose frames are smaller
+ * than the cost of a frame is not coded. */
 TEST(claims_of_images)
 {
     struct tsr_engine *engine = engine_of(1);
@@ -271,7 +272,7 @@ TEST(claims_of_images)
     open_account(&c, engine, "it");
     assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK);
     assert_true(c.account.files > tsr_raster_bytes(&image) + 12345);
-    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK); /* opened anew */
+    assert_int_equal(tsr_input_claim(c.input, &image, 12345, NULL), TSR_OK); /* opened again */
     close_account(&c);
     open_account(&c, engine, "it");
     assert_int_equal(tsr_input_claim(c.input, &tiny, 0, &error), TSR_ERROR_CORRUPT);
@@ -285,7 +286,7 @@ TEST(claims_of_images)
     tsr_engine_destroy(engine);
 }
 
-/* What a file of an image may claim under a budget: to code it, and to verify that. */
+/* What a file of an image may claim under a budget: memory to code it, and to verify the result. */
 static enum tsr_status claim_image(struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
                                    uint64_t budget, struct tsr_error *error)
 {
@@ -320,8 +321,8 @@ static void check_budgets_of(struct tsr_engine *engine, const struct tsr_image *
     assert_true(fits > 0);
 }
 
-/* What does under a budget does under each larger one, and what is told does, also where more frames are coded at once
- * because there is more memory. */
+/* What fits a budget fits every larger one. The budget in an error message suffices, even if more frames are coded at
+ * once because there is more memory. */
 TEST(budgets_that_would_do)
 {
     const struct tsr_image images[] = {image_of(4000, 4000, 1), image_of(1200, 1200, 10), image_of(512, 512, 30),
@@ -344,7 +345,7 @@ struct sharing {
     atomic_int headers, begun, done, too_much;
 };
 
-/* Header, then file, as a reader does it. */
+/* Claims for the header, then for the file, as a reader does. */
 static void claim_and_hold(struct sharing *s, struct rng *r)
 {
     struct claiming c;
@@ -413,7 +414,7 @@ static void *claim_and_tell(void *context)
     return NULL;
 }
 
-/* Two that do not fit together: the second has its memory once the first account is closed. */
+/* Two claims that do not fit together: the second gets its memory when the first account is closed. */
 TEST(claims_wait)
 {
     struct waiting w = {.engine = engine_of(1)};
@@ -500,7 +501,7 @@ static void expect_same(const char *path, const char *other)
     fclose(two);
 }
 
-/* A file that does not fit: the engine works on, the budget that is told does, and the bytes are the same. */
+/* A file does not fit: the engine still works, the budget in the message suffices, and the bytes are the same. */
 TEST(files_that_never_fit)
 {
     struct tsr_error error = {0};
@@ -521,7 +522,7 @@ TEST(files_that_never_fit)
     assert_int_equal(compress(engine, small, again, &error), TSR_OK);
     assert_int_equal(decompress(engine, again, restored, &error), TSR_OK);
     expect_same(restored, small);
-    /* No more than it says. */
+    /* And not less than the message says. */
     assert_int_equal(tsr_engine_limit_memory(engine, to_compress, NULL), TSR_OK);
     expect(compress(engine, large, again, &error) == TSR_OK, "%s", error.text);
     expect_same(again, tsr);

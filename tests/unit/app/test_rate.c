@@ -1,5 +1,5 @@
-/* app/library/rate.c, app/library/measure.c: limits as numbers, where the error is. (tests/cli/test_targets.sh meets
- * targets.) */
+/* app/library/rate.c, app/library/measure.c: limits of the error as numbers, and where the error is.
+ * (tests/cli/test_targets.sh tests that targets are met.) */
 #include "tests/unit/images.h"
 
 #include <math.h>
@@ -27,14 +27,14 @@ TEST(limits_of_the_squared_error)
         if (limit > 0)
             expect(tsr_psnr_db(&image, samples, limit) >= psnr / 100.0, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
-        if (limit < 100000000) /* and not a whole one less than could be */
+        if (limit < 100000000) /* and limit + 2 misses the target */
             expect(tsr_psnr_db(&image, samples, limit + 2) < psnr / 100.0, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
         else
             expect(tsr_psnr_db(&image, samples, limit) < psnr / 100.0 + 1e-6, "%u/100 dB: limit %llu", psnr,
                    (unsigned long long)limit);
     }
-    /* By hand: 8 bits, 20 dB are a hundredth of 255^2. */
+    /* By hand: 20 dB at 8 bits are a hundredth of 255^2. */
     const struct tsr_image image = some_image(8, 100, 1, 1);
     assert_in_range(tsr_squared_error_limit(&image, 2000), 65024, 65025);
 }
@@ -53,7 +53,7 @@ TEST(limits_of_the_size)
     assert_int_equal(tsr_size_limit(&wanted, (uint64_t)1 << 60), ((uint64_t)1 << 60) / 2500 * 1000 + 790);
 }
 
-/* The profile's parts hold all of the error, in the order of the blocks. */
+/* The parts of the profile hold the whole error, in the order of the blocks. */
 TEST(profile_of_the_error)
 {
     struct rng r = {93};
@@ -90,7 +90,7 @@ TEST(profile_of_the_error)
     for (uint32_t p = 0; p < TSR_PROFILE_PARTS; p++) assert_true(p == tsr_profile_part(12, 11) || profile[p] == 0);
 }
 
-/* What stands for the effort, and what cannot be. */
+/* Defaults that stand for an effort's choice, and codings that are refused. */
 TEST(resolved_codings)
 {
     struct tsr_error error;
@@ -104,7 +104,7 @@ TEST(resolved_codings)
             assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
             assert_int_equal(coding.effort, effort);
             assert_in_range(coding.coder, TSR_CODER_HUFFMAN, TSR_CODER_RANS);
-            coding.coder = TSR_CODER_CAVLC; /* what is asked for stays */
+            coding.coder = TSR_CODER_CAVLC; /* a coder that was asked for stays */
             assert_int_equal(tsr_resolve_coding(&coding, &error), TSR_OK);
             assert_int_equal(coding.coder, TSR_CODER_CAVLC);
         }

@@ -1,4 +1,4 @@
-/* DICOM files in memory, written element by element: right ones and wrong ones. PS3.5, 7.1. */
+/* Writes DICOM files in memory element by element, valid and invalid ones (PS3.5, 7.1). */
 #ifndef TSR_TESTS_IO_DICOM_BYTES_H
 #define TSR_TESTS_IO_DICOM_BYTES_H
 
@@ -17,8 +17,8 @@ static const struct tsr_dicom_form implicit_little = {false, false}, explicit_li
 /* A file that is being written. */
 struct dicom_bytes {
     struct bytes all;
-    struct tsr_dicom_form form; /* of what is put next */
-    uint64_t elements;          /* items too, delimiters not */
+    struct tsr_dicom_form form; /* of the next element */
+    uint64_t elements;          /* elements so far; items count, delimiters do not */
 };
 
 static inline void put_word(struct dicom_bytes *d, uint32_t value, int bytes)
@@ -36,7 +36,7 @@ static inline bool has_long_head(const char *vr)
     return false;
 }
 
-/* Tag, VR and length. */
+/* Appends the tag, VR and length of an element. */
 static inline void put_head(struct dicom_bytes *d, uint32_t tag, const char *vr, uint32_t length)
 {
     put_word(d, tag >> 16, 2);
@@ -48,7 +48,7 @@ static inline void put_head(struct dicom_bytes *d, uint32_t tag, const char *vr,
     d->elements += tag != TAG_ITEM_END && tag != TAG_SEQUENCE_END;
 }
 
-/* Values are of even length. */
+/* Appends an element. A value of odd size is padded to an even length. */
 static inline void put_value(struct dicom_bytes *d, uint32_t tag, const char *vr, const void *value, size_t size)
 {
     put_head(d, tag, vr, (uint32_t)(size + size % 2));
@@ -73,7 +73,7 @@ static inline void put_ul(struct dicom_bytes *d, uint32_t tag, uint32_t value)
     put_word(d, value, 4);
 }
 
-/* The length of what is put from there on, for a head whose length is in the four bytes in front of start. */
+/* Writes the number of bytes from start to the end into the four bytes before start, which are a head's length. */
 static inline void set_length(struct dicom_bytes *d, size_t start)
 {
     const uint32_t length = (uint32_t)(d->all.size - start);
@@ -81,7 +81,7 @@ static inline void set_length(struct dicom_bytes *d, size_t start)
         d->all.data[start - 4 + (size_t)i] = (uint8_t)(length >> 8 * (d->form.big_endian ? 3 - i : i));
 }
 
-/* A sequence or an item begins and ends: with a length, or with a delimiter. */
+/* Begin and end a sequence or an item, with a length or with a delimiter. */
 static inline size_t begin_sequence(struct dicom_bytes *d, uint32_t tag, const char *vr, bool has_length)
 {
     put_head(d, tag, vr, has_length ? 0 : TSR_UNDEFINED_LENGTH);
@@ -101,7 +101,7 @@ static inline const char *syntax_of(struct tsr_dicom_form form)
     return form.big_endian ? "1.2.840.10008.1.2.2" : form.explicit_vr ? "1.2.840.10008.1.2.1" : "1.2.840.10008.1.2";
 }
 
-/* Preamble and meta header of a syntax. */
+/* Appends the preamble and the meta header of a transfer syntax. */
 static inline void put_meta(struct dicom_bytes *d, const char *syntax)
 {
     static const uint8_t preamble[128];
@@ -128,7 +128,7 @@ static inline void free_dicom(struct dicom_bytes *d)
 
 /* ---- Scanning ----------------------------------------------------------------------------------------------- */
 
-/* Bytes with a page behind them that nobody may read. */
+/* A copy of the bytes that ends at a page which cannot be read. */
 static inline const uint8_t *in_front_of_a_guard(const uint8_t *bytes, size_t size)
 {
     enum { ROOM = 1 << 16 };

@@ -1,4 +1,4 @@
-/* Calls that fail on demand; see the header. */
+/* Calls that fail on demand; see failing_calls.h. */
 #include "failing_calls.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ long live_blocks(void)
     return blocks;
 }
 
-/* One thread only: the tests' engines have one. */
+/* Counts a call and says whether it fails. Only one thread may call it; the tests' engines have one. */
 static bool fails(enum call_kind kind)
 {
     struct call_plan *p = &call_plans[kind];
@@ -97,7 +97,7 @@ char *__wrap_strdup(const char *text)
 int __wrap_asprintf(char **text, const char *format, ...)
 {
     va_list arguments;
-    *text = (char *)(size_t)0xbad; /* undefined where it fails */
+    *text = (char *)(size_t)0xbad; /* asprintf leaves it undefined if it fails */
     errno = ENOMEM;
     if (fails(CALL_ALLOCATE)) return -1;
     va_start(arguments, format);
@@ -135,7 +135,7 @@ int __wrap_renameat2(int from_folder, const char *from, int to_folder, const cha
 
 bool files_need_names;
 
-/* A third of all pieces. */
+/* Writes a third of all pieces. */
 static ssize_t write_less(int file, const struct iovec *pieces, int count)
 {
     struct iovec less[4];
@@ -219,10 +219,10 @@ int __wrap_fsync(int file)
         return -1;
     }
     (void)file;
-    return 0; /* a thousand runs need not wait for the disk */
+    return 0; /* no sync: a thousand runs need not wait for the disk */
 }
 
-/* EINVAL: this file system does not know such a call. */
+/* EINVAL: this file system does not have the call. */
 static bool fails_to_name(void)
 {
     if (!fails(CALL_RENAME)) return false;

@@ -1,5 +1,5 @@
-/* Calls that fail on demand: the linker's --wrap sends them here (CMakeLists.txt lists them). Each kind counts its
- * calls and fails at one of them, or from one on. */
+/* Calls that fail on demand. The linker's --wrap sends them here (CMakeLists.txt lists them). Each kind counts its
+ * calls and fails at one of them, or from one of them on. */
 #ifndef TSR_TESTS_IO_FAILING_CALLS_H
 #define TSR_TESTS_IO_FAILING_CALLS_H
 
@@ -8,26 +8,26 @@
 
 enum call_kind { CALL_ALLOCATE, CALL_WRITE, CALL_READ, CALL_OPEN, CALL_SYNC, CALL_RENAME, CALL_PUT, CALL_KINDS };
 
-/* How a call fails. Reads and writes know more ways than the others. */
+/* How a call fails. Only reads and writes have other faults than FAULT_ERROR. */
 enum call_fault { FAULT_ERROR, FAULT_SHORT, FAULT_INTERRUPTED, FAULT_END };
 
 struct call_plan {
-    long count; /* calls so far */
-    long fails; /* the number of the call that fails, from 1; 0: none */
-    bool lasts; /* all later ones fail too */
+    long count; /* number of calls so far */
+    long fails; /* the number of the call that fails, from 1; 0: no call fails */
+    bool lasts; /* all later calls fail, too */
     enum call_fault fault;
-    long failed; /* calls that have failed */
+    long failed; /* number of calls that have failed */
 };
 extern struct call_plan call_plans[CALL_KINDS];
 
-/* The file system has no files without names. */
+/* Makes the file system refuse files without names (O_TMPFILE). */
 extern bool files_need_names;
 
-/* Begins to count anew. */
+/* Resets the counts of a kind and sets how its calls fail. */
 void plan_calls(enum call_kind kind, long fails, bool lasts, enum call_fault fault);
 void plan_no_failures(void);
 
-/* Blocks that the library has allocated and not freed. */
+/* The number of blocks that the library has allocated and not freed. */
 long live_blocks(void);
 
 #endif

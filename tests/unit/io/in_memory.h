@@ -1,4 +1,4 @@
-/* Inputs, outputs and whole .tsr files in memory, and folders of a test's own. */
+/* Inputs, outputs and whole .tsr files in memory, and the test's own folder. */
 #ifndef TSR_TESTS_IO_IN_MEMORY_H
 #define TSR_TESTS_IO_IN_MEMORY_H
 
@@ -14,7 +14,7 @@
 #include "io/formats/restore.h"
 #include "io/container/section.h"
 
-/* What a memory output has received. */
+/* A copy of what a memory output has received. */
 static inline struct bytes bytes_of(const struct tsr_output *output)
 {
     return copy_bytes(tsr_output_bytes(output), (size_t)tsr_output_size(output));
@@ -32,7 +32,7 @@ static inline struct bytes join(struct sections *s)
     return join_sections(s, NEW_IDS);
 }
 
-/* A PGM of a slope with noise. */
+/* Makes a PGM of a slope with noise. */
 static inline struct bytes make_pgm(struct rng *r, int columns, int rows, uint32_t top)
 {
     char head[64];
@@ -48,7 +48,7 @@ static inline struct bytes make_pgm(struct rng *r, int columns, int rows, uint32
     return b;
 }
 
-/* Bytes of a file to a .tsr. */
+/* Compresses the bytes of a file to a .tsr. */
 static inline struct bytes compress_bytes(struct tsr_engine *engine, struct bytes original,
                                           const struct tsr_coding *coding)
 {
@@ -74,8 +74,8 @@ static inline struct bytes compress_bytes(struct tsr_engine *engine, struct byte
     return tsr;
 }
 
-/* A .tsr to what it restores, as tsr_restore does it: on TSR_OK *restored is the caller's. damaged: the reader
- * has noticed damage to a part that stands twice. */
+/* Restores a .tsr as tsr_restore does. On TSR_OK the caller owns *restored. *damaged: the reader has found damage in a
+ * part that stands twice. */
 static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uint8_t *tsr, size_t size,
                                             struct bytes *restored, bool *damaged)
 {
@@ -104,7 +104,7 @@ static inline enum tsr_status restore_bytes(struct tsr_engine *engine, const uin
     return status;
 }
 
-/* ---- A folder of the test's own --------------------------------------------------------------------------- */
+/* ---- The test's own folder --------------------------------------------------------------------------------- */
 
 static char folder[64];
 
@@ -117,7 +117,7 @@ static inline const char *path_in_folder(const char *name)
     return paths[next];
 }
 
-/* Files in the folder; the names are not looked at. */
+/* The number of files in the folder, whatever their names. */
 static inline int count_files(void)
 {
     DIR *dir = must(opendir(folder));

@@ -1,4 +1,4 @@
-/* The engine that a program's tests share: one thread, made and ended with the group. */
+/* The engine that all tests of a program share. It has one thread and lives as long as the group of tests. */
 #ifndef TSR_TESTS_IO_ONE_ENGINE_H
 #define TSR_TESTS_IO_ONE_ENGINE_H
 

@@ -1,4 +1,4 @@
-/* The container's writer and reader against each other, and the reader against files that are whole and not right
+/* The container's writer and reader against each other, and the reader against files that are whole and invalid
  * (io/container/container.h). FORMAT.md section 3. */
 #include "in_memory.h"
 #include "io/container/zstd_contexts.h"
@@ -6,7 +6,7 @@
 /* ---- Engine and a file ------------------------------------------------------------------------------------ */
 
 static struct tsr_engine *engine;
-static struct bytes original, tsr; /* a PGM of several tiles with a suffix */
+static struct bytes original, tsr; /* original is a PGM of several tiles with a suffix */
 
 static int set_up(void **state)
 {
@@ -29,7 +29,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Restores a file and frees it. */
+/* Restores a file and frees it. Returns restore_bytes's status. */
 static enum tsr_status restore_and_free(struct bytes file, struct bytes *restored)
 {
     bool damaged;
@@ -59,7 +59,8 @@ TEST(split_and_join)
     struct sections s = split(tsr);
     const struct bytes again = join(&s);
     assert_true(equal(again, tsr));
-    assert_true(find_section(&s, TSR_SECTION_TILE, 2) > 0); /* three tiles or more, or the tests below test little */
+    assert_true(find_section(&s, TSR_SECTION_TILE, 2) >
+                0); /* with fewer than three tiles the tests below would test little */
     expect_restored(again, "a file that was split and joined");
     free_sections(&s);
 }
@@ -89,7 +90,7 @@ static void check_blob(struct tsr_container_reader *reader, enum tsr_blob blob, 
     assert_int_equal(at, size);
 }
 
-/* Blobs of all sizes around the chunk, in one call and in many. */
+/* Blobs of all sizes around the chunk's, written in one call and in many. */
 TEST(blobs)
 {
     static const size_t sizes[] = {1,
@@ -145,7 +146,7 @@ TEST(blobs)
 
 enum { FRAMES = 40, TILES = 6, PIECES = 3, ROOM = 300 };
 
-/* What a container's frame is made of. */
+/* The parts of a frame in a container. */
 struct made_frame {
     uint8_t model[ROOM], tile[TILES][ROOM];
     size_t model_size, tile_size[TILES];
@@ -229,8 +230,8 @@ TEST(frames)
 
 /* ---- Lost parts ------------------------------------------------------------------------------------------- */
 
-/* Everything that stands twice, lost in every combination: either the file is restored, or it is refused as corrupt;
- * and it is restored whenever what FORMAT.md 3.6 says is left. */
+/* Everything that stands twice is lost in every combination. The file is restored if FORMAT.md 3.6 says that enough is
+ * left, else it is refused as corrupt. */
 TEST(lost_parts)
 {
     enum { SIGNATURE = 1, HEADER = 2, INDEX = 4, COPY = 8, FOOTER = 16 };
@@ -244,7 +245,7 @@ TEST(lost_parts)
         if (lost & COPY) file.data[copy_at + 3] ^= 1;
         if (lost & FOOTER) file.data[tsr.size - 1] ^= 1;
         const enum tsr_status status = restore_bytes(engine, file.data, file.size, &restored, &damaged);
-        /* Without the footer the copy is not found; without signature and footer it is no .tsr at all. */
+        /* Without the footer the copy is not found. Without signature and footer it is not a .tsr. */
         const bool no_header = (lost & HEADER) && (lost & (COPY | FOOTER));
         const bool no_tsr = (lost & SIGNATURE) && (lost & FOOTER);
         expect(status == (no_tsr      ? TSR_ERROR_NOT_TSR
@@ -260,7 +261,7 @@ TEST(lost_parts)
     }
 }
 
-/* The file ends somewhere in or behind the index: what comes before is found by walking. */
+/* The file ends within the index or after it. A walk finds the sections before the end. */
 TEST(walk_without_index)
 {
     const size_t index_at = (size_t)tsr_read_u64(tsr.data + tsr.size - 24);
@@ -322,7 +323,8 @@ TEST(sections_exchanged)
             s.section[k].body = body;
             const struct bytes file = join(&s);
             struct bytes restored;
-            /* A blob and the frame may change places (3.3), if the order of each blob's parts stays: the same file. */
+            /* A blob and the frame may change places (3.3), if the parts of each blob keep their order: the file is the
+             * same. */
             if (restore_and_free(file, &restored) == TSR_OK) {
                 expect(equal(restored, original), "sections %d and %d exchanged: other bytes", i, k);
                 expect(type == TSR_SECTION_BLOB || s.section[i].type == TSR_SECTION_BLOB, "%d and %d", i, k);
@@ -350,17 +352,17 @@ TEST(sections_unknown_or_out_of_place)
             free_sections(&s);
         }
     }
-    /* A blob amid the tiles. */
+    /* A blob between the tiles. */
     s = split(tsr);
     insert_section(&s, find_section(&s, TSR_SECTION_TILE, 1), TSR_SECTION_BLOB, prefix, sizeof prefix);
     expect_status(join(&s), TSR_ERROR_CORRUPT, "a blob amid the tiles");
     free_sections(&s);
-    /* An empty blob, behind the prefix: it would end the blob. */
+    /* An empty blob after the prefix would end the prefix. */
     s = split(tsr);
     insert_section(&s, 2, TSR_SECTION_BLOB, "\0\0\0", 3);
     expect_status(join(&s), TSR_ERROR_CORRUPT, "an empty blob");
     free_sections(&s);
-    /* A tile before its frame, and behind the proof. */
+    /* A tile before its frame, and one after the proof. */
     s = split(tsr);
     insert_section(&s, 1, TSR_SECTION_TILE, "\0\0x", 3);
     expect_status(join(&s), TSR_ERROR_CORRUPT, "a tile before its frame");
@@ -371,7 +373,7 @@ TEST(sections_unknown_or_out_of_place)
     free_sections(&s);
 }
 
-/* What need not be known is checked and passed over, where blobs may stand. */
+/* A reader checks and skips a spare section that stands where a blob may stand. */
 TEST(spare_sections)
 {
     for (int way = 0; way < 3; way++) {
@@ -391,18 +393,19 @@ TEST(spare_sections)
     }
 }
 
-/* A section is one of this file, and of this place: with its old check it is not taken for anything else. */
+/* A section is valid only in its file and its place: with its old check it is not taken for another one. */
 TEST(sections_of_other_files)
 {
     static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
     struct rng r = {15};
-    struct bytes other_original = make_pgm(&r, 300, 500, 255); /* of the same form, other samples */
+    struct bytes other_original = make_pgm(&r, 300, 500, 255); /* the same format with other samples */
     append(&other_original, "and a suffix", 12);
     const struct bytes other = compress_bytes(engine, other_original, &coding);
     struct sections s = split(tsr), o = split(other);
     assert_int_equal(s.count, o.count);
     int refused = 0;
-    for (int i = 1; i < s.count; i++) { /* the checks are new, but not the id: as who only knows of checks would do */
+    for (int i = 1; i < s.count;
+         i++) { /* new checks, but the old id, as a writer makes them that does not know of the id */
         struct sections mixed = copy_sections(&s);
         replace_body(&mixed, i, o.section[i].body.data, o.section[i].body.size);
         const struct bytes file = join_sections(&mixed, OLD_IDS);
@@ -417,7 +420,7 @@ TEST(sections_of_other_files)
         free_sections(&mixed);
     }
     assert_true(refused >= 5);
-    /* As they are: bytes from one file to the other, where both have sections of the same length. */
+    /* Unchanged: bytes from one file to the other, if both have sections of the same length there. */
     size_t at = TSR_SIGNATURE_BYTES, other_at = at;
     for (int i = 0; i < s.count; i++) {
         struct tsr_cursor c = {tsr.data, tsr.size, at + 1, false}, d = {other.data, other.size, other_at + 1, false};
@@ -440,7 +443,7 @@ TEST(sections_of_other_files)
     free(other_original.data);
 }
 
-/* Between frames, which a picture does not have. */
+/* Between frames, which a single picture does not have. */
 TEST(a_blob_between_frames)
 {
     for (int at = 1; at <= 5; at++) {
@@ -484,7 +487,7 @@ TEST(a_blob_between_frames)
     }
 }
 
-/* Bytes behind an index that is right. */
+/* Bytes after a valid index. */
 TEST(an_index_that_is_too_long)
 {
     const size_t index_at = (size_t)tsr_read_u64(tsr.data + tsr.size - 24);
@@ -525,7 +528,7 @@ TEST(wrong_numbers)
     free_sections(&s);
 }
 
-/* Blobs that say what is not so. */
+/* Blobs whose fields are wrong. */
 TEST(wrong_blobs)
 {
     static const struct {
@@ -550,28 +553,28 @@ TEST(wrong_blobs)
         insert_section(&s, 1, TSR_SECTION_BLOB, cases[i].body, cases[i].size);
         struct bytes restored;
         const enum tsr_status status = restore_and_free(join(&s), &restored);
-        /* What is reserved is unknown; without libzstd, its method is a feature that is missing. */
+        /* Reserved values are an unknown version. Without libzstd its method is a feature that is missing. */
         const bool is_reserved = i < 2, may_miss = cases[i].body[1] == 1;
         expect(status == (is_reserved ? TSR_ERROR_VERSION : TSR_ERROR_CORRUPT) ||
                    (may_miss && status == TSR_ERROR_VERSION),
                "%s: %s", cases[i].what, tsr_status_name(status));
         free_sections(&s);
     }
-    /* The suffix as it is, and a byte that its size does not count. */
+    /* The unchanged suffix with a byte more than its size counts. */
     struct sections more = split(tsr);
     struct bytes *suffix = &more.section[more.count - 2].body;
     assert_true(suffix->data[0] == TSR_BLOB_SUFFIX && suffix->data[1] == TSR_BLOB_RAW);
     append(suffix, "x", 1);
     expect_status(join(&more), TSR_ERROR_CORRUPT, "a byte more than the blob's size");
     free_sections(&more);
-    /* And one that is right makes another file, which the proof refuses. */
+    /* A valid blob makes another file, which the proof refuses. */
     struct sections s = split(tsr);
     insert_section(&s, 1, TSR_SECTION_BLOB, "\0\0\1x", 4);
     expect_status(join(&s), TSR_ERROR_CORRUPT, "a byte more in the prefix");
     free_sections(&s);
 }
 
-/* A header that is too long, a proof of another length. */
+/* A header that is too long, and a proof of another length. */
 TEST(wrong_lengths)
 {
     static const uint8_t long_header[TSR_HEADER_LIMIT + 1] = {TSR_FORMAT_VERSION};
@@ -607,8 +610,7 @@ TEST(wrong_number_of_frames)
     }
 }
 
-/* An index whose checksum holds and that lies. */
-/* How many sections an index names, as far as it can be read. */
+/* The number of sections that an index names, as far as it can be read. */
 static uint64_t lying_count(const uint8_t *index, size_t size)
 {
     struct tsr_cursor c = {index, size, 0, false};
@@ -621,6 +623,7 @@ static uint64_t lying_count(const uint8_t *index, size_t size)
     return named;
 }
 
+/* An index with a valid checksum and any bit changed. */
 TEST(lying_index)
 {
     const uint64_t index_at = tsr_read_u64(tsr.data + tsr.size - 24);
@@ -646,7 +649,7 @@ TEST(lying_index)
     assert_true(lies > 0);
 }
 
-/* A footer whose checksum holds and that points elsewhere. */
+/* A footer with a valid checksum that points elsewhere. */
 TEST(lying_footer)
 {
     struct rng r = {14};
@@ -672,7 +675,7 @@ TEST(lying_footer)
 }
 
 #if TSR_WITH_ZSTD
-/* What a context has done before does not show: files are the same, whichever thread's they were. */
+/* What a context has done before has no effect: the bytes are those of a fresh context, on every thread. */
 TEST(contexts_that_were_in_use)
 {
     enum { BYTES = 40000, AT_ONCE = 80, LEVELS = 3 };
@@ -693,11 +696,11 @@ TEST(contexts_that_were_in_use)
         assert_memory_equal(again, fresh, wanted);
         assert_int_equal(ZSTD_decompressDCtx(decompressor, back, sizeof back, again, wanted), size);
         assert_memory_equal(back, bytes + at, size);
-        if (i % 7 == 0) { /* what the next one must not know of */
+        if (i % 7 == 0) { /* state that the next user of the context must not see */
             ZSTD_CCtx_setParameter(compressor, ZSTD_c_checksumFlag, 1);
             ZSTD_CCtx_refPrefix(compressor, bytes, BYTES);
             ZSTD_DCtx_refPrefix(decompressor, bytes, BYTES);
-            (void)ZSTD_decompressDCtx(decompressor, back, sizeof back, bytes, 9); /* nonsense */
+            (void)ZSTD_decompressDCtx(decompressor, back, sizeof back, bytes, 9); /* invalid input */
         }
         tsr_give_compressor(compressor);
         tsr_give_decompressor(decompressor);

@@ -1,8 +1,7 @@
-/* Damage: no byte of a .tsr can change, and no end be missing, without being noticed; what stands twice is repaired.
- * FORMAT.md 3.6. */
+/* Damage: no changed byte of a .tsr and no missing end goes unnoticed. What stands twice is repaired. FORMAT.md 3.6. */
 #include "one_engine.h"
 
-/* A file whose every byte was changed in turn. */
+/* Changes every byte of the file's .tsr in turn. */
 static void damage_all(const char *what, struct bytes original)
 {
     static const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN};
@@ -10,7 +9,7 @@ static void damage_all(const char *what, struct bytes original)
     struct bytes whole, restored;
     bool damaged;
     int repaired = 0;
-    assert_true(tsr.size < 4000); /* or this takes long */
+    assert_true(tsr.size < 4000); /* a larger one takes long */
     assert_int_equal(restore_bytes(engine, tsr.data, tsr.size, &whole, &damaged), TSR_OK);
     assert_false(damaged);
 
@@ -33,7 +32,7 @@ static void damage_all(const char *what, struct bytes original)
     expect(repaired > 9 * 60, "%s: only %d changes were repaired", what, repaired);
 
     for (size_t size = 0; size < tsr.size; size++) {
-        uint8_t *cut = must(malloc(size + 1)); /* of just this size, for the sanitizer */
+        uint8_t *cut = must(malloc(size + 1)); /* of exactly this size, for the sanitizer */
         memcpy(cut, tsr.data, size);
         const enum tsr_status status = restore_bytes(engine, cut, size, &restored, &damaged);
         free(cut);
@@ -45,7 +44,7 @@ static void damage_all(const char *what, struct bytes original)
             free(restored.data);
         }
     }
-    /* Bytes behind the end: the footer is not where it should be. */
+    /* Bytes after the end: the footer is not where it should be. */
     for (size_t more = 1; more < 40; more++) {
         struct bytes longer = copy_bytes(tsr.data, tsr.size);
         for (size_t i = 0; i < more; i++) append(&longer, more % 2 ? "\0" : "R", 1);

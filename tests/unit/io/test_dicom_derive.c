@@ -1,19 +1,19 @@
-/* io/formats/dicom/dicom_derive.h, tsr_dicom_compare_headers: the header of a lossy copy is the original's but for the
- * elements that must change; any other change is noticed. */
+/* io/formats/dicom/dicom_derive.h, tsr_dicom_compare_headers: the header of a lossy copy is the original's except for
+ * the elements that must change. Any other change is noticed. */
 #include "dicom_bytes.h"
 #include "io/formats/dicom/dicom_derive.h"
 
 /* ---- Headers ------------------------------------------------------------------------------------------------ */
 
-/* What a lossy copy changes; NULL: the element is not there. */
+/* The elements that a lossy copy changes; NULL: the element does not exist. */
 struct changing {
-    const char *syntax, *meta_uid; /* of the meta header, NULL: there is none */
+    const char *syntax, *meta_uid; /* of the meta header; NULL: there is no meta header */
     const char *type, *uid, *description, *lossy, *ratio, *method;
 };
 
 enum { RANGES_LIMIT = 32 };
 
-/* A header up to its pixel data's value, and where the elements that change, or follow from those, stand in it. */
+/* A header up to the value of its pixel data, and where the elements stand in it that change or follow from these. */
 struct header {
     struct dicom_bytes d;
     size_t meta_end;
@@ -67,7 +67,7 @@ static void put_meta_of(struct header *h, const struct changing *c)
     h->d.form = form;
 }
 
-/* A sequence of unknown VR, whose items are of implicit little endian. */
+/* Appends a sequence of unknown VR, whose items are of implicit little endian. */
 static void put_unknown_references(struct dicom_bytes *d, uint32_t tag)
 {
     const struct tsr_dicom_form form = d->form;
@@ -80,7 +80,7 @@ static void put_unknown_references(struct dicom_bytes *d, uint32_t tag)
     d->form = form;
 }
 
-/* Items that have elements of the tags that change: theirs stay. */
+/* Appends items with elements of the tags that change. Elements in items must not change. */
 static void put_references(struct dicom_bytes *d, uint32_t tag, bool has_length, bool items_have)
 {
     const size_t sequence = begin_sequence(d, tag, "SQ", has_length);
@@ -189,7 +189,7 @@ static enum tsr_status compare(const struct header *original, bool is_inflated, 
     return tsr_dicom_compare_headers(&one, &other, error);
 }
 
-/* What becomes of elements that are there. */
+/* The elements before and after the derivation. */
 static const struct {
     struct changing before, after;
 } cases[] = {
@@ -222,7 +222,7 @@ static const struct {
       .ratio = "5\\\\12.35",
       .method = "A\\B\\TESSERA"}}};
 
-/* Byte for byte, group lengths included: in all forms, with and without a meta header, and inflated. */
+/* Byte for byte, with group lengths: in all forms, with and without a meta header, and inflated. */
 TEST(what_becomes_of_a_header)
 {
     static const struct tsr_dicom_form forms[] = {{false, false}, {true, false}, {true, true}};
@@ -253,7 +253,7 @@ TEST(what_becomes_of_a_header)
     }
 }
 
-/* A description that is full stays. */
+/* Nothing is appended to a description that has no room for it. */
 TEST(full_descriptions)
 {
     char description[1025], expected[1100];
@@ -279,7 +279,7 @@ TEST(full_descriptions)
     }
 }
 
-/* Elements that are to be changed and cannot be. */
+/* Elements that must change but cannot. */
 TEST(what_cannot_be_changed)
 {
     static const uint32_t tags[] = {0x00080008, 0x00080018, 0x00082111, 0x00282110, 0x00282112, 0x00282114};
@@ -298,9 +298,9 @@ TEST(what_cannot_be_changed)
                     put_text(&h.d, tags[k], "CS", "01");
                 } else if (way == 1) { /* too long */
                     put_value(&h.d, tags[k], "CS", text, 2048);
-                } else if (way == 2) { /* for what is added, if any is */
+                } else if (way == 2) { /* too long with what is appended, if anything is */
                     put_value(&h.d, tags[k], "CS", text, 2046);
-                } else { /* no text at all */
+                } else { /* not a text */
                     put_head(&h.d, tags[k], "SQ", TSR_UNDEFINED_LENGTH);
                     put_head(&h.d, TAG_SEQUENCE_END, "", 0);
                 }
@@ -324,7 +324,7 @@ TEST(what_cannot_be_changed)
 
 /* ---- Comparing ---------------------------------------------------------------------------------------------- */
 
-/* Calls visit for each element that holds no others, in sequences too: tag, value and end. */
+/* Called for each element that holds no others, those in sequences too. Has tag, value and end. */
 typedef void visitor(void *context, const struct tsr_dicom_element *element, bool is_inner);
 
 static size_t visit_layer(const uint8_t *bytes, size_t at, size_t end, struct tsr_dicom_form form, bool is_inner,
@@ -356,7 +356,7 @@ static void visit_header(const struct header *h, visitor *visit, void *context)
     visit_layer(bytes, h->meta_end, pixels, h->d.form, false, visit, context);
 }
 
-/* An original and its lossy copy, which is changed. */
+/* An original and its lossy copy, which is then changed. */
 struct changed {
     struct header original, derived;
     int changes;
@@ -372,7 +372,7 @@ static void expect_noticed(struct changed *c, struct bytes copy, const struct ts
     c->changes++;
 }
 
-/* Each bit of its tag and of its value. */
+/* Changes each bit of the element's tag and value. */
 static void change_bits(void *context, const struct tsr_dicom_element *e, bool is_inner)
 {
     struct changed *c = context;
@@ -397,7 +397,7 @@ static struct bytes replace_bytes(struct bytes b, size_t start, size_t end, cons
     return changed;
 }
 
-/* It is gone; it is empty; it stands twice; a new one stands in front of it. */
+/* The element is removed, is empty, stands twice, has a new one before it. */
 static void change_elements(void *context, const struct tsr_dicom_element *e, bool is_inner)
 {
     struct changed *c = context;
@@ -451,7 +451,7 @@ TEST(other_changes_are_noticed)
     }
 }
 
-/* Another file's header is another, though its own changes are right. */
+/* The header of another file is refused, even if it has the right changes. */
 TEST(another_header_is_noticed)
 {
     struct changed c = make_changed(explicit_little), other = make_changed(explicit_little);
@@ -459,7 +459,7 @@ TEST(another_header_is_noticed)
     uint8_t *const name = memmem(other.derived.d.all.data, other.derived.d.all.size, "Doe^Jane", 8);
     memcpy(must(name), "Doe^John", 8);
     assert_int_equal(compare(&c.original, false, other.derived.d.all, &error), TSR_ERROR_CORRUPT);
-    for (size_t size = 132; size < c.derived.d.all.size; size++) /* cut */
+    for (size_t size = 132; size < c.derived.d.all.size; size++) /* cut off */
         expect(compare(&c.original, false, (struct bytes){c.derived.d.all.data, size}, &error) != TSR_OK ||
                    size >= c.derived.d.all.size - 12,
                "%zu bytes of %zu", size, c.derived.d.all.size);
@@ -472,8 +472,8 @@ TEST(another_header_is_noticed)
 /* ---- The proof ---------------------------------------------------------------------------------------------- */
 
 #if TSR_CALLS_CAN_FAIL
-/* Where the linker can redirect a call, a value in what is derived is changed. */
-static const char *planted; /* the value, NULL: none */
+/* Where the linker can redirect a call, a value in the derived header is changed. */
+static const char *planted; /* the value; NULL: nothing is changed */
 
 enum tsr_status __real_tsr_dicom_derive(const uint8_t *bytes, const struct tsr_dicom_scan *scan,
                                         const struct tsr_derivation *derived_from, uint8_t **derived, size_t *size,
@@ -516,7 +516,7 @@ static enum tsr_status encode_with_loss(struct tsr_engine *engine, struct bytes 
     return status;
 }
 
-/* No file is made whose header is not what it must be. */
+/* No file is made if its header is not exactly the derived one. */
 TEST(comparison_is_part_of_the_proof)
 {
     struct tsr_engine *engine = must(make_engine(TSR_ENGINE_CPU, 1));

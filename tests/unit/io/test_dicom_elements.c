@@ -1,5 +1,5 @@
-/* io/formats/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms that there are; what is
- * cut, damaged or made to cost time is refused. */
+/* io/formats/dicom/dicom_elements.h: where the elements of a DICOM file stand, in all forms of DICOM. Files that are
+ * cut, damaged or made to cost time are refused. */
 #include "dicom_bytes.h"
 #include "one_engine.h"
 
@@ -12,7 +12,7 @@ static const char vrs[][3] = {"AE", "AS", "AT", "CS", "DA", "DS", "DT", "FD", "F
                               "OB", "OD", "OF", "OL", "OV", "OW", "PN", "SH", "SL", "SQ", "SS", "ST",
                               "SV", "TM", "UC", "UI", "UL", "UN", "UR", "US", "UT", "UV"};
 
-/* Of every VR: the element is there once all of it is, and no byte sooner. */
+/* For every VR: the element is found when all of it is there, and not with one byte less. */
 TEST(heads)
 {
     for (size_t f = 0; f < COUNT_OF(forms); f++) {
@@ -62,7 +62,7 @@ TEST(heads_without_length)
     }
 }
 
-/* Pairs of letters that are no VR, and lengths that lead out of the file. */
+/* Pairs of letters that are not a VR, and lengths that lead out of the file. */
 TEST(heads_that_are_none)
 {
     int known = 0;
@@ -89,7 +89,7 @@ TEST(heads_that_are_none)
 
 /* ---- Files -------------------------------------------------------------------------------------------------- */
 
-/* Items of some elements, in all four ways to say where they end, to a depth. */
+/* Appends nested items of some elements down to a depth, with all four ways to say where they end. */
 static void put_sequence(struct dicom_bytes *d, uint32_t tag, int ways, int depth)
 {
     const size_t sequence = begin_sequence(d, tag, "SQ", ways & 1);
@@ -103,14 +103,14 @@ static void put_sequence(struct dicom_bytes *d, uint32_t tag, int ways, int dept
     end_sequence(d, sequence, TAG_SEQUENCE_END, ways & 1);
 }
 
-/* A sequence that is unknown to who wrote the file: its items are of implicit little endian whatever the file is. */
+/* Appends a sequence that the file's writer did not know: its items are of implicit little endian in every file. */
 static void put_unknown_sequence(struct dicom_bytes *d, uint32_t tag)
 {
     const struct tsr_dicom_form form = d->form;
     put_head(d, tag, "UN", TSR_UNDEFINED_LENGTH);
     d->form = implicit_little;
     put_head(d, TAG_ITEM, "", TSR_UNDEFINED_LENGTH);
-    put_text(d, 0x00091001, "", "LOUD"); /* what looks like a VR is a length's */
+    put_text(d, 0x00091001, "", "LOUD"); /* what looks like a VR is part of a length */
     put_sequence(d, 0x00091002, 0, 2);
     put_head(d, TAG_ITEM_END, "", 0);
     put_head(d, TAG_SEQUENCE_END, "", 0);
@@ -119,10 +119,10 @@ static void put_unknown_sequence(struct dicom_bytes *d, uint32_t tag)
 
 static const uint8_t samples[64];
 
-/* A bit of all that a header may have. */
+/* Appends something of all that a header may have. */
 static void put_dataset(struct dicom_bytes *d)
 {
-    put_ul(d, 0x00080000, 100); /* nobody relies on it */
+    put_ul(d, 0x00080000, 100); /* a wrong length, which no reader relies on */
     put_text(d, 0x00080005, "CS", "ISO_IR 100");
     put_text(d, 0x00080018, "UI", "1.2.3.4.5");
     put_text(d, 0x00080020, "DA", "");
@@ -131,7 +131,7 @@ static void put_dataset(struct dicom_bytes *d)
     put_text(d, 0x00090010, "LO", "TESSERA TEST");
     put_value(d, 0x00091001, "UN", "\1\2\3\4", 4);
     put_unknown_sequence(d, 0x00091002);
-    if (d->form.explicit_vr) { /* implicit, its bytes would be taken for elements, and given up as such */
+    if (d->form.explicit_vr) { /* in implicit form its bytes would be taken for elements, and then not */
         put_head(d, 0x00091003, "OB", TSR_UNDEFINED_LENGTH);
         put_value(d, TAG_ITEM, "", samples, 6);
         put_head(d, TAG_ITEM, "", 0);
@@ -193,7 +193,7 @@ TEST(files)
             assert_true(scan.meta_start == expected.meta_start && scan.meta_end == expected.meta_end);
             assert_true(scan.form.big_endian == forms[f].big_endian && scan.form.explicit_vr == forms[f].explicit_vr);
             assert_false(scan.is_deflated);
-            /* What comes behind the samples. */
+            /* The elements after the samples. */
             struct tsr_input *input = must(tsr_input_from_memory(d.all.data, d.all.size, "it"));
             assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), TSR_OK);
             assert_int_equal(scan.elements, d.elements);
@@ -203,7 +203,7 @@ TEST(files)
     }
 }
 
-/* Files that say one form and have another: what is there counts. */
+/* Files whose form is not the one that the meta header names: the actual form counts. */
 TEST(forms_that_are_not_as_said)
 {
     for (size_t f = 0; f < COUNT_OF(forms); f++) {
@@ -223,7 +223,7 @@ TEST(forms_that_are_not_as_said)
     }
 }
 
-/* What fills a UID up is none of it; what is longer than a UID is none. */
+/* Padding is not part of a UID. A value that is longer than a UID is not a UID. */
 TEST(uids)
 {
     static const struct {
@@ -248,7 +248,7 @@ TEST(uids)
     }
 }
 
-/* Fragments are passed over, and counted. */
+/* Fragments are skipped and counted. */
 TEST(fragments)
 {
     struct dicom_bytes d = {.form = explicit_little};
@@ -269,9 +269,9 @@ TEST(fragments)
     assert_int_equal(tsr_dicom_scan_rest(input, &scan, &error), TSR_OK);
     assert_int_equal(scan.elements, d.elements);
     tsr_input_close(input);
-    /* What is cut behind the pixel data's head. */
+    /* Files that end after the head of the pixel data. */
     for (size_t size = value; size < d.all.size; size++) {
-        const bool is_whole = size == d.all.size - 20; /* all but the padding: its head of 12 bytes, and 8 */
+        const bool is_whole = size == d.all.size - 20; /* without the padding: its head of 12 bytes, and 8 */
         input = must(tsr_input_from_memory(in_front_of_a_guard(d.all.data, size), size, "it"));
         assert_int_equal(tsr_dicom_scan_file(input, &scan, &error), TSR_OK);
         const enum tsr_status status = tsr_dicom_scan_rest(input, &scan, &error);
@@ -282,7 +282,7 @@ TEST(fragments)
     free_dicom(&d);
 }
 
-/* Pixel data in items, native and encapsulated, are an icon's: the data set's come later. */
+/* Pixel data in items, native or encapsulated, belong to an icon. The data set's come later. */
 TEST(icons)
 {
     for (size_t f = 0; f < COUNT_OF(forms); f++) {
@@ -314,7 +314,7 @@ TEST(icons)
     }
 }
 
-/* Of a deflated file only the meta header is looked at; what it inflates to is a data set alone. */
+/* Of a deflated file only the meta header is read. What it inflates to is a data set without a meta header. */
 TEST(deflated)
 {
     struct dicom_bytes d = {.form = explicit_little};
@@ -339,7 +339,7 @@ TEST(deflated)
 
 /* ---- Damage ------------------------------------------------------------------------------------------------- */
 
-/* Cut at every byte: it is refused, but for what ends in the samples. */
+/* A file that is cut at any byte is refused, unless it ends in the samples. */
 TEST(cut_files)
 {
     for (size_t f = 0; f < COUNT_OF(forms); f++) {
@@ -360,7 +360,8 @@ TEST(cut_files)
     }
 }
 
-/* Whatever a byte is: it is refused, or what is found is within the file, and nothing is read that is not there. */
+/* Whatever one byte is changed to: the file is refused, or what is found lies within the file. Nothing is read outside
+ * it. */
 TEST(damaged_files)
 {
     static const uint8_t values[] = {0x00, 0x01, 0x08, 0x7f, 0x80, 0xfe, 0xff};
@@ -390,7 +391,7 @@ TEST(damaged_files)
     assert_true(refused > 500);
 }
 
-/* A data set of explicit little endian that is wrong in one way; at: a way that there is. */
+/* Appends something wrong to a data set of explicit little endian; at: one of several ways. */
 typedef void put_wrong(struct dicom_bytes *d);
 
 static void item_end_outside(struct dicom_bytes *d)
@@ -527,15 +528,15 @@ TEST(wrong_delimiters)
     }
 }
 
-/* Without VRs nobody knows what is a sequence: what begins like one, and is none, is passed over. */
+/* Without VRs a reader guesses what is a sequence. What begins like a sequence and is not one is skipped. */
 TEST(guesses)
 {
     static const uint8_t starts[][20] = {
         {0xfe, 0xff, 0x00, 0xe0, 0xff, 0xff, 0xff, 0xff},                               /* an item that does not end */
-        {0xfe, 0xff, 0x00, 0xe0, 0xff, 0x00, 0x00, 0x00},                               /* one that is too long */
+        {0xfe, 0xff, 0x00, 0xe0, 0xff, 0x00, 0x00, 0x00},                               /* an item that is too long */
         {0xfe, 0xff, 0x00, 0xe0, 0x0c, 0x00, 0x00, 0x00, 0x28, 0x00, 0x10, 0x00, 0xf0}, /* its element is too long */
-        {0xfe, 0xff, 0x00, 0xe0, 0x02, 0x00, 0x00, 0x00},                               /* two bytes are no element */
-        {0xfe, 0xff, 0x00, 0xe0, 0x00, 0x00, 0x00, 0x00, 0x28, 0x00, 0x10, 0x00}};      /* then no item */
+        {0xfe, 0xff, 0x00, 0xe0, 0x02, 0x00, 0x00, 0x00},                          /* two bytes are not an element */
+        {0xfe, 0xff, 0x00, 0xe0, 0x00, 0x00, 0x00, 0x00, 0x28, 0x00, 0x10, 0x00}}; /* then no item */
     for (size_t i = 0; i < COUNT_OF(starts); i++) {
         struct dicom_bytes d = {.form = implicit_little};
         struct tsr_dicom_scan scan;
@@ -554,7 +555,7 @@ TEST(guesses)
 
 /* ---- What would cost its reader ----------------------------------------------------------------------------- */
 
-/* Sequences within sequences, as deep as one likes. */
+/* Makes sequences within sequences, to any depth. */
 static struct dicom_bytes make_nested(int depth)
 {
     struct dicom_bytes d = {.form = explicit_little};
@@ -589,7 +590,7 @@ TEST(deep_files)
 
 enum order { ASCENDING, RANDOM, DESCENDING };
 
-/* So many private elements, and what makes an image. */
+/* Makes count private elements and what makes an image. */
 static struct dicom_bytes make_many(struct tsr_dicom_form form, uint32_t count, enum order order)
 {
     struct rng r = {count};
@@ -617,8 +618,8 @@ static struct dicom_bytes make_many(struct tsr_dicom_form form, uint32_t count, 
     return d;
 }
 
-/* What puts elements in order takes as long as there are pairs of them that are not: where these are many, the walk
- * ends, before it has gone far. */
+/* Sorting the elements takes time for each pair in the wrong order. If there are many such pairs, the walk ends
+ * early. */
 TEST(elements_in_disorder)
 {
     static const struct {
@@ -647,7 +648,7 @@ TEST(elements_in_disorder)
     }
 }
 
-/* Behind the samples, too: what belongs in front of them costs as many comparisons as there are elements. */
+/* After the samples, too: an element that belongs before the samples costs a comparison with every element. */
 TEST(rest_in_disorder)
 {
     for (uint32_t low = 0; low <= 600; low += 600) {
@@ -666,7 +667,7 @@ TEST(rest_in_disorder)
     }
 }
 
-/* Many short lists in disorder are none of many elements. */
+/* Many short lists in disorder cost no more than short lists. */
 TEST(items_in_disorder)
 {
     struct dicom_bytes d = {.form = explicit_little};
@@ -685,7 +686,7 @@ TEST(items_in_disorder)
     free_dicom(&d);
 }
 
-/* By the whole way: in order they are coded as an image, in disorder they are stored, and come back either way. */
+/* From end to end: files in order are coded as images, files in disorder are stored, and both come back. */
 TEST(many_elements_come_back)
 {
     static const struct tsr_coding coding = {.coder = TSR_CODER_RANS, .effort = TSR_EFFORT_DEFAULT};
@@ -710,7 +711,7 @@ TEST(many_elements_come_back)
     }
 }
 
-/* Empty elements: few bytes, of which each takes 300 of a reader. */
+/* Empty elements have few bytes, but each takes 300 bytes of a reader's memory. */
 TEST(elements_without_number)
 {
     enum { ELEMENTS = 3600000 };
@@ -729,7 +730,7 @@ TEST(elements_without_number)
     free(bytes);
 }
 
-/* Headers of 64 MiB at most, in the meta header and behind it. */
+/* A header may have at most 64 MiB, in the meta header and after it. */
 TEST(headers_without_end)
 {
     enum { MOST = 64 << 20 };
@@ -759,7 +760,7 @@ TEST(headers_without_end)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* An account that counts claims, and refuses them if it shall. */
+/* An account that counts claims, and refuses them if refuses is set. */
 struct counting {
     struct tsr_memory_account base;
     int claims;
@@ -783,7 +784,7 @@ static enum tsr_status no_claim(struct tsr_memory_account *account, const struct
     return tsr_fail(error, TSR_ERROR_INTERNAL, "a scan is no file");
 }
 
-/* A header that is large itself asks before it is held; a small one does not, also where its samples are many. */
+/* A header that is large itself claims memory before it is read. A small one does not, even if it has many samples. */
 TEST(large_headers_ask)
 {
     for (int large = 0; large < 2; large++) {

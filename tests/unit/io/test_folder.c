@@ -1,5 +1,5 @@
-/* Folders that are walked for inputs (app/cli/inputs.c) and that outputs go to (io/folder.h): what a call that fails
- * hides is told, links are not followed, and what dead runs have left is skipped and removed. */
+/* Folders that are searched for inputs (app/cli/inputs.c) and that receive outputs (io/folder.h). What a failing call
+ * hides is reported, links are not followed, and what killed runs have left is skipped and removed. */
 #include "in_memory.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* ---- Calls that fail -------------------------------------------------------------------------------------- */
 
-/* The call of that number fails, from 1, with this error; 0: none. GHOST: readdir finds a name that is not there. */
+/* Call number fails (from 1; 0: none) fails with this error. GHOST: readdir finds a name that does not exist. */
 enum { GHOST = -1 };
 struct plan {
     long count, fails;
@@ -50,7 +50,7 @@ DIR *__wrap_fdopendir(int file)
     return fails(&fdopendirs) ? NULL : __real_fdopendir(file);
 }
 
-/* Where it succeeds, errno may be anything. */
+/* If readdir succeeds, errno may have any value. */
 struct dirent *__wrap_readdir(DIR *stream)
 {
     static struct dirent ghost = {.d_name = "ghost"};
@@ -64,7 +64,7 @@ char *__wrap_strndup(const char *text, size_t length)
 {
     if (fails(&strndups)) return NULL;
     const size_t size = strnlen(text, length);
-    char *const copy = malloc(size + 1); /* counted, and freed, as all others */
+    char *const copy = malloc(size + 1); /* counted and freed as all others */
     if (!copy) return NULL;
     memcpy(copy, text, size);
     copy[size] = '\0';
@@ -77,7 +77,7 @@ static void plan_none(void)
     plan_no_failures();
 }
 
-/* The number that the next descriptor gets: whoever leaves one open changes it. */
+/* The number that the next descriptor will have: it changes if a descriptor is left open. */
 static int next_descriptor(void)
 {
     const int file = dup(STDERR_FILENO);
@@ -97,7 +97,7 @@ static void make_folder_at(const char *name)
     assert_int_equal(mkdir(path_in_folder(name), 0700), 0);
 }
 
-/* More names than the first room for them, in three folders, of which one is empty. */
+/* More names than the first allocation has room for, in three folders, of which one is empty. */
 enum { MANY = 70, FILES = MANY + 3 };
 static void make_tree(const char *suffix)
 {
@@ -150,7 +150,7 @@ static enum tsr_status list(enum verb verb, const char *input, const char *outpu
     return list_tasks(&options, NULL, tasks, error);
 }
 
-/* The task of an input of the folder, NULL: there is none. */
+/* The task for an input in the folder; NULL if there is no such task. */
 static const struct task *find_task(const struct task_list *tasks, const char *name)
 {
     for (size_t i = 0; i < tasks->count; i++)
@@ -183,7 +183,7 @@ TEST(walks_in_order)
     free_tasks(&tasks);
 }
 
-/* Of every allocation of the walk: without it there is no list. */
+/* Each allocation of the search fails in turn: there is no list then. */
 TEST(memory_that_is_missing)
 {
     static const enum verb verbs[] = {VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST};
@@ -199,7 +199,7 @@ TEST(memory_that_is_missing)
             const enum tsr_status status = list(verbs[v], path_in_folder("in"), path_in_folder("out"), &tasks, &error);
             if (at == 0) total = call_plans[CALL_ALLOCATE].count;
             plan_none();
-            /* Who looks whether a file is a series, and cannot, says so of that file. */
+            /* If memory is missing to see whether a file is a series, that file's task reports it. */
             const bool is_told = verbs[v] != VERB_COMPRESS && status == TSR_OK && count_failed(&tasks) > 0;
             expect(at == 0 ? status == TSR_OK : status == TSR_ERROR_LIMIT || is_told,
                    "verb %d, allocation %ld of %ld: %s, %zu tasks", (int)verbs[v], at, total, tsr_status_name(status),
@@ -228,7 +228,8 @@ TEST(names_that_are_cut)
     }
 }
 
-/* Each readdir of the walk fails in turn: a task says of which folder, and what was found before is there. */
+/* Each readdir of the search fails in turn: a task reports the folder, and the names that were found before are
+ * kept. */
 TEST(folders_that_end_in_an_error)
 {
     static const struct {
@@ -260,7 +261,7 @@ TEST(folders_that_end_in_an_error)
             free_tasks(&tasks);
             assert_int_equal(next_descriptor(), descriptor);
         }
-        /* One for each name, those of the folder and its parent, and the end. */
+        /* One for each name, for each folder and its parent, and for the end. */
         assert_int_equal(total, FILES + 2 + 3 * 3);
         assert_true(told[0] == MANY + 6 && told[1] == 3 && told[2] == 5);
     }
@@ -290,7 +291,7 @@ TEST(folders_that_do_not_open)
             free_tasks(&tasks);
         }
     }
-    /* Memory that ends between two names. */
+    /* Memory runs out between two names. */
     for (long at = 1; at < 10; at++) {
         struct task_list tasks;
         struct tsr_error error;
@@ -301,7 +302,7 @@ TEST(folders_that_do_not_open)
     }
 }
 
-/* A name that is gone before it was looked at. */
+/* A name whose file is gone before it is examined. */
 TEST(names_that_are_gone)
 {
     struct task_list tasks;
@@ -318,7 +319,8 @@ TEST(names_that_are_gone)
     }
 }
 
-/* What a run has not finished is no input, of no verb; it is counted. What only looks like it is one. */
+/* No verb takes a file that a run has not finished for an input; it is counted. A name that only looks like one is an
+ * input. */
 TEST(unfinished_files)
 {
     static const char *const names[] = {"in/.tessera-0123abcd-12345-0.part",
@@ -327,7 +329,7 @@ TEST(unfinished_files)
     static const enum verb verbs[] = {VERB_COMPRESS, VERB_COMPARE};
     make_folder_at("in");
     make_folder_at("in/sub");
-    make_folder_at("in/.tessera-0123abcd-1-1.part"); /* a folder is looked into, whatever it is called */
+    make_folder_at("in/.tessera-0123abcd-1-1.part"); /* a folder is searched, whatever its name is */
     make_at("in/.tessera-0123abcd-1-1.part/a.pgm");
     for (size_t i = 0; i < COUNT_OF(names); i++) make_at(names[i]);
     for (size_t v = 0; v < COUNT_OF(verbs); v++) {
@@ -341,7 +343,7 @@ TEST(unfinished_files)
     }
 }
 
-/* The folder that is named may be a link; below it links are skipped, to whatever they lead, and so are pipes. */
+/* The folder that the user names may be a link. Below it links of all kinds are skipped, and pipes, too. */
 TEST(links_among_inputs)
 {
     static const char *const links[][2] = {{"../outside", "in/folder"},
@@ -370,11 +372,11 @@ TEST(links_among_inputs)
     }
 }
 
-/* ---- What dead runs have left ----------------------------------------------------------------------------- */
+/* ---- What killed runs have left ---------------------------------------------------------------------------- */
 
-enum { PATIENCE = 100 }; /* seconds until a process that waits for ever is ended */
+enum { PATIENCE = 100 }; /* seconds until a process that waits is ended */
 
-/* A process that holds what it has begun until it is killed, or the test has ended. */
+/* A process that holds what it has begun until it is killed, or until the test ends. */
 struct owner {
     pid_t process;
     int wire;
@@ -421,8 +423,8 @@ static void begin_output(const char *path)
     if (tsr_output_write(output, "half", 4, NULL) != TSR_OK) _exit(1);
 }
 
-/* Opens the folder of a path in a process of its own, which has not seen it before; the status, or 99: a descriptor is
- * left. */
+/* Opens the folder of a path in a new process, which has not seen it before. Returns the status, or 99 if a descriptor
+ * is left open. */
 static int open_elsewhere(const char *path)
 {
     int status;
@@ -445,7 +447,7 @@ static bool is_there(const char *name)
     return lstat(path_in_folder(name), &status) == 0;
 }
 
-/* The part in the folder: its name; empty: there is none. */
+/* Finds the name of the part in the folder; empty: there is none. */
 static void find_part(char name[300])
 {
     DIR *dir = must(opendir(folder));
@@ -455,7 +457,8 @@ static void find_part(char name[300])
     closedir(dir);
 }
 
-/* A run that is killed leaves a part, which the next one takes away: not sooner, and neither takes it for an input. */
+/* A killed run leaves a part. The next run removes it, but not before the run is dead, and never takes it for an
+ * input. */
 TEST(parts_of_killed_runs)
 {
     char part[300];
@@ -474,7 +477,7 @@ TEST(parts_of_killed_runs)
         assert_true(is_there(part));
         kill_owner(owner);
     }
-    /* Where the folder cannot be looked at it stays, and nothing else comes of it. */
+    /* If the folder cannot be read, the part stays, and nothing else happens. */
     fdopendirs = (struct plan){0, 1, ENOMEM};
     assert_int_equal(open_elsewhere(path_in_folder("b.tsr")), TSR_OK);
     plan_none();
@@ -486,13 +489,14 @@ TEST(parts_of_killed_runs)
     assert_true(!is_there(part) && is_there("a.pgm"));
 }
 
-/* Of this machine a part stays while it is locked; of another, with which a lock may not be shared, for a day, too. */
+/* A part of this machine stays while it is locked. A part of another machine, which may not share locks, also stays for
+ * a day. */
 TEST(parts_of_all_kinds)
 {
     enum kind { REGULAR, FOLDER, LINK, PIPE };
     enum { HOUR = 3600 };
     static const struct {
-        const char *name; /* ours: NULL */
+        const char *name; /* NULL: a name that this process makes */
         enum kind kind;
         int hours;
         bool is_locked, stays;
@@ -506,7 +510,7 @@ TEST(parts_of_all_kinds)
         {NULL, PIPE, 1000, false, true},
         {"another", REGULAR, 0, false, true},
         {"another", REGULAR, 23, false, true},
-        {"another", REGULAR, -25, false, true}, /* of a clock that is ahead */
+        {"another", REGULAR, -25, false, true}, /* by a clock that is ahead */
         {"another", REGULAR, 25, false, false},
         {"another", REGULAR, 25, true, true},
         {"another", LINK, 25, false, true},
@@ -548,7 +552,7 @@ TEST(parts_of_all_kinds)
     for (size_t i = 0; i < COUNT_OF(parts); i++) free(made[i].name);
 }
 
-/* ---- The way to an output --------------------------------------------------------------------------------- */
+/* ---- The way to an output ----------------------------------------------------------------------------------- */
 
 static bool leads_to(const struct tsr_spot *spot, const char *path)
 {
@@ -557,11 +561,11 @@ static bool leads_to(const struct tsr_spot *spot, const char *path)
            one.st_ino == two.st_ino;
 }
 
-/* Below the folder that is named: folders are made, links and files stand in the way. */
+/* Below the folder that the user names, folders are made. Links and files on the way are errors. */
 TEST(ways)
 {
     static const struct {
-        const char *path, *root, *leads_to; /* NULL: nowhere */
+        const char *path, *root, *leads_to; /* NULL: an error */
         const char *reason;
     } ways[] = {
         {"x", "", "", NULL},
@@ -610,13 +614,13 @@ TEST(ways)
             assert_int_equal(tsr_spot_open(path, root, &spot, NULL), status);
         }
         tsr_spot_close(&spot);
-        assert_int_equal(tsr_sync_folders(NULL), TSR_OK); /* closes those that were made */
+        assert_int_equal(tsr_sync_folders(NULL), TSR_OK); /* closes the folders that were made */
         assert_int_equal(next_descriptor(), descriptor);
     }
     assert_false(is_there("nowhere") || is_there("other/deeper"));
 }
 
-/* Each allocation and each open on the way fails: it is told, or the way is the right one all the same. */
+/* Each allocation and each open on the way fails in turn: this is reported, or the way is right all the same. */
 TEST(ways_that_fail)
 {
     static const enum call_kind kinds[] = {CALL_ALLOCATE, CALL_OPEN};
@@ -624,7 +628,7 @@ TEST(ways_that_fail)
     make_folder_at("a");
     make_folder_at("a/b");
     const char *const path = path_in_folder("a/b/x");
-    assert_int_equal(tsr_spot_open(path, strlen(folder), &spot, NULL), TSR_OK); /* known from now on */
+    assert_int_equal(tsr_spot_open(path, strlen(folder), &spot, NULL), TSR_OK); /* the folder is known from now on */
     tsr_spot_close(&spot);
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         long total = 0, told = 0;

@@ -1,5 +1,5 @@
-/* Memory that cannot be had: each allocation of a run fails in turn, alone or with all that follow. The run ends with
- * TSR_ERROR_LIMIT, or with success where it can do without; it leaves no block and no file behind.
+/* Missing memory: each allocation of a run fails in turn, alone or with all that follow. The run ends with
+ * TSR_ERROR_LIMIT, or with success if it can do without. It leaves neither a block nor a file.
  *   test_memory DATA      the synthetic set */
 #include "in_memory.h"
 
@@ -52,7 +52,7 @@ static void fail_each_allocation(const struct run *run)
                    tsr_status_name(status), error.text);
             if (status == TSR_ERROR_LIMIT)
                 expect(error.status == status && error.text[0], "%s, allocation %ld: '%s'", run->input, n, error.text);
-            /* What is there is whole. */
+            /* The files that exist are whole. */
             int files = 0;
             if (access(path_in_folder("tsr"), F_OK) == 0) {
                 const struct bytes b = read_bytes(path_in_folder("tsr"));
@@ -67,7 +67,7 @@ static void fail_each_allocation(const struct run *run)
                 free(b.data);
                 files++;
             }
-            assert_int_equal(count_files(), files); /* no temporary */
+            assert_int_equal(count_files(), files); /* no temporary file */
         }
     }
     expect(did_without == 0, "%s: %d other files", run->input, did_without);
@@ -126,7 +126,7 @@ TEST(dicom_with_loss)
     fail_each_allocation(&(struct run){in_data("dicom/forms/deflated.dcm"), lossy});
 }
 
-/* Frames in memory: payload and back. */
+/* Frames in memory: to payload and back. */
 TEST(frames_in_memory)
 {
     static const uint8_t raster[64 * 64];

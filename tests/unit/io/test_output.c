@@ -1,6 +1,5 @@
-/* Outputs and inputs that are files: what is made, the finished file, and nothing left where a call fails: every
- * write, read, open, sync and rename of a run is made to fail in turn (io/output.c, io/input.c, app/library/files.c).
- */
+/* Outputs and inputs that are files. A run makes the finished file, or nothing if a call fails: every write, read,
+ * open, sync and rename of a run fails in turn (io/output.c, io/input.c, app/library/files.c). */
 #include "in_memory.h"
 
 #include <fcntl.h>
@@ -48,7 +47,7 @@ static void expect_content(const char *name, const char *content)
     free(b.data);
 }
 
-/* Each test runs with files that have no name until they are published, and with parts, which have one. */
+/* Each test runs with files that have no name until they are published, and with part files, which have a name. */
 TEST(appears_only_when_published)
 {
     for (int named = 0; named < 2; named++) {
@@ -97,7 +96,7 @@ TEST(exists)
         assert_int_equal(try_create(path_in_folder("a"), false, &output, NULL), TSR_ERROR_EXISTS);
         assert_null(output);
         assert_int_equal(count_files(), 1);
-        /* It comes to be while the output is written: it stays, unless it may be overwritten. */
+        /* The file appears while the output is written: it stays, unless it may be overwritten. */
         for (int overwrite = 0; overwrite < 2; overwrite++) {
             output = create("b", overwrite);
             assert_int_equal(tsr_output_write(output, "output", 6, NULL), TSR_OK);
@@ -108,7 +107,7 @@ TEST(exists)
             expect_content("b", overwrite ? "output" : "new");
             unlink(path_in_folder("b"));
         }
-        /* Overwriting; what is to be overwritten may go meanwhile. */
+        /* With overwriting; the file that is to be overwritten may go meanwhile. */
         for (int goes = 0; goes < 2; goes++) {
             output = create("a", true);
             assert_int_equal(tsr_output_write(output, "other", 5, NULL), TSR_OK);
@@ -125,7 +124,7 @@ TEST(exists)
     files_need_names = false;
 }
 
-/* What exists and is no regular file stays as it is, also where it comes to be while the output is written. */
+/* What exists and is not a regular file stays unchanged, even if it appears while the output is written. */
 TEST(no_regular_files)
 {
     struct tsr_output *output;
@@ -150,7 +149,8 @@ TEST(no_regular_files)
     files_need_names = false;
 }
 
-/* A link that is named stands for its file; below a folder that is named none is followed, nor a folder that is one. */
+/* A link that the user names stands for its file. Below a folder that the user names, no link is followed, to a file or
+ * a folder. */
 TEST(links)
 {
     struct tsr_output *output;
@@ -181,7 +181,7 @@ TEST(links)
     }
     expect_content("real", "through");
     assert_true(lstat(path_in_folder("link"), &status) == 0 && S_ISLNK(status.st_mode));
-    /* The folder that is named may be a link. */
+    /* The folder that the user names may be a link. */
     options.root = strlen(folder) + 7;
     assert_int_equal(tsr_output_create(inside, &options, true, &output, NULL), TSR_OK);
     assert_int_equal(tsr_output_publish(output, NULL), TSR_OK);
@@ -192,13 +192,13 @@ TEST(links)
     empty_folder();
 }
 
-/* A folder that is exchanged for a link while the output is written: it goes to the folder that was there. */
+/* A folder is exchanged for a link while the output is written: the output goes to the folder that was there. */
 TEST(exchanged_folders)
 {
     char path[128], moved[128];
     struct tsr_output *output;
     const struct tsr_output_options options = {.is_bounded = true, .root = strlen(folder)};
-    snprintf(path, sizeof path, "%s/x/y/out", folder); /* both are made */
+    snprintf(path, sizeof path, "%s/x/y/out", folder); /* both folders are made */
     assert_int_equal(tsr_output_create(path, &options, true, &output, NULL), TSR_OK);
     assert_int_equal(rename(path_in_folder("x"), path_in_folder("moved")), 0);
     assert_int_equal(symlink("/tmp", path_in_folder("x")), 0);
@@ -215,7 +215,8 @@ TEST(exchanged_folders)
     empty_folder();
 }
 
-/* Parts that others have left behind are removed, those at work are not, nor what only looks like one. */
+/* Parts that other runs have left are removed. Parts of running processes are not, nor names that only look like
+ * parts. */
 TEST(orphans)
 {
     char part[TSR_PART_NAME], other[TSR_PART_NAME];
@@ -227,7 +228,7 @@ TEST(orphans)
                                        ".tessera-1234567G-1-1.part", ".tessera-12345678--1.part"};
     for (size_t i = 0; i < COUNT_OF(none); i++) assert_false(tsr_is_unfinished(none[i]));
     char sub[128], path[256];
-    snprintf(sub, sizeof sub, "%s/new", folder); /* a folder that this process has not written to */
+    snprintf(sub, sizeof sub, "%s/new", folder); /* a folder to which this process has not written */
     assert_int_equal(mkdir(sub, 0700), 0);
     const char *const names[] = {part, other, none[0], "plain", ".tessera-00000000-1-1.part"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -251,7 +252,7 @@ TEST(orphans)
     assert_int_equal(rmdir(sub), 0);
 }
 
-/* Group and others get no more of a copy than they had of the original, whatever group it gets. */
+/* Group and others get no more permissions for a copy than they had for the original, whatever group the copy gets. */
 TEST(permissions)
 {
     static const mode_t modes[] = {0600, 0640, 0644, 0604, 0660, 0666, 04755};
@@ -274,7 +275,7 @@ TEST(permissions)
     empty_folder();
 }
 
-/* What is patched and read again, in the file and in the buffer. */
+/* Patches, read back from the file and from the buffer. */
 TEST(patches)
 {
     struct rng r = {64};
@@ -304,7 +305,7 @@ TEST(patches)
     empty_folder();
 }
 
-/* Pieces of all sizes around the buffer's: the same bytes and the same hash, from file and memory. */
+/* Pieces of all sizes around the buffer's give the same bytes and the same hash, from file and memory. */
 TEST(sizes)
 {
     struct rng r = {61};
@@ -373,7 +374,7 @@ TEST(parts_at_the_end)
 
 /* ---- Failing calls ------------------------------------------------------------------------------------------ */
 
-/* Inputs: coded, coded of more than the output's buffer, verbatim, and, where this build has it, PNG. */
+/* Inputs: 0 coded; 1 coded, larger than the output's buffer; 2 verbatim; PNG, if this build has it. */
 static struct bytes input_of(int number)
 {
     struct rng r = {62};
@@ -408,7 +409,8 @@ static enum tsr_status decompress(const char *in, const char *out, struct tsr_er
     return restore_path(engine, path_in_folder(in), out ? path_in_folder(out) : NULL, &report, error);
 }
 
-/* Runs compress or decompress with each call of a kind failing in turn. Returns how many calls there were. */
+/* Runs compress or decompress with each call of a kind failing in turn. harmless: the run must succeed all the same.
+ * allowed: the statuses that it may return, up to TSR_OK. Returns the number of calls. */
 static long fail_each(enum call_kind kind, enum call_fault fault, bool decompresses, int number, bool harmless,
                       const enum tsr_status *allowed)
 {
@@ -428,14 +430,14 @@ static long fail_each(enum call_kind kind, enum call_fault fault, bool decompres
             decompresses ? decompress("tsr", "out", &error) : compress("in", "out", TSR_VERIFY_CPU, &error);
         const bool failed = call_plans[kind].failed > 0;
         plan_no_failures();
-        assert_int_equal(count_files(), 3); /* no temporary */
+        assert_int_equal(count_files(), 3); /* no temporary file */
         const struct bytes out = read_bytes(path_in_folder("out"));
         if (!failed || harmless) {
             expect(status == TSR_OK, "call %ld of kind %d: %s: %s", n, (int)kind, tsr_status_name(status), error.text);
             expect(equal(out, decompresses ? original : tsr), "call %ld of kind %d: the output is not whole", n,
                    (int)kind);
         } else if ((fault == FAULT_END || kind == CALL_OPEN) && status == TSR_OK) {
-            /* The end was looked for, and there it was; or what others have left behind, which may stay. */
+            /* The call looked for the end, which was there; or for parts that others have left, which may stay. */
             expect(equal(out, decompresses ? original : tsr), "call %ld of kind %d: the output is not whole", n,
                    (int)kind);
         } else {
@@ -443,7 +445,7 @@ static long fail_each(enum call_kind kind, enum call_fault fault, bool decompres
             for (int i = 0; allowed[i] != TSR_OK; i++) is_allowed |= status == allowed[i];
             expect(is_allowed, "call %ld of kind %d: %s: %s", n, (int)kind, tsr_status_name(status), error.text);
             expect(error.status == status && error.text[0], "call %ld of kind %d: '%s'", n, (int)kind, error.text);
-            /* What fails behind the new output's name leaves it there, whole. */
+            /* If a call after the renaming fails, the new output stays, whole. */
             const bool may_be_named = (kind == CALL_SYNC || kind == CALL_OPEN) && n > 1;
             expect(out.size == 3 || (may_be_named && equal(out, decompresses ? original : tsr)),
                    "call %ld of kind %d: the old output is gone", n, (int)kind);
@@ -472,13 +474,13 @@ TEST(writes_that_fail)
 TEST(writes_that_are_short_or_interrupted)
 {
     for (int decompresses = 0; decompresses < 2; decompresses++) {
-        const long least = decompresses ? 1 : 2; /* a raster is written with what is before it */
+        const long least = decompresses ? 1 : 2; /* a raster is written together with what is before it */
         assert_true(fail_each(CALL_WRITE, FAULT_SHORT, decompresses, 1, true, NULL) >= least);
         assert_true(fail_each(CALL_WRITE, FAULT_INTERRUPTED, decompresses, 1, true, NULL) >= least);
     }
 }
 
-/* Every piece that is put into an output, a file or the memory that verification restores to. */
+/* Every piece that is put into an output: a file, or the memory to which verification restores. */
 TEST(puts_that_fail)
 {
     static const enum tsr_status allowed[] = {TSR_ERROR_WRITE, TSR_ERROR_VERIFY, TSR_OK};
@@ -495,7 +497,7 @@ TEST(syncs_and_renames_that_fail)
         assert_int_equal(fail_each(CALL_SYNC, FAULT_ERROR, decompresses, 0, false, write_errors), 2);
         assert_true(fail_each(CALL_RENAME, FAULT_ERROR, decompresses, 0, false, write_errors) >= 2);
     }
-    /* A file system that lacks one of the calls after the other: another one does it. */
+    /* A file system that lacks one of the calls: another call does the work. */
     for (int way = 0; way < 4; way++) {
         const bool overwrite = way % 2;
         files_need_names = way / 2;
@@ -511,7 +513,7 @@ TEST(syncs_and_renames_that_fail)
             tsr_output_close(output);
             assert_int_equal(count_files(), status == TSR_OK || overwrite ? 1 : 0);
             if (status == TSR_OK) expect_content("a", "bytes");
-            /* Only a first name cannot be given in another way to a file without one. */
+            /* Only a file without a name cannot get its first name in another way. */
             expect(status == TSR_OK || (!files_need_names && lacks < 3), "way %d, call %ld: %s", way, lacks,
                    tsr_status_name(status));
         }
@@ -520,7 +522,7 @@ TEST(syncs_and_renames_that_fail)
     empty_folder();
 }
 
-/* The folder's way to the disk fails: the output has its name, but is not reported as lasting. */
+/* The sync of the folder fails: the output has its name, but is not reported as lasting. */
 TEST(folders_that_are_not_synced)
 {
     const struct bytes original = input_of(0);
@@ -545,7 +547,7 @@ TEST(opens_that_fail)
     files_need_names = false;
 }
 
-/* What cannot be read is an error of the input; where it is the finished file, verification fails. */
+/* An input that cannot be read is an input error. If the finished file cannot be read, verification fails. */
 TEST(reads_that_fail)
 {
     static const enum tsr_status compressing[] = {TSR_ERROR_READ, TSR_ERROR_VERIFY, TSR_OK};
@@ -560,8 +562,7 @@ TEST(reads_that_fail)
     (void)decompressing;
 }
 
-/* A .tsr that cannot be read at some place is repaired where the place stands twice, and an error of the input
- * otherwise. */
+/* A .tsr that cannot be read at some place is repaired if the place stands twice. Otherwise it is an input error. */
 TEST(reads_of_a_tsr_that_fail)
 {
     const struct bytes original = input_of(0);
@@ -634,7 +635,8 @@ TEST(inputs_that_are_none)
     assert_null(input);
     assert_int_equal(tsr_input_open(path_in_folder("none"), &input, NULL), TSR_ERROR_READ);
     assert_int_equal(mkfifo(path_in_folder("pipe"), 0600), 0);
-    assert_int_equal(tsr_input_open(path_in_folder("pipe"), &input, NULL), TSR_ERROR_READ); /* and does not wait */
+    assert_int_equal(tsr_input_open(path_in_folder("pipe"), &input, NULL),
+                     TSR_ERROR_READ); /* does not wait for a writer */
     assert_int_equal(tsr_input_open("/dev/zero", &input, NULL), TSR_ERROR_READ);
     empty_folder();
 }

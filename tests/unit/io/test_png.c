@@ -47,7 +47,7 @@ static size_t row_bytes(const struct form *f, uint32_t columns)
     return ((size_t)columns * (size_t)(f->channels * f->depth) + 7) / 8;
 }
 
-/* Rows packed as PNG has them. */
+/* Writes rows that are packed as in PNG. */
 static struct bytes write_png(const struct form *f, uint32_t columns, uint32_t rows, bool interlaced,
                               const uint8_t *packed)
 {
@@ -82,7 +82,7 @@ static struct bytes write_png(const struct form *f, uint32_t columns, uint32_t r
     return file;
 }
 
-/* The rows of a file, packed; spare bits are 0. */
+/* Reads the rows of a file, packed as in PNG; spare bits are 0. */
 static uint8_t *read_png(struct bytes file, const struct form *f, uint32_t columns, uint32_t rows)
 {
     struct reading r = {file, 0};
@@ -146,13 +146,13 @@ static void check_raster(struct bytes file, const struct form *f, uint32_t colum
     tsr_input_close(input);
 }
 
-/* Bytes outside the IDAT chunks. */
+/* The bytes outside the IDAT chunks. */
 static struct bytes rest_of(struct bytes file)
 {
     struct bytes rest = copy_bytes(file.data, 8);
     for (size_t at = 8; at < file.size;) {
         if (file.size - at == 8) {
-            append(&rest, file.data + at, 8); /* behind IEND */
+            append(&rest, file.data + at, 8); /* after IEND */
             break;
         }
         const uint8_t *b = file.data + at;
@@ -212,7 +212,8 @@ TEST(several_chunks)
     check_picture(&r, &forms[13], 257, 129, true);
 }
 
-/* Cut anywhere, or with any byte changed: kept as it is, or a picture that comes back with the bytes around it. */
+/* A file that is cut anywhere, or has any byte changed, is kept verbatim, or comes back as a picture with the bytes
+ * around it. */
 TEST(damaged)
 {
     struct rng r = {53};

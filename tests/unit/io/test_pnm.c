@@ -1,4 +1,4 @@
-/* PGM and PPM: headers as others write them, every maximum, values above it. */
+/* PGM and PPM: headers as other programs write them, every maximum, values above it. */
 #include "one_engine.h"
 
 static struct tsr_source *open_source(struct bytes b, struct tsr_input **input)
@@ -24,7 +24,8 @@ static void check_there_and_back(struct bytes b, const char *what)
     }
 }
 
-/* Headers, each followed by 24 bytes of samples: columns, rows and bits if coded, columns 0 if kept as it is. */
+/* Headers, each followed by 24 bytes of samples: columns, rows and bits if they are coded; columns is 0 if the file is
+ * kept verbatim. */
 static const struct header_case {
     const char *head;
     uint32_t columns, rows;
@@ -49,7 +50,7 @@ static const struct header_case {
     {"P6 1 2 1023\n", 1, 2, 3, 16, 10},
     {"P5 24 1 255\n", 24, 1, 1, 8, 8},
     {"P5 1 24 255\n", 1, 24, 1, 8, 8},
-    /* Kept as they are. */
+    /* Kept verbatim. */
     {"P5 3 2 0\n", 0, 0, 0, 0, 0},
     {"P5 3 2 65536\n", 0, 0, 0, 0, 0},
     {"P5 0 2 255\n", 0, 0, 0, 0, 0},
@@ -57,11 +58,11 @@ static const struct header_case {
     {"P5 -3 2 255\n", 0, 0, 0, 0, 0},
     {"P5 3 2 -255\n", 0, 0, 0, 0, 0},
     {"P5 3,2 255\n", 0, 0, 0, 0, 0},
-    {"P5 3 2 255", 0, 0, 0, 0, 0}, /* no white space: the first sample stands there, and is none */
+    {"P5 3 2 255", 0, 0, 0, 0, 0}, /* no white space follows */
     {"P5 3 2 255#\n", 0, 0, 0, 0, 0},
     {"P5 3 2 0x1f\n", 0, 0, 0, 0, 0},
     {"P5 3 2 25a\n", 0, 0, 0, 0, 0},
-    {"P5 5 5 255\n", 0, 0, 0, 0, 0}, /* 25 samples of 24 */
+    {"P5 5 5 255\n", 0, 0, 0, 0, 0}, /* 25 samples, but 24 bytes */
     {"P6 3 3 255\n", 0, 0, 0, 0, 0},
     {"P5 13 1 256\n", 0, 0, 0, 0, 0},
     {"P5 65536 1 255\n", 0, 0, 0, 0, 0},
@@ -116,7 +117,7 @@ TEST(headers)
     for (size_t i = 0; i < COUNT_OF(header_cases); i++) check_header(&r, &header_cases[i]);
 }
 
-/* A header of 4 KiB of comments is read, a longer one is kept as it is; either comes back. */
+/* A header with 4 KiB of comments is read. A file with a longer one is kept verbatim. Both come back. */
 TEST(long_comments)
 {
     for (size_t comment = 4000; comment < 4200; comment++) {
@@ -134,7 +135,7 @@ TEST(long_comments)
     }
 }
 
-/* Every maximum: bits enough for it, and no more. */
+/* Every maximum gets exactly the bits that it needs. */
 TEST(every_maximum)
 {
     for (uint32_t top = 1; top <= 65535; top++) {
@@ -154,7 +155,7 @@ TEST(every_maximum)
     }
 }
 
-/* Samples of any bits, above the maximum too, come back. */
+/* Samples of any bits come back, also above the maximum. */
 TEST(values_above_the_maximum)
 {
     struct rng r = {32};
@@ -166,7 +167,7 @@ TEST(values_above_the_maximum)
         struct bytes b = copy_bytes(
             head, (size_t)snprintf(head, sizeof head, "P%d %d %d %u\n", colours == 3 ? 6 : 5, columns, rows, maximum));
         const int samples = columns * rows * colours * (maximum > 255 ? 2 : 1);
-        const uint32_t above = rng_below(&r, 3); /* none, some, all */
+        const uint32_t above = rng_below(&r, 3); /* none, some or all of the samples */
         for (int k = 0; k < samples; k++) {
             const uint8_t byte =
                 (uint8_t)(above == 2 || (above == 1 && rng_below(&r, 9) == 0) ? rng_next(&r) : rng_below(&r, 2));

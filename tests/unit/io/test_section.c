@@ -55,7 +55,7 @@ static struct tsr_header any_header(struct rng *r)
     h.kind = (enum tsr_kind)rng_below(r, 4);
     h.restore = (enum tsr_restore)rng_below(r, 5);
     h.id = rng_next(r);
-    /* Only what is spliced may be either. */
+    /* Only a spliced file may be either. */
     h.exact = h.restore == TSR_RESTORE_SPLICE ? rng_below(r, 2) : h.restore != TSR_RESTORE_PNG;
     if (h.restore == TSR_RESTORE_VERBATIM) {
         const size_t length = rng_below(r, TSR_REASON_LIMIT + 1);
@@ -131,7 +131,7 @@ TEST(headers)
     assert_true(seen > 10000);
 }
 
-/* Each field of a header out of its range: which status. */
+/* Each field of a header out of its range, with the status that it gives. */
 TEST(headers_out_of_range)
 {
     static const struct {
@@ -166,7 +166,7 @@ TEST(headers_out_of_range)
         body[cases[i].at] = cases[i].value;
         const enum tsr_status status = tsr_get_header(body, size, &back, &error);
         body[cases[i].at] = was;
-        /* A file is never the caller's mistake: what describes no image is corrupt, or over a limit. */
+        /* A file is never a usage error: a header that describes no valid image is corrupt, or over a limit. */
         const bool refused = status == cases[i].status || (cases[i].status == TSR_ERROR_USAGE &&
                                                            (status == TSR_ERROR_CORRUPT || status == TSR_ERROR_LIMIT));
         expect(refused, "byte %zu is %u: %s, not %s", cases[i].at, cases[i].value, tsr_status_name(status),
@@ -177,7 +177,7 @@ TEST(headers_out_of_range)
     assert_int_equal(tsr_get_header(body, size, &back, NULL), TSR_OK);
 }
 
-/* Items that need not be known are passed over, others are refused, and so are items that do not fit. */
+/* Optional items are skipped. Others are refused, and so are items that do not fit. */
 TEST(items)
 {
     static const struct {
@@ -247,7 +247,7 @@ static void random_proof(struct rng *r, int i, struct tsr_header *header, struct
     }
 }
 
-/* Changes one thing that counts. */
+/* Changes one field that counts. */
 static struct tsr_proof change_proof(struct tsr_proof proof, int i)
 {
     switch (i % 7) {
@@ -305,7 +305,7 @@ TEST(proofs)
     }
 }
 
-/* The hashes of xxHash's own documentation: of nothing. And in pieces as at once. */
+/* The hash of no bytes is that of xxHash's documentation. Hashes in pieces are the same as at once. */
 TEST(hashes)
 {
     static const struct tsr_hash128 nothing = {

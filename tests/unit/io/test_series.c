@@ -1,11 +1,10 @@
-/* Several files in one (app/library/series.c, io/container/container.h): what is written comes back file by file, and
- * what is whole and not right is refused. FORMAT.md 3.7. */
+/* Several files in one (app/library/series.c, io/container/container.h): every file comes back, and a file that is
+ * whole and invalid is refused. FORMAT.md 3.7. */
 #include "one_engine.h"
 
 enum { FILES = 5 };
 
-/* Files with small heads that are alike, two of them with a model that they share; one that is no image, one that is
- * empty. */
+/* Files with small heads that are alike; two of them share a model. One is not an image, one is empty. */
 static struct bytes originals[FILES];
 static const char *const names[FILES] = {"a.pgm", "below/b.pgm", "below/deeper/c", "d", "e.pgm"};
 static struct bytes series;
@@ -22,7 +21,7 @@ static struct bytes make_original(struct rng *r, int i)
         free(b.data);
         return copy_bytes("", 0);
     }
-    /* A comment behind P5 that is nearly the same in all of them. */
+    /* A comment after P5 that is nearly the same in all of them. */
     size_t used = (size_t)snprintf(comment, sizeof comment, "P5\n");
     for (int k = 0; k < 30; k++)
         used += (size_t)snprintf(comment + used, sizeof comment - used, "#%d.%d\n", k * k * 7919, k == 17 ? i : 0);
@@ -76,7 +75,7 @@ static int tear_down(void **state)
     return destroy_engine(state);
 }
 
-/* What came of each file of a series: TSR_OK where the file is the right one. */
+/* The outcome of each file of a series: TSR_OK if it is the right file. */
 struct outcomes {
     enum tsr_status opened, file[2 * FILES];
     uint32_t count;
@@ -123,7 +122,7 @@ static bool may_be(enum tsr_status status)
     return status == TSR_OK || status == TSR_ERROR_CORRUPT || status == TSR_ERROR_VERSION;
 }
 
-/* Joins, restores and frees; all of the files that are not good must be corrupt ones, or have what is unknown. */
+/* Joins, restores and frees the sections. Every file that is not good must be corrupt, or have something unknown. */
 static struct outcomes try_sections(struct sections *s)
 {
     const struct bytes file = join(s);
@@ -165,7 +164,7 @@ TEST(all_come_back)
     assert_int_equal(good_files(&again), FILES);
 }
 
-/* The same bytes with any number of threads; with more, files are ready before their turn. */
+/* The same bytes with any number of threads. With more threads, files are ready before their turn. */
 TEST(same_bytes)
 {
     char paths[FILES][128];
@@ -188,7 +187,7 @@ TEST(same_bytes)
     empty_folder();
 }
 
-/* Heads that are alike are stored as what follows the first. */
+/* Heads that are alike are stored as differences from the first one. */
 TEST(blobs_behind_others)
 {
     struct sections s = split(series);
@@ -206,7 +205,7 @@ TEST(blobs_behind_others)
     free_sections(&s);
 }
 
-/* Which images share a model, and that a stack is cut like each of them. */
+/* Which images share a model; a stack must be cut into the same tiles as each of its images. */
 TEST(stacks)
 {
     static const struct {
@@ -224,7 +223,7 @@ TEST(stacks)
         {64, 64, 1, 16, false, {.path = TSR_PATH_TRANSFORM}, 0},
         {64, 64, 1, 16, false, {.lossy = true, .max_error = 1}, 0},
         {384, 274, 1, 16, false, {.effort = 5}, 19}, /* two tiles of 137 rows */
-        {300, 433, 1, 16, false, {.effort = 5}, 0},  /* of 217 and 216 */
+        {300, 433, 1, 16, false, {.effort = 5}, 0},  /* of 217 and 216 rows */
         {512, 512, 1, 16, false, {.effort = 5}, 0},
         {2, 65535, 1, 16, false, {.effort = 5}, 0},
         {5, 3, 1, 8, false, {.effort = 5}, 0}, /* of an odd number of bytes */
@@ -249,12 +248,12 @@ TEST(stacks)
     }
 }
 
-/* Frames with the model of another, within a file: which models come back, and which are refused. */
+/* Frames with the model of another frame, within a file: which models come back, and which are refused. */
 TEST(models_of_others)
 {
     enum { FRAMES = 6 };
     static const uint32_t distances[FRAMES] = {0, 1, 0, 1, 3, 5}; /* 0: a model of its own */
-    static const int model_of[FRAMES] = {0, 0, 2, 2, -1, 0};      /* the fifth one's stands at one that has none */
+    static const int model_of[FRAMES] = {0, 0, 2, 2, -1, 0};      /* the fifth refers to a frame without a model */
     struct tsr_output *output = must(tsr_output_to_memory());
     struct tsr_container_writer *writer;
     struct tsr_container_reader *reader;
@@ -307,7 +306,7 @@ TEST(wrong_distances)
     static const uint8_t bodies[][4] = {{0, 0}, {0, 2}, {0, 0xff, 1}, {0, 0x80, 2}, {1, 1}, {0, 1, 0}, {0}};
     static const size_t sizes[] = {2, 2, 3, 3, 2, 3, 1};
     struct sections s = split(series);
-    assert_true(find_section(&s, TSR_SECTION_LIKE, 0) > 0); /* the second picture's, behind the first one's */
+    assert_true(find_section(&s, TSR_SECTION_LIKE, 0) > 0); /* the second picture's, after the first one's */
     assert_int_equal(find_section(&s, TSR_SECTION_LIKE, 1), -1);
     free_sections(&s);
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
@@ -318,7 +317,7 @@ TEST(wrong_distances)
         const struct outcomes o = try_sections(&s);
         expect(o.opened == TSR_OK && o.file[1] == TSR_ERROR_CORRUPT && good_files(&o) == FILES - 1, "case %zu", i);
     }
-    /* The first frame of all, with another's model. */
+    /* The first frame of all, with the model of another. */
     s = split(series);
     remove_twins(&s);
     const int at = find_section(&s, TSR_SECTION_FRAME, 0);
@@ -329,7 +328,7 @@ TEST(wrong_distances)
     assert_true(o.file[0] == TSR_ERROR_CORRUPT && o.file[1] == TSR_ERROR_CORRUPT && good_files(&o) == FILES - 2);
 }
 
-/* A member that writes to the series' own output, and one that begins again amid it. */
+/* A member that writes to the series' own output, and one that restarts in the middle of it. */
 TEST(direct_members)
 {
     struct tsr_output *output = must(tsr_output_to_memory());
@@ -433,7 +432,7 @@ TEST(refused_inputs)
     empty_folder();
 }
 
-/* ---- Files that are whole and not right -------------------------------------------------------------------- */
+/* ---- Files that are whole and invalid ----------------------------------------------------------------------- */
 
 TEST(each_section_removed)
 {
@@ -450,7 +449,7 @@ TEST(each_section_removed)
             expect(o.opened == TSR_ERROR_CORRUPT, "section %d", i);
         else if (type == TSR_SECTION_TWIN)
             expect(o.opened == TSR_OK && good_files(&o) == FILES, "twin %d: %u good", i, good_files(&o));
-        else /* the others stay, but for those whose blobs stand behind it */
+        else /* files stay good, except those whose blobs need the section */
             expect(o.opened == TSR_OK && good_files(&o) < FILES && good_files(&o) >= 2, "section %d: %u good", i,
                    good_files(&o));
     }
@@ -473,7 +472,7 @@ TEST(each_section_twice)
     }
 }
 
-/* Sections where none may stand. */
+/* Sections at places where they may not stand. */
 TEST(sections_out_of_place)
 {
     static const uint8_t types[] = {'P', 'H', 'A', 0};
@@ -489,7 +488,7 @@ TEST(sections_out_of_place)
             expect(o.opened != TSR_OK || good_files(&o) == FILES - 1, "type %u at %d", types[t], at);
         }
     }
-    /* A member in a file that is no series. */
+    /* A member in a file that is not a series. */
     static const struct tsr_coding coding = {.coder = TSR_CODER_HUFFMAN};
     struct bytes single = compress_bytes(engine, originals[0], &coding), restored;
     struct sections one = split(single);
@@ -509,7 +508,7 @@ TEST(sections_out_of_place)
     free(single.data);
 }
 
-/* The whole number of files is another than the header's. */
+/* The number of files is not the one in the header. */
 TEST(wrong_number_of_files)
 {
     static const uint8_t counts[][5] = {{0}, {1}, {FILES - 1}, {FILES + 1}, {127}, {0xff, 0xff, 0xff, 0xff, 0x07}};
@@ -523,7 +522,7 @@ TEST(wrong_number_of_files)
     }
 }
 
-/* A body of a section M with another name. */
+/* Gives the member of a section M another name. */
 static void rename_member(struct sections *s, int number, const char *name, size_t length)
 {
     struct bytes *body = &s->section[find_section(s, TSR_SECTION_MEMBER, number)].body;
@@ -575,7 +574,7 @@ TEST(hostile_names)
     empty_folder();
 }
 
-/* Members that say what is not so. */
+/* Members whose fields are wrong. */
 TEST(wrong_members)
 {
     for (int way = 0; way < 6; way++) {
@@ -602,7 +601,7 @@ TEST(wrong_members)
         case 3: /* the header ends beyond the section */
             body->data[header_at - 1] = 127;
             break;
-        case 4: /* the name does */
+        case 4: /* the name ends beyond the section */
             body->data[0] = 127;
             break;
         default: /* another hash */
@@ -616,22 +615,22 @@ TEST(wrong_members)
 }
 
 #if TSR_WITH_ZSTD
-/* Blobs behind what is not there, is none, or is another. */
+/* Blobs whose base does not exist, is not a base, or is another one. */
 TEST(wrong_bases)
 {
     for (int distance = 0; distance <= 255; distance += distance < 6 ? 1 : 83) {
         struct sections s = split(series);
-        /* The last picture's prefix; its distance stands behind a size of two bytes. */
+        /* The last picture's prefix. Its distance stands after a size of two bytes. */
         int at = s.count - 1;
         while (s.section[at].type != TSR_SECTION_BLOB) at--;
         struct bytes *body = &s.section[at].body;
         assert_true(body->data[1] == TSR_BLOB_ZSTD_AFTER && body->data[4] == 4);
         body->data[4] = (uint8_t)distance;
         const struct outcomes o = try_sections(&s);
-        /* 4 is the first file; 3 the second, which stands behind another itself; 2 and 1 are others. */
+        /* 4 is the first file. 3 is the second, which has a base itself. 2 and 1 are other blobs. */
         expect(o.opened == TSR_OK && good_files(&o) == (distance == 4 ? FILES : FILES - 1u), "distance %d", distance);
     }
-    /* In a file that is no series. */
+    /* In a file that is not a series. */
     struct sections s = split(series), alone;
     static const struct tsr_coding coding = {.coder = TSR_CODER_HUFFMAN};
     struct bytes single = compress_bytes(engine, originals[4], &coding), restored;
@@ -650,7 +649,7 @@ TEST(wrong_bases)
 }
 #endif
 
-/* Any one bit: at most the files are lost whose own bytes are hit, and what stands twice costs none. */
+/* Any one bit: only files whose own bytes are hit may be lost, and no file if the part stands twice. */
 TEST(damage)
 {
     uint64_t lost = 0, flips = 0;
@@ -661,7 +660,7 @@ TEST(damage)
     assert_true(twins > 0);
 #endif
     (void)twins;
-    for (size_t i = 4; i < series.size; i += 3) { /* all of them take long where files are slow */
+    for (size_t i = 4; i < series.size; i += 3) { /* every third byte, because all of them take long on slow disks */
         struct bytes file = copy_bytes(series.data, series.size);
         file.data[i] ^= (uint8_t)(1 << i % 8);
         const struct outcomes o = restore_all(file);
@@ -674,7 +673,7 @@ TEST(damage)
     assert_true(lost <= flips);
 }
 
-/* What a test of the first file says, which is also about the series' own sections; nothing is lost by any of it. */
+/* The status of a test of the first file, which also covers the series' own sections. No file may be lost. */
 static enum tsr_status test_twins(struct sections *s, const char *what)
 {
     const struct bytes file = join(s);
@@ -693,7 +692,7 @@ static enum tsr_status test_twins(struct sections *s, const char *what)
     return status;
 }
 
-/* Twins that are there but for show: a test says so. */
+/* Twins that repair nothing are reported by a test. */
 TEST(wrong_twins)
 {
     struct sections s = split(series);
@@ -708,7 +707,7 @@ TEST(wrong_twins)
         s.section[at].body.data[s.section[at].body.size - 1] ^= 1;
         expect(test_twins(&s, "another") == TSR_ERROR_CORRUPT, "another twin %d", at);
     }
-    /* One of a section that nobody else needs. */
+    /* A twin of a section that belongs to one file only. */
     s = split(series);
     const int last = find_section(&s, TSR_SECTION_MEMBER, FILES - 1);
     int own = last;
@@ -726,7 +725,7 @@ TEST(wrong_twins)
 TEST(damaged_pages)
 {
     enum { PAGE = 512 };
-    /* Where each file's sections end: behind its section M. */
+    /* Where each file's sections end: after its section M. */
     size_t ends[FILES], at = TSR_SIGNATURE_BYTES, file_number = 0;
     while (file_number < FILES) {
         struct tsr_cursor c = {series.data, series.size, at + 1, false};
@@ -750,7 +749,7 @@ TEST(damaged_pages)
     }
 }
 
-/* What knows of single files only, says so. */
+/* Calls that take single files refuse a series and say so. */
 TEST(no_single_file)
 {
     struct tsr_report report;

@@ -1,5 +1,5 @@
-/* Splicing: samples that lie in a file as they are (io/formats/splice_source.c), and back (io/formats/restore.c). Above
- * all samples of one bit, whose frames follow each other without padding. FORMAT.md 3.2, 4.1. */
+/* Splicing: samples that lie unchanged in a file (io/formats/splice_source.c), and back (io/formats/restore.c). Samples
+ * of one bit matter most here: their frames follow each other without padding. FORMAT.md 3.2, 4.1. */
 #include "in_memory.h"
 
 static int bit_at(const uint8_t *bytes, uint64_t i)
@@ -92,7 +92,7 @@ TEST(single_bits)
             }
 }
 
-/* More than the restorer's buffer of 16 KiB holds. */
+/* More than fits the restorer's buffer of 16 KiB. */
 TEST(large_frames_of_single_bits)
 {
     struct rng r = {42};
@@ -114,8 +114,8 @@ TEST(bytes_and_words)
     }
 }
 
-/* A byte too few, or a start behind the end; and the image over a limit: each says so, and owns or leaves the input as
- * it should (the sanitizer looks). */
+/* A byte too few, a start after the end, an image over a limit: each has its own error, and closes the input exactly
+ * when it should (the sanitizer checks). */
 TEST(refusals)
 {
     static const uint8_t bytes[100];
@@ -147,7 +147,7 @@ TEST(wrong_parameters)
         header.restore = i < 2 ? TSR_RESTORE_SPLICE : TSR_RESTORE_DEFLATED;
         header.image = i == 0 ? image_of(3, 3, 1, 1, 1) : image_of(4, 4, 1, 8, 1);
         header.parameter_count = i == 0 ? 0 : i == 1 ? 1 : i == 2 ? 0 : 3;
-        header.parameters[1] = 10; /* a level that there is not */
+        header.parameters[1] = 10; /* not a deflate level */
         const enum tsr_status status = tsr_restorer_create(&header, output, &restorer, NULL);
         expect(status == TSR_ERROR_CORRUPT && !restorer, "case %d: %s", i, tsr_status_name(status));
         tsr_output_close(output);
