@@ -182,7 +182,7 @@ TSR_HD uint32_t tsr_ue_bits(uint32_t value)
 }
 
 /* A code of 32 or more leading zeros is no value of ours: it counts as overrun. */
-TSR_HD_CALL uint32_t tsr_get_ue(struct tsr_bit_reader *r)
+TSR_HD uint32_t tsr_get_ue(struct tsr_bit_reader *r)
 {
     int length = 0;
     while (length < 32 && tsr_get_bits(r, 1) == 0) {

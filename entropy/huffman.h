@@ -187,14 +187,15 @@ TSR_HD void tsr_put_lengths(struct tsr_bit_writer *w, const uint8_t *lengths, in
 }
 
 /* Reads lengths[symbols]; false where they are no code of this alphabet. */
-TSR_HD_CALL bool tsr_get_lengths(struct tsr_bit_reader *r, uint8_t *lengths, int symbols)
+TSR_HD_CALL bool tsr_get_lengths(struct tsr_bit_reader *reader, uint8_t *lengths, int symbols)
 {
-    uint32_t highest = tsr_get_ue(r);
+    struct tsr_bit_reader own = *reader;
+    uint32_t highest = tsr_get_ue(&own);
     int previous = TSR_FIRST_STEP_FROM;
     if (highest >= (uint32_t)symbols) return false;
     for (int s = 0; s < symbols; s++) lengths[s] = 0;
-    for (uint32_t s = 0; s <= highest && !r->overrun; s++) {
-        const uint64_t absent = tsr_get_step(r, &previous);
+    for (uint32_t s = 0; s <= highest && !own.overrun; s++) {
+        const uint64_t absent = tsr_get_step(&own, &previous);
         if (absent > highest - s) return false;
         if (absent > 0) {
             s += (uint32_t)absent - 1;
@@ -203,7 +204,8 @@ TSR_HD_CALL bool tsr_get_lengths(struct tsr_bit_reader *r, uint8_t *lengths, int
         if (previous < 1 || previous > TSR_CODE_LIMIT) return false;
         lengths[s] = (uint8_t)previous;
     }
-    return !r->overrun && tsr_huffman_check(lengths, symbols) > 0;
+    *reader = own;
+    return !own.overrun && tsr_huffman_check(lengths, symbols) > 0;
 }
 
 #endif

@@ -82,18 +82,21 @@ TSR_HD void tsr_put_predictor_weights(struct tsr_bit_writer *w, struct tsr_predi
     }
 }
 
-TSR_HD_CALL bool tsr_get_predictor_weights(struct tsr_bit_reader *r, struct tsr_predictor_shape shape, int16_t *weight)
+TSR_HD_CALL bool tsr_get_predictor_weights(struct tsr_bit_reader *reader, struct tsr_predictor_shape shape,
+                                           int16_t *weight)
 {
+    struct tsr_bit_reader own = *reader;
     int16_t of_feature[TSR_FEATURES_LIMIT];
-    const int k = (int)tsr_get_bits(r, 4);
+    const int k = (int)tsr_get_bits(&own, 4);
     for (int f = 0; f < tsr_features(shape); f++) {
-        const uint32_t high = tsr_get_ue(r);
+        const uint32_t high = tsr_get_ue(&own);
         if (high > (uint32_t)(2 * TSR_WEIGHT_LIMIT + 1)) return false;
-        const uint64_t folded = (uint64_t)high << k | tsr_get_bits(r, k);
+        const uint64_t folded = (uint64_t)high << k | tsr_get_bits(&own, k);
         if (folded > 2 * TSR_WEIGHT_LIMIT + 1) return false;
         of_feature[f] = (int16_t)tsr_unfold((uint32_t)folded);
     }
-    return !r->overrun && tsr_complete_weights(shape, of_feature, weight);
+    *reader = own;
+    return !own.overrun && tsr_complete_weights(shape, of_feature, weight);
 }
 
 TSR_HD void tsr_put_predictor_model(struct tsr_bit_writer *w, const struct tsr_predictor_model *model)

@@ -151,15 +151,16 @@ TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, const uint16_t *weight, in
 }
 
 /* Reads weight[symbols]; false where they are no table. */
-TSR_HD_CALL bool tsr_get_weights(struct tsr_bit_reader *r, uint16_t *weight, int symbols)
+TSR_HD_CALL bool tsr_get_weights(struct tsr_bit_reader *reader, uint16_t *weight, int symbols)
 {
-    const int mantissa = (int)tsr_get_bits(r, 3);
-    const uint32_t highest = tsr_get_ue(r);
+    struct tsr_bit_reader own = *reader;
+    const int mantissa = (int)tsr_get_bits(&own, 3);
+    const uint32_t highest = tsr_get_ue(&own);
     int previous = TSR_FIRST_STEP_FROM;
     if (highest >= (uint32_t)symbols) return false;
     for (int s = 0; s < symbols; s++) weight[s] = 0;
-    for (uint32_t s = 0; s <= highest && !r->overrun; s++) {
-        const uint64_t absent = tsr_get_step(r, &previous);
+    for (uint32_t s = 0; s <= highest && !own.overrun; s++) {
+        const uint64_t absent = tsr_get_step(&own, &previous);
         if (absent > highest - s) return false;
         if (absent > 0) {
             s += (uint32_t)absent - 1;
@@ -167,10 +168,11 @@ TSR_HD_CALL bool tsr_get_weights(struct tsr_bit_reader *r, uint16_t *weight, int
         }
         if (previous < 1 || previous > TSR_RANS_BITS + 1) return false;
         const int below = tsr_min(previous - 1, mantissa);
-        const uint32_t rest = tsr_get_bits(r, below);
+        const uint32_t rest = tsr_get_bits(&own, below);
         weight[s] = (uint16_t)((1u << below | rest) << (previous - 1 - below));
     }
-    return !r->overrun;
+    *reader = own;
+    return !own.overrun;
 }
 
 /* ---- The encoder's step ------------------------------------------------------------------------------------ */

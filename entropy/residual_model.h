@@ -128,18 +128,20 @@ TSR_HD void tsr_put_cuts(struct tsr_bit_writer *w, const uint16_t *cuts, int cou
     }
 }
 
-TSR_HD_CALL bool tsr_get_cuts(struct tsr_bit_reader *r, uint16_t *cuts, uint8_t *count, int most, int bins)
+TSR_HD_CALL bool tsr_get_cuts(struct tsr_bit_reader *reader, uint16_t *cuts, uint8_t *count, int most, int bins)
 {
-    uint32_t n = tsr_get_ue(r), least = 1;
+    struct tsr_bit_reader own = *reader;
+    uint32_t n = tsr_get_ue(&own), least = 1;
     if (n > (uint32_t)most) return false;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t step = tsr_get_ue(r);
+        uint32_t step = tsr_get_ue(&own);
         if (step >= (uint32_t)bins || least + step >= (uint32_t)bins) return false;
         cuts[i] = (uint16_t)(least + step);
         least += step + 1;
     }
     *count = (uint8_t)n;
-    return !r->overrun;
+    *reader = own;
+    return !own.overrun;
 }
 
 /* table_of, cell by cell: 1 the table of the cell before; 01 a table not used before; 00 u(n) this one, n the width
@@ -161,23 +163,25 @@ TSR_HD void tsr_put_cell_tables(struct tsr_bit_writer *w, const uint8_t *table_o
 }
 
 /* Returns the number of tables, 0 where the description is none. */
-TSR_HD_CALL int tsr_get_cell_tables(struct tsr_bit_reader *r, uint8_t *table_of, int cells, int most)
+TSR_HD_CALL int tsr_get_cell_tables(struct tsr_bit_reader *reader, uint8_t *table_of, int cells, int most)
 {
+    struct tsr_bit_reader own = *reader;
     int known = 1;
     table_of[0] = 0;
     for (int c = 1; c < cells; c++) {
-        if (tsr_get_bits(r, 1)) {
+        if (tsr_get_bits(&own, 1)) {
             table_of[c] = table_of[c - 1];
-        } else if (tsr_get_bits(r, 1)) {
+        } else if (tsr_get_bits(&own, 1)) {
             if (known == most) return 0;
             table_of[c] = (uint8_t)known++;
         } else {
-            uint32_t t = tsr_get_bits(r, tsr_bit_width((uint32_t)known - 1u));
+            uint32_t t = tsr_get_bits(&own, tsr_bit_width((uint32_t)known - 1u));
             if (t >= (uint32_t)known) return 0;
             table_of[c] = (uint8_t)t;
         }
     }
-    return r->overrun ? 0 : known;
+    *reader = own;
+    return own.overrun ? 0 : known;
 }
 
 /* Tables of a group of cells that may not occur: u(1) it does, and then which table each cell takes. */

@@ -29,7 +29,7 @@ TSR_HD void tsr_put_step(struct tsr_bit_writer *w, int number, int *previous)
 }
 
 /* Reads one of the two: returns how many symbols are absent, or 0 where *previous has become a number. */
-TSR_HD_CALL uint64_t tsr_get_step(struct tsr_bit_reader *r, int *previous)
+TSR_HD uint64_t tsr_get_step(struct tsr_bit_reader *r, int *previous)
 {
     if (tsr_get_bits(r, 1)) {
     } else if (tsr_get_bits(r, 1)) {

@@ -16,7 +16,9 @@
 #define TSR_HD static inline
 #endif
 
-/* Likewise, for what is large and called once a frame: CUDA calls it, which compiles in a tenth of the time. */
+/* Likewise, for what is large and called once a frame: CUDA calls it, which compiles in a tenth of the time. Such a
+ * function works on a copy of the structure that it reads from (own), which lies in registers, and gives it back when it
+ * succeeds. */
 #if defined(__CUDACC__)
 #define TSR_HD_CALL static inline __host__ __device__ __noinline__
 #else

@@ -78,7 +78,7 @@ static void by_calls(const struct bytes *original)
     struct tsr_data_sink sink = tsr_to_calls(write_some, &out);
     DO(tsr_compress(engine, &source, &sink, NULL, NULL, &error));
     const struct tsr_buffer expected = compress_bytes(engine, original->data, original->count, NULL);
-    CHECK(out.taken.count < original->count && out.taken.count == expected.count, "%zu bytes", out.taken.count);
+    CHECK(out.taken.count == expected.count, "%zu bytes", out.taken.count);
 
     struct bytes tsr = {must(malloc(out.taken.count)), out.taken.count};
     memcpy(tsr.data, out.taken.data, tsr.count);

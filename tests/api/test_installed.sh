@@ -1,11 +1,12 @@
 #!/bin/sh
 # The programs of this folder against an installed library that was moved after it was installed: by pkg-config and by
-# find_package, static and shared, from C, and one from C++. usage: test_installed.sh BUILD WORK CC FLAGS CXX README
-# CXX: "" where the build has none.
+# find_package, static and shared, from C, and one from C++. usage: test_installed.sh BUILD WORK CC FLAGS CXX README DICOM
+# CXX: "" if the build has none. DICOM: 1 if the build reads DICOM.
 set -u
-build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6
+build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6 dicom=$7
 here=$(cd "$(dirname "$0")" && pwd)
-programs="example media reader sets usage"
+programs="example media sets usage"
+[ "$dicom" = 1 ] && programs="$programs reader" # frames of DICOM files
 command -v pkg-config >/dev/null && command -v cmake >/dev/null || {
     echo "pkg-config or cmake is missing"
     exit 77
