@@ -55,7 +55,7 @@ enum tsr_status tsr_describe_series(struct tsr_container_reader *reader, uint64_
     info->max_error = -1;
     info->psnr_db = -1;
     info->damage = tsr_container_damage(reader);
-    for (uint32_t k = 0; k < info->members; k++) {
+    for (uint32_t k = 0; k < tsr_container_choices(reader); k++) {
         struct tsr_info one;
         enum tsr_status status = tsr_container_choose(reader, k, error);
         if (status == TSR_OK) status = tsr_describe(reader, &one, error);

@@ -100,7 +100,7 @@ static enum tsr_status open_reader(struct tsr_reader *r, struct tsr_error *error
         return TSR_OK;
     }
     TSR_TRY(status);
-    r->members = tsr_container_members(r->container);
+    r->members = tsr_container_choices(r->container);
     if (!tsr_container_is_series(r->container)) {
         r->content = TSR_CONTENT_TSR;
         r->members = 1;

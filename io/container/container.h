@@ -144,6 +144,10 @@ void tsr_container_close(struct tsr_container_reader *reader);
 
 /* Number of files in this file: the members of a series; else 1, and that file is chosen. */
 uint32_t tsr_container_members(const struct tsr_container_reader *reader);
+
+/* Numbers that tsr_container_choose() takes: those of the members that were found and, if others are lost, one more,
+ * which stands for all of these. A damaged file may name 2^31 members, of which it has none. */
+uint32_t tsr_container_choices(const struct tsr_container_reader *reader);
 bool tsr_container_is_series(const struct tsr_container_reader *reader);
 
 /* Chooses a member of a series, from 0. All functions below tell of the chosen member. Errors: TSR_ERROR_CORRUPT and

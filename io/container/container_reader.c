@@ -446,6 +446,12 @@ uint32_t tsr_container_members(const struct tsr_container_reader *reader)
     return reader->members;
 }
 
+uint32_t tsr_container_choices(const struct tsr_container_reader *reader)
+{
+    if (!reader->member_place) return 1;
+    return reader->placed + (reader->placed < reader->members);
+}
+
 bool tsr_container_is_series(const struct tsr_container_reader *reader)
 {
     return reader->member_place != NULL;
@@ -454,12 +460,12 @@ bool tsr_container_is_series(const struct tsr_container_reader *reader)
 enum tsr_status tsr_container_choose(struct tsr_container_reader *r, uint32_t member, struct tsr_error *error)
 {
     if (!r->member_place) return TSR_OK;
-    if (member >= r->members)
+    if (member >= tsr_container_choices(r))
         return tsr_fail(error, TSR_ERROR_USAGE, "there is no file %u in a series of %u files", member, r->members);
     if (member >= r->placed)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
-                        "file %u of the series is lost: the index and the bytes after file %u are damaged", member + 1,
-                        r->placed);
+                        "%u of the %u files of the series are lost: the index and the bytes after file %u are damaged",
+                        r->members - r->placed, r->members, r->placed);
     forget_twins(r);
     r->first = r->end = 0;
     r->chosen.name[0] = '\0';

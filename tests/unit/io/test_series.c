@@ -517,8 +517,17 @@ TEST(wrong_number_of_files)
         struct bytes *header = &s.section[0].body;
         header->size = TSR_ID_OFFSET + TSR_ID_BYTES;
         append(header, counts[i], i == 5 ? 5 : 1);
-        const struct outcomes o = try_sections(&s);
+        struct bytes cut = join(&s);
+        cut.size -= 2; /* no index: files may be lost */
+        const struct outcomes o = try_sections(&s), without_index = restore_all(cut);
         expect(o.opened == TSR_ERROR_CORRUPT, "case %zu", i);
+        if (i < 3) {
+            expect(without_index.opened == TSR_ERROR_CORRUPT, "case %zu", i);
+        } else { /* one number more stands for all that are lost, however many they are */
+            expect(without_index.count == FILES + 1 && good_files(&without_index) == FILES, "case %zu: %u", i,
+                   without_index.count);
+        }
+        free(cut.data);
     }
 }
 
