@@ -566,8 +566,7 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
     above.weight = a.weight;
     const int32_t prediction = tsr_lane_prediction(&left, &above, f.range);
     const bool coding = live && left.run.left == 0;
-    uint32_t code = 0, entry = 0, value = 0;
-    bool may_run = false;
+    uint32_t code = 0, entry = 0, value = 0, may_run = 0;
     if (coding) {
         const int32_t activity = tsr_lane_activity(&left, &above);
         if (activity == 0) {
@@ -576,8 +575,10 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
         } else {
             code = find_code(f, activity, prediction);
         }
-        bad |= code & TSR_LANE_NO_CODE;
-        if (code & TSR_LANE_NO_CODE) code = f.tables->run;
+        if (code & TSR_LANE_NO_CODE) {
+            bad = 1;
+            code = f.tables->run;
+        }
     }
     if (RANS)
         take_rans(job, f, w, coding, code, entry, value);
@@ -587,7 +588,7 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
     if (coding) {
         value |= (entry >> TSR_LANE_ENTRY_VALUE & 15u) << (entry >> TSR_LANE_ENTRY_RAW & 15u);
         if (entry & TSR_LANE_ENTRY_RUN) {
-            bad |= !may_run;
+            if (!may_run) bad = 1;
             left.run.left = (int32_t)(value | (entry & (uint32_t)TSR_LANE_ENTRY_TO_END) << TSR_LANE_TO_END_SHIFT);
         } else {
             residual = tsr_unfold(value);
@@ -595,7 +596,7 @@ __device__ __forceinline__ void decode_sample(const lane_job &job, const lane_fr
     }
     int32_t sample = tsr_residual_inverse(residual, prediction, f.range);
     if ((uint32_t)sample >= (uint32_t)f.range) {
-        bad |= live;
+        if (live) bad = 1;
         sample = live ? prediction : 0;
     }
     if (live) tsr_lane_step(&left, sample, residual);
