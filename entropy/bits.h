@@ -184,17 +184,14 @@ TSR_HD uint32_t tsr_ue_bits(uint32_t value)
 /* A code of 32 or more leading zeros is no value of ours: it counts as overrun. */
 TSR_HD uint32_t tsr_get_ue(struct tsr_bit_reader *r)
 {
-    int length = 0;
-    while (length < 32 && tsr_get_bits(r, 1) == 0) {
-        if (r->overrun) return 0;
-        length++;
-    }
-    if (length == 32) {
+    const uint32_t head = tsr_peek_bits(r, 32); /* zeros stand after the end */
+    if (head == 0) {
         r->overrun = true;
         return 0;
     }
-    uint32_t suffix = tsr_get_bits(r, length);
-    return (uint32_t)(((uint64_t)1 << length) - 1u + suffix);
+    const int length = 31 - tsr_floor_log2(head);
+    tsr_skip_bits(r, length + 1);
+    return (1u << length) - 1u + tsr_get_bits(r, length);
 }
 
 #endif

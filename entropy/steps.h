@@ -31,16 +31,13 @@ TSR_HD void tsr_put_step(struct tsr_bit_writer *w, int number, int *previous)
 /* Reads one of the two: returns how many symbols are absent, or 0 where *previous has become a number. */
 TSR_HD uint64_t tsr_get_step(struct tsr_bit_reader *r, int *previous)
 {
-    if (tsr_get_bits(r, 1)) {
-    } else if (tsr_get_bits(r, 1)) {
-        ++*previous;
-    } else if (tsr_get_bits(r, 1)) {
-        --*previous;
-    } else if (tsr_get_bits(r, 1)) {
-        return (uint64_t)tsr_get_ue(r) + 1;
-    } else {
+    const uint32_t head = tsr_peek_bits(r, 4); /* zeros stand after the end */
+    tsr_skip_bits(r, head >= 8 ? 1 : head >= 4 ? 2 : head >= 2 ? 3 : 4);
+    if (head == 1) return (uint64_t)tsr_get_ue(r) + 1;
+    if (head == 0)
         *previous = (int)tsr_get_bits(r, 4);
-    }
+    else if (head < 8)
+        *previous += head >= 4 ? 1 : -1;
     return 0;
 }
 
