@@ -17,8 +17,8 @@
 #endif
 
 /* Likewise, for what is large and called once a frame: CUDA calls it, which compiles in a tenth of the time. Such a
- * function works on a copy of the structure that it reads from (own), which lies in registers, and gives it back when it
- * succeeds. */
+ * function works on a copy of the structure that it reads from (own), which lies in registers, and gives it back when
+ * it succeeds. */
 #if defined(__CUDACC__)
 #define TSR_HD_CALL static inline __host__ __device__ __noinline__
 #else
@@ -40,7 +40,7 @@
 #endif
 
 /* A constant table that both sides can read: TSR_TABLE defines it, TSR_AT(name) is the array of the side
- * that the code is compiled for, and in C++ TSR_KNOWN(name) what the compiler works with. The values are the
+ * that the code is compiled for, and in C++ TSR_CONSTANT(name) what the compiler works with. The values are the
  * variadic part, without braces. */
 #if defined(__CUDACC__)
 #define TSR_TABLE(type, name, count, ...)                     \
@@ -56,7 +56,7 @@
 #else
 #define TSR_AT(name) name##_host
 #endif
-#define TSR_KNOWN(name) name##_host
+#define TSR_CONSTANT(name) name##_host
 
 /* Arithmetic shift right: floor(value / 2^shift), also for negative values. C leaves >> of a negative
  * number to the implementation; gcc, clang and nvcc all shift arithmetically, and the static_assert

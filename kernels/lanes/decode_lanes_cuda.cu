@@ -409,9 +409,9 @@ template <int I> __device__ __forceinline__ int32_t weight_of(const int4 *weight
 template <int UP, int TAPS, int REACH, int I>
 __device__ __forceinline__ void add_weight(int32_t sum[CHUNK], const int4 *weights, const int32_t *v)
 {
-    constexpr int tap = TSR_KNOWN(tsr_lane_tap)[I];
+    constexpr int tap = TSR_CONSTANT(tsr_lane_tap)[I];
     if constexpr (tap >= 0 && tap < TAPS) {
-        constexpr int up = TSR_KNOWN(tsr_tap_up)[tap], right = TSR_KNOWN(tsr_tap_right)[tap];
+        constexpr int up = TSR_CONSTANT(tsr_tap_up)[tap], right = TSR_CONSTANT(tsr_tap_right)[tap];
         if constexpr (up == UP && !(up == 0 && right >= -3)) add_tap(sum, weight_of<I>(weights), v + REACH + right);
     }
 }
@@ -430,8 +430,8 @@ __device__ __forceinline__ void add_row_above(int32_t sum[CHUNK], const int4 *we
 {
     int32_t v[3 * CHUNK];
     spread(r.left[UP], r.here[UP], is_end ? all_last(r.here[UP]) : r.right[UP], v);
-    add_row<UP, BINS == 4 ? 30 : 18, CHUNK>(sum, weights, v,
-                                            std::make_integer_sequence<int, TSR_LANE_REFERENCE_WEIGHTS>());
+    add_row<UP, TSR_CONSTANT(tsr_neighbours)[BINS == 4 ? TSR_LANE_DEEP_SET : 2], CHUNK>(
+        sum, weights, v, std::make_integer_sequence<int, TSR_LANE_REFERENCE_WEIGHTS>());
 }
 
 /* A row of an earlier plane, and those above and below it. */
@@ -443,7 +443,7 @@ struct reference_rows {
 template <int I>
 __device__ __forceinline__ int32_t reference_sample(const reference_rows &rows, int32_t column, int32_t width)
 {
-    constexpr int UP = TSR_KNOWN(tsr_reference_up)[I], RIGHT = TSR_KNOWN(tsr_reference_right)[I];
+    constexpr int UP = TSR_CONSTANT(tsr_reference_up)[I], RIGHT = TSR_CONSTANT(tsr_reference_right)[I];
     static_assert(UP >= -1 && UP <= 1 && RIGHT >= -1, "rows above and below; and one column on the left");
     const uint16_t *const row = UP > 0 ? rows.up : UP < 0 ? rows.down : rows.here;
     const int32_t c = tsr_min(column + RIGHT, width - 1);

@@ -213,9 +213,9 @@ int tsr_predict_samples(const struct tsr_predict_batch *batch, cudaStream_t stre
         if (is_narrow) classes = tsr_max(classes, batch->plan[i].classes);
         if (is_narrow) continue;
         const int set = batch->plan[i].set;
-        TSR_CUDA_TRY(tsr_launch(set == 1   ? k_predictions<10>
-                                : set == 2 ? k_predictions<18>
-                                           : k_predictions<30>,
+        TSR_CUDA_TRY(tsr_launch(set == 1   ? k_predictions<TSR_CONSTANT(tsr_neighbours)[1]>
+                                : set == 2 ? k_predictions<TSR_CONSTANT(tsr_neighbours)[2]>
+                                           : k_predictions<TSR_CONSTANT(tsr_neighbours)[3]>,
                                 grid, BLOCK_THREADS, 0, stream, *batch, groups));
     }
     if (classes == 0) return cudaSuccess;

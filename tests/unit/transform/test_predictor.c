@@ -3,8 +3,15 @@
 
 #include "transform/predict/predictor.h"
 
-static const struct tsr_predictor_shape shapes[] = {{10, 0}, {10, 1}, {10, 2}, {18, 0}, {18, 1},
-                                                    {18, 2}, {30, 0}, {30, 1}, {30, 2}};
+static const struct tsr_predictor_shape shapes[] = {{10, 0},
+                                                    {10, 1},
+                                                    {10, 2},
+                                                    {18, 0},
+                                                    {18, 1},
+                                                    {18, 2},
+                                                    {TSR_NEIGHBOURS_LIMIT, 0},
+                                                    {TSR_NEIGHBOURS_LIMIT, 1},
+                                                    {TSR_NEIGHBOURS_LIMIT, 2}};
 
 TEST(taps_and_features)
 {
@@ -26,7 +33,7 @@ TEST(taps_and_features)
             f++;
         }
     }
-    assert_int_equal(tsr_taps((struct tsr_predictor_shape){30, 2}), TSR_TAPS_LIMIT);
+    assert_int_equal(tsr_taps((struct tsr_predictor_shape){TSR_NEIGHBOURS_LIMIT, 2}), TSR_TAPS_LIMIT);
 }
 
 /* Neighbours are causal, all different, within the guards; a wavefront eight columns wide, four at a time, has them. */
