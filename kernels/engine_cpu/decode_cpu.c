@@ -1,6 +1,6 @@
-/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. What a thread
- * touches on the way is kept small, so that it stays in its processor's cache from one slice to the next: a thread has
- * one scratch for all of its tiles, and planes are the raster where that has their form. */
+/* Decoding a frame on the CPU: the tiles' payloads to symbols, symbols to planes, planes to the raster. The memory
+ * that a thread touches is kept small, so that it stays in the processor's cache from one slice to the next: a thread
+ * has one scratch for all of its tiles, and planes are decoded into the raster if it has their form. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,14 +33,14 @@ struct decode_space {
     size_t scratch_bytes;
 };
 
-/* Threads that may be at work on a frame's tiles. */
+/* The most threads that work on a frame's tiles at once. */
 static unsigned tile_threads(const struct tsr_pool *pool, uint32_t tiles)
 {
     const unsigned threads = (unsigned)tsr_pool_threads(pool);
     return tiles < threads ? tiles : threads;
 }
 
-/* What a thread takes for a tile: row buffers, or its coefficients. */
+/* The bytes of scratch that a thread needs for a tile: row buffers, or the tile's coefficients. */
 static size_t scratch_of(int32_t width, int32_t height)
 {
     const size_t padded_bytes = tsr_padded_samples(width, height) * sizeof(int16_t);
@@ -77,7 +77,8 @@ static size_t lay_out_tiles(struct decode_space *s, const struct tsr_pool *pool,
                    tile_threads(pool, tsr_tile_count(image, cut)), base);
 }
 
-/* A side of a tile is between a power of two and the next one: of all such pairs the one that takes most. */
+/* Each side of a tile is between a power of two and the next one. Of all pairs of such sides the one that needs most
+ * counts. */
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image)
 {
     struct decode_space space;
@@ -97,7 +98,7 @@ size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image 
 
 /* ---- Windows: some tiles of a frame as an image */
 
-/* The image that the model describes. */
+/* Returns the image that the model describes: the whole frame. */
 static struct tsr_image frame_image(const struct tsr_image *image, const struct tsr_decode_job *job)
 {
     struct tsr_image frame = *image;
@@ -115,7 +116,8 @@ static void fit_tiles(const struct tsr_image *image, struct tsr_frame_model *cut
     cut->tile_height = tsr_min(cut->tile_height, (int32_t)image->rows);
 }
 
-/* The number that the first sample has in the window that is number from or a later one in the frame. */
+/* Finds the first sample of the window whose number in the frame is from or more. Returns its number in the window; the
+ * number of samples of the window if there is none. */
 static uint32_t number_in_window(uint32_t from, const struct tsr_image *image, const struct tsr_window *window)
 {
     const uint32_t row = from / window->columns, column = from % window->columns;
@@ -125,7 +127,7 @@ static uint32_t number_in_window(uint32_t from, const struct tsr_image *image, c
     return (row - window->row) * image->columns + (x < image->columns ? x : image->columns);
 }
 
-/* The tiles that a frame's model names, from its first bits; false where it is not a valid model. */
+/* Reads the sides of tiles from the first bits of a frame's model. False if they are not valid. */
 static bool peek_tiles(const struct tsr_image *image, const struct tsr_decode_job *job, struct tsr_frame_model *cut)
 {
     const struct tsr_image frame = frame_image(image, job);
@@ -150,7 +152,7 @@ struct frame_work {
     struct decode_space *space;
     struct tsr_decode_job *job;
     uint32_t tiles;
-    atomic_uint next_tile, bad_tile; /* bad: the first that is corrupt, or tiles */
+    atomic_uint next_tile, bad_tile; /* bad_tile: the first tile that is corrupt; tiles: none so far */
 };
 
 static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, uint16_t *samples, struct tsr_tile tile)
@@ -167,7 +169,7 @@ static bool get_raw_tile(const uint8_t *payload, size_t size, uint32_t range, ui
     return tsr_bits_ended(&reader);
 }
 
-/* The planes that predictors refer to come first: they are copied to where guards surround them. */
+/* The planes that predictors refer to have been decoded before. They are copied to where guards surround them. */
 static bool decode_predicted_tile(struct frame_work *work, int number, struct tsr_tile tile, const uint8_t *payload,
                                   size_t size, int16_t *scratch)
 {
@@ -250,7 +252,7 @@ static bool decode_tile(struct frame_work *work, uint32_t number, void *scratch)
     return true;
 }
 
-/* Tiles are taken in their order, so that all in front of one that is corrupt are decoded. */
+/* Threads take tiles in their order, so that all tiles before a corrupt one are decoded. */
 static void decode_tiles(void *context, unsigned thread)
 {
     struct frame_work *work = context;

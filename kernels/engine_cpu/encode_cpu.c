@@ -16,7 +16,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What a thread takes at most at any time, for tiles of this size. */
+/* The most scratch that a part needs at any time, for tiles of this size. */
 static size_t scratch_bytes(int32_t width, int32_t height)
 {
     size_t most = tsr_predict_scratch_bytes(width);
@@ -119,7 +119,7 @@ static void code_pass(struct tsr_plane_work *work, uint32_t part, uint32_t numbe
     const size_t raw_bytes = tsr_raw_tile_bytes(plane->range, tile.width, tile.height);
     uint8_t *payload = s->payloads + ((size_t)work->number * work->tiles + number) * s->tile_payload;
     struct tsr_segment *segment = &s->tiles[number].segment[1 + work->number];
-    size_t size = 0; /* longer than raw: raw */
+    size_t size = 0; /* 0: the tile is stored raw, which is not longer */
     if (raw_bytes > 1)
         size = tsr_is_of_lanes(plane) ? tsr_code_residuals(work, part, number, payload, raw_bytes - 1)
                                       : tsr_code_tile_coefficients(work, part, number, payload, raw_bytes - 1);

@@ -30,20 +30,20 @@ struct block {
     void *memory; /* NULL: an empty place */
     size_t bytes;
     bool is_taken;
-    int processor;  /* that gave it back last: it is in its cache */
-    uint64_t given; /* when; counts blocks that were given back */
+    int processor;  /* that gave it back last: its cache has the block */
+    uint64_t given; /* when: the number of blocks that had been given back by then */
 };
 
 struct cpu_engine {
     struct tsr_engine base;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of all below */
     struct block blocks[KEPT_BLOCKS];
     int places; /* later places have never held a block */
     size_t kept_bytes, kept_wanted;
     uint64_t given;
 };
 
-/* So that blocks for much the same serve each other's purpose: rounded up by an eighth at most. */
+/* Rounds up by an eighth at most, so that a block can be used again for a size that is almost the same. */
 static size_t rounded(size_t bytes)
 {
     size_t step = 4096;
@@ -51,21 +51,22 @@ static size_t rounded(size_t bytes)
     return bytes > SIZE_MAX - step ? bytes : (bytes + step - 1) / step * step;
 }
 
+/* The most bytes that the engine keeps, if the process may take this number of bytes. */
 static size_t own_memory(const struct tsr_engine *engine, size_t bytes)
 {
     const size_t wanted = ((const struct cpu_engine *)engine)->kept_wanted;
     return bytes / 8 < wanted ? bytes / 8 : wanted;
 }
 
-/* Keeps what is taken now, if there is a place for it, or one whose block has not been in use for longest and is not
- * too small to make room. With the lock. */
+/* Notes a new block, so that it is kept when it is given back. It gets an empty place, or the place of the free block
+ * that was given back first and is large enough to make room; if there is none, it is not kept. With the lock. */
 static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
 {
     struct block *place = NULL;
     const size_t limit = own_memory(&cpu->base, cpu->base.memory_bytes);
     const int places = cpu->places < KEPT_BLOCKS ? cpu->places + 1 : KEPT_BLOCKS;
     for (struct block *b = cpu->blocks; b < cpu->blocks + places; b++) {
-        const size_t held = b->memory ? b->bytes : 0; /* an empty place was given back before all others */
+        const size_t held = b->memory ? b->bytes : 0; /* empty places have given 0: they come first */
         if (b->is_taken || cpu->kept_bytes - held + bytes > limit) continue;
         if (!place || b->given < place->given) place = b;
     }
@@ -77,7 +78,7 @@ static void keep(struct cpu_engine *cpu, void *memory, size_t bytes)
     cpu->kept_bytes += bytes;
 }
 
-/* Whether a is to be taken rather than b: the smaller one, then this processor's, then the one that was in use last. */
+/* True if a is a better choice than b: the smaller one, then this processor's, then the one that was in use last. */
 static bool is_better(const struct block *a, const struct block *b, int processor)
 {
     if (!b || a->bytes != b->bytes) return !b || a->bytes < b->bytes;
@@ -92,7 +93,7 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     const int processor = sched_getcpu();
     bytes = rounded(bytes);
     pthread_mutex_lock(&cpu->lock);
-    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* one much larger is others' */
+    for (struct block *b = cpu->blocks; b < cpu->blocks + cpu->places; b++) /* much larger blocks are for others */
         if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
             best = b;
     if (best) best->is_taken = true;

@@ -5,20 +5,22 @@
 #include "kernels/engine.h"
 #include "kernels/pool/thread_pool.h"
 
-/* The encoder works on tiles in parts, each with scratch of its own: enough of them to keep the pool's threads busy to
- * the end. What is written does not depend on their number. */
+/* The number of parts into which the encoder divides its tiles. Each part has scratch of its own. There are enough
+ * parts to keep the pool's threads busy to the end. What is written does not depend on their number. */
 enum { TSR_PARTS_LIMIT = 1024 };
 uint32_t tsr_parts_of(const struct tsr_pool *pool, uint32_t tiles);
 
-/* Takes bytes from the space at base, or only counts them in *used where base is null. */
+/* Takes bytes from the space at base + *used and adds them, rounded up to a multiple of 64, to *used. base NULL: only
+ * counts, and returns NULL. */
 void *tsr_take(void *base, size_t *used, size_t bytes);
 
-/* Sizes of all coded planes of a tile but the last one go in front of it: segment 0, from segments 1 .. planes.
- * FORMAT.md 5.3. sizes: room for TSR_TILE_SIZES_BYTES. */
+/* Makes segment 0 of a tile, which precedes its planes: the sizes of all its coded planes but the last one, from
+ * segments 1 .. planes. FORMAT.md section 5.3. sizes: room for TSR_TILE_SIZES_BYTES. */
 enum { TSR_TILE_SIZES_BYTES = 5 * TSR_PLANES_LIMIT };
 void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes);
 
-/* How much work space the engine keeps of what it gets back, instead of 256 MiB, where there is eight times as much. */
+/* Sets the most work space that the engine keeps for later calls, instead of 256 MiB; never more than an eighth of the
+ * memory. */
 void tsr_cpu_engine_keep(struct tsr_engine *engine, size_t bytes);
 
 size_t tsr_cpu_encode_space(const struct tsr_pool *pool, const struct tsr_image *image);
@@ -28,7 +30,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 size_t tsr_cpu_decode_space(const struct tsr_pool *pool, const struct tsr_image *image,
                             const struct tsr_decode_job *job);
 
-/* The same for any model. */
+/* The same, enough for any model. */
 size_t tsr_cpu_decode_bound(const struct tsr_pool *pool, const struct tsr_image *image);
 void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, struct tsr_decode_job *job,
                           void *workspace);

@@ -33,7 +33,7 @@ enum tsr_isa tsr_isa_named(const char *name, enum tsr_isa best)
 
 enum tsr_isa tsr_isa(void)
 {
-    static atomic_int known; /* one more than it; threads that find it out at once find the same */
+    static atomic_int known; /* the set + 1; 0: unknown. Threads that find it out at once find the same */
     int isa = atomic_load_explicit(&known, memory_order_relaxed) - 1;
     if (isa < 0) {
         isa = (int)tsr_isa_named(getenv("TESSERA_ISA"), tsr_best_isa());

@@ -12,17 +12,17 @@ enum tsr_isa { TSR_ISA_PLAIN, TSR_ISA_AVX2, TSR_ISA_AVX512 };
 #define TSR_AVX512                                                                                         \
     __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512cd,avx512vbmi,avx512vbmi2,avx512vnni," \
                           "avx2,bmi,bmi2,popcnt")))
-/* For what becomes part of its caller. */
+/* For functions that become part of their callers. */
 #define TSR_AVX2_INLINE static inline __attribute__((always_inline)) TSR_AVX2
 #define TSR_AVX512_INLINE static inline __attribute__((always_inline)) TSR_AVX512
 #else
 #define TSR_HAS_VECTOR_FORMS 0
 #endif
 
-/* The machine's best. */
+/* The best one that the machine has. */
 enum tsr_isa tsr_best_isa(void);
 
-/* The one with this name (plain, avx2, avx512), but at most the best; the best where the name is NULL or unknown. */
+/* The one with this name (plain, avx2, avx512), but at most the best one; the best one if name is NULL or unknown. */
 enum tsr_isa tsr_isa_named(const char *name, enum tsr_isa best);
 
 /* The one to use: TESSERA_ISA of the environment says its name, and is read once. */

@@ -1,4 +1,4 @@
-/* Passes over the tiles of a plane, parts of them at once. */
+/* Passes over the tiles of a plane, several parts of them at once. */
 #include "plane_passes_cpu.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A plane being encoded on the CPU, and the passes over its tiles: stages (train_plane_cpu.h,
- * encode_residuals_cpu.h, encode_blocks_cpu.h) take it from samples to payloads, and leave what the next ones need in
+/* A plane that is encoded on the CPU, and the passes over its tiles. The stages (train_plane_cpu.h,
+ * encode_residuals_cpu.h, encode_blocks_cpu.h) take it from samples to payloads. They leave what later stages need in
  * the frame's work space and in the plane's model. */
 #ifndef TSR_KERNELS_ENGINE_CPU_PLANE_PASSES_CPU_H
 #define TSR_KERNELS_ENGINE_CPU_PLANE_PASSES_CPU_H
@@ -61,10 +61,10 @@ struct tsr_encode_space {
 
 struct tsr_plane_work;
 
-/* What is done with a tile; part: of the counts and of the scratch memory, that no other thread has. */
+/* Does the work of a pass on a tile. part: its counts and its scratch are this thread's alone. */
 typedef void tsr_tile_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile);
 
-/* A plane at work, as the passes over its tiles see it. */
+/* The plane at work, as the passes over its tiles see it. */
 struct tsr_plane_work {
     struct tsr_pool *pool;
     const struct tsr_image *image;
@@ -80,17 +80,17 @@ struct tsr_plane_work {
     struct tsr_block_coding blocks;
     struct tsr_coefficient_coding coefficients;
     int32_t lambda;  /* of lossy planes with lapping; 0: coefficients are rounded */
-    bool cavlc_bits; /* they are chosen by the bits of CAVLC */
+    bool cavlc_bits; /* coefficients are chosen by the bits of CAVLC */
     bool fine;       /* with loss: see TSR_FINE_QP */
     struct tsr_context_map map;
     tsr_tile_pass *pass;
 };
 
-/* Calls pass for all tiles, those of one part one after the other. */
+/* Calls pass for all tiles. The tiles of a part are done one after the other. */
 void tsr_run_pass(struct tsr_plane_work *work, tsr_tile_pass *pass);
 
-/* Runs a pass that counts: the first bytes of each part's counts from 0 on, then added up, words of 32 bits, in part
- * 0's. */
+/* Runs a pass that counts. The first bytes of each part's counts are set to 0 before, and added up in part 0's
+ * afterwards, as words of 32 bits. */
 void tsr_run_counts(struct tsr_plane_work *work, tsr_tile_pass *pass, size_t bytes);
 
 #endif

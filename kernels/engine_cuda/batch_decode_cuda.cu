@@ -30,7 +30,7 @@ unsigned blocks_for(size_t threads)
 
 /* ---- Models --------------------------------------------------------------------------------------------- */
 
-/* A warp a frame, of which one thread reads: bits follow each other. */
+/* Reads the models: a warp a frame. Only one of its threads reads, as each bit depends on those before it. */
 __global__ void __launch_bounds__(TSR_WARP) k_models(const tsr_cuda_decode_batch b)
 {
     __shared__ uint8_t copy[MODEL_BYTES];
@@ -74,7 +74,7 @@ __device__ __forceinline__ bool cut_pieces(const tsr_cuda_decode_batch &b, const
     return true;
 }
 
-/* A thread a tile of a frame. */
+/* Cuts the payloads of tiles into pieces: one thread for each tile of a frame. */
 __global__ void __launch_bounds__(THREADS) k_pieces(const tsr_cuda_decode_batch b)
 {
     const uint32_t number = blockIdx.x * THREADS + threadIdx.x;
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(THREADS) k_pieces(const tsr_cuda_decode_batch 
     tsr_note_bad_tile(b, frame, tile);
 }
 
-/* A block a tile of a plane. */
+/* Reads tiles that are stored raw: one block for each tile of a plane. */
 __global__ void __launch_bounds__(THREADS) k_raw(const tsr_cuda_decode_batch b)
 {
     const uint32_t plane = blockIdx.x / b.tiles, number = blockIdx.x - plane * b.tiles;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(THREADS) k_raw(const tsr_cuda_decode_batch b)
         bad = bad || sample >= range;
         samples[y * tile.stride + (i - y * (uint32_t)tile.width)] = (uint16_t)sample;
     }
-    const uint32_t tail = (uint32_t)(((uint64_t)count * bits) % 8); /* bits used of the last byte, if not all */
+    const uint32_t tail = (uint32_t)(((uint64_t)count * bits) % 8); /* bits of the last byte that are used, 0: all */
     if (threadIdx.x == 0 && tail > 0) bad = bad || (bytes[piece.size - 1] & ((1u << (8 - tail)) - 1u)) != 0;
     if (bad) tsr_note_bad_tile(b, frame, number);
 }
@@ -129,7 +129,7 @@ __device__ __forceinline__ void store_word(const tsr_image &image, uint8_t *rast
     raster[2 * at + !image.big_endian] = (uint8_t)(word >> 8);
 }
 
-/* Values of a plane's group of samples. */
+/* Loads the values of a group of samples of a plane. */
 __device__ __forceinline__ void load_values(const tsr_cuda_decode_batch &b, uint32_t plane,
                                             const tsr_plane_model *model, uint32_t group, uint32_t count,
                                             int32_t value[GROUP])
@@ -154,7 +154,7 @@ __device__ __forceinline__ void load_values(const tsr_cuda_decode_batch &b, uint
     for (int i = 0; i < GROUP; i++) value[i] = (int32_t)(((uint32_t)value[i] + minimum) & 0xffffu);
 }
 
-/* The values of eight samples back to components: without the colour transform, then without packing. */
+/* Turns the values of eight samples back into components: undoes the colour transform, then the packing. */
 template <int COMPONENTS>
 __device__ __forceinline__ void undo_colours(const tsr_cuda_decode_batch &b, const tsr_frame_model *model,
                                              uint32_t components, int32_t value[COMPONENTS][GROUP])
@@ -187,7 +187,7 @@ __device__ __forceinline__ void undo_colours(const tsr_cuda_decode_batch &b, con
     }
 }
 
-/* Words of component c from this column and row on, count of them, to the raster. */
+/* Stores count words of component c in the raster, from this column and row on. */
 __device__ __forceinline__ void store_group(const tsr_image &image, uint8_t *raster, uint32_t row, uint32_t column,
                                             uint32_t c, uint32_t components, uint32_t count, const int32_t value[GROUP])
 {
@@ -215,7 +215,7 @@ __device__ __forceinline__ void store_group(const tsr_image &image, uint8_t *ras
     }
 }
 
-/* A thread a group of samples of a frame, of all components. COMPONENTS: 1, or up to 4. */
+/* Planes to rasters: one thread for each group of samples, with all components. COMPONENTS: 1, or up to 4. */
 template <int COMPONENTS>
 __global__ void __launch_bounds__(THREADS) k_rasters(const tsr_cuda_decode_batch b, unsigned blocks)
 {

@@ -15,12 +15,13 @@
 
 enum { TSR_DEVICE_CODE_PITCH = 96, TSR_DEVICE_PLANS = 3 };
 
-/* Passes over rows: rows of a band, at least, and warps of a block, of those that make codes and those that count by
- * cell, whose counts are many. */
+/* Passes over rows: the fewest rows of a band, and the warps of a block, of the kernel that makes codes and of the one
+ * that counts by cell, which has many counts. */
 enum { TSR_BAND_ROWS = 16, TSR_CODE_WARPS = 8, TSR_CELL_WARPS = 16 };
 
-/* What stands for a sample: with Huffman its bits, raw ones included, and their number from this bit on; with rANS
- * table, symbol and value. A run's first sample has the run's; its others, and places after the row, have no code. */
+/* The code of a sample. Huffman: its bits, raw ones included, and from bit TSR_DEVICE_LENGTH_SHIFT on their number.
+ * rANS: table, symbol and value. A run's first sample has the run's code; its others, and places after the row, have
+ * none. */
 #define TSR_DEVICE_NO_CODE UINT32_MAX
 enum { TSR_DEVICE_LENGTH_SHIFT = 27 };
 TSR_HD uint32_t tsr_device_symbol(int table, int symbol)
@@ -31,7 +32,7 @@ static_assert(TSR_CODE_LIMIT + 13 <= TSR_DEVICE_LENGTH_SHIFT, "a codeword and th
 
 static_assert((int)TSR_RUN_ALPHABET <= (int)TSR_DEVICE_CODE_PITCH, "every symbol has its place");
 
-/* Sums of a plane's training under a plan, by label; and of its blocks by bin of cost, which all plans share. */
+/* Sums of a plane's training under a plan, by label. */
 struct tsr_device_totals {
     unsigned long long cost[TSR_LABELS_LIMIT], samples[TSR_LABELS_LIMIT];
 };
@@ -48,8 +49,8 @@ struct tsr_device_groups {
     uint8_t intensity[TSR_INTENSITY_BINS];
 };
 
-/* Huffman: what the codes of a tile's row take, in the columns that its lane walks in one period of ticks and in those
- * of the next one; and the column after the last code in either; 0: there is no code. */
+/* Huffman: the bits of the codes of a tile's row, in the columns that its lane walks in one period of ticks, and in the
+ * columns of the next period; and the column after the last code in each of them, 0: no code. */
 struct tsr_device_row {
     uint32_t bits[2];
     uint16_t behind[2];
@@ -141,7 +142,7 @@ int tsr_predict_tables(const struct tsr_predict_batch *batch, cudaStream_t strea
 /* Samples to codes; codes to words. */
 int tsr_predict_codes(const struct tsr_predict_batch *batch, cudaStream_t stream);
 int tsr_predict_lanes(const struct tsr_predict_batch *batch, cudaStream_t stream);
-/* Labels, words, raw samples: payloads. */
+/* Labels, words and raw samples to payloads. */
 int tsr_predict_assemble(const struct tsr_predict_batch *batch, cudaStream_t stream);
 
 #ifdef __cplusplus

@@ -31,7 +31,7 @@ tsr_cuda_coder coder_of(const tsr_coding &coding, const struct tsr_transform_pla
     return plan.pairs ? TSR_BY_PAIRS : TSR_BY_RUN_LEVEL;
 }
 
-/* What the host copies once the stages are done: the end of the memory that is cleared. */
+/* Lays out the results, which the host copies after the stages: the end of the memory that is cleared. */
 void lay_results(tsr_cuda_batch &b, uint8_t *base, size_t &used)
 {
     const size_t frames = b.shape.frames, planes = b.shape.planes, tiles = planes * b.shape.tiles;

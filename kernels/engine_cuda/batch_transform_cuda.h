@@ -64,7 +64,7 @@ struct tsr_colour_set {
     uint16_t rank[3][TSR_DEVICE_COLOUR_SLOTS];        /* by leading component and slot: its number in the palette */
 };
 
-/* And about a plane. */
+/* What is found out about a plane. */
 struct tsr_plane_state {
     uint32_t not_minimum; /* 65535 - minimum: grows like maximum */
     uint32_t maximum;
@@ -180,13 +180,13 @@ TSR_HD bool tsr_cuda_can_encode(const struct tsr_image *image, const struct tsr_
     return image->bits_allocated == 8 || image->bits_allocated == 16;
 }
 
-/* True if blocks lose: planes keep values as they are then, without indices. */
+/* True if blocks are lossy: planes then keep values, not indices x. */
 TSR_HD bool tsr_loses_coefficients(const struct tsr_coding *coding)
 {
     return coding->path == TSR_PATH_TRANSFORM && coding->lossy;
 }
 
-/* Words of bits for the values of a component. */
+/* Words of 32 bits that have a bit for each value of a component. */
 TSR_HD uint32_t tsr_listed_words(const struct tsr_cuda_batch *b)
 {
     return (1u << tsr_max(5, b->shape.bits)) / 32;
@@ -313,12 +313,12 @@ int tsr_cuda_colour(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_ranges(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Values to coefficients, without lapping; Huffman of run-level symbols: counts them. */
 int tsr_cuda_blocks(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Values to coefficients with lapping, the tiles that seem to cost less so; to units where coefficients are chosen. */
+/* Values to coefficients, with lapping in tiles that seem to cost less with it; to units if coefficients are chosen. */
 int tsr_cuda_lapped(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Units to coefficients, where coefficients of some plane are chosen by rate and distortion; sums up their magnitudes.
  */
 int tsr_cuda_choose(const struct tsr_cuda_batch *batch, cudaStream_t stream);
-/* Sums of magnitudes, as contexts want to know them, where coefficients are not chosen. */
+/* Sums of magnitudes, which contexts depend on, where coefficients are not chosen. */
 int tsr_cuda_magnitudes(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Coefficients to counts of pairs' symbols; to rANS entries and their counts. */
 int tsr_cuda_count_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
@@ -326,7 +326,7 @@ int tsr_cuda_count_entries(const struct tsr_cuda_batch *batch, cudaStream_t stre
 /* Counts to tables, their codes, and their choice by cells; planes: their number. The counts are used up. */
 int tsr_cuda_train(uint32_t *d_counts, const struct tsr_plane_state *d_plane, uint32_t planes,
                    struct tsr_run_level_model *d_model, struct tsr_packed_codes *d_codes, cudaStream_t stream);
-/* Likewise for pairs and rANS, into the batch's models and codes. */
+/* The same for pairs and for rANS, into the batch's models and codes. */
 int tsr_cuda_train_pairs(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 int tsr_cuda_train_coefficients(const struct tsr_cuda_batch *batch, cudaStream_t stream);
 /* Coefficients to slices' bit strings. */

@@ -1,5 +1,5 @@
-/* The CUDA engine's two halves: frames of a call to coded frames and back, through batches that it shares with others
- * (gather.cuh), and by the CPU engine what a GPU does not do or fails on. See engine.h for what they promise. */
+/* The CUDA engine's two halves: frames of a call to coded frames, and back. They go through batches that the call
+ * shares with others (gather.cuh). The CPU engine codes what a GPU does not do or fails on. See engine.h. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_CALLS_CUH
 #define TSR_KERNELS_ENGINE_CUDA_CALLS_CUH
 
@@ -11,7 +11,7 @@ struct tsr_cuda_engine {
     tsr_gathering gathering;
     int launch_policy; /* of tsr_launch_policies */
     tsr_raster_stock stock;
-    tsr_slot resident; /* of tsr_cuda_encode_resident, whose memory no bound knows */
+    tsr_slot resident; /* of tsr_cuda_encode_resident; its memory has no bound */
 };
 
 /* Work space of a frame, whichever engine codes it. */
@@ -40,7 +40,7 @@ template <typename Frames> struct tsr_shared_frames {
     const Frames *frames;
 };
 
-/* Each frame of a call, over the pool: work's context is the share, its index the frame's in the call. */
+/* Calls work for each frame of a call, over the pool. Its context is the share, its index the frame's in the call. */
 template <typename Frames> void tsr_over_pool(const tsr_batch *batch, const tsr_batch_call *call, tsr_work *work)
 {
     const Frames *frames = static_cast<const Frames *>(call->context);

@@ -20,8 +20,8 @@ const char *const other_model = "a frame has lanes, paths or slices that the GPU
 
 /* ---- A batch -------------------------------------------------------------------------------------------- */
 
-/* In the area, on the way there: payloads, each frame's model and then its tiles, and the pieces that say where they
- * lie, models of all frames, then tiles of all frames. On the way back: states, then rasters. */
+/* The area on the way to the device: payloads, each frame's model and then its tiles; then the pieces that say where
+ * they are, models of all frames, then tiles of all frames. On the way back: states, then rasters. */
 void stage(tsr_batch *batch, const tsr_batch_call *call)
 {
     const decoding_call *frames = static_cast<const decoding_call *>(call->context);
@@ -54,7 +54,7 @@ void put_pieces(const tsr_batch *batch, tsr_cuda_piece *pieces)
     }
 }
 
-/* Waits once. */
+/* Copies in, runs the stages, and copies states and rasters out. Waits once. */
 cudaError_t run(tsr_batch *batch)
 {
     tsr_slot *slot = batch->slot;
@@ -124,7 +124,8 @@ const tsr_batch_steps decoding_steps = {stage, finish, run};
 
 /* ---- What batches the frames of a call go to -------------------------------------------------------------- */
 
-/* What the first frame with coded planes has; model, offsets and lists: room for one. */
+/* Finds whether the first frame with coded planes has planes of lanes, and others. model, offsets, lists: room for one
+ * model. */
 void look_ahead(const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames, tsr_frame_model *model,
                 uint16_t *offsets, uint16_t *lists, bool *has_lanes, bool *has_transform)
 {
@@ -147,7 +148,7 @@ size_t job_bytes(const tsr_decode_job &job)
     return bytes;
 }
 
-/* How a frame is cut; false if its model is not valid, or if it has another number of tiles. */
+/* Reads the sides of a frame's tiles; false if its model is not valid, or if the job has another number of tiles. */
 bool peek_cut(const tsr_image *image, const tsr_decode_job &job, tsr_frame_model *cut)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(job.model.bytes, job.model.size);
@@ -161,7 +162,8 @@ struct peeked_models {
     uint16_t lists[3 * 65536];
 };
 
-/* Frames from the first of these on that are cut alike and fit a batch; 0 if that one has no model. */
+/* Returns how many frames, from the first of these on, have tiles of the same sides and fit a batch; 0 if the model of
+ * the first is not valid. */
 uint32_t frames_alike(const tsr_gathering *g, const tsr_image *image, const tsr_decode_job *jobs, uint32_t frames,
                       peeked_models *peeked, tsr_batch_call *call)
 {

@@ -1,5 +1,5 @@
-/* What every .cu file stands on: launches, shared memory of run-time size, loads and stores that blocks exchange
- * values by, and scans inside a warp and a block. */
+/* Basics of every .cu file: launches, shared memory of run-time size, loads and stores by which blocks exchange values,
+ * and scans inside a warp and a block. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH
 #define TSR_KERNELS_ENGINE_CUDA_DEVICE_CUH
 
@@ -85,7 +85,7 @@ static cudaError_t tsr_resident_blocks(Kernel kernel, unsigned threads, size_t s
 #define TSR_DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif
 
-/* Asks for memory before it is read, where the GPU can be asked. Both multiples of 16. */
+/* Asks for memory before it is read, if the GPU can do that. Address and bytes are multiples of 16. */
 static __device__ __forceinline__ void tsr_prefetch(const void *at, uint32_t bytes)
 {
 #if !defined(TSR_CUDA_EMULATED) && __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
@@ -96,8 +96,8 @@ static __device__ __forceinline__ void tsr_prefetch(const void *at, uint32_t byt
 #endif
 }
 
-/* Words that blocks of one launch pass to each other. Each says itself whether it is there, and stands for nothing but
- * itself, so that relaxed order is enough. A loop that waits calls tsr_wait_a_little() each round. */
+/* Words that blocks of one launch pass to each other. A bit of each word says whether it has been written, and a word
+ * says nothing about other memory, so relaxed order is enough. Loops that wait call tsr_wait_a_little() each round. */
 static __device__ __forceinline__ uint64_t tsr_load_relaxed(const uint64_t *at)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -185,7 +185,7 @@ template <typename T> static __device__ __forceinline__ T tsr_warp_sum(T value)
     return value;
 }
 
-/* The same for the greatest. */
+/* The greatest value of the lanes of a warp, in all of them. */
 static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
 {
 #if defined(__CUDA_ARCH__)
@@ -200,7 +200,7 @@ static __device__ __forceinline__ uint32_t tsr_warp_max(uint32_t value)
 #endif
 }
 
-/* And the least. */
+/* The least value of the lanes of a warp, in all of them. */
 static __device__ __forceinline__ uint32_t tsr_warp_min(uint32_t value)
 {
     return ~tsr_warp_max(~value);

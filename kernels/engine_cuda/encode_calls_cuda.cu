@@ -61,7 +61,7 @@ bool is_whole(const tsr_cuda_batch &b, const tsr_frame_state &frame, bool *exten
     return otherwise == 0 && image.high_bit + 1 != image.bits_allocated;
 }
 
-/* What lies in a frame's work space. */
+/* The layout of a frame's work space. */
 struct frame_space {
     tsr_frame_model *model;
     uint16_t *offsets, *lists; /* of planes; of colours that are packed by component */
@@ -107,7 +107,7 @@ void put_plane(tsr_plane_model *plane, const tsr_cuda_batch &b, uint32_t number,
     if (b.transform.coefficient_model) plane->coefficient = b.transform.coefficient_model[number];
 }
 
-/* lists: room for those of components; a palette's are where they are. */
+/* Fills in the colours of a frame. lists: room for the lists of components; a palette's lists stay where they are. */
 void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t frame, uint16_t *lists)
 {
     const tsr_frame_state &state = b.shared.frame[frame];
@@ -126,8 +126,8 @@ void put_colours(tsr_colour_model *colours, const tsr_cuda_batch &b, uint32_t fr
     }
 }
 
-/* Piece index of a call's work: takes a frame from the batch's results to its job. What the GPU does not do is only
- * noted: others wait for the slot. */
+/* Frame index of a call: takes it from the batch's results to its job. A frame that the GPU cannot code is only noted
+ * here: others wait for the slot. */
 void finish_frame(void *context, unsigned index)
 {
     const shared_frames &f = *static_cast<const shared_frames *>(context);
@@ -144,7 +144,7 @@ void finish_frame(void *context, unsigned index)
     tsr_frame_model *model = s.model;
     const int planes = tsr_image_planes(&b.shape.image);
     memset(model, 0, offsetof(tsr_frame_model, plane));
-    for (int p = 0; p < planes; p++) /* the rest, 40 kB of each plane, is not read before it is set */
+    for (int p = 0; p < planes; p++) /* the rest, 40 kB a plane, is set before it is read */
         memset(&model->plane[p], 0, offsetof(tsr_plane_model, residual));
     memset(s.tiles, 0, b.shape.tiles * sizeof *s.tiles);
     model->tile_width = b.shape.tile_width;
@@ -235,11 +235,11 @@ void stage(tsr_batch *batch, const tsr_batch_call *call)
     tsr_over_pool<encoding_call>(batch, call, stage_frame);
 }
 
-/* Rasters to the device: each that is in the stock from there, those between them from the area. */
+/* Copies rasters to the device: those in the stock from there, the ranges between them from the area. */
 cudaError_t copy_in(const tsr_batch *batch)
 {
     const size_t bytes = batch->encode.b.shape.frame_bytes;
-    uint32_t end = batch->frames; /* frames from here on are on their way */
+    uint32_t end = batch->frames; /* frames from this one on have been sent */
     const auto copy = [&](const void *rasters, uint32_t first, uint32_t frames) {
         uint8_t *const d_rasters = const_cast<uint8_t *>(batch->encode.b.shared.rasters) + first * bytes;
         return frames == 0
@@ -259,7 +259,8 @@ cudaError_t copy_in(const tsr_batch *batch)
     return copy(batch->host, 0, end);
 }
 
-/* Rasters in; results, then payloads, in their place. Waits twice: for the sizes, and for the payloads. */
+/* Copies rasters in and runs the stages; results, then payloads, replace the rasters in the area. Waits twice: for the
+ * sizes, and for the payloads. */
 cudaError_t run(tsr_batch *batch)
 {
     tsr_slot *slot = batch->slot;
@@ -313,7 +314,7 @@ void encode_on_cpu(tsr_engine *engine, const tsr_image *image, const tsr_coding 
     for (uint32_t i = 0; i < frames; i++) jobs[i].fallback = reason;
 }
 
-/* Why the GPU does not encode such a frame; NULL: it does, and each takes the memory that is returned. */
+/* Returns why the GPU does not encode such a frame; NULL: it does, and *call gets the memory that a frame takes. */
 const char *objection(const tsr_engine *engine, const tsr_image *image, const tsr_coding *coding, tsr_batch_call *call)
 {
     tsr_predict_batch one;

@@ -20,10 +20,10 @@ const char *const tsr_no_host_memory = "a frame takes more memory on its way to 
 namespace
 {
 
-/* Device memory that a batch may take: more slices than this at once gain nothing. */
+/* The device memory that a batch may take: a batch of more slices gains nothing. */
 #define BATCH_BYTES ((size_t)2 << 30)
 
-/* Work space of files that wait for a GPU: most of it is the CPU engine's, which is never touched, so never there. */
+/* Work space of files that wait for a GPU. Most is for the CPU engine and never touched, so it takes no memory. */
 #define KEPT_BYTES ((size_t)2 << 30)
 
 /* ---- The engine's operations ---------------------------------------------------------------------------- */
@@ -95,12 +95,12 @@ const tsr_engine_ops cuda_engine_ops = {
 
 /* ---- Devices -------------------------------------------------------------------------------------------- */
 
-/* Shows that there is code for the device. */
+/* Its launch fails if there is no code for the device. */
 __global__ void k_nothing()
 {
 }
 
-/* NULL if the device can run the kernels that were built, else why not, in static text. */
+/* Returns NULL if the device can run the kernels that were built, else the reason, a static string. */
 const char *device_reason(int device)
 {
     int major = 0;
@@ -117,8 +117,8 @@ const char *device_reason(int device)
     return NULL;
 }
 
-/* The devices that are wanted, or all that can be used; the bound of the one with least memory to spare is that of all.
- * False, with the reason, if one that is wanted cannot be used, or if no device can. */
+/* Finds the devices of choice, or all that can be used. All get the memory bound of the device with least free memory.
+ * Returns false, with the reason, if a device of choice cannot be used, or if no device can. */
 bool find_devices(tsr_gathering *g, const tsr_gpu_choice *choice, char *reason, size_t reason_size)
 {
     int devices = 0;
@@ -166,7 +166,7 @@ struct fresh_memory {
     bool is_unwanted; /* there is no device */
 };
 
-/* What many files at once need, threads and memory, while CUDA wakes, which takes several times as long. */
+/* Starts threads and touches memory for many files at once while CUDA starts, which takes several times as long. */
 void *touch_memory(void *context)
 {
     fresh_memory *const fresh = static_cast<fresh_memory *>(context);
@@ -181,9 +181,9 @@ struct loading {
     const tsr_coding *coding;
 };
 
-/* Kernels are loaded when they are first called, 16 ms for those of a coefficient, in which nothing else gets on: here
- * while memory is pinned, not when files wait for them. A flat image calls those of any other. The slots get memory for
- * full areas. What fails here fails again where it is told. */
+/* CUDA loads kernels when they are first called. Those of a coding take 16 ms, in which no other call gets on. So they
+ * are loaded here, while memory is pinned, and not when files wait for them. A flat image calls the same kernels as any
+ * other. The slots get memory for full areas. What fails here fails again later, where it is reported. */
 void *load_kernels(void *context)
 {
     const loading *const work = static_cast<const loading *>(context);

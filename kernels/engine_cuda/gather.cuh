@@ -43,33 +43,34 @@ struct tsr_batch_kind {
 
 struct tsr_area;
 
-/* Consecutive frames of one caller's. */
+/* A call: consecutive frames of one caller. */
 struct tsr_batch_call {
     uint32_t frames;
     size_t payload_bytes;          /* decoding: of models and tiles */
     bool has_lanes, has_transform; /* decoding: what must be prepared for */
     size_t frame_bytes;            /* of a raster */
-    size_t each, host_each;      /* memory that a frame takes at most, on the device and in an area, but for payloads */
-    void *context;               /* the steps' */
-    tsr_sleeper *sleeper;        /* the caller's, which waits for the batch */
-    bool keeps;                  /* of one frame: its results may stay in the area until the caller leaves it */
-    bool is_finished;            /* out: its results have been taken out of the area */
-    tsr_area *area;              /* out, if it keeps its results: where they are, for tsr_gather_leave; else NULL */
-    cudaError_t error;           /* out: of the batch */
-    uint32_t first;              /* out: number of the first frame in the batch */
-    size_t payload_at;           /* out: where its payloads begin */
-    struct tsr_batch_call *next; /* of the batch */
+    size_t each, host_each;        /* most memory of a frame without payloads, on the device and in an area */
+    void *context;                 /* for the steps */
+    tsr_sleeper *sleeper;          /* the caller's, which waits for the batch */
+    bool keeps;                    /* of one frame: its results may stay in the area until the caller leaves it */
+    bool is_finished;              /* out: its results have been taken out of the area */
+    tsr_area *area;                /* out, if it keeps its results: where they are, for tsr_gather_leave; else NULL */
+    cudaError_t error;             /* out: of the batch */
+    uint32_t first;                /* out: number of the first frame in the batch */
+    size_t payload_at;             /* out: where its payloads begin */
+    struct tsr_batch_call *next;   /* of the batch */
 };
 
 struct tsr_batch;
 
-/* The ways there and back. */
+/* The steps of a batch. */
 struct tsr_batch_steps {
-    /* Of each caller: its frames to the area, by itself, and what has become of them from there, by it or the leader.
-     */
+    /* For each call: stage copies its frames to the area, in its caller's thread. finish takes their results from
+     * there, in its caller's or the leader's thread. */
     void (*stage)(tsr_batch *batch, const tsr_batch_call *call);
     void (*finish)(tsr_batch *batch, const tsr_batch_call *call);
-    /* The leader's, between these: all from the area and back to it, by the batch's slot, which it grows. */
+    /* Between these, in the leader's thread: all frames from the area to the device and their results back. It grows
+     * the batch's slot. */
     cudaError_t (*run)(tsr_batch *batch);
 };
 
@@ -83,15 +84,15 @@ struct tsr_batch {
     tsr_slot *slot;
     size_t device_worth, device_limit; /* as tsr_slot_grow has them */
     uint64_t transfer_ns, kernel_ns;   /* set by run */
-    /* What run has laid out, and where in the area the callers find it. */
+    /* The layout that run has made, and where in the area the callers find the results. */
     tsr_predict_batch encode, results;
     tsr_cuda_decode_batch decode;
     const uint8_t *host_payloads, *host_rasters;
     const tsr_cuda_decode_frame *host_states;
-    uint32_t joined, staged, left; /* calls; under the engine's lock */
+    uint32_t joined, staged, left; /* numbers of calls; under the engine's lock */
 };
 
-/* Host memory, and the batch in it. */
+/* An area of host memory, and the batch in it. */
 struct tsr_area {
     bool is_taken, is_open; /* open: calls may join */
     uint8_t *host;
@@ -110,42 +111,43 @@ struct tsr_gathering {
     tsr_slot slots[TSR_DEVICES_LIMIT * TSR_DEVICE_SLOTS]; /* device by device */
     tsr_slot_bounds bounds;
     tsr_area areas[TSR_DEVICES_LIMIT * TSR_DEVICE_AREAS];
-    bool is_growing; /* an area */
-    uint32_t opened; /* batches */
+    bool is_growing; /* an area is growing */
+    uint32_t opened; /* number of batches so far */
     tsr_engine_times times;
-    uint32_t failures; /* batches that a call of CUDA's failed on */
-    char failure[256]; /* the first of them; written once */
+    uint32_t failures; /* batches in which a call of CUDA failed */
+    char failure[256]; /* the reason of the first one; written once */
 };
 
-/* Memory of the areas of the first device, touched before CUDA is awake; NULL: there was no memory. */
+/* Memory for the areas of the first device, touched before CUDA has started; NULL: there was no memory. */
 struct tsr_fresh_areas {
     uint8_t *host[TSR_DEVICE_AREAS];
 };
-void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted); /* another thread may come to know that */
+void tsr_gather_touch(tsr_fresh_areas *fresh, const bool *is_unwanted); /* is_unwanted: another thread may set it */
 void tsr_gather_drop(tsr_fresh_areas *fresh);
 
-/* Devices, slots and bounds are known, and the first device is the thread's; the areas get the memory, pinned. */
+/* Call it when devices, slots and bounds are known and the first device is the thread's. It pins the memory of fresh
+ * for the areas. */
 void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh);
 void tsr_gather_end(tsr_gathering *g);
 
-/* Most that an area may have, where the process may take so much of the host's memory: an eighth of that for all. */
+/* The most bytes of an area. memory_bytes: host memory that the process may take; all areas together get an eighth. */
 size_t tsr_gather_area_limit(const tsr_gathering *g, size_t memory_bytes);
 
-/* Why not even one such frame, with so long a payload on its way there, may go to a device; NULL: it may. */
+/* Returns NULL if one such frame may go to a device, else the reason. payload_bytes: of the frame, on its way there. */
 const char *tsr_gather_objection(const tsr_gathering *g, const tsr_batch_call *call, size_t payload_bytes,
                                  size_t memory_bytes);
 
 extern const char *const tsr_no_device_memory, *const tsr_no_host_memory;
 
-/* Whether a call's frames are not too many for a batch; a single one never is. */
+/* True if a call's frames are not too many for a batch; a single frame never is. */
 bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call);
 
-/* Does a call in a batch with others. If it fails, all its callers are told, and the sentence is *reason, which lives
- * as long as the engine. */
+/* Does a call in a batch with others. If the batch fails, all its callers get the error and *reason, a sentence that
+ * lives as long as the engine. */
 cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
                        tsr_batch_call *call, const char **reason);
 
-/* A caller has no more use for the results that it has kept in its area. */
+/* The caller no longer needs the results that it has kept in its area. */
 void tsr_gather_leave(tsr_gathering *g, tsr_area *area);
 
 #endif

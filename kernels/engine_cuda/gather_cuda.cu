@@ -33,8 +33,8 @@ bool same_kind(const tsr_batch_kind &a, const tsr_batch_kind &b)
 
 /* ---- With the lock ------------------------------------------------------------------------------------------ */
 
-/* Bytes of an area, but for frames that need more: fifty slices. The first one that is not there beforehand has room
- * for some calls like its first: pinning memory takes a while, and there may be no second file. */
+/* Bytes of an area: fifty slices; more if a frame needs more. The first area that has no memory beforehand gets room
+ * for some calls like its first one only: pinning memory takes a while, and there may be no second file. */
 #define AREA_BYTES ((size_t)32 << 20)
 enum { FIRST_CALLS = 16, AREA_SPARE = 64 };
 
@@ -48,20 +48,21 @@ size_t host_room(const tsr_batch_call *call, uint32_t frames, size_t payload_byt
     return call->host_each * frames + payload_bytes + AREA_SPARE;
 }
 
-/* What the device needs for as many frames like the call's as the area has room for. */
+/* Device memory for as many frames like the call's as the area has room for. */
 size_t full_room(const tsr_area *area, const tsr_batch_call *call)
 {
     const size_t payload_bytes = call->payload_bytes / call->frames;
     return device_room(call, 1, payload_bytes) * (area->bytes / host_room(call, 1, payload_bytes));
 }
 
-/* A batch of a single frame may take more than a slot's share: it then has its device for itself. */
+/* True if the call takes more than a slot's share, as a single frame may: its batch then has a device for itself. */
 bool takes_device(const tsr_gathering *g, const tsr_batch_call *call)
 {
     return device_room(call, call->frames, call->payload_bytes) > g->bounds.share;
 }
 
-/* The area of the batch to join. One that is full is joined no more, by others neither: the next one is open soon. */
+/* Returns the area of a batch to join; NULL: there is none. A batch that is too full for the call is closed to all
+ * calls: the next one is open soon. */
 tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batch_call *call)
 {
     for (tsr_area *a = g->areas; a < g->areas + g->devices * TSR_DEVICE_AREAS; a++) {
@@ -73,13 +74,14 @@ tsr_area *find_open(tsr_gathering *g, const tsr_batch_kind *kind, const tsr_batc
             device_room(call, frames, payload_bytes) <= g->bounds.share)
             return a;
         a->is_open = false;
-        pthread_cond_broadcast(&g->turned); /* its leader need wait for no other call */
+        pthread_cond_broadcast(&g->turned); /* its leader need not wait for other calls */
     }
     return NULL;
 }
 
-/* The free area with most memory. If it must grow, only if no other one does: that one is soon open, several at once
- * take as long as one after the other, and meanwhile hold up every thread that wants memory of the system. */
+/* Takes the free area with most memory. If it must grow, it is taken only if no other area is growing. That one is open
+ * soon. Several that grow at once take as long as one after the other, and hold up every thread that asks the system
+ * for memory. */
 tsr_area *take_area(tsr_gathering *g, size_t needed)
 {
     tsr_area *best = NULL;
@@ -110,8 +112,8 @@ void join(tsr_batch *batch, tsr_batch_call *call)
     batch->has_transform |= call->has_transform;
 }
 
-/* Beside another batch of its device, one of a few frames gains nothing: their kernels take as long as those of thirty,
- * and each batch takes some 0.3 ms of a processor. It gathers until the other has ended. */
+/* A batch of a few frames gains nothing beside another batch of its device: its kernels take as long as those of thirty
+ * frames, and each batch takes some 0.3 ms of a processor. So it gathers frames until the other batch has ended. */
 enum { WORTH_A_SLOT = 16 };
 
 bool may_start(const tsr_gathering *g, const tsr_area *area)
@@ -130,8 +132,8 @@ tsr_slot *first_of_device(tsr_gathering *g, const tsr_slot *slot)
     return g->slots + (slot - g->slots) / TSR_DEVICE_SLOTS * TSR_DEVICE_SLOTS;
 }
 
-/* A free slot of the device with most of them, of these the one with most memory; alone: all of its device must be
- * free, and are taken. */
+/* Takes a free slot of the device with most free slots: the one with most memory. alone: all slots of the device must
+ * be free, and all are taken. */
 tsr_slot *take_slot(tsr_gathering *g, bool alone)
 {
     tsr_slot *best = NULL;
@@ -161,17 +163,17 @@ void give_slot(tsr_gathering *g, tsr_slot *slot, bool alone)
     pthread_cond_broadcast(&g->turned);
 }
 
-/* Counts a failed batch and remembers the first one's sentence. */
+/* Counts a failed batch; keeps the reason of the first one. */
 void note_failure(tsr_gathering *g, cudaError_t error)
 {
-    cudaGetLastError(); /* it is told here */
+    cudaGetLastError(); /* clears the error, which is reported here */
     if (g->failures++ == 0) snprintf(g->failure, sizeof g->failure, "the GPU failed: %s", cudaGetErrorString(error));
 }
 
 /* ---- A batch's way ------------------------------------------------------------------------------------------ */
 
-/* Gives a new batch an area, with memory for this call and some others, and opens it to them. Enters and leaves with
- * the lock, which it gives up meanwhile. */
+/* Begins a new batch in an area, gives the area memory for this call and some others, and opens it to them. The caller
+ * has the lock, which this function gives up while the area grows. */
 cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *kind, tsr_batch_call *call)
 {
     const size_t needed = host_room(call, call->frames, call->payload_bytes);
@@ -200,15 +202,15 @@ cudaError_t open_batch(tsr_gathering *g, tsr_area *area, const tsr_batch_kind *k
     return cudaSuccess;
 }
 
-/* One caller less has results in the area. With the lock. */
+/* This number of callers has left the area; the last one frees it. With the lock. */
 void leave(tsr_gathering *g, tsr_area *area, uint32_t callers)
 {
     area->batch.left += callers;
     if (callers > 0 && area->batch.left == area->batch.joined) give_area(g, area);
 }
 
-/* Whether callers may keep results in an area until each of them has its seat again and has written them: while there
- * are areas for batches that gather meanwhile. */
+/* True if callers may keep results in an area until each of them has its seat again and has written them: enough areas
+ * are free for batches that gather meanwhile. */
 bool has_areas_to_spare(tsr_gathering *g)
 {
     enum { GATHERING_AREAS = 2 }; /* of each device */
@@ -219,7 +221,7 @@ bool has_areas_to_spare(tsr_gathering *g)
     return count >= g->devices * GATHERING_AREAS;
 }
 
-/* Takes out the results of all calls of one frame that shall not or may not keep them there, and wakes all callers but
+/* Takes the results of calls of one frame out of the area, but for those that may stay there; and wakes all callers but
  * the leader. */
 void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps,
                   const tsr_batch_call *leader, cudaError_t error)
@@ -252,7 +254,8 @@ void tell_callers(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_ba
     }
 }
 
-/* The leader's way, resting: with a slot, when all calls that joined have put their frames in. */
+/* What the leader does, while it rests: it waits for a slot, then for the frames of all calls that joined, and runs the
+ * batch. */
 void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_steps *steps, const tsr_batch_call *call)
 {
     tsr_batch *batch = &area->batch;
@@ -274,7 +277,7 @@ void lead(tsr_gathering *g, tsr_pool *pool, tsr_area *area, const tsr_batch_step
     batch->device_limit = alone ? g->bounds.all : g->bounds.share;
     const cudaError_t error = steps->run(batch);
     if (error != cudaSuccess || batch->slot->device_bytes > g->bounds.share)
-        tsr_slot_empty(batch->slot); /* after a failure, or with the shares of others */
+        tsr_slot_empty(batch->slot); /* after a failure, or if it has the other slots' shares */
 
     pthread_mutex_lock(&g->lock);
     tsr_gpu_times *const times = batch->kind.decodes ? &g->times.decode : &g->times.encode;
@@ -311,7 +314,7 @@ void tsr_gather_begin(tsr_gathering *g, tsr_fresh_areas *fresh)
         g->areas[i].host = fresh->host[i];
         g->areas[i].bytes = AREA_BYTES;
     }
-    cudaGetLastError(); /* an area without memory gets some when it is needed, or says why not */
+    cudaGetLastError(); /* an area without memory gets some when it is needed, or reports why not */
     tsr_make_lock(&g->lock);
     pthread_cond_init(&g->turned, NULL);
     pthread_cond_init(&g->emptied, NULL);
@@ -352,7 +355,7 @@ bool tsr_gather_holds(const tsr_gathering *g, const tsr_batch_call *call)
 cudaError_t tsr_gather(tsr_gathering *g, tsr_pool *pool, const tsr_batch_kind *kind, const tsr_batch_steps *steps,
                        tsr_batch_call *call, const char **reason)
 {
-    const size_t held = call->frames * 2 * call->frame_bytes; /* a raster, and what it is coded to */
+    const size_t held = call->frames * 2 * call->frame_bytes; /* a raster, and its coded bytes */
     const uint64_t start = now_ns();
     uint64_t waited_ns = 0;
     bool rests = false, leads = false;

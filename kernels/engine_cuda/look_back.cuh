@@ -44,8 +44,8 @@ static __device__ __forceinline__ unsigned tsr_take_ticket(tsr_look_back state)
     return atomicAdd(state.ticket, 1u);
 }
 
-/* sum may carry SUM_BITS low bits for the scan and whatever else the caller's neighbours want to know above them,
- * below bit 63. One thread calls it. */
+/* Publishes a tile's sum. Its low SUM_BITS bits are for the scan; the bits above, below bit 63, may tell the caller's
+ * neighbours anything else. One thread calls it. */
 static __device__ __forceinline__ void tsr_publish_sum(tsr_look_back state, unsigned tile, uint64_t sum)
 {
     tsr_store_relaxed(&state.tiles[tile].sum, TSR_KNOWN | sum);
@@ -56,7 +56,7 @@ enum { TSR_LOOKS = 4 /* tiles that a lane looks at in one round */ };
 /* How tiles add up: a sum of bits, the scan's usual operator. Another operator has the same three functions; zero must
  * be its neutral element, order must not matter, and 63 bits must hold its values. */
 template <int BITS> struct tsr_add_bits {
-    static __device__ __forceinline__ uint64_t value(uint64_t sum) /* what of a published sum counts */
+    static __device__ __forceinline__ uint64_t value(uint64_t sum) /* the part of a published sum that is added up */
     {
         return sum & (((uint64_t)1 << BITS) - 1u);
     }
@@ -74,8 +74,8 @@ template <int BITS> struct tsr_add_bits {
 /* All 32 lanes of one warp call it, after tsr_publish_sum. Returns what all tiles before this one add up to, and
  * publishes it with own added (own: this tile's, Add::value() of what it has published).
  *
- * All later tiles wait for a round, so it is kept short: loads fly together, and one sum over the warp ends it, whatever
- * the number of windows of 32 tiles that count. */
+ * All later tiles wait for each round, so it is kept short: its loads are issued together, and it ends with one sum
+ * over the warp, for any number of windows of 32 tiles. */
 template <typename Add>
 static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state, unsigned tile, uint64_t own)
 {
@@ -91,15 +91,15 @@ static __device__ __forceinline__ uint64_t tsr_look_back_by(tsr_look_back state,
             prefix[k] = TSR_KNOWN; /* before the first tile: nothing */
             if (at >= 0) tsr_load_relaxed_pair(&state.tiles[at].sum, &sum[k], &prefix[k]);
         }
-        uint64_t mine = 0, base = 0; /* sums of tiles, and the prefix that they stand on: one lane has it */
+        uint64_t mine = 0, base = 0; /* sums of tiles, and the prefix before them, which one lane has */
         unsigned base_lane = 0;
-        bool whole = true; /* the windows so far */
+        bool whole = true; /* all windows so far are complete */
 #pragma unroll
         for (int k = 0; k < TSR_LOOKS; k++) {
             const unsigned known = __ballot_sync(TSR_FULL_WARP, (prefix[k] & TSR_KNOWN) != 0);
             const unsigned summed = __ballot_sync(TSR_FULL_WARP, (sum[k] & TSR_KNOWN) != 0);
             const unsigned nearest = known & (0u - known), nearer = nearest - 1u; /* all ones if no tile is known */
-            whole = whole && !found && (nearer & ~summed) == 0; /* else a nearer tile has not said its sum yet */
+            whole = whole && !found && (nearer & ~summed) == 0; /* else a nearer tile has not published its sum yet */
             if (!whole) continue;
             if (nearer >> lane & 1u) mine = Add::both(mine, Add::value(sum[k]));
             found = nearest != 0;

@@ -1,8 +1,8 @@
-/* What the launch policies are chosen by; measured on an H200 (kernels/README.md), 256 MiB a batch.
+/* How the launch policies are chosen. The figures are from an H200 (kernels/README.md), 256 MiB a batch.
  *
- * A band of codes begins with two rows that are only looked at, and a block of either kernel with tables for its plane,
- * so larger shares are less work in all. But each multiprocessor wants several blocks one after the other: else the
- * last ones to end take what was won. */
+ * A band of codes first reads two rows that it does not code, and a block of either kernel first makes tables for its
+ * plane. So larger shares are less work in all. But each multiprocessor needs several blocks, one after the other: else
+ * waiting for the last block costs more than larger shares gain. */
 #include "device.cuh"
 
 #include "policies_cuda.h"
@@ -13,15 +13,15 @@ namespace
 
 enum {
     MOST_CODE_ROWS = 64,
-    /* Bands of codes that a multiprocessor wants: 14 blocks. 2048 planes of 256 x 256 gain 1 to 3 % by 32 rows, 512 of
-     * 512 x 512 lose 1 to 2. */
+    /* The fewest bands of codes for a multiprocessor: 14 blocks. With 32 rows 2048 planes of 256 x 256 gain 1 to 3 %,
+     * and 512 planes of 512 x 512 lose 1 to 2 %. */
     FEWEST_CODE_BANDS = 14 * TSR_CODE_WARPS,
-    /* Bands by cell, for each that a warp takes: 3 blocks. Those planes gain a tenth of the pass by two bands, and 4 %.
-     */
+    /* Bands by cell for a multiprocessor, times each band that a warp takes: 3 blocks. With two bands a warp, those
+     * planes gain a tenth and 4 % of the pass. */
     FEWEST_CELL_BANDS = 3 * TSR_CELL_WARPS,
-    /* Warps of lanes that a multiprocessor holds. Eight segments a tile fill it; but with half as many all of a batch
-     * may run at once, where eight would begin a second round: 3 % of the whole at effort 1, on 2048 and on 512 planes.
-     */
+    /* The warps of lanes that a multiprocessor holds. Eight segments a tile fill it. Where they would begin a second
+     * round, and half as many let a whole batch run at once, half as many gain 3 % of the whole at effort 1, on 2048
+     * and on 512 planes. */
     RESIDENT_LANE_WARPS = 42,
     LANE_SEGMENTS = 8
 };
@@ -36,7 +36,7 @@ int32_t choose_code_rows(const tsr_launch_size &size)
     int32_t rows = TSR_BAND_ROWS;
     while (rows < MOST_CODE_ROWS) {
         const uint32_t bands = bands_of(size, 2 * rows);
-        if (bands < TSR_CODE_WARPS) break; /* warps of a block would have no band */
+        if (bands < TSR_CODE_WARPS) break; /* some warps of a block would have no band */
         if ((uint64_t)size.planes * bands < (uint64_t)FEWEST_CODE_BANDS * size.processors) break;
         rows *= 2;
     }
@@ -47,7 +47,7 @@ uint32_t choose_cell_bands(const tsr_launch_size &size)
 {
     const uint32_t bands = bands_of(size, size.period > 0 ? size.period : (int32_t)TSR_BAND_ROWS);
     const uint64_t turns = (uint64_t)size.planes * bands / ((uint64_t)FEWEST_CELL_BANDS * size.processors);
-    const uint32_t most = (bands + TSR_CELL_WARPS - 1) / TSR_CELL_WARPS; /* then a plane is one block's */
+    const uint32_t most = (bands + TSR_CELL_WARPS - 1) / TSR_CELL_WARPS; /* then one block takes a whole plane */
     return turns < 1 ? 1 : turns < most ? (uint32_t)turns : most;
 }
 
@@ -80,8 +80,8 @@ struct tsr_launch_policy tsr_choose_launches(struct tsr_launch_policy policy, st
     if (policy.code_rows == 0) policy.code_rows = choose_code_rows(size);
     if (policy.cell_bands == 0) policy.cell_bands = choose_cell_bands(size);
     if (policy.lane_segments == 0) policy.lane_segments = choose_lane_segments(size);
-    /* Where each plane has a multiprocessor its tables need not wait for each other; with 16 warps for four planes of
-     * one they took half as long again. */
+    /* If each plane has its own multiprocessor, tables need not wait for each other: 16 warps. With 16 warps, four
+     * planes on one multiprocessor took 1.5 times as long. */
     if (policy.length_warps == 0) policy.length_warps = size.planes > size.processors ? 4 : 16;
     return policy;
 }

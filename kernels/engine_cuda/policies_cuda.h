@@ -8,14 +8,14 @@
 /* 0: chosen for each batch by tsr_choose_launches. */
 struct tsr_launch_policy {
     const char *name;
-    int32_t code_rows;     /* of the band of a tile that a warp makes codes of */
-    uint32_t cell_bands;   /* that a warp counts by cell, one after the other */
-    int32_t lane_segments; /* that a tile's ticks are cut into at most, each for a warp */
-    uint32_t length_warps; /* of a plane's code lengths: 4 or 16 */
+    int32_t code_rows;     /* rows of a band: the part of a tile that a warp makes codes of */
+    uint32_t cell_bands;   /* bands that a warp counts by cell, one after the other */
+    int32_t lane_segments; /* the most segments that a tile's ticks are cut into, each for a warp */
+    uint32_t length_warps; /* warps that make a plane's code lengths: 4 or 16 */
 };
 
-/* The first one chooses all; each other holds one of them, so that `tessera-bench engine --policies` shows what a
- * choice is worth. */
+/* The first policy leaves all choices open. Each other one fixes one choice, so that `tessera-bench engine --policies`
+ * shows what it is worth. */
 enum { TSR_LAUNCH_POLICIES = 12 };
 
 #ifdef __cplusplus
@@ -24,7 +24,7 @@ extern "C" {
 
 extern const struct tsr_launch_policy tsr_launch_policies[TSR_LAUNCH_POLICIES];
 
-/* What a choice is made by. */
+/* The sizes that the choices depend on. */
 struct tsr_launch_size {
     uint32_t processors;        /* of the device */
     uint32_t planes, tiles;     /* tiles: of a plane */
@@ -32,7 +32,7 @@ struct tsr_launch_size {
     int32_t period;             /* rows of which cells are counted in some, 0: in all */
 };
 
-/* The policy with nothing left open. */
+/* Returns the policy wanted with its open choices made. */
 struct tsr_launch_policy tsr_choose_launches(struct tsr_launch_policy wanted, struct tsr_launch_size size);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
-/* Pinned memory for the rasters of files that wait for a GPU: copies to it run from there, and no thread copies them to
- * an area before (60 us of 512 KiB that are in its cache, as much again where they are not). It is cut into pieces of
- * one size, those of the series at work. See rasters_cuda.cu. */
+/* Pinned memory for the rasters of files that wait for a GPU. Copies to the GPU run from there, so no thread need copy
+ * a raster to an area first: 60 us for 512 KiB in its cache, twice that if not. The memory is cut into pieces of one
+ * size, the rasters' of the current series. See rasters_cuda.cu. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_RASTERS_CUH
 #define TSR_KERNELS_ENGINE_CUDA_RASTERS_CUH
 
@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* As many slices of 512 x 512 as 16 threads have files at work. Rasters that are smaller are copied to an area in less
- * time than a copy to the GPU takes to be asked for; of larger ones there would be too few. */
+/* As many slices of 512 x 512 as 16 threads have files at work. Copying a smaller raster to an area takes less time
+ * than asking for a copy to the GPU; of larger ones there would be too few. */
 #define TSR_STOCK_BYTES ((size_t)64 << 20)
 #define TSR_STOCK_LEAST ((size_t)64 << 10)
 #define TSR_STOCK_MOST ((size_t)4 << 20)
@@ -27,10 +27,10 @@ struct tsr_raster_stock {
 void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host);
 void tsr_stock_end(tsr_raster_stock *stock);
 
-/* NULL: there is no free piece of that size now. */
+/* Takes a piece of this size; NULL: there is no free one now. */
 void *tsr_stock_take(tsr_raster_stock *stock, size_t bytes);
 
-/* Of any memory: whether it is of the stock, and giving it back if it is. */
+/* For any memory: tsr_stock_has is true if it is a piece of the stock; tsr_stock_give gives it back if it is one. */
 bool tsr_stock_has(const tsr_raster_stock *stock, const void *memory);
 bool tsr_stock_give(tsr_raster_stock *stock, void *memory);
 

@@ -12,7 +12,7 @@ void tsr_stock_begin(tsr_raster_stock *stock, uint8_t *host)
 {
     tsr_make_lock(&stock->lock);
     stock->host = host && tsr_area_pin(host, TSR_STOCK_BYTES) == cudaSuccess ? host : NULL;
-    cudaGetLastError(); /* without it areas do */
+    cudaGetLastError(); /* without this memory the areas are enough */
 }
 
 void tsr_stock_end(tsr_raster_stock *stock)

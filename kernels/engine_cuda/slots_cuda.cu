@@ -10,10 +10,11 @@
 namespace
 {
 
-/* Pinning large pages takes two thirds of the time of cudaMallocHost, and a program of half a second is 14 % faster. */
+/* Pinning large pages takes two thirds of the time of cudaMallocHost; a program of half a second gets 14 % faster. */
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
-/* Memory grows to twice what it was, at least, and to what it is worth: each step waits for the device. */
+/* The size to grow to: at least twice the size now, and at least worth, for each step waits for the device; at most
+ * most, unless more is needed. */
 size_t grown(size_t now, size_t needed, size_t worth, size_t most)
 {
     size_t wanted = needed + needed / 4 > 2 * now ? needed + needed / 4 : 2 * now;
@@ -24,14 +25,14 @@ size_t grown(size_t now, size_t needed, size_t worth, size_t most)
 cudaError_t open_slot(tsr_slot *slot)
 {
     if (slot->stream) return cudaSuccess;
-    /* Blocking: a thread that waits spinning would take a processor from those that code. */
+    /* Blocking: a thread that spins while it waits would take a processor from threads that code. */
     for (int i = 0; i < TSR_SLOT_EVENTS; i++)
         if (!slot->event[i]) TSR_CUDA_TRY(cudaEventCreateWithFlags(&slot->event[i], cudaEventBlockingSync));
     return cudaStreamCreateWithFlags(&slot->stream, cudaStreamNonBlocking);
 }
 
-/* CUDA tells times as fractions of milliseconds, whatever their type: nanoseconds are made of them at once, and no
- * fraction is worked with in this room. 0 if it does not tell. */
+/* CUDA gives times as fractions of milliseconds, of type T. They become nanoseconds at once, so that nothing else here
+ * computes with fractions. 0 if CUDA gives no time. */
 template <typename T>
 uint64_t elapsed_ns(cudaError_t (*elapsed_ms)(T *, cudaEvent_t, cudaEvent_t), cudaEvent_t from, cudaEvent_t to)
 {
@@ -45,7 +46,7 @@ uint64_t elapsed_ns(cudaError_t (*elapsed_ms)(T *, cudaEvent_t, cudaEvent_t), cu
 
 cudaError_t tsr_slot_grow(struct tsr_slot *slot, size_t bytes, size_t worth, size_t most)
 {
-    TSR_CUDA_TRY(cudaSetDevice(slot->device)); /* a thread of the caller's may have another */
+    TSR_CUDA_TRY(cudaSetDevice(slot->device)); /* the caller's thread may have another one */
     TSR_CUDA_TRY(open_slot(slot));
     if (slot->device_bytes >= bytes) return cudaSuccess;
     const size_t wanted = grown(slot->device_bytes, bytes, worth, most);
@@ -79,8 +80,8 @@ uint8_t *tsr_area_touch(size_t bytes)
     uint8_t *const memory = static_cast<uint8_t *>(aligned_alloc(HUGE_PAGE, bytes));
     if (!memory) return NULL;
     madvise(memory, bytes, MADV_HUGEPAGE);
-    /* Five sixths of the time of pinning memory is finding its pages, 7 ms of 32 MiB, in which no thread of the process
-     * gets memory of the system: they are found here, where it does. */
+    /* Five sixths of the time of pinning memory is finding its pages: 7 ms of 32 MiB. While it is pinned no thread of
+     * the process gets memory from the system. So its pages are found here, where threads do. */
     for (size_t at = 0; at < bytes; at += PAGE) const_cast<volatile uint8_t *>(memory)[at] = 0;
     return memory;
 }
@@ -95,14 +96,14 @@ cudaError_t tsr_area_pin(uint8_t *host, size_t bytes)
 void tsr_area_free(uint8_t *host)
 {
     if (!host) return;
-    cudaHostUnregister(host); /* if that fails, CUDA has failed before */
+    cudaHostUnregister(host); /* if this fails, CUDA has failed before */
     free(host);
 }
 
 void tsr_slot_empty(struct tsr_slot *slot)
 {
     if (slot->stream || slot->d_bytes || slot->event[0]) cudaSetDevice(slot->device);
-    /* What of a failed batch is still on its way reads this memory, and the area's: cudaFree does not wait for it. */
+    /* Work of a failed batch may still use this memory and the area's: cudaFree does not wait for it. */
     if (slot->stream) cudaStreamSynchronize(slot->stream);
     if (slot->d_bytes) cudaFree(slot->d_bytes);
     for (int i = 0; i < TSR_SLOT_EVENTS; i++)

@@ -1,5 +1,5 @@
-/* What batches of the CUDA engine are worked on with: slots, each a stream of a device and memory there, and areas of
- * host memory that copies can run to and from. See slots_cuda.cu. */
+/* The means of batches of the CUDA engine: slots, each a stream of a device and memory there, and areas of host memory
+ * that copies can run to and from. See slots_cuda.cu. */
 #ifndef TSR_KERNELS_ENGINE_CUDA_SLOTS_CUDA_H
 #define TSR_KERNELS_ENGINE_CUDA_SLOTS_CUDA_H
 

@@ -1,33 +1,33 @@
-/* Coding a tile's lanes with Huffman codes, row by row: what the plain form and the one for AVX-512 share. Private to
+/* Coding a tile's lanes with Huffman codes, row by row: what the plain form and the form for AVX-512 share. Private to
  * code_lanes_*.c; the stages are those of residuals_cpu.h. FORMAT.md section 7.7.
  *
- * A row becomes a list of codewords with their raw bits, one a column; then these are appended to the string of the
- * row's lane, and the ticks noted in which the decoder takes the string's words. A run's code stands where the run
- * ends, with nothing at its other columns: the decoder takes no words within a run. */
+ * A row becomes a list of codes, one a column: a codeword and its raw bits. The codes are then appended to the string
+ * of the row's lane, and the ticks are noted in which the decoder takes the words of the string. The code of a run
+ * stands at the run's last column, and its other columns have no bits: the decoder takes no words within a run. */
 #ifndef TSR_KERNELS_LANES_CODE_LANES_H
 #define TSR_KERNELS_LANES_CODE_LANES_H
 
 #include "kernels/residuals/residuals_cpu.h"
 
 enum {
-    ROW_STEP = 16,  /* columns that a form may take at once */
-    ROW_MARGIN = 64 /* of a row's lists behind its width, for what forms read and write there */
+    ROW_STEP = 16,  /* columns that a form of append may take at once */
+    ROW_MARGIN = 64 /* places in a row's lists after its width, which the forms may read and write */
 };
 
-/* A row's codes by column: the low length bits of bits, the others are 0. */
+/* The codes of a row, by column: the low length bits of bits; its other bits are 0. */
 struct row_codes {
     uint32_t *bits;
     uint8_t *length;
 };
 
-/* What a lane has written. */
+/* The string that a lane has written so far. */
 struct lane_string {
-    uint64_t *group; /* of 64 bits, the first on top; one more than those filled is written */
-    uint32_t *tick;  /* by word of 16 bits: when it is taken; ROW_STEP places behind the last are written */
-    uint64_t front;  /* the bits that wait for a whole group, on top; the others are 0 */
+    uint64_t *group; /* of 64 bits, the first bit on top; one more than the filled ones is written */
+    uint32_t *tick;  /* by word of 16 bits: when the decoder takes it; ROW_STEP places after the last are written */
+    uint64_t front;  /* the bits of the group that is not full yet, on top; the others are 0 */
     uint32_t bits;   /* in all */
-    uint32_t words;  /* taken, of those that the string will have */
-    uint8_t *taken;  /* by tick: how many words all lanes take; ROW_STEP places behind the row are written */
+    uint32_t words;  /* that the decoder has taken by now; some of their bits may still be to come */
+    uint8_t *taken;  /* by tick: how many words all lanes take; ROW_STEP places after the row are written */
 };
 
 /* Appends length (0..32) bits. */
@@ -41,7 +41,7 @@ TSR_HD_INLINE void append_code(struct lane_string *lane, uint32_t code, uint32_t
     lane->bits += length;
 }
 
-/* Some columns of a row, one by one. */
+/* Appends the codes of some columns of a row, one by one. tick: of column 0. */
 TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t columns, int refill_bits,
                                   uint32_t tick, struct lane_string *string)
 {
@@ -56,7 +56,7 @@ TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t
     *string = lane;
 }
 
-/* Where a model cuts activities, not bins of them, and intensities. */
+/* The cuts of a model: of activities themselves, not of their bins, and of intensities. */
 struct cell_cuts {
     int activities, intensities;
     int16_t pitch; /* cells from one group of activity to the next */
@@ -65,18 +65,18 @@ struct cell_cuts {
 };
 
 struct row_coder {
-    /* The cells of a row, and where the code is not that of the cell and the residual alone, a bit a column: at
-     * activity 0, and for large residuals. */
+    /* Finds the cells of a row, and its special columns, a bit each. The code of a special column does not follow from
+     * its cell and residual alone: its activity is 0, or its residual is large. */
     void (*find_cells)(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
                        uint32_t *special);
-    /* Codes by cell and residual, both below their tables' sizes. */
+    /* Looks the codes up by cell and folded residual. Large residuals get the last code of their table. */
     void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
                     struct row_codes out);
-    /* Appends a row whose first column is decoded in that tick. */
+    /* Appends a row. tick: in which its first column is decoded. */
     void (*append)(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
 };
 
-/* AVX2 has the plain form. */
+/* The form for an instruction set; AVX2 has the plain form. */
 const struct row_coder *tsr_row_coder(enum tsr_isa isa);
 extern const struct row_coder tsr_row_coder_avx512; /* where the compiler has it */
 

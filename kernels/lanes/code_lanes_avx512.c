@@ -49,7 +49,7 @@ TSR_AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_
     }
 }
 
-/* Sums of the bytes up to each. */
+/* For each byte, the sum of the bytes up to it, modulo 256. */
 TSR_AVX512_INLINE __m128i running_sums(__m128i v)
 {
     v = _mm_add_epi8(v, _mm_slli_si128(v, 1));
@@ -58,7 +58,7 @@ TSR_AVX512_INLINE __m128i running_sums(__m128i v)
     return _mm_add_epi8(v, _mm_slli_si128(v, 8));
 }
 
-/* Appends strings of length[i] (0..64) bits, which stand on top of bits[i]. */
+/* Appends four strings: the length[i] (0..64) highest bits of bits[i]. */
 TSR_AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[4], uint64_t *group,
                                       uint64_t *front, uint32_t *total)
 {
@@ -71,7 +71,8 @@ TSR_AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t len
     }
 }
 
-/* Sixteen columns at once where all sums of lengths fit bytes, four codes a group, and no column takes two words. */
+/* Appends sixteen columns at once if all sums of their lengths fit bytes, every four codes fit 64 bits, and no column
+ * takes two words; else one by one. */
 TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick,
                               struct lane_string *lane)
 {
@@ -86,7 +87,7 @@ TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_
         const __m128i halves = _mm_sad_epu8(length, _mm_setzero_si128());
         const uint32_t sum = (uint32_t)(_mm_cvtsi128_si32(halves) + _mm_extract_epi32(halves, 2));
 
-        /* Words wanted in front of each column, less those before the first. */
+        /* The words that are taken at each column, before its code. */
         const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
         const __m128i bits_before =
             _mm_add_epi8(_mm_sub_epi8(running_sums(length), length), _mm_set1_epi8((char)(before % 16)));
@@ -110,7 +111,7 @@ TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_
                                              _mm512_cvtepu8_epi32(_mm_maskz_compress_epi8(taken, column))));
         lane->words += (uint32_t)__builtin_popcount(taken);
 
-        /* Codes two by two, and these four by four. */
+        /* Joins codes by twos, and these by twos. */
         const __m512i code = _mm512_maskz_loadu_epi32(valid, codes.bits + c);
         const __m512i second_length = _mm512_cvtepu16_epi64(_mm_srli_epi16(length, 8));
         const __m512i two =

@@ -66,7 +66,7 @@ TSR_HD_INLINE void put_code(struct row_codes out, int32_t c, struct tsr_symbol_c
     out.length[c] = (uint8_t)(code.length + code.raw_bits);
 }
 
-/* A run from column first up to end. */
+/* Puts the code of a run of the columns first .. end - 1 at its last column; the others have no bits. */
 static void put_run(struct row_codes out, int32_t first, int32_t end, struct tsr_symbol_code code)
 {
     memset(out.bits + first, 0, (size_t)(end - 1 - first) * sizeof *out.bits);
@@ -76,7 +76,7 @@ static void put_run(struct row_codes out, int32_t first, int32_t end, struct tsr
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
 
-/* Ticks of a tile. */
+/* Room for the ticks of a tile. */
 static size_t tick_count(int32_t width, int32_t height, int lanes)
 {
     const size_t rows = (size_t)(height + lanes - 1) / (size_t)lanes;
@@ -94,21 +94,22 @@ static size_t lane_words(int32_t width, int32_t height, int lanes)
     return 2 * lane_samples(width, height, lanes) + 2 * ROW_STEP;
 }
 
-/* A tile being coded. */
+/* A tile while it is coded. */
 struct tile_coder {
     const struct row_coder *rows;
     struct lane_string lane[TSR_LANE_LIMIT];
     int lanes, refill_bits;
     int32_t width, height, period;
-    uint8_t *taken;  /* by tick; ROW_STEP more */
-    uint32_t *place; /* by tick */
+    uint8_t *taken;  /* by tick: words that all lanes take; ROW_STEP more places */
+    uint32_t *place; /* by tick: number of its first word */
     size_t ticks;
     struct row_codes codes;
     uint8_t *cell;     /* by column */
-    uint32_t *special; /* bit c % 32 of number c / 32, by column */
-    uint16_t *column;  /* rANS: of the symbols of a row */
+    uint32_t *special; /* bit c % 32 of number c / 32 is column c */
+    uint16_t *column;  /* rANS: the columns of a row that have symbols */
 };
 
+/* Lays the arrays of t out from base on; base NULL: only counts. Returns the bytes that they take. */
 static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int lanes, void *base)
 {
     const size_t words = lane_words(width, height, lanes), columns = ((size_t)width + 2 * ROW_MARGIN - 1) / 64 * 64;
@@ -159,7 +160,7 @@ static void begin_tile(struct tile_coder *t, struct tsr_tile tile, const struct 
     memset(t->taken, 0, t->ticks);
 }
 
-/* Appends row y; false if that makes more than limit words. */
+/* Appends row y. Returns false if the lanes then have more than limit words in all. */
 static bool append_row(struct tile_coder *t, int32_t y, size_t limit)
 {
     const int l = y % t->lanes;
@@ -170,7 +171,7 @@ static bool append_row(struct tile_coder *t, int32_t y, size_t limit)
     return words <= limit;
 }
 
-/* What a lane gives to the stream: words, and the ticks in which they are taken. */
+/* The words that a lane adds to the stream, and the ticks in which the decoder takes them. */
 struct lane_list {
     const uint16_t *word;
     const uint32_t *tick;
@@ -194,7 +195,7 @@ static size_t place_words(const struct lane_list *list, int lanes, const struct 
     return 2 * (size_t)next;
 }
 
-/* All rows are there. */
+/* Writes the payload once all rows have been appended. Returns its bytes. */
 static size_t end_tile(struct tile_coder *t, uint8_t *payload)
 {
     struct lane_list list[TSR_LANE_LIMIT];
@@ -202,7 +203,7 @@ static size_t end_tile(struct tile_coder *t, uint8_t *payload)
         struct lane_string *lane = &t->lane[l];
         lane->group[lane->bits / 64] = lane->front;
         lane->group[lane->bits / 64 + 1] = 0;
-        for (uint32_t i = 0; 4 * i < lane->words; i++) { /* groups become words */
+        for (uint32_t i = 0; 4 * i < lane->words; i++) { /* each group becomes four words */
             const uint64_t group = lane->group[i];
             const uint16_t word[4] = {(uint16_t)(group >> 48), (uint16_t)(group >> 32), (uint16_t)(group >> 16),
                                       (uint16_t)group};
@@ -257,7 +258,7 @@ void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *
         codes->table_of_cell[i] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + i);
 }
 
-/* The next special column from c on, or one that is not less than width. */
+/* Returns the first special column from c on; if there is none, a number that is not less than width. */
 static int32_t next_special(const uint32_t *special, int32_t c, int32_t width)
 {
     if (c >= width) return width;
@@ -270,7 +271,7 @@ static int32_t next_special(const uint32_t *special, int32_t c, int32_t width)
     return c / 32 * 32 + tsr_floor_log2(word & (0u - word));
 }
 
-/* The codes of special columns. */
+/* Puts the codes of the special columns: runs, interruptions and large residuals. */
 static void put_special_codes(const struct tsr_residual_rows *rows, const struct tile_coder *t,
                               const struct tsr_value_codes *codes, const tsr_code_table *of_symbol)
 {
@@ -317,14 +318,14 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
 
 /* ---- rANS -------------------------------------------------------------------------------------------------- */
 
-/* What a lane leaves, last word first. */
+/* The words that a lane has given, and their ticks; the decoder's last word comes first. */
 struct rans_lane {
     uint16_t *word;
     uint32_t *tick;
     uint32_t words;
 };
 
-/* Puts a row's symbols, last first. */
+/* Codes the symbols of a row, the last one first. column: room for the columns that have symbols. */
 static void put_rans_row(struct tsr_symbol_planes planes, size_t at, int32_t width,
                          const struct tsr_rans_symbol *const codes[TSR_CONTEXT_LIMIT], uint32_t tick, uint32_t *state,
                          uint16_t *column, struct rans_lane *lane)
@@ -346,7 +347,7 @@ static void put_rans_row(struct tsr_symbol_planes planes, size_t at, int32_t wid
     lane->words = words;
 }
 
-/* The words in the order in which a decoder takes them. */
+/* Puts the words into the order in which a decoder takes them. */
 static void reverse_words(struct rans_lane *lane)
 {
     for (uint32_t i = 0, j = lane->words; i + 1 < j; i++) {

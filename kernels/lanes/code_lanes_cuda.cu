@@ -1,11 +1,15 @@
 /* Symbols to payloads on the device: FORMAT.md section 7.7.
  *
- * A warp walks a tile's ticks as its decoder does, one thread a lane; where a tile has fewer than 32 lanes, it walks
- * several tiles. The place of a word follows from how many words are taken in earlier ticks and by lower lanes. With
- * Huffman the lengths of codes alone say which words a lane takes when: so four ticks' words are counted by one scan
- * over the lanes, and a tile is cut into segments of ticks, for several warps. A place is known before the word that
- * fills it: a lane keeps the places of words that are to come. With rANS the ticks are walked backwards, two ballots
- * each, and words are listed from the end of their room. Tiles run side by side. */
+ * A warp walks the ticks of a tile as the tile's decoder does, one thread a lane. If a tile has fewer than 32 lanes,
+ * the warp walks several tiles at once. The place of a word follows from the number of words that are taken in earlier
+ * ticks and by lower lanes.
+ *
+ * With Huffman the lengths of the codes alone say when a lane takes its words. So one scan over the lanes counts the
+ * words of four ticks, and a tile can be cut into segments of ticks, one a warp. The place of a word is known before
+ * the word is complete, so a lane keeps the places of its next words.
+ *
+ * With rANS the ticks are walked backwards, with two ballots a tick, and words are written from the end of their room
+ * down. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/engine_cuda/batch_predict_cuda.h"
@@ -16,13 +20,13 @@ namespace
 
 enum { THREADS = 64, WARPS = THREADS / TSR_WARP, STEP = TSR_LANE_STEP };
 
-/* A lane in its tile: a warp has 32 / lanes tiles. */
+/* A lane and its tile; a warp has 32 / lanes tiles. */
 struct lane_place {
     bool is_there;
-    uint32_t number, plane; /* of the tile, of all */
+    uint32_t number, plane; /* of the tile, among all tiles; of its plane */
     int32_t l, lanes, width, height, period;
-    unsigned shift; /* of the tile's lanes in the warp; rANS */
-    uint32_t group; /* their bits in a ballot, shifted down; rANS */
+    unsigned shift; /* number of the tile's first lane in the warp; rANS */
+    uint32_t group; /* the bits of the tile's lanes in a ballot, shifted down; rANS */
 };
 
 __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uint32_t warp)
@@ -45,7 +49,7 @@ __device__ __forceinline__ lane_place place_lane(const tsr_predict_batch &p, uin
     return at;
 }
 
-/* Periods of a lane's rows in its tile. */
+/* The number of periods in the lane's tile: rows of its first lane. */
 __device__ __forceinline__ int32_t periods_of(const lane_place &at)
 {
     return (at.height + at.lanes - 1) / at.lanes;
@@ -56,7 +60,7 @@ __device__ __forceinline__ const uint32_t *tile_codes(const tsr_predict_batch &p
     return p.code + (size_t)at.number * p.tile_places;
 }
 
-/* Four codes of a tile's row from column c on. */
+/* The codes of four columns of row y, from column c on; outside the tile there is no code. */
 __device__ __forceinline__ uint4 load_codes(const uint32_t *codes, uint32_t pitch, const lane_place &at, int32_t y,
                                             int32_t c)
 {
@@ -72,16 +76,16 @@ __device__ __forceinline__ uint32_t code_of(uint4 four, int i)
 
 /* ---- Huffman -------------------------------------------------------------------------------------------------- */
 
-/* A tile's ticks are cut into segments, each for another warp: so many periods of ticks each. What a lane has coded
- * before its segment, and so how many words it has taken, is known from sums over rows. */
+/* Returns the number of periods in a segment. The ticks of a tile are cut into segments, one a warp. The bits that a
+ * lane has coded before its segment, and so the words that it has taken, are known from sums over rows. */
 int32_t segment_periods(const tsr_predict_batch &p)
 {
     const int32_t periods = (p.b.shape.tile_height + p.lanes - 1) / p.lanes;
     return (periods + p.launch.lane_segments - 1) / p.launch.lane_segments;
 }
 
-/* Places of words that are to come lie in a ring of shared memory, of which a lane has every THREADS-th place. Its
- * address is held, where a compiler would rather work it out each time. */
+/* A lane keeps the places of its next words in a ring in shared memory. A block's rings are interleaved: a lane has
+ * every THREADS-th place. The ring's address is held in a register; the compiler would compute it each time. */
 enum { RING = 8, RING_STEP = THREADS * (int)sizeof(uint32_t), RING_BYTES = RING * RING_STEP };
 
 struct place_ring {
@@ -124,14 +128,16 @@ __device__ __forceinline__ uint32_t load_place(place_ring ring, uint32_t at)
     return place;
 }
 
-/* A lane's string on its way into words. in, out: bytes of the ring's next places to fill and to empty, without end. */
+/* A lane's string while it becomes words. in, out: byte offsets of the ring's next places to fill and to empty; they
+ * count on and are taken modulo RING_BYTES. */
 struct lane_string {
     uint64_t bits;
-    int32_t held;     /* bits that are in no word yet */
-    uint32_t deficit; /* 15 more than the bits that are missing from those that it wants ahead, or fewer: up to 15 */
+    int32_t held;     /* low bits of bits that are in no word yet */
+    uint32_t deficit; /* 15 + refill_bits - bits that the decoder holds here; 16 or more: it takes words */
     uint32_t in, out;
 };
 
+/* Puts the place of a word to come into the ring. */
 __device__ __forceinline__ void expect_word(lane_string &s, place_ring ring, uint32_t place)
 {
     store_place(ring, s.in, place);
@@ -149,6 +155,7 @@ __device__ __forceinline__ void append_code(lane_string &s, uint32_t code)
     s.held += (int32_t)code_length(code);
 }
 
+/* Writes the next 16 bits to the next place of the ring. */
 __device__ __forceinline__ void put_word(lane_string &s, place_ring ring, uint16_t *words)
 {
     s.held -= TSR_LANE_WORD_BITS;
@@ -156,13 +163,14 @@ __device__ __forceinline__ void put_word(lane_string &s, place_ring ring, uint16
     s.out += RING_STEP;
 }
 
-/* The place of words that no payload has, and that others' have. Such a payload is larger than raw samples. */
+/* The place for words that this warp need not write: another warp writes them, or they are too many. A payload that
+ * reaches this place is larger than the raw samples, and is not used. */
 __device__ __forceinline__ uint32_t nowhere(const tsr_predict_batch &p)
 {
     return p.tile_words - 1;
 }
 
-/* Inclusive sum over the lanes of each tile. l: of the lane in its tile; steps: tiles have at most 2^steps lanes. */
+/* Inclusive sum over the lanes of each tile. l: number of the lane in its tile. Tiles have at most 2^STEPS lanes. */
 template <int STEPS> __device__ __forceinline__ uint32_t scan_lanes(uint32_t value, int32_t l, int32_t lanes)
 {
 #pragma unroll
@@ -173,8 +181,9 @@ template <int STEPS> __device__ __forceinline__ uint32_t scan_lanes(uint32_t val
     return value;
 }
 
-/* The lane's string where a segment begins, and the words that the tile's lanes have taken. Words that belong to an
- * earlier segment, though their last bits don't, are put by its warp: their places here are those of nothing. */
+/* Returns the lane's string where a segment begins; *next gets the number of words that all lanes of the tile have
+ * taken before. Some of these words end with bits of this segment. The warp of the earlier segment writes them, so here
+ * their place is nowhere(). */
 __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p, const lane_place &at,
                                                      int32_t refill_bits, int32_t periods_before, place_ring ring,
                                                      uint32_t *next)
@@ -208,7 +217,8 @@ __device__ __forceinline__ lane_string begin_segment(const tsr_predict_batch &p,
     return s;
 }
 
-/* Words that the codes of a step take, by tick, and a byte a tick. What is no code has no bits. */
+/* Counts the words that the lane takes in each tick of a step: taken[]; also returned, one byte a tick. A column
+ * without a code gets code 0, which has no bits. */
 __device__ __forceinline__ uint32_t count_words(lane_string &s, uint32_t code[STEP], uint32_t taken[STEP])
 {
     uint32_t packed = 0;
@@ -223,8 +233,8 @@ __device__ __forceinline__ uint32_t count_words(lane_string &s, uint32_t code[ST
     return packed;
 }
 
-/* Appends a step's codes. places: of the first word that each tick takes, less next, a byte a tick; limit: of a place.
- */
+/* Appends the codes of a step and writes the words that are complete. places: one byte a tick, the place of the first
+ * word that the lane takes in it, less next. limit: the greatest place. */
 __device__ __forceinline__ void put_codes(lane_string &s, place_ring ring, uint16_t *words, const uint32_t code[STEP],
                                           const uint32_t taken[STEP], uint32_t next, uint32_t places, uint32_t limit)
 {
@@ -236,7 +246,7 @@ __device__ __forceinline__ void put_codes(lane_string &s, place_ring ring, uint1
             if (taken[i] > 1) expect_word(s, ring, min(place + 1u, limit));
         }
         append_code(s, code[i]);
-        if (i % 2 == 0) { /* room for the next one */
+        if (i % 2 == 0) { /* makes room for the next code */
             if (s.held >= 2 * TSR_LANE_WORD_BITS) put_word(s, ring, words);
         } else if (s.held >= TSR_LANE_WORD_BITS) {
             put_word(s, ring, words);
@@ -246,7 +256,7 @@ __device__ __forceinline__ void put_codes(lane_string &s, place_ring ring, uint1
     }
 }
 
-/* The bits of the next segment that this one's words end with; the lane stands in row y and column c. */
+/* Completes the words that this segment took, with bits of the next segments. The lane is in row y and column c. */
 __device__ __forceinline__ void end_segment(lane_string &s, place_ring ring, uint16_t *words, const lane_place &at,
                                             const uint32_t *all_codes, uint32_t pitch, int32_t y, int32_t c)
 {
@@ -266,14 +276,15 @@ __device__ __forceinline__ void end_segment(lane_string &s, place_ring ring, uin
             y += at.lanes;
         }
     }
-    if (s.in != s.out) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: filled up with zeros */
+    if (s.in != s.out) s.bits <<= TSR_LANE_WORD_BITS - s.held; /* the tile's end: zeros fill the word up */
     for (; s.in != s.out; s.bits = 0) {
         s.held = TSR_LANE_WORD_BITS;
         put_word(s, ring, words);
     }
 }
 
-/* FULL: tiles have 32 lanes. */
+/* Codes to words with Huffman. Each warp takes one segment of one or more tiles; each: periods a segment. FULL: tiles
+ * have 32 lanes. */
 template <bool FULL>
 __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_batch p, uint32_t segments, int32_t each)
 {
@@ -294,7 +305,7 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
     const int32_t lanes = FULL ? (int32_t)TSR_WARP : at.lanes;
     uint32_t next;
     lane_string s = begin_segment(p, at, refill_bits, before, ring, &next);
-    /* Where the lane is: some columns before its row, in the first segment, or in the row before. */
+    /* The lane's column and row: in the first segment up to 8 * l columns before its row, later in its previous row. */
     int32_t c = -TSR_LANE_DELAY * at.l, y = at.l + before * at.lanes;
     if (before > 0 && c < 0) {
         c += at.period;
@@ -315,8 +326,9 @@ __global__ void __launch_bounds__(THREADS) k_huffman_lanes(const tsr_predict_bat
         }
         codes = tick + STEP < ticks ? load_codes(all_codes, pitch, at, y, c) : none;
         const uint32_t packed = count_words(s, code, taken);
-        /* A byte a tick: what lower lanes take in it, and all lanes in earlier ones. Four ticks of 32 lanes take less
-         * than 256 words: codes are shorter than two words, and lanes don't begin together. */
+        /* One byte a tick: the words that lower lanes take in it plus those that all lanes take in the step's earlier
+         * ticks. Four ticks of 32 lanes take fewer than 256 words: codes are shorter than two words, and lanes do not
+         * begin together. */
         constexpr int STEPS = FULL ? 5 : 4;
         const uint32_t scanned = scan_lanes<STEPS>(packed, at.l, lanes),
                        all = __shfl_sync(TSR_FULL_WARP, scanned, lanes - 1, lanes),
@@ -332,13 +344,14 @@ static_assert((RING & (RING - 1)) == 0 && (THREADS & (THREADS - 1)) == 0, "rings
 
 /* ---- rANS ----------------------------------------------------------------------------------------------------- */
 
-/* Ticks of a lane's tile, filled up to whole steps; the most of the warp's tiles. */
+/* The most ticks of any of the warp's tiles: a multiple of STEP. */
 __device__ __forceinline__ int32_t warp_ticks(const lane_place &at)
 {
     const int32_t ticks = at.is_there ? at.period * periods_of(at) + TSR_LANE_DELAY * at.lanes : 0;
     return (int32_t)tsr_warp_max((uint32_t)ticks);
 }
 
+/* Symbols to words and states with rANS, last tick first. */
 __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch p)
 {
     const lane_place at = place_lane(p, blockIdx.x * WARPS + threadIdx.x / TSR_WARP);
@@ -347,7 +360,7 @@ __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch 
     uint16_t *words = p.words + (size_t)(at.number + 1) * p.tile_words - 1; /* the last one */
     const uint32_t above = at.group & ~(at.l == TSR_WARP - 1 ? UINT32_MAX : (2u << at.l) - 1u);
     uint32_t state = TSR_RANS_LOW, taken = 0;
-    const int32_t since = ticks - STEP - TSR_LANE_DELAY * at.l; /* ticks since its first sample */
+    const int32_t since = ticks - STEP - TSR_LANE_DELAY * at.l; /* ticks since the lane's first sample */
     int32_t row = since >= 0 ? since / at.period : -1;
     int32_t c = since - row * at.period;
     for (int32_t tick = ticks - STEP; tick >= 0; tick -= STEP) {
@@ -386,14 +399,14 @@ __global__ void __launch_bounds__(THREADS) k_rans_lanes(const tsr_predict_batch 
 
 enum { TILE_THREADS = 64, ASSEMBLE_THREADS = 256 };
 
-/* Bytes that a tile's coded payload may take: fewer than its raw samples. */
+/* The most bytes that a tile's coded payload may take: one less than its raw samples. */
 __device__ __forceinline__ size_t coded_limit(const tsr_predict_batch &p, uint32_t plane, const tsr_tile &tile)
 {
     const size_t raw = tsr_raw_tile_bytes(p.b.shared.plane[plane].range, tile.width, tile.height);
     return raw > 0 ? raw - 1 : 0;
 }
 
-/* A thread a tile: its labels' string. */
+/* Codes the labels of a tile to its string of labels. One thread a tile. */
 __global__ void __launch_bounds__(TILE_THREADS) k_label_strings(const tsr_predict_batch p)
 {
     const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.shape.tiles;
@@ -411,7 +424,7 @@ __global__ void __launch_bounds__(TILE_THREADS) k_label_strings(const tsr_predic
     p.label_size[number] = size == SIZE_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-/* Bytes of a tile's labels and of its lanes' states. */
+/* The bytes that a tile's labels and its lanes' states take. */
 struct fronts {
     uint32_t labels, states;
 };
@@ -424,7 +437,7 @@ __device__ __forceinline__ fronts fronts_of(const tsr_predict_batch &p, uint32_t
     return f;
 }
 
-/* A thread a tile. */
+/* Computes the sizes of the payloads. One thread a tile. */
 __global__ void __launch_bounds__(TILE_THREADS) k_sizes(const tsr_predict_batch p)
 {
     const uint32_t number = blockIdx.x * TILE_THREADS + threadIdx.x, plane = number / p.b.shape.tiles;
@@ -440,7 +453,7 @@ __global__ void __launch_bounds__(TILE_THREADS) k_sizes(const tsr_predict_batch 
     p.b.shared.payload_size[number] = (uint32_t)(fits ? coded : raw);
 }
 
-/* A block a tile: its payload by words of 32 bits, and zeros up to the next payload's place. */
+/* Writes the payloads by words of 32 bits, and zeros up to the next payload's place. One block a tile. */
 __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict_batch p)
 {
     const uint32_t number = blockIdx.x, plane = number / p.b.shape.tiles, size = p.b.shared.payload_size[number];
@@ -465,7 +478,7 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_predict
     const uint16_t *label = reinterpret_cast<const uint16_t *>(p.label_string + (size_t)number * p.label_bytes);
     const uint16_t *state = reinterpret_cast<const uint16_t *>(p.states + (size_t)number * TSR_LANE_LIMIT);
     const uint16_t *words = p.words + (size_t)number * p.tile_words + (p.rans ? p.tile_words - (units - behind) : 0u);
-    if (behind == 0 && !p.rans) { /* words alone, which begin at multiples of 16 bytes, as payloads do */
+    if (behind == 0 && !p.rans) { /* only words: these and the payload begin at multiples of 16 bytes */
         const uint32_t whole = size / 16, *const pairs = reinterpret_cast<const uint32_t *>(words);
         const uint4 *const from = reinterpret_cast<const uint4 *>(words);
 #pragma unroll 4

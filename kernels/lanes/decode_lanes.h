@@ -1,8 +1,8 @@
-/* Decoding a tile's lanes: what the plain form and those for AVX2 and AVX-512 share. Private to decode_lanes_*.c; the
- * stage is tsr_decode_tile of residuals_cpu.h. FORMAT.md sections 7.1 to 7.7.
+/* Decoding a tile's lanes: what the plain form and the forms for AVX2 and AVX-512 share. Private to decode_lanes_*.c;
+ * the stage is tsr_decode_tile of residuals_cpu.h. FORMAT.md sections 7.1 to 7.7.
  *
- * Lanes go four columns at a step. What the rows above give to a step's four predictions and activities is summed up
- * first; then come four ticks, in each of which every lane decodes a sample. */
+ * In a step each lane goes four columns further. The step first sums up what the rows above add to its four predictions
+ * and activities. Then come four ticks. In each tick every lane decodes one sample. */
 #ifndef TSR_KERNELS_LANES_DECODE_LANES_H
 #define TSR_KERNELS_LANES_DECODE_LANES_H
 
@@ -16,21 +16,21 @@
 
 enum { BIAS = TSR_SAMPLE_BIAS };
 
-/* An entry of a decoding table: bits 0..4 all bits that it takes, the codeword's and the raw ones behind it, 5..8 the
- * latter alone, then flags, and from bit 16 on the value that the raw bits are added to. An entry of longer codewords
- * has there the place of the entries by the bits that follow. */
+/* An entry of a decoding table. Bits 0..4: the number of bits that the symbol takes, codeword and raw bits together.
+ * Bits 5..8: the number of raw bits alone. Then flags. From bit 16 on: the value that the raw bits are added to. In an
+ * entry for longer codewords (ENTRY_LONGER) it is the place of further entries, by the bits that follow. */
 enum {
     ENTRY_BITS = 31,
     ENTRY_RAW = 5,
     ENTRY_RAW_LIMIT = 15,
     ENTRY_RUN = 1 << 9,
     ENTRY_LONGER = 1 << 10,
-    ENTRY_NONE = 1 << 11,
+    ENTRY_NONE = 1 << 11, /* the table has no symbols */
     ENTRY_VALUE = 16
 };
 static_assert(TSR_DECODER_ENTRIES <= 1 << (32 - ENTRY_VALUE), "every entry's place fits an entry");
 
-/* What the samples of a step share. */
+/* The tile's words, which all lanes share: 2 bytes each, and the number of the next one. */
 struct word_stream {
     const uint8_t *words;
     uint32_t count, next;
@@ -38,27 +38,27 @@ struct word_stream {
 
 enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
 
-/* Weights of one class in the order in which the decoder takes them. */
+/* The weights of one class, in the order in which the decoder uses them. */
 struct class_weights {
     int16_t near[4];           /* W, WW, WWW */
-    int32_t pair[PAIRS_LIMIT]; /* of the others, two in a number, the first in the low half */
+    int32_t pair[PAIRS_LIMIT]; /* the other taps, two in a number, the first in the low half */
 };
 
-/* A lane and the row that it works on. Samples are less 2^15. */
+/* A lane and its current row. 2^15 has been subtracted from samples. */
 struct decoding_lane {
     struct tsr_lane_reader reader;       /* Huffman */
     uint32_t state;                      /* rANS */
     int16_t *row;                        /* at the column of the step's first sample */
-    uint16_t *mag;                       /* likewise */
+    uint16_t *mag;                       /* the same place in the magnitudes */
     const struct class_weights *weights; /* NULL: the median edge predictor */
-    int32_t sum[TSR_LANE_STEP];          /* what all other taps give, and one half */
-    int16_t activity[TSR_LANE_STEP];     /* what the row above and the one above that give */
+    int32_t sum[TSR_LANE_STEP];          /* of all other taps times their weights, plus one half */
+    int16_t activity[TSR_LANE_STEP];     /* what the two rows above add to it */
     int32_t column;
-    struct tsr_run run; /* of the plain form; between column and y, which gcc else loads as one: 7 % slower */
+    struct tsr_run run; /* plain form. It stands between column and y, else gcc loads both at once: 7 % slower */
     int32_t y;
 };
 
-/* What lanes bring to a step: by lane and tick, then, turned over, by tick and lane. */
+/* Inputs of a step: by lane and tick, then transposed, by tick and lane. The last two are its outputs. */
 enum {
     STEP_SUM,
     STEP_ACTIVITY,
@@ -70,12 +70,12 @@ enum {
     STEP_MAGNITUDE
 };
 
-/* The lanes' state as vectors over lanes, of the form for AVX2. */
+/* AVX2: the state of the lanes, as vectors over lanes. */
 struct lane_vectors {
-    int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0, as linear */
+    int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0 */
     int32_t by_tick[STEP_INPUTS][TSR_LANE_STEP][TSR_LANE_LIMIT];
     int32_t out[STEP_MAGNITUDE + 1][TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT]; /* weights of W, WW, WWW */
+    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT]; /* weights of W, WW, WWW; linear: -1 or 0 */
     int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
     int32_t activity_weight[2][TSR_LANE_LIMIT];
     int32_t run[TSR_LANE_LIMIT], after_run[TSR_LANE_LIMIT];
@@ -84,11 +84,11 @@ struct lane_vectors {
     uint32_t state[TSR_LANE_LIMIT]; /* rANS */
 };
 
-/* What the lanes gave in the last ticks, and their state, of the form for AVX-512. Ticks are rows of lanes (ABOVE + 16,
- * or ABOVE + 32), in rings; the first ticks of a ring are repeated behind its last, so that a few ticks from anywhere
- * on are one piece. */
+/* AVX-512: the results of the lanes in the last ticks, and their state. A tick is a row of ABOVE + 16 or ABOVE + 32
+ * numbers, one a lane. The rows are kept in rings. The first ticks of a ring are repeated after its last one, so that a
+ * few consecutive ticks are always consecutive in memory. */
 enum {
-    ABOVE = 4, /* rows above lane 0's stand in front of it */
+    ABOVE = 4, /* places before lane 0, of the rows above its row */
     HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
     PAIR_TICKS = 64,
     PAIRS_AGAIN = 16,
@@ -97,20 +97,20 @@ enum {
     FAR_PAIRS = 16
 };
 struct lane_history {
-    int32_t pair[(PAIR_TICKS + PAIRS_AGAIN) * HISTORY_PITCH]; /* a tick's sample in the high half, the one before it */
+    int32_t pair[(PAIR_TICKS + PAIRS_AGAIN) * HISTORY_PITCH]; /* high: the tick's sample, low: the one before it */
     int32_t magnitude[(MAGNITUDE_TICKS + MAGNITUDES_AGAIN) * HISTORY_PITCH];
-    int32_t near[2][TSR_LANE_LIMIT];        /* weights of WW and W; of WWW */
-    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours */
+    int32_t near[2][TSR_LANE_LIMIT];        /* pairs of weights: WW (low) and W (high); 0 and WWW */
+    int32_t far[FAR_PAIRS][TSR_LANE_LIMIT]; /* of the other neighbours, in pairs */
     int32_t far_of_class[TSR_CLASS_LIMIT][FAR_PAIRS];
     int far_pairs;
     int32_t last_pair[3][TSR_LANE_LIMIT], last_magnitude[2][TSR_LANE_LIMIT], run[TSR_LANE_LIMIT];
-    uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: of even lanes, of odd ones */
+    uint64_t bits[2][TSR_LANE_LIMIT / 2]; /* Huffman: even lanes, odd lanes */
     int32_t count[TSR_LANE_LIMIT];
     uint32_t state[TSR_LANE_LIMIT];        /* rANS */
     uint32_t linear, first_row, after_run; /* a bit a lane */
 };
 
-/* A tile at work: samples and magnitudes with guard columns, as tsr_padded_tile has them. */
+/* A tile while it is decoded. Samples and magnitudes have guard columns, as in tsr_padded_tile. */
 struct decoding {
     const struct tsr_plane_decoder *d;
     uint16_t *out; /* the tile's first sample in its plane */
@@ -124,9 +124,9 @@ struct decoding {
     int shift, refill_bits;
     const uint8_t *label;
     struct word_stream stream;
-    int pairs;                         /* of taps besides W, WW, WWW */
+    int pairs;                         /* of the taps other than W, WW, WWW */
     uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
-    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample, where all rows that they are in exist */
+    ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample to the tap, in samples; valid where the tap's row exists */
     struct class_weights weights[TSR_CLASS_LIMIT];
     union {
         struct lane_vectors v;
@@ -134,7 +134,7 @@ struct decoding {
     };
 };
 
-/* A lane enters its row: the guards on its left. */
+/* A lane begins its row: sets the pointers into it and the guards on its left. */
 static inline void begin_row(const struct decoding *t, struct decoding_lane *lane)
 {
     lane->row = t->samples + lane->y * t->pitch;
@@ -144,13 +144,13 @@ static inline void begin_row(const struct decoding *t, struct decoding_lane *lan
     tsr_run_begin_row(&lane->run);
 }
 
-/* The first row's guards on its left, for the rows below, once its first sample is known. */
+/* Sets the guards on the left of the first row, once its first sample is known. Rows below use them. */
 static inline void spread_first_sample(const struct decoding *t)
 {
     tsr_guard_left(t->samples, t->samples[0]);
 }
 
-/* The lane leaves its row: the guards on its right, and the samples to their plane. */
+/* A lane ends its row: sets the guards on its right and copies the samples to the plane. */
 static inline void end_row(const struct decoding *t, const struct decoding_lane *lane)
 {
     int16_t *row = t->samples + lane->y * t->pitch;
@@ -160,7 +160,8 @@ static inline void end_row(const struct decoding *t, const struct decoding_lane 
     for (int32_t c = 0; c < t->width; c++) out[c] = (uint16_t)(row[c] ^ BIAS);
 }
 
-/* Where tap number i of the decoder's order lies for the lane's first column, near the tile's first and last rows. */
+/* The place of tap number i, in the decoder's order, for the first column of the lane's step. Also valid near the
+ * tile's first and last rows, where offset is not. */
 static inline const int16_t *clamped_tap(const struct decoding *t, const struct decoding_lane *lane, int i)
 {
     const struct tsr_tap_place place = tsr_tap_place(t->d->predictor->shape.neighbours, t->tap[i]);
@@ -198,7 +199,7 @@ TSR_HD_INLINE void add_pair(four_sums *sum, const int16_t *first, const int16_t 
 }
 #endif
 
-/* The weights that the lane's columns take; NULL: the median edge predictor. */
+/* Returns the weights for the lane's next four columns; NULL: the median edge predictor. */
 TSR_HD_INLINE const struct class_weights *choose_weights(const struct decoding *t, struct decoding_lane *lane)
 {
     if (t->label && lane->column % TSR_PREDICTOR_BLOCK == 0) {
@@ -209,7 +210,7 @@ TSR_HD_INLINE const struct class_weights *choose_weights(const struct decoding *
     return lane->weights;
 }
 
-/* What all taps but W, WW, WWW give to the lane's next four columns, and one half. */
+/* Returns, for the lane's next four columns, the sum of all taps but W, WW, WWW times their weights, plus one half. */
 TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding_lane *lane)
 {
     const struct class_weights *w = lane->weights;
@@ -224,7 +225,7 @@ TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding
     return sum;
 }
 
-/* Before the lane's next four columns: all that does not wait for them. */
+/* Computes all that the lane's next four columns need and that does not depend on them. */
 TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
@@ -235,11 +236,12 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
     memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 
-/* Four ticks of all lanes, of which some may be outside their rows; false where a symbol cannot stand there. With AVX2
- * the lanes' strings and runs are in t->v. */
+/* Decodes four ticks of all lanes; some lanes may be outside their rows. Returns false if a symbol is invalid at its
+ * place. The strings and the runs of the lanes are in t->v. */
 bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
 
-/* All rows of a tile; false where a symbol cannot stand. Leaves the lanes' strings in them. */
+/* Decodes all rows of a tile. Returns false if a symbol is invalid at its place. At the end lane[] has the rest of the
+ * lanes' strings, or their states. */
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Decoding a tile's lanes for AVX2: eight lanes in a vector, every line of the plain form's decode_sample for all of
- * them at once; see decode_lanes.h. Lanes outside their rows, and lanes within a run, take no bits. */
+/* Decoding a tile's lanes for AVX2; see decode_lanes.h. A vector has eight lanes, and each line of the plain form's
+ * decode_sample is done for all eight at once. Lanes outside their rows, and lanes within a run, take no bits. */
 #include "decode_lanes.h"
 
 #if TSR_HAS_VECTOR_FORMS
@@ -19,13 +19,13 @@ TSR_AVX2_INLINE void store(void *to, __m256i v)
     _mm256_storeu_si256((__m256i *)to, v);
 }
 
-/* Bytes at indices; three bytes behind the last are read. */
+/* Looks up a byte for each index; up to three bytes after the table's last one are read too. */
 TSR_AVX2_INLINE __m256i gather_bytes(const uint8_t *table, __m256i index)
 {
     return _mm256_and_si256(_mm256_i32gather_epi32((const int *)(const void *)table, index, 1), _mm256_set1_epi32(255));
 }
 
-/* Of lanes that are all ones or all zeros: four bits a lane. */
+/* mask_of gives four bits a lane, for lanes that are all ones or all zeros. */
 enum { ALL_LANES = -1, A_BIT_A_LANE = 0x11111111 };
 
 TSR_AVX2_INLINE uint32_t mask_of(__m256i v)
@@ -38,14 +38,14 @@ TSR_AVX2_INLINE int count_lanes(uint32_t mask)
     return __builtin_popcount(mask & A_BIT_A_LANE);
 }
 
-/* For each lane, how many lanes of mask are before it; in the low three bits, what is above them does not matter. */
+/* For each lane, the number of lanes of mask before it. It is in the low three bits; the bits above do not matter. */
 TSR_AVX2_INLINE __m256i ranks(uint32_t mask)
 {
     const uint32_t before = (mask & A_BIT_A_LANE) * ((uint32_t)A_BIT_A_LANE << 4); /* four bits a lane */
     return _mm256_srlv_epi32(_mm256_set1_epi32((int)before), _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28));
 }
 
-/* The next eight words of the stream, of which at least eight are left, in the order of the lanes' ranks. */
+/* Gives each lane the word of its rank among the stream's next eight words; at least eight must be left. */
 TSR_AVX2_INLINE __m256i words_by_rank(const struct word_stream *stream, __m256i rank)
 {
     const __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(stream->words + 2 * (size_t)stream->next));
@@ -57,15 +57,15 @@ TSR_AVX2_INLINE bool has_eight(const struct word_stream *stream)
     return stream->count >= VECTOR && stream->next <= stream->count - VECTOR;
 }
 
-/* Of the lowest bytes of lanes, 0..15, one of sixteen numbers each. */
+/* Looks up one of sixteen bytes for each lane; its index is the lane's lowest byte, 0..15. */
 TSR_AVX2_INLINE __m256i pick(const uint8_t of[16], __m256i index)
 {
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)of)), index);
 }
 
-/* tsr_activity_bin: four times the exponent and two more bits; numbers below 16 are their own. An exponent of at least
- * 4 is found by the highest of the three groups of four bits above the lowest four: what is picked for that is the
- * exponent less 1, or 0, and one more than the shift that leaves three bits. */
+/* tsr_activity_bin: four times the exponent, plus the two bits after the highest one; a number below 16 is its own bin.
+ * An exponent of 4 or more is looked up by the three groups of four bits above the lowest four; the greatest result
+ * counts. It is the exponent - 1, which is one more than the shift that leaves three bits; 0 for numbers below 16. */
 TSR_AVX2_INLINE __m256i activity_bins(__m256i activity)
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT < 1 << 15, "the highest group has three bits");
@@ -81,7 +81,7 @@ TSR_AVX2_INLINE __m256i activity_bins(__m256i activity)
     return _mm256_add_epi32(_mm256_slli_epi32(found, 2), _mm256_srlv_epi32(activity, shift));
 }
 
-/* Bytes of a table of 64 at indices: sixteen at a time. */
+/* Looks up bytes of a table of 64, in four parts of sixteen. */
 TSR_AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
 {
     const __m256i low = _mm256_and_si256(index, _mm256_set1_epi32(15)), part = _mm256_srli_epi32(index, 4);
@@ -95,6 +95,7 @@ TSR_AVX2_INLINE __m256i look_up_64(const uint8_t *table, __m256i index)
     return _mm256_and_si256(found, _mm256_set1_epi32(255));
 }
 
+/* The first four lanes as numbers of 64 bits, and the last four. */
 TSR_AVX2_INLINE __m256i low_half(__m256i v)
 {
     return _mm256_cvtepu32_epi64(_mm256_castsi256_si128(v));
@@ -105,7 +106,7 @@ TSR_AVX2_INLINE __m256i high_half(__m256i v)
     return _mm256_cvtepu32_epi64(_mm256_extracti128_si256(v, 1));
 }
 
-/* The low 32 bits of eight numbers of 64. */
+/* The low 32 bits of eight numbers of 64 bits. */
 TSR_AVX2_INLINE __m256i narrow(__m256i low, __m256i high)
 {
     const __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
@@ -119,7 +120,7 @@ TSR_AVX2_INLINE __m256i raw_bits_of(__m256i entry)
 
 /* ---- Huffman ---------------------------------------------------------------------------------------------- */
 
-/* Words for the lanes of mask that hold too few bits, one lane after the other. */
+/* Gives words to the lanes of mask that hold too few bits, one lane after the other. */
 static void refill_lanes(struct decoding *t, struct word_stream *stream, int first, uint32_t mask)
 {
     struct lane_vectors *v = &t->v;
@@ -132,7 +133,8 @@ static void refill_lanes(struct decoding *t, struct word_stream *stream, int fir
     }
 }
 
-/* The symbols of the lanes of coding from their tables: entries and raw bits. */
+/* Takes a symbol for each lane of coding (all ones) from its table: *entry_out, and the raw bits, *raw_out. Always
+ * true: the caller finds symbols that are invalid. */
 TSR_AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream, int first, __m256i coding,
                                   __m256i table, __m256i *entry_out, __m256i *raw_out)
 {
@@ -186,12 +188,13 @@ TSR_AVX2_INLINE bool take_huffman(struct decoding *t, struct word_stream *stream
 
 /* ---- rANS ------------------------------------------------------------------------------------------------- */
 
-/* x >= 2^bits for unsigned numbers: bits 0..31. */
+/* All ones where x < 2^bits, as unsigned numbers; bits: 0..31. */
 TSR_AVX2_INLINE __m256i below_power(__m256i x, __m256i bits)
 {
     return _mm256_cmpeq_epi32(_mm256_srlv_epi32(x, bits), _mm256_setzero_si256());
 }
 
+/* The same with rANS. */
 TSR_AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, int first, __m256i coding, __m256i table,
                                __m256i *entry_out, __m256i *raw_out)
 {
@@ -208,7 +211,7 @@ TSR_AVX2_INLINE bool take_rans(struct decoding *t, struct word_stream *stream, i
     __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(place, 16), _mm256_srli_epi32(state, TSR_RANS_BITS));
     x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(place, _mm256_set1_epi32(0xffff))));
     const __m256i raw = raw_bits_of(entry);
-    /* Whether a word is wanted behind the raw bits is known before the first one has come. */
+    /* A first word is taken before the raw bits, a second one after them; x already tells whether each is needed. */
     const __m256i needs = _mm256_and_si256(below_power(x, sixteen), coding);
     const __m256i bound = _mm256_add_epi32(raw, _mm256_andnot_si256(needs, sixteen));
     const __m256i needs_more = _mm256_and_si256(below_power(x, bound), coding);
@@ -275,7 +278,7 @@ TSR_AVX2_INLINE __m256i predict_eight(const struct decoding *t, int first, int j
     return _mm256_max_epi32(zero, _mm256_min_epi32(highest, prediction));
 }
 
-/* Their tables. */
+/* The tables of the eight lanes from first on, by activity and prediction. mag_west, mag_west2: magnitudes of W, WW. */
 TSR_AVX2_INLINE __m256i tables_of(const struct decoding *t, int first, int j, __m256i prediction, __m256i mag_west,
                                   __m256i mag_west2)
 {
@@ -297,7 +300,8 @@ TSR_AVX2_INLINE __m256i tables_of(const struct decoding *t, int first, int j, __
     return _mm256_blendv_epi8(table, load(v->after_run + first), _mm256_cmpeq_epi32(bin, _mm256_setzero_si256()));
 }
 
-/* What they carry on, and leave: samples, less 2^15, and magnitudes. west, mag_west: as they were. */
+/* Keeps the eight lanes' samples, less 2^15, and magnitudes for the next sample and as outputs. west, mag_west: those
+ * of before. */
 TSR_AVX2_INLINE void keep_eight(struct lane_vectors *v, int first, int j, const __m256i west[3], __m256i mag_west,
                                 __m256i sample, __m256i magnitude)
 {
@@ -310,7 +314,8 @@ TSR_AVX2_INLINE void keep_eight(struct lane_vectors *v, int first, int j, const 
     store(v->out[STEP_MAGNITUDE][j] + first, magnitude);
 }
 
-/* Runs: those that begin, of this length, and those that go on. Returns which samples are in one. */
+/* Steps the runs of the eight lanes: runs that begin, of this length, and runs that go on. Returns the lanes whose
+ * samples are in a run. */
 TSR_AVX2_INLINE __m256i step_runs(struct lane_vectors *v, int first, __m256i active, __m256i begins, __m256i length)
 {
     const __m256i zero = _mm256_setzero_si256(), one = _mm256_set1_epi32(1);
@@ -321,7 +326,7 @@ TSR_AVX2_INLINE __m256i step_runs(struct lane_vectors *v, int first, __m256i act
     return of_run;
 }
 
-/* tsr_residual_inverse; bad gets the lanes whose sample is outside the range. */
+/* tsr_residual_inverse; the lanes whose sample is outside the range are added to *bad. */
 TSR_AVX2_INLINE __m256i sample_of(__m256i prediction, __m256i residual, int32_t range, __m256i *bad)
 {
     const __m256i zero = _mm256_setzero_si256(), all = _mm256_set1_epi32(range), highest = _mm256_set1_epi32(range - 1);
@@ -333,7 +338,7 @@ TSR_AVX2_INLINE __m256i sample_of(__m256i prediction, __m256i residual, int32_t 
     return sample;
 }
 
-/* Sample number j of the step, of the eight lanes from first on. False on a symbol that cannot stand there. */
+/* Decodes sample number j of the step, of the eight lanes from first on. False if a symbol or a sample is invalid. */
 TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream, int first, int j, bool rans)
 {
     struct lane_vectors *v = &t->v;
@@ -343,12 +348,12 @@ TSR_AVX2_INLINE bool decode_eight(struct decoding *t, struct word_stream *stream
     const __m256i prediction = predict_eight(t, first, j, west);
     const __m256i mag_west = load(v->magnitude_west[0] + first), mag_west2 = load(v->magnitude_west[1] + first);
     const __m256i coding = _mm256_andnot_si256(_mm256_cmpgt_epi32(load(v->run + first), zero), active);
-    if (!mask_of(coding)) { /* all of them within runs: their predictions it is */
+    if (!mask_of(coding)) { /* no lane has a symbol: samples are their predictions */
         (void)step_runs(v, first, active, zero, zero);
         keep_eight(v, first, j, west, mag_west, _mm256_sub_epi32(prediction, bias), zero);
         return true;
     }
-    const __m256i table = /* idle lanes look nowhere else */
+    const __m256i table = /* idle lanes look up table 0, which is there */
         _mm256_and_si256(tables_of(t, first, j, prediction, mag_west, mag_west2), coding);
     __m256i entry = zero, raw = zero;
     if (!(rans ? take_rans(t, stream, first, coding, table, &entry, &raw)
@@ -378,13 +383,13 @@ TSR_AVX2_INLINE void store_four(int32_t *to, __m128i four)
     _mm_storeu_si128((__m128i *)(void *)to, four);
 }
 
-/* Four samples or magnitudes as numbers of 32 bits; samples are signed, magnitudes never reach 2^15. */
+/* Loads four samples or magnitudes as numbers of 32 bits; samples are signed, magnitudes are less than 2^15. */
 TSR_AVX2_INLINE __m128i widen_four(const void *from)
 {
     return _mm_cvtepi16_epi32(_mm_loadl_epi64((const __m128i *)from));
 }
 
-/* What the lane brings to the step. */
+/* Fills in the inputs of lane l, by_lane, for the step. */
 TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane, int l)
 {
     static const int32_t first_columns[2 * TSR_LANE_STEP] = {-1, -1, -1, -1};
@@ -405,7 +410,7 @@ TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane,
         lane->weights = NULL;
         v->linear[l] = 0;
     }
-    if (lane->y == 0) { /* W, and no activity from above */
+    if (lane->y == 0) { /* W predicts, and no row above adds to the activity */
         store_four(v->by_lane[STEP_SUM][l], all_halves());
         store_four(v->by_lane[STEP_ACTIVITY][l], _mm_setzero_si128());
         v->near[0][l] = 1 << TSR_WEIGHT_SHIFT;
@@ -431,7 +436,7 @@ TSR_AVX2_INLINE void gather_lane(struct decoding *t, struct decoding_lane *lane,
     }
 }
 
-/* Eight lanes' four numbers to four ticks' eight numbers. */
+/* Transposes inputs: four numbers a lane, of eight lanes, become eight numbers a tick, of four ticks. */
 TSR_AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_t (*by_tick)[TSR_LANE_LIMIT], int first)
 {
     __m256i pair[4], mixed[4];
@@ -449,7 +454,7 @@ TSR_AVX2_INLINE void turn_inputs(const int32_t (*by_lane)[TSR_LANE_STEP], int32_
     store(by_tick[3] + first, _mm256_unpackhi_epi64(mixed[1], mixed[3]));
 }
 
-/* Four ticks' eight numbers to eight lanes' four numbers of 16 bits, 8 bytes a lane. */
+/* Transposes outputs: eight numbers a tick, of four ticks, become four numbers of 16 bits a lane: 8 bytes. */
 TSR_AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int first, uint64_t lane[VECTOR])
 {
     const __m256i early = _mm256_packs_epi32(load(by_tick[0] + first), load(by_tick[1] + first));
@@ -460,6 +465,7 @@ TSR_AVX2_INLINE void turn_outputs(const int32_t (*by_tick)[TSR_LANE_LIMIT], int 
     store(lane + 4, _mm256_permute2x128_si256(low, high, 0x31)); /* and 4 to 7 */
 }
 
+/* A step of all lanes. False if a symbol or a sample is invalid. */
 TSR_AVX2_INLINE bool decode_vectors(struct decoding *t, struct decoding_lane *lane, int lanes, bool rans)
 {
     struct lane_vectors *v = &t->v;

@@ -1,10 +1,10 @@
-/* Decoding a tile's lanes for AVX-512: sixteen lanes in a vector, or two such vectors in turn; see decode_lanes.h.
+/* Decoding a tile's lanes for AVX-512; see decode_lanes.h. A vector has sixteen lanes; more lanes take two vectors.
  *
- * Each row runs eight columns behind the row above it, so in tick t lane l finds its neighbour u rows up and r columns
- * to the right where lane l - u was in tick t - 8u + r. So what the last ticks gave is kept tick by tick (struct
- * lane_history), and a tap of all lanes is one load: no lane reads its own rows, and nothing is turned over. Rows above
- * lane 0 are put in front of it from memory. That is wrong at the rows' ends and in the tile's first rows; lanes that
- * stand there take what prepare_step of the plain form gives. */
+ * Each row runs eight columns behind the row above it. So the neighbour u rows up and r columns to the right of lane
+ * l's sample in tick t is the sample of lane l - u in tick t - 8u + r. The results of the last ticks are kept tick by
+ * tick (struct lane_history), so one load gives a tap of all lanes: no lane reads its own rows, and nothing is
+ * transposed. The rows above lane 0 are copied from memory to the places before it. The history is wrong near the ends
+ * of rows and in the first rows of the tile: there lanes use the plain form's prepare_step. */
 #include "decode_lanes.h"
 
 #if TSR_HAS_VECTOR_FORMS
@@ -12,21 +12,21 @@
 
 enum { VECTOR = 16 };
 
-/* The state of sixteen lanes. Numbers of 64 bits are in two vectors, those of even lanes and those of odd ones. */
+/* The state of sixteen lanes. Numbers of 64 bits take two vectors: one of even lanes, one of odd lanes. */
 struct sixteen {
-    __m512i pair[3]; /* the last sample and the one before, less 2^15: of this tick, the one before, ... */
+    __m512i pair[3]; /* high: a sample less 2^15, low: the one before; pair[i] ends i samples before the last */
     __m512i magnitude[2], run;
     __m512i even, odd, count; /* Huffman */
     __m512i state;            /* rANS */
     __mmask16 after_run;
-    __m512i tables, highest, run_tables; /* all tables asked for, as bits; the highest sample; tables that gave runs */
+    __m512i tables, highest, run_tables; /* the tables used, a bit each; the highest sample; tables that gave runs */
 };
 
-/* What they bring to four ticks. */
+/* The inputs of a step, of all lanes: by tick and lane. */
 struct step_inputs {
-    int32_t pair[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* NW and N */
+    int32_t pair[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* NW (low half) and N (high half) */
     int32_t activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* with one half */
+    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* of the weighted taps but W, WW, WWW, plus one half */
 };
 
 TSR_AVX512_INLINE __m512i load(const void *from)
@@ -44,7 +44,8 @@ TSR_AVX512_INLINE __m512i all(int32_t number)
     return _mm512_set1_epi32(number);
 }
 
-/* The 32 bits of even lanes, and those of odd ones, as numbers of 64; and back from their low and their high halves. */
+/* The 32 bits of even lanes, or of odd lanes, as numbers of 64 bits. join is the way back: from low halves for even
+ * lanes, and high halves for odd lanes. */
 TSR_AVX512_INLINE __m512i of_even(__m512i v)
 {
     return _mm512_and_si512(v, _mm512_set1_epi64(UINT32_MAX));
@@ -57,11 +58,11 @@ TSR_AVX512_INLINE __m512i of_odd(__m512i v)
 
 TSR_AVX512_INLINE __m512i join(__m512i low_of_even, __m512i high_of_odd)
 {
-    enum { BY_FIRST = 0xca }; /* where the first has a bit, the second's, else the third's */
+    enum { BY_FIRST = 0xca }; /* where the first has a 1, the second's bit, else the third's */
     return _mm512_ternarylogic_epi64(_mm512_set1_epi64(UINT32_MAX), low_of_even, high_of_odd, BY_FIRST);
 }
 
-/* Four numbers of a table, at byte offsets scale x index. */
+/* Looks up four numbers of a table, at byte offsets scale * index. */
 TSR_AVX512_INLINE __m128i look_up_four(const uint8_t *table, __m128i index, int scale)
 {
     const uint64_t early = (uint64_t)_mm_cvtsi128_si64(index), late = (uint64_t)_mm_extract_epi64(index, 1);
@@ -76,7 +77,8 @@ TSR_AVX512_INLINE __m128i look_up_four(const uint8_t *table, __m128i index, int 
     return _mm_unpacklo_epi64(_mm_unpacklo_epi32(found[0], found[1]), _mm_unpacklo_epi32(found[2], found[3]));
 }
 
-/* Those of the first lanes (4, 8 or 16). The gather instruction takes half as long again for 16, and always so long. */
+/* The same for the first lanes: 4, 8 or 16. The gather instruction takes 1.5 times as long for 16, and no less
+ * time for fewer. */
 TSR_AVX512_INLINE __m512i look_up(const void *table, __m512i index, int scale, int lanes)
 {
     __m256i half = _mm256_castsi128_si256(look_up_four(table, _mm512_castsi512_si128(index), scale));
@@ -89,14 +91,14 @@ TSR_AVX512_INLINE __m512i look_up(const void *table, __m512i index, int scale, i
     return _mm512_inserti64x4(_mm512_castsi256_si512(half), other, 1);
 }
 
-/* Bytes of a table of 128 at the indices' low seven bits. */
+/* Looks up bytes of a table of 128 (low, high), by the low seven bits of index. */
 TSR_AVX512_INLINE __m512i look_up_128(__m512i low, __m512i index, __m512i high)
 {
     return _mm512_maskz_permutex2var_epi8(0x1111111111111111, low, index, high);
 }
 
-/* The lanes of first take a word each, those of second another one behind it; the first in the high halves, the second
- * in the low ones. Behind the stream's last word there are zeros. */
+/* Each lane of first takes a word, and each lane of second one more after it. The first word goes to the high half of
+ * the lane, the second to the low half. After the last word of the stream there are zeros. */
 TSR_AVX512_INLINE __m512i take_word_pairs(struct word_stream *stream, __mmask16 first, __mmask16 second)
 {
     const uint32_t next = stream->next < stream->count ? stream->next : stream->count, left = stream->count - next;
@@ -108,7 +110,7 @@ TSR_AVX512_INLINE __m512i take_word_pairs(struct word_stream *stream, __mmask16 
     return _mm512_rol_epi32(_mm512_maskz_expand_epi16(places, here), 16);
 }
 
-/* The same where a second word is rare. */
+/* The same, faster if no lane takes a second word. */
 TSR_AVX512_INLINE __m512i take_words(struct word_stream *stream, __mmask16 first, __mmask16 second)
 {
     if (__builtin_expect(second != 0, 0) || __builtin_expect(stream->count < VECTOR, 0) ||
@@ -121,7 +123,7 @@ TSR_AVX512_INLINE __m512i take_words(struct word_stream *stream, __mmask16 first
 
 /* ---- Huffman ---------------------------------------------------------------------------------------------- */
 
-/* Decodes a symbol of each lane of coding by its table: its value, and whether it is a run (run, a mask). */
+/* Takes a symbol for each lane of coding from its table. Returns the values; *run: the lanes whose symbol is a run. */
 TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
                                        __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
 {
@@ -129,7 +131,7 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
     const __mmask16 needs_more =
         _mm512_mask_cmplt_epi32_mask(coding, s->count, all(t->refill_bits - TSR_LANE_WORD_BITS));
     const __m512i words = take_words(stream, needs, needs_more);
-    const __m512i shift = _mm512_sub_epi32(all(32), s->count); /* beyond 63 the words are 0 */
+    const __m512i shift = _mm512_sub_epi32(all(32), s->count); /* where it exceeds 63, words are 0 */
     const __m512i even = _mm512_or_si512(s->even, _mm512_sllv_epi64(of_even(words), of_even(shift)));
     const __m512i odd = _mm512_or_si512(s->odd, _mm512_sllv_epi64(of_odd(words), of_odd(shift)));
     __m512i count = _mm512_mask_add_epi32(s->count, needs, s->count, all(TSR_LANE_WORD_BITS));
@@ -150,7 +152,7 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
     const __m512i bits = _mm512_maskz_and_epi32(coding, entry, all(ENTRY_BITS));
     const __m512i raw_bits = _mm512_and_si512(_mm512_srli_epi32(entry, ENTRY_RAW), all(ENTRY_RAW_LIMIT));
     const __m512i bits_even = of_even(bits), bits_odd = of_odd(bits);
-    /* The bits taken come round to the low end; in odd lanes to that of the high half. */
+    /* A rotation brings the bits that are taken to the low end; in odd lanes to the low end of the high half. */
     const __m512i taken = join(_mm512_rolv_epi64(even, bits_even),
                                _mm512_rolv_epi64(odd, _mm512_or_si512(bits_odd, _mm512_set1_epi64(32))));
     s->even = _mm512_sllv_epi64(even, bits_even);
@@ -162,7 +164,7 @@ TSR_AVX512_INLINE __m512i take_huffman(const struct decoding *t, struct word_str
 
 /* ---- rANS ------------------------------------------------------------------------------------------------- */
 
-/* Likewise. */
+/* The same with rANS. */
 TSR_AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
                                     __mmask16 coding, __m512i table, int lanes, __mmask16 *run)
 {
@@ -179,7 +181,7 @@ TSR_AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream
     *run = _mm512_mask_cmpge_epi32_mask(coding, _mm512_and_si512(symbol, all(127)), all(TSR_RUN_SYMBOL));
     __m512i x = _mm512_mullo_epi32(_mm512_srli_epi32(place, 16), _mm512_srli_epi32(s->state, TSR_RANS_BITS));
     x = _mm512_add_epi32(x, _mm512_sub_epi32(slot, _mm512_and_si512(place, all(UINT16_MAX))));
-    /* Whether a word is wanted behind the raw bits is known before the first one has come. */
+    /* A first word is taken before the raw bits, a second one after them; x already tells whether each is needed. */
     const __mmask16 needs = _mm512_mask_cmplt_epu32_mask(coding, x, all(TSR_RANS_LOW));
     const __m512i bound = _mm512_sllv_epi32(_mm512_mask_mov_epi32(all(TSR_RANS_LOW), needs, all(1)), raw_bits);
     const __mmask16 needs_more = _mm512_mask_cmplt_epu32_mask(coding, x, bound);
@@ -189,15 +191,15 @@ TSR_AVX512_INLINE __m512i take_rans(const struct decoding *t, struct word_stream
     x = _mm512_srlv_epi32(x, raw_bits);
     x = _mm512_mask_or_epi32(x, needs_more, _mm512_slli_epi32(x, 16), _mm512_and_si512(words, all(UINT16_MAX)));
     s->state = _mm512_mask_mov_epi32(s->state, coding, x);
-    /* A run to the end of its row: its length does not fit a byte. */
+    /* The length of a run to the end of its row does not fit a byte of mantissa. */
     const __mmask16 to_end = _mm512_cmpeq_epi32_mask(_mm512_and_si512(symbol, all(127)), all(TSR_RUN_TO_END));
     return _mm512_mask_mov_epi32(_mm512_add_epi32(_mm512_sllv_epi32(mantissa, raw_bits), raw), to_end, all(UINT16_MAX));
 }
 
 /* ---- A tick ----------------------------------------------------------------------------------------------- */
 
-/* How many of the intensity cuts are not above the predictions: first three of the cuts, six apart, then six between
- * them; struct tsr_intensity_steps says where they are. */
+/* The intensity groups: the number of intensity cuts that are not above the bin of the prediction. The bin is compared
+ * first with three cuts, six apart, then with the six cuts of the part found; see struct tsr_intensity_steps. */
 TSR_AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *steps, __m512i prediction, int shift)
 {
     const __m256i bin = _mm512_cvtepi32_epi16(_mm512_srl_epi32(prediction, _mm_cvtsi32_si128(shift)));
@@ -216,14 +218,14 @@ TSR_AVX512_INLINE __m512i intensity_groups(const struct tsr_intensity_steps *ste
     return _mm512_cvtepu16_epi32(group);
 }
 
-/* The place of an activity in a table of 128: leading zeros and the three bits after the first one. */
+/* The place of an activity in a table of 128: its leading zeros, then the three bits after its highest 1. */
 TSR_AVX512_INLINE __m512i activity_place(__m512i activity)
 {
     const __m512i zeros = _mm512_lzcnt_epi32(activity);
     return _mm512_shrdi_epi32(_mm512_sllv_epi32(_mm512_add_epi32(activity, activity), zeros), zeros, 29);
 }
 
-/* Tables by activity and prediction. Activity 0 is the caller's affair. */
+/* Tables by activity and prediction. The caller replaces those of activity 0. */
 TSR_AVX512_INLINE __m512i tables_of(const struct decoding *t, __m512i activity, __m512i prediction)
 {
     const struct tsr_plane_decoder *d = t->d;
@@ -269,13 +271,14 @@ TSR_AVX512_INLINE __m512i activities_of(const struct decoding *t, const struct s
     __m512i activity =
         _mm512_add_epi32(load(in->activity[j] + first),
                          _mm512_add_epi32(_mm512_add_epi32(s->magnitude[0], s->magnitude[0]), s->magnitude[1]));
-    if (__builtin_expect(first_row, 0)) /* W and WW stand for all that is not there: 6 and 2 of them */
+    if (__builtin_expect(first_row, 0)) /* no row above: 6 W + 2 WW */
         activity = _mm512_mask_add_epi32(activity, first_row, activity,
                                          _mm512_add_epi32(_mm512_slli_epi32(s->magnitude[0], 2), s->magnitude[1]));
     return activity;
 }
 
-/* Sample number j of the step, of the sixteen lanes from first on. */
+/* Decodes sample number j of the step, of the sixteen lanes from first on. Symbols and samples that are invalid show in
+ * s->tables, s->run_tables and s->highest. */
 TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stream *stream, struct sixteen *s,
                                       const struct step_inputs *in, int j, int first, __mmask16 active, int lanes,
                                       bool rans)
@@ -285,7 +288,7 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
     const __mmask16 in_run = _mm512_test_epi32_mask(s->run, s->run);
     const __mmask16 coding = _kandn_mask16(in_run, active);
     __m512i sample = prediction, magnitude = zero;
-    if (coding == 0) { /* all of them within runs: their predictions it is */
+    if (coding == 0) { /* no lane has a symbol: samples are their predictions */
         s->run = _mm512_mask_sub_epi32(s->run, active, s->run, all(1));
         s->after_run = _mm512_testn_epi32_mask(s->run, s->run);
     } else {
@@ -293,12 +296,12 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
         __m512i table = tables_of(t, activity, prediction);
         const __mmask16 silent = _mm512_testn_epi32_mask(activity, activity);
         table = _mm512_mask_mov_epi32(table, silent, _mm512_maskz_mov_epi32(s->after_run, all(1)));
-        table = _mm512_maskz_mov_epi32(coding, table); /* idle lanes look nowhere else */
+        table = _mm512_maskz_mov_epi32(coding, table); /* idle lanes look up table 0, which is there */
         __mmask16 begins;
         const __m512i value = rans ? take_rans(t, stream, s, coding, table, lanes, &begins)
                                    : take_huffman(t, stream, s, coding, table, lanes, &begins);
 
-        /* Runs: those that begin, and those that go on. */
+        /* Runs that begin, and runs that go on. */
         const __mmask16 of_run = _kor_mask16(begins, _kand_mask16(in_run, active));
         s->run = _mm512_mask_sub_epi32(s->run, of_run, _mm512_mask_mov_epi32(s->run, begins, value), all(1));
         s->after_run = _mm512_mask_testn_epi32_mask(of_run, s->run, s->run);
@@ -306,7 +309,7 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
         const __m512i negative = _mm512_sub_epi32(zero, _mm512_and_si512(value, all(1)));
         const __m512i residual =
             _mm512_maskz_xor_epi32(_kandn_mask16(begins, coding), _mm512_srli_epi32(value, 1), negative);
-        /* Modulo the range: of two numbers, the one that is neither below 0 nor past the range is less without sign. */
+        /* Modulo the range: as an unsigned number, a sample within it is less than one that is negative or past it. */
         sample = _mm512_add_epi32(prediction, residual);
         sample = _mm512_min_epu32(sample, _mm512_add_epi32(sample, range));
         sample = _mm512_min_epu32(sample, _mm512_sub_epi32(sample, range));
@@ -323,7 +326,7 @@ TSR_AVX512_INLINE void decode_sixteen(const struct decoding *t, struct word_stre
     s->magnitude[0] = magnitude;
 }
 
-/* No symbol has stood where it cannot. */
+/* True if all tables exist, only the run table has given runs, and all samples are within the range. */
 TSR_AVX512_INLINE bool is_good(const struct decoding *t, const struct sixteen *s)
 {
     const __mmask16 unused = _mm512_test_epi32_mask(s->tables, all((int32_t)t->d->unused));
@@ -333,8 +336,8 @@ TSR_AVX512_INLINE bool is_good(const struct decoding *t, const struct sixteen *s
 
 /* ---- A step ----------------------------------------------------------------------------------------------- */
 
-/* Adds what count pairs of taps give to four ticks. pairs: those of the leftmost at the first tick; the next ones are
- * two columns further right each. */
+/* Adds count pairs of taps of one row, times their weights, to the sums of four ticks. pairs: the history at the
+ * leftmost pair of the first tick. Each next pair is two columns further right. */
 TSR_AVX512_INLINE void add_pairs(__m512i sum[TSR_LANE_STEP], const int32_t *pairs, int pitch,
                                  const int32_t (*far)[TSR_LANE_LIMIT], int first, const int count)
 {
@@ -361,7 +364,7 @@ static inline const int32_t *magnitudes_at(const struct lane_history *h, uint32_
     return h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch;
 }
 
-/* What all taps but W, WW, WWW give to the sixteen lanes from first on. */
+/* in->sum of the sixteen lanes from first on: all neighbours of the set but W, WW, WWW, times their weights. */
 TSR_AVX512_INLINE void sum_set(const struct lane_history *h, uint32_t tick, int pitch, int first,
                                struct step_inputs *in, const int set)
 {
@@ -379,7 +382,7 @@ TSR_AVX512_INLINE void sum_set(const struct lane_history *h, uint32_t tick, int 
     for (int j = 0; j < TSR_LANE_STEP; j++) store(in->sum[j] + first, sum[j]);
 }
 
-/* One function a set: their loops are unrolled. */
+/* One function a set, so that its loops are unrolled. */
 TSR_AVX512 static void sum_set_1(const struct lane_history *h, uint32_t tick, int pitch, int first,
                                  struct step_inputs *in)
 {
@@ -398,13 +401,13 @@ TSR_AVX512 static void sum_set_3(const struct lane_history *h, uint32_t tick, in
     sum_set(h, tick, pitch, first, in, 3);
 }
 
-/* Two numbers of 16 bits in one, the first in the low half. */
+/* Packs two numbers of 16 bits into one. */
 static inline int32_t pair_of(int32_t low, int32_t high)
 {
     return (int32_t)((uint32_t)(uint16_t)low | (uint32_t)high << 16);
 }
 
-/* The classes' weights in the order in which sum_set takes them, two in a number. */
+/* Puts the weights of the classes into the order in which sum_set uses them, two in a number. */
 static void pair_weights(struct decoding *t)
 {
     enum { UP = 5, REACH = 7 };
@@ -425,7 +428,7 @@ static void pair_weights(struct decoding *t)
     }
 }
 
-/* A lane's class: its weights among those of the others. */
+/* Sets the weights of lane l to those of a class; NULL: the median edge predictor. */
 static void set_weights(struct decoding *t, const struct class_weights *weights, int l)
 {
     struct lane_history *h = &t->h;
@@ -463,7 +466,7 @@ TSR_AVX512_INLINE void store_lanes(struct lane_history *h, int first, const stru
     h->after_run = (h->after_run & ~(0xffffu << first)) | (uint32_t)s->after_run << first;
 }
 
-/* The lane begins its row: what it carries from sample to sample. */
+/* Lane l begins its row: sets the state that it carries from sample to sample. */
 static void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
 {
     struct lane_history *h = &t->h;
@@ -477,10 +480,10 @@ static void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
     lane->weights = NULL;
 }
 
-/* What the lane brings to the step, from memory: near the ends of its row and in the first rows. */
+/* Fills in the inputs of lane l from memory: near the ends of its row and in the first rows. */
 static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
 {
-    if (lane->y == 0) { /* W, and no activity from above */
+    if (lane->y == 0) { /* W predicts, and no row above adds to the activity */
         for (int j = 0; j < TSR_LANE_STEP; j++) in->pair[j][l] = in->activity[j][l] = 0;
         return;
     }
@@ -492,7 +495,8 @@ static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, i
     }
 }
 
-/* Rows above lane 0 take their places in front of it, as of the step that was; column and y: lane 0's. */
+/* Copies the rows above lane 0, as of the step just decoded, to the places before lane 0. column, y: lane 0's. rows:
+ * the number of rows whose samples are needed; magnitudes: of two rows. */
 static inline void put_above(struct decoding *t, uint32_t tick, int32_t column, int32_t y, int32_t period, int pitch,
                              int rows)
 {
@@ -514,7 +518,7 @@ static inline void put_above(struct decoding *t, uint32_t tick, int32_t column, 
     }
 }
 
-/* The lanes' eight bytes each to their rows. */
+/* Writes four samples and magnitudes of each lane of inside to its row. magnitude0, magnitude1: of ticks 0 and 1. */
 TSR_AVX512_INLINE void write_rows(struct decoding_lane *lane, int first, uint32_t inside, const struct sixteen *s,
                                   __m512i magnitude0, __m512i magnitude1)
 {
@@ -536,8 +540,8 @@ TSR_AVX512_INLINE void write_rows(struct decoding_lane *lane, int first, uint32_
     }
 }
 
-/* All of a tile's rows. Longer than 60 lines: in steps that share its variables by a structure, it was 1 to 2 %
- * slower. */
+/* Decodes all rows of a tile. It is longer than 60 lines: cut into functions that share its variables in a structure,
+ * it was 1 to 2 % slower. */
 TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, const int groups,
                                    const bool rans)
 {
@@ -547,7 +551,7 @@ TSR_AVX512_INLINE bool decode_rows(struct decoding *t, struct decoding_lane *lan
     const int pitch = ABOVE + VECTOR * groups, set = t->label ? model->set : 0;
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes), width = t->width;
     const bool referring = set && model->shape.references > 0;
-    /* Where a lane's taps are not what other lanes gave: from the left, from the right, from the top. */
+    /* The history lacks some taps of a lane in columns below left or above right, and in rows above row top. */
     const int32_t left = set == 3 ? 8 : 4, right = width - TSR_LANE_STEP - (set ? set + 1 : 1), top = set ? ABOVE : 2;
     struct lane_history *h = &t->h;
     struct word_stream stream = t->stream;

@@ -1,7 +1,7 @@
 /* Decoding a tile's lanes, sample by sample; see decode_lanes.h. */
 #include "decode_lanes.h"
 
-enum { VECTOR_LANES = 4 }; /* fewer are faster one by one */
+enum { VECTOR_LANES = 4 }; /* fewer lanes are decoded faster one by one */
 
 void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_ACTIVITY_BINS])
 {
@@ -12,7 +12,7 @@ void tsr_spread_bins(struct tsr_activity_bins *bins, const uint8_t of_bin[TSR_AC
     }
 }
 
-/* What symbols decode to, without their codewords. */
+/* The entry of a symbol, without the length of its codeword. */
 static uint32_t entry_of(int symbol)
 {
     const bool run = symbol >= TSR_RUN_SYMBOL;
@@ -21,7 +21,8 @@ static uint32_t entry_of(int symbol)
     return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | raw_bits << ENTRY_RAW | raw_bits;
 }
 
-/* Entries of a table of codewords; next: the first place behind those of all tables so far. Returns it likewise. */
+/* Fills in the entries of a Huffman table. next: the first free place for entries of longer codewords. Returns the
+ * first place that is free then. */
 static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
 {
     struct tsr_huffman_decoder code;
@@ -45,7 +46,7 @@ static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint3
     return next;
 }
 
-/* What AVX-512 looks up in registers. */
+/* Fills in the tables that the AVX-512 form looks up in registers. */
 static void spread_look_ups(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
 {
     const struct tsr_residual_model *model = decoder->model;
@@ -95,7 +96,7 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     tsr_spread_bins(&decoder->bins, identity);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
     spread_look_ups(decoder, &map);
-    /* Without residual tables the first of them is empty. */
+    /* Without residual tables, table TSR_FIRST_RESIDUAL_TABLE is there but unused. */
     uint32_t next = TSR_DIRECT_ENTRIES;
     decoder->unused = 0;
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
@@ -120,7 +121,8 @@ size_t tsr_decode_scratch_bytes(int32_t width, int32_t height)
            sizeof(struct decoding);
 }
 
-/* Labels in front of the words; returns their bytes, SIZE_MAX where they are none. */
+/* Reads the labels of the blocks, which precede the words. Returns the bytes that they take, SIZE_MAX if they are
+ * invalid. */
 static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *payload, size_t size, int32_t width,
                          int32_t height, uint8_t *label)
 {
@@ -141,7 +143,7 @@ static size_t get_labels(const struct tsr_plane_decoder *d, const uint8_t *paylo
     return used;
 }
 
-/* Taps and weights in the decoder's order. */
+/* Puts taps and weights into the decoder's order: W, WW, WWW apart, all others in pairs. */
 static void sort_taps(struct decoding *t)
 {
     const struct tsr_predictor_model *model = t->d->predictor;
@@ -160,7 +162,7 @@ static void sort_taps(struct decoding *t)
             t->weights[c].pair[count / 2] |= (int32_t)((uint32_t)(uint16_t)model->weight[c][k] << (count % 2 ? 16 : 0));
         count++;
     }
-    if (count % 2 != 0) { /* the last tap again, with weight 0 */
+    if (count % 2 != 0) { /* repeats the last tap, with weight 0 */
         t->tap[count] = t->tap[count - 1];
         t->offset[count] = t->offset[count - 1];
         count++;
@@ -168,7 +170,8 @@ static void sort_taps(struct decoding *t)
     t->pairs = count / 2;
 }
 
-/* The next word where the state wants one; behind the last, zeros: the caller compares the number of words taken. */
+/* Appends the next word to the state if it wants one. After the last word it gets zeros: tsr_decode_tile compares the
+ * number of words taken. */
 TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
 {
     const uint32_t wants = tsr_rans_wants_word(state), word = tsr_lane_word(stream->words, stream->count, stream->next);
@@ -176,7 +179,7 @@ TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
     return wants ? tsr_rans_with_word(state, word) : state;
 }
 
-/* Reads a symbol of a table: its value, and whether it is a run. False on a symbol that cannot stand there. */
+/* Takes a symbol of a table and its raw bits: its value, and whether it is a run. False if the table has no symbols. */
 TSR_HD_INLINE bool take_rans(const struct tsr_plane_decoder *d, struct decoding_lane *lane, struct word_stream *stream,
                              int table, uint32_t *value, bool *run)
 {
@@ -190,6 +193,7 @@ TSR_HD_INLINE bool take_rans(const struct tsr_plane_decoder *d, struct decoding_
     return !(d->unused >> table & 1u);
 }
 
+/* The same with Huffman. */
 TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane_decoder *d, struct decoding_lane *lane,
                                 struct word_stream *stream, int table, uint32_t *value, bool *run)
 {
@@ -206,7 +210,7 @@ TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane
     return true;
 }
 
-/* What lies above sample number j of the step. */
+/* Collects what sample number j of the step needs from the rows above. */
 TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const struct decoding_lane *lane, int j)
 {
     const bool first = lane->y == 0;
@@ -230,7 +234,7 @@ TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const s
     return above;
 }
 
-/* Decodes sample number j of the step, as lane_sample.h has it. False on a symbol that cannot stand there. */
+/* Decodes sample number j of the step; see lane_sample.h. False if a symbol or the sample is invalid. */
 TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
                                  struct decoding_lane *lane, struct word_stream *stream, int j)
 {
@@ -263,7 +267,7 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     return (uint32_t)sample < (uint32_t)t->range;
 }
 
-/* Four ticks of all lanes that are within their rows. */
+/* Decodes four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
 static bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count)
 {
     struct word_stream stream = t->stream;
@@ -277,7 +281,7 @@ static bool decode_step(struct decoding *t, struct decoding_lane *const *active,
     return true;
 }
 
-/* All rows of a tile, four ticks at a step. */
+/* Decodes all rows of a tile, a step of four ticks at a time. False if a symbol or a sample is invalid. */
 static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, bool vectors)
 {
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes);

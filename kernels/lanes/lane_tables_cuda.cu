@@ -1,5 +1,5 @@
-/* Path P's decoder: tables of planes, labels and words of tiles, from models and payloads. FORMAT.md sections 7.1 to
- * 7.9. */
+/* Path P's decoder, its preparation: makes the tables of planes from models, and finds the labels and the words of
+ * tiles in payloads. FORMAT.md sections 7.1 to 7.9. */
 #include "lane_tables.cuh"
 
 namespace
@@ -7,6 +7,7 @@ namespace
 
 enum { TABLE_THREADS = 128 };
 
+/* The entry of a symbol; length: of its codeword. */
 __device__ __forceinline__ uint32_t entry_of(int symbol, int length)
 {
     if (symbol == TSR_RUN_TO_END)
@@ -18,7 +19,8 @@ __device__ __forceinline__ uint32_t entry_of(int symbol, int length)
            raw << TSR_LANE_ENTRY_RAW | (uint32_t)length;
 }
 
-/* The first of the codewords longer than TSR_LANE_DIRECT_BITS, by 12 bits. A warp; lengths below 13. */
+/* Returns the first codeword longer than TSR_LANE_DIRECT_BITS, extended to 12 bits; 2^12 if there is no such codeword.
+ * A warp calls it; lengths are at most 12. */
 __device__ __forceinline__ uint32_t first_long(const uint8_t *lengths, unsigned lane)
 {
     uint32_t sum = 0, used = 0;
@@ -31,7 +33,7 @@ __device__ __forceinline__ uint32_t first_long(const uint8_t *lengths, unsigned 
     return used == 1 ? 1u << TSR_CODE_LIMIT : sum;
 }
 
-/* Entries of a Huffman table. A warp. */
+/* Fills in the entries of a Huffman table. longs: from first_long. A warp calls it. */
 __device__ __forceinline__ void fill_entries(const uint8_t *lengths, uint32_t longs, uint16_t *entry, unsigned lane)
 {
     int length[3];
@@ -63,7 +65,8 @@ __device__ __forceinline__ void fill_entries(const uint8_t *lengths, uint32_t lo
     }
 }
 
-/* The words of a rANS table: (frequency - 1) << 20 | first slot << 8 | symbol. One thread. */
+/* Fills in a rANS table: the indices, then for each symbol used (frequency - 1) << 20 | first slot << 8 | symbol. One
+ * thread calls it. */
 __device__ __forceinline__ void fill_slots(const uint16_t *weights, uint32_t *words)
 {
     uint16_t frequency[TSR_RUN_ALPHABET];
@@ -80,6 +83,7 @@ __device__ __forceinline__ void fill_slots(const uint16_t *weights, uint32_t *wo
     }
 }
 
+/* Fills in one of the codes of labels. One thread calls it. */
 __device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, int table, tsr_label_code *code)
 {
     const uint8_t *lengths = model.label_lengths[table];
@@ -98,10 +102,10 @@ __device__ __forceinline__ void fill_labels(const tsr_predictor_model &model, in
     code->is_single = used == 1;
 }
 
-/* How a plane's tables are laid out. */
+/* The layout of a plane's tables. */
 struct table_plan {
     bool rans;
-    uint32_t tables, references, classes, stride; /* stride: of a class's weights */
+    uint32_t tables, references, classes, stride; /* stride: from one class's weights to the next's */
     uint32_t weights_at, codes_at;
 };
 
@@ -120,7 +124,7 @@ __device__ __forceinline__ table_plan plan_tables(const tsr_plane_model &model)
     return plan;
 }
 
-/* Which tables are used, and their first long codewords; a warp a table. */
+/* Finds which tables are used, and their first long codewords. Each warp takes a table at a time. */
 __device__ __forceinline__ void find_codes(const tsr_residual_model &residual, const table_plan &plan, uint32_t *code,
                                            uint32_t warp, uint32_t lane)
 {
@@ -134,7 +138,7 @@ __device__ __forceinline__ void find_codes(const tsr_residual_model &residual, c
     }
 }
 
-/* Where each of them lies. Returns the places of all. One thread. */
+/* Gives each table that is used its place. Returns the number of places in all. One thread calls it. */
 __device__ __forceinline__ uint32_t place_codes(const table_plan &plan, uint32_t *code)
 {
     uint32_t at = 0;
@@ -147,6 +151,7 @@ __device__ __forceinline__ uint32_t place_codes(const table_plan &plan, uint32_t
     return at;
 }
 
+/* Fills in the tables that are used. Each warp takes a table at a time. */
 __device__ __forceinline__ void fill_codes(const tsr_residual_model &residual, const table_plan &plan,
                                            tsr_lane_tables *t, const uint32_t *code, uint32_t warp, uint32_t lane)
 {
@@ -161,7 +166,7 @@ __device__ __forceinline__ void fill_codes(const tsr_residual_model &residual, c
     }
 }
 
-/* The classes' weights in the decoder's order; all threads. */
+/* Fills in the weights of the classes, in the decoder's order. All threads call it. */
 __device__ __forceinline__ void fill_weights(const tsr_predictor_model &predictor, const table_plan &plan,
                                              tsr_lane_tables *t, uint32_t thread)
 {
@@ -174,7 +179,7 @@ __device__ __forceinline__ void fill_weights(const tsr_predictor_model &predicto
     }
 }
 
-/* What leads from activity and intensity to codes. */
+/* Fills in what leads from activity and intensity to a code. All threads call it. */
 __device__ __forceinline__ void fill_cells(const tsr_residual_model &residual, const uint32_t *code, tsr_lane_tables *t,
                                            uint32_t thread)
 {
@@ -192,7 +197,7 @@ __device__ __forceinline__ void fill_cells(const tsr_residual_model &residual, c
     for (uint32_t i = thread; i < TSR_RUN_ALPHABET; i += TABLE_THREADS) t->of_symbol[i] = (uint16_t)entry_of((int)i, 0);
 }
 
-/* The rest; one thread. */
+/* Fills in the rest. One thread calls it. */
 __device__ __forceinline__ void fill_head(const tsr_plane_model &model, const table_plan &plan, const uint32_t *code,
                                           uint32_t bytes, tsr_lane_tables *t)
 {
@@ -214,7 +219,7 @@ __device__ __forceinline__ void fill_head(const tsr_plane_model &model, const ta
     t->has_intensities = residual.intensity_cuts > 0;
 }
 
-/* A block a plane: the frames' planes of one number. lanes: of a group. */
+/* Makes the tables of plane number of every frame: one block a frame. lanes: threads that decode a tile. */
 __global__ void __launch_bounds__(TABLE_THREADS)
     k_tables(const tsr_cuda_decode_batch b, uint32_t number, uint32_t lanes)
 {
@@ -222,7 +227,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     const uint32_t frame = blockIdx.x, thread = threadIdx.x, lane = thread % TSR_WARP, warp = thread / TSR_WARP;
     const uint32_t plane = frame * b.frame_planes + number;
     const tsr_plane_model *const model = tsr_lane_model(b, frame, number);
-    __syncthreads(); /* before the state changes */
+    __syncthreads(); /* all threads have read the state, which may change below */
     if (!model) return;
     const tsr_residual_model &residual = model->residual;
     const tsr_predictor_model &predictor = model->predictor;
@@ -237,7 +242,7 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     if (thread == 0) places = place_codes(plan, code);
     __syncthreads();
     const uint32_t bytes = (plan.codes_at + places * (plan.rans ? 4u : 2u) + 15) / 16 * 16;
-    /* Tables have gaps, and are copied whole. */
+    /* The tables have gaps and are copied with them, so the gaps are set too. */
     for (uint32_t i = thread; i < bytes / sizeof(uint4); i += TABLE_THREADS)
         reinterpret_cast<uint4 *>(t)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
@@ -245,12 +250,13 @@ __global__ void __launch_bounds__(TABLE_THREADS)
     fill_weights(predictor, plan, t, thread);
     fill_cells(residual, code, t, thread);
     tsr_label_code *const labels = const_cast<tsr_label_code *>(tsr_label_codes_of(b, plane));
-    const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* without a set it is not there */
+    const uint32_t label_tables = predictor.set ? predictor.label_tables : 0; /* no set: no labels */
     for (uint32_t i = thread; i < label_tables; i += TABLE_THREADS) fill_labels(predictor, (int)i, &labels[i]);
     if (thread == 0) fill_head(*model, plan, code, bytes, t);
 }
 
-/* Labels in front of the words; returns their bytes, UINT32_MAX where they are none. */
+/* Reads the labels of the blocks, which precede the words. Returns the bytes that they take, UINT32_MAX if they are
+ * invalid. */
 __device__ __forceinline__ uint32_t get_labels(const tsr_predictor_model &model, const tsr_label_code *codes,
                                                const uint8_t *payload, uint32_t size, int32_t across, int32_t down,
                                                uint8_t *label)
@@ -277,7 +283,7 @@ __device__ __forceinline__ uint32_t get_labels(const tsr_predictor_model &model,
     return (uint32_t)used;
 }
 
-/* A thread a tile of the frames' planes of one number: what stands in front of its words. */
+/* Reads what precedes the words of each tile of plane number of every frame: labels and states. One thread a tile. */
 __global__ void __launch_bounds__(TABLE_THREADS)
     k_labels(const tsr_cuda_decode_batch b, uint32_t number, const tsr_lane_space s)
 {
