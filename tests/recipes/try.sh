@@ -1,7 +1,8 @@
 #!/bin/sh
-# Follows a recipe of CONTRIBUTING.md in a copy of the tree, builds it for the CPU and proves that the result works.
+# Follows a recipe of CONTRIBUTING.md in a copy of the tree, builds the copy for the CPU and checks that it works.
 # usage: try.sh WORK [RECIPE...]     WORK: a folder of its own; RECIPE: toy_format, toy_feature (default: all)
-# A recipe is RECIPE.patch, its files at most LIMIT, and RECIPE.sh, which gets the folders of the programs and of its work.
+# A recipe is RECIPE.patch, which touches at most LIMIT files, and RECIPE.sh, which gets the folders of the programs and of
+# its work. RECIPE.sh names LIMIT.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
