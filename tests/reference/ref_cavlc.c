@@ -112,8 +112,7 @@ static bool take_word(struct ref_bits *b, const char *word)
     return true;
 }
 
-/* Takes the first codeword that fits from a list that ends with a null. Returns its number or sets b->bad if none fits.
- */
+/* Takes the first codeword that fits from a list that ends with a null. Returns its number; b->bad: none fits. */
 static unsigned take_one(struct ref_bits *b, const char *const *word)
 {
     for (unsigned i = 0; word[i]; i++)

@@ -109,8 +109,7 @@ bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes
            ref_fail("section %zu ('%c') is damaged", section, (int)file->sections[section].type);
 }
 
-/* Checks that a section has a twin if and only if another member needs it. Twins are in order, from section first on.
- */
+/* Checks that a section has a twin if and only if another member needs it. Twins are in order from section first. */
 static bool check_twins(const struct ref_file *file, const struct ref_part *parts, size_t count, size_t first)
 {
     bool *is_needed = ref_alloc(file->section_count, sizeof *is_needed);

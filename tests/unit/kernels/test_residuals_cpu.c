@@ -331,8 +331,7 @@ TEST(causality)
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
                 const size_t at = place(tile, y, x);
-                /* inside a run there is no context; only the encoder's first symbol of a run depends on later samples
-                 */
+                /* inside a run there is no context; only in the encoder, a run's symbol depends on later samples */
                 const bool same_context = inside[at] || inside_after[at] || context[at] == contexts[at];
                 const bool same = intensity[at] == intensities[at] && same_context;
                 if (y == cy ? x <= cx : needed_before(y, x, cy, cx))
