@@ -531,8 +531,8 @@ enum tsr_content {
 TSR_API enum tsr_content tsr_reader_content(const struct tsr_reader *reader);
 
 /* Members are counted from 0. Where the end of a series is lost, one member more than were found stands for all of the
- * files in it: reading it says how many they are. A name is that of a file of a series, NULL if it is damaged or another file's name; of
- * readers that are no series "". It is the reader's. */
+ * files in it: reading it says how many they are. A name is that of a file of a series, NULL if it is damaged or
+ * another file's name; of readers that are no series "". It is the reader's. */
 TSR_API uint32_t tsr_reader_members(const struct tsr_reader *reader);
 TSR_API const char *tsr_reader_name(const struct tsr_reader *reader, uint32_t member);
 

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 struct tsr_input {
-    int file;        /* -1: it is not a file */
+    int file;        /* -1: the input is not a file */
     bool is_by_name; /* name is the path that was opened */
     bool is_memory;
-    const uint8_t *bytes;         /* of memory */
-    struct tsr_input_calls calls; /* of neither */
+    const uint8_t *bytes;         /* of an input from memory */
+    struct tsr_input_calls calls; /* of all other inputs */
     uint64_t size;
     char *name;
     struct stat opened; /* the file when it was opened */

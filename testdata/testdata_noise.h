@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* splitmix64 (Steele, Lea and Flood 2014). The state is the seed. */
+/* splitmix64 (Steele, Lea and Flood 2014). Its first state is the seed. */
 struct random {
     uint64_t state;
 };

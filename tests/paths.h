@@ -1,4 +1,4 @@
-/* Engines, and files by path, as most tests use them. */
+/* Engines, and calls on files by path, for most tests. */
 #ifndef TSR_TESTS_PATHS_H
 #define TSR_TESTS_PATHS_H
 

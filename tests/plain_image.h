@@ -1,10 +1,10 @@
-/* The image that most tests and benchmarks describe: unsigned, one frame. */
+/* The image of most tests and benchmarks: unsigned, one frame. */
 #ifndef TSR_TESTS_PLAIN_IMAGE_H
 #define TSR_TESTS_PLAIN_IMAGE_H
 
 #include "app/tessera.h"
 
-/* bits: of a sample, in words of 8 or 16. */
+/* bits: of a sample. Words have 8 or 16 bits. */
 static inline struct tsr_image plain_image(uint32_t columns, uint32_t rows, int components, int bits)
 {
     struct tsr_image image = {0};

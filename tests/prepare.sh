@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian or Ubuntu packages that building and testing need, as far as they are missing, and builds.
-# usage: prepare.sh [BUILD [PACKAGE...]]    the build folder, "build" unless told; packages that are wanted besides
+# Installs the missing Debian or Ubuntu packages that building and testing need, and builds.
+# usage: prepare.sh [BUILD [PACKAGE...]]    the build folder, default "build"; more packages to install
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds Tessera and runs its tests. usage: run.sh [BUILD]    the build folder, "build" unless told
+# Builds Tessera and runs its tests. usage: run.sh [BUILD]    the build folder, default "build"
 set -eu
 cd "$(dirname "$0")/.."
 build=${1:-build}

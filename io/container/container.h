@@ -46,14 +46,14 @@ struct tsr_proof {
     struct tsr_hash128 samples; /* hash of the hashes of the decoded rasters, in the order of the frames */
     uint32_t max_error;         /* of lossy files: largest difference of samples */
     uint64_t squared_error;     /* sum of the squares of these differences, saturated */
-    /* Of what is restored, if that is not the original: bytes of its parts, and the hash of their hashes. */
+    /* If the restored file is not the original: bytes of its parts, and the hash of their hashes. */
     uint64_t restored_size;
     struct tsr_hash128 restored;
 };
 
 bool tsr_same_proof(const struct tsr_proof *a, const struct tsr_proof *b);
 
-/* Computes the hash of what is restored if that is not the original: of prefix, samples and suffix. FORMAT.md 3.4. */
+/* Computes the hash of a restored file that is not the original: of prefix, samples and suffix. FORMAT.md 3.4. */
 struct tsr_parts_hash {
     struct tsr_hasher prefix, suffix;
     uint64_t size; /* bytes of all parts */
@@ -207,8 +207,8 @@ enum tsr_status tsr_container_get_blob(struct tsr_container_reader *reader, enum
 uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, uint32_t frame);
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 
-/* The same in parts: a frame's model, and the tiles first .. first + count - 1, which point into buffers of so many
- * bytes. Nothing else is read. */
+/* The same in parts: a frame's model, and its tiles first .. first + count - 1. *_bytes gives the size of the buffer,
+ * into which the pieces point. Nothing else is read. */
 size_t tsr_container_model_bytes(const struct tsr_container_reader *reader, uint32_t frame);
 enum tsr_status tsr_container_get_model(struct tsr_container_reader *reader, uint32_t frame, uint8_t *buffer,
                                         struct tsr_piece *model, struct tsr_error *error);

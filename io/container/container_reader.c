@@ -707,7 +707,7 @@ uint32_t tsr_container_frame_tiles(const struct tsr_container_reader *reader, ui
     return tiles > UINT32_MAX - 1 ? UINT32_MAX - 1 : (uint32_t)tiles;
 }
 
-/* Of count of its own sections from number first on. */
+/* Bytes of count sections of a frame, from its section number first on. */
 static uint64_t some_bytes(const struct tsr_container_reader *r, uint32_t frame, size_t first, size_t count)
 {
     const struct tsr_place *from = &r->sections.place[r->frame_place[frame] + first];
@@ -715,7 +715,7 @@ static uint64_t some_bytes(const struct tsr_container_reader *r, uint32_t frame,
     return count == 0 ? 0 : last->offset + last->length - from->offset;
 }
 
-/* Bytes of a frame's own sections. */
+/* Bytes of all sections of a frame. */
 static uint64_t own_bytes(const struct tsr_container_reader *r, uint32_t frame)
 {
     return some_bytes(r, frame, 0, frame_sections(r, frame));
@@ -728,7 +728,7 @@ static const struct tsr_place *other_model(const struct tsr_container_reader *r,
     return model == NOWHERE || model == r->frame_place[frame] ? NULL : &r->sections.place[model];
 }
 
-/* SIZE_MAX if the frame is larger than memory can be: no buffer can hold it. */
+/* Returns SIZE_MAX if the frame is larger than memory can be: no buffer can hold it. */
 size_t tsr_container_frame_bytes(const struct tsr_container_reader *reader, uint32_t frame)
 {
     const struct tsr_place *other = other_model(reader, frame);
@@ -745,7 +745,7 @@ static bool get_model(const uint8_t *body, size_t size, struct tsr_piece *model)
     return !c.bad;
 }
 
-/* The model of a frame that has another's, from its section, which is read into the buffer, or from its twin. */
+/* Gets the model of a frame that uses another frame's, from that frame's section, read into the buffer, or its twin. */
 static enum tsr_status get_other_model(struct tsr_container_reader *r, uint32_t frame, uint8_t *buffer,
                                        struct tsr_piece *model, struct tsr_error *error)
 {
@@ -859,7 +859,7 @@ enum tsr_status tsr_container_get_tiles(struct tsr_container_reader *r, uint32_t
     return get_sections(r, frame, (size_t)first + 1, count, buffer, NULL, tiles, error);
 }
 
-/* ---- The whole -------------------------------------------------------------------------------------------- */
+/* ---- Whole files ----------------------------------------------------------------------------------------- */
 
 enum tsr_status tsr_container_check_id(struct tsr_container_reader *r, struct tsr_error *error)
 {

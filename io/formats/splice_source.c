@@ -1,4 +1,4 @@
-/* Sources whose samples lie in the input as they are: PNM and native DICOM. */
+/* Sources whose samples are in the input without any coding: PNM and native DICOM. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 struct splice_source {
     struct tsr_source base;
-    struct tsr_input *samples; /* holds the rasters: the file, or what a deflated file inflates to */
+    struct tsr_input *samples; /* has the rasters: the file, or the inflated bytes of a deflated file */
     bool owns_samples;
     uint64_t first;        /* offset of the first raster, in bytes */
     uint64_t raster_bytes; /* bytes of all rasters */

@@ -1,5 +1,5 @@
-/* What the programs of this folder share: checks, and files that they make. They include nothing of ours but the
- * installed header. */
+/* What the programs of this folder share: checks, and files that they make. Of Tessera they include only the installed
+ * header. */
 #ifndef TSR_TESTS_API_CHECK_H
 #define TSR_TESTS_API_CHECK_H
 
@@ -17,14 +17,14 @@
         exit(1);                                                         \
     } while (0)
 
-/* A call that must do. Needs a struct tsr_error error. */
+/* A call that must succeed. Needs a struct tsr_error error. */
 #define DO(call)                                                                       \
     do {                                                                               \
         const enum tsr_status done = (call);                                           \
         CHECK(done == TSR_OK, "%s: %s: %s", #call, tsr_status_name(done), error.text); \
     } while (0)
 
-/* A call that must fail so, with a sentence. */
+/* A call that must fail with the status wanted and a sentence. */
 #define FAILS(wanted, call)                                                                                     \
     do {                                                                                                        \
         memset(&error, 0, sizeof error);                                                                        \
@@ -55,7 +55,7 @@ static inline struct tsr_engine *make_engine(int threads)
     return engine;
 }
 
-/* Samples of a slope with noise. */
+/* Fills out with a slope and noise. */
 static inline void draw(uint8_t *out, size_t count, uint32_t seed)
 {
     for (size_t i = 0; i < count; i++) {
@@ -141,7 +141,7 @@ static inline struct bytes make_dicom(uint32_t columns, uint32_t rows, uint32_t 
     return b;
 }
 
-/* A file in memory to a .tsr there. */
+/* Compresses a file in memory to a .tsr file in memory. */
 static inline struct tsr_buffer compress_bytes(struct tsr_engine *engine, const void *data, size_t count,
                                                const struct tsr_compress_options *options)
 {

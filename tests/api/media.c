@@ -30,7 +30,7 @@ static void to_memory_and_back(const struct bytes *original)
     tsr_buffer_free(&back);
     CHECK(!back.bytes && back.count == 0, "a freed buffer is empty");
 
-    if (original->count > 10000) { /* in a tile */
+    if (original->count > 10000) { /* a change in a tile */
         tsr.bytes[tsr.count / 2] ^= 1;
         FAILS(TSR_ERROR_CORRUPT, tsr_restore(engine, &source, &sink, NULL, &error));
         CHECK(!back.bytes && back.count == 0, "an error leaves the buffer empty");
@@ -45,10 +45,10 @@ struct pile {
     const struct bytes *from;
     struct bytes taken;
     size_t room;
-    int64_t fails_after; /* calls; negative: never */
+    int64_t fails_after; /* the number of calls before the one that fails; negative: none fails */
 };
 
-/* A few bytes at a time. */
+/* Reads a few bytes at a time. */
 static int64_t read_some(void *context, uint64_t offset, void *bytes, size_t count)
 {
     struct pile *pile = context;
@@ -125,7 +125,7 @@ static void by_files(const struct bytes *original, const char *folder)
     FILE *file = fopen(in, "wb");
     CHECK(file && fwrite(original->data, 1, original->count, file) == original->count && fclose(file) == 0, "%s", in);
 
-    /* The position of a source does not matter; a sink is written at its own. */
+    /* A source is read from its start, whatever its position. A sink is written from its position on. */
     const int input = open(in, O_RDONLY), output = open(tsr, O_RDWR | O_CREAT | O_TRUNC, 0600);
     CHECK(input >= 0 && output >= 0 && lseek(input, 7, SEEK_SET) == 7, "cannot open");
     struct tsr_data_source source = tsr_from_descriptor(input);

@@ -1,16 +1,16 @@
-/* Readers: frames, regions, headers and bytes of the original, of .tsr files, series and originals. */
+/* Readers of .tsr files, series and originals: frames, regions, headers and bytes of the original. */
 #include "check.h"
 
 static struct tsr_engine *engine;
 static struct tsr_error error;
 
-/* Bit number i of a raster, whose bytes may be exchanged in pairs. */
+/* Bit number i of a raster. is_swapped: its bytes are exchanged in pairs. */
 static int bit_at(const uint8_t *raster, uint64_t i, bool is_swapped)
 {
     return raster[(size_t)(i / 8) ^ (size_t)is_swapped] >> (i % 8) & 1;
 }
 
-/* A region, bit by bit, against the frame that it is part of. */
+/* Compares a region bit by bit with the frame that contains it. */
 static void check_region(const struct tsr_image *image, const uint8_t *frame, const struct tsr_region *region,
                          const uint8_t *got)
 {
@@ -57,7 +57,7 @@ static void check_regions(struct tsr_reader *reader, uint32_t member, const stru
     free(got);
 }
 
-/* All frames and regions of a member against a raster of all of them. */
+/* Compares all frames of a member, and regions, with a raster of all frames. */
 static void check_frames(struct tsr_reader *reader, uint32_t member, const uint8_t *rasters)
 {
     struct tsr_image image;
@@ -76,7 +76,7 @@ static void check_frames(struct tsr_reader *reader, uint32_t member, const uint8
     free(frame);
 }
 
-/* Ranges of the original, to and from anywhere. */
+/* Reads ranges of the original with all kinds of ends. */
 static void check_original(struct tsr_reader *reader, uint32_t member, const struct bytes *original)
 {
     uint8_t *const got = must(malloc(original->count + 10));
@@ -127,7 +127,7 @@ static void check_dicom_header(struct tsr_reader *reader, uint32_t member, const
     tsr_metadata_free(m);
 }
 
-/* A file as an original, and as a .tsr. */
+/* Checks readers of a file as an original, and as a .tsr file. */
 static void check_file(const struct bytes *original, size_t header, const struct tsr_compress_options *options)
 {
     const bool is_dicom = original->count > 132 && memcmp(original->data + 128, "DICM", 4) == 0;
@@ -155,7 +155,7 @@ static void check_file(const struct bytes *original, size_t header, const struct
     tsr_buffer_free(&tsr);
 }
 
-/* Samples of every layout, as rasters; images of several tiles, and every way of coding them. */
+/* Checks readers of an image with this layout, from a raster, and with this coding. */
 static void check_layout(struct tsr_image image, const struct tsr_compress_options *options)
 {
     image.frames = image.frames ? image.frames : 1;

@@ -7,7 +7,7 @@ static struct tsr_engine *engine;
 static struct tsr_error error;
 
 struct counts {
-    int asked, limit; /* tasks that may begin */
+    int asked, limit; /* limit: the number of tasks that may begin */
     int told[TASKS], good, failed, cancelled, inside;
 };
 
@@ -30,7 +30,7 @@ static void count_result(void *context, const struct tsr_result *result)
     __atomic_sub_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Work of the caller's on the engine's threads, which itself compresses. */
+/* The caller's work on the engine's threads. It compresses, too. */
 static enum tsr_status call(void *context, struct tsr_engine *with, struct tsr_report *report, struct tsr_error *why)
 {
     const struct bytes *original = context;
@@ -50,7 +50,7 @@ static enum tsr_status fail(void *context, struct tsr_engine *with, struct tsr_r
     return TSR_ERROR_READ;
 }
 
-/* Compresses, then restores and tests by source and by reader, many at once. */
+/* Compresses many files at once, then restores and tests them, from sources and from readers. */
 static void whole_sets(const struct bytes *original)
 {
     struct tsr_task tasks[TASKS];

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The programs of this folder against an installed library that was moved after it was installed: by pkg-config and by
-# find_package, static and shared, from C, and one from C++. usage: test_installed.sh BUILD WORK CC FLAGS CXX README DICOM
+# Builds the programs of this folder against an installed library that was moved after its installation: with pkg-config
+# and find_package, static and shared, from C, and one from C++. usage: test_installed.sh BUILD WORK CC FLAGS CXX README DICOM
 # CXX: "" if the build has none. DICOM: 1 if the build reads DICOM.
 set -u
 build=$1 work=$2 cc=$3 flags=$4 cxx=$5 readme=$6 dicom=$7
@@ -29,7 +29,7 @@ grep -rl "$work/first" "$prefix/include" "$(dirname "$pc")" "$lib/cmake" && fail
 printf 'P5\n60 40\n255\n' >picture.pgm
 head -c 2400 /dev/zero >>picture.pgm
 
-# Runs a program, and checks which form of the library it has: run PROGRAM shared|static
+# Runs a program and checks the form of its library: run PROGRAM shared|static
 run() {
     name=$(basename "$1")
     case $name in
@@ -40,11 +40,11 @@ run() {
     needs=$(ldd "$1" | grep -c libtessera)
     [ "$2" = shared ] && [ "$needs" -eq 0 ] && fail "$1 is not linked with the shared library"
     [ "$2" = static ] && [ "$needs" -ne 0 ] && fail "$1 is linked with the shared library"
-    # shellcheck disable=SC2086 # or no argument
+    # shellcheck disable=SC2086 # a word or none
     "$1" $argument >"$name.out" 2>&1 || fail "$1: $(cat "$name.out")"
 }
 
-# By pkg-config. A linker prefers shared libraries, so the static one is named by its file.
+# With pkg-config. Linkers prefer shared libraries, so the static one is named by its file.
 shared=$(pkg-config --libs tessera)
 static=$(pkg-config --libs --static tessera | sed 's/-ltessera/-l:libtessera.a/')
 mkdir by_shared by_static
@@ -64,7 +64,7 @@ if [ -n "$cxx" ]; then
     run by_shared/plus shared
 fi
 
-# By find_package, in a project whose only language is C.
+# With find_package, in a project whose only language is C.
 for form in shared static; do
     [ $form = static ] && is_static=ON || is_static=OFF
     cmake -S "$here/project" -B "project_$form" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
@@ -77,7 +77,7 @@ done
 sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/tessera.h" | sort >declared
 nm -D --defined-only "$lib/libtessera.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
 diff declared exported || fail "exported symbols are not those of the header"
-# README shows the example.
+# README shows this example.
 awk '/^## /{inside = /^## The library/} inside && /^```/{block = /^```c$/; next} inside && block' "$readme" >shown.c
 diff shown.c "$here/example.c" || fail "the example in README.md is not tests/api/example.c"
 rm -rf "$work"

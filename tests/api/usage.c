@@ -1,11 +1,11 @@
-/* What cannot be asked for: every enum, size and pointer that a call checks. */
+/* Invalid calls: every enum, size and pointer that a call checks. */
 #include "check.h"
 
 static struct tsr_engine *engine;
 static struct tsr_error error;
 static struct tsr_buffer buffer;
 
-/* A field of options at a value that it cannot have. */
+/* Options with a field at an invalid value. */
 #define BAD_OPTION(field, value)                                                          \
     do {                                                                                  \
         struct tsr_compress_options bad = TSR_COMPRESS_OPTIONS;                           \

@@ -1,11 +1,16 @@
-/* The attack on calls: the program runs on small inputs while one call of libc fails, the process is killed at it, or
- * another file takes an input's place in front of it. Behind each run the folder must hold what it held before, or what
- * a run without a fault leaves, and nothing else; status 0 only with all of the latter.
+/* The attack on calls. The program runs on small inputs while one call of libc fails, or the process is killed at it,
+ * or another file takes an input's place before it. After each run the folder must hold what it held before, or what a
+ * run without a fault leaves, and nothing else. With status 0 it must hold all of the latter.
  *
  * usage: tsr_attack_faults TESSERA SHIM DATA WORK COUNT [seed=N] [jobs=N] [scenario=TEXT] [call=NAME] [at=N]
- * [deed=NAME] TESSERA  the program          SHIM   tsr_attack_shim.so DATA     the synthetic set    WORK   a folder,
- * best one in memory       COUNT   runs, spread over all calls A finding names the arguments that repeat it. Exit
- * status: 0, 1 where something was found, 2 where it cannot work. */
+ *        [deed=NAME]
+ *   TESSERA   the program
+ *   SHIM      tsr_attack_shim.so
+ *   DATA      the synthetic set
+ *   WORK      a folder, best one in memory
+ *   COUNT     runs, spread over all calls
+ *
+ * A finding names the arguments that repeat it. Exit status: 0; 1 if something was found; 2 if it cannot work. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -50,14 +55,14 @@ static void stop(const char *format, ...)
 
 /* ---- Scenarios -------------------------------------------------------------------------------------------- */
 
-/* Files of the set and where they lie in the box; "NAME=FILE", names that begin with @ lie beside the box and take an
- * input's place. Commands run in the box. */
+/* A command, run in a folder, the box. files: "NAME=FILE", files of the set and their names in the box. A name that
+ * begins with @ is beside the box; that file may take an input's place. */
 struct scenario {
     const char *name;
     const char *files[8];
     const char *prepare[WORDS_LIMIT]; /* a command that runs first, without faults */
     const char *command[WORDS_LIMIT];
-    const char *victim; /* the input whose place another file takes, which is `other` beside the box; NULL: none */
+    const char *victim; /* the input whose place the file `other` beside the box takes; NULL: none */
 };
 
 #define DCM "dicom/mr/small_01.dcm"
@@ -142,7 +147,7 @@ struct picture {
     } file[FILES_LIMIT];
 };
 
-/* FNV-1a, which tells files of a test from each other well enough. */
+/* FNV-1a: enough to tell the files of a test from each other. */
 static uint64_t hash_of(const char *path)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -154,7 +159,7 @@ static uint64_t hash_of(const char *path)
     return hash;
 }
 
-/* All but folders. */
+/* Adds all files below a folder, but not the folders. */
 static void add_files(struct picture *p, const char *folder, const char *name)
 {
     char path[2 * PATH_LIMIT];
@@ -231,12 +236,12 @@ struct attack {
     int job, jobs, findings;
     long count;
     uint64_t random;
-    const char *scenario, *call; /* what alone is tried */
+    const char *scenario, *call; /* if set, only this is tried */
     long at;
     int deed;
 };
 
-/* Shared by all processes: runs by what came of them. */
+/* Shared by all processes: the number of runs by result. */
 struct tally {
     atomic_long right, refused, killed, wrong, of_call[SHIM_CALLS];
 };
@@ -258,7 +263,7 @@ static void copy_file(const char *from, const char *to)
     close(out);
 }
 
-/* The command as words; -1: it was killed by a signal or it hung, which *signal tells. */
+/* Runs the program with these words. Returns its status, or -1 if the signal *by_signal ended it (SIGALRM: it hung). */
 static int run(struct attack *a, const char *const *words, bool with_shim, int *by_signal)
 {
     const char *argv[WORDS_LIMIT + 2] = {a->program};
@@ -288,7 +293,7 @@ static int run(struct attack *a, const char *const *words, bool with_shim, int *
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The box as it is in front of the command, and what lies beside it. */
+/* Fills the box, as it is before the command, and the folder beside it. */
 static void fill_box(struct attack *a, const struct scenario *s)
 {
     int by_signal;
@@ -313,10 +318,10 @@ static void take_picture(const struct attack *a, struct picture *p)
     add_files(p, a->box, "");
 }
 
-/* What the box holds in front of a run and what it must hold behind one that succeeds. */
+/* The files of the box before a run, and those that it must hold after a run that succeeds. */
 struct wanted {
     struct picture before, after;
-    char said[4096]; /* what it prints */
+    char said[4096]; /* what the run prints */
     long count[SHIM_CALLS];
 };
 
@@ -358,7 +363,7 @@ static bool changes_input(enum shim_deed deed)
     return deed >= SHIM_EXCHANGE;
 }
 
-/* What is wrong with the box, or NULL: each file is as before or as it should be, and inputs are there. */
+/* Says what is wrong with the box. NULL: each file is as before or as it should be, and all inputs are there. */
 static const char *fault_of_box(const struct picture *before, const struct picture *after, const struct picture *now,
                                 bool parts_may_stay)
 {
@@ -378,7 +383,7 @@ static const char *fault_of_box(const struct picture *before, const struct pictu
     return NULL;
 }
 
-/* The command once more, told to overwrite, without a fault; returns its status, and what the box holds then. */
+/* Runs the command once more, with -f and without a fault. Returns its status; then: what the box holds after it. */
 static int run_again(struct attack *a, const struct scenario *s, struct picture *then)
 {
     const char *words[WORDS_LIMIT + 1] = {s->command[0], "-f"};
@@ -390,8 +395,8 @@ static int run_again(struct attack *a, const struct scenario *s, struct picture 
     return status;
 }
 
-/* The input was changed while the program was at work. What is there must be what the one or the other input gives, and
- * with status 0 it must be there. */
+/* Judges a run in which the input was changed. Outputs must be those of the one or the other input, and with status 0
+ * they must be there. */
 static const char *judge_changed(struct attack *a, const struct scenario *s, const struct wanted *w, int status,
                                  const struct picture *now)
 {
@@ -415,7 +420,7 @@ static const char *judge_changed(struct attack *a, const struct scenario *s, con
     return status != 0 || has_old || has_new ? NULL : "status 0, and not all of what should be there";
 }
 
-/* What it said without a fault, and perhaps that a part is damaged that stands elsewhere, too. */
+/* Whether it says the same as without a fault. It may add that a part that stands twice is damaged. */
 static bool says_as_much(const struct attack *a, const struct wanted *w)
 {
     char said[sizeof w->said] = "";
@@ -437,7 +442,7 @@ static const char *judge(struct attack *a, const struct scenario *s, const struc
     const bool cannot_remove = deed == SHIM_FAIL && (a->board->call == SHIM_unlinkat || a->board->call == SHIM_unlink);
     const char *const fault = fault_of_box(&w->before, &w->after, &now, is_killed || cannot_remove);
     if (fault) return fault;
-    if (cannot_remove) return NULL; /* who can remove nothing leaves a part */
+    if (cannot_remove) return NULL; /* a program that cannot remove files leaves a part */
     if (is_killed)
         return run_again(a, s, &then) == 0 && same(&then, &w->after) ? NULL
                                                                      : "a run behind the killed one is not complete";
@@ -519,7 +524,7 @@ static void attack_once(struct attack *a, const struct scenario *s, const struct
                 call_name[call], at, deed_name[deed], status, by_signal);
 }
 
-/* A deed for a call: mostly that it fails. */
+/* Chooses a deed for a call, mostly that the call fails. */
 static int some_deed(const struct scenario *s, int call, uint64_t *random)
 {
     const bool moves = call == SHIM_read || call == SHIM_pread || call == SHIM_write || call == SHIM_pwrite;
@@ -529,8 +534,8 @@ static int some_deed(const struct scenario *s, int call, uint64_t *random)
     return choice < 8 && moves ? SHIM_SHORT : SHIM_FAIL;
 }
 
-/* Runs of one scenario. Calls take turns: of each kind its first 40, one after the other, then any, until it has been
- * tried four times as often as it is made. */
+/* The runs of one scenario. Kinds of calls take turns. Of each kind the first 40 calls are tried one after the other,
+ * then random ones, until there were four times as many tries as calls. */
 static void attack_scenario(struct attack *a, const struct scenario *s, long runs)
 {
     static struct wanted w;
@@ -538,7 +543,7 @@ static void attack_scenario(struct attack *a, const struct scenario *s, long run
     for (long done = 0, turn = 0, last = -1; done < runs && done > last && a->at == 0; turn++) {
         last = done;
         for (int c = 0; c < SHIM_CALLS && done < runs; c++) {
-            const long number = turn * a->jobs + a->job; /* of the try, over all processes */
+            const long number = turn * a->jobs + a->job; /* the number of the try, over all processes */
             if ((a->call && strcmp(a->call, call_name[c]) != 0) || number >= 4 * w.count[c]) continue;
             const bool is_early = number < w.count[c] && number < 40;
             const long at = is_early ? number + 1 : 1 + (long)(next(&a->random) % (uint64_t)w.count[c]);
@@ -567,7 +572,7 @@ static int work(struct attack *a)
     for (int i = 0; i < SCENARIOS; i++)
         if (!a->scenario || strstr(scenarios[i].name, a->scenario))
             attack_scenario(a, &scenarios[i], a->count / a->jobs / chosen + 1);
-    if (a->at > 0) return a->findings > 0; /* one alone: it stays to be looked at */
+    if (a->at > 0) return a->findings > 0; /* a single run: its files stay for inspection */
     remove_all(a->box);
     remove_all(a->side);
     unlink(a->board_path);

@@ -1,11 +1,16 @@
-/* The attack on files: mutants of right .tsr files, each given to the library as a reader would be. A mutant that is
- * restored with status 0 must give what one of the files that it is made from gives; all else is a wrong result.
+/* The attack on files: mutants of right .tsr files, each read by the library. A mutant that is restored with status 0
+ * must give the same as one of the files from which it was made. Anything else is a wrong result.
  *
  * usage: tsr_attack_files DATA WORK COUNT [seed=N] [jobs=N] [engine=cuda] [kind=TEXT] [mutation=NAME] [mode=NAME]
- * [number=N] DATA    the synthetic set (tessera_testdata)        WORK   a folder, best one in memory COUNT   mutants of
- * each combination and mutation    kind   combinations whose names contain the text `tsr_attack_files DATA WORK bits
- * [jobs=N]` flips each bit of a series instead, and tells how many members each costs. A finding names the arguments
- * that repeat it. Exit status: 0, 1 where something was found, 2 where it cannot work. */
+ *        [number=N]
+ *   DATA    the synthetic set (tessera_testdata)
+ *   WORK    a folder, best one in memory
+ *   COUNT   mutants of each combination and mutation
+ *   kind    only combinations whose names contain the text
+ *
+ * `tsr_attack_files DATA WORK bits [jobs=N]` instead flips each bit of a series, and reports how many members that
+ * costs. A finding names the arguments that repeat it. Exit status: 0; 1 if something was found; 2 if it cannot work.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,8 +28,8 @@
 
 enum { COMBINATIONS_LIMIT = 256, JOBS_LIMIT = 64, SECONDS_LIMIT = 20, FINDINGS_LIMIT = 20 };
 
-/* How mutants ended: refused as one of the documented statuses says; with the result of the file that they are; with
- * what another valid file gives, where the proof was made again. */
+/* The results of mutants: refused with a documented status; restored like a file from which they were made; restored
+ * like another valid file, if the proof was made again; wrong. */
 enum outcome { REFUSED, RIGHT, OTHER, WRONG, OUTCOMES };
 
 struct tally {
@@ -34,10 +39,10 @@ struct tally {
 /* Shared by all processes. */
 struct board {
     struct tally tally[COMBINATIONS_LIMIT][MUTATIONS][MODES];
-    char at_work[JOBS_LIMIT][256]; /* the arguments that repeat what each of them is doing */
+    char at_work[JOBS_LIMIT][256]; /* by process, the arguments that repeat its current mutant */
     double slowest[JOBS_LIMIT];
     char slowest_at[JOBS_LIMIT][256];
-    uint64_t lost[JOBS_LIMIT][8], bits[JOBS_LIMIT]; /* of `bits`: flips by members lost */
+    uint64_t lost[JOBS_LIMIT][8], bits[JOBS_LIMIT]; /* for `bits`: the number of flips, by members lost */
     uint64_t twin_bits[JOBS_LIMIT], twin_losses[JOBS_LIMIT];
 };
 
@@ -48,7 +53,7 @@ struct attack {
     int job, jobs;
     uint64_t seed;
     char input[4200], output[4200];
-    /* what alone is tried, -1 or NULL: all */
+    /* only this is tried; -1 or NULL: all */
     const char *kind;
     int mutation, mode;
     long number;
@@ -77,7 +82,7 @@ static void check_status(struct verdict *v, const char *what, enum tsr_status st
     switch (status) {
     case TSR_OK:
         return;
-    case TSR_ERROR_VERIFY: /* the PNG that was made is not what the file says */
+    case TSR_ERROR_VERIFY: /* the PNG that was made is not the one that the file promises */
     case TSR_ERROR_NOT_TSR:
     case TSR_ERROR_CORRUPT:
     case TSR_ERROR_LIMIT:
@@ -98,7 +103,7 @@ static bool exists(const char *path)
     return lstat(path, &s) == 0;
 }
 
-/* Whether a restored file is that of either seed, of the member called so, if a name is told. */
+/* Whether a restored file is that of one of the two seeds. If name is not NULL, the member has this name. */
 static bool is_right(const struct mutant *m, struct bytes restored, const char *name)
 {
     for (int which = 0; which < 2; which++) {
@@ -109,7 +114,7 @@ static bool is_right(const struct mutant *m, struct bytes restored, const char *
     return false;
 }
 
-/* What was restored with status 0, or the output that must not be there. */
+/* Checks the file that was restored with status 0. With another status there must be no output. */
 static void check_output(struct attack *a, const struct mutant *m, struct verdict *v, enum tsr_status status,
                          const char *name)
 {
@@ -128,10 +133,10 @@ static void check_output(struct attack *a, const struct mutant *m, struct verdic
     free(restored.data);
 }
 
-/* What info tells of a file of which nothing was made again is what it tells of one of the two. */
+/* If no checksum was made again, info must say the same as for one of the two seeds. */
 static void check_info(const struct mutant *m, struct verdict *v, const struct tsr_info *info)
 {
-    if (m->mode != AS_LEFT || info->members > 0) return; /* of a series it adds up what is left */
+    if (m->mode != AS_LEFT || info->members > 0) return; /* for a series it adds up the members that are left */
     for (int which = 0; which < 2; which++) {
         const struct tsr_info *right = &m->from[which]->info;
         if (info->kind == right->kind && info->verbatim == right->verbatim && info->members == right->members &&
@@ -220,7 +225,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* What stops the process says what it was doing. */
+/* Handles a signal that stops the process: says what the process was doing. */
 static void say_and_die(int signal)
 {
     const char *const what = signal == SIGALRM ? "HANGS: " : "CRASHES: ", *const at = shared_board->at_work[own_job];
@@ -251,7 +256,7 @@ static void attack_once(struct attack *a, const struct combination *c, int index
     board->tally[index][mutation][m.mode].count[v.outcome]++;
     if (v.outcome == WRONG && a->findings++ < FINDINGS_LIMIT)
         fprintf(stderr, "WRONG: %s; %s\n", v.why, board->at_work[a->job]);
-    if (a->number >= 0) { /* one alone: it stays to be looked at */
+    if (a->number >= 0) { /* a single mutant: its file stays for inspection */
         write_file(a->input, m.file);
         printf("%s: %s\n", a->input, v.outcome == WRONG ? v.why : v.outcome == REFUSED ? "refused" : "restored");
     }
@@ -272,7 +277,7 @@ static void attack_all(struct attack *a, const struct combination *c, int count,
 
 /* ---- Bits of a series ------------------------------------------------------------------------------------- */
 
-/* Members that do not come back. */
+/* The number of members that do not come back. */
 static uint32_t members_lost(struct attack *a, const struct seed *s)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
@@ -298,7 +303,7 @@ static uint32_t members_lost(struct attack *a, const struct seed *s)
     return lost;
 }
 
-/* Whether a byte is one of those that stand twice: of the last twin, or of a section that has one. */
+/* The offset of the first twin, or the file's size if there is none. */
 static size_t first_twin(const struct seed *s)
 {
     size_t at = 4;
@@ -451,7 +456,7 @@ static bool read_option(struct attack *a, bool *cuda, const char *text)
     return a->jobs >= 1 && a->jobs <= JOBS_LIMIT;
 }
 
-/* One of the processes: its own engine, its own files. */
+/* The work of one process, with an engine and files of its own. */
 static int work(struct attack *a, bool cuda, long mutants, bool bits)
 {
     struct combination *combinations;
@@ -476,7 +481,7 @@ static int work(struct attack *a, bool cuda, long mutants, bool bits)
     }
     if (a->number < 0) unlink(a->input);
     if (a->job == 0 && !bits && a->number < 0) {
-        FILE *names = fopen(a->output, "wb"); /* the parent prints the table by them */
+        FILE *names = fopen(a->output, "wb"); /* the parent prints the table with these names */
         for (int i = 0; i < count; i++) fprintf(names, "%s\n", combinations[i].name);
         fclose(names);
     }

@@ -1,8 +1,8 @@
-/* The attack by limits and hostile inputs: little address space, few descriptors, small files, a small --memory; inputs
- * that declare much and hold little; outputs that are no files.
+/* The attack with limits and hostile inputs: little address space, few descriptors, small files, a small --memory;
+ * inputs that declare much and hold little; outputs that are not regular files.
  *
  * usage: tsr_attack_limits TESSERA SHIM DATA WORK
- * Exit status: 0, 1 where something was found, 2 where it cannot work. */
+ * Exit status: 0; 1 if something was found; 2 if it cannot work. */
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -111,7 +111,7 @@ static bool has_kind(const char *path, mode_t kind)
     return lstat(path, &s) == 0 && (s.st_mode & S_IFMT) == kind;
 }
 
-/* No file of this folder is an output that was not finished; it is told of once. */
+/* Whether the folder has no unfinished outputs. Removes those, so that each is reported once. */
 static bool has_no_parts(const char *folder)
 {
     bool none = true;
@@ -136,7 +136,7 @@ static void put_chunk(struct bytes *b, const char *type, struct bytes body)
     put_number(b, (uint32_t)crc32(0, b->data + start, (uInt)(b->size - start)), 4, true);
 }
 
-/* A grey image of side x side zeros, in a few kilobytes for each thousand of rows. */
+/* A grey image of side x side zeros, in a few kilobytes per thousand rows. */
 static void make_png_bomb(const char *path, uint32_t side)
 {
     struct bytes file = {NULL, 0, 0}, header = {NULL, 0, 0}, body = {NULL, 0, 0};
@@ -201,7 +201,7 @@ static void put_meta(struct bytes *b)
     free(meta.data);
 }
 
-/* frames of 1 x 1 samples of so many bits. */
+/* Writes a file of `frames` frames of one sample of `bits` bits. */
 static void make_frames(const char *path, unsigned long frames, unsigned bits)
 {
     struct bytes b = {NULL, 0, 0};
@@ -227,7 +227,7 @@ static void make_frames(const char *path, unsigned long frames, unsigned bits)
     free(samples);
 }
 
-/* A header of so many private elements, in ascending order or in any, in front of a small image. */
+/* Writes a header of count private elements, in ascending order or in any, before a small image. */
 static void make_elements(const char *path, unsigned count, bool in_order)
 {
     struct bytes b = {NULL, 0, 0};
@@ -259,7 +259,7 @@ struct result {
 
 static const int no_limit = -1;
 
-/* Words as of printf, split at blanks; a resource is limited to so much, or is no_limit. */
+/* Runs the program with words as of printf, split at blanks. resource: limited to `limit`, unless it is no_limit. */
 static struct result run(int resource, unsigned long limit, const char *format, ...)
 {
     char text[4096], *argv[WORDS_LIMIT + 1] = {NULL};
@@ -296,9 +296,8 @@ static struct result run(int resource, unsigned long limit, const char *format, 
 
 /* ---- What is tried ---------------------------------------------------------------------------------------- */
 
-/* The command succeeds, or ends with the one status, and leaves nothing. 127: it cannot even be loaded. */
-/* The bytes of address space that the program's own image takes. Where they are not to be had the kernel ends the
- * process by SIGSEGV before its first instruction. */
+/* The bytes of address space that the program's own image takes. If it cannot have them, the kernel ends the process by
+ * SIGSEGV before its first instruction. */
 static unsigned long image_size(void)
 {
     ElfW(Ehdr) header;
@@ -316,7 +315,8 @@ static unsigned long image_size(void)
     return end;
 }
 
-/* Each limit gives success, the status `wanted` or 127, the loader's; the last limit gives success. */
+/* Each limit gives success, the status `wanted`, or 127 (the loader fails), and leaves no parts. The last limit gives
+ * success. */
 static void squeeze(int resource, unsigned long from, unsigned long to, unsigned long step, int wanted,
                     const char *what, const char *words)
 {
@@ -426,7 +426,7 @@ static void give_no_files(void)
            "a link below -o: status %d", r.status);
 }
 
-/* What is printed of a name has no control characters. */
+/* Names are printed without control characters. */
 static void give_wild_names(void)
 {
     char said[4096] = "";
@@ -437,7 +437,7 @@ static void give_wild_names(void)
     expect(!strchr(said, 0x1b) && !strchr(said, '\a'), "a name's control characters are printed");
 }
 
-/* An output is brought to the disk, its folder too, and read from there. */
+/* An output and its folder are synced to the disk, and the output is read back from there. */
 static void count_syncs(void)
 {
     const int file = open("board", O_RDWR | O_CREAT | O_TRUNC, 0600);

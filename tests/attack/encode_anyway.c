@@ -1,5 +1,5 @@
-/* Codes a file that `tessera compress` would store as it is, because that is smaller: small files show much of the
- * format in few bytes. usage: tsr_encode_anyway IN OUT [predict|transform [huffman|cavlc|rans [QP | eN]]]
+/* Codes a file even if `tessera compress` would store it as it is because that is smaller. So small files show much of
+ * the format in few bytes. usage: tsr_encode_anyway IN OUT [predict|transform [huffman|cavlc|rans [QP | eN]]]
  * QP in eighths; eN: no sample differs by more than N. */
 #include <stdio.h>
 #include <stdlib.h>

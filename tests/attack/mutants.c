@@ -13,7 +13,7 @@ const char *const mode_name[MODES] = {"left", "indexed", "checked", "named", "pr
 const char *const mode_text[MODES] = {"nothing", "index, copy and footer", "these and checks", "these, checks and ids",
                                       "these, checks, ids and proofs"};
 
-/* ---- Numbers by chance ------------------------------------------------------------------------------------ */
+/* ---- Random numbers --------------------------------------------------------------------------------------- */
 
 /* splitmix64 */
 static uint64_t next(uint64_t *state)
@@ -35,7 +35,7 @@ struct stretch {
     size_t at, size;
 };
 
-/* A page: of 1 to 4096 bytes, a power of two, half of the time where such pages begin. */
+/* A page of 1 to 4096 bytes, a power of two. Half of the time its offset is a multiple of its size. */
 static struct stretch some_page(uint64_t *random, size_t size)
 {
     struct stretch page = {0, (size_t)1 << below(random, 13)};
@@ -70,7 +70,7 @@ static void swap_pages(struct bytes *b, uint64_t *random)
     }
 }
 
-/* other: bytes at the same place of another file. */
+/* Changes bytes. other: the bytes at the same place of another file. */
 static void change_bytes(struct bytes *b, struct bytes other, enum mutation mutation, uint64_t *random)
 {
     uint8_t some[64];
@@ -118,7 +118,7 @@ static void change_bytes(struct bytes *b, struct bytes other, enum mutation muta
 
 /* ---- Sections --------------------------------------------------------------------------------------------- */
 
-/* Where a member's proof begins in its body; its size, where it has none. */
+/* The offset of a member's proof in its body, or the body's size if it has none. */
 static size_t member_proof(struct bytes body)
 {
     size_t at = 0;
@@ -129,7 +129,8 @@ static size_t member_proof(struct bytes body)
     return at > body.size || header > body.size - at ? body.size : at + (size_t)header;
 }
 
-/* One section's body; proofs stay where only the proof tells a right file from a wrong one. */
+/* Changes the body of one section. Proofs stay, unless they are made again: only they tell a right file from a wrong
+ * one. */
 static void change_body(struct sections *s, const struct sections *other, enum mutation mutation, enum mode mode,
                         uint64_t *random)
 {
@@ -167,7 +168,7 @@ static void exchange_section(struct sections *s, int at, const struct section *w
     remove_section(s, at + 1);
 }
 
-/* All sections of some types are the other's: its header with these pixels, its proof, ... */
+/* Replaces all sections of some types by the other file's: its header with these pixels, its proof, ... */
 static void mix_sections(struct sections *s, const struct sections *other, uint64_t *random)
 {
     static const uint8_t types[][3] = {{'H'}, {'B'}, {'F', 'G', 'T'}, {'T'}, {'P'}, {'M'}, {'D'}};
@@ -240,14 +241,14 @@ static void change_sections(struct sections *s, const struct sections *other, en
 
 /* ---- Proofs made again ------------------------------------------------------------------------------------ */
 
-/* Larger images would cost seconds each, and show nothing new. */
+/* Larger images would take seconds each and show nothing new. */
 static bool is_small(const struct ref_header *h)
 {
     const uint64_t samples = (uint64_t)h->columns * h->rows * (h->components > 0 ? h->components : 1);
     return h->restore == REF_VERBATIM || (samples <= 1u << 18 && h->frames <= 64);
 }
 
-/* The proof as it should be; what only the original can tell stays. */
+/* Writes the right proof. Fields that only the original determines stay. */
 static void write_proof(struct bytes *out, const struct ref_part *part, const struct ref_proof *made)
 {
     uint8_t number[10];
@@ -268,7 +269,7 @@ static void write_proof(struct bytes *out, const struct ref_part *part, const st
 
 static void prove_part(struct sections *s, const struct ref_part *part)
 {
-    const int at = (int)part->end + 1; /* sections of the reference decoder are those behind the header */
+    const int at = (int)part->end + 1; /* the reference decoder numbers sections from the one after the header */
     struct ref_proof made = {.original = {.size = 0}};
     if (!part->proof.data || !is_small(&part->header) || at >= s->count) return;
     if (!ref_decode_part(part, NULL, part->header.restore == REF_ENCAPSULATED, &made)) return;
@@ -295,7 +296,7 @@ static void prove_again(struct sections *s)
 
 /* ---- Mutants ---------------------------------------------------------------------------------------------- */
 
-/* Changed without anything made again: sections keep their checks; index, copy and footer tell what was. */
+/* A mutant of which nothing is made again: sections keep their checks; index, copy and footer are the old ones. */
 static struct bytes as_left(const struct seed *seed, const struct seed *other, enum mutation mutation, uint64_t *random)
 {
     if (mutation < DROP) {

@@ -4,29 +4,29 @@
 
 #include "seeds.h"
 
-/* What is done: to bytes, some of them with another file's; to whole sections. */
+/* Changes: first those of bytes, some of them with bytes of another file; then those of whole sections. */
 enum mutation {
     FLIP,     /* one to eight bits */
     SET,      /* up to eight bytes, to any values */
-    CUT,      /* a stretch goes, often the end */
-    INSERT,   /* some bytes come */
-    ZERO,     /* a page is zeros */
-    DOUBLE,   /* a page stands over the next one */
-    SWAP,     /* two pages change places */
-    SPLICE,   /* the end is the other file's */
-    PAGE,     /* a page is the other file's */
-    DROP,     /* a section goes */
-    REPEAT,   /* a section stands twice */
-    MOVE,     /* a section stands elsewhere */
-    EXCHANGE, /* one or two sections are the other file's */
-    MIX,      /* all sections of some types are the other file's */
-    HEADER,   /* some bytes of the header are others */
-    LETTER,   /* a section is of another type */
+    CUT,      /* a stretch is removed, often the end */
+    INSERT,   /* some bytes are inserted */
+    ZERO,     /* a page becomes zeros */
+    DOUBLE,   /* a page is copied over the next one */
+    SWAP,     /* two pages are exchanged */
+    SPLICE,   /* the end becomes the other file's */
+    PAGE,     /* a page becomes the other file's */
+    DROP,     /* a section is removed */
+    REPEAT,   /* a section is repeated */
+    MOVE,     /* a section is moved */
+    EXCHANGE, /* one or two sections become the other file's */
+    MIX,      /* all sections of some types become the other file's */
+    HEADER,   /* some bytes of the header change */
+    LETTER,   /* a section gets another type */
     MUTATIONS
 };
 
-/* What is made again behind it: nothing; index, copy and footer; the checks of sections, too; ids, too; the proof, too,
- * by the reference decoder, which makes another right file where it can be decoded at all. */
+/* What is made again after the change: nothing; index, copy and footer; the checks of sections, too; ids, too; the
+ * proof, too. The reference decoder makes the proof: if the file can be decoded at all, it is another right file. */
 enum mode { AS_LEFT, INDEXED, CHECKED, NAMED, PROVEN, MODES };
 
 extern const char *const mutation_name[MUTATIONS], *const mode_name[MODES], *const mode_text[MODES];
@@ -42,13 +42,13 @@ static inline bool proof_is_new(enum mode mode)
 }
 
 struct mutant {
-    struct bytes file; /* the caller's to free */
+    struct bytes file; /* the caller frees it */
     enum mode mode;
     const struct seed *from[2];
 };
 
-/* The mutant of that number; the same arguments make the same one. It is not one of the two files, but where proofs or
- * checks were made again may be. */
+/* Makes the mutant of a number; the same arguments give the same mutant. If proofs or checks were made again, it may be
+ * the same as one of the two files. */
 struct mutant make_mutant(const struct combination *combination, enum mutation mutation, uint64_t seed, int index,
                           long number);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the attack kit against a tree of format version 2, in which twelve flaws are known, and tells which of them it finds.
+# Runs the attack kit against a tree of format version 2, which has twelve known flaws, and reports which of them it finds.
 # The kit is the newest one that builds with that tree's interface. usage: prove_old.sh WORK      WORK: a folder of its own.
-# It needs the two commits below, and some minutes.
+# It needs the two commits below and takes some minutes.
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs the attack kit against a build. usage: run.sh BUILD [SECONDS] [SEED]
-# It takes about SECONDS (180 if not given) on two cores. Exit status 1: something was found, and is said with the arguments that
-# repeat it.
+# It takes about SECONDS (180 if not given) on two cores. Exit status 1: something was found; it is printed with the
+# arguments that repeat it.
 set -eu
 cd "$(dirname "$0")/../.."
 build=$(cd "$1" && pwd)
@@ -21,7 +21,7 @@ fi
 "$build/bin/tessera_testdata" "$work/data" >/dev/null
 status=0
 
-# How many mutants of each combination and mutation fit: a first round tells the pace.
+# The number of mutants of each combination and mutation that fit the time: a first round measures the speed.
 part() { awk -v a="$1" -v b="$2" 'BEGIN { n = int(a * b); print (n > 0 ? n : 1) }'; }
 echo "== mutants: each of them is restored and tested"
 begun=$(date +%s%N)

@@ -58,7 +58,7 @@ static struct bytes original(const char *data, const char *name)
 
 /* ---- Originals -------------------------------------------------------------------------------------------- */
 
-/* Another file of the same form: other samples at its end, and of DICOM files, another preamble. */
+/* Makes another file of the same form: it changes samples at its end, and in DICOM files also the preamble. */
 static struct bytes other(struct bytes file, bool is_dicom)
 {
     if (is_dicom) memcpy(file.data, "another preamble", 16);
@@ -72,14 +72,14 @@ static void put_u32(struct bytes *b, uint32_t value)
     append(b, bytes, 4);
 }
 
-/* A file of explicit VR with its data set deflated, as zlib's level 6 does. */
+/* A file of explicit VR whose data set is deflated with zlib's level 6. */
 static struct bytes as_deflated(struct bytes native)
 {
     static const char syntax[] = "1.2.840.10008.1.2.1", deflated[] = "1.2.840.10008.1.2.1.99";
     size_t at = 132;
     uint8_t *stream = malloc(native.size + 1024);
     z_stream z = {.avail_out = (uInt)native.size + 1024, .next_out = stream};
-    while (native.data[at] == 2) { /* the meta header, up to the transfer syntax, whose length is in front of it */
+    while (native.data[at] == 2) { /* the meta header, up to the transfer syntax, which has its length before it */
         at += native.data[at + 4] == 'O' ? 12 + (size_t)native.data[at + 8] : 8 + (size_t)native.data[at + 6];
     }
     size_t text = 132;
@@ -101,7 +101,7 @@ static struct bytes as_deflated(struct bytes native)
     return made;
 }
 
-/* A row as PackBits: runs where three bytes or more are equal; without them, all literally. */
+/* A row in PackBits: runs of three and more equal bytes if with_runs, else literals alone. */
 static void pack_row(struct bytes *out, const uint8_t *row, size_t count, bool with_runs)
 {
     for (size_t i = 0; i < count;) {
@@ -124,7 +124,7 @@ static void pack_row(struct bytes *out, const uint8_t *row, size_t count, bool w
     }
 }
 
-/* A file of explicit VR with 128 x 128 samples of 16 bits at its end, with its frame as RLE (PS3.5 annex G). */
+/* A file of explicit VR that ends with 128 x 128 samples of 16 bits, with its frame in RLE (PS3.5 annex G). */
 static struct bytes as_rle(struct bytes native, bool with_runs)
 {
     enum { SIDE = 128, PIXELS = SIDE * SIDE * 2, HEAD = 12 };
@@ -166,7 +166,7 @@ enum form { AS_IT_IS, DEFLATED, RLE_WITH_RUNS, RLE_LITERAL, SERIES };
 struct kind {
     const char *name, *original[2];
     enum form form;
-    bool has_loss; /* it is coded with loss, too */
+    bool has_loss; /* files of this kind are coded with loss, too */
 };
 
 static const struct kind kinds[] = {
@@ -258,7 +258,7 @@ static void restore_seed(struct tsr_engine *engine, struct seed *seed, const cha
     tsr_close(series);
 }
 
-/* False: it becomes verbatim, so it would be no file of its kind. */
+/* Makes a seed. Returns false if it would be verbatim and so not of its kind. */
 static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int which, const struct way *way, bool lossy,
                       const char *data, const char *work, struct seed *seed)
 {

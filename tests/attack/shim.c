@@ -1,5 +1,5 @@
-/* A library to be loaded before all others (LD_PRELOAD): it counts the calls that a program makes from main on, those
- * of its libraries too, and makes one of them fail, or the process end there, or another file take an input's place. */
+/* A library that is loaded before all others (LD_PRELOAD). It counts the calls that a program and its libraries make
+ * from main on. It makes one of them fail, or ends the process there, or puts another file in an input's place. */
 #include "shim.h"
 
 #include <dirent.h>
@@ -22,13 +22,13 @@
 
 static struct shim_board *board; /* NULL before main */
 
-/* The data dictionary that DCMTK is reading in this thread. Its reader checks no malloc: one that fails ends the
- * process by a signal, and leaves nothing. Allocations meanwhile are not counted. */
+/* The data dictionary while DCMTK reads it in this thread. Its reader does not check malloc: a failure ends the process
+ * by a signal. That leaves no files, so allocations meanwhile are not counted. */
 static _Thread_local FILE *dictionary;
 
 /* ---- The plan --------------------------------------------------------------------------------------------- */
 
-/* The shim's own calls go to the kernel, so that nothing counts them. */
+/* The shim's own calls go to the kernel, so they are not counted. */
 static long kernel_open(const char *path, int flags)
 {
     return syscall(SYS_openat, AT_FDCWD, path, flags, 0);
@@ -57,7 +57,7 @@ static void end_process(void)
     syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 }
 
-/* Counts a call; true: it is the one that fails. */
+/* Counts a call. Does what the plan says before it. Returns true if the call itself must fail or change. */
 static bool is_planned(enum shim_call call)
 {
     if (!board) return false;
@@ -87,7 +87,7 @@ static bool is_planned(enum shim_call call)
     return false;
 }
 
-/* How a planned call goes on: it has failed already, or it happens in part, or it happens and is the last. */
+/* The rest of a planned call: it fails, or it happens in part, or it happens and is the last. */
 static bool fails(void)
 {
     return board->deed == SHIM_FAIL;
@@ -132,7 +132,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
     static __typeof__(&name) real; \
     if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name)
 
-/* A call of these arguments that returns bad where it fails. */
+/* A call with these arguments that returns bad if it fails. */
 #define CALL(type, name, bad, parameters, arguments)  \
     type name parameters                              \
     {                                                 \
@@ -144,7 +144,7 @@ int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
         return result;                                \
     }
 
-/* The same that moves size bytes. */
+/* The same for a call that moves size bytes. */
 #define MOVE(type, name, bad, parameters, ...)        \
     type name parameters                              \
     {                                                 \
@@ -213,7 +213,7 @@ CALL(ssize_t, writev, -1, (int file, const struct iovec *pieces, int count), (fi
 CALL(ssize_t, preadv2, -1, (int file, const struct iovec *pieces, int count, off_t at, int flags),
      (file, pieces, count, at, flags))
 
-/* It closes in any case, as Linux does. */
+/* Closes even if it fails, as Linux does. */
 int close(int file)
 {
     REAL(close);
@@ -255,7 +255,7 @@ int fcntl(int file, int command, ...)
     return result;
 }
 
-/* What glibc's headers call under other names. */
+/* Calls that glibc's headers make under other names. */
 FILE *fopen64(const char *path, const char *mode)
 {
     return fopen(path, mode);

@@ -1,4 +1,4 @@
-/* What the attack on calls and its shim share: a plan, and what came of it. */
+/* What the attack on calls and its shim share: a plan and its results. */
 #ifndef TSR_TESTS_ATTACK_SHIM_H
 #define TSR_TESTS_ATTACK_SHIM_H
 
@@ -22,18 +22,19 @@ enum shim_call {
         SHIM_CALLS
 };
 
-/* What happens at the call. The last three happen in front of it: two names change places (renameat2's exchange), bytes
- * of one file are written over another's, a file is cut to half of its size. */
+/* What happens at the call: it fails, it moves fewer bytes, the process is killed before or after it. The last three
+ * happen before it: two names change places (renameat2's exchange), the bytes of one file are written over another's, a
+ * file is cut to half of its size. */
 enum shim_deed { SHIM_FAIL, SHIM_SHORT, SHIM_KILL, SHIM_KILL_BEHIND, SHIM_EXCHANGE, SHIM_OVERWRITE, SHIM_CUT };
 
-#define TSR_SHIM_BOARD "TSR_SHIM_BOARD" /* the environment variable that names the file that is this */
+#define TSR_SHIM_BOARD "TSR_SHIM_BOARD" /* the environment variable with the path of the board's file */
 
 struct shim_board {
     atomic_long count[SHIM_CALLS];
-    int call, error; /* errno; where a call returns its error, that */
-    long at;         /* the number of the call, from 1; 0: none */
+    int call, error; /* error: errno, or the error that the call returns */
+    long at;         /* the number of the call, from 1; 0: no call */
     enum shim_deed deed;
-    atomic_int done; /* how often it has happened */
+    atomic_int done; /* how often the deed has happened */
     char from[512], to[512];
 };
 

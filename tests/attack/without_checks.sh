@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes one check after another out of a copy of the reader, and sees that the attack on files then finds something: so none
-# of them stands there in vain, and the attack would notice if one went.
+# Removes one check after another from a copy of the reader. The attack on files must then find something. So each check is
+# needed, and the attack would notice if one was lost.
 # usage: without_checks.sh WORK [NAME]      WORK: a folder of its own; some minutes on two cores
 set -eu
 tree=$(cd "$(dirname "$0")/../.." && pwd)
@@ -17,8 +17,8 @@ attack=$work/build/bin/tsr_attack_files
 "$work/build/bin/tessera_testdata" "$work/data" >/dev/null
 failures=0
 
-# without NAME FILE SED ARGUMENTS...: the edit must change the file; the attack with these arguments is green before and red
-# behind it.
+# without NAME FILE SED ARGUMENTS...: the edit must change the file. The attack with these arguments must find nothing before
+# it and something after it.
 without()
 {
   name=$1 file=$2 edit=$3

@@ -7,16 +7,17 @@ usage: bd_rate.py BUILD FRAMES [--all] [--groups luma,window,rgb,native] [--code
 BUILD   a build folder with bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files, as for lossless.py
 
-Groups: luma (Kodak's luma, 8 bits), window (medical frames in an 8-bit window: the percentiles 0.5 and 99.5 of deeper ones),
+Groups: luma (Kodak's luma, 8 bits) and window (medical frames in an 8-bit window: the percentiles 0.5 and 99.5 of deeper ones),
 both against libjpeg-turbo with its default tables; rgb (Kodak, and medical RGB) against JPEG 4:4:4; native (9 to 12 bits) against
-12-bit JPEG, which has optimised tables; deeper frames have no rival in it and are left out. Without --all a few frames of
-each. Frames above 1 million samples are cut to their middle.
+12-bit JPEG, which has optimised tables. JPEG has nothing for deeper frames, so they are left out. Without --all a few frames of
+each group. Frames above 1 million samples are cut to their middle.
 
-BD-rate: the mean difference of log rate between two curves of PSNR and rate over the PSNRs that both have, within 30 to 55
-dB; curves are monotone cubics (PCHIP) through the points; the mean over frames. Sizes are a frame's payload (model and
-tiles, without a file's header and hashes) and JPEG's whole stream. --speed: on the group's
-frames at 40 dB, both by search, one thread, samples in memory to payload in memory and back, beside OpenJPH 9/7 with its
-defaults; all take turns, of each frame the least CPU time of the thread counts (neither has more than one). Needs numpy and imagecodecs."""
+BD-rate: the mean difference of log rate between two curves of PSNR and rate, over the PSNRs that both have within 30 to 55
+dB. Curves are monotone cubics (PCHIP) through the points. The result is the mean over frames. Sizes are a frame's payload
+(model and tiles, without a file's header and hashes) and JPEG's whole stream. --speed: the group's frames at 40 dB, which
+both coders reach by search, with one thread, from samples in memory to a payload in memory and back, beside OpenJPH 9/7 with
+its defaults. All take turns. Of each frame the least CPU time of the thread counts (neither has more than one thread). Needs
+numpy and imagecodecs."""
 import argparse
 import ctypes
 import os
@@ -107,7 +108,7 @@ def interpolate(x, y, at):
 
 
 def curve(points):
-    """PSNR, rising, and log rate; of points that are no better than a smaller one only the smaller stays."""
+    """Rising PSNRs and their log rates. A point is dropped if a smaller one is as good."""
     kept = []
     for size, quality in sorted(points):
         if numpy.isfinite(quality) and (not kept or quality > kept[-1][0] + 1e-6):
@@ -116,7 +117,7 @@ def curve(points):
 
 
 def bd_rate(ours, theirs, low=30.0, high=55.0):
-    """Percent; None where the curves share no PSNR."""
+    """Percent. None if the curves share no PSNRs."""
     (x, y), (u, v) = curve(ours), curve(theirs)
     low, high = max(low, x[0], u[0]), min(high, x[-1], u[-1])
     if len(x) < 3 or len(u) < 3 or high - low < 1:
@@ -130,7 +131,7 @@ def jpeg_points(samples, bits):
     for quality in (20, 35, 50, 65, 75, 85, 90, 95, 98, 100) if bits == 8 else (1, 3, 8, 15, 30, 50, 75, 90, 95, 98, 100):
         if bits == 8:
             stream = imagecodecs.jpeg8_encode(samples, level=quality, **({"subsampling": "444"} if samples.ndim == 3 else {}))
-        else:  # 12-bit samples: shallower ones keep their values
+        else:  # coded as 12-bit samples; those of fewer bits keep their values
             stream = imagecodecs.jpeg8_encode(samples, level=quality, bitspersample=12, optimize=True)
         points.append((len(stream), psnr(samples, imagecodecs.jpeg8_decode(stream), bits)))
     return points
@@ -171,14 +172,14 @@ class Lossy(Tessera):
 
 
 def cpu_timed(function, *arguments):
-    """Time of this thread on the CPU: other jobs on the machine count less than by the clock."""
+    """CPU time of this thread: other jobs on the machine disturb it less than wall time."""
     start = time.thread_time_ns()
     result = function(*arguments)
     return result, 1e-9 * (time.thread_time_ns() - start)
 
 
 def bisect(low, high, quality_at, steps=12):
-    """Where quality_at, which falls, is 40 dB."""
+    """The place where the falling function quality_at is 40 dB."""
     for _ in range(steps):
         middle = (low + high) / 2
         if quality_at(middle) > 40:
@@ -193,8 +194,8 @@ def rival_encode(samples, step):
 
 
 def rival_psnr(samples, bits, step):
-    """imagecodecs lets values beyond the samples' type wrap around, OpenJPH's own tools clip them: so they count as clipped
-    here. (Counted as they come, 40 dB need up to some 6 times the bits.)"""
+    """imagecodecs lets values outside the samples' type wrap around; OpenJPH's own tools clip them. So this counts them as
+    clipped. (If counted as they come, 40 dB would need up to about 6 times the bits.)"""
     whole = 1 << 8 * samples.itemsize
     error = imagecodecs.htj2k_decode(rival_encode(samples, step)).astype(numpy.int64) - samples
     error = (error + whole // 2) % whole - whole // 2
@@ -202,14 +203,14 @@ def rival_psnr(samples, bits, step):
 
 
 def rival_step(samples, bits):
-    """OpenJPH's base step at 40 dB, as imagecodecs takes it: 1 is the range of the samples' type."""
+    """OpenJPH's base step at 40 dB in the unit of imagecodecs: 1 is the range of the samples' type."""
     scale = 2.0 ** (bits - 8 * samples.itemsize)
     return scale * 2.0 ** bisect(-9, -1, lambda e: rival_psnr(samples, bits, scale * 2.0**e))
 
 
 def speeds(tessera, frames, kinds, repeats):
-    """For each kind of ours, MB/s of encode, decode and OpenJPH's, all at 40 dB; mean PSNRs, ours and theirs. All kinds and
-    the rival take turns; of each frame the least time of all repeats counts."""
+    """For each of our kinds, MB/s of our encoder and decoder and of OpenJPH's, all at 40 dB, and the mean PSNRs of both. All
+    kinds and OpenJPH take turns. Of each frame the least time of all repeats counts."""
     total, quality, raw = {kind: [0.0] * 4 for kind in kinds}, {kind: [0.0] * 2 for kind in kinds}, 0
     for samples, bits, step in frames:
         room, decoded = numpy.empty(tessera.bound(samples, bits), numpy.uint8), numpy.empty_like(samples)

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Two builds of the program beside each other: the sizes that they write, the instructions and the time that they take.
+"""Compares two builds of the program: the sizes of their files, their instructions and their times.
 
 usage: builds.py OLD NEW INPUTS [--sizes] [--instructions] [--times PAIRS] [--work FOLDER] [--files N] [--options "..."]
 
 OLD, NEW   the two programs (bin/tessera)
 INPUTS     a folder of images
 --sizes         the sum of all .tsr files, one for each input
---instructions  of the user's side, as valgrind's callgrind counts them, on N inputs spread evenly (default 6): `compress
-                --verify none`, then `test`; a run on an empty file is taken off, so that start and end of the program do not
+--instructions  in user space, as valgrind's callgrind counts them, on N inputs spread evenly (default 6): `compress
+                --verify none`, then `test`; a run on an empty file is subtracted, so that start and end of the program do not
                 count
---times PAIRS   so many interleaved pairs of runs of each program on all inputs, `compress` with its verification and `test`;
+--times PAIRS   PAIRS interleaved pairs of runs of the programs on all inputs, `compress` with its verification and `test`;
                 the median of the pairs' ratios NEW / OLD, and the upper end of its 95 % interval (bootstrap, 10000 draws)
---work          where outputs go (default: the system's folder for temporary files); /dev/shm for memory
-Needs Python alone, and valgrind for --instructions."""
+--work          the folder of outputs (default: the system's folder for temporary files); /dev/shm is in memory
+Needs only Python, and valgrind for --instructions."""
 import argparse
 import math
 import os

@@ -1,4 +1,4 @@
-/* The frame coder as a shared library, for lossless.py and bd_rate.py: each call is timed here, around tsr_encode_frame
+/* The frame coder as a shared library, for lossless.py and bd_rate.py. Times are measured here, around tsr_encode_frame
  * and tsr_decode_frame alone. */
 #include <stdint.h>
 #include <string.h>
@@ -31,7 +31,7 @@ size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_
     return tsr_encode_bound(&image);
 }
 
-/* Seconds; negative: an error. */
+/* Returns seconds, or a negative number after an error. */
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     uint32_t path, uint32_t coder, uint32_t effort, const uint8_t *raster, uint8_t *payload,
                     size_t *size)
@@ -48,7 +48,7 @@ double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, 
     return status == TSR_OK ? seconds() - start : -1;
 }
 
-/* Path T with loss. */
+/* The same for path T with loss. */
 double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components,
                           uint32_t bits, uint32_t coder, uint32_t effort, int32_t qp_eighths, const uint8_t *raster,
                           uint8_t *payload, size_t *size)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The bytes that a program writes, as hashes: to show that a change of the code leaves every .tsr as it was.
+"""Hashes of the bytes that a program writes. They show that a change of the code leaves every .tsr file as it was.
 
 usage: hashes.py PROGRAM FOLDER OUTPUT [--work FOLDER] [--efforts 1,3,5,7,9] [--program-options "..."]
        hashes.py --compare A B
@@ -7,10 +7,10 @@ usage: hashes.py PROGRAM FOLDER OUTPUT [--work FOLDER] [--efforts 1,3,5,7,9] [--
 PROGRAM    the program (bin/tessera)
 FOLDER     images; all files below it are compressed, `-r`
 OUTPUT     receives a line for each .tsr: hash, coding, path; and each coding's exit status
---compare  tells whether two such lists are the same, and names the first differences
-The codings: each effort with both paths and three coders without loss, with QP 20 by three coders, with a largest error of 3,
+--compare  says whether two such lists are the same, and names the first differences
+The codings: each effort without loss with both paths and three coders, with QP 20 and three coders, with a largest error of 3,
 and as a series. 55 codings of ../shared/data take six minutes on two cores with AVX-512. Needs Python, and its package xxhash
-for XXH3; without it, SHA-256 stands in each line instead."""
+for XXH3; without it, lines have SHA-256 instead."""
 import argparse
 import hashlib
 import os

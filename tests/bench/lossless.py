@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Size and speed of the lossless efforts beside the field, in one run.
+"""Size and speed of the lossless efforts, compared with other coders, in one run.
 
 usage: lossless.py BUILD FRAMES [--efforts 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
                    [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed]
@@ -11,9 +11,9 @@ FRAMES  a folder of PGM and PPM files whose names begin with their modality and 
 Sizes are whole .tsr files, one frame each, against whole streams of JPEG-LS and JPEG XL effort 7: with --anchors those of
 research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16). GEO is the geometric
 mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, samples in memory to payload in memory,
-on CLINICAL16 or N frames of it spread evenly; of each frame the median of so many interleaved repeats, then the sum; output
-buffers are reused where the library can. --jxl times JPEG XL effort 7 as well (once a frame: it takes its time). Needs numpy
-and imagecodecs."""
+on CLINICAL16 or N frames of it spread evenly: the sum over frames of each frame's median of the interleaved repeats. Output
+buffers are reused if the library can do that. --jxl times JPEG XL effort 7, too (once a frame, because it is slow). Needs
+numpy and imagecodecs."""
 import argparse
 import csv
 import ctypes
@@ -31,11 +31,11 @@ import numpy
 SPEED_GROUP = "CLINICAL16"
 GEO = [modality + "16" for modality in ("CR", "CT", "MG", "MR", "NM", "PT", "XA")]
 CODERS = {None: 0, "huffman": 0, "cavlc": 1, "rans": 2}
-RANS_EFFORT = 7  # from here on efforts take rANS
+RANS_EFFORT = 7  # efforts from this one on use rANS
 
 
 def read_frame(path):
-    """The samples, rows x columns (x 3), and the bits that they use."""
+    """The samples, rows x columns (x 3), and the number of bits that they use."""
     with open(path, "rb") as file:
         data = file.read()
     fields, at = [], 0
@@ -59,7 +59,7 @@ def read_frame(path):
 
 
 class Tessera:
-    """The coder of libtessera_bench.so on an engine of so many threads."""
+    """The coder of libtessera_bench.so on an engine with this number of threads."""
 
     def __init__(self, library, threads):
         self.library = ctypes.CDLL(library)
@@ -111,7 +111,7 @@ def groups_of(name, samples):
 
 
 def read_anchors(path):
-    """JPEG-LS's and JPEG XL's bytes by frame."""
+    """The bytes of JPEG-LS and JPEG XL, by frame."""
     if not path:
         return {}
     with open(path, encoding="utf-8") as file:
@@ -121,7 +121,7 @@ def read_anchors(path):
 
 
 def measure_sizes(options, effort, names, anchors):
-    """Rows of group: frames, pixels, ours, JPEG-LS, JPEG XL."""
+    """By group: frames, pixels, and the bytes of our files, JPEG-LS and JPEG XL."""
     command = [os.path.join(options.build, "bin/tessera"), "compress", "-q", "-r", "-%d" % effort, "--path", options.path]
     if options.coder:
         command += ["--coder", options.coder]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks the lossy coding on a folder of images: PSNR, from what decompress wrote, must not rise with QP.
+"""Checks the lossy coding on a folder of images: the PSNR of restored files must not rise with QP.
 
 usage: lossy.py BUILD FOLDER [--qp 10,20,30,40] [--coder huffman|cavlc]
 
-For each file that is coded with loss: the samples of the original and of what decompress wrote (both compressed without
-loss and decoded by the reference decoder), PSNR between them; and the reference decoder's own samples of the lossy file,
-which must be those that decompress wrote. Prints PSNR and size by top folder and in total, and every violation: per
-folder, and per image of 64 x 64 or more that is not flat. Needs numpy."""
+For each file that is coded with loss it takes the samples of the original and of the restored file (both compressed without
+loss and decoded by the reference decoder), and the PSNR between them. The reference decoder's samples of the lossy file must
+be those of the restored file. Prints PSNR and size by top folder and in total, and every violation: per folder, and per image
+of 64 x 64 or more that is not flat. Needs numpy."""
 import argparse
 import json
 import math
@@ -23,7 +23,7 @@ def run(*command):
 
 
 def samples_of(raster, image):
-    """Sample values of a raster as tsr_reference writes it."""
+    """The sample values of a raster that tsr_reference wrote."""
     kind = "u1" if image["bits_allocated"] == 8 else ">u2" if image["big_endian"] else "<u2"
     words = numpy.frombuffer(raster, kind).astype(numpy.int64)
     bits = image["bits_stored"]

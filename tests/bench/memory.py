@@ -4,8 +4,8 @@
 usage: memory.py BUILD [--frames N]
 
 Writes a CT-like series as one DICOM file, and prints peak resident memory (looked up every millisecond) and time of
-compress, test, decompress and info. Then it overwrites the payload of the .tsr with zeros: info must answer the same, since it
-does not read it. Needs numpy."""
+compress, test, decompress and info. Then it overwrites the payload of the .tsr file with zeros: info must print the same, since
+it does not read the payload. Needs numpy."""
 import argparse
 import os
 import struct
@@ -54,7 +54,7 @@ def write_series(path, frames):
 
 
 def run(what, *command):
-    """Runs a command and prints its peak; the kernel's own figure would count this process's memory before the exec."""
+    """Runs a command and prints its peak of memory. The kernel's figure would count this process's memory before the exec."""
     start = time.perf_counter()
     peak = 0
     with tempfile.TemporaryFile() as output:

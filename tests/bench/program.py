@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""The whole program on a series of slices: rates by turns, and where the time goes.
+"""The whole program on a series of slices: rates, and how the time is spent.
 
     python3 tests/bench/program.py --bin build/bin --frames FOLDER [--count 2000] [--kind dicom|pgm] [--effort 5]
                                    [--work /dev/shm/series] [--only NAME,...] [--turns 5] [--gpu N,...] [--threads N]
 
-FOLDER has 16-bit PGM files of one size, which are repeated, each with other lowest bits in a part of its samples, until
-there are so many. They are read once before anything is timed, so they come from the page cache. A first round of all
-runs checks what they write: outputs of all engines must be the same, and what comes back must be the input. Then each
-turn has every run once, in the order of the table, so that runs which are compared have the machine in the same state:
-its rates vary by a tenth from minute to minute. NAME chooses runs by how their names begin; those that read what a
-compressing run has left need one.
+FOLDER has 16-bit PGM files of one size. They are repeated until there are COUNT files; in each copy some samples have other
+lowest bits. They are read once before anything is timed, so they come from the page cache. A first round of all runs checks
+their results: outputs of all engines must be the same, and restored files must be the input. Then each turn has every run
+once, in the order of the table, so that runs that are compared find the machine in the same state: its rates vary by a tenth
+from minute to minute. NAME chooses the runs whose names begin with it. Runs that read compressed files need a run that
+compresses.
 
-Rates are medians over the turns, with the lowest and the highest, in MB of input files a second (of restored ones, for
-test and decompress); `+start` has the waking of the GPU in it, which the others leave out. Ratios are those of medians,
-with the lowest and the highest of a turn: to plain reading, to the CPU engine with the same check, and to `test cpu`,
-the CPU decoder's own rate. Of the turn whose rate is the median: seconds of the program's threads in a stage, as shares
-of all its threads' seconds at work on files, waiting for a GPU or a processor left out; kernels and transfers: seconds
-on the GPUs' streams, of the seconds that passed, so batches that overlap add up to more.
+Rates are medians over the turns, with the lowest and the highest, in MB of input files a second (of restored files for test
+and decompress). `+start` includes the waking of the GPU; the other rates do not. Ratios are ratios of medians, with the lowest
+and the highest of a turn: to plain reading, to the CPU engine with the same check, and to `test cpu`, the CPU decoder's own
+rate. The other figures are of the turn with the median rate. Shares are the seconds of the program's threads in a stage, of
+all its threads' seconds of work on files, without waiting for a GPU or a processor. Kernels and transfers are seconds on the
+GPUs' streams, of the wall time, so batches that overlap add up to more.
 """
 import argparse
 import array
@@ -35,7 +35,7 @@ import time
 
 
 def read_pgm(path):
-    """Columns, rows, largest value and samples, big-endian, of a P5 file without comments."""
+    """Columns, rows, largest value and big-endian samples of a P5 file without comments."""
     data = open(path, 'rb').read()
     fields, at = [], 0
     while len(fields) < 4:
@@ -59,7 +59,7 @@ def element(group, number, vr, value):
 
 
 def dicom(columns, rows, bits, number, samples):
-    """A CT slice with what a reader needs; samples little-endian."""
+    """A CT slice with the elements that a reader needs. Samples are little-endian."""
     uid = b'1.2.826.0.1.3680043.10.1.%d' % (number + 1)
     meta = element(2, 1, b'OB', b'\0\1') + element(2, 2, b'UI', b'1.2.840.10008.5.1.4.1.1.2')
     meta += element(2, 3, b'UI', uid) + element(2, 0x10, b'UI', b'1.2.840.10008.1.2.1')
@@ -75,7 +75,7 @@ def dicom(columns, rows, bits, number, samples):
 
 
 def noise(samples):
-    """Big-endian words of which one in 16 has its lowest bit set, by a fixed seed."""
+    """Big-endian words. By a fixed seed, one in 16 has its lowest bit set."""
     bits, generator = 16 * samples, random.Random(1)
     words = int.from_bytes(b'\0\1' * samples, 'big')
     for _ in range(4):
@@ -107,7 +107,7 @@ def make_series(frames, count, kind, folder):
 
 
 def read_all(folder, threads):
-    """Seconds for reading all files of a folder."""
+    """The seconds in which all files of a folder are read."""
     names = [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
 
     def read(first):
@@ -145,7 +145,7 @@ def run(command):
 
 
 def shares(s, decodes_only):
-    """Of the threads' seconds at work: reading, copying, verifying, writing, and all else, which is coding on the CPU,
+    """Shares of the threads' seconds of work: reading, copying, verifying, writing, and the rest, which is coding on the CPU,
     hashing and waiting for a processor."""
     get = lambda name: s.get(name) or 0.0
     copying = get('encode_copy_s') + get('decode_copy_s')
@@ -179,7 +179,7 @@ def spread(values):
 
 
 class Series:
-    """Folders of a series, of what it is compressed to, and of what comes back; and the runs from one to the next."""
+    """The folders of a series, of its compressed and of its restored files, and the runs from one to the next."""
 
     def __init__(self, options):
         tessera = os.path.join(options.bin, 'tessera')
@@ -203,7 +203,7 @@ class Series:
         }
 
     def run(self, name):
-        """What the program says of it."""
+        """Runs the command of this name. Returns what the program reports."""
         if name.startswith('compress'):
             shutil.rmtree(self.packed, ignore_errors=True)
         if name.startswith('decompress'):
@@ -211,7 +211,7 @@ class Series:
         return run(self.commands[name])
 
     def check(self, name):
-        """Ends the program if what a run has just written is not what others write, or was read."""
+        """Ends the program if a run has just written other files than other runs, or restored other files than the input."""
         if name.startswith('compress') and not os.path.isdir(self.reference):
             shutil.copytree(self.packed, self.reference)
         elif name.startswith('compress') and not same_trees(self.reference, self.packed):
@@ -221,7 +221,7 @@ class Series:
 
 
 def report(name, rates, turns, megabytes, read_rate):
-    """A run's lines; rates: of all runs, by turn."""
+    """The lines on a run. rates: those of all runs, by turn."""
     own = rates[name]
     median = statistics.median(own)
     shown = turns[min(range(len(own)), key=lambda turn: abs(own[turn] - median))][name]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks --psnr and --size on a folder of images: what they promise, and how many codings it took.
+"""Checks --psnr and --size on a folder of images: their promises, and the number of codings that they took.
 
 usage: targets.py BUILD FOLDER [--psnr 33,42,50] [--size 10:1,30:1,20000]
 
 Prints, for each target, the files that were coded with loss, a histogram of the tries, the mean distance to the target,
-and every file that misses it: a PSNR under the target, or more than 0.1 dB over it; a size over, or more than 1 % under;
-and what was refused."""
+and every file that misses it: a PSNR under the target, or more than 0.1 dB over it; a size over the target, or more than
+1 percent under it. And the files that were refused."""
 import argparse
 import collections
 import json

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Gain of a second thread: compress, without and with verification, and decompress a folder with one thread and with two,
-# in turn; medians of five. usage: threads.sh BUILD FOLDER
+# The gain of a second thread: compresses a folder, without and with verification, and decompresses it, with one thread and
+# with two in turn. Prints medians of five. usage: threads.sh BUILD FOLDER
 set -eu
 tessera=$1/bin/tessera
 folder=$2

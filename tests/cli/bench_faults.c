@@ -1,7 +1,8 @@
-/* tessera-bench with a fault planted, by --wrap of the linker: TESSERA_FAULT says which. The benchmark must notice each.
+/* tessera-bench with a planted fault (the linker's --wrap). TESSERA_FAULT names the fault. The benchmark must notice
+ * each.
  *
- *   bench_encoder   the last phase of the last encoder of a family that runs does nothing
- *   bench_decoder   that of the last decoder does nothing
+ *   bench_encoder   in each family, the last phase of the last encoder that runs does nothing
+ *   bench_decoder   the same for the last decoder
  *   bench_bit       the CPU row of VLE writes a wrong bit */
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static int write_wrong_bit(const void *job, int policy)
     return error;
 }
 
-/* The last row, or, without a GPU, the last one that needs none. */
+/* The last row, or without a GPU the last row that needs none. */
 static int last_that_runs(const struct tsr_kernel_row *const *rows, int count)
 {
     int devices = 0, last = count - 1;
@@ -47,7 +48,7 @@ static int last_that_runs(const struct tsr_kernel_row *const *rows, int count)
     return last;
 }
 
-/* The rows with another function for the last phase of one of them. Rows are called on one family at a time. */
+/* The rows, one of them with another function for its last phase. They are used for one family at a time. */
 static const struct tsr_kernel_row *const *change_row(const struct tsr_kernel_row *const *rows, int count, int changed,
                                                       int (*run)(const void *job, int policy))
 {

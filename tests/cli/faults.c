@@ -1,15 +1,15 @@
-/* The command line with a fault planted, by --wrap of the linker: TESSERA_FAULT says which. Verification must catch
- * each of them, but for CUDA's, which cost nothing but time.
+/* The command line with a planted fault (the linker's --wrap). TESSERA_FAULT names the fault. Verification must catch
+ * each of them, except CUDA's, which only cost time.
  *
  *   reader          a sample of the input is read wrong
  *   coder           a symbol is coded wrong
  *   restorer        a byte of the restored file is wrong
  *   disk            a byte of the finished file changes: byte TESSERA_FAULT_AT, counted from the end if negative
- *   cuda            a call of CUDA's fails: the one of number TESSERA_FAULT_AT (1: the first), of those that
- *                   TESSERA_FAULT_CALL names, if it does
- *   cuda_lasting    so do all calls after it
- *   gpu_encoder     a byte of a batch's payloads changes on the GPU
- *   gpu_decoder     a byte of a batch's rasters changes there */
+ *   cuda            CUDA call number TESSERA_FAULT_AT (1: the first) fails; if TESSERA_FAULT_CALL is set, only calls
+ *                   of that name count
+ *   cuda_lasting    all calls after it fail, too
+ *   gpu_encoder     4 bytes of a batch's payloads change on the GPU
+ *   gpu_decoder     4 bytes of a batch's rasters change on the GPU */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +72,7 @@ size_t __wrap_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile til
                             const struct tsr_residual_model *model, const tsr_code_table codes[TSR_MODEL_TABLES],
                             uint8_t *payload, size_t capacity, void *scratch);
 
-/* One residual that has raw bits changes in its lowest one: another number is coded, and the codewords stay in step. */
+/* Changes the lowest raw bit of one residual: another number is coded, and the codewords stay in step. */
 static void change_value(struct tsr_symbol_planes planes, struct tsr_tile tile,
                          const tsr_code_table codes[TSR_MODEL_TABLES])
 {
@@ -81,7 +81,7 @@ static void change_value(struct tsr_symbol_planes planes, struct tsr_tile tile,
         for (int32_t x = 0; x < tile.width;) {
             const size_t i = tile.first + (size_t)y * tile.stride + (size_t)x;
             if (planes.symbol[i] >= TSR_RESIDUAL_SYMBOLS) {
-                x += planes.value[i]; /* a run: the planes say nothing within it */
+                x += planes.value[i]; /* a run: the planes have no symbols within it */
             } else if (codes[0][planes.symbol[i]].raw_bits > 0) {
                 planes.value[i] ^= 1;
                 return;
@@ -107,7 +107,7 @@ enum tsr_status __wrap_tsr_restore_frame(struct tsr_restorer *restorer, const ui
 
 enum tsr_status __wrap_tsr_restore_frame(struct tsr_restorer *restorer, const uint8_t *raster, struct tsr_error *error)
 {
-    /* The raster is the caller's, and writable: it lies in the batch's memory. */
+    /* The raster belongs to the caller and is writable: it is in the batch's memory. */
     if (planted("restorer")) ((uint8_t *)(uintptr_t)raster)[0] ^= 1;
     return __real_tsr_restore_frame(restorer, raster, error);
 }
@@ -154,7 +154,7 @@ int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaS
 int __real_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 int __wrap_tsr_cuda_decode_frames(const struct tsr_cuda_decode_batch *batch, cudaStream_t stream);
 
-/* The first payload begins with the labels or the lanes' words: a byte of 0x55 there is none of theirs by chance. */
+/* The first payload begins with the labels or the lanes' words. Their bytes there are hardly 0x55 by chance. */
 int __wrap_tsr_predict_encode_batch(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const int error = __real_tsr_predict_encode_batch(batch, stream);

@@ -1,5 +1,5 @@
-/* tsr_peak FILE COMMAND...: runs a command and writes the most memory that it had at once, in bytes, to a file. Exits
- * with the command's status. */
+/* tsr_peak FILE COMMAND...: runs a command and writes its peak of memory, in bytes, to a file. Exits with the command's
+ * status. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

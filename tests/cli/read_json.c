@@ -1,9 +1,10 @@
-/* tsr_read_json: JSON lines for shell scripts. Each line of stdin must be one JSON object in UTF-8, strictly parsed.
+/* tsr_read_json: reads JSON lines for shell scripts. Each line of stdin must be one JSON object in UTF-8, parsed
+ * strictly.
  *
- *   tsr_read_json FIELD... < lines             the fields of each line but the summary, separated by tabs
- *   tsr_read_json --summary FIELD... < lines   those of the summary
+ *   tsr_read_json FIELD... < lines             the fields of each line except the summary, separated by tabs
+ *   tsr_read_json --summary FIELD... < lines   the fields of the summary
  *
- * A field that is null is printed as null, one that is absent as absent. Exit status 1: a line that is no such object.
+ * A field that is null is printed as null, one that is absent as absent. Exit status 1: a line is not such an object.
  */
 #include <cjson/cJSON.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* tsr_same_png A B: whether two PNG files have the same pixels and the same bytes outside their IDAT chunks. Exit
- * status 0 if so, 1 if not, 2 if one of them is no PNG. */
+/* tsr_same_png A B: compares the pixels of two PNG files and their bytes outside the IDAT chunks. Exit status 0 if they
+ * are the same, 1 if not, 2 if one of them is not a PNG. */
 #include <png.h>
 #include <setjmp.h>
 #include <stdbool.h>
@@ -41,7 +41,7 @@ static void keep_rest(const char *path, struct picture *p)
     p->rest = bytes;
     p->rest_size = at;
     while (at < size) {
-        size_t length = size - at; /* all that follows IEND */
+        size_t length = size - at; /* all bytes after IEND */
         if (!ended) {
             if (length < 12) stop(path, "ends within a chunk");
             const uint8_t *b = bytes + at;

@@ -1,7 +1,7 @@
-# What the scripts share; each sources it first, with its own arguments:
+# What the scripts share. Each sources it first, with its own arguments:
 #   BIN   folder of the programs      DATA   the synthetic set      WORK   the script's own folder, emptied here
-# Scripts are POSIX sh (dash) and run in WORK. A check that fails says so and the script goes on; `finish` gives the
-# exit status.
+# Scripts are POSIX sh (dash) and run in WORK. A check that fails prints a message, and the script goes on. `finish` ends
+# with the exit status.
 set -u
 export LC_ALL=C
 BIN=$1 DATA=$2 WORK=$3
@@ -27,7 +27,7 @@ finish()
     exit 0
 }
 
-# run STATUS COMMAND...: its output goes to the files $out and $err; the exit status must be this one.
+# run STATUS COMMAND...: the exit status must be STATUS. The output goes to the files $out and $err.
 run()
 {
     wanted=$1
@@ -40,7 +40,7 @@ run()
     return 1
 }
 
-# expect TEXT COMMAND...: the command succeeds.
+# expect TEXT COMMAND...: the command must succeed; if not, prints TEXT.
 expect()
 {
     text=$1
@@ -50,7 +50,7 @@ expect()
     return 1
 }
 
-# One sentence on stderr, which says what (a basic regular expression) and is of ours.
+# says PATTERN: stderr must be one sentence of the program that matches PATTERN (a basic regular expression).
 says()
 {
     [ "$(wc -l <"$err")" -eq 1 ] || bad "not one line on stderr, but: $(cat "$err")"
@@ -59,14 +59,14 @@ says()
     grep -q -e "$1" "$err" || bad "not said: '$1', but: $(cat "$err")"
 }
 
-# All files below a folder: names, kinds, permissions, times of last modification, and what is in them.
+# All files below a folder: names, kinds, permissions, times of last modification, and contents.
 picture()
 {
     (cd "$1" && find . ! -type d -printf '%p %y %m %T@ %l\n' | sort && find . -type f -exec cksum {} + | sort)
 }
 
-# refuses STATUS WHAT COMMAND...: this exit status, one sentence that says WHAT, and the box as it was before: no output,
-# no temporary file, the inputs untouched.
+# refuses STATUS WHAT COMMAND...: the exit status must be STATUS, with one sentence that matches WHAT. The folder must be as
+# before: no output, no temporary file, the inputs untouched.
 refuses()
 {
     status=$1 what=$2
@@ -84,7 +84,7 @@ no_parts()
     [ -z "$left" ] || bad "parts are left: $left"
 }
 
-# changes_byte FILE OFFSET: all its bits.
+# changes_byte FILE OFFSET: inverts all bits of the byte.
 changes_byte()
 {
     byte=$(od -An -v -tu1 -j "$2" -N 1 "$1")

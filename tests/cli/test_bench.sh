@@ -1,17 +1,18 @@
-# tessera-bench: every family runs, proves its outputs and says so, in words, in JSON and as a plot; a wrong row is noticed.
+# tessera-bench: every family runs and checks its outputs, and reports this as text, as JSON and as a plot. It notices wrong
+# rows.
 . "${0%/*}/steps.sh"
 case $0 in
 /*) expected=${0%/*}/expected ;;
 *) expected=$OLDPWD/${0%/*}/expected ;;
 esac
 BENCH=$BIN/tessera-bench
-PROGRAM=tessera-bench # its errors begin with it
+PROGRAM=tessera-bench # its errors begin with this name
 FAULTY=$BIN/tessera-bench_faulty
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
 cp "$DATA/png/landscape_rgb.png" b.png
 cp "$DATA/pnm/chest_10bit.pgm" c.pgm
 
-# well_formed FILE: XML, by the parser of Python where there is one.
+# well_formed FILE: is it well-formed XML? Uses Python's parser if there is Python.
 well_formed()
 {
     [ "$(head -c 5 "$1")" = '<?xml' ] && [ "$(tail -n 1 "$1")" = '</svg>' ] || bad "$1 is no whole SVG"
@@ -19,7 +20,7 @@ well_formed()
     python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$1" 2>/dev/null || bad "$1 is not well-formed"
 }
 
-# all_right: every line of $out but the first and the last is a measurement with a right output.
+# all_right: every line of $out except the first and the last is a measurement with a right output.
 all_right()
 {
     [ "$(head -n 1 "$out" | "$BIN/tsr_read_json" run)" = true ] || bad "the first line does not describe the run"
@@ -52,7 +53,7 @@ for family in vle rle cavlc; do
 done
 run 0 "$BENCH" vle --json --repeat 1 --sizes 0.01,0.1 --entropies 2,5
 [ "$(fields workload | sed 1d | sort -u | wc -l)" -eq 4 ] || bad "not four workloads: $(fields workload)"
-# Entropies are what they are asked to be.
+# Inputs have the entropies that were asked for.
 fields workload entropy | awk '/0.1 MiB of entropy/ { d = $(NF - 1) - $NF; if (d > 0.02 || d < -0.02) exit 1 }' ||
     bad "entropies: $(fields workload entropy)"
 run 0 "$BENCH" rle --json --repeat 1 --sizes 0.2 --runs 3
@@ -61,7 +62,8 @@ fields mean_run | sed 1d | awk '$1 < 2.9 || $1 > 3.1 { exit 1 }' || bad "mean ru
 run 0 "$BENCH" cavlc --json --repeat 1 --formats qcif --qp 24
 fields qp blocks | sed 1d | grep -v "^24${tab}79200\$" && bad "blocks of 50 frames: $(fields qp blocks)"
 
-# Large ones: references in parts, CPU rows on the beginning alone, and the shares say so. An emulated GPU is too slow.
+# Large inputs: references are made in parts, and CPU rows do only the beginning, as their shares say. An emulated GPU is too
+# slow for this.
 run 0 "$BENCH" rle --json --quick
 gpu=$(fields gpu | head -n 1)
 if [ "$gpu" != emulated ]; then
@@ -73,18 +75,18 @@ if [ "$gpu" != emulated ]; then
             awk '$1 != "true" && ($3 > 16 * 2 ^ 20 || $3 < 15 * 2 ^ 20 || $2 < $3 + 2 ^ 20) { exit 1 }' ||
             bad "$words: $(fields input_bytes row_input_bytes)"
     done
-    # One run, longer than what CPU rows are given, is not cut.
+    # A single run that is longer than the CPU rows' share of the input is not cut.
     run 0 "$BENCH" rle --json --repeat 1 --sizes 17 --runs 1e9
     all_right
 fi
 
-# A plot that is full says so.
+# A plot that is full reports that.
 run 0 "$BENCH" rle --quick --repeat 1 --sizes 0.01,0.02,0.03 --plot full.svg
 says 'full.svg has room for 16 panels: 6 more sets of points are not in it'
 grep -q '6 more sets of points left out' full.svg || bad "the full plot does not say so"
 well_formed full.svg
 
-# A film: its luma alone, frame by frame.
+# A film: only its luma, frame by frame.
 {
     printf 'YUV4MPEG2 W20 H12 F25:1 C420jpeg\n'
     for frame in 1 2 3; do
@@ -101,7 +103,7 @@ run 0 "$BENCH" cavlc --json --repeat 1 --qp 20 --files a.pgm c.pgm a.pgm
 [ "$(fields kind workload | grep -c '^encode')" -ge 2 ] || bad "workloads of stills: $(fields workload)"
 fields workload | grep -q 'cavlc: 2 stills of 320 x 240' || bad "two stills are not one workload: $(fields workload)"
 
-# Words that are none.
+# Invalid words.
 refuses 2 'vle, rle, cavlc' "$BENCH" entropy
 refuses 2 'no family is named' "$BENCH"
 refuses 2 'files' "$BENCH" vle --files
@@ -117,7 +119,7 @@ refuses 20 'not an image' "$BENCH" rle --files "$DATA/other/text.txt"
 run 40 "$BENCH" vle --quick --plot no/such/folder.svg
 says 'cannot write no/such/folder.svg'
 
-# Rows that write something else, or nothing.
+# Rows that write wrong output, or none.
 if [ -x "$FAULTY" ]; then
     run 0 "$FAULTY" vle --quick
     for fault in bench_encoder bench_decoder; do

@@ -1,9 +1,9 @@
-# --memory: it changes no byte; what never fits ends with 62 and the memory that would do, which does; files wait for each
-# other; and a run takes no more than it may.
+# --memory: it changes no byte. A file that never fits ends with 62 and the amount of memory that would be enough, and that
+# is enough. Files wait for each other. A run takes no more memory than it may.
 . "${0%/*}/steps.sh"
 
-# Bytes by their numbers, in octal.
-octal() # NUMBER BYTES: the most significant first
+# Writes a number as bytes.
+octal() # NUMBER BYTES: most significant byte first
 {
     number=$1 text=
     for _ in $(seq "$2"); do
@@ -12,7 +12,7 @@ octal() # NUMBER BYTES: the most significant first
     done
     printf "$text"
 }
-# A PNG chunk; gzip knows its checksum.
+# Writes a PNG chunk. gzip makes its checksum.
 chunk() # TYPE FILE
 {
     octal "$(bytes_of "$2")" 4
@@ -20,7 +20,7 @@ chunk() # TYPE FILE
     cat "$WORK/chunk"
     gzip -c <"$WORK/chunk" | tail -c 8 | od -An -tu1 -N 4 | (read -r a b c d && octal "$d" 1 && octal "$c" 1 && octal "$b" 1 && octal "$a" 1)
 }
-# black_png SIDE: few bytes, and many samples.
+# black_png SIDE: an image with few bytes and many samples.
 black_png()
 {
     size=$(($1 * ($1 + 1)))
@@ -33,13 +33,13 @@ black_png()
     chunk IDAT "$WORK/idat"
     chunk IEND "$WORK/iend"
 }
-# noisy_pgm SIDE: of 16 values, which take what memory they may. Bytes that were compressed look like noise.
+# noisy_pgm SIDE: 16 values at random, which take as much memory as coding can take. Compressed bytes are like noise.
 noisy_pgm()
 {
     printf 'P5\n%d %d\n255\n' "$1" "$1"
     seq $(($1 * $1 / 2)) | gzip -1c | tr '\000-\377' "$(printf '\\140-\\157%.0s' $(seq 16))" | head -c $(($1 * $1))
 }
-# The memory that would do for all that did not fit, by the words on stderr; and the least that an engine takes.
+# The amount of memory, from stderr, that would be enough for all files that did not fit. And the least that an engine takes.
 would_do()
 {
     sed -n 's/.*--memory \([0-9]*\)M would do$/\1/p' "$err" | sort -n | tail -1
@@ -50,7 +50,7 @@ least() # THREADS
     says 'too few for [0-9]* threads: they take [0-9]*M'
     least=$(sed -n 's/.*they take \([0-9]*\)M.*/\1/p' "$err")
 }
-# tessera, of one engine, with this memory, of which it takes no more. $peak: bytes that it took.
+# Runs tessera with the CPU engine and this memory. It must not take more. $peak: the bytes that it took.
 within() # MEGABYTES STATUS VERB...
 {
     megabytes=$1 status=$2 verb=$3
@@ -74,8 +74,8 @@ for threads in 1 4; do
 done
 [ "$least_4" -gt "$least_1" ] || bad "4 threads take $least_4 MB, one $least_1"
 
-# A folder and a series: the same bytes with the least memory that all of it fits in and with the usual, with 1 and 4
-# threads.
+# A folder and a series: the same bytes with the least memory in which all files fit and with the usual memory, with 1 and
+# 4 threads.
 run 0 "$TESSERA" compress --engine cpu -q -r -T 1 "$DATA" -o usual
 run 0 "$TESSERA" compress --engine cpu -q -r -T 1 "$DATA" --series usual.tsr
 run 0 "$TESSERA" compress --engine cpu -q -r -T 4 "$DATA" --series series.tsr
@@ -84,7 +84,7 @@ run 0 "$TESSERA" decompress --engine cpu -q -r -T 1 usual -o back
 run 0 "$TESSERA" decompress --engine cpu -q -T 1 usual.tsr -o members
 for threads in 1 4; do
     eval "least=\$least_$threads"
-    # Most files fit in the least that there can be.
+    # Most files fit in the least memory that an engine takes.
     within "$least" 75 compress -q -r -T $threads "$DATA" -o some
     megabytes=$(would_do)
     expect "one file in ten at least does not fit in ${least}M" [ "$(wc -l <"$err")" -lt $(($(find usual -type f | wc -l) / 10)) ]
@@ -104,7 +104,7 @@ for threads in 1 4; do
 done
 rm -r back members usual series.tsr usual.tsr
 
-# What never fits.
+# Files that never fit.
 side=2500
 mkdir large
 black_png $side >large/a.png
@@ -131,14 +131,14 @@ for input in large/a.png large/b.pgm; do
     done
     rm usual.tsr
 done
-# In a set, the others are done; a series is none.
+# In a set, the other files are done. A series is not written.
 cp small.pgm large/c.pgm
 within "$least_1" 75 compress -q -r -T 1 large -o done
 [ "$(ls -A done)" = c.pgm.tsr ] || bad "done: $(ls -A done)"
 [ "$(grep -c 'M would do$' "$err")" -eq 2 ] || bad "not a sentence for each of two files: $(cat "$err")"
 refuses 62 'M would do' "$TESSERA" compress --engine cpu -T 1 --memory "${least_1}M" -r large --series s.tsr
 
-# Files wait for each other: where there is memory for one, four threads take no more for four of them, and make the same
+# Files wait for each other: with memory for one file, four threads take no more memory for four files, and make the same
 # bytes.
 rm -r large/c.pgm large/a.png done
 run 62 "$TESSERA" compress --engine cpu -q -T 4 --memory "${least_4}M" large/b.pgm -o out.tsr
@@ -151,11 +151,11 @@ within "$number" 0 compress -q -r -T 4 large -o done
 for name in b c d e; do cmp one.tsr done/$name.pgm.tsr || bad "other bytes where files wait for memory"; done
 within "$number" 0 decompress -q -r -T 4 done -o back
 diff -r large back || bad "other files are restored where they wait for memory"
-# A series, whose members take more to be proven, says so.
+# A series reports that its members need more memory for their proof.
 "$TESSERA" compress --engine cpu -q -r -T 4 --memory "${number}M" large --series s.tsr 2>"$err" || number=$(would_do)
 within "$number" 0 compress -f -q -r -T 4 large --series s.tsr
 [ "$peak" -le $((2 * peak_of_one)) ] || bad "a series of four files takes $peak bytes, one takes $peak_of_one"
-# A series of which a file fails while others wait for memory for their results ends, too.
+# A series ends, too, if a file fails while others wait for memory for their results.
 mkdir fails
 for k in 1 2 3 4 5 6 7 8; do cp "$DATA/other/random.bin" fails/a$k; done
 cp "$DATA/dicom/sizes/5x7_frames.dcm" fails/b.dcm

@@ -1,5 +1,5 @@
-# A call of CUDA's that fails costs the file being worked on the GPU, and no set its success: exit status 0, the same bytes,
-# and it is said. Skipped where there is neither a GPU nor its emulation.
+# If a CUDA call fails, the CPU does the current file, and the set still succeeds: exit status 0, the same bytes, and a
+# message. Skipped if there is neither a GPU nor its emulation.
 . "${0%/*}/steps.sh"
 FAULTY=$BIN/tessera_faulty
 
@@ -14,7 +14,7 @@ run 0 "$FAULTY" compress -r --json --engine cuda --path transform in -o set
 [ "$(fields --summary fallbacks)" = 0 ] || bad "without a fault: $(fields engine fallback)"
 gpu=$(fields engine | sort -u)
 
-# says_fallbacks LEAST MOST: so many files are the CPU's, with the reason, the others the GPU's.
+# says_fallbacks LEAST MOST: LEAST to MOST files must be done by the CPU, with the reason, the others by the GPU.
 says_fallbacks()
 {
     count=$(fields engine fallback | grep -c "^cpu${tab}the GPU failed: .")
@@ -22,7 +22,7 @@ says_fallbacks()
     [ "$(fields engine fallback | grep -c "^$gpu${tab}null")" -eq $((4 - count)) ] || bad "the others: $(fields engine fallback)"
 }
 
-# Once: one file (of those that the engine works on together, all), both ways.
+# One failure costs one file, or all files of a batch, in compressing and in decompressing.
 export TESSERA_FAULT TESSERA_FAULT_AT TESSERA_FAULT_CALL
 TESSERA_FAULT=cuda
 for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemsetAsync 'a launch' cudaEventSynchronize; do
@@ -31,7 +31,7 @@ for TESSERA_FAULT_CALL in cudaMalloc cudaHostRegister cudaMemcpyAsync cudaMemset
     'a launch') TESSERA_FAULT_AT=20 ;;
     *) TESSERA_FAULT_AT=1 ;;
     esac
-    # Some of the calls are made while CUDA wakes, for files to come, and cost none of them anything.
+    # Some calls happen while CUDA wakes, before any file. They cost no file.
     least=1 least_coding=1
     case $TESSERA_FAULT_CALL in
     cudaHostRegister) least=0 least_coding=0 ;;
@@ -51,14 +51,14 @@ rm -rf set
 run 0 "$FAULTY" compress -r -f --engine cuda --path transform in -o set
 grep -q '^  [12] files* by the CPU engine: the GPU failed: ' "$out" || bad "not counted: $(cat "$out")"
 
-# For good: from then on all files.
+# A lasting failure costs all files from then on.
 TESSERA_FAULT=cuda_lasting TESSERA_FAULT_CALL='a launch' TESSERA_FAULT_AT=20
 rm -rf set
 run 0 "$FAULTY" compress -r --json --engine cuda --path transform in -o set
 says_fallbacks 3 4
 diff -r good set || bad "lasting: other bytes"
 
-# From the beginning: there is no GPU, which is the end by demand only.
+# A failure from the start means that there is no GPU. That is an error only with --engine cuda.
 TESSERA_FAULT_AT=1
 rm -rf set
 refuses 70 'no CUDA engine: ' "$FAULTY" compress -r --engine cuda --path transform in -o set

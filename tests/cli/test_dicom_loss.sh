@@ -1,5 +1,5 @@
-# DICOM that was coded with loss says so: the lossy tags, DERIVED, a new UID made of the input, so that the same input
-# gives the same bytes. Mammography and the like are refused unless they are asked for.
+# DICOM files that were coded with loss have the lossy tags, DERIVED, and a new UID made from the input, so that the same
+# input gives the same bytes. Mammography and the like are refused without --allow-lossy.
 . "${0%/*}/steps.sh"
 cp "$DATA/dicom/ct/slice_01.dcm" a.dcm
 cp "$DATA/dicom/ct/slice_02.dcm" b.dcm
@@ -13,23 +13,23 @@ hex()
 {
     od -An -v -tx1 "$1" | tr -d ' \n'
 }
-# has_element FILE GROUP ELEMENT VR VALUE: in little or big endian, explicit or not. VALUE is the beginning, in hex digits.
+# has_element FILE GROUP ELEMENT VR VALUE: in little or big endian, explicit or not. VALUE: the first bytes, in hex digits.
 has_element()
 {
     group=$2 element=$3
     little="${group#??}${group%??}${element#??}${element%??}"
     hex "$1" | grep -q -e "${little}$4....$5" -e "${little}..000000$5" -e "$group$element$4....$5"
 }
-uids() # those made of numbers
+uids() # the UIDs that are made from hashes: 2.25.NUMBER
 {
     tr -c '0-9.' '\n' <"$1" | grep '^2\.25\.[0-9]*$' | sort
 }
-new_uid() # ORIGINAL RESTORED: UIDs that neither the original has nor, since a deflated one hides them, its sister
+new_uid() # ORIGINAL RESTORED: UIDs that are new, neither in the original nor in an uncompressed sister (deflated files hide theirs)
 {
     { uids "$1" && uids "$DATA/dicom/forms/explicit_little.dcm"; } | sort -u >"$WORK/old" && uids "$2" | sort -u | comm -13 "$WORK/old" -
 }
 
-# What a derived object says is not in the original, nor in what comes back without loss.
+# The marks of a derived object are not in the original, nor in a file that was restored without loss.
 CS=4353 UI=5549 DS=4453 ST=5354
 yes=3031 derived=44455249564544 tessera=54455353455241
 has_element a.dcm 0028 2110 $CS $yes && bad "the original is lossy"
@@ -37,7 +37,7 @@ has_element a.dcm 0008 0008 $CS $derived && bad "the original is derived"
 run 0 "$TESSERA" decompress exact.tsr -o exact.dcm
 cmp a.dcm exact.dcm || bad "without loss, DICOM does not come back"
 
-# Whatever the transfer syntax: little, big, implicit, deflated, no meta header.
+# With every transfer syntax: little, big, implicit, deflated, no meta header.
 for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated forms/no_meta_implicit forms/no_meta_big odd/private \
     odd/behind us/sector_rgb samples/rgb_frames; do
     original=$DATA/dicom/$name.dcm
@@ -53,7 +53,7 @@ for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated 
     has_element l.dcm 0028 2114 $CS $tessera || bad "$name: no (0028,2114) method TESSERA"
     has_element l.dcm 0008 0008 $CS $derived || bad "$name: its (0008,0008) Image Type is not DERIVED"
     ratio=$(tr -c '[:print:]' '\n' <l.dcm | sed -n 's/.*coded with loss by Tessera, ratio \([0-9.]*\).*/\1/p')
-    # The ratio is told before proof and index are written.
+    # The ratio is computed before proof and index are written, so it differs a little.
     echo "$ratio $least" | awk '{ exit !($1 >= $2 * 0.999 && $1 < $2 * 3) }' || bad "$name: ratio '$ratio', reported $least"
     uid=$(new_uid "$original" l.dcm)
     [ "$(echo "$uid" | grep -c '^2\.25\.[1-9][0-9]*$')" -eq 1 ] && [ "$(echo "$uid" | wc -l)" -eq 1 ] && [ ${#uid} -le 64 ] ||
@@ -63,19 +63,19 @@ for name in ct/slice_01 forms/explicit_big forms/implicit_little forms/deflated 
     *no_meta*) ;;
     *) has_element l.dcm 0002 0003 $UI "$(printf %s "$uid" | od -An -v -tx1 | tr -d ' \n')" || bad "$name: (0002,0003) is not the new UID" ;;
     esac
-    # What comes back is DICOM: it can be coded again, as such.
+    # The restored file is DICOM: it can be coded again as DICOM.
     run 0 "$TESSERA" compress --json --qp 40 l.dcm -o again.tsr
     [ "$(fields status kind)" = "ok${tab}dicom" ] || bad "$name: what was restored is no DICOM: $(fields status kind error)"
 done
 
-# A second loss: ratios and methods are appended, and the UID is another again.
+# A second loss: ratios and methods are appended, and the UID changes again.
 rm -f again.tsr again.dcm
 run 0 "$TESSERA" compress -q --qp 34 l.dcm -o again.tsr
 run 0 "$TESSERA" decompress -q again.tsr -o again.dcm
 has_element again.dcm 0028 2114 $CS "${tessera}5c$tessera" || bad "the second method is not appended"
 [ "$(new_uid l.dcm again.dcm | wc -l)" -eq 1 ] || bad "no new UID after a second loss"
 
-# Another input, or another coding: another UID.
+# Another input or another coding gives another UID.
 for what in "a.dcm --qp 28" "b.dcm --qp 28" "a.dcm --qp 29" "a.dcm --qp 28.125" "a.dcm --psnr 41" "a.dcm --psnr 44" "a.dcm --size 21:1" \
     "a.dcm --max-error 4" "a.dcm --max-error 5"; do
     rm -f l.tsr l.dcm
@@ -89,7 +89,7 @@ for what in "a.dcm --qp 28" "b.dcm --qp 28" "a.dcm --qp 29" "a.dcm --qp 28.125" 
 done | sort -u >uids
 [ "$(wc -l <uids)" -eq 9 ] || bad "UIDs are not those of input and coding: $(cat uids)"
 
-# An earlier loss keeps its place, also one that told less.
+# An earlier loss keeps its place, even if its tags were incomplete.
 if command -v dcmodify >/dev/null && command -v dcmdump >/dev/null; then
     for case in '-i;(0028,2110)=01|[\9]|[\TESSERA]' '-i;(0028,2110)=01;-i;(0028,2112)=7.5|[7.5\9]|[\TESSERA]' \
         '-i;(0028,2114)=ISO_10918_1|[\9]|[ISO_10918_1\TESSERA]' \
@@ -111,8 +111,8 @@ if command -v dcmodify >/dev/null && command -v dcmdump >/dev/null; then
     done
 fi
 
-# Refused: nothing is written. --allow-lossy does it. (The set's dose and segmentation have samples of 32 bits and of one,
-# which are never coded with loss.)
+# Refused files: nothing is written. --allow-lossy codes them. (The set's dose and segmentation have samples of 32 bits and
+# of one, which are never coded with loss.)
 mg=$DATA/dicom/mg/breast.dcm
 refuses 2 'is not coded with loss: it is mammography (--allow-lossy' "$TESSERA" compress --qp 20 "$mg" -o out.tsr
 run 75 "$TESSERA" compress --qp 20 a.dcm "$mg" b.dcm -o set

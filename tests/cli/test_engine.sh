@@ -1,4 +1,4 @@
-# --engine: who codes what, and that it is said. Skipped where there is neither a GPU nor its emulation.
+# --engine: which engine codes which files, and how this is reported. Skipped if there is neither a GPU nor its emulation.
 . "${0%/*}/steps.sh"
 
 "$TESSERA" compress --engine cuda "$DATA/pnm/landscape_grey_8bit.pgm" -o probe.tsr >/dev/null 2>&1 || { echo "skipped: no CUDA engine" && exit 77; }
@@ -6,7 +6,7 @@ mkdir in
 cp "$DATA/pnm/landscape_grey_8bit.pgm" in/a.pgm
 cp "$DATA/dicom/ct/slice_01.dcm" in/b.dcm
 
-# The transform path runs on the GPU by demand, and its bytes are the CPU's.
+# The transform path runs on the GPU if asked for, with the CPU's bytes.
 for coder in huffman cavlc rans; do
     for engine in cpu cuda; do
         run 0 "$TESSERA" compress -r --json --engine $engine -1 --path transform --coder $coder in -o $coder.$engine
@@ -20,7 +20,7 @@ for coder in huffman cavlc rans; do
     diff -r $coder.cpu $coder.cuda || bad "$coder: the engines' bytes differ"
 done
 
-# Targets are met by the same codings, also where a frame has two QPs.
+# Both engines meet targets with the same codings, even if a frame has two QPs.
 for options in '--psnr 40' '-1 --psnr 44.7' '-1 --size 21:1'; do
     # shellcheck disable=SC2086
     run 0 "$TESSERA" compress -r -q -f --engine cpu $options in -o target.cpu
@@ -29,7 +29,7 @@ for options in '--psnr 40' '-1 --psnr 44.7' '-1 --size 21:1'; do
     diff -r target.cpu target.cuda || bad "$options: the engines' bytes differ"
 done
 
-# So does the predictive path; nobody waits for a GPU to code two files, unless it is demanded.
+# So does the predictive path. By default two files do not wait for a GPU.
 run 0 "$TESSERA" compress -r --json --engine cuda in -o predict
 names=$(fields engine fallback | sort -u)
 [ "$names" = "cuda${tab}null" ] || [ "$names" = "emulated${tab}null" ] || bad "predict: $names"
@@ -38,7 +38,7 @@ run 0 "$TESSERA" compress -r --json in -o predict_auto
 [ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "auto: $(fields engine fallback)"
 diff -r predict predict_auto || bad "predict: the engines' bytes differ"
 
-# Many bytes are worth the wait: by default they go to the GPU where it is faster than so many threads, here one.
+# Many bytes are worth the wait: by default they go to the GPU if it is faster than the threads, here one.
 mkdir many
 cp in/* many
 head -c 20000000 /dev/zero >many/zeros
@@ -53,13 +53,13 @@ for options in '--path predict' '--path transform --coder cavlc'; do
     rm -r many.auto many.cpu
 done
 
-# So do bounded errors.
+# Bounded errors run on the GPU, too.
 run 0 "$TESSERA" compress -r -q --engine cpu --max-error 2 in -o bounded.cpu
 run 0 "$TESSERA" compress -r --json --engine cuda --max-error 2 in -o bounded
 [ "$(fields engine fallback | sort -u)" = "$gpu" ] || bad "bounded: $(fields engine fallback)"
 diff -r bounded.cpu bounded || bad "bounded: the engines' bytes differ"
 
-# Samples of 32 bits do not: that is counted, with the reason.
+# Samples of 32 bits do not run on the GPU: this is counted, with the reason.
 mkdir halves
 cp "$DATA"/dicom/samples/32bit_*.dcm halves
 run 0 "$TESSERA" compress -r --json --engine cuda halves -o halves.out
@@ -69,7 +69,7 @@ fields fallback | grep -q null && bad "no reason: $(fields fallback)"
 run 0 "$TESSERA" compress -r -f --engine cuda halves -o halves.out
 grep -q '^  2 files by the CPU engine: ' "$out" || bad "not counted: $(cat "$out")"
 
-# Decoding runs there by demand, on both paths; by default nobody waits for a GPU.
+# Decoding runs on the GPU if asked for, with both paths. By default files do not wait for a GPU.
 for set in huffman.cuda cavlc.cuda predict; do
     run 0 "$TESSERA" test -r --json --engine cuda $set
     names=$(fields engine fallback | sort -u)
@@ -80,7 +80,7 @@ done
 run 0 "$TESSERA" test -r --json huffman.cuda
 [ "$(fields engine fallback | sort -u)" = "cpu${tab}null" ] || bad "test, auto: $(fields engine fallback)"
 
-# Without a GPU auto is the CPU engine, and -v says why.
+# Without a GPU the default is the CPU engine, and -v says why.
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1
 run 0 "$TESSERA" compress -r -v -T 1 -1 --path transform many -o without
 says 'the CPU engine works: '

@@ -1,5 +1,5 @@
-# Faults planted in the program (faults.c): verification catches them, exit status 60, nothing is kept. With --verify none
-# the same faults go through, and `test` or cmp finds them later: it was verification that caught them.
+# Faults planted in the program (faults.c): verification catches them with exit status 60, and nothing is kept. With
+# --verify none the same faults pass, and `test` or cmp finds them later. So it was verification that caught them.
 . "${0%/*}/steps.sh"
 FAULTY=$BIN/tessera_faulty
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
@@ -20,7 +20,7 @@ for file in a.pgm b.ppm c.png d.dcm e.bin; do
     rm faulty.tsr good.tsr
 done
 
-# caught FAULT FILE: refused with 60; without verification it passes, and what is written (or restored) is wrong.
+# caught FAULT FILE: the file is refused with 60. Without verification it passes, and the output is wrong.
 caught()
 {
     export TESSERA_FAULT="$1"
@@ -29,7 +29,7 @@ caught()
         refuses 60 'what was written does not decode to what was read: ' "$FAULTY" compress -T $threads "$file" -o out.tsr
     done
     refuses 60 'does not decode' "$FAULTY" compress "$file"
-    cp "$file" old.tsr # an older output survives a failed overwriting
+    cp "$file" old.tsr # an older output must survive a failed overwriting
     refuses 60 'does not decode' "$FAULTY" compress -f "$file" -o old.tsr
     rm old.tsr
     run 75 "$FAULTY" compress --json "$file" missing -o set
@@ -50,7 +50,7 @@ for file in a.pgm b.ppm c.png $dicom; do
     run 61 "$TESSERA" test wrong.tsr
     says 'does not decode\|the decoded samples are not those'
     rm wrong.tsr
-    # The restorer's fault is none of the file's: that is good, and the faulty program restores it wrong.
+    # The restorer's fault is not in the .tsr file: that is good, but the faulty program restores it wrong.
     caught restorer $file
     run 0 "$TESSERA" test -q wrong.tsr
     case $file in
@@ -69,14 +69,14 @@ for file in a.pgm b.ppm c.png $dicom; do
     unset TESSERA_FAULT
     rm -f back wrong.tsr
 done
-# Files that are not the original when they come back, lossy or recoded, are put together twice.
+# Restored files that are not the original, lossy or recoded ones, are made twice to verify them.
 export TESSERA_FAULT=restorer
 for file in a.pgm b.ppm c.png $dicom; do
     refuses 60 'does not decode' "$FAULTY" compress --qp 20 $file -o out.tsr
 done
 [ -z "$dicom" ] || refuses 60 'does not decode' "$FAULTY" compress --recode "$DATA/dicom/forms/rle_16bit.dcm" -o out.tsr
 unset TESSERA_FAULT
-# A byte anywhere in the file: the signature, the header, the tiles, the proof, the index, the copies, the footer.
+# A wrong byte anywhere in the file: signature, header, tiles, proof, index, copies, footer.
 for file in a.pgm c.png $dicom e.bin; do
     for TESSERA_FAULT_AT in 0 5 10 40 1000 -200 -100 -60 -30 -20 -1; do
         export TESSERA_FAULT_AT

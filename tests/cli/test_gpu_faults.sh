@@ -1,5 +1,5 @@
-# Verification by the GPU's decoder (--verify cuda) catches the faults that the CPU's does, and its own. Skipped where there
-# is neither a GPU nor its emulation.
+# Verification with the GPU's decoder (--verify cuda) catches the faults that the CPU's catches, and faults of its own.
+# Skipped if there is neither a GPU nor its emulation.
 . "${0%/*}/steps.sh"
 FAULTY=$BIN/tessera_faulty
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
@@ -8,7 +8,7 @@ cp "$DATA/dicom/ct/slice_01.dcm" b.dcm
 rm probe.tsr
 gpu='--engine cuda --verify cuda -1'
 
-# Without a fault it proves, and says by whom.
+# Without a fault it verifies, and names the decoder.
 # shellcheck disable=SC2086
 run 0 "$FAULTY" compress --json $gpu a.pgm b.dcm -o good
 names=$(fields engine verified_by fallback | sort -u)
@@ -28,7 +28,7 @@ for fault in reader restorer disk gpu_encoder gpu_decoder; do
         unset TESSERA_FAULT
     done
 done
-# What a GPU codes wrong the CPU's decoder finds as well; what it decodes wrong is nobody's fault then.
+# The CPU's decoder, too, finds what a GPU codes wrong. A GPU that decodes wrong does no harm then.
 export TESSERA_FAULT=gpu_encoder
 refuses 60 'does not decode' "$FAULTY" compress --engine cuda -1 a.pgm -o out.tsr
 export TESSERA_FAULT=gpu_decoder
@@ -38,7 +38,7 @@ rm out.tsr
 run 61 "$FAULTY" test --engine cuda good/a.pgm.tsr
 unset TESSERA_FAULT
 
-# With loss, too: the GPU decodes what is measured, and what is proven.
+# With loss, too: the GPU decodes to measure the error and to verify.
 # shellcheck disable=SC2086
 run 0 "$TESSERA" compress --json --engine cuda --verify cuda --qp 20 a.pgm b.dcm -o lossy
 run 0 "$TESSERA" compress -q --engine cpu --qp 20 a.pgm b.dcm -o lossy.cpu
@@ -59,7 +59,7 @@ run 0 "$TESSERA" compress -f $gpu --gpu-memory 10k a.pgm b.dcm -o bounded
 grep -q "2 files by the CPU engine: a frame takes more of the GPU's memory" "$out" || bad "not said: $(cat "$out")"
 diff -r good bounded || bad "--gpu-memory: other bytes"
 
-# Without a GPU auto verifies by the CPU engine, and says so.
+# Without a GPU the default verifies with the CPU engine, and reports it.
 export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1
 run 0 "$TESSERA" compress -1 --verify cuda a.pgm b.dcm -o without
 says 'the CPU engine works, and verifies: '

@@ -3,7 +3,7 @@
 all="file output status kind bytes_in bytes_out pixel_bytes payload_bytes ratio bits_per_sample lossless path coder effort qp engine"
 all="$all fallback encode_s verify_s psnr_db max_error tries error"
 
-# The kinds of values in a line: number, text, true, false, null, absent.
+# Prints the kinds of the values in a line: number, text, true, false, null, absent.
 kinds()
 {
     # shellcheck disable=SC2086
@@ -12,7 +12,7 @@ kinds()
         print
     }' | sort -u
 }
-# wants WHAT KINDS: all lines of $out are of these kinds, and the summary is the last line.
+# wants WHAT KINDS: all lines of $out must have values of these kinds, and the summary must be the last line.
 wants()
 {
     [ "$(kinds)" = "$2" ] || bad "$1: fields are $(kinds), not $2"
@@ -33,7 +33,7 @@ n=number t=text
 run 0 "$TESSERA" compress -r --json coded -o tsr
 wants compress "$t $t $t $t $n $n $n $n $n $n true $t $t $n null $t null $n $n null null null null" '3\t0\t0'
 [ "$(fields status kind | tr '\t\n' '- ')" = 'ok-pnm ok-png ok-dicom ' ] || bad "statuses: $(fields status kind)"
-# Numbers are those of the files.
+# Numbers must be those of the files.
 fields file output bytes_in bytes_out ratio payload_bytes bits_per_sample pixel_bytes |
     while IFS=$tab read -r file output bytes_in bytes_out ratio payload bits pixels; do
         [ "$bytes_in $bytes_out" = "$(bytes_of "$file") $(bytes_of "$output")" ] || echo "bytes of $file"
@@ -71,7 +71,7 @@ wants 'test, lossy' "$t null $t $t $n $n $n $n $n $n false $t $t null $n $t null
 run 0 "$TESSERA" test -r --json tsr2
 [ "$(fields status error | cut -f 1 | sort -u)" = verbatim ] || bad "test: statuses $(fields status)"
 
-# Failures: a line too, with the reason, and a sentence on stderr.
+# Failures have a line, too, with the reason, and a sentence on stderr.
 run 20 "$TESSERA" compress --json missing
 wants 'a failure' "$t null $t null null null null null null null null null null null null null null null null null null null $t" '1\t1\t0'
 says 'No such file'
@@ -80,14 +80,14 @@ run 75 "$TESSERA" compress --json missing coded/a.pgm stored/t.txt -o some
 [ "$(fields file status | tr '\t\n' '- ')" = 'missing-failed coded/a.pgm-ok stored/t.txt-verbatim ' ] || bad "$(fields file status)"
 [ "$(fields --summary files failed verbatim)" = "3${tab}1${tab}1" ] || bad "summary: $(tail -n 1 "$out")"
 
-# Lines come in the order of the files, whatever finishes first.
+# Lines come in the order of the files, whichever finishes first.
 run 0 "$TESSERA" compress -r --json -T 4 "$DATA/odd" -o all
 fields file >"$WORK/order"
 [ "$(wc -l <"$WORK/order")" -eq "$(find "$DATA/odd" -type f | wc -l)" ] || bad "lines are missing"
 run 0 "$TESSERA" compress -r --json -T 1 "$DATA/odd" -o all1
 fields file | diff "$WORK/order" - || bad "the order of lines depends on the threads"
 
-# A name need not be UTF-8, a line must be.
+# A name need not be UTF-8, but a line must be.
 odd=$(printf 'b\377\303\244.pgm')
 cp coded/a.pgm "$odd"
 run 0 "$TESSERA" compress --json "$odd"

@@ -1,10 +1,10 @@
-# Coding with loss: what is said of the error is true, the error grows with QP, the independent decoder restores the same
-# bytes. The set at --qp 10, 20, 30, 40.
+# Coding with loss: the reported error is true, the error grows with QP, and the independent decoder restores the same bytes.
+# Codes the set with --qp 10, 20, 30 and 40.
 . "${0%/*}/steps.sh"
 steps="10 20 30 40"
 
-# Differences of two PNM files, byte by byte or, with 2, 16-bit word by word: largest, sum of squares, number of samples.
-# Their headers are the same.
+# differences BYTES A B HEAD: compares two PNM files with the same header of HEAD bytes, sample by sample (BYTES: 1 or 2).
+# Prints the largest difference, the sum of squares and the number of samples.
 differences()
 {
     od -An -v -tu1 -w"$1" "$2" >"$WORK/a" && od -An -v -tu1 -w"$1" "$3" >"$WORK/b"
@@ -31,7 +31,7 @@ for qp in $steps; do
         name=${coded#"$qp"/} && name=${name%.tsr}
         case $lossless-$kind in
         true-*)
-            # What is never coded with loss is as it is without --qp, and has no error.
+            # Files that are never coded with loss are as without --qp, and have no error.
             [ "$psnr$error" = nullnull ] || bad "$name is lossless and has an error: $psnr, $error"
             [ "$kind" = png ] || cmp "$file" "restored.$qp/$name" || bad "$name is lossless and differs"
             ;;
@@ -54,13 +54,13 @@ for qp in $steps; do
         diff "$WORK/reported" - || bad "info tells other errors than compress"
     [ "$(cut -f 5 "lines.$qp" | grep -c false)" -ge 180 ] || bad "hardly anything is coded with loss"
 
-    # What is said of the error, counted again from the bytes.
+    # The reported error must be the one that is computed again from the bytes.
     for name in pnm/landscape_8bit.ppm pnm/chest_10bit.pgm pnm/landscape_16bit.ppm odd/63x65_8bit.pgm odd/1025x3_16bit.pgm; do
         depth=$(awk -F "$tab" -v name="$qp/$name.tsr" '$1 == name { print $8 }' "info.$qp")
         bytes=$((depth > 8 ? 2 : 1))
         samples=$(awk -F "$tab" -v name="$DATA/$name" '$1 == name { print $9 }' "lines.$qp")
         size=$(bytes_of "$DATA/$name")
-        # Words count from the end, so the header is made even.
+        # The header is padded to even length, so that words begin at even offsets.
         head -c "$(((size - samples) % bytes))" /dev/zero | cat - "$DATA/$name" >one
         head -c "$(((size - samples) % bytes))" /dev/zero | cat - "restored.$qp/$name" >other
         counted=$(differences "$bytes" one other "$((size - samples + (size - samples) % bytes))")
@@ -74,8 +74,8 @@ for qp in $steps; do
     done
 done
 
-# PSNR does not rise with QP: of no picture that has something to lose, and not over the set. The largest error says what
-# it can at most be. Files get smaller.
+# PSNR does not rise with QP, neither for a picture that has something to lose nor over the set. It is at least what the
+# largest error allows. Files get smaller.
 for qp in $steps; do
     awk -F "$tab" -v qp="$qp" '$3 == "false" { sub(/^[0-9]*\//, "", $1); print $1, qp, $5, $4, $6, $7, $8 }' "info.$qp"
 done | sort -k 1,1 -k 2,2n | sed 's/ null / inf /' >curves
@@ -104,7 +104,7 @@ cat summary.10 summary.20 summary.30 summary.40 | awk -F "$tab" '
     $2 != "false" || $3 != 0 || (NR > 1 && ($1 >= before || $4 < largest)) { exit 1 }
     { before = $1; largest = $4 }' || bad "summaries: $(cat summary.*)"
 
-# QP has eighths; and what is finer than the finest step is the finest step.
+# QP has eighths. A QP below that of the finest step gives the finest step.
 cp "$DATA/pnm/landscape_grey_8bit.pgm" a.pgm
 for qp in 19.875 20 20.125 -6 -48; do
     run 0 "$TESSERA" compress --json --qp "$qp" a.pgm -o "a.$qp.tsr"

@@ -2,7 +2,7 @@
 . "${0%/*}/steps.sh"
 grey=$DATA/pnm/landscape_grey_8bit.pgm text=$DATA/other/text.txt
 
-# files FOLDER NAME...: just these files are there.
+# files FOLDER NAME...: the folder must have these files and no others.
 files()
 {
     folder=$1
@@ -24,7 +24,7 @@ files beside a.pgm a.pgm.tsr below/t below/t.tsr
 cp beside/a.pgm.tsr beside/no_suffix
 run 0 "$TESSERA" decompress beside/no_suffix
 cmp "$grey" beside/no_suffix.restored || bad "a .tsr of another name is not restored to NAME.restored"
-# A second -r takes its own outputs for no inputs.
+# A second -r does not take its own outputs for inputs.
 rm beside/no_suffix* beside/*.tsr beside/below/*.tsr
 run 0 "$TESSERA" compress -r beside
 run 0 "$TESSERA" compress -r -f beside
@@ -45,14 +45,14 @@ run 0 "$TESSERA" decompress several/deep/landscape_grey_8bit.pgm.tsr several/dee
 files back landscape_grey_8bit.pgm text.txt
 cmp "$grey" back/landscape_grey_8bit.pgm || bad "several: not restored"
 
-# -o stands before, between or behind the inputs.
+# -o may stand before, between or after the inputs.
 run 0 "$TESSERA" compress -o order "$grey" "$text"
 run 0 "$TESSERA" compress "$grey" -o order2 "$text"
 diff -r order order2 || bad "the place of -o makes a difference"
 run 0 "$TESSERA" compress "$grey" --output=order3
 cmp order/landscape_grey_8bit.pgm.tsr order3 || bad "--output=NAME"
 
-# -r mirrors the tree; several folders keep their names; files among them.
+# -r mirrors the tree. Several folders keep their names. There are files among them.
 mkdir -p tree/x/y tree/z other && cp "$grey" tree/x/y/a.pgm && cp "$text" tree/z/.hidden && cp "$text" other/t && cp "$text" tree/top
 run 0 "$TESSERA" compress -r tree -o m1
 files m1 x/y/a.pgm.tsr z/.hidden.tsr top.tsr
@@ -68,7 +68,7 @@ mkdir -p deep/inner && (cd deep/inner && "$TESSERA" compress -q -r ../../tree/. 
 rm -rf deep dots
 (cd tree && "$TESSERA" compress -q -r . -o ../m5) && diff -r m1 m5 || bad "the tree as ."
 run 0 "$TESSERA" test -r m1 m3
-# decompress and test look at .tsr files only.
+# decompress and test use only .tsr files.
 cp "$text" m1/x/stray
 run 0 "$TESSERA" test -r m1
 run 0 "$TESSERA" decompress -r m1 -o m6
@@ -80,7 +80,8 @@ says 'same2/t: another input of this run has the same output'
 files same t.tsr
 there_and_back same/t.tsr same1/t
 
-# -f, and only -f, overwrites. A link that is named stands for its file, which gets the output; others are followed nowhere.
+# Only -f overwrites. A link that is named as output stands for its file, which gets the output. Other links
+# are not followed.
 cp "$text" precious && ln -s precious link
 run 41 "$TESSERA" compress "$grey" -o precious
 run 41 "$TESSERA" compress "$grey" -o link
@@ -108,7 +109,7 @@ cmp "$text" target || bad "a file was written through a link that nobody named"
 [ -z "$(ls elsewhere)" ] || bad "a folder was reached through a link below the output's"
 ln -s made also_made # the folder that is named may be a link
 run 0 "$TESSERA" compress -f -q deep/x/t -o also_made
-# What is no regular file stays as it is, with and without -f.
+# Outputs that are not regular files stay as they are, with and without -f.
 mkfifo pipe
 for force in '' -f; do
     # shellcheck disable=SC2086
@@ -120,16 +121,16 @@ for force in '' -f; do
 done
 rm -rf plain target plain.tsr out deep elsewhere made also_made back3 pipe
 mkdir is_folder.tsr
-run 75 "$TESSERA" compress -f is_folder "$text" -o . # is_folder is not there; the text is done
+run 75 "$TESSERA" compress -f is_folder "$text" -o . # is_folder does not exist; the text is done
 rm -r is_folder.tsr text.txt.tsr
-# A name that is a folder is no output.
+# A folder cannot be an output file.
 cp "$text" t && mkdir t.tsr
 run 40 "$TESSERA" compress t
 run 40 "$TESSERA" compress -f t
 says 't.tsr is a folder'
 rm -r t.tsr
 
-# Links among the inputs: named ones are followed, those within folders are not.
+# Links among the inputs: links that are named are followed, links within folders are not.
 mkdir links && cp "$text" links/real && ln -s real links/link && ln -s ../tree links/tree
 run 0 "$TESSERA" compress links/link -o named
 there_and_back named "$text"
@@ -154,7 +155,7 @@ cp "$text" "$long"
 run 0 "$TESSERA" compress "$long"
 there_and_back "$long.tsr" "$text"
 
-# Permissions and time are those of the input, both ways.
+# Outputs have the permissions and the time of the input, in both directions.
 for mode in 600 640 444 755; do
     cp "$grey" mode.pgm && chmod $mode mode.pgm && touch -t 200102030405.06 mode.pgm
     rm -f mode.tsr mode2.pgm

@@ -1,5 +1,5 @@
-# The README's session is what the program says: each line after "$ " is run, and the lines below it are compared. Times and
-# the sizes that libraries have a say in may differ. usage: sh test_readme.sh BIN DATA WORK README
+# The README's session must be what the program prints: each line after "$ " is run, and the lines below it are compared.
+# Times may differ, and sizes that depend on libraries. usage: sh test_readme.sh BIN DATA WORK README
 . "${0%/*}/steps.sh"
 readme=$4
 PATH=$BIN:$PATH

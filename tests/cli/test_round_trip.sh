@@ -1,4 +1,4 @@
-# The whole set through one lossless coding, there and back, and past the independent decoder.
+# Codes the whole set with one lossless coding and restores it. Checks it with the independent decoder, too.
 #   sh test_round_trip.sh BIN DATA WORK PATH CODER
 . "${0%/*}/steps.sh"
 path=$4 coder=$5
@@ -9,8 +9,8 @@ fields file bytes_in bytes_out status error >sizes
 fields --summary files failed lossless >"$WORK/summary"
 no_parts .
 
-# What MANIFEST says of each file (it names all but itself) is what became of it; but what coded would be larger is
-# verbatim, so that no file takes much more than itself.
+# Each file must be coded or verbatim as MANIFEST says (MANIFEST names all files but itself). But a file that would be larger
+# coded is verbatim, so no file takes much more than itself.
 awk -F "$tab" '$4 == "verbatim" && $5 == "coded it would be larger" { print $1 }' sizes | sort >larger
 while read -r kind name; do
     case $kind in
@@ -39,14 +39,14 @@ run 0 "$TESSERA" info -r --json coded
 fields file status kind identical samples_xxh3_128 >info
 run 0 "$TESSERA" compress -r --path "$path" --coder "$coder" restored -o again
 run 0 "$TESSERA" info -r --json again
-# A PNG has another IDAT then, and may be smaller or larger as it is.
+# A restored PNG has another IDAT, so it may be verbatim now, or not any more.
 fields file samples_xxh3_128 | sed 's/^again/coded/' | grep -v "${tab}absent" | sort >samples_again
 cut -f 1,5 info | grep -v "${tab}absent" | sort >samples_first
 join -t "$tab" samples_first samples_again >samples_both
 awk -F "$tab" '$2 != $3 { print $1; bad = 1 } END { exit bad }' samples_both || bad "restored files have other samples"
 [ "$(wc -l <samples_both)" -ge 135 ] || bad "only $(wc -l <samples_both) files were coded twice"
 
-# Byte for byte, but for PNG: the same pixels, and the same bytes outside the IDAT chunks.
+# Files come back byte for byte, except PNG: the same pixels, and the same bytes outside the IDAT chunks.
 (cd "$DATA" && find . -type f | sort) >originals
 (cd restored && find . -type f | sort) | diff originals - || bad "other files were restored"
 while IFS=$tab read -r name status kind identical samples; do

@@ -1,7 +1,7 @@
-# The number of threads changes no byte, of no coding, and neither does a second run.
+# In no coding does the number of threads or a second run change a byte.
 . "${0%/*}/steps.sh"
 
-same() # THREADS INPUT OPTION...: as with one thread
+same() # THREADS INPUT OPTION...: the bytes must be those of one thread
 {
     threads=$1 input=$2
     shift 2

@@ -1,4 +1,4 @@
-# compress --series: several files in one, and what comes back of it.
+# compress --series: several files in one, and restoring them.
 . "${0%/*}/steps.sh"
 mkdir -p in/below/deeper
 cp "$DATA"/dicom/ct/slice_0[123].dcm in
@@ -8,7 +8,7 @@ cp "$DATA/other/text.txt" in/below/text
 cp "$DATA/other/empty" in/.empty
 cp "$DATA/dicom/forms/deflated.dcm" "in/a name with  blanks.dcm"
 
-same() # FOLDER FOLDER: the same files; of a PNG, at least its pixels
+same() # FOLDER FOLDER: the same files, or for a PNG at least the same pixels
 {
     (cd "$1" && find . -type f | sort) >"$WORK/one"
     (cd "$2" && find . -type f | sort) >"$WORK/other"
@@ -30,7 +30,7 @@ grep -q '^8 files tested, all checksums hold' "$out" || bad "test says: $(cat "$
 run 0 "$TESSERA" decompress s.tsr -o back
 grep -q '^8 files restored' "$out" && grep -q '7 identical to their originals' "$out" || bad "decompress says: $(cat "$out")"
 same in back
-run 0 "$TESSERA" decompress -q s.tsr # beside it
+run 0 "$TESSERA" decompress -q s.tsr # restores beside the series
 same in s
 no_parts .
 [ ! -x "$BIN/tsr_reference" ] || run 0 "$BIN/tsr_reference" --check s.tsr
@@ -38,21 +38,21 @@ no_parts .
 run 0 "$TESSERA" compress -q -r in -o singles
 alone=$(find singles -type f -exec cat {} + | wc -c)
 [ "$(bytes_of s.tsr)" -lt "$alone" ] || bad "the series has $(bytes_of s.tsr) bytes, its files by themselves $alone"
-# The same bytes with one thread; and files, folders and names as with -o.
+# The same bytes with one thread. Files, folders and names are as with -o.
 run 0 "$TESSERA" compress -q -T 1 -r --series one.tsr in/
 cmp s.tsr one.tsr || bad "one thread makes other bytes"
 run 0 "$TESSERA" compress -q -r --series mixed.tsr in/below in/slice_01.dcm
 run 0 "$TESSERA" decompress -q mixed.tsr -o mixed
 (cd mixed && find . -type f | sort | tr '\n' ' ') >"$WORK/names"
 [ "$(cat "$WORK/names")" = './below/deeper/screen_palette.png ./below/grey.pgm ./below/text ./slice_01.dcm ' ] || bad "names: $(cat "$WORK/names")"
-# With loss, by every way that is a single file's.
+# With loss, in every way that single files have.
 for way in '--qp 30' '--psnr 40' '--max-error 2'; do
     # shellcheck disable=SC2086
     run 0 "$TESSERA" compress -q -f -r $way --series lossy.tsr in
     run 0 "$TESSERA" test -q lossy.tsr
 done
 
-# Overwriting: only with -f; the old outputs stay, the others are done.
+# Only -f overwrites. Without it old outputs stay, and the others are restored.
 run 41 "$TESSERA" compress -r --series s.tsr in
 says 's.tsr exists; -f'
 run 0 "$TESSERA" compress -q -f -r --series one.tsr in
@@ -63,7 +63,7 @@ cmp "$DATA/other/text.txt" back/slice_02.dcm || bad "a file was overwritten with
 cmp in/slice_03.dcm back/slice_03.dcm || bad "what was not there is not restored"
 run 0 "$TESSERA" decompress -q -f s.tsr -o back
 same in back
-# The series is none of its own files; an earlier one in the folder is left out.
+# The series is not one of its own files. An earlier series in the folder is left out.
 cp -R in own
 run 0 "$TESSERA" compress -q -r --series own/own.tsr own
 run 0 "$TESSERA" compress -q -f -r --series own/own.tsr own
@@ -71,7 +71,7 @@ run 0 "$TESSERA" info --json own/own.tsr
 [ "$(fields members | head -n 1)" = 8 ] || bad "the series is in itself: $(fields members file | head -n 1)"
 refuses 42 'the output is the input' "$TESSERA" compress -f --series in/below/text in/below/text
 
-# One of them.
+# One member.
 run 0 "$TESSERA" decompress s.tsr --member below/text -o text
 cmp in/below/text text || bad "--member to a file"
 mkdir into
@@ -86,7 +86,7 @@ for verb in decompress test info; do
     refuses 2 'no series' "$TESSERA" $verb singles/slice_01.dcm.tsr --member slice_01.dcm
 done
 
-# What is in it.
+# The contents of a series.
 run 0 "$TESSERA" info s.tsr
 [ "$(grep -c ' -> [0-9]* bytes' "$out")" -eq 8 ] && grep -q '^  series     8 files' "$out" || bad "info: $(cat "$out")"
 grep -q '^  below/text  other, .* as it is$' "$out" || bad "info: $(cat "$out")"
@@ -101,7 +101,7 @@ done
 run 0 "$TESSERA" compress --json -f -r --series j.tsr in
 [ "$(fields --summary bytes_out)" = "$(bytes_of j.tsr)" ] || bad "the summary has other bytes"
 
-# One that cannot be: one sentence, its status, and no output. With --json its line.
+# A series that cannot be made: one sentence, the status, and no output. With --json the file's line.
 refuses 20 'No such file' "$TESSERA" compress --series n.tsr in/slice_01.dcm in/missing.dcm in/slice_02.dcm
 refuses 2 'it is a folder; -r' "$TESSERA" compress --series n.tsr in
 refuses 41 'another file of the series is called text' "$TESSERA" compress --series n.tsr in/below/text "$DATA/other/../other/text.txt" in/below/../below/text
@@ -122,7 +122,7 @@ refuses 22 'no input was found' "$TESSERA" compress -r --series n.tsr none
 refuses 40 '/proc/n.tsr' "$TESSERA" compress --series /proc/n.tsr in/slice_01.dcm
 refuses 40 'File too large' sh -c "trap '' XFSZ; ulimit -f 8; exec '$TESSERA' compress -r --series n.tsr in"
 
-# Hostile names, signed as if they were right: refused, whoever wrote them; the others are restored.
+# Hostile names with right checks are refused. The other members are restored.
 "$BIN/tsr_sign_again" s.tsr up.tsr M 0 1 2e2e2f || bad "cannot make ../" # .empty becomes ../pty
 "$BIN/tsr_sign_again" s.tsr root.tsr M 0 1 2f || bad "cannot make /"
 "$BIN/tsr_sign_again" s.tsr bell.tsr M 0 2 07 || bad "cannot make a control character"
@@ -135,7 +135,7 @@ for hostile in up root bell; do
     [ ! -x "$BIN/tsr_reference" ] || run 1 "$BIN/tsr_reference" --check "$hostile.tsr"
 done
 [ -e pty ] || [ -e /empty ] && bad "a name has led out of the output's folder"
-# Damage: the others are restored, and it is said which one is not.
+# A damaged member is reported. The others are restored.
 cp s.tsr damaged.tsr
 changes_byte damaged.tsr 40000
 rm -rf out
@@ -144,7 +144,7 @@ says 'in damaged.tsr: .*damaged'
 [ "$(find out -type f | wc -l)" -eq 7 ] || bad "damaged: $(find out -type f)"
 run 75 "$TESSERA" test damaged.tsr
 no_parts .
-# Nobody may read the series who could not read one of its files.
+# Only users who may read all its files may read the series.
 chmod 600 in/slice_02.dcm
 run 0 "$TESSERA" compress -q -f -r --series s.tsr in
 [ "$(find s.tsr -printf %m)" = 600 ] || bad "permissions of the series: $(find s.tsr -printf %m)"

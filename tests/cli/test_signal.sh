@@ -1,7 +1,7 @@
-# A signal amid work leaves no part of an output, and no output that is not whole; and so does SIGKILL.
+# A signal during work, even SIGKILL, leaves no part of an output and no incomplete output.
 . "${0%/*}/steps.sh"
 mkdir in
-# 8 MiB of noise, under many names: seconds of work.
+# 8 MiB of noise under many names take seconds of work.
 cp "$DATA/pnm/noise_rgb.ppm" noise
 while [ "$(bytes_of noise)" -lt 8388608 ]; do cat noise noise noise noise >more && mv more noise; done
 { echo "P5 4096 2048 255" && head -c 8388608 noise; } >in/0.pgm
@@ -9,7 +9,7 @@ rm noise
 i=1
 while [ $i -lt 60 ]; do ln in/0.pgm in/$i.pgm && i=$((i + 1)); done
 
-# run_until_work FOLDER: begins to compress there, and waits for a first output.
+# run_until_work FOLDER: begins to compress into the folder, and waits for a first output.
 run_until_work()
 {
     "$TESSERA" compress -r -T 2 --engine cpu in -o "$1" >"$out" 2>"$err" &
@@ -39,8 +39,8 @@ for try in INT:130 TERM:143 HUP:129 QUIT:131 USR1:138 USR2:140 ALRM:142 XCPU:152
     [ "$(find in -type f | wc -l)" -eq 60 ] || bad "inputs are gone"
 done
 
-# What a killed run has left is no input of the next one, which removes it; what another run holds, and what only looks
-# like it, stays. (Here files have no name until they are whole; where they have one, it is this.)
+# Parts that a killed run has left are not inputs of the next run, which removes them. Parts of other runs, and files with
+# similar names, stay. (On this system files have no name until they are complete; on others they have such a name.)
 rm -rf in/* made
 cp "$DATA/pnm/landscape_grey_8bit.pgm" in/a.pgm
 part=.tessera-00000000-1-1.part
@@ -53,7 +53,7 @@ run 0 "$TESSERA" compress -r in
 [ -e in/$part ] && bad "an orphan stays"
 [ -e in/.tessera-00000000-1-2.part ] || bad "a part of another machine, a minute old, was removed"
 
-# A file may grow no further: the write fails, not the process.
+# If a file may not grow, the write fails, but the process is not killed.
 (ulimit -f 8 && exec "$TESSERA" compress -r in -o full) >"$out" 2>"$err"
 [ $? -eq 75 ] || [ $? -eq 40 ] || bad "exit status with a limit of file sizes: $(cat "$err")"
 finish

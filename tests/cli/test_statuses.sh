@@ -1,4 +1,4 @@
-# Every exit status that this build can give, provoked; with each, one sentence on stderr and nothing changed.
+# Provokes every exit status that this build can give. Each comes with one sentence on stderr and changes nothing.
 . "${0%/*}/steps.sh"
 mkdir inputs empty set
 cp "$DATA/pnm/landscape_grey_8bit.pgm" inputs/a.pgm
@@ -78,7 +78,7 @@ one_word 'transform' compress --path predict --psnr 40 inputs/a.pgm
 one_word 'transform' compress --size 10:1 --path predict inputs/a.pgm
 one_word 'predictive' compress --max-error 2 --path transform inputs/a.pgm
 usage compare --psnr 40 inputs/a.pgm
-# A size that cannot be: of an image, and of what is never coded with loss.
+# A size that cannot be reached: by an image, and by a file that is never coded with loss.
 refuses 2 'a.pgm cannot be coded in 60 bytes: the least are [0-9]*' "$TESSERA" compress --size 60 inputs/a.pgm -o out.tsr
 refuses 2 't.txt is not coded with loss, and takes [0-9]* bytes, not 60' "$TESSERA" compress --size 60 inputs/t.txt -o out.tsr
 usage compress -o
@@ -109,7 +109,7 @@ if [ "$(id -u)" -ne 0 ]; then
     rm -f secret.pgm
 fi
 
-# 21: no .tsr.
+# 21: not a .tsr file.
 for verb in decompress test info; do
     refuses 21 'not a .tsr file' "$TESSERA" $verb inputs/a.pgm
     refuses 21 'not a .tsr file' "$TESSERA" $verb "$DATA/other/empty"
@@ -131,7 +131,7 @@ refuses 40 'is no folder' "$TESSERA" compress -r inputs -o t.tsr
 [ -d /proc/self ] && refuses 40 '/proc/out.tsr' "$TESSERA" compress inputs/a.pgm -o /proc/out.tsr
 long=$(printf '%0300d' 0)
 refuses 40 'is too long for this folder; give a shorter name with -o' "$TESSERA" compress inputs/a.pgm -o "$long"
-# A disk that is full: no file may grow over 4 KiB.
+# A full disk: no file may grow over 4 KiB.
 full()
 {
     (trap '' XFSZ && ulimit -f 8 && exec "$@")
@@ -153,12 +153,12 @@ if [ "$(id -u)" -ne 0 ]; then
     refuses 40 'Permission denied' "$TESSERA" compress inputs/a.pgm -o locked/a.tsr
 fi
 
-# 41: it exists.
+# 41: the output exists.
 refuses 41 'a.tsr exists; -f' "$TESSERA" compress inputs/a.pgm -o a.tsr
 refuses 41 't.txt exists; -f' "$TESSERA" decompress t.tsr -o inputs/t.txt
 refuses 40 'dangling is a symbolic link that leads nowhere' "$TESSERA" compress inputs/a.pgm -o dangling
 
-# 42: it is the input.
+# 42: the output is the input.
 refuses 42 'the output is the input' "$TESSERA" compress inputs/a.pgm -o inputs/a.pgm
 refuses 42 'the output is the input' "$TESSERA" compress -f inputs/a.pgm -o inputs/../inputs/a.pgm
 refuses 42 'the output is the input' "$TESSERA" decompress -f a.tsr -o ./a.tsr
@@ -174,7 +174,7 @@ cp a.tsr corrupt.tsr
 changes_byte corrupt.tsr $(($(bytes_of a.tsr) / 2))
 refuses 61 'tile .* is damaged' "$TESSERA" decompress corrupt.tsr -o out.pgm
 refuses 61 'tile .* is damaged' "$TESSERA" test corrupt.tsr
-run 0 "$TESSERA" info corrupt.tsr # reads no payload
+run 0 "$TESSERA" info corrupt.tsr # info does not read the payload
 head -c $(($(bytes_of a.tsr) / 2)) a.tsr >cut.tsr
 for verb in decompress test info; do
     refuses 61 'the file ends, or is damaged, before its proof' "$TESSERA" $verb cut.tsr
@@ -189,11 +189,11 @@ cmp twice.pgm inputs/a.pgm || bad "a file with a damaged header is not restored"
 run 0 "$TESSERA" info twice.tsr
 grep -q 'DAMAGED *header' "$out" || bad "info does not tell of the damage"
 
-# 62: a limit. Columns and rows of 16383 in the header, signed again.
+# 62: a limit. 16383 columns and rows in the header, with right checks.
 "$BIN/tsr_sign_again" a.tsr wide.tsr H 0 12 ff7fff7f || bad "cannot patch the header"
 for verb in decompress test info; do refuses 62 'frame of 268402689 samples is over the limit' "$TESSERA" $verb wide.tsr; done
 
-# 63: a version that this program does not know; and a kind, a restore, a coding.
+# 63: a version, a kind, a restore and a coding that this program does not know.
 "$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 04
 for verb in decompress test info; do refuses 63 'format version 4 ' "$TESSERA" $verb version.tsr; done
 "$BIN/tsr_sign_again" a.tsr version.tsr H 0 0 ff
@@ -203,8 +203,8 @@ for patch in 1:04 2:05 3:08; do
     refuses 63 'known to this program' "$TESSERA" test version.tsr
 done
 
-# 70: the GPU is demanded and not there.
-export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1 # no GPU, also where there is one
+# 70: a GPU is required, and there is none.
+export CUDA_VISIBLE_DEVICES= TSR_EMULATE_NO_DEVICE=1 # hides a GPU if there is one
 refuses 70 'no CUDA' "$TESSERA" compress --engine cuda inputs/a.pgm -o out.tsr
 refuses 70 'no CUDA' "$TESSERA" compress --engine cuda --verify cuda inputs/a.pgm -o out.tsr
 refuses 70 'no CUDA' "$TESSERA" compress --gpu 0 inputs/a.pgm -o out.tsr
@@ -213,7 +213,7 @@ refuses 70 'no CUDA' "$TESSERA" decompress --engine cuda a.tsr -o out.pgm
 refuses 70 'no CUDA' "$TESSERA" test --engine cuda a.tsr
 unset CUDA_VISIBLE_DEVICES TSR_EMULATE_NO_DEVICE
 
-# 75: of a set, some failed and the others are done.
+# 75: some files of a set failed, and the others are done.
 refuses 75 'No such file' "$TESSERA" test a.tsr missing.tsr t.tsr
 refuses 75 'No such file' "$TESSERA" info a.tsr missing.tsr
 refuses 75 'is damaged' "$TESSERA" test a.tsr corrupt.tsr
@@ -222,6 +222,6 @@ says 'No such file'
 [ "$(ls -A done | tr '\n' ' ')" = 'a.pgm.tsr t.txt.tsr ' ] || bad "done: $(ls -A done)"
 run 75 "$TESSERA" compress inputs/a.pgm missing.pgm set -o done2
 [ "$(wc -l <"$err")" -eq 2 ] || bad "not a sentence for each of two failures: $(cat "$err")"
-# A file that holds more than its size says.
+# A file with more bytes than its size.
 [ ! -s /proc/version ] && [ -r /proc/version ] && refuses 20 "is longer than its size" "$TESSERA" compress /proc/version -o proc.tsr
 finish

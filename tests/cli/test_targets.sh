@@ -1,9 +1,10 @@
-# Targets: --psnr is never under, and hardly over (one file of the set may be, by 0.2 dB: what is chosen for whole tiles
-# jumps); --size is never over, and hardly under; no error is above --max-error; the bytes are the same on any number of threads and any effort's decoder is the same. The whole set.
+# Targets, on the whole set. --psnr: the PSNR is never under and hardly over (one file may be over by 0.2 dB, because choices
+# for whole tiles make it jump). --size: the size is never over and hardly under. --max-error: no error is larger. The bytes
+# are the same with any number of threads, and all efforts have the same decoder.
 . "${0%/*}/steps.sh"
 
-# Which images are steered: not those that are too small; nor those of 16 bits where even the coarsest step loses less,
-# since there is nothing more to lose; nor noise, whose tiles are raw, and exact, on the finer side of a QP.
+# The images that can reach a PSNR closely. Left out are small ones; those of 16 bits for which even the coarsest step loses
+# less; and noise, whose tiles are raw, and so exact, on the finer side of a QP.
 run 0 "$TESSERA" compress -r --json --engine cpu --qp 51 --allow-lossy "$DATA" -o 51
 fields output psnr_db | sed "s|^51/||;s|\.tsr$tab|$tab|" | sort >"$WORK/coarsest"
 run 0 "$TESSERA" info -r --json 51
@@ -42,13 +43,13 @@ for size in 20k 8:1 15:1; do
         END { if (lossy < 3) print lossy " lossy files" }' >"$WORK/complaints"
     [ -s "$WORK/complaints" ] && bad "--size $size: $(cat "$WORK/complaints")"
 done
-# What fits without loss loses nothing.
+# A file that fits without loss is coded without loss.
 run 0 "$TESSERA" compress --json --size 10M some/chest_10bit.pgm -o fits.tsr
 [ "$(fields lossless path error)" = "true${tab}predict${tab}coded without loss: that is small enough" ] || bad "it fits: $(fields lossless path error)"
 run 0 "$TESSERA" decompress -q fits.tsr -o fits.pgm
 cmp fits.pgm some/chest_10bit.pgm || bad "what fits without loss does not come back"
 
-# No sample differs by more than the bound; the set, the reference decoder, and 0 is without loss.
+# --max-error on the set: no sample differs by more than the bound, and the reference decoder agrees. 0 is without loss.
 for most in 1 2 7 40 32767; do
     run 0 "$TESSERA" compress -r --json --max-error $most --allow-lossy "$DATA" -o "error_$most"
     fields output lossless path max_error kind | awk -F "$tab" -v most=$most '
@@ -69,7 +70,7 @@ run 0 "$TESSERA" compress --json --max-error 0 some/chest_10bit.pgm -o zero.tsr
 [ "$(fields lossless max_error)" = "true${tab}null" ] || bad "--max-error 0 loses: $(fields lossless max_error)"
 cmp zero.tsr fits.tsr || bad "--max-error 0 is not what it is without"
 
-# The same bytes on any number of threads, at some efforts.
+# The same bytes with any number of threads, at some efforts.
 for options in '--psnr 40' '--size 12:1' '--max-error 4' '-1' '-9' '-1 --psnr 45' '-9 --path transform' '-3 --qp 30'; do
     rm -rf t1 t7
     # shellcheck disable=SC2086

@@ -1,11 +1,11 @@
-# What is said: help, version, info, compare, and the lines of -v. Expected texts are in expected/.
+# Printed texts: help, version, info, compare, and the lines of -v. Expected texts are in expected/.
 . "${0%/*}/steps.sh"
 case $0 in
 /*) expected=${0%/*}/expected ;;
 *) expected=$OLDPWD/${0%/*}/expected ;;
 esac
 
-# says_as NAME: what was said is as expected, but for seconds and for numbers that libraries and the encoder have a say in.
+# says_as NAME: the output must be as expected, except seconds and numbers that depend on libraries and the encoder.
 says_as()
 {
     sed -e "s|$DATA|DATA|g" -e "s/[0-9.]* s\$/T s/" -e "s/[0-9]* -> [0-9]* bytes/N -> N bytes/" -e "s/ratio [0-9.]*/ratio R/" \
@@ -49,10 +49,10 @@ run 0 "$TESSERA" test -v -r out
 says_as test_v.txt
 run 0 "$TESSERA" decompress -r out -o back
 says_as decompress.txt
-# Progress is for terminals only.
+# Progress is shown only on terminals.
 grep -q "$(printf '\033')" "$err" && bad "progress without a terminal"
 
-# compare: a row for each image and a total; columns of what this build lacks are dashes.
+# compare: a row for each image and a total. Columns of coders that this build lacks have dashes.
 mkdir pictures
 cp "$DATA/pnm/landscape_grey_8bit.pgm" "$DATA/pnm/landscape_8bit.ppm" "$DATA/pnm/chest_10bit.pgm" pictures
 cp "$DATA/other/text.txt" pictures
@@ -66,7 +66,7 @@ grep -q '^pictures/text.txt: skipped, ' "$out" || bad "compare does not say what
 grep -q '^total of [0-9]* images' "$out" || bad "compare has no total"
 cp "$out" "$WORK/compare.txt"
 run 0 "$TESSERA" compare -r --json --qp 10,30 pictures
-# The total is the sum of the rows that all rivals could hold; with all libraries, that is all of them.
+# The total is the sum of the rows that all rivals could code; with all libraries, these are all rows.
 if fields png_bytes jpeg_ls_bytes | grep -v absent | grep -q null; then
     echo "compare: a rival is missing in this build, the total is not checked"
 else
@@ -76,7 +76,7 @@ else
     done
     grep -q '^total of 3 images' "$WORK/compare.txt" || bad "the total is not of 3 images"
 fi
-# Its size without loss is that of the file that compress makes, but for the header and the proof.
+# The lossless size is that of the file that compress makes, except for the header and the proof.
 fields file tessera_bytes | while IFS=$tab read -r file bytes; do
     [ "$bytes" = absent ] && continue
     "$TESSERA" compress -q "$file" -o made.tsr -f

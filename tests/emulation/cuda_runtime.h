@@ -1,6 +1,6 @@
-/* The CUDA C++ language on host threads: see cuda_runtime_api.h. A thread of a block is a fiber, a block an OS thread,
- * so blocks really run at once; warps' collectives and barriers wait for their threads. Shared memory is memory of
- * the block's OS thread, filled with garbage before each block where it is dynamic. */
+/* The CUDA C++ language on host threads: see cuda_runtime_api.h. A thread of a block is a fiber. A block is an OS
+ * thread, so blocks really run at the same time. Warps' collectives and barriers wait for their threads. Shared memory
+ * belongs to the block's OS thread; dynamic shared memory is filled with garbage before each block. */
 #ifndef TSR_EMULATION_CUDA_RUNTIME_H
 #define TSR_EMULATION_CUDA_RUNTIME_H
 
@@ -15,7 +15,7 @@
 #define __host__
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
-/* AddressSanitizer watches static variables, but none of a thread: then one block runs at a time. */
+/* AddressSanitizer checks static variables, but not those of threads. So with it, one block runs at a time. */
 #if defined(__SANITIZE_ADDRESS__)
 #define __shared__ static
 #else
@@ -74,8 +74,8 @@ void tsr_emulated_yield();
 void tsr_emulated_sync_block();
 /* Deposits value, waits for all lanes of mask, and returns their values by lane. */
 const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value);
-/* An array in a larger allocation, and room behind it that is nobody's: AddressSanitizer reports who touches that,
- * but for whole copies across it. */
+/* Declares an array in a larger allocation, with unused room after it. AddressSanitizer reports accesses to the room,
+ * except whole copies across it. */
 void tsr_emulated_array(void *array, size_t bytes, size_t room);
 extern "C" cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, dim3 block,
                                            size_t shared_bytes, cudaStream_t stream);
@@ -324,7 +324,7 @@ static inline unsigned __dp4a(unsigned a, unsigned b, unsigned c)
     for (int i = 0; i < 32; i += 8) c += (a >> i & 255u) * (b >> i & 255u);
     return c;
 }
-/* Halves of a by bytes 0 and 1 of b, or 2 and 3. */
+/* The halves of a times bytes 0 and 1 of b, or bytes 2 and 3. */
 static inline int __dp2a_lo(int a, int b, int c)
 {
     return c + (int16_t)a * (int8_t)b + (int16_t)((unsigned)a >> 16) * (int8_t)((unsigned)b >> 8);

@@ -1,6 +1,6 @@
 /* A stand-in for the CUDA runtime on machines without a GPU: the calls that this repository makes, on host memory and
  * host threads. Programs built with it (TSR_CUDA=emulated) run every kernel, slowly, so that their logic is tested
- * where no GPU is. They say "emulated" for an engine's name, never "cuda", and no figure of theirs counts. */
+ * without a GPU. Their engine's name is "emulated", never "cuda", and their times mean nothing. */
 #ifndef TSR_EMULATION_CUDA_RUNTIME_API_H
 #define TSR_EMULATION_CUDA_RUNTIME_API_H
 
@@ -75,7 +75,7 @@ cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
-/* Most device memory that was taken at once since it was last asked for. */
+/* The peak of a device's allocated memory since the last call, in bytes. */
 size_t tsr_emulated_peak_bytes(int device);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);

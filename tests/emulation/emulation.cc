@@ -13,7 +13,7 @@
 
 #include "cuda_runtime.h"
 
-/* AddressSanitizer's, where it is linked: it must know which stack a thread runs on. */
+/* AddressSanitizer's functions, if it is linked: it must know the stack on which a thread runs. */
 extern "C" {
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
 __attribute__((weak)) void __sanitizer_finish_switch_fiber(void *saved, const void **old_bottom, size_t *old_size);
@@ -34,7 +34,7 @@ double seconds()
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A stack and where on it to go on. */
+/* A stack, and the place where its code goes on. */
 struct resting_place {
     void *jump[5]; /* __builtin_setjmp's: longjmp() would make AddressSanitizer forget a stack */
     void *fake_stack;
@@ -43,7 +43,7 @@ struct resting_place {
 };
 
 struct fiber {
-    ucontext_t context; /* how it begins; then it is left and entered by jumps, which cost no system call */
+    ucontext_t context; /* for the start; later the fiber is left and entered by jumps, which need no system calls */
     resting_place inside;
     bool started;
     tsr_emulated_place place;
@@ -68,7 +68,7 @@ struct block_runner {
     int count, last_count;
     const std::function<void()> *kernel;
     double deadline;
-    void *shared; /* an allocation of its own, of the launch's size, for AddressSanitizer to watch */
+    void *shared; /* an allocation of its own, of the launch's size, so that AddressSanitizer checks it */
 };
 
 thread_local block_runner *running;
@@ -78,7 +78,7 @@ __attribute__((noinline, noreturn)) void jump(resting_place *to)
     __builtin_longjmp(to->jump, 1);
 }
 
-/* Leaves one stack for another, and returns when somebody comes back. */
+/* Leaves one stack for another. Returns when the first stack is entered again. */
 __attribute__((noinline)) void go(resting_place *from, resting_place *to, const ucontext_t *begin)
 {
     if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from->fake_stack, to->bottom, to->bytes);
@@ -97,7 +97,7 @@ void start_fiber()
     (*b->kernel)();
     b->current->alive = false;
     b->alive--;
-    if (b->alive > 0 && b->arrived == b->alive) { /* threads that ended no longer hold a barrier up */
+    if (b->alive > 0 && b->arrived == b->alive) { /* a barrier does not wait for threads that have ended */
         b->arrived = 0;
         b->generation++;
         b->last_count = b->count;
@@ -108,7 +108,7 @@ void start_fiber()
     jump(&b->scheduler);
 }
 
-/* Room for so many stacks. An access below one is found, where AddressSanitizer is there. */
+/* Allocates a stack for each thread. AddressSanitizer, if linked, reports accesses below a stack. */
 void take_stacks(block_runner *b, unsigned threads)
 {
     if (b->stack_count >= threads) return;
@@ -151,7 +151,7 @@ void run_block(block_runner *b, dim3 grid, dim3 block, size_t shared_bytes, unsi
     }
     while (b->alive > 0) {
         for (unsigned t = 0; t < threads; t++) {
-            /* odd rounds backwards, so that no order of threads can be relied on */
+            /* odd rounds go backwards, so that kernels cannot rely on an order of threads */
             fiber &f = b->fibers[b->generation & 1u ? threads - 1 - t : t];
             if (!f.alive) continue;
             b->current = &f;
@@ -176,7 +176,7 @@ struct launch {
     unsigned blocks;
 };
 
-/* Runners of past launches: their stacks, tens of megabytes, are there already. */
+/* Runners of past launches are kept: their stacks, tens of megabytes, are already allocated. */
 pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 std::vector<std::unique_ptr<block_runner>> idle;
 
@@ -206,7 +206,7 @@ void *run_blocks(void *argument)
     return nullptr;
 }
 
-/* True if AddressSanitizer would report a copy for nothing but rooms between arrays (tsr_emulated_array). */
+/* Whether AddressSanitizer would report a copy only because it crosses rooms between arrays (tsr_emulated_array). */
 bool crosses_rooms(const void *memory, size_t bytes)
 {
     enum { ROOM = 0xf7 /* AddressSanitizer's mark of what the program declared poisoned */ };
@@ -235,7 +235,7 @@ namespace
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device;
 
-/* Device memory: whose it is, and how much of each device's is and was taken. */
+/* Device memory: the device of each allocation, and each device's allocated bytes and their peak. */
 enum { DEVICES_LIMIT = 8 };
 #define DEVICE_BYTES ((size_t)1 << 30)
 struct allocation {
@@ -246,7 +246,7 @@ pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
 std::map<void *, allocation> allocations;
 size_t taken_bytes[DEVICES_LIMIT], peak_bytes[DEVICES_LIMIT];
 
-/* One device, or as many as TSR_EMULATE_DEVICES says, of which threads choose one as of real ones. */
+/* One device, or as many as TSR_EMULATE_DEVICES says. Threads choose one of them like real ones. */
 int device_count()
 {
     const char *const devices = getenv("TSR_EMULATE_DEVICES");
@@ -324,7 +324,7 @@ const uint64_t *tsr_emulated_exchange(unsigned mask, uint64_t value)
     return w.result;
 }
 
-/* Under AddressSanitizer a shared variable is there once (__shared__ in cuda_runtime.h), so blocks run one by one. */
+/* With AddressSanitizer a shared variable exists once (__shared__ in cuda_runtime.h), so blocks run one by one. */
 static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 
 void tsr_emulated_array(void *array, size_t bytes, size_t room)
@@ -356,7 +356,7 @@ cudaError_t tsr_emulated_launch(const std::function<void()> &kernel, dim3 grid, 
            pthread_create(&helpers[started], nullptr, run_blocks, &l) == 0)
         started++;
     if (started == 0) {
-        pthread_create(&helpers[0], nullptr, run_blocks, &l); /* never on the caller's thread: it may be a fiber's */
+        pthread_create(&helpers[0], nullptr, run_blocks, &l); /* not on the caller's thread, which may run a fiber */
         started = 1;
     }
     for (unsigned i = 0; i < started; i++) pthread_join(helpers[i], nullptr);
@@ -459,7 +459,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     *free_bytes = *total_bytes = DEVICE_BYTES;
     return cudaSuccess;
 }
-/* Fresh memory is garbage, as a GPU's is. */
+/* New memory holds garbage, as on a GPU. */
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
     if (bytes > (size_t)1 << 31 || posix_memalign(memory, 256, bytes ? bytes : 1) != 0)
@@ -516,7 +516,7 @@ size_t tsr_emulated_peak_bytes(int device)
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
     if (crosses_rooms(to, bytes) || crosses_rooms(from, bytes)) {
-        volatile char *t = static_cast<char *>(to); /* else a compiler makes it memcpy(), which is watched */
+        volatile char *t = static_cast<char *>(to); /* else a compiler makes it memcpy(), which is checked */
         for (size_t i = 0; i < bytes; i++) t[i] = static_cast<const char *>(from)[i];
     } else if (bytes) {
         memmove(to, from, bytes);

@@ -1,4 +1,4 @@
-/* The CUDA engine and the CPU engine beside each other: what one of them makes of frames the other does, too. */
+/* The CUDA engine and the CPU engine side by side: both must give the same for the same frames. */
 #ifndef TSR_TESTS_GPU_BOTH_ENGINES_H
 #define TSR_TESTS_GPU_BOTH_ENGINES_H
 
@@ -38,7 +38,7 @@ static inline void same_segment(struct tsr_segment found, struct tsr_segment exp
     expect(found.size == 0 || memcmp(found.bytes, expected.bytes, found.size) == 0, "%s %u: other bytes", what, number);
 }
 
-/* Encodes frames by both engines; returns how many the CUDA engine did itself. */
+/* Encodes frames with both engines, which must agree. Returns the number that the CUDA engine did itself. */
 static inline uint32_t check_frames(const struct tsr_image *image, const struct tsr_coding *coding,
                                     const uint8_t *rasters, uint32_t frames)
 {

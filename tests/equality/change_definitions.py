@@ -1,25 +1,25 @@
 #!/usr/bin/env python3
-"""Changes each definition that reaches a byte, one at a time, and wants every form of its stage to follow.
+"""Changes each definition that affects a byte, one at a time. Every form of its stage must follow the change.
 
 usage: change_definitions.py [WORK] [--list FILE] [--only TEXT] [--some N] [--jobs N] [--check]
 
-WORK (build-definitions) is a folder of this script's own. It gets a copy of the tree and two builds of the program:
-with the CPU forms, and with the CUDA kernels as C++ (TSR_CUDA=emulated). definitions.txt beside this script is the
-list: a change a line, with tabs between file, a text that stands there once, the text that replaces it, what it is,
-and the test that may fail, if there is one.
+WORK (build-definitions) is a folder for this script only. It gets a copy of the tree and two builds of the program: with the
+CPU forms, and with the CUDA kernels as C++ (TSR_CUDA=emulated). definitions.txt beside this script is the list. It has a
+change a line, with tabs between the file, a text that stands there once, the text that replaces it, what it is, and the test
+that may fail, if there is one.
 
-For each change the program is built again, and two things are noted for each form (TESSERA_ISA=plain, avx2 and avx512
-as far as this processor has them, and the emulated GPU): the bytes that it writes for a set of small images and
-codings, and what it makes of the files that the unchanged program wrote.
+For each change the program is built again. For each form (TESSERA_ISA=plain, avx2 and avx512 if this processor has them, and
+the emulated GPU) two results are compared: the bytes that it writes for a set of small images and codings, and the samples
+that it decodes from the files of the unchanged program.
 
-  followed    the bytes or the decoded samples changed, and in all forms alike
-  refused     the change does not compile: a static assertion holds it
-  tested      the forms are not alike, and the test that the list names fails: a second form stands beside its
-              definition under an equality test
-  DIFFER      the forms are not alike, and no named test fails: something stands twice
+  followed    the bytes or the decoded samples changed, in all forms in the same way
+  refused     the change does not compile: a static assertion stops it
+  tested      the forms differ, and the test that the list names fails: an equality test compares a second form with its
+              definition
+  DIFFER      the forms differ, and no named test fails: something is defined twice
   DEAD        nothing changed anywhere
 
---check looks only whether each text stands once in its file.
+--check only checks that each text stands once in its file.
 
 Exit status: 0 if nothing DIFFERs and nothing is DEAD, else 1."""
 import argparse, hashlib, os, random, shutil, subprocess, sys, time
@@ -34,7 +34,7 @@ CODINGS = [
 
 
 def images(folder):
-    """Images of a few thousand samples that reach what codings differ in: edges, flat runs, noise, colours, depths."""
+    """Images of a few thousand samples that show differences between codings: edges, flat runs, noise, colours, depths."""
     r = random.Random(5)
     def smooth(x, y, top):
         return int(top * (0.5 + 0.22 * ((x * 7 // 5 + y) % 41) / 41 + 0.25 * ((x // 17 + y // 13) % 2)))
@@ -58,7 +58,7 @@ def images(folder):
 
 
 def read_list(path):
-    """Records of file, old, new, what and, if named, the test that may fail."""
+    """The list's records: file, old text, new text, what it is and, if named, the test that may fail."""
     records = []
     for number, line in enumerate(open(path, encoding='utf-8'), 1):
         parts = line.rstrip('\n').split('\t')
@@ -101,7 +101,7 @@ def digest(path):
 
 
 def outcome(program, engine, isa, data, coded, scratch):
-    """What a form writes, and what it makes of the files in the folder coded: digests by coding and image."""
+    """Digests, by coding and image, of a form's files and of what it decodes from the files in the folder coded."""
     environment = dict(os.environ, TESSERA_ISA=isa)
     shutil.rmtree(scratch, ignore_errors=True)
     written, back = os.path.join(scratch, 'written'), os.path.join(scratch, 'back')

@@ -1,4 +1,4 @@
-/* Frames as they come from a file: models and payloads in memory of their own. */
+/* Coded frames as a file has them: models and payloads in memory of their own. */
 #ifndef TSR_TESTS_GPU_CODED_FRAMES_H
 #define TSR_TESTS_GPU_CODED_FRAMES_H
 
@@ -10,7 +10,7 @@ struct coded_frames {
     uint32_t frames, tiles;
     uint8_t *bytes;
     size_t size;
-    struct tsr_segment *model, *tile; /* by frame; by frame and tile */
+    struct tsr_segment *model, *tile; /* model by frame, tile by frame and tile */
 };
 
 static inline uint8_t *put_segment(uint8_t *at, struct tsr_segment *to, struct tsr_segment from)
@@ -21,7 +21,8 @@ static inline uint8_t *put_segment(uint8_t *at, struct tsr_segment *to, struct t
     return at + from.size;
 }
 
-/* Codes frames of one image, by an engine. told: by frame, which engine did it, and why; or NULL. */
+/* Codes the frames of an image with an engine. told, if not NULL, gets the job of each frame: which engine did it, and
+ * why. */
 static inline struct coded_frames code_frames(struct tsr_engine *engine, const struct tsr_image *image,
                                               const struct tsr_coding *coding, const uint8_t *rasters, uint32_t frames,
                                               struct tsr_encode_job *told)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every call of CUDA's that the library makes is one that tests can make fail.
+# Tests must be able to make every CUDA call of the library fail.
 # usage: cuda_calls.sh NM LIBRARY CALL...
 set -eu
 nm=$1

@@ -1,4 +1,4 @@
-/* What the tests of kernels share: skipping without a GPU, buffers with guard bytes, running a row. */
+/* What tests of kernels share: skipping if there is no GPU, buffers with guard bytes, running a row. */
 #ifndef TSR_TESTS_GPU_DEVICE_H
 #define TSR_TESTS_GPU_DEVICE_H
 
@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 
-/* Emulated, AddressSanitizer also sees who reads guard bytes. */
+/* On the emulated GPU, AddressSanitizer also reports reads of guard bytes. */
 #if defined(TSR_CUDA_EMULATED) && defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #else
@@ -18,7 +18,7 @@
 
 enum { SKIPPED = 77, DEVICE_GUARD = 256 };
 
-/* True if there is a device to test on; says so if not. */
+/* Returns whether there is a device to test on. If not, prints that. */
 static inline bool has_device(void)
 {
     int count = 0;
@@ -27,8 +27,9 @@ static inline bool has_device(void)
     return false;
 }
 
-/* Few and small cases: emulated, and with TSR_TEST_SMALL=N in the environment, for the sanitizer, under which spinning
- * kernels crawl; then also only one of N of them (skip_case), of one thread's. */
+/* Whether to run only few and small cases: on the emulated GPU, and with TSR_TEST_SMALL=N in the environment. The
+ * latter is for the sanitizer, which makes kernels that spin very slow; then only one of N cases runs, too (skip_case;
+ * for tests of one thread). */
 static inline bool small_only(void)
 {
 #if defined(TSR_CUDA_EMULATED)
@@ -43,7 +44,7 @@ static inline bool skip_case(void)
     static int number;
     const char *const step = getenv("TSR_TEST_SMALL");
     if (!step || atoi(step) <= 1) return false;
-    return ((uint32_t)number++ * 2654435761u >> 16) % (unsigned)atoi(step) != 0; /* in step with no other loop */
+    return ((uint32_t)number++ * 2654435761u >> 16) % (unsigned)atoi(step) != 0; /* hashed: in step with no loop */
 }
 
 #define must_cuda(call)                                                             \
@@ -52,7 +53,8 @@ static inline bool skip_case(void)
         expect(error_ == cudaSuccess, "%s: %s", #call, cudaGetErrorString(error_)); \
     } while (0)
 
-/* Device memory of bytes, filled with 0xc3, and guard bytes behind it. For a row of the CPU's, host memory. */
+/* A buffer of size bytes, filled with 0xc3, with guard bytes after it. It is device memory, or host memory for a row of
+ * the CPU. */
 struct device_buffer {
     uint8_t *bytes;
     size_t size;
@@ -68,7 +70,7 @@ static inline struct device_buffer device_buffer(size_t size)
     return buffer;
 }
 
-/* With a copy of host bytes at its start. */
+/* A buffer that begins with a copy of host bytes. */
 static inline struct device_buffer device_copy(const void *host, size_t bytes, size_t size)
 {
     struct device_buffer buffer = device_buffer(size);
@@ -76,7 +78,7 @@ static inline struct device_buffer device_copy(const void *host, size_t bytes, s
     return buffer;
 }
 
-/* The same on the side where the row works. */
+/* The same in the memory of the side on which the row works. */
 static inline struct device_buffer buffer_for(const struct tsr_kernel_row *row, const void *host, size_t bytes,
                                               size_t size)
 {
@@ -95,7 +97,7 @@ static inline void from_device(void *host, const struct device_buffer *buffer, s
         must_cuda(cudaMemcpy(host, buffer->bytes, bytes, cudaMemcpyDeviceToHost));
 }
 
-/* Fails if a byte behind the buffer was written; frees it. */
+/* Frees the buffer. Fails if a byte after it was written. */
 static inline void device_free(struct device_buffer *buffer, const char *what)
 {
     uint8_t guard[DEVICE_GUARD];
@@ -112,7 +114,7 @@ static inline void device_free(struct device_buffer *buffer, const char *what)
     buffer->bytes = NULL;
 }
 
-/* All phases of a row; waits for them. */
+/* Runs all phases of a row and waits for them. */
 static inline void run_phases(const struct tsr_kernel_row *row, const void *job, int policy)
 {
     for (int p = 0; p < TSR_PHASES_LIMIT && row->phase[p].name; p++) {

@@ -36,7 +36,7 @@ const char *const cuda_call_names[CUDA_CALLS] = {
 
 /* ---- The plan ------------------------------------------------------------------------------------------------ */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all that follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for all variables below */
 static enum cuda_call planned_kind = CUDA_CALLS;
 static long planned;
 static bool plan_lasts;
@@ -44,7 +44,7 @@ static struct cuda_failure state;
 static uint64_t *record;
 static size_t record_room;
 
-/* What cudaGetLastError will say to the thread. */
+/* The error that cudaGetLastError will give the thread. */
 static _Thread_local cudaError_t pending = cudaSuccess;
 
 void plan_cuda_failure(enum cuda_call kind, long fails, bool lasts)
@@ -74,7 +74,7 @@ void record_cuda_calls(uint64_t *sites, size_t room)
     pthread_mutex_unlock(&lock);
 }
 
-/* The addresses that the call returns to, this file's and a few of its callers', as one number (FNV-1a). */
+/* The return addresses of this call and of a few of its callers, as one number (FNV-1a). */
 static uint64_t way_here(void)
 {
     enum { FRAMES = 9 };
@@ -85,7 +85,7 @@ static uint64_t way_here(void)
     return hash;
 }
 
-/* An error that the call may have. */
+/* An error that the call may return. */
 static cudaError_t error_of(enum cuda_call kind)
 {
     switch (kind) {
@@ -105,7 +105,7 @@ static cudaError_t error_of(enum cuda_call kind)
     }
 }
 
-/* Counts a call; the error that it is to have. */
+/* Counts a call. Returns the error that it must have. */
 static cudaError_t count_call(enum cuda_call kind)
 {
     cudaError_t error = cudaSuccess;
@@ -135,7 +135,7 @@ static cudaError_t count_call(enum cuda_call kind)
         return error == cudaSuccess ? __real_##name arguments : error; \
     }
 
-/* ---- Calls that take and give nothing ------------------------------------------------------------------------ */
+/* ---- Calls that allocate nothing ----------------------------------------------------------------------------- */
 
 FAILING(CUDA_CALL_COPY, cudaMemcpyAsync,
         (void *to, const void *from, size_t bytes, enum cudaMemcpyKind way, cudaStream_t stream),
@@ -143,7 +143,7 @@ FAILING(CUDA_CALL_COPY, cudaMemcpyAsync,
 FAILING(CUDA_CALL_FILL, cudaMemsetAsync, (void *memory, int value, size_t bytes, cudaStream_t stream),
         (memory, value, bytes, stream))
 
-/* Waits also where it fails: a device that has failed runs nothing any more, this one does. */
+/* Waits even if it fails: a device that failed runs no more kernels, but this one still does. */
 cudaError_t __real_cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
@@ -165,7 +165,7 @@ FAILING(CUDA_CALL_NOTE_EVENT, cudaEventRecord, (cudaEvent_t event, cudaStream_t 
 FAILING(CUDA_CALL_WAIT_EVENT, cudaEventSynchronize, (cudaEvent_t event), (event))
 FAILING(CUDA_CALL_ASK_EVENT, cudaEventElapsedTime, (float *ms, cudaEvent_t from, cudaEvent_t to), (ms, from, to))
 
-/* A launch, under the name that the compiler calls it by. */
+/* A launch, under the name that the compiler calls. */
 #if defined(TSR_CUDA_EMULATED)
 struct extent { /* C++ has a constructor for it */
     unsigned x, y, z;
@@ -193,7 +193,7 @@ cudaError_t __wrap_cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     return error;
 }
 
-/* Tells an error once, but for one that lasts. */
+/* Gives an error once, unless it lasts. */
 cudaError_t __real_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void)
@@ -206,14 +206,14 @@ cudaError_t __wrap_cudaGetLastError(void)
     return error != cudaSuccess ? error : __real_cudaGetLastError();
 }
 
-/* ---- What is taken, and given back --------------------------------------------------------------------------- */
+/* ---- Allocating and freeing ---------------------------------------------------------------------------------- */
 
-/* Giving back what is not held is a fault of the caller's, but where the first try failed. */
+/* Things that are held. To free anything else is an error of the caller, unless the first try to free it failed. */
 enum { HELD_LIMIT = 4096, BLOCK = 0, HOST_BLOCK, STREAM, EVENT };
 struct belonging {
-    const void *what; /* NULL: a free place */
+    const void *what; /* NULL: the entry is free */
     int kind;
-    bool was_tried; /* to be given back, and that failed */
+    bool was_tried; /* the caller tried to free it, and that failed */
 };
 static struct belonging held[HELD_LIMIT];
 static struct cuda_belongings count;
@@ -243,7 +243,7 @@ static void take(const void *what, int kind)
     pthread_mutex_unlock(&lock);
 }
 
-/* Before it is given back, since another thread may then have it at once. */
+/* Must run before the thing is freed, because another thread may get it at once. */
 static void give(const void *what, int kind, bool fails)
 {
     if (!what) return;
@@ -274,7 +274,7 @@ struct cuda_belongings cuda_belongings(void)
         return error;                                              \
     }
 
-/* Where it fails the memory stays, for a caller who tries again, or until drop_cuda_belongings(). */
+/* If it fails, the thing stays held until the caller tries again or until drop_cuda_belongings(). */
 #define GIVING(call, kind, name, type)                             \
     cudaError_t __real_##name(type what);                          \
     cudaError_t __wrap_##name(type what);                          \
@@ -292,7 +292,7 @@ GIVING(CUDA_CALL_DESTROY_EVENT, EVENT, cudaEventDestroy, cudaEvent_t)
 GIVING(CUDA_CALL_FREE, BLOCK, cudaFree, void *)
 GIVING(CUDA_CALL_DESTROY_STREAM, STREAM, cudaStreamDestroy, cudaStream_t)
 
-/* Pinned memory is the caller's, who frees it also where this has failed: that is then only said. */
+/* The caller owns pinned memory and frees it even if unpinning failed. A planned failure only returns an error. */
 cudaError_t __real_cudaHostRegister(void *memory, size_t bytes, unsigned flags);
 cudaError_t __wrap_cudaHostRegister(void *memory, size_t bytes, unsigned flags);
 cudaError_t __wrap_cudaHostRegister(void *memory, size_t bytes, unsigned flags)
@@ -315,7 +315,7 @@ cudaError_t __wrap_cudaHostUnregister(void *memory)
 
 void drop_cuda_belongings(void)
 {
-    __real_cudaDeviceSynchronize(); /* who failed for good could not wait for kernels that use it */
+    __real_cudaDeviceSynchronize(); /* after a lasting failure the caller could not wait for kernels that use them */
     for (int i = 0; i < HELD_LIMIT; i++) {
         if (!held[i].what || !held[i].was_tried) continue;
         void *const what = (void *)(uintptr_t)held[i].what;

@@ -1,5 +1,5 @@
-/* Calls of the CUDA runtime that fail on demand, and counts of what was taken and not given back: by --wrap of the
- * linker, in programs whose target says so (tsr_wrap_cuda in tests/equality/CMakeLists.txt, which also lists the
+/* Calls of the CUDA runtime that fail on demand, and counts of what was allocated and not freed. They use the linker's
+ * --wrap, in programs whose targets ask for it (tsr_wrap_cuda in tests/equality/CMakeLists.txt, which also lists the
  * calls). */
 #ifndef TSR_TESTS_GPU_FAILING_CUDA_H
 #define TSR_TESTS_GPU_FAILING_CUDA_H
@@ -30,35 +30,36 @@ enum cuda_call {
     CUDA_CALL_DESTROY_EVENT,
     CUDA_CALL_NOTE_EVENT,
     CUDA_CALL_WAIT_EVENT,
-    CUDA_CALL_ASK_EVENT, /* how long it took: that costs nobody anything */
+    CUDA_CALL_ASK_EVENT, /* the time between events: its failure does no harm */
     CUDA_CALLS
 };
 
 extern const char *const cuda_call_names[CUDA_CALLS];
 
-/* From now on the fails-th call (1: the next one; 0: none) of this kind (CUDA_CALLS: of any) fails, with an error that
- * it may have; with lasts so do all calls after it, as after a kernel's bad access. Forgets what was planned before. */
+/* Plans a failure: call number fails (1: the next one; 0: none) of this kind (CUDA_CALLS: of any) fails with an error
+ * that it may have. If lasts, all calls after it fail, too, as after a kernel's bad access. Replaces the plan before.
+ */
 void plan_cuda_failure(enum cuda_call kind, long fails, bool lasts);
 
 struct cuda_failure {
-    long calls;          /* since the plan was made, of its kind */
-    bool failed;         /* one of them did */
-    enum cuda_call kind; /* the first that did */
-    const char *error;   /* what it said */
+    long calls;          /* of the plan's kind, since it was made */
+    bool failed;         /* whether a call failed */
+    enum cuda_call kind; /* of the first that failed */
+    const char *error;   /* its error, as text */
 };
 struct cuda_failure cuda_failure(void);
 
-/* From the next plan on, sites[i] becomes a number for the way that call i + 1 of the planned kind came: the addresses
- * that it returns to. NULL: no longer. */
+/* From the next plan on, sites[i] gets a number that stands for the return addresses of call i + 1 of the planned kind.
+ * NULL ends this. */
 void record_cuda_calls(uint64_t *sites, size_t room);
 
-/* Device memory, pinned memory, streams and events that nobody has tried to give back. */
+/* The numbers of blocks of device and of pinned memory, of streams and of events that nobody has tried to free. */
 struct cuda_belongings {
     long blocks, host_blocks, streams, events;
 };
 struct cuda_belongings cuda_belongings(void);
 
-/* Really gives back what somebody has tried to, where that was made to fail. */
+/* Really frees all that somebody tried to free when that was made to fail. */
 void drop_cuda_belongings(void);
 
 #endif

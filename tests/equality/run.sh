@@ -1,24 +1,24 @@
 #!/bin/sh
-# On a machine with an NVIDIA GPU: builds, compares every kernel with its definition, looks for bad memory and races, and
-# benchmarks; then writes results.md, with GPU, driver, commit and date, beside the logs, the JSON lines and the plots,
-# and results.tgz, all of them in one file.
+# For a machine with an NVIDIA GPU: builds, compares every kernel with its definition, looks for bad memory accesses and
+# races, and runs the benchmarks. Writes results.md, with GPU, driver, commit and date, beside the logs, the JSON lines and
+# the plots, and results.tgz, which has all of them.
 #
-#   run.sh [build|equal|sanitize|bench|profile|all] [OUT]     OUT: where results go; $OUT, or BUILD/results, unless told
+#   run.sh [build|equal|sanitize|bench|profile|all] [OUT]     OUT: folder of results; default $OUT or BUILD/results
 #
-# profile (not part of all) reads hardware counters with ncu, of one workload a family: profile_FAMILY.csv.
+# profile (not part of all) reads hardware counters of one workload per family with ncu: profile_FAMILY.csv.
 #
-# A stage needs the build, and makes it if there is none. Each takes well under 8 minutes. Environment:
+# A stage makes the build if there is none. Each stage takes well under 8 minutes. Environment, with defaults:
 #   BUILD                folder of the build                      build-gpu
-#   TESSERA_COMMIT       what is being tested                     git describe
+#   TESSERA_COMMIT       the commit that is tested                git describe
 #   TSR_BENCH_FILES      images or Y4M to benchmark on as well    none
-#   TSR_BENCH_FAMILIES   what to benchmark                        vle rle cavlc engine limits
+#   TSR_BENCH_FAMILIES   the families to benchmark                vle rle cavlc engine limits
 #   TSR_SAME_FILES       folders whose files both engines encode  a generated set
 #   TSR_SAME             codings of them: some, or all 104        some
 #   TSR_MUTANTS          mutants of files of each kind, path, coder and mutation       10
 #   TSR_BENCH_WORDS      more words for bench                     none; --policies, --repeat N, --quick
-#   TSR_SANITIZE_JOBS    how many of them at once                 8
+#   TSR_SANITIZE_JOBS    sanitizer runs at the same time          8
 #   TSR_SANITIZERS       tools of compute-sanitizer               memcheck racecheck initcheck synccheck
-# Libraries in .deps (include/, lib/, pkgconfig/) are used where the system has none.
+# Libraries in .deps (include/, lib/, pkgconfig/) are used if the system does not have them.
 set -eu
 cd "$(dirname "$0")/../.."
 stage=${1:-all}
@@ -46,14 +46,14 @@ echo "GPU, driver, compute capability: $gpu; commit $TESSERA_COMMIT"
 capability=$(printf '%s' "$gpu" | sed 's/.*, *//;s/\.//')
 failed=
 
-# stage_line NAME STATUS LINE: notes what has come of a stage so far.
+# stage_line NAME STATUS LINE: notes the result of a stage so far.
 stage_line()
 {
     printf '| %s | %s | %s | %s |\n' "$1" "$([ "$2" -eq 0 ] && echo passed || echo FAILED)" "$3" \
         "$(date -u '+%Y-%m-%d %H:%M UTC')" >"$out/stage_$1"
 }
 
-# stage_done NAME STATUS LINE: and what came of it in the end; all results go into one file, to be fetched.
+# stage_done NAME STATUS LINE: notes the result of a stage at its end. All results go into one file, which can be fetched.
 stage_done()
 {
     stage_line "$@"
@@ -78,7 +78,7 @@ run_build()
     [ $status -eq 0 ] || exit 1
 }
 
-# Whole files of both engines, too. A test that was skipped has shown nothing.
+# Compares whole files of both engines, too. A skipped test counts as a failure.
 run_equal()
 {
     status=0
@@ -92,7 +92,7 @@ run_equal()
         sh tests/equality/same_files.sh "$build/bin/tessera" "$folder" >>"$out/same_files.txt" 2>&1 || status=1
         tail -n 1 "$out/same_files.txt"
     done
-    # Mutants of files, decoded there.
+    # Mutants of files, decoded on the GPU.
     mkdir -p "$out/mutants"
     "$build/bin/tessera_testdata" "$out/mutants/data" >/dev/null &&
         "$build/bin/tsr_attack_files" "$out/mutants/data" "$out/mutants" "${TSR_MUTANTS:-10}" engine=cuda jobs=8 >"$out/mutants.txt" 2>&1 || status=1
@@ -104,7 +104,7 @@ run_equal()
     stage_done equal $status "$(grep 'tests passed' "$out/equal.log" | tail -n 1)"
 }
 
-# sanitize_one TOOL TEST: its log is kept; what does not end in time has not passed.
+# sanitize_one TOOL TEST: keeps the log. A test that does not end in time fails.
 sanitize_one()
 {
     log=$out/sanitize_$1_$(basename "$2").log
@@ -117,7 +117,7 @@ sanitize_one()
         ! grep -q '^skipped' "$log"
 }
 
-# Several at once, the next one as soon as one has ended: they spend their time on the CPU.
+# Runs several at once, the next one as soon as one has ended: they are limited by the CPU.
 run_sanitize()
 {
     clean=0 bad= running=0
@@ -151,8 +151,8 @@ run_sanitize()
     stage_done sanitize $status "$clean runs clean${bad:+; not:$bad}"
 }
 
-# bench_one NAME LIMIT WORDS...: one run of the benchmark, into bench_NAME.*; the results so far are then written, since
-# a machine may be taken away at any time.
+# bench_one NAME LIMIT WORDS...: runs the benchmark once, into bench_NAME.*. Then it writes the results so far, since the
+# machine may be taken away at any time.
 bench_one()
 {
     name=$1 limit=$2
@@ -160,7 +160,7 @@ bench_one()
     began=$(date +%s)
     timeout "$limit" "$build/bin/tessera-bench" "$@" --log "$out/bench_$name.json" --plot "$out/bench_$name.svg" \
         >"$out/bench_$name.txt" 2>"$out/bench_$name.err" || status=$?
-    ! head -n 1 "$out/bench_$name.json" | grep '"gpu":"none' || status=1 # then the CPU's rows alone have run
+    ! head -n 1 "$out/bench_$name.json" | grep '"gpu":"none' || status=1 # then only the CPU's rows have run
     cat "$out/bench_$name.err"
     echo "bench $name, $(($(date +%s) - began)) s: $(tail -n 1 "$out/bench_$name.txt")"
     names="$names $name"
@@ -226,7 +226,7 @@ write_results()
     pack_results
 }
 
-# In another folder first: tar reads this one.
+# First into another folder, because tar reads this one.
 pack_results()
 {
     packed=$(mktemp) &&

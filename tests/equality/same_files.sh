@@ -1,12 +1,12 @@
 #!/bin/sh
-# Whole files: the CUDA engine writes the bytes of the CPU engine, and restores from them what was read. A line for each
-# coding says how many files are coded, by which engine (--json tells it), and how much of their samples that is; the
-# reasons of what the GPU left to the CPU follow at the end. Files that are never coded with loss are coded without.
+# Whole files: the CUDA engine must write the bytes of the CPU engine, and restore the input from them. A line for each
+# coding gives the number of coded files, by engine (from --json), and the GPU's share of their samples. The reasons of
+# fallbacks to the CPU follow at the end. Files that are never coded with loss are coded without loss.
 # usage: same_files.sh TESSERA FOLDER [QP...]    exit 77: no CUDA device
 #
 # Environment:
 #   TSR_SAME      some: all coders at a few efforts; all: at every effort, also targets and bounded errors   some
-#   TSR_SAME_JOBS how many codings at once                                                                 2
+#   TSR_SAME_JOBS codings at the same time                                                                 2
 #   TSR_SAME_WORDS more words for the CUDA engine, such as --gpu 0,1                                       none
 set -eu
 tessera=$1
@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 
 "$tessera" compress --engine cuda "$0" -o "$work/probe.tsr" >/dev/null 2>&1 || { echo "skipped: no CUDA engine"; exit 77; }
 
-# tell JSON: files, those coded, by the GPU, by both, by the CPU; bytes of samples coded, and of those by the GPU alone.
+# tell JSON: the numbers of files; of those coded, by the GPU, by both, by the CPU; bytes of samples coded, and by the GPU alone.
 tell()
 {
     awk '
@@ -33,8 +33,8 @@ tell()
     ' "$1"
 }
 
-# encode NUMBER NAME OPTIONS...: by both engines, compared; decoded by the CUDA engine. A target may be out of reach of
-# some files, then of both engines'.
+# encode NUMBER NAME OPTIONS...: encodes with both engines, compares, and decodes with the CUDA engine. Some files may not
+# reach a target; then both engines must fail on them.
 encode()
 {
     at=$work/$1 name=$2
@@ -73,7 +73,7 @@ encode()
     cat "$at.line"
 }
 
-# The codings, a line each: the name, a semicolon, options.
+# The codings, one a line: the name, a semicolon, the options.
 list_codings()
 {
     if [ "${TSR_SAME:-some}" = all ]; then
@@ -109,7 +109,7 @@ list_codings()
     echo "path P, rans, effort 6; -6 --path predict --coder rans"
 }
 
-# Some codings at once; each worker takes every so-manieth, so that all have of all kinds.
+# Several codings at once. Worker k of N takes every N-th coding, so that each worker gets all kinds.
 jobs=${TSR_SAME_JOBS:-2}
 list_codings "$@" >"$work/codings"
 workers=

@@ -1,5 +1,5 @@
-/* The choice of coefficients by rate and distortion on the device against the CPU's, on units that no picture would
- * give. */
+/* The choice of coefficients by rate and distortion on the device against the CPU's. The units are such as no picture
+ * gives. */
 #include "device.h"
 
 #include "tests/plain_image.h"
@@ -9,7 +9,7 @@
 
 #include "entropy/rate_distortion.h"
 
-/* Magnitudes of all sizes below 2^most, many blocks with nothing to choose among them. */
+/* Units of all magnitudes below 2^most. In many blocks there is nothing to choose. */
 static void fill_units(struct rng *r, int most, int32_t *units, size_t blocks)
 {
     for (size_t b = 0; b < blocks; b++) {
@@ -24,7 +24,7 @@ static void fill_units(struct rng *r, int most, int32_t *units, size_t blocks)
     }
 }
 
-/* Where coefficient p of a tile's block lies. */
+/* The index of coefficient p of a tile's block. */
 static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const struct tsr_tile_place *place,
                        int32_t column, int32_t row, uint32_t p)
 {
@@ -34,7 +34,7 @@ static size_t place_of(const struct tsr_cuda_batch *b, uint32_t plane, const str
     return tsr_coefficient_place((size_t)plane * b->shape.slices + slice, p / 4, (uint32_t)in_slice) + p % 4;
 }
 
-/* What the choice starts from, and what it should give; by coefficient of the batch, by tile or by plane. */
+/* The input of the choice and the results that it should give, by coefficient of the batch, by tile or by plane. */
 struct choice {
     size_t count; /* of coefficients */
     int32_t *units, *expected;
@@ -45,7 +45,7 @@ struct choice {
 
 enum { NO_BLOCK = 0x7abcdef }; /* units of places without blocks */
 
-/* Random units of a tile, and the CPU's choice. */
+/* Makes random units for a tile, and the CPU's choice for them. */
 static void choose_tile(struct rng *r, const struct tsr_cuda_batch *b, uint32_t plane, uint32_t t,
                         struct choice *choice)
 {
@@ -129,7 +129,7 @@ static void check_choice(struct rng *r, const struct tsr_image *image, const str
     device_free(&arena, "the batch's arrays");
 }
 
-/* Every coder, narrow and wide coefficients, slices alone and beside each other, several tiles. */
+/* Every coder, narrow and wide coefficients, one slice and several, several tiles. */
 TEST(choices)
 {
     static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_CAVLC, TSR_CODER_RANS};

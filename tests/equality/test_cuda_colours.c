@@ -1,4 +1,4 @@
-/* Packed colours (FORMAT.md 6.6) by the CUDA engine: the packing that the CPU engine chooses, and the same bytes. */
+/* Packed colours (FORMAT.md 6.6) with the CUDA engine: it chooses the CPU engine's packing and gives the same bytes. */
 #include "both_engines.h"
 
 #include "kernels/planes/colours_cpu.h"
@@ -7,27 +7,27 @@
 
 /* ---- Pictures ------------------------------------------------------------------------------------------------- */
 
-/* What a frame's colours are. */
+/* The kinds of colours of a frame. */
 enum kind {
-    RISING_R, /* so many colours, in whose order red, green or blue rises */
+    RISING_R, /* a counted number of colours; in their order red, green or blue rises */
     RISING_G,
     RISING_B,
-    STEPS,       /* components with steps beside a dense one */
+    STEPS,       /* two components with steps, a dense one */
     FEW_STEPS,   /* few colours, of few values each */
     PHOTOGRAPH,  /* nothing to pack */
     GREY,        /* few colours, all grey */
-    NEARLY_GREY, /* but for one in a row that is not looked at first */
-    FEW_SEEN,    /* few in the rows that are looked at first */
-    STEPS_SEEN,  /* steps only there */
+    NEARLY_GREY, /* all grey, except one sample in a row that is not looked at first */
+    FEW_SEEN,    /* few colours in the rows that are looked at first */
+    STEPS_SEEN,  /* steps only in those rows */
     KINDS
 };
 
 struct picture {
     enum kind kind;
-    uint32_t colours; /* of kinds whose colours are counted */
+    uint32_t colours; /* the number of colours, for kinds in which it is counted */
 };
 
-/* A number below count that changes slowly. All of them occur where there are as many samples. */
+/* A number below count that changes slowly. All of them occur if there are enough samples. */
 static uint32_t slow_number(uint32_t x, uint32_t y, uint32_t columns, uint32_t count)
 {
     const size_t at = (size_t)y * columns + x;
@@ -74,9 +74,9 @@ static void draw(struct rng *r, const struct tsr_image *image, struct picture p,
                          (component_at(p, x, y, image, c, r) ^ half) & ((1u << image->bits_stored) - 1u));
 }
 
-/* ---- What the CPU engine does with them ------------------------------------------------------------------------ */
+/* ---- The CPU engine's packing ---------------------------------------------------------------------------------- */
 
-/* The packing; its lists are gone. */
+/* The packing that the CPU engine chooses, without its lists. */
 static struct tsr_colour_model packing_of(const struct tsr_image *image, uint32_t max_error, const uint8_t *raster)
 {
     const size_t count = (size_t)image->columns * image->rows;
@@ -101,7 +101,8 @@ static struct tsr_colour_model packing_of(const struct tsr_image *image, uint32_
     return colours;
 }
 
-/* Frames of these pictures in one batch: all by the GPU, the same bytes. found: what the CPU does of each, or NULL. */
+/* Codes frames of these pictures in one batch: the GPU must do them all, with the same bytes. found, if not NULL, gets
+ * the CPU's packing of each. */
 static void check_pictures(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding,
                            const struct picture *pictures, uint32_t frames, struct tsr_colour_model *found)
 {
@@ -125,7 +126,7 @@ static struct tsr_coding coding_of(int coder, int effort)
 
 /* ---- Tests ---------------------------------------------------------------------------------------------------- */
 
-/* Numbers of colours around those of bytes and the limit; each component leads once. */
+/* Numbers of colours around 256 and the limit. Each component is once the one that rises. */
 TEST(palettes)
 {
     static const uint32_t numbers[] = {2, 3, 255, 256, 257, 1023, 1024, 1025};
@@ -169,7 +170,7 @@ TEST(words)
     }
 }
 
-/* Frames of all kinds beside each other, each as if it were alone: some pack by palette, some by component. */
+/* Batches of frames of all kinds, each coded as if it were alone. Some are packed by palette, some by component. */
 TEST(mixed_batches)
 {
     enum { FRAMES = 2 * KINDS };
@@ -197,7 +198,9 @@ TEST(mixed_batches)
     }
 }
 
-/* Sizes at which no choice can look at anything, the smallest at which it can, and rows that fill no group. */
+/* Sizes that are too small for the choice to compare samples, the smallest at which it can, and rows that fill no
+ * group.
+ */
 TEST(small_frames)
 {
     static const uint32_t shapes[][2] = {{1, 1}, {1, 40}, {40, 1}, {2, 2}, {3, 2}, {2, 3}, {9, 2}, {7, 7}, {17, 3}};
@@ -212,7 +215,7 @@ TEST(small_frames)
         }
 }
 
-/* Larger ones, of which a choice looks at some rows; screens, and the colours that rows not looked at add. */
+/* Larger frames, of which the choice looks at some rows only, while others have more colours. And screens. */
 TEST(rows_that_choices_see)
 {
     struct rng r = {580};
@@ -238,7 +241,7 @@ TEST(rows_that_choices_see)
     }
 }
 
-/* Quantised samples: the numbers of steps are packed. */
+/* Quantised samples: their indices are packed. */
 TEST(bounded_errors)
 {
     static const uint32_t errors[] = {1, 3, 20};

@@ -1,9 +1,8 @@
-/* The CUDA engine's decoder against the CPU engine's: whole frames that the CPU engine has coded, and what is left of
- * them after damage. */
+/* The CUDA engine's decoder against the CPU engine's, on whole frames that the CPU engine coded, sound and damaged. */
 #include "both_engines.h"
 #include "coded_frames.h"
 
-/* Decodes by both engines, which must agree; returns how many frames the CUDA engine did itself. */
+/* Decodes with both engines, which must agree. Returns the number of frames that the CUDA engine did itself. */
 static uint32_t check_decoding(const struct coded_frames *c)
 {
     const size_t bytes = raster_bytes(&c->image);
@@ -28,7 +27,7 @@ static uint32_t check_decoding(const struct coded_frames *c)
             space_bytes ? engines[e]->ops->decode(engines[e], &c->image, jobs[e], c->frames, space) : TSR_ERROR_CORRUPT;
         free(space);
         for (int i = 0; i < GUARD_BYTES; i++) assert_int_equal(rasters[e][c->frames * bytes + (size_t)i], 0xa5);
-        if (!space_bytes) done = c->frames; /* there is no frame at all */
+        if (!space_bytes) done = c->frames; /* there are no frames */
     }
     assert_int_equal(status[0], status[1]);
     for (uint32_t f = 0; f < c->frames && done == 0; f++) {
@@ -55,7 +54,7 @@ static uint32_t check_decoding(const struct coded_frames *c)
     return done;
 }
 
-/* How the first frame's colours are packed. */
+/* The packing of the first frame's colours. */
 static enum tsr_colour_packing packing_of(const struct coded_frames *c)
 {
     struct tsr_frame_model *model = must(malloc(sizeof *model));
@@ -70,7 +69,7 @@ static enum tsr_colour_packing packing_of(const struct coded_frames *c)
     return packing;
 }
 
-/* Frames of this content, coded so: the GPU must decode them all, where it can at all. */
+/* Codes and decodes frames of this content. The GPU must decode them all if it can decode such frames at all. */
 static void check_coding(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, int content,
                          uint32_t frames)
 {
@@ -109,7 +108,7 @@ TEST(efforts)
             }
 }
 
-/* The smallest tiles, and those whose sides are no multiples of anything. */
+/* The smallest tiles, and tiles whose sides are not multiples of any unit. */
 TEST(shapes)
 {
     static const uint32_t shapes[][2] = {{1, 1},  {1, 2},  {2, 1},   {3, 3},   {4, 5},     {5, 4},    {7, 9},
@@ -164,7 +163,7 @@ TEST(random_frames)
     }
 }
 
-/* Flat blocks, runs to the ends of rows; of three components or more packed colours. */
+/* Flat blocks, and runs to the ends of rows. With three components or more, packed colours. */
 TEST(screens)
 {
     struct rng r = {511};
@@ -190,7 +189,7 @@ TEST(screens)
         if (image.components >= 3) packings[packing_of(&c)]++;
         const struct tsr_segment model = c.model[0];
         uint8_t *copy = must(malloc(model.size));
-        for (int damage = 0; damage < 8 && model.size; damage++) { /* among them lists of other values */
+        for (int damage = 0; damage < 8 && model.size; damage++) { /* damage includes lists with other values */
             if (skip_case()) continue;
             memcpy(copy, model.bytes, model.size);
             copy[rng_below(&r, (uint32_t)(model.size < 40 ? model.size : 40))] ^= (uint8_t)(1u << rng_below(&r, 8));
@@ -204,7 +203,7 @@ TEST(screens)
     for (int packing = 0; packing < 3; packing++) expect(packings[packing] > 0, "no frame with packing %d", packing);
 }
 
-/* Path T and CAVLC, by the stage that does them. */
+/* Path T and CAVLC, which have stages of their own. */
 TEST(transform)
 {
     struct rng r = {506};
@@ -219,7 +218,7 @@ TEST(transform)
     }
 }
 
-/* Frames that are not what the first one is: other tiles, and other paths than the batch has room for. */
+/* Frames that differ from the first one: other tiles, and other paths than the batch has room for. */
 TEST(mixed)
 {
     struct rng r = {508};
@@ -243,17 +242,17 @@ TEST(mixed)
     all.model = model;
     all.tile = tile;
     assert_int_equal(check_decoding(&all), FRAMES - 1);
-    model[1] = model[0]; /* what is no tile of path P */
+    model[1] = model[0]; /* a tile that is not of path P */
     assert_int_equal(check_decoding(&all), FRAMES);
     all.frames = 3;
-    model[0].size = 3; /* no model, and one with one byte too few */
+    model[0].size = 3; /* a model that is cut off, and one with one byte too few */
     model[2].size--;
     check_decoding(&all);
     for (int i = 0; i < FRAMES; i++) free_frames(&each[i]);
     free(raster);
 }
 
-/* The last bits of tiles with long runs: among others a run that says more than its row has left, and ends with it. */
+/* Flips the last bits of tiles with long runs. Some runs become longer than the rest of their row, and end with it. */
 TEST(runs_beyond_rows)
 {
     struct rng r = {509};
@@ -280,7 +279,7 @@ TEST(runs_beyond_rows)
     }
 }
 
-/* Of several tiles the first that is corrupt is told. */
+/* Of several corrupt tiles the first is reported. */
 TEST(damaged_tiles)
 {
     struct rng r = {510};
@@ -304,7 +303,7 @@ TEST(damaged_tiles)
     free(raster);
 }
 
-/* Bits turned over, pieces cut off and bytes added: both engines see the same, and nothing else happens. */
+/* Flipped bits, pieces cut off and bytes added: both engines find the same, and nothing else happens. */
 TEST(damage)
 {
     struct rng r = {507};

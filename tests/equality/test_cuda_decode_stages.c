@@ -1,5 +1,5 @@
-/* The decoding stages of path T on the device against the CPU engine: what it coded, with all coders and efforts, and
- * the same with bits flipped and bytes missing. The engine around them: test_cuda_decode.c. */
+/* The decoding stages of path T on the device against the CPU engine. They decode its frames, of all coders and
+ * efforts, and the same with flipped bits and missing bytes. test_cuda_decode.c tests the engine around them. */
 #include "device.h"
 
 #include "tests/unit/images.h"
@@ -28,7 +28,7 @@ static int destroy_engine(void **state)
 
 /* ---- Coded frames --------------------------------------------------------------------------------------------- */
 
-/* Models and payloads of frames, each in an allocation of its own: they may be damaged. */
+/* Models and payloads of frames, each in an allocation of its own. They may be damaged. */
 struct coded {
     uint32_t frames, tiles;
     struct tsr_decode_job *jobs;
@@ -99,7 +99,7 @@ static void decode_on_cpu(const struct tsr_image *image, struct coded *coded, ui
     }
 }
 
-/* Of what is decoded, all is compared with what the CPU engine makes of it. cut: the tiles of a sound model. */
+/* Decodes with both decoders and compares the results. cut: the tiles, from a sound model. */
 static void check_decoding(const struct tsr_image *image, const struct tsr_frame_model *cut, struct coded *coded)
 {
     const size_t frame_bytes = raster_bytes(image);
@@ -162,7 +162,7 @@ static void check_decoding(const struct tsr_image *image, const struct tsr_frame
     free(expected);
 }
 
-/* Flips bits or takes bytes away, of a tile or, seldom, of a model. */
+/* Flips bits of a tile or, seldom, of a model, or cuts bytes off. */
 static void damage(struct rng *r, struct coded *coded)
 {
     for (uint32_t f = 0; f < coded->frames; f++) {
@@ -180,7 +180,7 @@ static void damage(struct rng *r, struct coded *coded)
     }
 }
 
-/* Codes frames of one content, decodes them, and so many times what is damaged of them. */
+/* Codes frames of one content and decodes them, once sound and `damages` times damaged. */
 static void check_coding(struct rng *r, const struct tsr_image *image, const struct tsr_coding *coding, int content,
                          uint32_t frames, int damages)
 {
@@ -202,7 +202,7 @@ static void check_coding(struct rng *r, const struct tsr_image *image, const str
     free(rasters);
 }
 
-/* An image that may be coded with loss, all of whose planes are of path T. */
+/* An image that may be coded with loss and whose planes are all of path T. */
 static struct tsr_image any_image(struct rng *r, int32_t most)
 {
     struct tsr_image image;
@@ -248,7 +248,7 @@ TEST(smallest_frames)
         }
 }
 
-/* Several tiles, and borders near those of tiles, slices, blocks and strips. */
+/* Several tiles, and sizes near those of tiles, slices, blocks and strips. */
 TEST(shapes_of_frames)
 {
     static const uint32_t shapes[][2] = {{1100, 70}, {1, 1500}, {1500, 1}, {128, 64}, {65, 63}, {257, 300}, {1025, 66}};
@@ -275,9 +275,8 @@ TEST(two_steps)
     }
 }
 
-/* Slices of sides that a file may name and no encoder makes: 4, of which a kernel takes more than it was launched for,
- * to
- * 64. Beyond 32 the stages have no code for CAVLC. */
+/* Slices with sides that a file may have but no encoder makes, from 4 to 64. With 4 a kernel gets more slices than it
+ * was launched for. Above 32 the stages have no code for CAVLC. */
 TEST(sides_of_slices)
 {
     static const int sides[] = {4, 5, 7, 16, 31, 32, 33, 64};

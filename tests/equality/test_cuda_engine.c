@@ -1,5 +1,4 @@
-/* The CUDA engine against the CPU engine and its functions: stage by stage, the training on random counts, whole
- * frames. */
+/* The CUDA engine against the CPU engine and its functions: single stages, training on random counts, whole frames. */
 #include "both_engines.h"
 
 #include <pthread.h>
@@ -20,7 +19,7 @@ static void *copy_of(const void *device, size_t bytes)
     return host;
 }
 
-/* Coefficients of the blocks of a tile as they lie on the device, to the order of tsr_blocks_forward. */
+/* Copies the coefficients of a tile's blocks from the device's order to the order of tsr_blocks_forward. */
 static void gather_coefficients(const struct tsr_cuda_batch *b, const void *coefficients, uint32_t plane, uint32_t tile,
                                 int32_t *out)
 {
@@ -40,7 +39,7 @@ static void gather_coefficients(const struct tsr_cuda_batch *b, const void *coef
         }
 }
 
-/* What the stages left, on the host. */
+/* The results of the stages, copied to the host. */
 struct stage_results {
     struct tsr_cuda_batch b;
     uint16_t *samples;
@@ -84,7 +83,7 @@ static void free_results(struct stage_results *got)
     free(got->samples);
 }
 
-/* Codewords of a plane's tables. */
+/* The codewords of a plane's tables. */
 static void codes_of(const struct tsr_run_level_model *model, struct tsr_run_level_codes *codes)
 {
     for (int t = 0; t < model->dc_tables; t++)
@@ -93,7 +92,7 @@ static void codes_of(const struct tsr_run_level_model *model, struct tsr_run_lev
         tsr_huffman_codewords(model->ac_lengths[t], TSR_AC_SYMBOLS, codes->ac[t]);
 }
 
-/* Coefficients and payload of tile t of plane p, whose values are these. */
+/* Checks the coefficients and the payload of tile t of plane p, which has these values. */
 static void check_stage_tile(const struct stage_results *got, uint32_t p, uint32_t t, struct tsr_tile tile,
                              const uint16_t *values, struct tsr_block_coding blocks,
                              const struct tsr_run_level_codes *codes)
@@ -117,8 +116,8 @@ static void check_stage_tile(const struct stage_results *got, uint32_t p, uint32
     free(expected);
 }
 
-/* Plane p of the batch: its values, range and tiles. values: as they should be; they become x. model: the cut of its
- * frame. */
+/* Checks plane p of the batch: its values, its range and its tiles. values: the right ones; they are turned into
+ * indices. model: has the tiles of its frame. */
 static void check_stage_plane(const struct stage_results *got, uint32_t p, uint16_t *values,
                               const struct tsr_frame_model *model)
 {
@@ -157,7 +156,7 @@ static void check_stage_plane(const struct stage_results *got, uint32_t p, uint1
     free(work);
 }
 
-/* All stages on frames of one image, each against the CPU's function on what the stage before is known to give. */
+/* Runs all stages on frames of one image. Checks each against the CPU's function on the stage's right input. */
 static void check_stages(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *rasters,
                          uint32_t frames)
 {
@@ -193,7 +192,7 @@ static void check_stages(const struct tsr_image *image, const struct tsr_coding 
     device_free(&arena, "the batch's arrays");
 }
 
-/* A random image that the stages do, whose words have no bits that nobody expects. */
+/* A random image with words of 8 or 16 bits, for which there are stages. */
 static struct tsr_image stage_image(struct rng *r, int32_t most)
 {
     struct tsr_image image;
@@ -202,7 +201,7 @@ static struct tsr_image stage_image(struct rng *r, int32_t most)
     return image;
 }
 
-/* Some QP, and sometimes a second one from some sample on. */
+/* Adds loss with a random QP, and sometimes with a second QP from some sample on. */
 static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding *coding)
 {
     coding->lossy = true;
@@ -212,7 +211,7 @@ static void lose(struct rng *r, const struct tsr_image *image, struct tsr_coding
     coding->coarser_from = rng_below(r, image->columns * image->rows);
 }
 
-/* Of effort 1. */
+/* A coding of effort 1. */
 static struct tsr_coding first_coding(struct rng *r, const struct tsr_image *image, int number)
 {
     struct tsr_coding coding = {
@@ -221,7 +220,7 @@ static struct tsr_coding first_coding(struct rng *r, const struct tsr_image *ima
     return coding;
 }
 
-/* Of any effort: each coder with and without loss, and CAVLC of path P. */
+/* Codings of any effort: each coder with and without loss, and CAVLC with path P. */
 enum { CODINGS = 7 };
 
 static struct tsr_coding any_coding(struct rng *r, const struct tsr_image *image, int number)
@@ -255,7 +254,7 @@ TEST(stages)
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
-/* Counts like those of blocks, and unlike them: few symbols or all, many equal counts, empty cells, huge ones. */
+/* Counts, some like those of blocks: few symbols or all, many equal counts, empty cells, huge counts. */
 static void fill_counts(struct rng *r, int kind, struct tsr_block_counts *counts)
 {
     uint32_t *all = &counts->dc[0][0];
@@ -294,7 +293,7 @@ static void check_table(const uint32_t *counts, int symbols, const uint8_t *leng
     }
 }
 
-/* Planes with all kinds of counts, by turns. */
+/* Trains planes with all kinds of counts in turn. */
 static void check_training(uint32_t planes)
 {
     enum { KINDS = 24 };
@@ -326,7 +325,7 @@ static void check_training(uint32_t planes)
     struct tsr_merge_work *merge = must(malloc(sizeof *merge));
     struct tsr_huffman_work *work = must(malloc(sizeof *work));
     for (uint32_t p = 0; p < planes; p++) {
-        if (p == 5) { /* a constant plane: untouched */
+        if (p == 5) { /* a constant plane must stay untouched */
             for (size_t i = 0; i < sizeof models[p]; i++) assert_int_equal(((uint8_t *)&models[p])[i], 0xc3);
             continue;
         }
@@ -355,7 +354,7 @@ static void check_training(uint32_t planes)
     device_free(&d_counts, "counts");
 }
 
-/* Few planes, and more than there are multiprocessors. */
+/* Few planes, and more planes than multiprocessors. */
 TEST(training)
 {
     int processors = 0;
@@ -364,8 +363,7 @@ TEST(training)
     check_training((uint32_t)(processors < 24 ? 24 : processors + 1));
 }
 
-/* Counts of groups of cells by energy, one cell after the other. Those of a group add up to less than 2^18 if not wide.
- */
+/* Counts of cells in groups, one cell per energy class. If not wide, a group's counts add up to less than 2^18. */
 static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int cells, int symbols)
 {
     memset(counts, 0, (size_t)(cells * symbols) * sizeof *counts);
@@ -383,8 +381,8 @@ static void fill_cells(struct rng *r, int kind, bool wide, uint32_t *counts, int
     }
 }
 
-/* counts[groups][TSR_ENERGY_CLASSES][symbols] as counting leaves them: bits of the cells that counted something, and
- * anything in the rows of others. */
+/* Changes counts[groups][TSR_ENERGY_CLASSES][symbols] to what counting leaves: in_use has the bits of cells with
+ * counts, and the rows of other cells hold anything. */
 static void forget_unused_cells(uint32_t *counts, size_t groups, int symbols, uint32_t *in_use)
 {
     for (size_t g = 0; g < groups; g++) {
@@ -398,7 +396,7 @@ static void forget_unused_cells(uint32_t *counts, size_t groups, int symbols, ui
     }
 }
 
-/* bytes, so many times, on the device. */
+/* A buffer on the device with `times` copies of bytes. */
 static struct device_buffer device_copies(const void *bytes, size_t size, size_t times)
 {
     uint8_t *all = must(malloc(size * times));
@@ -408,7 +406,7 @@ static struct device_buffer device_copies(const void *bytes, size_t size, size_t
     return copies;
 }
 
-/* A group's table against its counts: weights and symbols of rANS. */
+/* Checks a group's table against its counts: weights and symbols of rANS. */
 static void check_weights(const uint32_t *counts, const struct tsr_coefficient_model *model, int table,
                           const tsr_coefficient_codes *found)
 {
@@ -420,7 +418,7 @@ static void check_weights(const uint32_t *counts, const struct tsr_coefficient_m
     assert_memory_equal(*found, expected, sizeof expected);
 }
 
-/* Model and codes of plane p, of rANS or of pairs, against its counts, which are merged in place. */
+/* Checks the model and the codes of plane p, of rANS or of pairs, against its counts. Merges these in place. */
 static void check_energy_plane(bool rans, int p, uint32_t *counts, const uint32_t *in_use, const void *model,
                                const void *codes, uint64_t magnitudes, struct tsr_merge_work *merge,
                                struct tsr_huffman_work *work)
@@ -456,8 +454,8 @@ static void check_energy_plane(bool rans, int p, uint32_t *counts, const uint32_
 enum { ENERGY_PLANES = 12, CONSTANT = 5, PAIR_COUNTS = TSR_PAIR_CELLS * TSR_PAIR_SYMBOLS };
 enum { COEFFICIENT_COUNTS = TSR_COEFFICIENT_CELLS * TSR_COEFFICIENT_SYMBOLS };
 
-/* Trains planes of random counts, times over, and checks them. number: odd by rANS, else by pairs; from 2 on with large
- * counts. */
+/* Trains planes of random counts, repeated `times` times, and checks them. number: rANS if odd, else pairs; large
+ * counts from 2 on. */
 static void train_by_energy(struct rng *r, int number, size_t times, struct tsr_cuda_batch *b, uint32_t *counts,
                             const uint64_t *magnitudes)
 {
@@ -469,7 +467,7 @@ static void train_by_energy(struct rng *r, int number, size_t times, struct tsr_
               cells = rans ? TSR_COEFFICIENT_CELLS : TSR_PAIR_CELLS;
     const size_t model_bytes = rans ? sizeof(struct tsr_coefficient_model) : sizeof(struct tsr_pair_model);
     b->transform.plane_counts = rans ? COEFFICIENT_COUNTS : PAIR_COUNTS;
-    b->shape.slices = wide ? 1 << 16 : 1 << 6; /* as many as have such counts */
+    b->shape.slices = wide ? 1 << 16 : 1 << 6; /* enough for such counts */
     for (int p = 0; p < ENERGY_PLANES; p++)
         fill_cells(r, p, wide, counts + (size_t)p * b->transform.plane_counts, cells, symbols);
     const size_t count_bytes = (size_t)ENERGY_PLANES * b->transform.plane_counts * sizeof *counts;
@@ -515,8 +513,8 @@ static void train_by_energy(struct rng *r, int number, size_t times, struct tsr_
     free(merge);
 }
 
-/* Pairs and rANS: tables, codes and frequencies of random counts, of some planes, over and over: so many that groups
- * are merged by a warp each where gains are narrow. */
+/* Pairs and rANS: tables, codes and frequencies of random counts. The planes are repeated until there are so many that
+ * a warp each merges groups if their gains are narrow. */
 TEST(training_by_energy)
 {
     struct rng r = {412};
@@ -544,7 +542,7 @@ TEST(training_by_energy)
 
 /* ---- Whole frames --------------------------------------------------------------------------------------------- */
 
-/* One content in all codings. */
+/* Checks one content in all codings. */
 static void check_codings(struct rng *r, const struct tsr_image *image, int content, uint32_t frames, bool must_do)
 {
     const size_t bytes = raster_bytes(image);
@@ -561,7 +559,7 @@ static void check_codings(struct rng *r, const struct tsr_image *image, int cont
     free(rasters);
 }
 
-/* True where every frame of this content has the outside bits that are expected. */
+/* Whether every frame of this content has the outside bits that the stages expect. */
 static bool is_plain(const struct tsr_image *image, int content)
 {
     if (image->bits_allocated == 1 || image->bits_allocated == 32) return false;
@@ -591,7 +589,7 @@ TEST(smallest_frames)
         }
 }
 
-/* Several tiles, and borders near those of tiles, slices and blocks. */
+/* Several tiles, and sizes near those of tiles, slices and blocks. */
 TEST(shapes_of_frames)
 {
     static const uint32_t shapes[][2] = {{1100, 70}, {1, 1500}, {1500, 1}, {64, 64}, {65, 63}, {257, 300}, {1025, 66}};
@@ -639,7 +637,7 @@ static void draw_picture(struct rng *r, const struct tsr_image *image, uint32_t 
         }
 }
 
-/* Every effort at which something begins, each coder, fine and coarse steps; tiles, slices and large slices that are
+/* Each coder at every effort that adds something, with fine and coarse steps. Tiles, slices and large slices that are
  * not whole. */
 TEST(efforts)
 {
@@ -678,8 +676,8 @@ TEST(efforts)
     }
 }
 
-/* The rows that a choice looks at, every fourth from the second on and the one above each, say the opposite of the
- * rest. */
+/* The choice looks at every fourth row from the second on and at the row above each. These rows suggest the opposite of
+ * the other rows. */
 TEST(rows_that_choices_see)
 {
     struct rng r = {410};
@@ -702,7 +700,7 @@ TEST(rows_that_choices_see)
     }
 }
 
-/* Frames on the device: as many bytes of payloads as the engine brings back, each tile's filled up to 16. */
+/* Frames that are on the device give as many bytes of payloads as the CPU engine, each tile's rounded up to 16. */
 TEST(resident)
 {
     enum { FRAMES = 3 };
@@ -732,7 +730,7 @@ TEST(resident)
     free(rasters);
 }
 
-/* Several threads, more than the engine has lanes, each with images of its own. */
+/* A thread with images of its own. There are more threads than the engine has lanes. */
 struct encoding_thread {
     pthread_t thread;
     uint64_t seed;
@@ -797,7 +795,7 @@ static void fill_scene(struct rng *r, const struct tsr_image *image, uint32_t nu
         }
 }
 
-/* One content at an effort and with a coder: as the CPU engine does it, on the GPU. */
+/* Checks one content at an effort and with a coder: the GPU must do it, with the CPU engine's result. */
 static void check_prediction(const struct tsr_image *image, int content, uint32_t frames, int effort,
                              enum tsr_coder coder)
 {
@@ -867,7 +865,7 @@ TEST(predicted_contents)
         }
 }
 
-/* Effort 1 looks at a part of the rows of these. */
+/* At effort 1 only some of the rows of these shapes are counted. */
 TEST(predicted_sampled_rows)
 {
     static const uint32_t shapes[][2] = {{300, 230}, {1100, 130}, {41, 1700}};
@@ -879,8 +877,8 @@ TEST(predicted_sampled_rows)
     if (!skip_case()) check_prediction(&image, 3, 2, 1, TSR_CODER_HUFFMAN);
 }
 
-/* However the kernels share the work out: a plane whose rows are sampled, one with lanes that are cut in many ways, and
- * tiles of several sizes. */
+/* All launch policies: with a plane whose rows are sampled, one whose lanes are cut in many ways, and tiles of several
+ * sizes. */
 TEST(predicted_policies)
 {
     static const uint32_t shapes[][2] = {{260, 256}, {40, 1100}, {1030, 90}};
@@ -894,7 +892,7 @@ TEST(predicted_policies)
     tsr_cuda_engine_launch_by(cuda, 0);
 }
 
-/* What is chosen: the work of each plane is cut up where there are few planes, and not where there are many. */
+/* The choice of policies: the work of a plane is cut into parts if there are few planes, and not if there are many. */
 TEST(launches_by_size)
 {
     const struct tsr_launch_size few = {132, 22, 1, 512, 32, 16}, many = {132, 16384, 1, 512, 32, 16},
@@ -911,8 +909,8 @@ TEST(launches_by_size)
     assert_int_equal(by_many.length_warps, 4);
     assert_int_equal(by_few.lane_segments, 8);
     assert_int_equal(by_many.lane_segments, 8);
-    assert_int_equal(by_full.lane_segments, 4); /* 31 warps a multiprocessor, which would be 62 */
-    assert_int_equal(by_small.code_rows, 16);   /* it has 4 bands of these, and a block 8 warps */
+    assert_int_equal(by_full.lane_segments, 4); /* 31 warps a multiprocessor; with 8 it would be 62 */
+    assert_int_equal(by_small.code_rows, 16);   /* it has 4 bands of 16 rows, and a block has 8 warps */
     for (int policy = 1; policy < TSR_LAUNCH_POLICIES; policy++) {
         const struct tsr_launch_policy wanted = tsr_launch_policies[policy], chosen = tsr_choose_launches(wanted, many);
         assert_true(wanted.code_rows == 0 || chosen.code_rows == wanted.code_rows);
@@ -949,7 +947,7 @@ TEST(predicted_packed)
     free(raster);
 }
 
-/* A last plane of few values behind planes of all 16 bits, whose differences do not fit 16 bits. */
+/* A last plane of few values after planes of all 16 bits, whose differences do not fit 16 bits. */
 TEST(predicted_behind_wide_planes)
 {
     struct rng r = {433};
@@ -968,7 +966,7 @@ TEST(predicted_behind_wide_planes)
     free(raster);
 }
 
-/* Flat blocks, and runs to the ends of rows, also in earlier planes: behind noise colours are not packed. */
+/* Flat blocks, and runs to the ends of rows, also in earlier planes. With noise, colours are not packed. */
 TEST(predicted_screens)
 {
     static const uint32_t shapes[][2] = {{91, 60}, {1030, 12}, {64, 64}};
@@ -994,8 +992,8 @@ TEST(predicted_screens)
 
 enum { COUNT_KINDS = 7 };
 
-/* Counts of cells: of all symbols; of the first ones; of every second; of one; none; some that are large; so few
- * that many gains are equal. They add up to less than most, and so that no table's code weighs 2^32. */
+/* Counts of cells, by kind: of all symbols; of the first ones; of every second; of one; none; some large ones; so few
+ * that many gains are equal. Their sums are small enough that no table's code weighs 2^32. */
 static void fill_context_counts(struct rng *r, int kind, bool wide, int cells, uint32_t *counts)
 {
     const uint32_t only = rng_below(r, TSR_RESIDUAL_SYMBOLS);
@@ -1014,8 +1012,8 @@ static void fill_context_counts(struct rng *r, int kind, bool wide, int cells, u
     if (kind == 5 && wide) counts[1] = 1u << 27;
 }
 
-/* The tables that the device made of counts, of COUNT_KINDS planes over and over, against the definition's. model: room
- * for the expected one. */
+/* Checks the tables that the device made of the counts of COUNT_KINDS planes, repeated, against the definition's.
+ * model: room for the expected one. */
 static void check_counted_tables(const struct tsr_predict_batch *p, int number, const uint32_t *counts,
                                  struct tsr_residual_model *model, struct tsr_merge_work *merge,
                                  struct tsr_huffman_work *huffman)
@@ -1050,8 +1048,8 @@ static void check_counted_tables(const struct tsr_predict_batch *p, int number, 
     free(expected);
 }
 
-/* Merging and codes against the definition, of planes with few cells, of effort 1, and of all others, and with so many
- * planes at once that not all counts of a plane fit its share of shared memory. */
+/* Merging and codes against the definition: for planes with few cells, with effort 1's cells and with all cells, also
+ * with so many planes at once that a plane's counts do not all fit its share of shared memory. */
 TEST(tables_of_counts)
 {
     static const uint8_t groups[][2] = {{8, 3}, {TSR_ACTIVITY_GROUPS, 8}, {TSR_ACTIVITY_GROUPS, TSR_INTENSITY_GROUPS}};
@@ -1112,7 +1110,7 @@ TEST(tables_of_counts)
     free(merge);
 }
 
-/* Samples quantised before all else, by steps from 3 to more than there are values, for path P's three coders. */
+/* Samples that are quantised first, with steps from 3 to more than all values, for path P's three coders. */
 TEST(bounded_errors)
 {
     static const uint32_t errors[] = {1, 2, 7, 40, 1000, TSR_MAX_ERROR_LIMIT};
@@ -1139,7 +1137,7 @@ TEST(bounded_errors)
     }
 }
 
-/* Samples of 32 bits, in two halves, are the CPU engine's. */
+/* The CPU engine does samples of 32 bits, which are in two halves. */
 TEST(what_the_gpu_does_not_do)
 {
     struct rng r = {407};

@@ -1,5 +1,5 @@
-/* Calls of CUDA's that fail, each in turn, once or from then on: what the CUDA engine was asked for is done all the
- * same, by the CPU engine, to the same bytes; it is said; the engine stays usable; nothing that was taken is kept. */
+/* Each CUDA call fails in turn, once or from then on. The CPU engine then does the CUDA engine's work, with the same
+ * bytes. The engine reports this and stays usable. Nothing that was allocated is kept. */
 #include "device.h"
 
 #include "tests/unit/images.h"
@@ -14,15 +14,15 @@ enum { STEPS_LIMIT = 4, FRAMES_LIMIT = 3, CALLS_LIMIT = 4096, SITES_LIMIT = 6553
 
 static struct tsr_engine *cpu;
 
-/* What an engine is asked for: frames encoded, or decoded again; and what the CPU engine makes of it. */
+/* A task for an engine, to encode or to decode frames, and the CPU engine's result. */
 struct step {
     struct tsr_image image;
     struct tsr_coding coding;
     uint32_t frames;
-    bool decodes, is_damaged; /* damaged: the last frame */
+    bool decodes, is_damaged; /* is_damaged: the last frame is */
     uint8_t *rasters;
     struct coded_frames coded;
-    struct tsr_decode_job told[FRAMES_LIMIT]; /* decoding, by the CPU engine */
+    struct tsr_decode_job told[FRAMES_LIMIT]; /* the CPU engine's results of decoding */
 };
 
 struct scenario {
@@ -33,7 +33,7 @@ struct scenario {
 
 /* ---- Scenarios ----------------------------------------------------------------------------------------------- */
 
-/* Decodes the step's frames, to where told says; returns the status. */
+/* Decodes the step's frames into rasters. told gets the results by frame. Returns the status. */
 static enum tsr_status decode_step(struct tsr_engine *engine, const struct step *s, struct tsr_decode_job *told,
                                    uint8_t *rasters)
 {
@@ -51,7 +51,7 @@ static enum tsr_status decode_step(struct tsr_engine *engine, const struct step 
     return status;
 }
 
-/* Two steps: encoding, and decoding what that gives. */
+/* Adds two steps: encoding, and decoding the result. */
 static void add_steps(struct scenario *scenario, struct tsr_image image, struct tsr_coding coding, uint32_t frames,
                       bool damage)
 {
@@ -61,7 +61,7 @@ static void add_steps(struct scenario *scenario, struct tsr_image image, struct 
         struct step *s = &scenario->step[scenario->steps++];
         *s = (struct step){.image = image, .coding = coding, .frames = frames, .decodes = decodes};
         s->rasters = must(calloc(frames, raster_bytes(&image)));
-        for (size_t i = 0; i < frames * raster_bytes(&image); i++) /* of the last frame colours are packed */
+        for (size_t i = 0; i < frames * raster_bytes(&image); i++) /* few values in later frames: packed colours */
             s->rasters[i] = (uint8_t)(rng_next(&r) & (image.components < 3 || i < raster_bytes(&image) ? 0xff : 0x90));
         if (coding.path == TSR_PATH_TRANSFORM)
             for (size_t i = 0; i < frames * raster_bytes(&image); i += 2) s->rasters[i] ^= (uint8_t)(i / 8);
@@ -84,7 +84,7 @@ static void free_scenario(struct scenario *scenario)
 
 /* ---- A run --------------------------------------------------------------------------------------------------- */
 
-/* The frame that an engine has done is as it should be; true if the GPU has. */
+/* Checks what an engine says of a frame: its name and, if it fell back, why. Returns whether the GPU did the frame. */
 static bool check_telling(const struct tsr_engine *engine, const char *name, const char *fallback, const char *what)
 {
     if (!fallback) {
@@ -99,7 +99,7 @@ static bool check_telling(const struct tsr_engine *engine, const char *name, con
     return false;
 }
 
-/* Asks the engine, which does as the CPU engine did; returns how many frames the GPU did. */
+/* Runs a step, with the CPU engine's result. Returns the number of frames that the GPU did. */
 static uint32_t run_step(struct tsr_engine *engine, const struct step *s, const char *what)
 {
     uint32_t own = 0;
@@ -128,10 +128,10 @@ static uint32_t run_step(struct tsr_engine *engine, const struct step *s, const 
     return own;
 }
 
-/* Where there are others an engine would do without the one that fails. */
+/* One GPU: with several, an engine would go on without the one that fails. */
 static const struct tsr_gpu_choice first_gpu = {.number = (const int[]){0}, .count = 1};
 
-/* From the engine's creation to its end, with the n-th call failing (0: none). Returns what failed. */
+/* Runs a scenario from the engine's creation to its end. Call n fails (0: none). Returns what failed. */
 static struct cuda_failure run_scenario(const struct scenario *scenario, long n, bool lasts)
 {
     char what[120];
@@ -145,7 +145,7 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
         expect(!engine && reason[0], "%s: there is an engine", what);
     } else {
         expect(engine, "%s: %s", what, reason);
-        int after = 0; /* steps since the failure: one shows it all, where time is short */
+        int after = 0; /* steps since the failure: with small_only() few are enough */
         for (int i = 0; i < scenario->steps && (after < 2 || !small_only()); i++, after += failure.failed) {
             const struct step *s = &scenario->step[i];
             const bool had_failed = failure.failed;
@@ -157,7 +157,7 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
                 expect(own == s->frames, "%s: %u of %u frames on the GPU", what, own, s->frames);
             else if (lasts && had_failed)
                 expect(own == 0, "%s: %u frames on a GPU that had failed", what, own);
-            else if (failure.kind != CUDA_CALL_ASK_EVENT) /* which only costs a figure */
+            else if (failure.kind != CUDA_CALL_ASK_EVENT) /* this failure only loses a figure */
                 expect(own < s->frames, "%s: the GPU did it all", what);
         }
         engine->ops->destroy(engine);
@@ -176,7 +176,7 @@ static struct cuda_failure run_scenario(const struct scenario *scenario, long n,
 
 static long failures[CUDA_CALLS];
 
-/* The ways to calls that have failed already: emulated, and for the sanitizer, none fails twice alike. */
+/* The sites of calls that have failed already. With small_only() none fails twice in the same way. */
 static uint64_t seen[2][SITES_LIMIT];
 static size_t seen_count[2];
 
@@ -212,7 +212,7 @@ static void fail_all_calls(const struct scenario *scenario)
     printf("%s: %ld calls, %ld runs with one that fails\n", scenario->name, calls, runs);
 }
 
-/* Gray and in colour, one frame and several, so that there is more to take the second time; one of them damaged. */
+/* First one grey frame, then several in colour, which need more memory. One of them is damaged. */
 static void fail_coding(const char *name, struct tsr_coding coding)
 {
     struct scenario scenario = {.name = name};
@@ -258,7 +258,7 @@ TEST(transform_path)
             }
 }
 
-/* Frames of one batch, which fails as one. */
+/* A batch of frames fails as a whole. */
 TEST(batches)
 {
     const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = 2};
@@ -268,7 +268,7 @@ TEST(batches)
     free_scenario(&scenario);
 }
 
-/* Memory for files that wait is pinned when the engine is made; what fails then costs nobody anything. */
+/* Memory for files that wait is pinned when the engine is made. A failure there does no harm. */
 TEST(waking)
 {
     const struct tsr_coding coding = {.path = TSR_PATH_PREDICT, .coder = TSR_CODER_HUFFMAN, .effort = 2};
@@ -292,7 +292,7 @@ TEST(waking)
     free_scenario(&scenario);
 }
 
-/* Every kind of call has failed. */
+/* Every kind of call must have failed in the tests before. */
 TEST(kinds)
 {
     for (int kind = 0; kind < CUDA_CALLS; kind++) {

@@ -1,5 +1,5 @@
-/* Calls of many threads, gathered into batches on one GPU or several, within a bound of memory: each gets what the CPU
- * engine gives it alone. */
+/* Calls of many threads are gathered into batches on one GPU or several, within a bound of memory. Each call gets the
+ * CPU engine's result. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include "device.h"
 
@@ -12,7 +12,7 @@
 
 enum { CALLS = 22, SHAPES = 3, SEATS = 2 };
 
-/* A call's frame, and what the CPU engine makes of it. */
+/* A call's frame, and the CPU engine's result. */
 struct one_call {
     struct tsr_image image;
     struct tsr_coding coding;
@@ -24,7 +24,7 @@ struct one_call {
 static struct one_call calls[CALLS];
 static struct tsr_engine *cpu;
 
-/* Two images of one shape and one of another, by path P and T: four kinds of batches each way. */
+/* Two images of one shape and one of another, with paths P and T: four kinds of batches to encode. */
 static int make_calls(void **state)
 {
     static const uint32_t columns[SHAPES] = {48, 48, 33};
@@ -84,7 +84,7 @@ static void call_once(void *context, unsigned index)
     free(raster);
 }
 
-/* All calls at once; how many frames GPUs have coded and decoded. */
+/* Makes all calls at once. Returns the numbers of frames and batches that GPUs coded and decoded. */
 static struct tsr_engine_times call_all(struct tsr_engine *engine)
 {
     struct tsr_engine_times before, times;
@@ -126,7 +126,7 @@ static bool same_frames(const struct tsr_coded_frame *a, const struct tsr_coded_
     return same;
 }
 
-/* A call that borrows: what it has is looked at late, when others have been coded. */
+/* A call that borrows its result. It checks the result late, when other calls have been coded. */
 static void borrow_once(void *context, unsigned index)
 {
     struct tsr_engine *engine = context;
@@ -144,10 +144,10 @@ static void borrow_once(void *context, unsigned index)
     free(alone_space);
 }
 
-/* Of results that are held together some are lent, and the others were copied, when memory grew scarce. */
+/* Of results that are held at the same time some are lent; the others are copied because memory is scarce. */
 TEST(borrowed_results)
 {
-    enum { HELD = 14 }; /* more than there are areas */
+    enum { HELD = 14 }; /* more than there are areas to lend */
     static const int first = 0;
     const struct tsr_gpu_choice one = {&first, 1, 0, NULL};
     char reason[256];
@@ -183,7 +183,7 @@ TEST(borrowed_results)
     engine->ops->destroy(engine);
 }
 
-/* Calls of several frames, more of them than a batch may have. */
+/* A call of more frames than a batch may have. */
 TEST(many_frames)
 {
     enum { FRAMES = 9 };
@@ -207,7 +207,7 @@ TEST(many_frames)
     engine->ops->destroy(engine);
 }
 
-/* From a bound that takes no frame, to one that a single frame has for itself, to one that several share. */
+/* Bounds from one that holds no frame, over one that holds a single frame, to one that holds several. */
 TEST(bounds_of_memory)
 {
     const char *const one_device = getenv("TSR_EMULATE_DEVICES");
@@ -246,7 +246,7 @@ TEST(what_does_not_fit_is_said)
     engine->ops->destroy(engine);
 }
 
-/* On as many devices as there are, or three that the emulation pretends. */
+/* With all devices that there are, or three that the emulation pretends to have. */
 TEST(several_devices)
 {
     char reason[256];

@@ -1,4 +1,4 @@
-/* The mutator of .tsr files: it works on sections and signs the file again, so that mutations pass the checksums. */
+/* The mutator of .tsr files. It mutates sections and makes the checksums anew, so that mutations pass them. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static void replace(struct sections *s, int at, struct bytes body)
     s->section[at].body = body;
 }
 
-/* A body's numbers by others: the first count of them, the second tile of frame 1 being {1, 1}. */
+/* Replaces the first count numbers of a body. The second tile of frame 1 has the numbers {1, 1}. */
 static void renumber_body(struct sections *s, int at, int count, const uint64_t *numbers)
 {
     const struct bytes was = s->section[at].body;
@@ -31,7 +31,7 @@ static void renumber_body(struct sections *s, int at, int count, const uint64_t 
     replace(s, at, body);
 }
 
-/* The number behind so many others from a place of the header on. */
+/* Replaces a number of the header: the one after skip numbers from place from. */
 static void renumber_header(struct sections *s, size_t from, int skip, uint64_t number)
 {
     const struct bytes was = s->section[0].body;
@@ -48,11 +48,12 @@ static void renumber_header(struct sections *s, size_t from, int skip, uint64_t 
     replace(s, 0, body);
 }
 
-/* Frames and tiles numbered as they stand, and as many frames, or members, in the header. */
+/* Numbers frames and tiles in their order, and puts the number of frames, or of members, into the header. */
 static void renumber(struct sections *s)
 {
     enum { RESTORE_AT = 2, BEHIND_ID = 12, SERIES = 5 };
-    uint64_t frames = 0, members = 0, numbers[2] = {0, 0}; /* the next frame's, or the last one's and the next tile's */
+    uint64_t frames = 0, members = 0,
+             numbers[2] = {0, 0}; /* of the next frame, or of the last frame and its next tile */
     for (int i = 1; i < s->count; i++) {
         const uint8_t type = s->section[i].type;
         if (type == 'F' || type == 'G') {
@@ -81,7 +82,7 @@ static void mutate_section(struct section *s, struct fuzz_random *random)
     uint8_t *body = fuzz_alloc(room);
     const uint32_t how = fuzz_below(random, 4);
     size_t size = s->body.size;
-    /* Behind the numbers of frames and tiles there is a string of bits. */
+    /* After the numbers of frames and tiles there is a string of bits. */
     const size_t skip = s->type == 'F' ? 1 : s->type == 'T' ? 2 : 0;
     if (size > 0) memcpy(body, s->body.data, size);
     if (skip > 0 && size > skip && how < 2)
@@ -113,7 +114,7 @@ static void mutate_file(struct sections *s, struct fuzz_random *random)
     case 3:
         s->section[a].type = (uint8_t) "HBFGTPICMDSxy"[fuzz_below(random, 13)];
         return;
-    case 4: /* body of another */
+    case 4: /* the body of another section */
         replace_body(s, a, other.body.data, other.body.size);
         return;
     case 5:
@@ -126,7 +127,7 @@ static void mutate_file(struct sections *s, struct fuzz_random *random)
     }
 }
 
-/* An index of its own, now and then. */
+/* Now and then mutates the index, too. */
 static void mutate_index(struct sections *s, struct fuzz_random *random)
 {
     if (fuzz_below(random, 24) != 0) return;

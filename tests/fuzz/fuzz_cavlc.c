@@ -1,4 +1,4 @@
-/* CAVLC: blocks and slices of any bits never read beyond them, and what is written comes back. */
+/* CAVLC: readers of blocks and slices never read past the end of any bits, and written coefficients come back. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static bool within_limit(const int32_t *coefficients, size_t count)
     return true;
 }
 
-/* Written and read again: the same coefficients, and as many bits as were measured. */
+/* Writes and reads a block: the coefficients are the same, and the bits are as many as measured. */
 static void round_trip(const int32_t *coefficients, int count, int context)
 {
     uint8_t bytes[16 * 50 / 8 + 16];
@@ -39,7 +39,7 @@ static void round_trip(const int32_t *coefficients, int count, int context)
     FUZZ_PROMISE(tsr_bits_read(&reader) == bits && tsr_bits_ended(&reader), "other bits than %u", bits);
 }
 
-/* Block after block from any bits. */
+/* Reads block after block from any bits. */
 static void read_blocks(const uint8_t *bytes, size_t size, int count)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
@@ -57,7 +57,7 @@ static void read_blocks(const uint8_t *bytes, size_t size, int count)
     }
 }
 
-/* Coefficients of all magnitudes: each byte says how long the next one is. */
+/* Coefficients of all magnitudes. A byte before each says how long it is. */
 static void write_block(const uint8_t *data, size_t size, int count, int context)
 {
     int32_t coefficients[16] = {0};
@@ -73,7 +73,7 @@ static void write_block(const uint8_t *data, size_t size, int count, int context
     round_trip(coefficients, count, context);
 }
 
-/* Any bytes as a tile's piece: decoded, its coefficients are written and read again. */
+/* Decodes any bytes as a tile's piece. Its coefficients are then written and read again. */
 static void read_slices(const uint8_t *bytes, size_t size, int32_t width, int32_t height, int32_t side)
 {
     const struct tsr_tile tile = {0, width, height, (size_t)width};

@@ -1,10 +1,10 @@
-/* Any bytes as a .tsr: info and decoding end in one of the documented ways, without a crash and within bounds. */
+/* Any bytes as a .tsr file: info and decoding return a documented status, without a crash and within bounds. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger images would cost seconds each and show nothing new. */
+/* Larger images would take seconds each and show nothing new. */
 #define SAMPLES_LIMIT ((uint64_t)1 << 21)
 
 static void check_status(enum tsr_status status, const struct tsr_error *error, const char *what)
@@ -16,7 +16,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     case TSR_ERROR_LIMIT:
     case TSR_ERROR_VERSION:
         return;
-    case TSR_ERROR_USAGE: /* a series that does not open is still not a single file */
+    case TSR_ERROR_USAGE: /* a series that does not open is not a single file, either */
         if (strstr(error->text, "is a series of")) return;
         /* fallthrough */
     default:
@@ -24,7 +24,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     }
 }
 
-/* A file of a series: what tests well comes back, in a file of so many bytes. */
+/* A member of a series: if its info can be read, it is restored, to as many bytes as reported. */
 static void test_member(struct tsr_reader *series, uint32_t k, const char *output)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
@@ -56,7 +56,7 @@ static int test_series(const char *input, const char *output, const struct tsr_i
                  info->members);
     for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
         const char *name = tsr_reader_name(series, k);
-        /* It must stay below its folder, whatever the file says. */
+        /* The name must stay below its folder, whatever the file says. */
         FUZZ_PROMISE(!name || (name[0] && name[0] != '/' && !strstr(name, "//") && strcmp(name, "..") != 0 &&
                                strncmp(name, "../", 3) != 0 && !strstr(name, "/../")),
                      "a member is called %s", name);

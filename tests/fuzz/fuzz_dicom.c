@@ -1,5 +1,5 @@
-/* Any bytes as DICOM compress and come back byte for byte; lossy copies are DICOM files again. The mutator also works
- * within deflated data sets. */
+/* Any bytes as a DICOM file are compressed and come back byte for byte; lossy copies are DICOM files again. The mutator
+ * also mutates inside deflated data sets. */
 #include "fuzz_reader.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #define INFLATED_LIMIT ((size_t)1 << 18)
 
-/* Behind the meta header, whose group length stands at byte 140; 0: no such file. */
+/* The offset after the meta header, whose group length stands at byte 140. 0: not a file with a deflated data set. */
 static size_t deflated_start(const uint8_t *data, size_t size)
 {
     if (size < 144 || memcmp(data + 128, "DICM", 4) != 0) return 0;

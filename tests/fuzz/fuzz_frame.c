@@ -1,7 +1,7 @@
-/* Frames in memory: any payload is refused or decodes to a raster that codes again; any raster comes back from its
- * payload, and payloads with a few wrong bits harm nobody.
+/* Frames in memory: any payload is refused or decodes to a raster that can be coded again. Any raster comes back from
+ * its payload. Payloads with a few wrong bits do no harm.
  *
- * An input is a header of HEAD bytes, and a payload or the samples of a raster with edits of its payload in front. */
+ * An input is a header of HEAD bytes, then a payload, or edits of a payload and the samples of its raster. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ enum {
     LAYOUT,
     CODING, /* path: bit 0; CAVLC: bit 1, rANS: bit 3; loss: bit 2; effort: bits 4..7 */
     QP,
-    REPEAT, /* samples are repeated from here on, where there are too few of them */
+    REPEAT, /* if there are too few samples, they are repeated from here on */
     HEAD,
     EDIT_BYTES = 4
 };
@@ -52,7 +52,7 @@ static struct tsr_coding read_coding(const uint8_t *head, const struct tsr_image
     coding.path = head[CODING] & 1 ? TSR_PATH_TRANSFORM : TSR_PATH_PREDICT;
     coding.coder = head[CODING] & 2 ? TSR_CODER_CAVLC : TSR_CODER_HUFFMAN;
     if ((head[CODING] & 10) == 8) coding.coder = TSR_CODER_RANS;
-    /* High efforts train long. */
+    /* High efforts are rare: they train for a long time. */
     static const int efforts[] = {1, 2, 3, 4, 5, 3, 1, 2, 3, 4, 1, 2, 3, 1, 7, 9};
     coding.effort = efforts[head[CODING] >> 4];
     coding.lossy = (head[CODING] & 5) == 5 && !image->exact_only && image->bits_allocated > 1 &&
@@ -71,7 +71,7 @@ static size_t raster_bytes(const struct tsr_image *image)
     return (size_t)((tsr_frame_bits(image) + 7) / 8);
 }
 
-/* Bits behind the last sample, which are 0. */
+/* The bits after the last sample, which are 0. */
 static uint8_t spare_mask(const struct tsr_image *image)
 {
     const unsigned used = (unsigned)(tsr_frame_bits(image) % 8);
@@ -85,7 +85,7 @@ static uint8_t *encode(const struct tsr_image *image, const struct tsr_coding *c
     uint8_t *room = fuzz_alloc(tsr_encode_bound(image));
     const enum tsr_status status = tsr_encode_frame(fuzz_engine(threads), image, coding, raster, room, size, &error);
     FUZZ_PROMISE(status == TSR_OK, "encode: %s, %s", tsr_status_name(status), error.text);
-    uint8_t *payload = fuzz_alloc(*size); /* no byte more: what reads beyond is caught */
+    uint8_t *payload = fuzz_alloc(*size); /* of the exact size: a read past the end is caught */
     memcpy(payload, room, *size);
     free(room);
     return payload;
@@ -102,7 +102,7 @@ static bool decode(const struct tsr_image *image, const uint8_t *payload, size_t
     return true;
 }
 
-/* A raster comes back without loss; with loss it decodes. Both the same with any number of threads. */
+/* Without loss a raster comes back, with loss its payload decodes. Both give the same with any number of threads. */
 static void round_trip(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
                        const uint8_t *edits, int edit_count, int threads)
 {
@@ -116,12 +116,12 @@ static void round_trip(const struct tsr_image *image, const struct tsr_coding *c
         FUZZ_PROMISE(size == other_size && memcmp(payload, other, size) == 0, "%d threads code otherwise", threads);
         free(other);
     }
-    if (coding->lossy) { /* a decoded frame is one that can be coded without loss */
+    if (coding->lossy) { /* the decoded frame can be coded without loss */
         const struct tsr_coding plain = {.path = coding->path, .coder = coding->coder, .effort = coding->effort};
         round_trip(image, &plain, again, NULL, 0, 1);
     }
     for (int i = 0; i < edit_count; i++, edits += EDIT_BYTES) {
-        /* Models and the starts of tiles are at the front: every second edit is there. */
+        /* The model and the starts of tiles come early: every second edit is there. */
         const size_t place = (size_t)edits[0] | (size_t)edits[1] << 8 | (size_t)edits[2] << 16;
         payload[place % (i % 2 ? size : size < 64 ? size : 64)] ^= edits[3];
     }
@@ -146,7 +146,7 @@ static void fuzz_payload(const struct tsr_image *image, const struct tsr_coding 
     free(again);
 }
 
-/* The samples, from REPEAT on over and over where they are too few. */
+/* The samples. If they are too few, those from REPEAT on are repeated. */
 static uint8_t *make_raster(const struct tsr_image *image, const uint8_t *data, size_t size, size_t repeat)
 {
     const size_t bytes = raster_bytes(image);
@@ -183,7 +183,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- The mutator ----------------------------------------------------------------------------------------- */
 
-/* Samples become the payload that they are coded to, now and then; payloads are also mutated bit by bit. */
+/* Now and then replaces samples by their payload. Also mutates single bits of payloads. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     struct fuzz_random random = {seed};
@@ -205,7 +205,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
         }
         return LLVMFuzzerMutate(data, size, max_size);
     }
-    /* Behind the size of the model; or behind that of the first tile, where sizes, labels and first states are. */
+    /* A place after the model's size, or after the first tile's, where sizes, labels and first states are. */
     size_t at = HEAD, model = 0;
     for (int shift = 0; at < size && shift < 28; shift += 7) {
         model |= (size_t)(data[at] & 127) << shift;
@@ -213,7 +213,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     }
     const uint32_t choice = fuzz_below(&random, 5);
     size_t room = choice == 0 ? 128 : choice == 1 ? size : 40;
-    if (choice == 4 && model < size - at) { /* one tile, cut off, with the right size */
+    if (choice == 4 && model < size - at) { /* one tile that is cut off, with the right size */
         const size_t first = at + model;
         at = first;
         while (at < size && data[at++] > 127) {

@@ -1,5 +1,5 @@
-/* Huffman codes and rANS tables: descriptions of lengths, weights and models of any bits are refused or safe to decode
- * with; counts become complete codes; what is written comes back. */
+/* Huffman codes and rANS tables: lengths, weights and models that are read from any bits are refused or safe to decode
+ * with. Counts become complete codes. Written descriptions come back. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static const int alphabets[] = {
     TSR_RESIDUAL_SYMBOLS, TSR_RUN_ALPHABET, TSR_DC_SYMBOLS, TSR_AC_SYMBOLS, TSR_ALPHABET_LIMIT, 2, 1};
 
-/* All that holds of the lengths of a code. */
+/* Checks all properties of a code's lengths. */
 static void check_code(const uint8_t *lengths, int symbols)
 {
     static struct tsr_huffman_decoder decoder;
@@ -23,7 +23,7 @@ static void check_code(const uint8_t *lengths, int symbols)
     FUZZ_PROMISE(used > 0, "no code");
     tsr_huffman_codewords(lengths, symbols, codewords);
     tsr_huffman_decoder_init(&decoder, lengths, symbols);
-    uint32_t decoded = 0; /* how many of the 2^12 strings each decode to their symbol's codeword */
+    uint32_t decoded = 0; /* how many of the 2^12 strings decode to the symbol of their codeword */
     for (uint32_t next = 0; next < 1u << TSR_CODE_LIMIT; next++) {
         const uint32_t entry = tsr_huffman_decode(&decoder, next), symbol = entry >> 4;
         FUZZ_PROMISE(symbol < (uint32_t)symbols && lengths[symbol] > 0, "%03x decodes to symbol %u", next, symbol);
@@ -47,7 +47,7 @@ static void read_lengths(struct tsr_bit_reader reader, int symbols)
     if (tsr_get_lengths(&reader, lengths, symbols)) check_code(lengths, symbols);
 }
 
-/* Counts of all sizes, each as many bytes as its first two bits say. */
+/* Counts of all sizes. The first two bits of each say how many more bytes it has. */
 static void make_lengths(const uint8_t *data, size_t size, int symbols)
 {
     static struct tsr_huffman_work work;
@@ -73,7 +73,7 @@ static void make_lengths(const uint8_t *data, size_t size, int symbols)
     check_code(lengths, symbols);
 }
 
-/* All that holds of the weights of a table. */
+/* Checks all properties of a table's weights. */
 static void check_weights(const uint16_t *weight, int symbols)
 {
     uint16_t frequency[TSR_RANS_ALPHABET];
@@ -199,7 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- The mutator ----------------------------------------------------------------------------------------- */
 
-/* The lengths of a code for random counts, of one symbol at least. */
+/* The lengths of a code for random counts of at least one symbol. */
 static void random_lengths(struct fuzz_random *random, int symbols, uint8_t *lengths)
 {
     static struct tsr_huffman_work work;
@@ -210,7 +210,7 @@ static void random_lengths(struct fuzz_random *random, int symbols, uint8_t *len
     tsr_huffman_lengths(counts, symbols, lengths, &work);
 }
 
-/* Tables of cells; returns how many there are. */
+/* Random tables of cells. Returns the number of tables. */
 static int random_tables(struct fuzz_random *random, uint8_t *table_of, int cells, int most)
 {
     int known = 1;
@@ -296,7 +296,7 @@ static void put_random_run_level_model(struct fuzz_random *random, struct tsr_bi
     tsr_put_run_level_model(writer, &model);
 }
 
-/* Descriptions of whole models are too seldom hit by chance: now and then one is made. */
+/* Chance makes too few descriptions of whole models, so now and then one is made here. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     struct fuzz_random random = {seed};

@@ -1,11 +1,11 @@
-/* Any bytes through the memory API: what is opened is read by frames, regions, headers and ranges, which agree with
- * each other and with what is restored; an original is compressed to memory and comes back. */
+/* Any bytes through the memory API. A reader that opens gives frames, regions, headers and ranges that agree with each
+ * other and with the restored file. Any bytes are compressed to memory as an original, too, and come back. */
 #include "fuzz_support.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Larger images would cost seconds each and show nothing new. */
+/* Larger images would take seconds each and show nothing new. */
 #define SAMPLES_LIMIT ((uint64_t)1 << 20)
 #define ORIGINAL_LIMIT ((uint64_t)1 << 22)
 
@@ -16,7 +16,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
     case TSR_ERROR_CORRUPT:
     case TSR_ERROR_LIMIT:
     case TSR_ERROR_VERSION:
-    case TSR_ERROR_VERIFY: /* a PNG that was made is not what the file says */
+    case TSR_ERROR_VERIFY: /* the PNG that was made is not the one that the file promises */
         return;
     default:
         fuzz_finding("%s: %s, %s", what, tsr_status_name(status), error->text);
@@ -56,7 +56,7 @@ static bool is_part(const struct tsr_image *image, const uint8_t *frame, const s
     return true;
 }
 
-/* Some frames, and a region of each; is_good: the whole member decodes. */
+/* Reads some frames, and a region of each. is_good: the whole member decodes. */
 static void read_frames(struct tsr_reader *reader, uint32_t member, bool is_good, struct fuzz_random *random)
 {
     struct tsr_error error = {TSR_OK, 0, ""};
@@ -96,11 +96,11 @@ static void read_header(struct tsr_reader *reader, uint32_t member)
         FUZZ_PROMISE(is_inside, "an element reaches out of its header");
         for (size_t k = 0; e->value && k < e->count; k += 64) sum += e->value[k];
     }
-    if (sum == 1u << 31) abort(); /* which cannot be: all bytes are read */
+    if (sum == 1u << 31) abort(); /* which cannot be; but so all bytes are read */
     tsr_metadata_free(m);
 }
 
-/* Ranges of the original against what is restored; original NULL: it is not known, only that nothing breaks. */
+/* Compares ranges of the original with the restored file. If original is NULL, only reads them. */
 static void read_ranges(struct tsr_reader *reader, uint32_t member, const struct tsr_buffer *original,
                         struct fuzz_random *random)
 {
@@ -142,7 +142,7 @@ static void read_member(struct tsr_reader *reader, uint32_t member, struct fuzz_
     tsr_buffer_free(&original);
 }
 
-/* An original in memory to a .tsr there. */
+/* Compresses an original in memory to a .tsr file in memory. */
 static struct tsr_buffer compress(const struct tsr_data_source *source, struct fuzz_random *random)
 {
     struct tsr_error error = {TSR_OK, 0, ""};

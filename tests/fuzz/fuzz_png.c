@@ -1,5 +1,5 @@
-/* Any bytes as PNG compress and come back with the same samples and the same other chunks. The mutator works on chunks
- * and on what IDAT inflates to, and makes the checksums anew. */
+/* Any bytes as a PNG file are compressed and come back with the same samples and the same other chunks. The mutator
+ * mutates chunks and the inflated bytes of IDAT, and makes the checksums anew. */
 #include "fuzz_reader.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int find_chunks(const uint8_t *data, size_t size, struct chunk *chunks)
     return count;
 }
 
-/* Puts a chunk's new body in place, with its length and its CRC; returns the file's new size, 0 if it is too long. */
+/* Puts a chunk's new body in place, with its length and its CRC. Returns the file's new size, 0 if it is too long. */
 static size_t put_body(uint8_t *data, size_t size, size_t max_size, struct chunk chunk, const uint8_t *body,
                        size_t length)
 {
@@ -54,7 +54,9 @@ static size_t put_body(uint8_t *data, size_t size, size_t max_size, struct chunk
     return size - chunk.length + length;
 }
 
-/* Mutates what an IDAT chunk inflates to, if it holds the whole stream; returns its new length, 0: it does not. */
+/* Mutates the inflated bytes of an IDAT chunk, if it holds the whole stream. Returns its new length, or 0 if it does
+ * not.
+ */
 static size_t mutate_pixels(const uint8_t *body, size_t length, uint8_t *out, size_t room, struct fuzz_random *random)
 {
     uint8_t *raw = fuzz_alloc(INFLATED_LIMIT);

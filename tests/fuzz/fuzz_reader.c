@@ -20,7 +20,7 @@ static struct tsr_compress_options options_of(uint8_t choice)
     return options;
 }
 
-/* Without loss: the original, or, if it was made anew, the same samples by their hash. */
+/* Without loss: the restored file is the original, or, if it was made anew, its samples have the same hash. */
 static void check_restored(const char *restored, const uint8_t *data, size_t size, const char *container,
                            const struct tsr_report *report, const char *ending)
 {

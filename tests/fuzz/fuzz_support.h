@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 
-/* A promise is broken: says which and aborts, which libFuzzer takes for a finding. */
+/* Reports a broken promise and aborts; libFuzzer takes that for a finding. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2), noreturn))
 #endif
@@ -23,7 +23,7 @@ void fuzz_finding(const char *format, ...);
         if (!(condition)) fuzz_finding("" __VA_ARGS__); \
     } while (0)
 
-/* The file of this process with this ending, in $TSR_FUZZ_TMP or /dev/shm. */
+/* The path of this process's file with an ending, in $TSR_FUZZ_TMP or /dev/shm. */
 struct fuzz_path {
     char name[512];
 };
@@ -31,19 +31,19 @@ struct fuzz_path fuzz_path(const char *ending);
 void fuzz_write_file(const char *path, const void *bytes, size_t size);
 uint8_t *fuzz_read_file(const char *path, size_t *size);
 
-/* malloc, or the end; a byte is allocated for none, so the address is always one. */
+/* malloc that ends the program if there is no memory. For size 0 it allocates a byte, so the address is never NULL. */
 void *fuzz_alloc(size_t size);
 
 /* One engine for the process's life. threads is 1 or more. */
 struct tsr_engine *fuzz_engine(int threads);
 
-/* Numbers for mutators, from libFuzzer's seed. */
+/* Random numbers for mutators, from libFuzzer's seed. */
 struct fuzz_random {
     uint64_t state;
 };
 uint32_t fuzz_below(struct fuzz_random *random, uint32_t limit);
 
-/* Flips, inserts or removes one bit of a string of bits; at most max_size bytes come of it. */
+/* Flips, inserts or removes one bit of a string of size bytes. Returns the new size, at most max_size bytes. */
 size_t fuzz_mutate_bits(uint8_t *bytes, size_t size, size_t max_size, struct fuzz_random *random);
 
 #endif

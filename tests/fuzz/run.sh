@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fuzzes for SECONDS a target: run.sh BUILD SECONDS [target...]. Seeds come from tessera_testdata; what is found lies in
-# BUILD/fuzz/findings, and the status is then 1. BUILD is made with clang, TSR_FUZZ=ON and, better, TSR_SANITIZE=ON.
+# Fuzzes each target for SECONDS: run.sh BUILD SECONDS [target...]. Seeds come from tessera_testdata. Findings are in
+# BUILD/fuzz/findings, and then the status is 1. BUILD was made with clang, TSR_FUZZ=ON and, better, TSR_SANITIZE=ON, too.
 # TSR_FUZZ_FLAGS: more flags for libFuzzer.
 set -eu
 [ $# -ge 2 ] || {
@@ -11,7 +11,7 @@ build=$(cd "$1" && pwd)
 seconds=$2
 shift 2
 bin=$build/bin
-if [ $# -eq 0 ]; then # all that are built
+if [ $# -eq 0 ]; then # all targets that are built
     for target in container memory frame cavlc huffman pnm png dicom; do
         [ -x "$bin/fuzz_$target" ] && set -- "$@" "$target"
     done
@@ -28,7 +28,7 @@ export TSR_FUZZ_TMP
 trap 'rm -rf "$TSR_FUZZ_TMP"' EXIT
 trap 'exit 1' HUP INT TERM
 
-# Small DICOM files with RLE and lossless JPEG, where DCMTK's tools are installed.
+# Small DICOM files with RLE and lossless JPEG, if DCMTK's tools are installed.
 encapsulate() {
     command -v dcmcrle >/dev/null && command -v dcmcjpeg >/dev/null || return 0
     find "$TSR_FUZZ_TMP/set" -name '*.dcm' -size -8 >"$TSR_FUZZ_TMP/list"
@@ -39,8 +39,8 @@ encapsulate() {
     done <"$TSR_FUZZ_TMP/list"
 }
 
-# Seeds of all targets, made anew with the programs that make them: small files of the synthetic set, and the .tsr of
-# each, codings in turn.
+# The seeds of all targets: small files of the synthetic set, and the .tsr file of each, with codings in turn. They are made
+# anew if the programs that make them are newer.
 make_seeds() {
     made=$work/seeds/complete
     [ -e "$made" ] && [ -n "$(find "$made" -newer "$bin/tessera" -newer "$bin/tessera_testdata")" ] && return
@@ -69,7 +69,7 @@ make_seeds() {
         "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr" $coding >/dev/null 2>&1 ||
             "$bin/tsr_encode_anyway" "$file" "$work/seeds/container/$name.tsr"
     done <"$TSR_FUZZ_TMP/list"
-    # Series of a few of them, with headers that are alike.
+    # Series of a few of them, with similar headers.
     for folder in dicom/sizes odd; do
         [ -d "$TSR_FUZZ_TMP/set/$folder" ] || continue
         mkdir -p "$TSR_FUZZ_TMP/some/$folder"

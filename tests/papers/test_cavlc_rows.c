@@ -1,10 +1,10 @@
 /* The CAVLC rows: every encoder in every policy writes the definition's bits, and every decoder gives the coefficients
- * back; strings that are none are told by an error, by all decoders alike. */
+ * back. All decoders report an error for the same invalid strings. */
 #include "tests/equality/device.h"
 
 #include "kernels/papers/cavlc/cavlc_frames.h"
 
-/* What a job is made of, in host memory. */
+/* The parts of a job, in host memory. */
 struct workload {
     struct tsr_cavlc_job job; /* host pointers, out and work space not set */
     int16_t *coefficients;
@@ -34,12 +34,12 @@ static int16_t coefficient(struct rng *r, enum contents contents, uint32_t block
         return (int16_t)rng_between(r, -9, 9);
     case STEEP:
         return (int16_t)(rng_between(r, -300, 300) / ((place + 1) * (place + 1)));
-    case ESCAPES: /* around every border of the prefixes and of the suffix lengths */
+    case ESCAPES: /* near every limit of prefixes and suffix lengths */
         return (int16_t)(sign_of(r) *
                          tsr_min((int32_t)rng_width(r, 11) + (int32_t)rng_below(r, 3), TSR_CAVLC_PAPER_LIMIT));
     case EXTREME:
         return (int16_t)(sign_of(r) * TSR_CAVLC_PAPER_LIMIT);
-    case UNEVEN: /* hardly a bit in most blocks, and the longest codes in each third tile of 256 */
+    case UNEVEN: /* few bits in most blocks, and the longest codes in every third tile of 256 */
         return (int16_t)(block / 256 % 3 == 1 ? sign_of(r) * TSR_CAVLC_PAPER_LIMIT : rng_below(r, 60) == 0);
     case MASKS:
         return (int16_t)(block >> tsr_zigzag_place(place) & 1u ? sign_of(r) * (1 + (int)(rng_below(r, 8) == 0)) : 0);
@@ -94,7 +94,7 @@ static void free_workload(struct workload *w)
     free(w->sizes);
 }
 
-/* What describes a workload's macroblocks or slices, on the side where a row works. */
+/* The descriptions of a workload's macroblocks or slices, in the memory of the side on which a row works. */
 struct descriptions {
     struct device_buffer flags, slices, sizes;
 };
@@ -123,7 +123,7 @@ static void free_descriptions(struct descriptions *d, const char *what)
 
 /* A coded string and its index. */
 struct coded {
-    uint8_t *bytes; /* tsr_cavlc_bound of them */
+    uint8_t *bytes; /* tsr_cavlc_bound bytes */
     uint64_t bits;
     uint64_t *offsets;
 };
@@ -170,7 +170,7 @@ static struct coded encode_by(const struct tsr_kernel_row *row, int policy, cons
     return c;
 }
 
-/* Decodes into host memory that holds 0x55 at first; returns the error flag. */
+/* Decodes into host memory that was filled with 0x55. Returns the error flag. */
 static uint32_t decode_by(const struct tsr_kernel_row *row, int policy, const struct workload *w, const struct coded *c,
                           int16_t *coefficients)
 {
@@ -205,7 +205,7 @@ static uint32_t decode_by(const struct tsr_kernel_row *row, int policy, const st
     return flag;
 }
 
-/* What a decoder gives back: nothing where nothing is coded. */
+/* The coefficient that a decoder gives back: 0 at places that are not coded. */
 static int16_t expected_coefficient(const struct workload *w, uint32_t block, int place)
 {
     const int16_t value = w->coefficients[(size_t)block * 16 + (size_t)place];
@@ -216,7 +216,7 @@ static int16_t expected_coefficient(const struct workload *w, uint32_t block, in
     return place == 0 && w->flags[block / 16] ? (int16_t)0 : value;
 }
 
-/* only_best: of the encoders' policies (large workloads; an emulated GPU is slow). */
+/* only_best: tests only the best policy of each encoder (large workloads; an emulated GPU is slow). */
 static void expect_rows_equal_in(struct workload w, bool only_best)
 {
     if (skip_case()) {
@@ -271,7 +271,7 @@ TEST(nothing_at_all)
         expect_rows_equal(workload(order == 0 ? TSR_ORDER_MACROBLOCKS : TSR_ORDER_SLICES, 3, 2, 0, ZERO, 0));
 }
 
-/* Sizes that are no multiple of anything, one macroblock, frames that end inside a tile; slices and Intra16x16. */
+/* Sizes that are not multiples of any unit, one macroblock, frames that end inside a tile; slices and Intra16x16. */
 TEST(macroblocks_of_all_shapes)
 {
     static const uint32_t shapes[][3] = {{1, 1, 1},  {1, 1, 19}, {2, 1, 3},  {1, 37, 2},
@@ -290,7 +290,7 @@ TEST(slices_of_all_shapes)
                 expect_rows_equal(workload(TSR_ORDER_SLICES, slices, 1, 1, c, mixed));
 }
 
-/* Tiles of a few bits, of many words, both escapes, and the longest codes that there are. */
+/* Tiles of a few bits, of many words, with both escapes, and with the longest codes. */
 TEST(all_contents)
 {
     for (enum contents c = ZERO; c <= EXTREME; c++)
@@ -307,8 +307,8 @@ TEST(all_masks)
     expect_rows_equal_in(workload(TSR_ORDER_MACROBLOCKS, side, side, 1, MASKS, 0), true);
 }
 
-/* Tiles that are held back until their place is known, and tiles too long for that, in turn and by the same blocks of
- * threads: more tiles than an emulated device has blocks. */
+/* The same blocks of threads do, in turn, tiles that they hold until their place is known and tiles too long for that.
+ * There are more tiles than an emulated device has blocks. */
 TEST(long_tiles_between_short_ones)
 {
     for (int order = 0; order < 2; order++)
@@ -328,7 +328,7 @@ TEST(tiny_slices)
     expect_rows_equal(w);
 }
 
-/* Damaged strings: decoders agree whether it is one, and on what it says. Nothing is written out of bounds. */
+/* Damaged strings: decoders agree whether a string is valid, and its coefficients. Nothing is written out of bounds. */
 TEST(damaged_strings)
 {
     int encoders, decoders;
@@ -369,7 +369,7 @@ TEST(damaged_strings)
 int main(void)
 {
     if (!has_device()) return SKIPPED;
-    cmocka_set_test_filter(getenv("TSR_TEST")); /* a name, * allowed; all without it */
+    cmocka_set_test_filter(getenv("TSR_TEST")); /* a name, in which * is allowed; without it all tests run */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_at_all),
         cmocka_unit_test(macroblocks_of_all_shapes),

@@ -1,4 +1,4 @@
-/* The limits do what they say: a limit that moved less than it says would flatter every coder. */
+/* The limits do all that they claim. A limit that moves less than it claims would make every coder look better. */
 #include "tests/equality/device.h"
 
 #include "kernels/papers/limits/limits.h"
@@ -21,7 +21,7 @@ static uint8_t *noise(size_t bytes, uint64_t seed)
     return made;
 }
 
-/* What row writes of in, out_bytes of them, in a buffer of just that size. */
+/* Runs the row on in. Returns the out_bytes bytes that it wrote into a buffer of just that size. */
 static uint8_t *run_limit(const struct tsr_kernel_row *row, int policy, const uint8_t *in, size_t bytes,
                           size_t out_bytes)
 {
@@ -56,7 +56,7 @@ TEST(copy_copies_and_fill_fills)
     }
 }
 
-/* That read reads shows in the one sum that it writes out: an input made so that one thread finds it. */
+/* The row read writes out only one sum: the input is made so that one thread finds that sum. */
 TEST(read_reads)
 {
     enum { BYTES = 8 * TSR_LIMITS_CHUNK };
@@ -107,7 +107,7 @@ static int differs(const uint8_t *a, const uint8_t *b, size_t bytes, size_t room
     return (int)result;
 }
 
-/* One bit anywhere is a difference, and none behind the end is: the benchmark's verdict on every output. */
+/* The benchmark judges every output with this: each bit up to the end makes a difference, no bit after it does. */
 TEST(differs_sees_every_byte)
 {
     static const size_t lengths[] = {0, 1, 15, 16, 17, 100, 8191, 8192, 8193, 40009};

@@ -1,5 +1,5 @@
-/* Every row of the RLE family, in every policy, against the CPU's, whose runs are proven by what runs are: they expand
- * to the input, and neighbours differ. Then the decoders, on right runs and on wrong ones. */
+/* Every row of the RLE family, in every policy, against the CPU's row. The CPU's runs are checked by the definition:
+ * they expand to the input, and neighbours differ. Then the decoders, on right and on wrong runs. */
 #include "tests/equality/device.h"
 
 #include "kernels/papers/rle/rle.h"
@@ -14,7 +14,7 @@ static size_t round_up_16(size_t bytes)
     return (bytes + 15) / 16 * 16;
 }
 
-/* How symbols come: lengths of runs, and how many different symbols there are. */
+/* The kinds of inputs, by the lengths of their runs and by how neighbouring runs differ. */
 enum shape { ALL_EQUAL, ALL_DIFFERENT, BY_BIT, GEOMETRIC_2, GEOMETRIC_8, GEOMETRIC_64, GEOMETRIC_1024, MIXED, SHAPES };
 
 static void put_symbol(uint8_t *to, size_t at, int width, uint32_t symbol)
@@ -42,7 +42,7 @@ static size_t run_length(struct rng *r, enum shape shape)
     return length;
 }
 
-/* count symbols; at the end of each run the next symbol differs, in one bit only for BY_BIT. */
+/* Makes count symbols. The symbols of neighbouring runs differ, for BY_BIT in one bit only. */
 static uint8_t *make_input(struct rng *r, size_t count, int width, enum shape shape)
 {
     uint8_t *in = must(malloc(round_up_16(count * (size_t)width) + 16));
@@ -53,7 +53,7 @@ static uint8_t *make_input(struct rng *r, size_t count, int width, enum shape sh
         for (size_t i = 0; i < length && at < count; i++) put_symbol(in, at++, width, symbol);
         symbol ^= shape == BY_BIT || rng_below(r, 2) ? 1u << rng_below(r, 8 * (uint32_t)width) : 1u + rng_below(r, 255);
     }
-    /* what stands behind the end must not matter: make it go on with the last symbol */
+    /* bytes after the end must not matter: let them go on with the last symbol */
     if (count > 0)
         for (size_t at = count; at * (size_t)width < round_up_16(count * (size_t)width); at++)
             memcpy(in + at * (size_t)width, in + (count - 1) * (size_t)width, (size_t)width);
@@ -131,7 +131,7 @@ static void check_encoder(const struct tsr_kernel_row *row, int policy, const st
     device_free(&workspace, what);
 }
 
-/* Whether the row decodes runs to the count symbols of in, or to an error if in is NULL. */
+/* Checks that the row decodes runs to the count symbols of in, or to an error if in is NULL. */
 static void check_decoder(const struct tsr_kernel_row *row, int policy, const struct runs *from, uint64_t runs,
                           size_t count, int width, const uint8_t *in)
 {
@@ -168,7 +168,7 @@ static void check_decoder(const struct tsr_kernel_row *row, int policy, const st
     free(got);
 }
 
-/* All rows on an input, in every policy. */
+/* Checks all rows on an input, in every policy. */
 static void check_rows(const uint8_t *in, size_t count, int width)
 {
     struct runs expected = encode_on_cpu(in, count, width);
@@ -218,7 +218,7 @@ TEST(small_sizes_of_every_shape)
         for (int shape = 0; shape < SHAPES; shape++) check_all(&r, 333, widths[w], (enum shape)shape);
 }
 
-/* Tiles are 2^11 to 2^15 symbols: one symbol less, the same, one more; and several. */
+/* Tiles have 2^11 to 2^15 symbols: inputs of one symbol less, the same, one more, and several tiles. */
 TEST(sizes_around_tiles)
 {
     struct rng r = {2};
@@ -243,7 +243,7 @@ TEST(random_sizes)
         check_all(&r, rng_below(&r, (uint32_t)largest), widths[rng_below(&r, 3)], (enum shape)rng_below(&r, SHAPES));
 }
 
-/* One long run between short ones: it covers whole tiles and windows, whose heads stand far before them. */
+/* One long run between short ones covers whole tiles and windows. Its head stands far before them. */
 TEST(long_runs_across_tiles)
 {
     const size_t count = largest;
@@ -257,7 +257,7 @@ TEST(long_runs_across_tiles)
     }
 }
 
-/* Counts that do not add up, by little and by much, and counts of 0, early and late. */
+/* Counts whose sum is wrong, by little and by much, and counts of 0, early and late. */
 TEST(wrong_counts_are_errors)
 {
     enum { RUNS = 5000 };
@@ -287,7 +287,7 @@ TEST(wrong_counts_are_errors)
                     check_decoder(row[i], policy, &runs, RUNS, count, widths[w], NULL);
                     runs.counts[places[p]] = was;
                 }
-                /* a sum that is right modulo 2^32 */
+                /* a sum that is right only modulo 2^32 */
                 const uint32_t first = runs.counts[0], second = runs.counts[1];
                 runs.counts[0] = 1u << 31;
                 runs.counts[1] = (1u << 31) + first + second;
@@ -300,7 +300,7 @@ TEST(wrong_counts_are_errors)
     }
 }
 
-/* The longest run there is, alone and one symbol short with another behind it; the device must have 5 GiB. */
+/* The longest run, alone, and one symbol shorter with another run after it. The device must have 5 GiB. */
 TEST(longest_runs)
 {
     const size_t count = TSR_RLE_SYMBOLS_LIMIT;

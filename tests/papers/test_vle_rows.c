@@ -1,5 +1,5 @@
 /* The VLE rows against the definition in kernels/papers/vle/byte_code.h: every row and policy, codes of 1 to 32 bits,
- * sizes that are multiples of nothing, guard bytes; and the decoders on strings that are damaged. */
+ * sizes that are not multiples of any unit, guard bytes. And the decoders on damaged strings. */
 #include "tests/equality/device.h"
 
 #include "entropy/huffman.h"
@@ -7,13 +7,13 @@
 
 enum { LARGEST = 6000007, LARGEST_SMALL = 150001 };
 
-/* ---- Codes and what they code ---------------------------------------------------------------------------------- */
+/* ---- Codes and their symbols ----------------------------------------------------------------------------------- */
 
 struct source {
     const char *name;
     uint8_t symbols[TSR_BYTE_VALUES]; /* those that have codes */
     int count;
-    uint32_t weight[TSR_BYTE_VALUES]; /* how often each comes, of their sum */
+    uint32_t weight[TSR_BYTE_VALUES]; /* the frequency of each, relative to their sum */
     struct tsr_byte_code code;
 };
 
@@ -35,7 +35,7 @@ static void draw(const struct source *s, struct rng *rng, uint8_t *bytes, size_t
     }
 }
 
-/* Canonical codewords, or, inverted, with all bits the other way, for the lengths of the symbols in their order. */
+/* Sets canonical codewords for the lengths of the symbols in their order. inverted: with all bits inverted. */
 static void set_lengths(struct source *s, const uint32_t *lengths, bool inverted)
 {
     uint64_t next = 0;
@@ -53,8 +53,8 @@ static void set_lengths(struct source *s, const uint32_t *lengths, bool inverted
     }
 }
 
-/* Lengths 1, 2, ..., longest-1, then longest for the rest of the symbols, which must be as many as fit. flat: the
- * longest come most often. */
+/* Sets lengths 1, 2, ..., longest-1, then longest for the rest of the symbols, which must be as many as fit. flat: the
+ * longest codewords are the most frequent. */
 static void set_unary(struct source *s, const char *name, int longest, int count, bool inverted, uint32_t flat)
 {
     uint32_t lengths[TSR_BYTE_VALUES];
@@ -128,7 +128,7 @@ struct expected {
     size_t segments;
 };
 
-/* By the definition alone. */
+/* The string by the definition alone. */
 static struct expected defined_string(const struct tsr_byte_code *code, const uint8_t *in, size_t count)
 {
     struct expected e = {0};
@@ -189,7 +189,7 @@ static void check_encoder(const struct tsr_kernel_row *row, int policy, const st
     for (size_t i = 0; i < e->size; i++)
         expect(out[i] == e->bytes[i], WHICH "byte %zu of %zu is %02x, not %02x", WHICH_VALUES, i, e->size, out[i],
                e->bytes[i]);
-    const bool fills = strcmp(row->phase[0].name, "fill") == 0; /* all of the bound */
+    const bool fills = strcmp(row->phase[0].name, "fill") == 0; /* this row fills the whole bound */
     for (size_t i = e->size + 15; i < bound && !fills; i++)
         expect(out[i] == 0xc3, WHICH "byte %zu behind the string was written", WHICH_VALUES, i - e->size);
     const bool makes_segments = row == &tsr_vle_cpu || strcmp(row->name, "Tessera") == 0;
@@ -272,7 +272,9 @@ TEST(encoders_write_the_definition_s_bytes)
     free(sources);
 }
 
-/* Our encoder where its tiles end: one symbol less, just so, one more; and a tile of one symbol behind others. */
+/* Our encoder at the ends of its tiles: one symbol less, the same, one more, which is a tile of one symbol after
+ * others.
+ */
 TEST(strings_that_end_where_tiles_do)
 {
     static const size_t tiles[] = {96 * 32, 256 * 32, 416 * 32, 864 * 32, 2 * 864 * 32};
@@ -325,7 +327,8 @@ TEST(decoders_give_the_symbols_back)
     free(sources);
 }
 
-/* Damage: cut, lengthened, flipped, segments that lie. What comes back is not the symbols with error 0. */
+/* Damaged strings: cut, lengthened, with wrong segments or other bits. Decoders do not give the symbols without an
+ * error. */
 TEST(decoders_report_damage)
 {
     enum { COUNT = 3000, ROUNDS = 40 };
@@ -341,16 +344,16 @@ TEST(decoders_report_damage)
         struct expected e = defined_string(&s->code, in, COUNT);
         const int damage = round / SOURCES;
         bool must_fail = true;
-        if (damage == 0) { /* cut: a byte fewer */
+        if (damage == 0) { /* cut: one byte less */
             e.bits -= 8;
             e.size--;
-        } else if (damage == 1) { /* the last segment is said to be longer, and so is the string */
+        } else if (damage == 1) { /* the last segment and the string are described as longer */
             e.segment_bits[e.segments - 1] = (uint16_t)(e.segment_bits[e.segments - 1] + 8);
             e.bits += 8;
             e.size++;
         } else if (damage == 2) { /* segments of any length */
             for (size_t i = 0; i < e.segments; i++) e.segment_bits[i] = (uint16_t)rng_next(&rng);
-        } else { /* any bits: these may be a string, of other symbols */
+        } else { /* any bits, which may be a valid string of other symbols */
             for (size_t i = 0; i < e.size; i++) e.bytes[i] = (uint8_t)rng_next(&rng);
             must_fail = false;
         }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A format of 8-bit grey images: "TOY1", columns and rows in two bytes each, the samples. usage: toy_format.sh BIN WORK
+# Tests a format of 8-bit grey images: "TOY1", columns and rows in two bytes each, the samples. usage: toy_format.sh BIN WORK
 # files: at most 6
 set -eu
 bin=$1

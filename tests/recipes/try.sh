@@ -1,5 +1,5 @@
 #!/bin/sh
-# Follows a recipe of CONTRIBUTING.md in a copy of the tree, builds it for the CPU and proves that the result works.
+# Follows a recipe of CONTRIBUTING.md in a copy of the tree, builds the copy for the CPU and checks that it works.
 # usage: try.sh WORK [RECIPE...]     WORK: a folder of its own; RECIPE: toy_format, toy_feature (default: all)
 # A recipe is RECIPE.patch and RECIPE.sh, which gets the folders of the programs and of its work. Two lines of RECIPE.sh
 # say how many files the patch may touch (# files: at most N) and what else to build (# targets: NAME...).

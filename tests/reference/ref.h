@@ -1,4 +1,4 @@
-/* The reference decoder: everything that its files share. Numbers in comments are sections of io/FORMAT.md. */
+/* The reference decoder: the declarations that its files share. Numbers in comments are sections of io/FORMAT.md. */
 #ifndef REF_H
 #define REF_H
 
@@ -9,7 +9,7 @@
 
 /* ---- Errors and memory (ref_bits.c) ---- */
 
-/* Keeps the first sentence since ref_clear(); returns false. */
+/* Keeps an error's sentence, if it is the first since ref_clear(). Returns false. */
 bool ref_fail(const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 1, 2)))
@@ -18,7 +18,7 @@ bool ref_fail(const char *format, ...)
 const char *ref_sentence(void);
 void ref_clear(void);
 
-/* Memory of zeros; ends the program if there is none. Given back in the order last in, first out. */
+/* Memory of zeros; ends the program if there is none. ref_release() frees all that was allocated since its mark. */
 void *ref_alloc(size_t count, size_t size);
 void *ref_mark(void);
 void ref_release(void *mark);
@@ -28,7 +28,7 @@ void ref_release(void *mark);
 struct ref_bytes {
     const uint8_t *data;
     size_t size, at;
-    bool bad; /* stays set after a read beyond the end */
+    bool bad; /* stays set after a read past the end */
 };
 uint64_t ref_number(struct ref_bytes *b, unsigned bytes); /* 2.1 */
 uint64_t ref_varint(struct ref_bytes *b);                 /* 2.2 */
@@ -46,7 +46,7 @@ struct ref_bits {
 struct ref_bits ref_string(const uint8_t *data, size_t bytes);
 uint32_t ref_u(struct ref_bits *b, unsigned n); /* 2.3, n up to 32 */
 uint32_t ref_ue(struct ref_bits *b);
-bool ref_ended(const struct ref_bits *b); /* nothing read beyond the end; fewer than 8 bits left, all 0 */
+bool ref_ended(const struct ref_bits *b); /* no read was past the end; fewer than 8 bits are left, all 0 */
 
 unsigned ref_bit_count(uint64_t v); /* bits(v) of 2.1 */
 unsigned ref_log2(uint64_t v);
@@ -54,7 +54,7 @@ uint64_t ref_hash64(const void *data, size_t size); /* 2.4 */
 struct ref_hash;
 struct ref_hash *ref_hash_begin(void);
 void ref_hash_add(struct ref_hash *state, const void *data, size_t size);
-void ref_hash_end(struct ref_hash *state, uint8_t hash[16]); /* gives the state back */
+void ref_hash_end(struct ref_hash *state, uint8_t hash[16]); /* frees the state */
 void ref_hash128(const void *data, size_t size, uint8_t hash[16]);
 
 /* ---- 3. The file (ref_container.c) ---- */
@@ -80,48 +80,48 @@ struct ref_section {
     size_t size;          /* of the body */
     size_t whole;         /* of the section */
     uint64_t hash, check; /* hash64 of all bytes before the check, and the check */
-    bool good;            /* the check holds; of a member's sections known behind ref_list_parts() */
+    bool good;            /* the check holds; set for a member's sections by ref_list_parts() */
 };
 
 struct ref_file {
     uint8_t *bytes;
     size_t size;
-    bool strict; /* whatever stands twice must be there twice and be the same */
+    bool strict; /* parts that stand twice must both be there and be the same */
     bool has_index;
     struct ref_header header;
-    struct ref_section *sections; /* behind the header, before the index */
+    struct ref_section *sections; /* after the header, before the index */
     size_t section_count;
 };
 
 bool ref_open(struct ref_file *file, const char *path, bool strict);
-/* The same of bytes, which are kept where they are. */
+/* The same for bytes in memory, which are not copied. */
 bool ref_open_bytes(struct ref_file *file, uint8_t *bytes, size_t size, bool strict);
 bool ref_read_header(struct ref_header *header, const uint8_t *body, size_t size);
-/* 3: does the check hold, with the id of the file or the member, and with the section's number there? */
+/* 3: does the check hold, with the id of the file or the member and the section's number in it? */
 bool ref_check_holds(const struct ref_section *section, uint64_t id, uint64_t n);
 /* 3: do sections of this type belong to the file itself, not to a member? */
 bool ref_is_own(const struct ref_file *file, unsigned type);
-/* 3.1: hashes: of the header, of the sections and, of a member, of the proof. */
+/* 3.1: hashes of the header, of the sections and, for a member, of the proof. */
 bool ref_is_id(uint64_t id, const uint64_t *hashes, size_t count);
-bool ref_is_unknown(unsigned type); /* 3.10: is it a capital letter that the page does not describe? */
-/* 3.10: fails, and says that a section which stands where it may not is unknown or out of place. */
+bool ref_is_unknown(unsigned type); /* 3.10: is it a capital letter that FORMAT.md does not describe? */
+/* 3.10: fails; the sentence says that the section at this place is unknown or out of place. */
 bool ref_fail_type(const struct ref_file *file, size_t section);
 uint64_t ref_frame_bits(const struct ref_header *header);
 size_t ref_raster_size(const struct ref_header *header);
 
 /* ---- 3.3, 3.4, 3.7, 3.8: members, twins, blobs, proofs (ref_parts.c) ---- */
 
-/* A file, or a member of a series: its sections first .. end - 1, in front of its P or M. */
+/* A file, or a member of a series. Its sections are first .. end - 1, before its P or M. */
 struct ref_part {
     const struct ref_file *file;
     struct ref_header header;
     size_t first, end;
-    struct ref_bytes proof; /* data is null where there is no proof */
+    struct ref_bytes proof; /* data is null if there is no proof */
     const uint8_t *name;    /* a member's, else null */
     size_t name_size;
 };
 
-struct ref_piece { /* what is hashed of a restored file */
+struct ref_piece { /* the size and the hash of a file */
     uint64_t size;
     uint8_t hash[16];
 };
@@ -131,14 +131,14 @@ struct ref_proof { /* 3.4 */
     uint8_t samples[16];
 };
 
-/* All of a file, its only part or its members, in memory of ref_alloc(). Read strictly, they are all good, and so are
-   the twins. Else members are left out whose M is damaged or whose id is not that of their sections. */
+/* All parts of a file, its only one or its members, in memory of ref_alloc(). If the file is strict, all parts and
+   twins are good. Else members are left out if their M is damaged or their id is not that of their sections. */
 bool ref_list_parts(struct ref_file *file, struct ref_part **parts, size_t *count);
 bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part);
 bool ref_is_piece(const struct ref_piece *a, const struct ref_piece *b);
 /* 3.8: the body of a section, or that of its twin if the section is damaged. */
 bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes *body);
-/* 3.7, 5.4: the section that a section B or G of a part needs; of others, the section itself. */
+/* 3.7, 5.4: the section that a section B or G of a part needs. For others it is the section itself. */
 bool ref_find_needed(const struct ref_part *part, size_t section, size_t *needed);
 /* 3.3: the content of a part's section, in memory of ref_alloc(). */
 bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, const uint8_t **content, size_t *size);
@@ -146,17 +146,18 @@ bool ref_read_blob(const struct ref_part *part, size_t section, unsigned *blob, 
 /* ---- 4. Restoring (ref_restore.c) ---- */
 
 struct ref_output;
-/* path may be null: nothing is written then, but size and hash are made. */
+/* If path is null, nothing is written, but size and hash are made. */
 struct ref_output *ref_output_open(const char *path, const struct ref_header *header, bool rasters_only);
 bool ref_output_blob(struct ref_output *out, const uint8_t *content, size_t size);
 bool ref_output_frame(struct ref_output *out, const uint8_t *raster);
-bool ref_output_samples_end(struct ref_output *out); /* behind the last frame */
-/* Closes; says the restored file's size and hash. Also to be called after an error, with restored null. */
+bool ref_output_samples_end(struct ref_output *out); /* after the last frame */
+/* Closes the output and gives the restored file's size and hash. After an error it is called with restored null. */
 bool ref_output_close(struct ref_output *out, struct ref_piece *restored);
 
 /* ---- All of a file, or of a member (ref_file.c) ---- */
 
-/* Writes it to the file named to, if that is not null, and says what its proof should: original is what was written. */
+/* Writes the part to the file named to, if that is not null. made: the proof of what was made; its original is the
+ * written file. */
 bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_only, struct ref_proof *made);
 
 /* ---- 7.4, 7.6, 10. Huffman (ref_huffman.c) ---- */
@@ -167,8 +168,8 @@ bool ref_decode_part(const struct ref_part *part, const char *to, bool rasters_o
 
 struct ref_code { /* 7.6 */
     unsigned used;
-    uint16_t symbol[REF_MAX_SYMBOLS];   /* in the order of their codewords */
-    uint16_t count[REF_MAX_LENGTH + 1]; /* of symbols, by length */
+    uint16_t symbol[REF_MAX_SYMBOLS];   /* in order of codewords */
+    uint16_t count[REF_MAX_LENGTH + 1]; /* the number of symbols of each length */
 };
 bool ref_read_code(struct ref_bits *b, struct ref_code *code, unsigned symbols);
 unsigned ref_symbol(struct ref_bits *b, const struct ref_code *code); /* sets b->bad if no codeword fits */
@@ -186,7 +187,7 @@ struct ref_coefficient_model { /* 10.4 */
 };
 bool ref_read_coefficient_model(struct ref_bits *b, struct ref_coefficient_model *model);
 
-/* A slice is columns x rows blocks; blocks[row * stride + column] takes the levels in the order of coding. */
+/* A slice is columns x rows blocks. blocks[row * stride + column] takes the coefficients in the order of coding. */
 bool ref_huffman_slice(struct ref_bits *b, const struct ref_coefficient_model *model, int32_t (*blocks)[16],
                        size_t columns, size_t rows, size_t stride);
 
@@ -220,7 +221,7 @@ bool ref_pair_slice(struct ref_bits *b, const struct ref_pair_model *model, int3
                     size_t rows, size_t stride);
 bool ref_level_slice(const uint8_t *data, size_t size, const struct ref_level_model *model, int32_t (*blocks)[16],
                      size_t columns, size_t rows, size_t stride);
-/* The same of a lane's state (7.7, ref_rans.c): both take words from b, and set b->bad where there is none left. */
+/* The same for a lane's state (7.7, ref_rans.c). Both take words from b, and set b->bad if none is left. */
 unsigned ref_lane_symbol(uint32_t *state, const struct ref_frequencies *table, struct ref_bytes *b);
 uint32_t ref_lane_raw(uint32_t *state, unsigned n, struct ref_bytes *b);
 
@@ -265,18 +266,18 @@ struct ref_plane_model { /* 6.4 */
     struct ref_predictor_model *predictor;
     struct ref_residual_model *residual;
     struct ref_coefficient_model *coefficients; /* Huffman without pairs */
-    struct ref_pair_model *pairs;               /* with */
+    struct ref_pair_model *pairs;               /* Huffman with pairs */
     struct ref_level_model *levels;             /* rANS */
-    const struct ref_plane_model *earlier[3];   /* that predictors may refer to, the nearest first: 7.1 */
+    const struct ref_plane_model *earlier[3];   /* to which predictors may refer, nearest first: 7.1 */
     unsigned earlier_count;
-    uint16_t *x; /* indices of the tile at work */
+    uint16_t *x; /* indices of the current tile */
 };
 
 struct ref_frame { /* 6 */
     uint32_t tile_width, tile_height, tile_count;
     unsigned colour;
     unsigned packing;   /* of colours: 6.6 */
-    uint32_t listed[3]; /* values in the lists */
+    uint32_t listed[3]; /* the number of values in each list */
     uint16_t *list[3];
     bool extends_sign;
     uint32_t max_error; /* 6.5; 0: samples are not quantised */
@@ -299,10 +300,10 @@ bool ref_predictive_tile(const struct ref_plane_model *plane, uint32_t width, ui
 /* ---- 8. Path T (ref_transform.c) ---- */
 
 extern const uint8_t ref_zigzag[16]; /* 8.4 */
-/* 8.5: all levels of a piece, for the tile's blocks row by row; in memory of ref_alloc(). */
+/* 8.5: all coefficients of a piece, for the tile's blocks row by row, in memory of ref_alloc(). */
 bool ref_read_slices(const struct ref_plane_model *plane, uint32_t width, uint32_t height, const uint8_t *piece,
                      size_t size, int32_t (**levels)[16]);
-/* first: the number of the tile's upper left sample in its plane of so many columns. */
+/* first: the number of the tile's upper left sample in its plane, which has this many columns. */
 bool ref_transform_tile(const struct ref_plane_model *plane, uint32_t width, uint32_t height, uint32_t columns,
                         uint32_t first, const uint8_t *piece, size_t size, uint16_t *x);
 

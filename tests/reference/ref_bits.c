@@ -1,4 +1,4 @@
-/* FORMAT.md 2: numbers, strings of bits, checksums. And errors and memory. */
+/* FORMAT.md 2: numbers, strings of bits, checksums. Also errors and memory. */
 #include "ref.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ void ref_clear(void)
     sentence[0] = 0;
 }
 
-/* Each piece of memory knows the one that was asked for before it. */
+/* Each piece of memory points to the one that was allocated before it. */
 union piece {
     union piece *before;
     max_align_t align;

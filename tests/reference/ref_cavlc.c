@@ -1,7 +1,7 @@
 /* FORMAT.md 9 and annex A: CAVLC as in ITU-T H.264, 9.2. */
 #include "ref.h"
 
-/* Annex A. Codewords as they are written there. */
+/* The codewords as annex A writes them. */
 // clang-format off
 static const struct {
     unsigned total, ones;
@@ -71,7 +71,7 @@ static const struct {
     {16, 3, {"0000000000001000", "00000000000100", "0000000010"}},
 };
 
-static const char *const total_zeros[15][17] = { /* by total coefficients - 1; a null ends each */
+static const char *const total_zeros[15][17] = { /* by total coefficients - 1; a null ends each list */
     {"1", "011", "010", "0011", "0010", "00011", "00010", "000011", "000010", "0000011", "0000010", "00000011", "00000010", "000000011", "000000010", "000000001", NULL},
     {"111", "110", "101", "100", "011", "0101", "0100", "0011", "0010", "00011", "00010", "000011", "000010", "000001", "000000", NULL},
     {"0101", "111", "110", "101", "0100", "0011", "100", "011", "0010", "00011", "00010", "000001", "00001", "000000", NULL},
@@ -89,7 +89,7 @@ static const char *const total_zeros[15][17] = { /* by total coefficients - 1; a
     {"0", "1", NULL},
 };
 
-static const char *const run_before[7][16] = { /* by zeros left - 1, the last for more than 6; a null ends each */
+static const char *const run_before[7][16] = { /* by zeros left - 1, the last for more than 6; a null ends each list */
     {"1", "0", NULL},
     {"1", "01", "00", NULL},
     {"11", "10", "01", "00", NULL},
@@ -102,7 +102,7 @@ static const char *const run_before[7][16] = { /* by zeros left - 1, the last fo
 
 /* ---- Codewords ---- */
 
-/* Whether the string goes on with a codeword; if so, it is taken. */
+/* Takes the codeword if the string goes on with it. Returns whether it does. */
 static bool take_word(struct ref_bits *b, const char *word)
 {
     struct ref_bits ahead = *b;
@@ -112,7 +112,7 @@ static bool take_word(struct ref_bits *b, const char *word)
     return true;
 }
 
-/* The number of the first codeword that fits, of a list that ends with a null; else b->bad. */
+/* Takes the first codeword that fits from a list that ends with a null. Returns its number; b->bad: none fits. */
 static unsigned take_one(struct ref_bits *b, const char *const *word)
 {
     for (unsigned i = 0; word[i]; i++)

@@ -27,7 +27,7 @@ static bool read_whole(struct ref_file *file, const char *path)
 
 /* ---- 3. Sections ---- */
 
-/* The section that begins at an offset and ends at limit or before. False without a sentence if there is not one. */
+/* Reads the section at an offset; it ends at limit or before. Returns false without a sentence if there is none. */
 static bool read_section(const struct ref_file *file, uint64_t at, uint64_t limit, struct ref_section *section)
 {
     *section = (struct ref_section){.body = NULL};
@@ -113,7 +113,7 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     uint64_t q = h->lossy ? ref_varint(b) : 0;
     h->parameter_count = (unsigned)ref_number(b, 1);
     if (b->bad) return ref_fail("the header is too short");
-    /* 11 */
+    /* limits, 11 */
     if (columns < 1 || columns > 65535 || rows < 1 || rows > 65535) return ref_fail("columns or rows out of range");
     if (frames < 1 || frames > INT32_MAX) return ref_fail("the number of frames is out of range");
     if (h->components < 1 || h->components > 4) return ref_fail("the number of components is out of range");
@@ -141,7 +141,7 @@ static bool read_image(struct ref_header *h, struct ref_bytes *b)
     return true;
 }
 
-/* 3.9. They end with the header. */
+/* 3.9. The items end with the header. */
 static bool read_items(struct ref_bytes *b)
 {
     int before = -1; /* the tag */
@@ -162,7 +162,7 @@ static bool read_items(struct ref_bytes *b)
     return true;
 }
 
-/* 3.1: which flags a restore has. */
+/* 3.1: the flags that a restore may have. */
 static bool check_flags(const struct ref_header *h, unsigned flags)
 {
     if (flags > 7) return ref_fail("flags %u are unknown", flags);
@@ -210,7 +210,7 @@ bool ref_read_header(struct ref_header *h, const uint8_t *body, size_t size)
             return ref_fail("the header of a series is corrupt");
         h->members = (uint32_t)members;
     } else if (h->restore == REF_VERBATIM) {
-        (void)ref_take(&b, ref_number(&b, 1)); /* the reason, a text that people read */
+        (void)ref_take(&b, ref_number(&b, 1)); /* the reason, a text for people */
         if (b.bad) return ref_fail("the header is too short");
     } else if (!read_image(h, &b)) {
         return false;
@@ -226,7 +226,7 @@ struct body {
     size_t size;
 };
 
-/* An index's numbers: how many sections, how many of these are the file's own, the sum of their lengths. */
+/* An index's sums: the number of sections, the number of the file's own ones, and the sum of lengths in bytes. */
 struct index_sums {
     uint64_t count, own, length;
 };
@@ -245,7 +245,7 @@ static bool sum_index(struct body index, bool is_series, struct index_sums *sums
     return ref_left(&b) == 0;
 }
 
-/* Sections as the index lists them; they end at index_at. */
+/* The sections as the index lists them. They end at index_at. */
 static bool list_by_index(struct ref_file *file, struct body index, uint64_t index_at, uint64_t *first)
 {
     struct index_sums sums;
@@ -269,7 +269,8 @@ static bool list_by_index(struct ref_file *file, struct body index, uint64_t ind
     return true;
 }
 
-/* Sections by their own sizes, up to the index section or, if that is not recognised, to what is not a section. */
+/* The sections by their own sizes, up to the index section or, if that is not recognised, to bytes that are not a
+ * section. */
 static uint64_t list_by_walk(struct ref_file *file, uint64_t at)
 {
     struct ref_section section;
@@ -289,14 +290,14 @@ static uint64_t list_by_walk(struct ref_file *file, uint64_t at)
 
 /* ---- 3.6 Damage ---- */
 
-/* What stands twice, and where. */
+/* The parts that stand twice, and their places. */
 struct ends {
     bool has_footer;
     uint64_t footer_at, index_at, copy_at;
     uint64_t behind_header, behind_index, behind_copy;
     struct ref_section index_section;
     struct body header, index;           /* the index's check is not known to hold before header_fits() */
-    struct body header_copy, index_copy; /* one check; both null if it does not hold */
+    struct body header_copy, index_copy; /* under one check; both null if it does not hold */
 };
 
 static bool same(struct body a, struct body b)
@@ -338,7 +339,7 @@ static void read_footer(struct ref_file *file, struct ends *e)
     if (e->has_footer) e->footer_at -= FOOTER_SIZE;
 }
 
-/* Without a footer the index begins where a walk ends. */
+/* Without a footer the index begins where the walk through the sections ends. */
 static void read_last(struct ref_file *file, struct ends *e)
 {
     if (!e->has_footer && e->behind_header == 0) return;
@@ -370,7 +371,7 @@ static bool header_fits(const struct ends *e, struct body header)
            ref_check_holds(&e->index_section, id_of(header), sums.own + 1);
 }
 
-/* There is not a header that holds. 3.10: is the file unknown, or is it damaged? */
+/* No header is good. 3.10: is the file's version unknown, or is the file damaged? */
 static bool fail_header(const struct ref_file *file)
 {
     struct ref_section section;
@@ -405,7 +406,7 @@ static bool check_ends(const struct ends *e)
 
 /* ---- A whole file ---- */
 
-/* 3, 3.1: the checks of the file's own sections, and its id, if all of these are there. */
+/* 3, 3.1: checks the file's own sections and, if all of them are there, its id. */
 static bool check_own(struct ref_file *file)
 {
     uint64_t *hashes = ref_alloc(file->section_count + 1, sizeof *hashes);

@@ -1,4 +1,4 @@
-/* FORMAT.md 3 and 4: all sections of a file, or of a member, in order. */
+/* FORMAT.md 3 and 4: decodes all sections of a file or of a member in order. */
 #include "ref.h"
 
 #include <string.h>
@@ -12,10 +12,10 @@ static bool end_frame(struct ref_frame *frame, const struct ref_header *h, uint3
     return ref_output_frame(out, raster);
 }
 
-/* 4.4: residues, as their bytes come: a size, then so many bytes. */
+/* 4.4: residues are read as their bytes come: a size, then that many bytes. */
 struct residues {
-    uint64_t count, left; /* left: of a residue's bytes */
-    uint8_t size[10];     /* a varint that has not ended */
+    uint64_t count, left; /* left: bytes of the current residue */
+    uint8_t size[10];     /* the bytes of a varint that has not ended */
     size_t size_count;
 };
 
@@ -40,7 +40,7 @@ static bool read_residues(struct residues *r, const uint8_t *data, size_t size)
     return true;
 }
 
-/* 3.3: the blobs that a restore has. */
+/* 3.3: the blobs that a restore may have. */
 static bool check_blob(const struct ref_header *h, unsigned blob)
 {
     if (blob == 1 && h->restore == REF_VERBATIM) return ref_fail("a verbatim file has a suffix");
@@ -48,7 +48,7 @@ static bool check_blob(const struct ref_header *h, unsigned blob)
     return true;
 }
 
-/* 3.3: all blobs of one kind, wherever they stand. */
+/* 3.3: writes all blobs of one kind, wherever they stand. */
 static bool output_blobs(const struct ref_part *part, struct ref_output *out, unsigned wanted, struct ref_piece *piece)
 {
     struct residues residues = {.count = 0};
@@ -75,7 +75,7 @@ static bool output_blobs(const struct ref_part *part, struct ref_output *out, un
            ref_fail("the residues are not those of the frames");
 }
 
-/* Behind the frame's number, b becomes its model; in a section G that of another frame (5.4). */
+/* Makes b the model of a frame whose number was just read from it. In a section G it is that of another frame (5.4). */
 static bool read_model(const struct ref_part *part, size_t i, struct ref_bytes *b)
 {
     size_t needed;
@@ -95,7 +95,7 @@ static bool check_loss(const struct ref_frame *frame, const struct ref_header *h
     return !lossy || h->lossy || ref_fail("a frame has losses, which the header does not tell");
 }
 
-/* Where a part's frames stand. */
+/* How far the frames of a part are decoded. */
 struct progress {
     uint32_t frames, of_frames, tiles;
     bool in_frame;
@@ -115,14 +115,14 @@ static bool leave_frame(const struct ref_part *part, struct ref_output *out, str
     return true;
 }
 
-/* The order of sections is checked, too. */
+/* Checks the order of sections, too. */
 static bool decode_section(const struct ref_part *part, size_t i, struct ref_output *out, struct progress *at)
 {
     unsigned type = part->file->sections[i].type;
     const struct ref_header *h = &part->header;
     struct ref_bytes b;
     if (!ref_read_body(part->file, i, &b) || (type != 'T' && !leave_frame(part, out, at))) return false;
-    if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.10: small letters are passed over */
+    if (type == 'B' || (type >= 'a' && type <= 'z')) { /* 3.10: small letters are skipped */
         return at->frames == 0 || at->frames == at->of_frames ||
                ref_fail("section %zu ('%c') stands between frames", i, (int)type);
     } else if (type == 'F' || type == 'G') {
@@ -146,7 +146,7 @@ static bool decode_section(const struct ref_part *part, size_t i, struct ref_out
     return ref_fail_type(part->file, i);
 }
 
-/* 3.4: the size and the hash of the parts of what is restored. */
+/* 3.4: the sizes and hashes of the parts of the restored file. */
 static void hash_parts(const struct ref_header *h, const struct ref_piece *prefix, const struct ref_piece *suffix,
                        struct ref_proof *made)
 {
@@ -159,7 +159,7 @@ static void hash_parts(const struct ref_header *h, const struct ref_piece *prefi
     made->restored.size = prefix->size + (ref_frame_bits(h) * h->frames + 7) / 8 + suffix->size;
 }
 
-/* 3: goes through all sections in order. */
+/* 3: decodes all sections in order. */
 static bool decode_sections(const struct ref_part *part, struct ref_output *out, struct ref_proof *made)
 {
     const struct ref_header *h = &part->header;

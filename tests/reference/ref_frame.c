@@ -44,7 +44,7 @@ static unsigned plane_bits(const struct ref_frame *frame, const struct ref_heade
     return b;
 }
 
-/* Values in use, from first on. */
+/* The values in use among first .. first + span - 1. */
 static bool read_stretches(struct ref_bits *b, uint32_t first, uint32_t span, uint16_t **values, uint32_t *count)
 {
     *values = ref_alloc(span, sizeof **values);

@@ -1,4 +1,4 @@
-/* FORMAT.md 8.6 energies, 10.5 pairs, 10.6 rANS, 10.7 levels by rANS. */
+/* FORMAT.md 8.6 energies, 10.5 pairs, 10.6 rANS, 10.7 coefficients by rANS. */
 #include "ref.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static uint32_t seen(int32_t level, unsigned shift)
     return m < 511 ? m : 511;
 }
 
-/* A slice at work: columns x rows blocks, stride blocks from row to row. */
+/* A slice: columns x rows blocks. Rows are stride blocks apart. */
 struct slice {
     int32_t (*blocks)[16];
     size_t columns, rows, stride;
@@ -44,7 +44,8 @@ struct slice {
 
 static uint32_t seen_in(const struct slice *s, size_t r, size_t c, unsigned p)
 {
-    return r < s->rows && c < s->columns ? seen(s->blocks[r * s->stride + c][p], s->shift) : 0; /* -1 is large */
+    return r < s->rows && c < s->columns ? seen(s->blocks[r * s->stride + c][p], s->shift)
+                                         : 0; /* as size_t, -1 is large, too */
 }
 
 static void begin_energies(const struct slice *s, size_t r, size_t c, uint32_t energy[16])
@@ -251,7 +252,7 @@ uint32_t ref_rans_raw(struct ref_rans *r, unsigned n)
     return bits;
 }
 
-/* ---- 10.7 Levels by rANS ---- */
+/* ---- 10.7 Coefficients by rANS ---- */
 
 bool ref_read_level_model(struct ref_bits *b, struct ref_level_model *model)
 {

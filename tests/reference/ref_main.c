@@ -1,4 +1,4 @@
-/* tsr_reference: the plain decoder of .tsr files, written from io/FORMAT.md alone. */
+/* tsr_reference: a plain decoder of .tsr files that was written from io/FORMAT.md alone. */
 #include "ref.h"
 
 #include <string.h>
@@ -17,17 +17,17 @@ static bool check_proof(const struct ref_part *part, const struct ref_proof *mad
     return ref_is_piece(&made->restored, &proof.restored) || ref_fail("the restored file is not that of the proof");
 }
 
-/* What is to be done with a file. */
+/* What the program does with a file. */
 struct task {
-    const char *in, *to; /* to: null where nothing is written */
-    const char *member;  /* of a series; null: all of them, and nothing is written */
+    const char *in, *to; /* to: null if nothing is written */
+    const char *member;  /* of a series; null: all members, and nothing is written */
     bool rasters_only, strict;
 };
 
 static bool decode_part(const struct ref_part *part, const struct task *task, char *line, size_t line_size)
 {
     const struct ref_header *h = &part->header;
-    bool encapsulated = h->restore == REF_ENCAPSULATED; /* 4.4: DCMTK's encoders are beyond this program */
+    bool encapsulated = h->restore == REF_ENCAPSULATED; /* 4.4: this program does not have DCMTK's encoders */
     if (encapsulated && task->to && !task->rasters_only)
         return ref_fail("its streams are only made by DCMTK; --rasters gives the samples");
     bool rasters_only = task->rasters_only || encapsulated;

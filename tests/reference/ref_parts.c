@@ -12,7 +12,7 @@
 static bool is_name(const uint8_t *name, size_t size)
 {
     if (size < 1 || size > 4096) return false;
-    size_t length = 0, dots = 0; /* of what stands between slashes, and points in it */
+    size_t length = 0, dots = 0; /* the characters and the points since the last slash */
     for (size_t i = 0; i <= size; i++) {
         if (i == size || name[i] == '/') {
             if (length == 0 || (length == dots && length <= 2)) return false;
@@ -26,7 +26,7 @@ static bool is_name(const uint8_t *name, size_t size)
     return true;
 }
 
-/* Name, header and proof of a section M. */
+/* Reads the name, the header and the proof of a section M. */
 static bool read_member(struct ref_part *part, const struct ref_section *section)
 {
     struct ref_bytes b = {.data = section->body, .size = section->size};
@@ -42,7 +42,7 @@ static bool read_member(struct ref_part *part, const struct ref_section *section
     return part->header.restore != REF_SERIES || ref_fail("a member is a series");
 }
 
-/* 3, 3.1: the checks of a member's sections, and its id, if all of these are there. False if the id is another. */
+/* 3, 3.1: checks a member's sections and, if all of them are there, its id. Returns false if the id is another. */
 static bool check_member(struct ref_file *file, const struct ref_part *part)
 {
     uint64_t *hashes = ref_alloc(part->end - part->first + 2, sizeof *hashes);
@@ -80,7 +80,7 @@ static bool check_names(const struct ref_part *parts, size_t count)
 
 /* ---- 3.8 Twins ---- */
 
-/* The number and the body that a twin tells. */
+/* Reads a twin's section number and body. */
 static bool read_twin(const struct ref_section *twin, uint64_t *number, struct ref_bytes *body)
 {
     struct ref_bytes b = {.data = twin->body, .size = twin->size};
@@ -89,7 +89,7 @@ static bool read_twin(const struct ref_section *twin, uint64_t *number, struct r
     return !b.bad;
 }
 
-/* As ref_read_body(), without a sentence. */
+/* Like ref_read_body(), but without a sentence. */
 static bool find_body(const struct ref_file *file, size_t i, struct ref_bytes *body)
 {
     const struct ref_section *section = &file->sections[i];
@@ -109,7 +109,7 @@ bool ref_read_body(const struct ref_file *file, size_t section, struct ref_bytes
            ref_fail("section %zu ('%c') is damaged", section, (int)file->sections[section].type);
 }
 
-/* What other members need has a twin; nothing else has one; the twins stand in order, from section first on. */
+/* Checks that a section has a twin if and only if another member needs it. Twins are in order from section first. */
 static bool check_twins(const struct ref_file *file, const struct ref_part *parts, size_t count, size_t first)
 {
     bool *is_needed = ref_alloc(file->section_count, sizeof *is_needed);
@@ -140,7 +140,7 @@ static bool check_twins(const struct ref_file *file, const struct ref_part *part
 
 /* ---- Parts ---- */
 
-/* What stands behind the last M, from section first on. */
+/* Checks the sections after the last M, from section first on. */
 static bool check_tail(const struct ref_file *file, size_t first)
 {
     for (size_t i = first; i < file->section_count; i++) {
@@ -203,7 +203,7 @@ bool ref_list_parts(struct ref_file *file, struct ref_part **parts, size_t *coun
 
 struct blob_head {
     unsigned blob, method, distance;
-    size_t size; /* of the content */
+    size_t size; /* of the content, in bytes */
     const uint8_t *stored;
     size_t stored_size;
 };
@@ -224,7 +224,7 @@ static bool read_blob_head(struct ref_bytes b, struct blob_head *head)
     return true;
 }
 
-/* dictionary is null where there is none. */
+/* Gives a blob's content. dictionary is null if there is none. */
 static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size_t dictionary_size,
                    const uint8_t **content)
 {
@@ -249,11 +249,12 @@ static bool unpack(const struct blob_head *head, const uint8_t *dictionary, size
 #endif
 }
 
-/* 3.7: the section that a blob of method 2 stands behind. A damaged one without a twin is not it. */
+/* 3.7: finds the section whose blob is the dictionary of a blob of method 2. A damaged section without a twin is
+ * passed over. */
 static bool find_dictionary(const struct ref_part *part, const struct blob_head *head, size_t *section)
 {
     const struct ref_section *sections = part->file->sections;
-    /* Counting the ends of members backwards: one of the member before, then one for each further one. */
+    /* Count the ends of members backwards: distance 1 is the member before, each further member adds 1. */
     size_t end = part->first;
     if (!part->name || head->distance < 1) return ref_fail("a blob's distance is not a valid distance");
     for (unsigned i = 1; i < head->distance && end > 0; i++)
@@ -274,7 +275,7 @@ static bool find_dictionary(const struct ref_part *part, const struct blob_head 
     return ref_fail("a blob stands behind one that is damaged or not there");
 }
 
-/* 5.4: the frame that has the model of section i. */
+/* 5.4: finds the frame whose model section i uses. */
 static bool find_model(const struct ref_part *part, struct ref_bytes b, size_t i, size_t *section)
 {
     const struct ref_section *sections = part->file->sections;
@@ -338,7 +339,8 @@ bool ref_read_proof(struct ref_proof *proof, const struct ref_part *part)
     proof->original.size = ref_varint(&b);
     read_hash(&b, proof->original.hash);
     if (header->restore != REF_VERBATIM) read_hash(&b, proof->samples);
-    if (header->lossy) { /* without the original only this can be checked: one difference is the largest */
+    if (header->lossy) { /* without the original this alone can be checked: the largest difference is one of those
+                            squared */
         uint64_t largest = ref_varint(&b), squared = ref_varint(&b);
         if (largest > UINT32_MAX || squared < largest * largest || (largest == 0 && squared > 0))
             return ref_fail("the errors in the proof cannot be");

@@ -19,7 +19,7 @@ static bool read_cuts(struct ref_bits *b, uint32_t *cut, unsigned *count, unsign
     return true;
 }
 
-/* 7.4: what follows a symbol. */
+/* 7.4: the number of raw bits after a symbol. */
 static unsigned raw_bits(unsigned symbol)
 {
     return symbol < 64 ? ref_token_bits(symbol) : symbol < 67 || symbol == 95 ? 0 : (symbol - 67) / 2 + 1;
@@ -98,7 +98,7 @@ bool ref_read_predictor_model(struct ref_bits *b, struct ref_predictor_model *mo
     return true;
 }
 
-/* Labels of a tile's blocks from the front of a piece. */
+/* Reads the labels of a tile's blocks from the start of a piece. */
 static bool read_labels(const struct ref_predictor_model *model, size_t across, size_t down, struct ref_bytes *piece,
                         uint8_t *label)
 {
@@ -124,7 +124,7 @@ struct tile {
     uint8_t *label;
 };
 
-/* x may be those of an earlier plane. */
+/* x: the indices of the tile, or of an earlier plane. */
 static int32_t index_at(const struct tile *t, const uint16_t *x, int32_t r, int32_t c)
 {
     if (c < 0) return r > 0 ? index_at(t, x, r - 1, 0) : x[0];
@@ -138,7 +138,7 @@ static int32_t median(int32_t a, int32_t b, int32_t c)
     return c < low ? low : c > high ? high : c;
 }
 
-/* The table of 7.1 by number: rows up, columns to the right. */
+/* The table of 7.1 by number: {rows up, columns to the right}. */
 static const int8_t neighbour[30][2] = {{0, -1}, {1, 0},  {1, -1}, {1, 1}, {0, -2}, {2, 0},  {2, 1},  {1, -2},
                                         {2, -1}, {1, 2},  {0, -3}, {3, 0}, {2, 2},  {2, -2}, {1, 3},  {1, -3},
                                         {3, 1},  {3, -1}, {0, -4}, {4, 0}, {0, -5}, {2, 3},  {2, -3}, {3, 2},
@@ -178,7 +178,7 @@ static int32_t predict(const struct tile *t, int32_t r, int32_t c)
     return median(w, n, w + n - nw);
 }
 
-/* 7.2: the sample, from its prediction and residual. */
+/* 7.2: sets the sample from its prediction and residual. */
 static bool set_sample(struct tile *t, int32_t r, int32_t c, int32_t prediction, int32_t e)
 {
     int32_t range = (int32_t)t->plane->range;
@@ -233,7 +233,7 @@ static const struct ref_table *cell_table(const struct tile *t, uint32_t a, int3
 /* ---- 7.7 Lanes ---- */
 
 struct lane {
-    uint8_t *memory; /* Huffman: of its string of bits */
+    uint8_t *memory; /* Huffman: the memory of its string of bits */
     struct ref_bits bits;
     uint32_t state; /* rANS */
     int32_t run;    /* samples of a run still to come */
@@ -252,7 +252,7 @@ static bool refill(struct lane *lane, unsigned least, struct ref_bytes *piece)
     return true;
 }
 
-/* A symbol and its raw bits. */
+/* Reads a symbol and its raw bits. */
 static bool read_symbol(const struct ref_residual_model *model, const struct ref_table *table, struct lane *lane,
                         struct ref_bytes *piece, unsigned *symbol, uint32_t *raw)
 {
@@ -267,7 +267,7 @@ static bool read_symbol(const struct ref_residual_model *model, const struct ref
     return !lane->bits.bad || ref_fail("a symbol is corrupt");
 }
 
-/* 7.4: the residual of a sample that is not within a run. */
+/* 7.4: reads the residual of a sample that is not within a run. */
 static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *piece, int32_t c, uint32_t a,
                           int32_t prediction, int32_t *e)
 {
@@ -296,9 +296,9 @@ static bool read_residual(struct tile *t, struct lane *lane, struct ref_bytes *p
         unsigned k = (symbol - 67) / 2 + 2;
         n = (uint32_t)1 << k | (uint32_t)((symbol - 67) % 2) << (k - 1) | raw;
     }
-    if (n > (uint32_t)(t->width - c)) n = (uint32_t)(t->width - c); /* it ends with its row */
+    if (n > (uint32_t)(t->width - c)) n = (uint32_t)(t->width - c); /* a run ends with its row */
     lane->run = (int32_t)n - 1;
-    lane->interrupts = true; /* behind the run */
+    lane->interrupts = true; /* the sample after the run */
     return true;
 }
 
@@ -371,7 +371,7 @@ static bool read_blocks(struct tile *t, const uint8_t *piece, size_t size)
     int32_t(*levels)[16];
     if (!ref_read_slices(t->plane, (uint32_t)t->width, (uint32_t)t->height, piece, size, &levels)) return false;
     size_t across = ((size_t)t->width + 3) / 4;
-    unsigned coded_at[16]; /* where a raster place stands in the order of coding */
+    unsigned coded_at[16]; /* the place in the order of coding, by raster place */
     for (unsigned i = 0; i < 16; i++) coded_at[ref_zigzag[i]] = i;
     for (int32_t r = 0; r < t->height; r++)
         for (int32_t c = 0; c < t->width; c++) {

@@ -1,4 +1,4 @@
-/* FORMAT.md 4: how the original comes back. */
+/* FORMAT.md 4: restores the original. */
 #include "ref.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ struct ref_output {
     bool rasters_only;
     struct ref_hash *hash;
     uint64_t size;
-    /* Samples of one bit: the bits of a byte that is not full. */
+    /* Samples of one bit: the bits of a byte that is not yet full. */
     unsigned bit_count;
     uint8_t bit_byte;
     uint8_t last_bits; /* the parameter of 4.1 */
@@ -60,7 +60,7 @@ static bool put_deflated(struct ref_output *out, const uint8_t *data, size_t siz
 }
 #endif
 
-/* Bytes as they are before deflation, if there is any. */
+/* Writes bytes, which are deflated if the file is. */
 static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
 {
 #ifdef REF_WITH_ZLIB
@@ -74,7 +74,7 @@ static bool put_inner(struct ref_output *out, const uint8_t *data, size_t size)
     return put(out, data, size);
 }
 
-/* ---- 4.3 PNG: IDAT chunks that hold the raster. Each row has filter 0. ---- */
+/* ---- 4.3 PNG: IDAT chunks with the raster. Each row has filter 0. ---- */
 
 #ifdef REF_WITH_ZLIB
 static bool put_chunk(struct ref_output *out, const char *type, const uint8_t *data, size_t size)
@@ -88,7 +88,8 @@ static bool put_chunk(struct ref_output *out, const char *type, const uint8_t *d
     return put(out, number, 4);
 }
 
-/* The rows of a reduced image, or of the whole one: columns x0, x0 + dx, ...; rows y0, y0 + dy, ... */
+/* Writes the rows of a reduced image or of the whole one: columns x0, x0 + dx, ..., rows y0, y0 + dy, ... Returns their
+ * bytes. */
 static size_t filter_rows(const struct ref_header *h, const uint8_t *raster, uint32_t x0, uint32_t y0, uint32_t dx,
                           uint32_t dy, uint8_t *to)
 {
@@ -114,7 +115,7 @@ static size_t filter_rows(const struct ref_header *h, const uint8_t *raster, uin
     return at;
 }
 
-/* The same rows become samples again. */
+/* Turns the same rows into samples again. Returns their bytes. */
 static size_t unfilter_rows(const struct ref_header *h, const uint8_t *rows, uint32_t x0, uint32_t y0, uint32_t dx,
                             uint32_t dy, uint8_t *raster)
 {
@@ -138,7 +139,7 @@ static const uint32_t whole_image[1][4] = {{0, 0, 1, 1}};
 static const uint32_t adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
                                      {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
 
-/* 4.3: a reader that makes IDAT chunks reads them again. */
+/* 4.3: IDAT chunks that were made are read again. */
 static bool check_idat(const struct ref_header *h, const uint8_t *packed, size_t packed_size, size_t size,
                        const uint8_t *raster)
 {

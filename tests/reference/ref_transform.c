@@ -131,7 +131,7 @@ static int64_t clamp(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-/* Steps 1 and 2: a block's samples with 4 bits of fraction, into x[0..3][0..3], pitch apart. */
+/* Steps 1 and 2: a block's samples with 4 bits of fraction, into x. Its rows are pitch apart. */
 static void restore_fine(unsigned q, const int32_t *block, int64_t *x, size_t pitch)
 {
     static const int core[4][4] = {{1, 1, 1, 1}, {2, 1, -1, -2}, {1, -1, -1, 1}, {1, -2, 2, -1}};
@@ -151,7 +151,7 @@ static void restore_fine(unsigned q, const int32_t *block, int64_t *x, size_t pi
         }
 }
 
-/* Step 3, across the border before at, the samples step apart. */
+/* Step 3, across the border before at. Samples are step apart. */
 static void lap(int64_t *at, size_t step)
 {
     int64_t *a = at - 2 * step, *b = at - step, *c = at, *d = at + step;
@@ -162,7 +162,7 @@ static void lap(int64_t *at, size_t step)
     *d += v;
 }
 
-/* The q of block number n of a tile with so many blocks in a row: 8.2. */
+/* 8.2: the q of block number n of a tile that has columns blocks in a row. first: see ref_transform_tile(). */
 static unsigned block_q(const struct ref_plane_model *plane, uint32_t plane_columns, uint32_t first, size_t columns,
                         size_t n)
 {

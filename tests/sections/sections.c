@@ -1,4 +1,4 @@
-/* Sections of .tsr files; see the header. */
+/* See the header. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -208,7 +208,7 @@ static void add_hash(struct bytes *hashes, uint64_t hash)
     append(hashes, bytes, sizeof bytes);
 }
 
-/* Where a member's header and its proof stand in its body; false where it has none. */
+/* Finds a member's header and its proof in its body. Returns false if there are none. */
 static bool find_header(struct bytes body, size_t *header, size_t *header_size, size_t *proof)
 {
     size_t at = 0;
@@ -223,7 +223,7 @@ static bool find_header(struct bytes body, size_t *header, size_t *header_size, 
     return true;
 }
 
-/* The id that a header, these sections and a proof make; the header gets it. */
+/* Makes the id of a header and of the hashes of its sections and proof. Puts it into the header. */
 static uint64_t make_id(uint8_t *header, size_t header_size, struct bytes hashes)
 {
     struct bytes all = {NULL, 0};
@@ -267,7 +267,7 @@ static void make_ids(struct sections *s)
     free(hashes.data);
 }
 
-/* The id of the member whose sections begin there, 0 where it says none. */
+/* The id of the member whose sections begin at this place, 0 if it has none. */
 static uint64_t id_of_member(const struct sections *s, int at)
 {
     size_t header, size, proof;

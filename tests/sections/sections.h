@@ -1,6 +1,6 @@
-/* .tsr files by their sections: taken apart, changed, and put together again with ids, checks, index and footer that
- * hold. FORMAT.md section 3. It uses nothing of the product, so tests can tell the product's mistakes from right files;
- * files of format version 2 can be taken apart and put together, too, for programs of that time. */
+/* Splits .tsr files into sections, changes these, and joins them again with right ids, checks, index and footer.
+ * FORMAT.md section 3. It uses nothing of the product, so tests can tell the product's mistakes from right files. It
+ * also splits and joins files of format version 2, for programs of that time. */
 #ifndef TSR_TESTS_SECTIONS_H
 #define TSR_TESTS_SECTIONS_H
 
@@ -13,25 +13,25 @@ struct bytes {
     size_t size;
 };
 
-/* Room that is taken for so many bytes: the next power of two, so that appending bytes one by one is cheap. */
+/* Allocates the next power of two above size, so that appending bytes one by one is cheap. */
 struct bytes copy_bytes(const void *data, size_t size);
 void append(struct bytes *b, const void *data, size_t size);
 bool equal(struct bytes a, struct bytes b);
 
-/* Header to proof, or to the last member's twins; index and copy are left out. */
+/* The sections of a file from the header to the proof, or of a series to the last twin, without index and copy. */
 struct sections {
     struct section {
         uint8_t type;
         struct bytes body;
-        uint64_t check;   /* that it had where it comes from */
-        bool keeps_check; /* it is joined with that one, whether it holds or not */
+        uint64_t check;   /* that the section had in its file */
+        bool keeps_check; /* the section is joined with that check, right or not */
     } * section;
     int count;
     uint8_t version;          /* of the format */
-    struct bytes other_index; /* the body of the index that the file gets, if it is not to be the true one */
+    struct bytes other_index; /* if set, the file gets this as the body of its index */
 };
 
-/* Of a file that is right; false: it is none. */
+/* Splits a valid file. Returns false if it is not valid. */
 bool split_sections(const uint8_t *file, size_t size, struct sections *s);
 struct sections copy_sections(const struct sections *s);
 void free_sections(struct sections *s);
@@ -41,24 +41,24 @@ void insert_section(struct sections *s, int at, uint8_t type, const void *body, 
 void remove_section(struct sections *s, int at);
 void replace_body(struct sections *s, int at, const void *body, size_t size);
 
-/* The place of number i of a type, -1: there are fewer. */
+/* The place of section number `number` of a type, or -1 if there are fewer. */
 int find_section(const struct sections *s, uint8_t type, int number);
 
-/* Which ids a file gets: those that its sections make, or those that its headers say, so that only checks are new. */
+/* The ids that a file gets: new ones from its sections, or the old ones in its headers, so that only checks are new. */
 enum ids { NEW_IDS, OLD_IDS };
 struct bytes join_sections(struct sections *s, enum ids ids);
 
-/* The body of the index. */
+/* Makes the body of the index. */
 struct bytes make_index(const struct sections *s);
 
-/* A section with its check; returns its bytes. seal: the id and the number's share of the check. */
+/* Appends a section with its check. Returns its size in bytes. seal: the share of id and number in the check. */
 size_t append_section(struct bytes *file, uint8_t type, struct bytes body, uint64_t seal);
 
-/* The same with the check that it had. */
+/* The same with the check that the section had. */
 void append_section_as_it_was(struct bytes *file, const struct section *section);
 
-/* A body's numbers. */
-uint64_t read_number(const uint8_t *bytes, size_t size, size_t *at); /* a varint; *at is size + 1 behind the end */
+/* The numbers in a body. */
+uint64_t read_number(const uint8_t *bytes, size_t size, size_t *at); /* a varint; *at becomes size + 1 after the end */
 size_t put_number(uint8_t *out, uint64_t value);
 
 #endif

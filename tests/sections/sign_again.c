@@ -1,6 +1,6 @@
-/* tsr_sign_again IN OUT TYPE NUMBER OFFSET HEX: copies a .tsr and writes the bytes HEX over the body of its section
- * NUMBER (from 0) of type TYPE, from OFFSET on, with ids and checks that hold. For files that are whole and still not
- * right. It uses nothing of the product. */
+/* tsr_sign_again IN OUT TYPE NUMBER OFFSET HEX: copies a .tsr file and writes the bytes HEX over the body of its
+ * section NUMBER (from 0) of type TYPE, from OFFSET on. Ids and checks are made anew. It makes files that are undamaged
+ * and still wrong. It uses nothing of the product. */
 #include "sections.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "app/tessera.h"
 #include "tests/plain_image.h"
 
-/* An image of any layout, of at most most x most samples and one frame. */
+/* An image of any layout with one frame of at most `most` x `most` samples. */
 static inline struct tsr_image random_image(struct rng *r, int32_t most)
 {
     static const uint8_t allocated[] = {1, 8, 16, 32, 8, 16, 16, 16};
@@ -32,8 +32,8 @@ static inline size_t raster_bytes(const struct tsr_image *image)
     return (size_t)((tsr_frame_bits(image) + 7) / 8);
 }
 
-/* Contents: noise; all zero; few samples that are not zero; few values; extremes; a ramp with a little noise,
- * sign-extended. */
+/* The kinds of contents: noise; all zeros; few samples that are not zero; few values; extremes; a ramp with a little
+ * noise, sign-extended. */
 enum { CONTENTS = 6 };
 
 static inline void put_word(const struct tsr_image *image, uint8_t *raster, size_t at, uint32_t word)
@@ -48,7 +48,7 @@ static inline void put_word(const struct tsr_image *image, uint8_t *raster, size
     }
 }
 
-/* A word of a raster, by FORMAT.md 3.2 bit by bit. */
+/* A word of a raster, read bit by bit as FORMAT.md 3.2 says. */
 static inline uint32_t get_word(const struct tsr_image *image, const uint8_t *raster, size_t at)
 {
     const size_t bits = image->bits_allocated;
@@ -94,7 +94,7 @@ static inline void fill_raster(struct rng *r, const struct tsr_image *image, int
     if (bits % 8) raster[bytes - 1] &= (uint8_t)((1u << bits % 8) - 1u);
 }
 
-/* Draws a screen: flat rectangles and letters of colours colours, where no component alone determines the colour. step:
+/* Draws a screen: flat rectangles and letters with `colours` colours. No component alone determines the colour. step:
  * the difference between neighbouring values of a component. noise: the lower third is noise of all values. */
 static inline void fill_screen(struct rng *r, const struct tsr_image *image, uint32_t colours, uint32_t step,
                                bool noise, uint8_t *raster)

@@ -30,10 +30,10 @@ __attribute__((format(printf, 4, 5))) static inline void fail_case(const char *f
     _fail(file, line);
 }
 
-/* Like assert_true, with a text that names the case. */
+/* Like assert_true; the message names the case. */
 #define expect(condition, ...) ((condition) ? (void)0 : fail_case(__FILE__, __LINE__, #condition, __VA_ARGS__))
 
-/* splitmix64 (Steele, Lea and Flood 2014). The state is the seed. */
+/* splitmix64 (Steele, Lea and Flood 2014). Its first state is the seed. */
 struct rng {
     uint64_t state;
 };
@@ -71,7 +71,7 @@ static inline void *must(void *memory)
     return memory;
 }
 
-/* floor(value / 2^shift), from the division of numbers that are not negative. */
+/* floor(value / 2^shift), with divisions of numbers that are not negative. */
 static inline int64_t floor_shift(int64_t value, int shift)
 {
     const int64_t divisor = (int64_t)1 << shift;
@@ -83,7 +83,7 @@ static inline int64_t clamp_to(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* The bits of v: 0 for 0, 1 for 1, 2 for 2 and 3. */
+/* The number of bits of v: 0 for 0, 1 for 1, 2 for 2 and 3. */
 static inline int plain_width(uint64_t v)
 {
     int width = 0;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The rules of CONTRIBUTING.md that can be counted: files a folder, lines a function, and how pages are set.
+# The rules of CONTRIBUTING.md that can be counted: files per folder, lines per function, and the layout of pages.
 # usage: test_house.sh ROOT
 set -u
 cd "$1" || exit 2
@@ -8,14 +8,14 @@ trap 'rm -f "$problems" "$problems.long"' EXIT
 sources='( -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.cuh )'
 
 # At most 30 source files a folder.
-set -f # the patterns are find's
+set -f # find expands the patterns, not the shell
 for folder in $(find app transform entropy kernels io testdata tests -type d); do
     # shellcheck disable=SC2086 # words
     count=$(find "$folder" -maxdepth 1 -type f $sources | wc -l)
     [ "$count" -le 30 ] || echo "$folder holds $count source files; at most 30 may stand there" >>"$problems"
 done
 
-# At most 60 lines a function, but for those that CONTRIBUTING.md lists, with a reason, as "| `name` | file | ...".
+# At most 60 lines a function, except those that CONTRIBUTING.md lists, with a reason, as "| `name` | file | ...".
 # A body begins with a line of a lone brace and ends with a brace in the same column.
 # shellcheck disable=SC2086 # words
 find app transform entropy kernels io testdata tests -type f $sources | LC_ALL=C sort | xargs awk '
@@ -48,7 +48,7 @@ sed -n 's/^| `\([a-z_0-9]*\)` | \([a-z_0-9/.]*\) |.*/\1 \2/p' CONTRIBUTING.md | 
 done
 [ "$(wc -l <"$problems.long")" -le 12 ] || echo "more than 12 functions have over 60 lines" >>"$problems"
 
-# Pages: at most 110 columns but for tables, README at most 200 lines, and links lead to files.
+# Pages: at most 110 columns except in tables, README at most 200 lines, and links lead to existing files.
 [ "$(wc -l <README.md)" -le 200 ] || echo "README.md has more than 200 lines" >>"$problems"
 for page in $(find . -name '*.md' -not -path './build*' -not -path './.*' | LC_ALL=C sort); do
     awk -v page="$page" '/^```/ { code = !code }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# What a room calls lies in itself or in a room below it, as its object files tell. Usage: test_links.sh NM LIBRARY ROOT
+# Functions that a room (a top folder) calls are in the room itself or in a room below it, by the object files.
+# Usage: test_links.sh NM LIBRARY ROOT
 set -u
 cd "$3" || exit 2
 {

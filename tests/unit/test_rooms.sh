@@ -1,5 +1,5 @@
 #!/bin/sh
-# The rules of dependence between the rooms, and integers only in the core. Usage: test_rooms.sh ROOT
+# The rules for dependences between rooms (top folders), and only integers in the core. Usage: test_rooms.sh ROOT
 set -u
 cd "$1" || exit 2
 problems=$(mktemp) || exit 2
@@ -10,7 +10,7 @@ sources() { # all sources below the folders named
         LC_ALL=C sort
 }
 
-# A source without its comments, literals and line structure kept.
+# A source without its comments. Literals and lines stay.
 plain() {
     awk '{
         line = $0; out = ""
@@ -33,7 +33,7 @@ plain() {
     }' "$1"
 }
 
-# The file of ours that an #include in $1 of $2 names, from the root; nothing if it is none of ours.
+# The path, from the root, of the file that $1 includes as $2. Nothing if the file is not in this repository.
 resolve() {
     for try in "$(dirname "$1")/$2" "$2" "app/$2" "testdata/$2"; do
         if [ -f "$try" ]; then
@@ -43,7 +43,7 @@ resolve() {
     done
 }
 
-# check ROOM ALLOWED...: sources in ROOM include, of ours, only what lies in ALLOWED folders or is an ALLOWED file.
+# check ROOM ALLOWED...: of this repository, sources in ROOM include only files in ALLOWED folders and ALLOWED files.
 check() {
     room=$1
     shift
@@ -70,14 +70,14 @@ check io io transform entropy/varint.h app/tessera.h
 for part in library bench report rivals; do
     check app/$part app io kernels entropy transform
 done
-check app/cli app/cli app/report app/rivals app/tessera.h # a client of the library: nothing of it but its header
+check app/cli app/cli app/report app/rivals app/tessera.h # a client of the library: uses only its header
 check tests/reference tests/reference
 for name in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' app/tessera.h); do
     echo "app/tessera.h includes $name" >>"$problems"
 done
 
-# No floating point can reach the file: types, numbers and headers; vector instructions and types of real numbers; what
-# CUDA has without a header; and, in assembly, PTX's types.
+# No floating point may affect the file. Not allowed: its types, numbers and headers; its vector instructions and types; the
+# types and functions that CUDA has without a header; and, in assembly, PTX's types.
 real_types='(^|[^A-Za-z0-9_])(float|double)(_t)?[0-9]*($|[^A-Za-z0-9_])|<(c?math|tgmath|fenv)(\.h)?>'
 real_numbers='(^|[^A-Za-z0-9_.])[0-9]+\.[0-9]|(^|[^A-Za-z0-9_.])[0-9]+[eE][-+]?[0-9]'
 real_vectors='_mm[0-9]*_([a-z0-9_]*_)?(cvtt?|cast)?(ps|pd|ss|sd|ph|sh|pbh)($|[^A-Za-z0-9])|__m(128|256|512)(d|h|bh)?($|[^A-Za-z0-9_])'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the golden files and their list anew. A change of their bytes is a change of the format or of the encoder: say so in
-# the CHANGELOG. usage: make.sh BUILD
+# Makes the golden files and their list anew. If their bytes change, the format or the encoder has changed: note that in the
+# CHANGELOG. usage: make.sh BUILD
 set -eu
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")"
@@ -11,7 +11,7 @@ while IFS='|' read -r name source options _; do
   # shellcheck disable=SC2086 # options are words
   "$build/bin/tessera" compress -q -f $options -o "$name.tsr" "$work/set/$source"
   "$build/bin/tsr_reference" "$name.tsr" "$work/restored"
-  rasters=- # of verbatim files
+  rasters=- # for verbatim files
   case $source in
   other/*) ;;
   *)
@@ -20,11 +20,11 @@ while IFS='|' read -r name source options _; do
     ;;
   esac
   restored=$(sha256sum <"$work/restored" | cut -c1-64)
-  case $source in *.png) restored=- ;; esac # its IDAT may be written in many ways
+  case $source in *.png) restored=- ;; esac # there are many ways to write its IDAT
   echo "$name|$source|$options|$rasters|$restored"
 done <vectors.txt >"$work/list"
 mv "$work/list" vectors.txt
-# A series: DICOM files whose headers are alike, a picture, and what is no image.
+# A series: DICOM files with similar headers, a picture, and a file that is not an image.
 mkdir "$work/series"
 cp "$work"/set/dicom/mr/small_0[1-4].dcm "$work/set/dicom/sizes/23x37_8bit.dcm" "$work/set/odd/63x65_8bit.pgm" "$work/set/other/text.txt" \
   "$work/set/other/empty" "$work/series"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Golden files: both decoders must give what they gave when the files were made, and the encoder must still write the same
-# bytes (where nothing of zstd's is in them). usage: test_vectors.sh TESSERA REFERENCE TESTDATA
+# Golden files: both decoders must give what they gave when the files were made. The encoder must still write the same bytes
+# (of files without zstd's output). usage: test_vectors.sh TESSERA REFERENCE TESTDATA
 set -eu
 tessera=$1 reference=$2 testdata=$3
 cd "$(dirname "$0")"
@@ -45,7 +45,7 @@ while read -r sum file; do
   "$reference" --member "${file#./}" series.tsr "$work/restored" || fail "the reference decoder fails on $file"
   [ "$(hash_of "$work/restored")" = "$sum" ] || fail "the reference decoder gives another $file"
 done <series.sums
-# The file that FORMAT.md shows byte by byte, which an encoder that stored nothing so small would make.
+# The file that FORMAT.md shows byte by byte. An encoder that codes even such small files would make it.
 name=example
 printf 'P5\n6 4\n255\n\012\012\012\012\014\015\012\012\012\012\014\014\012\012\012\011\014\016\012\012\012\012\014\014' >"$work/example"
 sed -n '/^## 12/,$p' ../../io/FORMAT.md | sed -n '/^000 /,/^```/p' | sed -n 's/^[0-9a-f]\{3\} *\(\([0-9a-f][0-9a-f] \{0,1\}\)*\).*/\1/p' | tr -d ' \n' >"$work/hex"

@@ -391,8 +391,8 @@ OFCondition rest_of(DcmItem &item, std::vector<uint8_t> &out)
     return item.card() == 0 ? EC_Normal : write_object(item, EXS_LittleEndianExplicit, out);
 }
 
-/* Bytes of a header that DCMTK did not keep: DCMTK drops an element whose tag came before. Parts that two headers have
- * in common count the same in both. */
+/* Bytes of a header that DCMTK did not keep: DCMTK drops an element if an earlier one has the same tag. Parts that two
+ * headers have in common count the same in both. */
 int64_t lost_bytes(const tsr_dicom_bytes &header, DcmFileFormat &file)
 {
     DcmDataset &dataset = *file.getDataset();

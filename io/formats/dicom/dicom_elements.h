@@ -26,7 +26,7 @@ struct tsr_dicom_element {
     size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
-/* What the bytes of a file say, up to its pixel data. */
+/* What a scan finds in a file up to its pixel data. */
 struct tsr_dicom_scan {
     char syntax_uid[65];         /* empty: there is no meta header */
     size_t meta_start, meta_end; /* the elements of the meta header; equal: there is none */
@@ -41,7 +41,7 @@ struct tsr_dicom_scan {
 uint64_t tsr_dicom_memory(uint64_t bytes, uint64_t elements);
 
 /* Scans an input up to the value of its pixel data, and holds the bytes up to there. Errors: TSR_ERROR_CORRUPT with the
- * reason (no pixel data, not DICOM as this page knows it, or made to cost its reader time), TSR_ERROR_READ,
+ * reason (no pixel data, an unknown form of DICOM, or a file that was made to take much time), TSR_ERROR_READ,
  * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_dicom_scan_file(struct tsr_input *input, struct tsr_dicom_scan *scan, struct tsr_error *error);
 
@@ -59,7 +59,7 @@ struct tsr_dicom_listing {
     size_t count, capacity;
 };
 
-/* Scans as the functions above do, and adds what is met to a listing. */
+/* Scans as the functions above do, and adds the elements and items to a listing. */
 enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_listing *listing,
                                     struct tsr_dicom_scan *scan, struct tsr_error *error);
 enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, struct tsr_dicom_listing *listing,

@@ -9,7 +9,7 @@
 #include "io/container/section.h"
 #include "transform/coder.h"
 
-/* True with a preamble and DICM; without a preamble, true with a first tag of group 2 or 8. */
+/* True if the file has a preamble and DICM, or, without a preamble, a first tag of group 2 or 8. */
 static bool is_dicom(const uint8_t *head, size_t size)
 {
     if (size >= 132 && memcmp(head + 128, "DICM", 4) == 0) return true;
@@ -29,8 +29,7 @@ static size_t unfold_limit(uint64_t file_size)
     return (size_t)(limit < UNFOLD_LIMIT ? limit : UNFOLD_LIMIT);
 }
 
-/* A file up to the value of its pixel data: its bytes and what they say. Of a deflated file: what the file inflates to.
- */
+/* A file up to the value of its pixel data: its bytes and their meaning. For a deflated file, the inflated bytes. */
 struct header {
     const uint8_t *bytes;
     struct tsr_dicom_scan scan;

@@ -5,7 +5,7 @@
 
 enum { STRING_BYTES = 4096 };
 
-/* A string of bits as an array of them. */
+/* A string of bits, one array element a bit. */
 struct plain_string {
     uint8_t bit[8 * STRING_BYTES];
     size_t count;
@@ -58,7 +58,7 @@ TEST(every_width)
     }
 }
 
-/* The writer passes no capacity, and says so exactly where it would have. */
+/* The writer never writes past its capacity. It reports an overflow exactly when the bits do not fit. */
 TEST(capacity)
 {
     uint8_t bytes[80];
@@ -80,12 +80,12 @@ TEST(capacity)
     }
 }
 
-/* Behind its end a string reads as zeros, and reading it, though not peeking, is told. */
+/* After its end a string reads as zeros. Reading there is reported as an overrun; peeking is not. */
 TEST(overrun)
 {
     struct rng r = {17};
     for (size_t size = 0; size < 20; size++) {
-        uint8_t *bytes = must(malloc(size + !size)); /* of the exact size: a sanitizer watches its end */
+        uint8_t *bytes = must(malloc(size + !size)); /* of the exact size: a sanitizer reports reads past it */
         memset(bytes, 0xff, size);
         for (int n = 0; n < 200; n++) {
             struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
@@ -149,7 +149,7 @@ static void check_ue(uint32_t value)
     assert_int_equal(tsr_get_ue(&reader), value);
     assert_int_equal(tsr_bits_read(&reader), 2 * zeros + 1);
     assert_true(tsr_bits_ended(&reader));
-    for (size_t cut = 0; cut < size; cut++) { /* a code that is cut off is told */
+    for (size_t cut = 0; cut < size; cut++) { /* a code that is cut off is reported */
         reader = tsr_bit_reader(bytes, cut);
         tsr_get_ue(&reader);
         assert_true(reader.overrun);

@@ -1,4 +1,4 @@
-/* entropy/cavlc.h against a decoder that reads H.264 9.2 literally, with the codewords of FORMAT.md's annex A. */
+/* entropy/cavlc.h against a decoder that follows H.264 9.2 literally, with the codewords of FORMAT.md's annex A. */
 #include "tests/unit/support.h"
 
 #include "entropy/cavlc.h"
@@ -105,7 +105,7 @@ static const char *word_at(const char *list, int n, int *length)
 
 /* ---- A plain decoder --------------------------------------------------------------------------------------- */
 
-/* A string of bits as digits. */
+/* A string of bits as digits '0' and '1'. */
 struct digits {
     char digit[8192];
     int count, at;
@@ -177,7 +177,7 @@ static int64_t take_coefficient_code(struct digits *d, int suffix_length)
     return code;
 }
 
-/* 9.2: a block of count coefficients; returns its total coefficients. */
+/* 9.2: a block of count coefficients. Returns the number of those that are not 0. */
 static int take_block(struct digits *d, int32_t *coefficients, int count, int context)
 {
     int total, ones, zeros_left = 0, run[16];
@@ -224,7 +224,7 @@ static int make_tables(void **state)
     return 0;
 }
 
-/* A block's bits as digits, checked: measured, and read back by both decoders. */
+/* Codes a block, checks its measured size, reads it back with both decoders. Its bits come back as digits. */
 static void check(const int32_t *coefficients, int count, int context, struct digits *digits)
 {
     uint8_t bytes[128];
@@ -247,7 +247,7 @@ static void check(const int32_t *coefficients, int count, int context, struct di
     assert_int_equal(tsr_cavlc_get(&r, &tables, back, count, context), total);
     assert_int_equal(tsr_bits_read(&r), bits);
     assert_memory_equal(back, coefficients, (size_t)count * sizeof back[0]);
-    if (bits % 8 == 0 && size > 0) { /* a byte less: refused */
+    if (bits % 8 == 0 && size > 0) { /* a byte less is refused */
         r = tsr_bit_reader(bytes, size - 1);
         assert_int_equal(tsr_cavlc_get(&r, &tables, back, count, context), -1);
     }
@@ -283,8 +283,8 @@ TEST(contexts)
 
 /* ---- Tables ------------------------------------------------------------------------------------------------ */
 
-/* Codewords of a table: no two begin alike, and together they miss so many of the 2^16 strings: all of them begin with
- * nothing but zeros. */
+/* Codewords of a table. None is the beginning of another. Of the 2^16 strings of 16 bits, `missing` begin with no
+ * codeword; these strings begin with zeros. */
 struct code {
     const char *word[68];
     int length[68], count;
@@ -364,7 +364,7 @@ TEST(tables_of_zeros_and_runs)
                    "run_before", t + 1);
 }
 
-/* ---- Everything that is finite ------------------------------------------------------------------------------ */
+/* ---- Exhaustive tests --------------------------------------------------------------------------------------- */
 
 TEST(every_token)
 {
@@ -373,7 +373,7 @@ TEST(every_token)
         for (int count = 15; count <= 16; count++)
             for (int total = 0; total <= count; total++)
                 for (int ones = 0; ones <= 3 && ones <= total; ones++) {
-                    int32_t coefficients[16] = {0}; /* from the last on: ones, then twos */
+                    int32_t coefficients[16] = {0}; /* from the last coefficient to the first: ones, then twos */
                     int read_total, read_ones;
                     for (int i = 0; i < total; i++) coefficients[total - 1 - i] = (i % 2 ? -1 : 1) * (i < ones ? 1 : 2);
                     check(coefficients, count, context, &d);
@@ -384,7 +384,8 @@ TEST(every_token)
                 }
 }
 
-/* All ways in which 15 or 16 coefficients can be zero or not: every total_zeros and every run_before in every state. */
+/* All patterns of zeros in 15 or 16 coefficients: they contain every total_zeros and every run_before in every state.
+ */
 TEST(every_pattern)
 {
     static bool zeros_seen[16][17], run_seen[16][17];
@@ -403,7 +404,7 @@ TEST(every_pattern)
         }
         if (total == 0) continue;
         if (total < 16) zeros_seen[total][zeros] = true;
-        int place = 15, runs = total; /* runs from the last coefficient on */
+        int place = 15, runs = total; /* runs, from the last coefficient to the first */
         while (coefficients[place] == 0) place--;
         for (; runs > 1 && zeros > 0; runs--) {
             int run = 0;
@@ -418,7 +419,7 @@ TEST(every_pattern)
         for (int run = 0; run <= left; run++) assert_true(run_seen[left][run]);
 }
 
-/* Every coefficient code that the shorter prefixes say, and the ends of the longer ones, after every suffix length. */
+/* Every coefficient code of the shorter prefixes and the ends of the longer ones, with every suffix length. */
 TEST(coefficient_codes)
 {
     for (int suffix_length = 0; suffix_length <= 6; suffix_length++) {
@@ -447,7 +448,7 @@ TEST(coefficient_codes)
     }
 }
 
-/* Coefficients of all sizes behind coefficients of all sizes: escapes in every state. */
+/* Coefficients of all sizes after coefficients of all sizes: escapes in every state. */
 TEST(escapes)
 {
     static const int32_t edges[] = {1,
@@ -512,15 +513,15 @@ TEST(random_blocks)
 
 /* ---- Corrupt strings ---------------------------------------------------------------------------------------- */
 
-/* What is no codeword is refused: the strings of zeros, more ones than coefficients, more coefficients than places, too
- * many zeros. */
+/* Invalid strings are refused: zeros that are not a codeword, more ones than coefficients, more coefficients than
+ * places, too many zeros. */
 TEST(refusals)
 {
     static const struct {
         const char *bits;
         int count, context;
     } cases[] = {
-        {"0000000000000000 11111111", 16, 0}, /* the strings that the tables miss */
+        {"0000000000000000 11111111", 16, 0}, /* the strings that are not in the tables */
         {"0000000000000 1111111111", 16, 2},
         {"0000000000 1111111111111", 16, 4},
         {"000010 1111111111111111", 16, 8},                    /* 1 coefficient, 2 ones */
@@ -544,7 +545,7 @@ TEST(refusals)
     }
 }
 
-/* Random bytes, and blocks cut off or damaged: refused, or a block of what is there. Buffers are of the exact size. */
+/* Random bytes, and blocks that are cut off or damaged, are refused or give a block. Buffers have the exact size. */
 TEST(garbage)
 {
     struct rng r = {43};

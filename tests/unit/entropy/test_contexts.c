@@ -52,7 +52,7 @@ TEST(groups)
             total += counts[i];
         }
         const int count = tsr_cut_quantiles(counts, bins, groups, cuts);
-        uint64_t before = 0; /* a bin belongs where the middle of its samples falls; cuts are where that changes */
+        uint64_t before = 0; /* the middle of a bin's samples decides its group; a cut is where the group changes */
         int expected = 0, last = -1;
         for (int bin = 0; bin < bins; bin++) {
             if (counts[bin] == 0) continue;
@@ -76,11 +76,11 @@ TEST(groups)
             in_group[group] += counts[bin];
             if (counts[bin] > largest[group]) largest[group] = counts[bin];
         }
-        /* a group is its share, and half of the bins at its ends */
+        /* a group has its share of the samples, give or take half of the bins at its ends */
         for (int g = 0; g <= count; g++)
             assert_true((in_group[g] - largest[g]) * (unsigned)groups <= total + (unsigned)groups);
     }
-    for (int i = 0; i < 160; i++) counts[i] = 7; /* equal bins: equal groups */
+    for (int i = 0; i < 160; i++) counts[i] = 7; /* equal bins give equal groups */
     assert_int_equal(tsr_cut_quantiles(counts, 160, 16, cuts), 15);
     for (int i = 0; i < 15; i++) assert_int_equal(cuts[i], 10 * (i + 1));
 }
@@ -103,7 +103,7 @@ TEST(costs_of_tables)
 
 enum { SYMBOLS = 12 };
 
-/* The greedy merging as contexts.h tells it, with every gain computed anew. */
+/* The greedy merging that contexts.h describes, with every gain computed anew. */
 static int merge_plainly(uint32_t counts[][SYMBOLS], int cells, uint8_t *table_of)
 {
     int living[TSR_CELL_LIMIT], alive = 0, owner[TSR_CELL_LIMIT];
@@ -185,7 +185,7 @@ TEST(merging)
         most = tsr_max(most, tables);
         least = tsr_min(least, tables);
     }
-    assert_int_equal(most, TSR_TABLE_LIMIT); /* the limit was met, and so was a single table */
+    assert_int_equal(most, TSR_TABLE_LIMIT); /* the cases include the limit and a single table */
     assert_int_equal(least, 1);
 }
 

@@ -1,4 +1,4 @@
-/* entropy/energies.h: weighted sums of magnitudes and their coefficients. FORMAT.md 8.6. */
+/* entropy/energies.h: weighted sums of magnitudes and their energy classes. FORMAT.md 8.6. */
 #include "tests/unit/support.h"
 
 #include "entropy/energies.h"
@@ -36,7 +36,7 @@ TEST(sums)
     }
 }
 
-/* The largest energy, FORMAT.md 8.6; and no place says anything of itself or of those above. */
+/* The largest energy, FORMAT.md 8.6. A place has no weight for its own energy or that of a higher place. */
 TEST(weights)
 {
     uint32_t most = 0;
@@ -79,8 +79,8 @@ TEST(seen)
     assert_int_equal(tsr_coded_places(none), 0);
 }
 
-/* Magnitudes one by one, and which coefficients are not 0, those included that lose their low bits in a pack of 16
- * or 8. */
+/* Magnitudes one by one, and the set of coefficients that are not 0. It includes coefficients whose low 16 or 8 bits
+ * are 0. */
 TEST(places)
 {
     struct rng r = {92};

@@ -28,7 +28,7 @@ TEST(cutting_tiles)
         assert_true(height == rows || height % align == 0);
         assert_true((int64_t)wanted * height <= TSR_TILE_SAMPLES);
         assert_true((int64_t)width * height <= TSR_TILE_SAMPLES_LIMIT);
-        /* equal parts: as few tiles down as the limit allows */
+        /* equal heights, and as few tiles down as the limit allows */
         const int32_t most = TSR_TILE_SAMPLES / wanted / align * align;
         assert_int_equal(divide_up(rows, height) <= divide_up(rows, most), true);
     }
@@ -38,7 +38,7 @@ TEST(cutting_tiles)
     assert_int_equal(tsr_tile_alignment(TSR_PATH_TRANSFORM, TSR_CODER_CAVLC), 64);
 }
 
-/* Tiles of any size cover each sample once, along rows. */
+/* Tiles of any size cover each sample once. Tiles are numbered along rows. */
 TEST(tiles_cover_the_frame)
 {
     static uint8_t owner[100 * 100];
@@ -98,7 +98,7 @@ static void random_predictors(struct rng *r, struct tsr_predictor_model *model, 
     set_symbols(model->label_lengths[0], model->classes + 1, r);
 }
 
-/* A plane of so many bits; offset has room. earlier: planes to refer to. */
+/* Which of the span's values occur. plane->offset has room for span entries. */
 static void random_values(struct rng *r, struct tsr_plane_model *plane)
 {
     const uint32_t density = 1 + rng_below(r, 10);
@@ -134,6 +134,7 @@ static void random_tables(struct rng *r, struct tsr_plane_model *plane)
     }
 }
 
+/* A plane of samples of `bits` bits. earlier: the number of planes to which its predictors may refer. */
 static void random_plane(struct rng *r, struct tsr_plane_model *plane, int bits, int earlier)
 {
     const uint32_t values = 1u << bits;
@@ -215,7 +216,7 @@ static size_t put_random_model(struct rng *r, struct tsr_image *image)
             model.plane[p].span = model.plane[p].range = 1;
             continue;
         }
-        do { /* packed colours are not lossy */
+        do { /* planes of packed colours are not lossy */
             const struct tsr_plane_model none = {.offset = offsets[p], .present = true};
             model.plane[p] = none;
             random_plane(r, &model.plane[p], tsr_plane_bits(image, &model, p),
@@ -311,7 +312,7 @@ TEST(models_round_trip)
     }
 }
 
-/* Damaged models are refused, or lie within all limits. */
+/* A damaged model is refused, or lies within all limits. */
 TEST(damaged_models)
 {
     struct rng r = {74};
@@ -351,7 +352,7 @@ TEST(damaged_models)
     assert_true(taken > 0);
 }
 
-/* Planes that predictors may refer to, FORMAT.md 7.1: first planes before it that are coded, the nearest first. */
+/* The planes to which a plane's predictors may refer, FORMAT.md 7.1: coded first planes before it, nearest first. */
 TEST(planes_to_refer_to)
 {
     struct tsr_image image = {0};
@@ -370,13 +371,14 @@ TEST(planes_to_refer_to)
     }
 }
 
-/* One class of 10 neighbours, each with weight 0 but W: 7.9; and the smallest residual model of either coder: 7.5. */
+/* FORMAT.md 7.9: one class of 10 neighbours, all with weight 0 except W. 7.5: the smallest residual model of each
+ * coder. */
 #define WEIGHTS "0000 1 1 1 1 1 1 1 1 1 "
 #define LABELS "1 1 010 00000001 1 "
 #define HUFFMAN_MODEL "00000 000000 011 0001010 00000001 0 0 "
 #define RANS_MODEL "00000 000 011 0001010 00000001 0 0 "
 
-/* Planes by hand, FORMAT.md 6.4. */
+/* Planes written by hand, FORMAT.md 6.4. */
 TEST(planes_by_hand)
 {
     static const struct {
@@ -407,7 +409,7 @@ TEST(planes_by_hand)
         {0, "1 010 0 1 01 1 1100011001 1 0 00100", false},      /* q 793 */
         {0, "1 010 0 1 01 1 1100010111 010 011 0 00100", true}, /* q 791, then 792 */
         {0, "1 010 0 1 01 1 1100011000 010 1 0 00100", false},  /* q 792, then 793 */
-        {0, "1 011 1 1 1 1 0 01 00 00100", true},               /* span 3: used, not, used */
+        {0, "1 011 1 1 1 1 0 01 00 00100", true},               /* span 3: in use, not in use, in use */
         {0, "1 011 1 011 0 01 00 00100", true},                 /* packed, but all three in use */
         {0, "1 011 1 00100 0 01 00 00100", false},              /* 4 of 3 in use */
         {0, "1 011 1 1 010 1 0 01 00 00100", false},            /* the last one not in use */

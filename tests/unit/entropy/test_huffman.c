@@ -5,9 +5,9 @@
 
 enum { FEW = 40 };
 
-/* The least cost of a complete code of at most 12 bits, by trying all numbers of codewords of each length. Symbols come
- * with falling counts; behind[i] is the count of all from i on; open nodes of a round become codewords or two nodes of
- * the next. */
+/* The least cost of a complete code of at most 12 bits. Tries all numbers of codewords of each length. The counts of
+ * symbols fall; behind[i] is the sum of counts i, i + 1 ... An open node of a round becomes a codeword or two nodes of
+ * the next round. */
 static uint64_t least_cost(const uint32_t *falling, int n)
 {
     static uint64_t cost[TSR_CODE_LIMIT + 2][FEW + 1][FEW + 1];
@@ -73,7 +73,7 @@ TEST(lengths_are_optimal)
     }
 }
 
-/* Fibonacci numbers make the deepest trees: here the limit of 12 bits cuts in. */
+/* Fibonacci numbers make the deepest trees: here the limit of 12 bits takes effect. */
 TEST(lengths_at_the_limit)
 {
     uint32_t counts[FEW] = {1, 1};
@@ -83,7 +83,7 @@ TEST(lengths_at_the_limit)
     for (int symbols = 2; symbols <= FEW; symbols++) check_optimal(counts, symbols);
 }
 
-/* Random lengths of a complete code of exactly symbols symbols, some of which have none. */
+/* Random lengths of a complete code. Some of the symbols have no codeword (length 0). */
 static void random_code(struct rng *r, uint8_t *lengths, int symbols)
 {
     static struct tsr_huffman_work work;
@@ -96,7 +96,7 @@ static void random_code(struct rng *r, uint8_t *lengths, int symbols)
     assert_true(tsr_huffman_check(lengths, symbols) > 0);
 }
 
-/* FORMAT.md 7.6: in the order of lengths, then of symbols, each is the previous one plus 1, shifted. */
+/* FORMAT.md 7.6: in order of length, then of symbol, each codeword is the previous one plus 1, shifted. */
 TEST(codewords_and_decoding)
 {
     static struct tsr_huffman_decoder decoder;
@@ -160,7 +160,7 @@ TEST(descriptions)
         assert_true(tsr_bits_ended(&reader));
         assert_memory_equal(back, lengths, (size_t)symbols);
         if (symbols < TSR_ALPHABET_LIMIT) assert_int_equal(back[symbols], 0xa5);
-        const size_t cut = rng_below(&r, (uint32_t)size); /* a string that ends too early is none */
+        const size_t cut = rng_below(&r, (uint32_t)size); /* a string that ends too early is invalid */
         reader = tsr_bit_reader(bytes, cut);
         if (tsr_get_lengths(&reader, back, symbols)) fail_case(__FILE__, __LINE__, "refused", "cut at %zu", cut);
     }
@@ -174,7 +174,7 @@ static size_t parse_bits(const char *text, uint8_t *bytes, size_t capacity)
     return tsr_flush_bits(&w);
 }
 
-/* Strings after FORMAT.md 7.6, by hand. */
+/* Strings written by hand after FORMAT.md 7.6. */
 TEST(descriptions_by_hand)
 {
     static const struct {
@@ -208,7 +208,7 @@ TEST(descriptions_by_hand)
     }
 }
 
-/* Whatever is read, only complete codes are taken. */
+/* Of random bytes, only complete codes are accepted. */
 TEST(garbage)
 {
     struct rng r = {22};

@@ -1,4 +1,4 @@
-/* entropy/lanes.h: lanes that share one stream of words, against FORMAT.md 7.7 read literally. */
+/* entropy/lanes.h: lanes that share one stream of words, against a literal reading of FORMAT.md 7.7. */
 #include "tests/unit/support.h"
 
 #include "entropy/lanes.h"
@@ -30,8 +30,8 @@ struct item {
 
 enum { ITEMS = 3000, STRING_BITS = ITEMS * 32 + 64 };
 
-/* FORMAT.md 7.7: before a symbol, while a lane holds fewer than refill bits, the stream's next word is the next 16 bits
- * of its string. Returns the number of words. */
+/* FORMAT.md 7.7: before a symbol of a lane, while the lane holds fewer than refill bits, the stream's next word is the
+ * next 16 bits of the lane's string. Returns the number of words. */
 static uint32_t write_plainly(const struct item *items, int count, int lanes, int refill, uint8_t *words)
 {
     static uint8_t string[TSR_LANE_LIMIT][STRING_BITS];
@@ -62,7 +62,7 @@ static void check_items(const struct item *items, int count, int lanes, int refi
     memset(reader, 0, sizeof reader);
     const uint32_t word_count = write_plainly(items, count, lanes, refill, words);
     uint32_t next = 0;
-    for (int i = 0; i < count; i++) { /* the encoder's count of the words that lanes take */
+    for (int i = 0; i < count; i++) { /* the encoder's count of the lanes' words */
         const int l = items[i].lane;
         const uint32_t here = tsr_lane_words(bits[l], refill);
         assert_in_range(here, taken[l], taken[l] + 2);
@@ -89,9 +89,9 @@ static void check_items(const struct item *items, int count, int lanes, int refi
         tsr_lane_skip(lane, items[i].bits);
     }
     assert_int_equal(next, word_count);
-    for (int l = 0; l < lanes; l++) assert_int_equal(reader[l].bits, 0); /* what is left are zeros */
+    for (int l = 0; l < lanes; l++) assert_int_equal(reader[l].bits, 0); /* the bits that are left are 0 */
     while (reader[0].count >= 16) tsr_lane_skip(&reader[0], 16);
-    tsr_lane_refill(&reader[0], 32, exact, word_count, &next); /* behind the end: zeros, and next tells */
+    tsr_lane_refill(&reader[0], 32, exact, word_count, &next); /* after the end: zeros, and next shows it */
     assert_true(next > word_count);
     assert_int_equal(tsr_lane_peek(&reader[0], 32), 0);
     free(exact);
@@ -117,7 +117,7 @@ TEST(round_trips)
     }
 }
 
-/* Fewer bits than asked for are followed by zeros: a decoder peeks 12 bits at its string's end. */
+/* Zeros follow if fewer bits are left than asked for: a decoder peeks 12 bits at its string's end, too. */
 TEST(peeking_past_the_end)
 {
     struct tsr_lane_reader lane = {(uint64_t)0x2d << 58, 6}; /* 101101 */

@@ -61,7 +61,7 @@ TEST(models)
         assert_true(tsr_get_predictor_model(&reader, &back, model.shape.references));
         assert_true(tsr_bits_ended(&reader));
         assert_memory_equal(&back, &model, sizeof model);
-        /* a frame model has room for five bytes a weight */
+        /* a frame model has room for five bytes per weight */
         assert_true(size <= 4u + 5u * (size_t)model.classes * (size_t)tsr_taps(model.shape) +
                                 (size_t)model.label_tables * (TSR_LABELS_LIMIT + 1) + TSR_LABEL_CELLS);
         if (model.shape.references > 0) { /* more references than planes */
@@ -108,7 +108,7 @@ TEST(weights_are_those_of_the_format)
     }
 }
 
-/* Folded weights up to 16383, whose sums are in bounds. */
+/* Folded weights up to 16383. Their sums stay within bounds. */
 TEST(weights_out_of_range)
 {
     static const struct tsr_predictor_shape shape = {10, 0};
@@ -142,7 +142,7 @@ TEST(weights_out_of_range)
     }
 }
 
-/* Damaged descriptions are refused or describe a model that is safe to decode with. */
+/* A damaged description is refused, or describes a model that is safe to decode with. */
 TEST(damaged_models)
 {
     static struct tsr_predictor_model model, back;

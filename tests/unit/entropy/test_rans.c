@@ -29,7 +29,7 @@ TEST(frequencies_add_up)
     }
 }
 
-/* No symbol can give one of its 4096ths to another with a gain. */
+/* It never saves bits to move one of the 4096ths from a symbol to another. */
 TEST(frequencies_are_the_best)
 {
     struct rng rng = {2};
@@ -109,7 +109,7 @@ static void random_steps(struct rng *rng, const uint32_t *counts, struct step *s
     }
 }
 
-/* Lanes in turn, one sequence of words. */
+/* Lanes take turns on one sequence of words. */
 TEST(lanes_share_words)
 {
     struct rng rng = {5};
@@ -149,8 +149,7 @@ TEST(lanes_share_words)
     }
 }
 
-/* Strings of every length come back, and cost about what the frequencies say. */
-/* Buckets say what slots do. */
+/* The decoder's buckets give the same symbols as its slots. */
 TEST(buckets)
 {
     struct rng rng = {7};

@@ -12,7 +12,7 @@ static void random_units(struct rng *r, int32_t block[16], int width)
     }
 }
 
-/* The choice for a block, place by place. */
+/* The choice for a block, one place after the other. */
 static void choose(int32_t block[16], const uint16_t energy[16], int block_class, bool lapped, int32_t lambda)
 {
     struct tsr_block_choice choice = tsr_begin_choice(tsr_places_rate(block_class, block[0] != 0, lambda));
@@ -37,7 +37,7 @@ static void check(const int32_t units[16], const int32_t coefficients[16])
     }
 }
 
-/* Each coefficient is the nearest, one less, or 0 above the last place; with a rate of nothing the nearest. */
+/* Each coefficient is the nearest, one less, or 0 above the last place. With lambda 0 it is the nearest. */
 TEST(choices)
 {
     struct rng r = {94};

@@ -55,11 +55,11 @@ TEST(cuts)
         assert_memory_equal(back, cuts, (size_t)used * sizeof cuts[0]);
         if (used == 0) continue;
         assert_false(tsr_get_cuts(&again, back, &count, used - 1, bins));     /* one too many */
-        assert_false(tsr_get_cuts(&third, back, &count, 15, cuts[used - 1])); /* the last is no bin */
+        assert_false(tsr_get_cuts(&third, back, &count, 15, cuts[used - 1])); /* the last cut is not a bin */
     }
 }
 
-/* table_of[cells] with numbers in the order of their first use; returns how many. */
+/* Fills table_of[cells]: tables are numbered in the order of their first use. Returns the number of tables. */
 static int random_tables(struct rng *r, uint8_t *table_of, int cells, int most)
 {
     int known = 1;
@@ -88,7 +88,7 @@ TEST(tables_of_cells)
         assert_memory_equal(back, table_of, (size_t)cells);
         if (known > 1) assert_int_equal(tsr_get_cell_tables(&again, back, cells, known - 1), 0); /* one too many */
     }
-    /* 01 01, then 00 and the number 3 of tables 0 .. 2 */
+    /* 01 01, then 00 and the number 3, though only tables 0 .. 2 exist */
     static const uint8_t unknown[] = {0x53};
     struct tsr_bit_reader reader = tsr_bit_reader(unknown, 1);
     assert_int_equal(tsr_get_cell_tables(&reader, back, 4, TSR_TABLE_LIMIT), 0);
@@ -138,7 +138,7 @@ static void random_model(struct rng *r, struct tsr_residual_model *model, bool r
     if (!rans) model->refill_bits = (uint8_t)rng_between(r, tsr_model_refill_bits(model), TSR_REFILL_LIMIT);
 }
 
-/* No symbol's codeword and raw bits together exceed it. */
+/* It is the largest sum of a symbol's codeword length and raw bits. */
 TEST(refill_bits)
 {
     static struct tsr_residual_model model;
@@ -179,7 +179,7 @@ TEST(models)
         struct tsr_bit_reader reader = tsr_bit_reader(bytes, size);
         assert_true(tsr_get_residual_model(&reader, &back, rans));
         assert_true(tsr_bits_ended(&reader));
-        memcpy(back.mantissa, model.mantissa, sizeof model.mantissa); /* of the description alone */
+        memcpy(back.mantissa, model.mantissa, sizeof model.mantissa); /* a description's alone: it is not read back */
         assert_memory_equal(&back, &model, sizeof model);
         for (size_t cut = 0; cut < size; cut += 1 + size / 8) {
             reader = tsr_bit_reader(bytes, cut);
@@ -207,7 +207,7 @@ TEST(models_out_of_range)
     }
 }
 
-/* Damaged descriptions are refused or describe a model that is safe to decode with. */
+/* A damaged description is refused, or describes a model that is safe to decode with. */
 TEST(damaged_models)
 {
     static struct tsr_residual_model model, back;

@@ -14,7 +14,7 @@ static void random_block(struct rng *r, int32_t coefficients[16], int kind)
     if (kind % 11 == 0) memset(coefficients + 1, 0, 15 * sizeof coefficients[0]);
 }
 
-/* FORMAT.md 10.1, as a decoder reads it. */
+/* FORMAT.md 10.1: the symbols as a decoder reads them. */
 TEST(symbols)
 {
     struct rng r = {38};
@@ -43,7 +43,7 @@ TEST(symbols)
             back[start + run] = (out[i].raw & 1u ? -1 : 1) * (int32_t)(beyond + 1);
             start += run + 1;
         }
-        assert_int_equal(i, start < 16 ? count - 1 : count); /* the end of block, if there is something left to end */
+        assert_int_equal(i, start < 16 ? count - 1 : count); /* the end of block, unless the block is full */
         if (start < 16) {
             assert_int_equal(out[i].place_class, tsr_place_class(start));
             assert_int_equal(out[i].raw_bits, 0);
@@ -146,13 +146,13 @@ TEST(blocks_round_trip)
             assert_memory_equal(back, coefficients[b], sizeof back);
         }
         assert_true(tsr_bits_ended(&reader));
-        /* cut off: refused at the latest when bits are missing */
+        /* a string that is cut off: refused at the latest where its bits end */
         reader = tsr_bit_reader(exact, rng_below(&r, (uint32_t)size));
         bool good = true;
         for (int b = 0; b < BLOCKS && good; b++)
             good = tsr_run_level_get(&reader, back, &decoder, &model, dc_class[b], ac_class[b]);
         assert_false(good);
-        /* damaged: any answer, but coefficients stay near their limit */
+        /* a damaged string: any answer, but coefficients stay near their limit */
         for (int flips = 0; flips < 200; flips++)
             exact[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
         reader = tsr_bit_reader(exact, size);
@@ -164,8 +164,7 @@ TEST(blocks_round_trip)
     }
 }
 
-/* A run that leads out of the block: symbol 1 + 24 * 14 at place 1 reaches place 15; from place 2 on it does not fit.
- */
+/* Runs that leave the block. Symbol 1 + 24 * 14 at place 1 reaches place 15; from place 2 on it does not fit. */
 TEST(runs_out_of_the_block)
 {
     static struct tsr_run_level_model model;
@@ -181,7 +180,7 @@ TEST(runs_out_of_the_block)
     assert_true(tsr_run_level_get(&reader, coefficients, &decoder, &model, 0, 0));
     assert_int_equal(coefficients[15], 1);
     memset(&model.ac_lengths, 0, sizeof model.ac_lengths);
-    model.ac_lengths[0][1 + 24 * 7] = 1; /* two of these fill places 8 and 16 */
+    model.ac_lengths[0][1 + 24 * 7] = 1; /* two of these fill place 8 and place 16, which does not exist */
     tsr_run_level_decoder_init(&decoder, &model);
     reader = tsr_bit_reader(zeros, sizeof zeros);
     assert_false(tsr_run_level_get(&reader, coefficients, &decoder, &model, 0, 0));
@@ -206,7 +205,7 @@ TEST(models)
         assert_memory_equal(&back, &model, sizeof back);
         reader = tsr_bit_reader(bytes, rng_below(&r, (uint32_t)size));
         assert_false(tsr_get_run_level_model(&reader, &back));
-        for (int flip = 0; flip < 10; flip++) { /* damaged: refused, or complete codes */
+        for (int flip = 0; flip < 10; flip++) { /* a damaged model is refused, or has complete codes */
             bytes[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
             reader = tsr_bit_reader(bytes, size);
             if (!tsr_get_run_level_model(&reader, &back)) continue;

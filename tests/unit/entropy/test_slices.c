@@ -3,7 +3,7 @@
 
 #include "entropy/slices.h"
 
-/* Each block belongs to one slice, and slices count along rows. */
+/* Each block belongs to one slice, and slices are numbered along rows. */
 TEST(slices_cover_the_blocks)
 {
     static uint8_t owner[80][80];
@@ -41,7 +41,7 @@ TEST(lengths_round_trip)
             lengths[i] = n % 3 ? (uint32_t)rng_next(&r) & ((1u << width) - 1u) : rng_width(&r, width);
         if (n % 10 == 0) lengths[0] = (1u << TSR_RICE_LIMIT) - 1u;
         const int parameter = tsr_rice_parameter(lengths, count);
-        uint64_t least = UINT64_MAX; /* over all parameters, the first of the best */
+        uint64_t least = UINT64_MAX; /* over all parameters; of equal ones the first is best */
         int best = 0;
         for (int k = 0; k < TSR_RICE_LIMIT; k++) {
             uint64_t bits = 0;
@@ -67,7 +67,7 @@ TEST(lengths_round_trip)
     }
 }
 
-/* u(5) k; a length: its high part in zeros, a one, k bits. */
+/* u(5) k; then a length: as many zeros as its high part, a one, its low k bits. */
 TEST(refusals)
 {
     static const struct {

@@ -33,7 +33,7 @@ static size_t place(struct tsr_tile tile, int32_t row, int32_t column)
     return tile.first + (size_t)row * tile.stride + (size_t)column;
 }
 
-/* Samples: noise, smooth with noise, extremes, all equal. */
+/* The kinds of samples: noise, smooth with noise, extremes, all equal. */
 enum { CONTENTS = 4 };
 
 static void fill(struct rng *r, struct tsr_tile tile, uint32_t range, int content)
@@ -62,7 +62,7 @@ static struct tsr_block_coding random_coding(struct rng *r, enum tsr_block_kind 
     return coding;
 }
 
-/* Coefficients of the block at row, column of blocks, from the samples alone: DCs themselves, not their residuals. */
+/* The coefficients of the block at row, column (in blocks), from the samples alone. The DC is not yet a residual. */
 static void block_plainly(struct tsr_tile tile, struct tsr_block_coding coding, int32_t row, int32_t column,
                           int32_t out[16])
 {
@@ -103,7 +103,7 @@ TEST(blocks)
         const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
         struct tsr_block_coding coding = random_coding(&r, kind, range);
         const int32_t columns = (tile.width + 3) / 4, rows = (tile.height + 3) / 4;
-        if (n % 2) /* from a block of this tile on */
+        if (n % 2) /* from a block of this tile to the end */
             coding.coarser_from =
                 (uint32_t)place(tile, 4 * rng_between(&r, 0, rows - 1), 4 * rng_between(&r, 0, columns - 1));
         fill(&r, tile, range, n % CONTENTS);
@@ -131,11 +131,11 @@ TEST(blocks)
                 assert_true(b < range);
                 back[place(tile, y, x)] = GUARD;
             }
-        for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(back[i], GUARD); /* nothing beside the tile */
+        for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(back[i], GUARD); /* nothing outside the tile is written */
     }
 }
 
-/* Any quantised coefficients against the definition of a block's inverse: of sums in 32 bits and beyond. */
+/* Any quantised coefficients against the definition of a block's inverse. Sums fit 32 bits or exceed them. */
 TEST(quantised_inverse)
 {
     static const uint32_t ranges[] = {256, 4096, 65536};
@@ -144,7 +144,7 @@ TEST(quantised_inverse)
         const struct tsr_tile tile = random_tile(&r);
         struct tsr_block_coding coding = random_coding(&r, TSR_BLOCKS_QUANTISED, ranges[n % 3]);
         const struct tsr_block_grid grid = tsr_block_grid(tile.width, tile.height, 1);
-        /* Coefficients that bring the sums to about so many bits. */
+        /* coefficients whose sums have about `bits` bits */
         const int step = coding.qp_index / TSR_QP_OCTAVE + 13, bits = n % 2 ? 31 : rng_between(&r, 17, 36);
         const int width = tsr_max(1, tsr_min(22, bits - step - (int)rng_below(&r, 6)));
         if (n % 4) coding.coarser_by = tsr_min(coding.coarser_by, 48);
@@ -175,7 +175,7 @@ TEST(quantised_inverse)
     }
 }
 
-/* Coefficients as a corrupt file may hold them: refused, or samples within their range. */
+/* Coefficients that a corrupt file may hold are refused, or give samples within their range. */
 TEST(corrupt_coefficients)
 {
     struct rng r = {57};
@@ -271,11 +271,11 @@ TEST(slices)
             assert_true(decode(payload, size, tile, side, huffman));
             assert_memory_equal(coefficients_back, coefficients, count * sizeof coefficients[0]);
             for (size_t i = count; i < COEFFICIENTS; i++) assert_int_equal((uint32_t)coefficients_back[i], 0xa5a5a5a5u);
-            /* cut off or followed by more: refused */
+            /* a string that is cut off or too long is refused */
             assert_false(decode(payload, size - 1, tile, side, huffman));
             payload[size] = 0;
             assert_false(decode(payload, size + 1, tile, side, huffman));
-            /* capacity: kept, and just enough is enough */
+            /* the capacity is kept, and exactly the size is enough */
             const size_t capacity = n % 4 ? rng_below(&r, (uint32_t)size) : size;
             memset(payload, 0xa5, size + 64);
             assert_int_equal(code(tile, side, huffman, capacity), capacity < size ? 0 : size);
@@ -311,7 +311,7 @@ TEST(damaged_slices)
     assert_true(refused > 0 && taken > 0);
 }
 
-/* FORMAT.md 8.4: coefficients stay below the limit. Run-level symbols could say more; a decoder refuses it. */
+/* FORMAT.md 8.4: coefficients stay below the limit. Run-level symbols can express more; a decoder refuses that. */
 TEST(coefficients_beyond_the_limit)
 {
     struct rng r = {77};
@@ -328,8 +328,8 @@ TEST(coefficients_beyond_the_limit)
     }
 }
 
-/* FORMAT.md 2.3: a string ends in zeros up to a whole byte, and a reader checks that: that of the lengths, and each
- * slice's. */
+/* FORMAT.md 2.3: a string ends in zeros up to a whole byte. Readers check that for the string of slice lengths and for
+ * each slice's. */
 TEST(padding_is_checked)
 {
     struct rng r = {60};

@@ -1,11 +1,12 @@
-/* kernels/lanes/code_lanes.h: the forms of coding rows are equal, and effort 1's codes are those of its symbols. */
+/* kernels/lanes/code_lanes.h: the plain and the vector code of rows give the same, and effort 1 codes the same with
+ * symbols and without. */
 #include "tests/unit/support.h"
 
 #include "kernels/lanes/code_lanes.h"
 
 enum { MOST = 300, ROOM = MOST + 2 * ROW_MARGIN, WORDS = 8 * 2 * MOST + 2 * ROW_STEP, TICKS = 8 * 1000 };
 
-/* A lane's string by every form. */
+/* A lane's string and its room. */
 struct string_room {
     uint64_t group[WORDS / 4 + 2];
     uint32_t tick[WORDS];
@@ -36,7 +37,7 @@ TEST(strings_of_all_forms_are_equal)
         begin(&plain);
         begin(&fast);
         for (int32_t y = 0; y < rows; y++) {
-            for (int32_t c = 0; c < ROOM; c++) { /* behind the width anything */
+            for (int32_t c = 0; c < ROOM; c++) { /* after the width anything may stand */
                 length[c] = (uint8_t)(rng_below(&r, 5) ? rng_between(&r, 0, most) : n % 3 ? 0 : most);
                 bits[c] = (uint32_t)(rng_next(&r) >> 32) & (uint32_t)((1ull << length[c]) - 1u);
             }
@@ -93,7 +94,7 @@ TEST(look_ups_of_all_forms_are_equal)
     }
 }
 
-/* Effort 1 codes without symbols; with those that pass 1 makes, under the same model, the payload is the same. */
+/* Effort 1 codes without symbols. The payload from the symbols of pass 1, with the same model, is the same. */
 TEST(codes_without_symbols_are_those_of_symbols)
 {
     enum { SIDE = 150, COUNT = SIDE * SIDE };

@@ -28,7 +28,7 @@ static struct tsr_tile random_tile(struct rng *r)
     return tile;
 }
 
-/* Coefficients: sparse, dense, large, all zero but few. */
+/* Coefficients: sparse, dense, large, nearly all zero. */
 static void fill(struct rng *r, size_t count, int content)
 {
     for (size_t i = 0; i < count; i++) {
@@ -40,7 +40,7 @@ static void fill(struct rng *r, size_t count, int content)
     if (content == 2) coefficients[rng_below(r, (uint32_t)count)] = TSR_COEFFICIENT_LIMIT - 1;
 }
 
-/* Tables from counts, through their description. */
+/* Makes tables from counts, writes their description and reads it. */
 static void train(bool pairs)
 {
     static uint8_t bytes[TSR_FRAME_MODEL_LIMIT];
@@ -124,7 +124,7 @@ TEST(round_trips_and_damage)
         memcpy(exact, payload, size);
         assert_true(tsr_decode_coefficients(exact, size, tile, coding, &tables, back));
         assert_memory_equal(coefficients, back, count * sizeof *coefficients);
-        for (int damage = 0; damage < 20; damage++) { /* refused, or other coefficients: never more than that */
+        for (int damage = 0; damage < 20; damage++) { /* refused, or other coefficients, nothing worse */
             memcpy(exact, payload, size);
             exact[rng_below(&r, (uint32_t)size)] ^= (uint8_t)(1u << rng_below(&r, 8));
             refused += !tsr_decode_coefficients(exact, size - (damage == 0), tile, coding, &tables, back);

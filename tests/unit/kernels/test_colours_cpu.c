@@ -34,7 +34,7 @@ static bool get(size_t size, int bits, struct tsr_colour_model *back)
     return tsr_get_colour_model(&r, back, bits) && tsr_bits_ended(&r);
 }
 
-/* Packs, describes, reads the description, unpacks with it. */
+/* Packs, writes the description, reads it, and unpacks with it. */
 static enum tsr_colour_packing round_trip(int bits)
 {
     struct tsr_colour_model m = room(lists), back;
@@ -72,14 +72,15 @@ TEST(packing)
         const int bits = n % 2 ? 16 : 8;
         const uint32_t values = 1u << bits, colours = 3 + rng_below(&r, 60);
         static uint16_t colour[3][64];
-        for (uint32_t k = 0; k < colours; k++) /* of few colours, two in a row often near each other */
+        for (uint32_t k = 0; k < colours;
+             k++) /* few colours, whose neighbours in the list are often near each other in the plane */
             for (int c = 0; c < 3; c++) colour[c][k] = (uint16_t)rng_below(&r, values);
         for (size_t i = 0; i < COUNT; i++) {
             const uint32_t k = smooth(&r, i / 7 * 7, colours);
             for (int c = 0; c < 3; c++) plane[c][i] = colour[c][k];
         }
         assert_int_equal(round_trip(bits), TSR_COLOURS_PALETTE);
-        for (size_t i = 0; i < COUNT; i++) { /* steps of 8 beside a dense component */
+        for (size_t i = 0; i < COUNT; i++) { /* two components with steps of 8, one that is dense */
             const uint32_t v = smooth(&r, i, 32);
             plane[0][i] = (uint16_t)(8 * v);
             plane[1][i] = (uint16_t)(8 * ((v + rng_below(&r, 2)) % 32));
@@ -98,7 +99,7 @@ TEST(packing)
     assert_int_equal(round_trip(16), TSR_COLOURS_PLAIN);
 }
 
-/* 1024 colours are a palette, 1025 are none. */
+/* 1024 colours make a palette, 1025 do not. */
 TEST(limit_of_palettes)
 {
     struct rng r = {93};
@@ -115,7 +116,7 @@ TEST(limit_of_palettes)
     }
 }
 
-/* Sizes at which no choice can look at anything. */
+/* Sizes that are too small for the choice to compare samples. */
 TEST(tiny_planes)
 {
     for (uint32_t columns = 1; columns < 4; columns++)
@@ -130,7 +131,7 @@ TEST(tiny_planes)
         }
 }
 
-/* Random palettes and lists come back; those that leave the values or the limits are refused. */
+/* Random palettes and lists come back. Those outside the values or the limits are refused. */
 TEST(descriptions)
 {
     struct rng r = {92};
@@ -164,7 +165,8 @@ TEST(descriptions)
             assert_memory_equal(back.list[c], m.list[c], m.count[c] * sizeof(uint16_t));
             const uint32_t last = m.count[c] - 1;
             assert_int_equal(tsr_listed_value(&back, c, last), m.list[c][last]);
-            assert_int_equal(tsr_listed_value(&back, c, 65535), m.list[c][last]); /* one beyond the list: its last */
+            assert_int_equal(tsr_listed_value(&back, c, 65535),
+                             m.list[c][last]); /* an index after the list gives its last value */
         }
         uint32_t most = 0;
         for (int c = 0; c < 3; c++)
@@ -177,7 +179,7 @@ TEST(descriptions)
     struct tsr_bit_writer w = tsr_bit_writer(bytes, sizeof bytes);
     tsr_put_bits(&w, TSR_COLOURS_PALETTE, 2);
     tsr_put_bits(&w, 0, 2);
-    tsr_put_ue(&w, TSR_PALETTE_LIMIT); /* one colour more than there may be */
+    tsr_put_ue(&w, TSR_PALETTE_LIMIT); /* one colour more than the limit */
     for (int i = 0; i <= TSR_PALETTE_LIMIT; i++)
         for (int c = 0; c < 3; c++) tsr_put_ue(&w, 0);
     assert_false(get(tsr_flush_bits(&w), 16, &back));

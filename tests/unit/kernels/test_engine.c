@@ -1,5 +1,5 @@
-/* Whole frames through the CPU engine (kernels/engine.h, app/library/engines.c): every layout, coding and thread count.
- */
+/* Whole frames through the CPU engine (kernels/engine.h, app/library/engines.c) with every layout, coding and number of
+ * threads. */
 #include "tests/unit/images.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static struct tsr_engine *any_engine(struct rng *r)
     return engines[rng_below(r, COUNT_OF(engines))];
 }
 
-/* 0..3: paths and coders; 4: path P with rANS; at efforts that come in turn. */
+/* 0..3: paths P and T with Huffman codes and CAVLC; 4 and 5: with rANS. Efforts come in turn. */
 enum { CODINGS = 6 };
 
 static struct tsr_coding lossless(int number)
@@ -57,7 +57,7 @@ static uint8_t *encode(struct tsr_engine *engine, const struct tsr_image *image,
     return payload;
 }
 
-/* A raster in a buffer of its own with guard bytes behind it, NULL where the payload is refused. */
+/* A raster in a buffer of its own, with guard bytes after it. NULL if the payload is refused. */
 static uint8_t *decode(struct tsr_engine *engine, const struct tsr_image *image, const uint8_t *payload, size_t size)
 {
     const size_t bytes = raster_bytes(image);
@@ -136,7 +136,7 @@ TEST(every_depth)
             }
 }
 
-/* Frames of many tiles, of one column or row, and with borders near those of tiles, blocks and slices. */
+/* Frames of many tiles, of one column or row, and with sizes near those of tiles, blocks and slices. */
 TEST(shapes_of_frames)
 {
     static const uint32_t shapes[][2] = {{1100, 70}, {2049, 33}, {1, 3000}, {3000, 1},  {64, 64},
@@ -155,7 +155,7 @@ TEST(shapes_of_frames)
     }
 }
 
-/* Pieces of 128 and 16384 bytes, where their sizes grow by a byte: noise, which is stored raw. */
+/* Pieces of noise, stored raw, of about 128 and 16384 bytes: there the field of a piece's size grows by a byte. */
 TEST(sizes_of_pieces)
 {
     static const uint32_t samples[] = {126, 127, 128, 129, 16383, 16384, 16385};
@@ -221,8 +221,8 @@ TEST(threads_change_nothing)
     }
 }
 
-/* Several frames at once give what they give alone. */
-/* The frame alone gives the same bytes; its tile is joined, 4 times a raster at most. */
+/* Checks that a frame of a batch has the same bytes when it is coded alone. Joins its tile's segments into joined,
+ * which has room for 4 rasters. Returns the tile. */
 static struct tsr_segment check_alone(struct tsr_engine *engine, const struct tsr_image *image,
                                       const struct tsr_coding *coding, const struct tsr_encode_job *job,
                                       uint8_t *joined)
@@ -282,7 +282,7 @@ TEST(batches)
     void *decode_space = must(malloc(engine->ops->decode_workspace(engine, &image, decodes, FRAMES)));
     assert_int_equal(engine->ops->decode(engine, &image, decodes, FRAMES, decode_space), TSR_OK);
     assert_memory_equal(back, rasters, FRAMES * bytes);
-    /* one frame is corrupt: it alone is, and its tile is named */
+    /* one frame is made corrupt: it alone is refused, and its tile is named */
     tiles[3].size -= 2;
     assert_int_equal(engine->ops->decode(engine, &image, decodes, FRAMES, decode_space), TSR_ERROR_CORRUPT);
     for (int f = 0; f < FRAMES; f++) assert_int_equal(decodes[f].status, f == 3 ? TSR_ERROR_CORRUPT : TSR_OK);
@@ -294,8 +294,9 @@ TEST(batches)
     free(rasters);
 }
 
-/* A frame coded and decoded in work space of exactly the size asked for, full of one byte: a sanitizer watches its end,
- * and what was left in it must not matter. The coded frame behind each other; the caller frees it. */
+/* Codes and decodes a frame in work space of exactly the size that the engine asks for, filled with one byte. A
+ * sanitizer reports use past its end, and its old contents must not matter. Returns the coded frame in one piece; the
+ * caller frees it. */
 static uint8_t *code_in_filled_space(struct tsr_engine *engine, const struct tsr_image *image,
                                      const struct tsr_coding *coding, const uint8_t *raster, int filling, size_t *size)
 {
@@ -362,7 +363,7 @@ TEST(contents_of_work_space_do_not_matter)
 
 static const enum tsr_coder coders[] = {TSR_CODER_HUFFMAN, TSR_CODER_RANS, TSR_CODER_CAVLC};
 
-/* Samples 0 .. range-1, components alike: one that differs; noise; ramps; a texture with edges. */
+/* Samples 0 .. range-1 in similar components: one that differs; noise; two ramps; a texture with edges. */
 enum { PATTERNS = 5 };
 
 static void fill_pattern(struct rng *r, const struct tsr_image *image, uint32_t range, int pattern, uint8_t *raster)
@@ -418,7 +419,7 @@ TEST(coefficients_of_small_images)
             }
 }
 
-/* Several tiles, whose last ones are odd; many blocks, so that classes and references pay. */
+/* Several tiles, the last ones of odd sizes, and enough blocks that classes and references pay. */
 TEST(coefficients_of_tiled_images)
 {
     static const uint32_t shapes[][3] = {{1, 1, 1},     {1, 2500, 1},  {2500, 1, 3}, {300, 260, 1},
@@ -427,7 +428,7 @@ TEST(coefficients_of_tiled_images)
     for (int effort = 1; effort <= 9; effort++)
         for (size_t i = 0; i < COUNT_OF(shapes); i++)
             for (size_t c = 0; c < COUNT_OF(coders); c++) {
-                if (coders[c] == TSR_CODER_CAVLC && effort != 5) continue; /* no effort changes it */
+                if (coders[c] == TSR_CODER_CAVLC && effort != 5) continue; /* the effort does not change it */
                 const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
                 const struct tsr_image image =
                     plain_image(shapes[i][0], shapes[i][1], (int)shapes[i][2], plain_width(range - 1));
@@ -435,7 +436,7 @@ TEST(coefficients_of_tiled_images)
             }
 }
 
-/* A smaller file for more work, where there is something to predict; and references pay where components are alike. */
+/* More effort gives a smaller file if samples can be predicted, with one component and with three similar ones. */
 TEST(efforts_are_worth_it)
 {
     struct rng r = {79};
@@ -455,7 +456,7 @@ TEST(efforts_are_worth_it)
     }
 }
 
-/* What is trained is the same from any number of threads. */
+/* Training gives the same with any number of threads. */
 TEST(threads_train_alike)
 {
     struct rng r = {80};
@@ -497,8 +498,8 @@ static uint32_t sample_at(const struct tsr_image *image, const uint8_t *raster, 
     return image->is_signed ? f ^ (1u << (image->bits_stored - 1)) : f;
 }
 
-/* One component without colour transform: the error of a sample is at most 2.54 steps and the tables' share (see
- * test_quantiser) at effort 1, at others what the choice of efforts leaves; outside bits come back as they were. */
+/* Components without colour transform: at effort 1 the error of a sample is at most 2.54 steps and the tables' share
+ * (see test_quantiser). At other efforts the choice of coefficients leaves at most 8 steps. */
 TEST(errors_stay_within_the_step)
 {
     struct rng r = {67};
@@ -534,7 +535,7 @@ TEST(errors_stay_within_the_step)
     }
 }
 
-/* 16-bit red whose differences would wrap: a small error must not become one of the whole range. */
+/* Red whose 16-bit differences would wrap: a small error must not become one of the whole range. */
 TEST(saturated_colours_with_loss)
 {
     struct rng r = {68};
@@ -572,8 +573,8 @@ TEST(saturated_colours_with_loss)
     }
 }
 
-/* By path P no sample differs by more than the bound, of any component, and the bits around the samples are as they
- * were. */
+/* With path P no sample of any component differs by more than the bound, and the bits around the samples do not
+ * change. */
 TEST(errors_stay_within_the_bound)
 {
     struct rng r = {94};
@@ -599,7 +600,7 @@ TEST(errors_stay_within_the_bound)
                 expect(llabs(error) <= coding.max_error, "%d bits, at most %u: error %lld", image.bits_stored,
                        coding.max_error, (long long)error);
                 const uint32_t change = get_word(&image, back, place) ^ get_word(&image, raster, place);
-                if (change >> image.high_bit & 1u) continue; /* another sign, and its extension */
+                if (change >> image.high_bit & 1u) continue; /* another sign changes the extension, too */
                 expect((change & ~field) == 0, "%d bits of %d: bits around a sample", image.bits_stored,
                        image.bits_allocated);
             }
@@ -609,7 +610,7 @@ TEST(errors_stay_within_the_bound)
     }
 }
 
-/* Two QPs in a frame, at effort 1: far enough from where the one gives way to the other, what each gives alone. */
+/* Two QPs in a frame, at effort 1. Away from the place where the QP changes, samples are those of one QP alone. */
 TEST(two_steps_in_a_frame)
 {
     struct rng r = {95};
@@ -628,7 +629,7 @@ TEST(two_steps_in_a_frame)
         for (int k = 0; k < 3; k++) {
             struct tsr_coding coding = lossless(n & 2 ? 3 : 1);
             coding.lossy = true;
-            coding.effort = 1; /* others choose for whole tiles */
+            coding.effort = 1; /* other efforts choose for whole tiles */
             coding.qp_eighths = 100 + (k == 2 ? 77 : 0);
             coding.coarser_by = k == 1 ? 77 : 0;
             coding.coarser_from = k == 1 ? row * image.columns + column : 0;
@@ -662,7 +663,7 @@ TEST(usage)
     image.bits_allocated = image.bits_stored = 8;
     image.high_bit = 7;
     struct tsr_coding coding = lossless(0);
-    coding.lossy = true; /* and path P has no bound */
+    coding.lossy = true; /* but without a bound for path P */
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
     coding.max_error = TSR_MAX_ERROR_LIMIT + 1;
     assert_int_equal(tsr_encode_frame(engines[0], &image, &coding, raster, payload, &size, &error), TSR_ERROR_USAGE);
@@ -694,7 +695,7 @@ TEST(usage)
 
 /* ---- Corrupt payloads ------------------------------------------------------------------------------------------ */
 
-/* Bits flipped, bytes replaced, ends cut off: refused, or some frame. The sanitizers watch. */
+/* Payloads with flipped bits, replaced bytes or a missing end are refused or give some frame. The sanitizers watch. */
 TEST(corrupt_payloads)
 {
     struct rng r = {69};
@@ -717,7 +718,7 @@ TEST(corrupt_payloads)
             const size_t kept = k % 4 == 3 ? rng_below(&r, (uint32_t)size) : size;
             uint8_t *damaged = must(malloc(kept + !kept));
             memcpy(damaged, payload, kept);
-            const size_t near = k % 2 && kept > 40 ? 40 : kept; /* the model is in front */
+            const size_t near = k % 2 && kept > 40 ? 40 : kept; /* the model comes first */
             for (uint32_t flips = rng_below(&r, 4); flips > 0 && kept > 0; flips--)
                 damaged[rng_below(&r, (uint32_t)near)] ^= (uint8_t)(k % 5 ? 1u << rng_below(&r, 8) : rng_next(&r));
             uint8_t *back = decode(any_engine(&r), &image, damaged, kept);

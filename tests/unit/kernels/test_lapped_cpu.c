@@ -1,4 +1,5 @@
-/* kernels/blocks/lapped_cpu.h: tiles with fractions, lapped and not, against plain blocks. FORMAT.md 8.7. */
+/* kernels/blocks/lapped_cpu.h: tiles of samples with fraction bits, lapped and not, against plain blocks.
+ * FORMAT.md 8.7. */
 #include "tests/unit/support.h"
 
 #include "kernels/blocks/lapped_cpu.h"
@@ -54,7 +55,7 @@ static size_t begin_of(struct tsr_tile tile, int32_t b, int32_t columns)
     return tile.first + (size_t)(b / columns * 4) * tile.stride + (size_t)(b % columns * 4);
 }
 
-/* The plain coefficients to fine samples, block by block, before they are lapped. */
+/* Turns the plain coefficients into fine samples, block by block, before lapping is undone. */
 static void restore_plainly(struct tsr_tile tile, struct tsr_block_steps steps, int32_t low, int32_t width,
                             int32_t height)
 {
@@ -106,7 +107,7 @@ TEST(against_plain_blocks)
                                                                 tsr_norm_class(tsr_zigzag(i) / 4, tsr_zigzag(i) % 4)),
                        "try %d block %d place %d", n, b, i);
         }
-        /* The way back, from those coefficients or from any. */
+        /* The inverse, from these coefficients or from random ones. */
         for (int32_t i = 0; i < width * height; i++) {
             plain[i] = (units[i] + 128) >> 8;
             if (n % 5 == 0) plain[i] = rng_between(&r, -1, 1) * (int32_t)rng_width(&r, 23);
@@ -127,7 +128,7 @@ TEST(against_plain_blocks)
     }
 }
 
-/* With fine steps, samples come back nearly as they were, however they are chosen. */
+/* With fine steps, samples come back nearly as they were, however the coefficients are chosen. */
 TEST(small_errors)
 {
     struct rng r = {97};
@@ -153,7 +154,7 @@ TEST(small_errors)
     }
 }
 
-/* Units of all sizes, many blocks of zeros among them. */
+/* Units of all sizes. Many blocks quantise to zeros. */
 static void random_units(struct rng *r, int32_t blocks)
 {
     for (int32_t b = 0; b < blocks; b++) {
@@ -165,7 +166,8 @@ static void random_units(struct rng *r, int32_t blocks)
     }
 }
 
-/* The least cost of a block by brute force: each last place, and each place below it the nearest or one less. */
+/* The choice of least cost for a block by brute force: tries each last place, and the nearest value or one less at each
+ * place up to it. */
 static void choose_plainly(int32_t block[16], const uint16_t energy[16], int block_class, bool lapped, int32_t lambda)
 {
     const int32_t *weight = tsr_error_weight_host + (lapped ? 16 : 0);
@@ -202,7 +204,7 @@ static void choose_plainly(int32_t block[16], const uint16_t energy[16], int blo
     for (int p = 1; p < 16; p++) block[p] = block[p] < 0 ? -best[p] : best[p];
 }
 
-/* The choice of a tile against that of each block by brute force. */
+/* The choice for a tile against the brute-force choice for each block. */
 TEST(choices)
 {
     static struct tsr_magnitudes seen[SIDE / 4 + 2][SIDE / 4 + 2];
@@ -240,7 +242,7 @@ TEST(choices)
     }
 }
 
-/* What the tile would cost not lapped, from samples and from units. */
+/* The tile's rough cost without lapping, from samples and from units. */
 TEST(rough_costs)
 {
     struct rng r = {99};

@@ -1,5 +1,5 @@
-/* kernels/training/linear_cpu.h: the fast routines against plain C, plain C against the definition, padded tiles; and
- * training (kernels/training/train_cpu.h): first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
+/* kernels/training/linear_cpu.h: the fast routines against plain C, plain C against the definition, and padded tiles.
+ * kernels/training/train_cpu.h: first labels, flat blocks, dropped classes. FORMAT.md 7.1. */
 #include "tests/unit/support.h"
 
 #include "kernels/training/linear_cpu.h"
@@ -11,7 +11,7 @@ static const uint32_t ranges[] = {2, 3, 16, 255, 256, 4096, 8192, 8193, 32768, 3
 static int16_t rooms[TSR_TAPS_LIMIT][ROOM];
 static const int16_t *taps[TSR_TAPS_LIMIT];
 
-/* Rows of taps with samples of a range: noise, extremes, or near each other. */
+/* Rows of taps with samples 0 .. range-1, which are noise, extremes, or near each other. */
 static void random_taps(struct rng *r, int count, uint32_t range)
 {
     const uint32_t kind = rng_below(r, 3), base = rng_below(r, range);
@@ -26,7 +26,7 @@ static void random_taps(struct rng *r, int count, uint32_t range)
     }
 }
 
-/* Magnitudes that add up to at most 65535, as every weight that the file holds; now and then to just that. */
+/* Weights whose magnitudes add up to at most 65535, as in any file, and now and then to exactly that. */
 static void random_weights(struct rng *r, int count, int16_t *weight)
 {
     int32_t left = 65535;
@@ -54,7 +54,7 @@ TEST(predictions_are_the_definition)
         const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
         tsr_linear_ops(TSR_ISA_PLAIN)->predict(taps, count, weight, column, highest, plain + 1);
         tsr_linear_ops(tsr_best_isa())->predict(taps, count, weight, column, highest, fast + 1);
-        assert_memory_equal(plain, fast, sizeof plain); /* what is beside the 16, too */
+        assert_memory_equal(plain, fast, sizeof plain); /* the values around the 16, too, which stay */
         for (int c = 0; c < 16; c++) {
             int64_t sum = 512;
             for (int k = 0; k < count; k++) sum += (int64_t)weight[k] * taps[k][column + c];
@@ -156,7 +156,7 @@ TEST(differences_and_products)
     }
 }
 
-/* FORMAT.md 7.1's virtual samples, and nothing beside the room. */
+/* The virtual samples are those of FORMAT.md 7.1, and nothing outside the room is touched. */
 TEST(padded_tiles)
 {
     struct rng r = {83};
@@ -164,7 +164,7 @@ TEST(padded_tiles)
         const int32_t width = n < 40 ? n + 1 : rng_between(&r, 1, 100), height = rng_between(&r, 1, 30);
         const size_t stride = (size_t)rng_between(&r, width, 120), room_samples = tsr_padded_samples(width, height);
         uint16_t *samples = must(malloc(stride * (size_t)height * sizeof *samples));
-        int16_t *room = must(malloc(room_samples * sizeof *room)); /* a sanitizer watches its ends */
+        int16_t *room = must(malloc(room_samples * sizeof *room)); /* a sanitizer reports use outside it */
         for (size_t i = 0; i < stride * (size_t)height; i++) samples[i] = (uint16_t)rng_next(&r);
         tsr_pad_tile(samples, stride, width, height, room);
         const struct tsr_padded_tile tile = tsr_padded_tile(room, width, height);
@@ -181,7 +181,7 @@ TEST(padded_tiles)
     }
 }
 
-/* Rows of taps lie where FORMAT.md 7.1 says. */
+/* Rows of taps are at the places of FORMAT.md 7.1. */
 TEST(rows_of_taps)
 {
     struct rng r = {84};
@@ -208,7 +208,8 @@ TEST(rows_of_taps)
 
 /* ---- Training ------------------------------------------------------------------------------------------------- */
 
-/* Plans: at most as many classes as a plane of that size can pay, one block in so many; sets from the bin's down. */
+/* Plans have at most as many classes as a plane of that size can pay for, and train with one block in block_stride.
+ * Their sets go down from the effort's. */
 TEST(plans)
 {
     for (int bin = 0; bin <= 9; bin++) {
@@ -230,7 +231,7 @@ TEST(plans)
     }
 }
 
-/* First labels: blocks in the order of their costs, dealt to the classes in equal shares. */
+/* First labels: blocks in the order of their costs, in equal shares for the classes. */
 TEST(first_labels)
 {
     static struct tsr_training t;
@@ -247,8 +248,8 @@ TEST(first_labels)
     }
 }
 
-/* A tile made by one predictor is fitted by it: two halves, two sets of weights, and blocks but those on the seam are
- * never labelled by the other half (the median edge predictor may win some of the left one). */
+/* Training finds the predictors from which a tile was made: two halves, two sets of weights. Except on the seam, blocks
+ * rarely get another label than their half's (the median edge predictor may win some of the left half). */
 TEST(classes_are_found)
 {
     enum { WIDTH = 256, HEIGHT = 256, BLOCKS = WIDTH / 16 * HEIGHT / 16 };
@@ -262,7 +263,7 @@ TEST(classes_are_found)
     uint8_t label[BLOCKS], renumbered[TSR_LABELS_LIMIT];
     uint32_t median_cost[BLOCKS];
     struct rng r = {85};
-    /* left: rough, each sample near N; right: smooth across, each sample near W */
+    /* left: each sample within 3 of N; right: each sample within 90 of W */
     for (int y = 0; y < HEIGHT; y++)
         for (int x = 0; x < WIDTH; x++) {
             const bool left = x < WIDTH / 2;
@@ -307,7 +308,7 @@ TEST(classes_are_found)
 
 enum { WIDTH = 256, HEIGHT = 32, BLOCKS = WIDTH / 16 * (HEIGHT / 16) };
 
-/* In the second turn all blocks are flat. */
+/* Columns of blocks: a noisy ramp; flat ground; ground with samples 1 off. In the second turn all blocks are flat. */
 static void fill_ground(uint16_t *samples, int turn)
 {
     struct rng r = {87};
@@ -321,7 +322,8 @@ static void fill_ground(uint16_t *samples, int turn)
     }
 }
 
-/* Of a block: the sums of logarithms of its two classes and of the median edge predictor, and that one's residuals. */
+/* A block's sums of logarithms of residuals, with its two classes and with the median edge predictor, and the latter's
+ * residuals: how many are 0, how many there are, the sum of their magnitudes. */
 struct block_costs {
     uint64_t cost[3];
     uint32_t zeros, count, sum;
@@ -351,8 +353,8 @@ static struct block_costs costs_of_block(const struct tsr_training *t, const str
     return found;
 }
 
-/* Blocks of even ground with a few sharp samples are flat: they add to no sums, and their label is that of the least
- * sum of logarithms. Blocks of ground with samples 1 off are not. */
+/* Blocks of even ground with a few sharp samples are flat: they add nothing to the sums, and their label is that of the
+ * least sum of logarithms. Blocks of even ground with a few samples 1 off are not flat. */
 TEST(flat_blocks)
 {
     static uint16_t samples[WIDTH * HEIGHT];
@@ -407,7 +409,7 @@ TEST(flat_blocks)
     assert_int_equal(flat[1], BLOCKS);
 }
 
-/* Classes without blocks go; the others keep their order, and the median edge predictor is behind them. */
+/* Classes without blocks are dropped. The others keep their order; the median edge predictor comes after them. */
 TEST(dropped_classes)
 {
     struct rng r = {86};

@@ -1,4 +1,5 @@
-/* kernels/pool/memory_limit.h: the limits of cgroups of both versions, from folders made here, and of address space. */
+/* kernels/pool/memory_limit.h: the limits of cgroups of both versions, read from folders made here, and of address
+ * space. */
 #define _GNU_SOURCE /* nftw */
 #include "tests/unit/support.h"
 
@@ -46,7 +47,7 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The file and the folders that it stands in, below the mount. */
+/* Writes the file and makes its folders below the mount. */
 static void put_limit(const char *mount, const char *name, const char *text)
 {
     char path[512];
@@ -60,7 +61,7 @@ static void put_limit(const char *mount, const char *name, const char *text)
 }
 
 #define NO_LIMIT UINT64_MAX
-#define NO_LIMIT_V1 ((uint64_t)9223372036854771712u) /* what the kernel writes there: no machine has so much */
+#define NO_LIMIT_V1 ((uint64_t)9223372036854771712u) /* the kernel's value for no limit: no machine has this much */
 
 enum { FILES_LIMIT = 5 };
 struct limits {
@@ -136,7 +137,7 @@ TEST(version_1)
     check_limits(all, COUNT_OF(all));
 }
 
-/* Both at once: the less counts, whichever has it. */
+/* Both versions at once: the lower limit counts. */
 TEST(hybrid)
 {
     static const struct limits all[] = {
@@ -159,7 +160,7 @@ TEST(hybrid)
     check_limits(all, COUNT_OF(all));
 }
 
-/* What is not there, or says nothing, sets no limit. */
+/* Files that are missing or say nothing set no limit. */
 TEST(missing_and_odd)
 {
     static const struct limits all[] = {
@@ -173,7 +174,7 @@ TEST(missing_and_odd)
     check_limits(all, COUNT_OF(all));
 }
 
-/* A path that is longer than any folder's: no more is read than there is room for, and what is above it counts. */
+/* A path that is longer than a folder's can be: no more of it is read than has room, and the folders above it count. */
 TEST(long_paths)
 {
     static char membership[12000];
@@ -194,7 +195,7 @@ TEST(of_this_process)
     assert_true(available <= tsr_cgroup_memory("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
-/* In a process of its own: a limit of address space lasts. */
+/* In a process of its own, because a limit of address space lasts. */
 static bool is_available_under(uint64_t limit, uint64_t expected)
 {
     int status = -1;
@@ -213,7 +214,7 @@ static bool is_available_under(uint64_t limit, uint64_t expected)
     return WEXITSTATUS(status) == 0;
 }
 
-/* Sanitizers have taken more address space than any machine has memory. */
+/* Sanitizers have reserved more address space than any machine has memory. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SANITIZED = true };
 #elif defined(__has_feature)
@@ -235,7 +236,7 @@ TEST(under_a_limit_of_address_space)
     assert_true(is_available_under(available / 2, available / 2));
     assert_true(is_available_under(100000007, 100000007 < available ? 100000007 : available));
     assert_true(is_available_under(available - 1, available - 1));
-    /* One that is above what there is, and none: both change nothing. */
+    /* A limit above the memory that there is, and no limit: both change nothing. */
     if (space.rlim_cur != RLIM_INFINITY) return;
     assert_true(is_available_under(2 * available, available));
     assert_true(is_available_under((uint64_t)RLIM_INFINITY, available));

@@ -39,9 +39,9 @@ static void check(struct rng *r, struct tsr_image image, int content)
         }
         if (model.planes > image.components) assert_int_equal(model.plane[second].present, halves || any_outside);
         if (model.planes > image.components && !model.plane[second].present)
-            memset(plane[second], 0xa5, sizeof plane[second]); /* is not looked at */
+            memset(plane[second], 0xa5, sizeof plane[second]); /* it must not be read */
     }
-    /* sign extension alone needs no second plane */
+    /* bits that are only the extended sign need no second plane */
     if (content == 5 && outside && image.high_bit == image.bits_stored - 1)
         for (int c = 0; c < image.components; c++) assert_false(model.plane[image.components + c].present);
 

@@ -5,7 +5,7 @@
 
 enum { COLUMNS = 60, ROWS = 50, COUNT = COLUMNS * ROWS };
 
-/* Values at step apart, from low on; most wide. */
+/* Values low, low + step, ..., most of which change slowly. values: how many different ones. */
 static void fill(struct rng *r, uint16_t *plane, uint32_t low, uint32_t step, uint32_t values)
 {
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -54,7 +54,7 @@ TEST(ranges)
     assert_in_range(packed, 50, 299);
 }
 
-/* Of the values 0, 32, 64, ... each is worth five bits less when packed; of dense values nothing is packed. */
+/* Packing saves five bits for each of values that are 32 apart. Dense values are not packed. */
 TEST(packing_where_it_pays)
 {
     static struct tsr_range_work work;
@@ -97,8 +97,8 @@ TEST(colours_of_planes)
         }
 }
 
-/* Components that go together are transformed, independent ones are not; and 16-bit differences that wrap never where
- * there is loss. */
+/* Components that go together are transformed, independent ones are not. With loss, components whose 16-bit differences
+ * wrap are not transformed. */
 TEST(choice_of_colour)
 {
     static uint16_t plane[3][COUNT];
@@ -115,7 +115,7 @@ TEST(choice_of_colour)
             for (uint32_t c = 0; c < 3; c++) plane[c][k] = (uint16_t)rng_below(&r, 256);
         assert_int_equal(tsr_choose_colour(planes, COLUMNS, ROWS, 8, lossy), TSR_COLOUR_NONE);
     }
-    for (size_t k = 0; k < COUNT; k++) { /* red: R - G is 65535 or nearly, which wraps to 0 or nearly */
+    for (size_t k = 0; k < COUNT; k++) { /* red: R - G is about 65535, which wraps to about 0 */
         const uint32_t grey = rng_below(&r, 200);
         plane[0][k] = (uint16_t)(65535 - grey);
         plane[1][k] = plane[2][k] = (uint16_t)(200 - grey);

@@ -1,4 +1,4 @@
-/* kernels/residuals/residuals_cpu.h: path P of a tile against FORMAT.md 7 read literally, and its causality. */
+/* kernels/residuals/residuals_cpu.h: path P of a tile against a literal reading of FORMAT.md 7, and its causality. */
 #include "tests/unit/support.h"
 
 #include "kernels/residuals/residuals_cpu.h"
@@ -26,7 +26,7 @@ static size_t place(struct tsr_tile tile, int32_t row, int32_t column)
     return tile.first + (size_t)row * tile.stride + (size_t)column;
 }
 
-/* Noise; smooth with noise; long runs; extremes; all equal. */
+/* The kinds of samples: noise; smooth with noise; long runs; extremes; all equal. */
 enum { CONTENTS = 5 };
 
 static void fill(struct rng *r, uint16_t *samples, struct tsr_tile tile, uint32_t range, int content)
@@ -47,7 +47,7 @@ static void fill(struct rng *r, uint16_t *samples, struct tsr_tile tile, uint32_
 
 enum { ACROSS = (MOST + 15) / 16, PADDED = (MOST + 64) * MOST };
 
-/* A tile's predictors: random classes and labels, and earlier planes to refer to. */
+/* A tile's predictors: random classes and labels, and earlier planes as references. */
 struct chosen {
     struct tsr_predictor_model model;
     uint8_t label[ACROSS * ACROSS];
@@ -61,7 +61,7 @@ static int32_t blocks_of(struct tsr_tile tile)
     return (tile.width + 15) / 16 * ((tile.height + 15) / 16);
 }
 
-/* Weights that add up to something near a mean, now and then wild ones; labels at random. */
+/* Random weights, small or now and then large, and random labels. */
 static void random_classes(struct rng *r, struct chosen *c, struct tsr_tile tile)
 {
     struct tsr_predictor_model *model = &c->model;
@@ -80,7 +80,7 @@ static void random_classes(struct rng *r, struct chosen *c, struct tsr_tile tile
     for (int32_t i = 0; i < blocks_of(tile); i++) c->label[i] = (uint8_t)rng_below(r, model->classes + 1u);
 }
 
-/* Codes for the labels, as the encoder trains them. */
+/* Trains codes for the labels as the encoder does. */
 static void train_labels(struct chosen *c, struct tsr_tile tile)
 {
     static uint32_t counts[TSR_LABEL_CELLS * TSR_LABELS_LIMIT];
@@ -96,7 +96,7 @@ static void train_labels(struct chosen *c, struct tsr_tile tile)
         tsr_huffman_lengths(counts + t * label_symbols, label_symbols, model->label_lengths[t], &work);
 }
 
-/* Lays the tile and its earlier planes out as the encoder does. */
+/* Pads the tile and its earlier planes as the encoder does. */
 static void pad(struct chosen *c, const uint16_t *samples, struct tsr_tile tile)
 {
     assert_true(tsr_padded_samples(tile.width, tile.height) <= PADDED);
@@ -111,7 +111,7 @@ static void pad(struct chosen *c, const uint16_t *samples, struct tsr_tile tile)
     }
 }
 
-/* All of it; samples must be those that are predicted. */
+/* Makes all of a tile's predictors. samples: those that will be predicted. */
 static void choose(struct rng *r, struct chosen *c, const uint16_t *samples, struct tsr_tile tile)
 {
     random_classes(r, c, tile);
@@ -135,7 +135,7 @@ static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t rang
     free(scratch);
 }
 
-/* Samples behind the first of a run: they have no symbols. */
+/* Marks the samples after the first of each run: they have no symbols. */
 static void find_runs(struct tsr_tile tile, uint8_t *inside)
 {
     memset(inside, 0, SAMPLES);
@@ -151,7 +151,7 @@ static void find_runs(struct tsr_tile tile, uint8_t *inside)
 
 /* ---- The definition ------------------------------------------------------------------------------------------ */
 
-/* Indices, residuals and magnitudes of a tile with the virtual ones around it, FORMAT.md 7.1 and 7.3. */
+/* Indices, residuals and magnitudes of a tile and the virtual ones around it, FORMAT.md 7.1 and 7.3. */
 struct definition {
     struct tsr_tile tile;
     int32_t x[MOST][MOST], e[MOST][MOST], m[MOST][MOST], prediction[MOST][MOST], activity[MOST][MOST];
@@ -285,7 +285,7 @@ TEST(predicting)
             }
         }
         assert_memory_equal(&counts, &plain, sizeof plain);
-        /* nothing beside the tile is written */
+        /* nothing outside the tile is written */
         for (int32_t y = 0; y < tile.height; y++) memset(contexts + place(tile, y, 0), NO_VALUE, (size_t)tile.width);
         for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(contexts[i], NO_VALUE);
     }
@@ -293,10 +293,11 @@ TEST(predicting)
 
 /* ---- Causality ------------------------------------------------------------------------------------------------ */
 
-/* A change of sample (y, x) moves no prediction and no context that a decoder needs before it knows that sample: none
- * at or before (y, x) in the order of the scan; and, for the wavefront of lanes eight columns apart whose four columns
- * of a step are prepared at once, none in row y + k in a step that begins 8 k columns or more before the end of the
- * sample's own. With a range of 4096 intensities are the predictions themselves. */
+/* Whether a decoder needs the prediction and the context of (y, x) before it knows sample (cy, cx). A change of that
+ * sample must not change them. They are needed before if (y, x) is at or before (cy, cx) in the order of the scan. In
+ * the wavefront, lanes are eight columns apart and prepare the four columns of a step at once: in row cy + k they are
+ * needed before in a step that begins more than 8 k columns before the end of the sample's own step. With a range of
+ * 4096 the intensities are the predictions themselves. */
 static bool needed_before(int32_t y, int32_t x, int32_t cy, int32_t cx)
 {
     return y < cy || x / 4 * 4 + 8 * (y - cy) < cx / 4 * 4 + 4;
@@ -330,7 +331,7 @@ TEST(causality)
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
                 const size_t at = place(tile, y, x);
-                /* inside a run there is no context; that its first symbol looks ahead is the encoder's affair */
+                /* inside a run there is no context; only in the encoder, a run's symbol depends on later samples */
                 const bool same_context = inside[at] || inside_after[at] || context[at] == contexts[at];
                 const bool same = intensity[at] == intensities[at] && same_context;
                 if (y == cy ? x <= cx : needed_before(y, x, cy, cx))
@@ -340,11 +341,11 @@ TEST(causality)
                 moved_above_right += !same && y == cy + 1 && x == cx - 1;
             }
     }
-    assert_true(moved_next > 1000); /* so the comparison sees what it should */
+    assert_true(moved_next > 1000); /* so the comparison does see changes */
     assert_true(moved_above_right > 100);
 }
 
-/* The contexts' definition is causal too: activity and prediction take their neighbours from there alone. */
+/* The definition is causal, too: activity and prediction use only neighbours that the decoder has. */
 TEST(causality_of_the_definition)
 {
     static uint16_t samples[SAMPLES];
@@ -389,7 +390,7 @@ static void prepare_decoder(struct coded *c)
     tsr_plane_decoder_init(&c->decoder, c->chosen ? &c->chosen->model : &median_edge_alone, &c->model, c->rans);
 }
 
-/* A model for the symbols of a tile, trained as the encoder trains it, with the given lanes. */
+/* Trains a model for the symbols of a tile as the encoder does, with the given number of lanes. */
 static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_counts *coefficient_counts, int lanes,
                   const struct chosen *chosen, bool rans)
 {
@@ -426,13 +427,13 @@ static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_co
     prepare_decoder(c);
 }
 
-/* The capacity that the encoder gives at most: that of raw samples. */
+/* The largest capacity that the encoder gives: that of raw samples. */
 static size_t most_bytes(struct tsr_tile tile)
 {
     return tsr_raw_tile_bytes(65536, tile.width, tile.height);
 }
 
-/* Without the labels. */
+/* Codes the symbols, without the labels. Returns bytes. */
 static size_t code_words(const struct coded *c, struct tsr_tile tile, uint8_t *payload, size_t capacity)
 {
     void *scratch = must(malloc(tsr_code_scratch_bytes(tile.width, tile.height, c->model.lanes)));
@@ -444,7 +445,7 @@ static size_t code_words(const struct coded *c, struct tsr_tile tile, uint8_t *p
     return size;
 }
 
-/* 0 where the words are more than raw, or nothing. */
+/* Codes labels and symbols. Returns 0 if the words are none or exceed the capacity. */
 static size_t code(const struct coded *c, struct tsr_tile tile, uint8_t *payload, size_t capacity)
 {
     size_t labels = 0;
@@ -454,7 +455,7 @@ static size_t code(const struct coded *c, struct tsr_tile tile, uint8_t *payload
     return words ? labels + words : 0;
 }
 
-/* Half of the time the encoder's own. */
+/* Half of the time the encoder's own number of lanes. */
 static int random_lanes(struct rng *r, struct tsr_tile tile)
 {
     return rng_below(r, 2) ? tsr_lanes_for_tile(tile.width, tile.height) : rng_between(r, 1, TSR_LANE_LIMIT);
@@ -466,7 +467,7 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
     uint8_t *exact = must(malloc(size + !size));
     const size_t scratch_bytes = tsr_decode_scratch_bytes(tile.width, tile.height);
     void *scratch = must(malloc(scratch_bytes));
-    memset(scratch, NO_VALUE, scratch_bytes); /* what it holds must not matter */
+    memset(scratch, NO_VALUE, scratch_bytes); /* its old contents must not matter */
     memcpy(exact, payload, size);
     memset(plane, NO_VALUE, SAMPLES * sizeof plane[0]);
     const bool good = tsr_decode_tile(&c->decoder, c->chosen ? c->chosen->predictors.tile.earlier : NULL, exact, size,
@@ -476,8 +477,8 @@ static bool decode_as_set(const struct coded *c, const uint8_t *payload, size_t 
     return good;
 }
 
-/* Decodes a payload of exactly size bytes into plane, in every form that this machine has; nothing beside the tile may
- * be touched. */
+/* Decodes a payload of exactly size bytes into plane with every instruction set that this machine has. Nothing outside
+ * the tile may be touched. */
 static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct tsr_tile tile, uint32_t range,
                    uint16_t *plane)
 {
@@ -494,7 +495,7 @@ static bool decode(struct coded *c, const uint8_t *payload, size_t size, struct 
     return good;
 }
 
-/* A tile filled, predicted, and a model for it. */
+/* Fills a tile, predicts it, and trains a model for it. */
 static void prepare(struct rng *r, int n, uint16_t *samples, struct tsr_tile tile, uint32_t range,
                     struct chosen *chosen, struct coded *c)
 {
@@ -522,7 +523,7 @@ TEST(tiles_round_trip)
         if (n % 4 == 0 && !c.rans)
             c.model.refill_bits = (uint8_t)rng_between(&r, c.model.refill_bits, TSR_REFILL_LIMIT);
         const size_t size = code(&c, tile, payload, most_bytes(tile));
-        if (size == 0) continue; /* more than raw, or no bits at all: the caller stores the samples raw */
+        if (size == 0) continue; /* more bytes than raw, or no bits at all: the caller stores raw samples */
         coded[c.rans]++;
         assert_true(decode(&c, payload, size, tile, range, back));
         size_t compared = 0;
@@ -543,7 +544,7 @@ TEST(tiles_round_trip)
     assert_true(coded[0] > 250 && coded[1] > 250);
 }
 
-/* FORMAT.md 7.9: labels by the codes of the label to the left, filled up with zeros to whole words. */
+/* FORMAT.md 7.9: a label has the code of the label to its left. Zeros fill the last word. */
 TEST(labels)
 {
     static struct chosen chosen;
@@ -570,7 +571,7 @@ TEST(labels)
         }
         assert_true(8 * size - tsr_bits_read(&reader) < 16);
         while (tsr_bits_read(&reader) < 8 * size) assert_int_equal(tsr_get_bits(&reader, 1), 0);
-        /* capacity */
+        /* the capacity is kept */
         const size_t capacity = rng_below(&r, (uint32_t)size + 3);
         memset(bytes, NO_VALUE, sizeof bytes);
         const size_t again = tsr_code_labels(model, chosen.label, tile, bytes, capacity);
@@ -579,7 +580,7 @@ TEST(labels)
     }
 }
 
-/* Bits behind the labels that are not 0, and labels that are not all there, are refused. */
+/* Bits after the labels that are not 0, and labels that are cut off, are refused. */
 TEST(corrupt_labels)
 {
     static uint16_t samples[SAMPLES], back[SAMPLES];
@@ -615,7 +616,7 @@ TEST(corrupt_labels)
     assert_true(refused > 100);
 }
 
-/* All payloads that are not the one coded: cut, extended, damaged. The first two are always refused. */
+/* Payloads that were cut, extended or damaged. The first two kinds are always refused. */
 TEST(corrupt_tiles)
 {
     static uint16_t samples[SAMPLES], back[SAMPLES];
@@ -647,7 +648,7 @@ TEST(corrupt_tiles)
     assert_true(refused[0] > 100 && refused[1] > 100);
 }
 
-/* FORMAT.md 7.7: all bits that lanes still hold are 0. */
+/* FORMAT.md 7.7: the bits that lanes hold in the end are 0. */
 TEST(left_over_bits_are_zeros)
 {
     static uint16_t samples[SAMPLES], back[SAMPLES];
@@ -663,7 +664,7 @@ TEST(left_over_bits_are_zeros)
         c.model.refill_bits = (uint8_t)rng_between(&r, c.model.refill_bits, TSR_REFILL_LIMIT);
         const size_t size = code(&c, tile, payload, most_bytes(tile));
         if (size == 0) continue;
-        /* one lane: its string is the words in their order */
+        /* with one lane, its string is the words in their order */
         size_t bits = 0;
         for (int32_t y = 0; y < tile.height; y++)
             for (int32_t x = 0; x < tile.width; x++) {
@@ -682,8 +683,7 @@ TEST(left_over_bits_are_zeros)
     }
 }
 
-/* Runs to the end of their row and beyond it, and symbols of tables that do not exist. */
-/* Runs that are longer than what is left of a row. */
+/* Runs that are longer than the rest of their row. */
 TEST(impossible_runs)
 {
     static uint16_t back[SAMPLES];
@@ -695,10 +695,10 @@ TEST(impossible_runs)
     for (uint32_t run = 4; run <= 8; run += 1) {
         const struct tsr_token token = tsr_run_token(run);
         memset(c.model.lengths, 0, sizeof c.model.lengths);
-        c.model.lengths[TSR_RUN_TABLE][token.symbol] = 1; /* alone: no bits, raw bits from zeros */
+        c.model.lengths[TSR_RUN_TABLE][token.symbol] = 1; /* the only symbol: no codeword bits, raw bits 0 */
         c.model.refill_bits = 16;
         prepare_decoder(&c);
-        /* tokens of 4 and 6 with raw zeros are runs of 4 and 6, 8 is one of 8; one word is taken */
+        /* the tokens of 4, 6 and 8 with raw bits 0 are runs of 4, 6 and 8; one word is taken */
         const uint32_t length = tsr_run_length(token.symbol, 0);
         /* a run of 4 leaves one sample, an interruption, whose table does not exist; longer ones end with the row */
         assert_int_equal(decode(&c, zeros, 2, tile, 16, back), length >= 5);
@@ -716,7 +716,7 @@ TEST(impossible_symbols)
     const struct tsr_tile tile = {0, 5, 1, 5};
     memset(&c, 0, sizeof c);
     c.model.lanes = 1;
-    c.model.lengths[TSR_RUN_TABLE][TSR_RUN_TO_END] = 1; /* alone: every row is one run, without a bit */
+    c.model.lengths[TSR_RUN_TABLE][TSR_RUN_TO_END] = 1; /* the only symbol: every row is one run, without a bit */
     c.model.refill_bits = 0;
     prepare_decoder(&c);
     const struct tsr_tile silent = {0, 7, 3, 7};
@@ -737,7 +737,7 @@ TEST(impossible_symbols)
     c.model.lengths[TSR_RUN_TABLE][62] = 1;
     prepare_decoder(&c);
     assert_false(decode(&c, zeros, 2, single, 16, back));
-    /* and in the first row of four, as many as vectors want; residuals of the others are 0 */
+    /* the same in the first of four rows, as many as vector code needs; residuals of the others are 0 */
     const struct tsr_tile column = {0, 1, 4, 1};
     c.model.lanes = 4;
     c.model.tables = 1;
@@ -760,7 +760,7 @@ TEST(impossible_symbols)
     }
 }
 
-/* FORMAT.md 7.7: first states of rANS are at least 2^16, last ones 2^16; and tables that do not exist. */
+/* FORMAT.md 7.7: the first states of rANS are at least 2^16, the last ones 2^16. And tables that do not exist. */
 TEST(states_of_lanes)
 {
     static uint16_t back[SAMPLES];
@@ -779,17 +779,17 @@ TEST(states_of_lanes)
     for (size_t size = 0; size < 8; size++) assert_false(decode(&c, good, size, tile, 16, back));
     memset(bad, 0, sizeof bad);
     memcpy(bad, good, 8);
-    assert_false(decode(&c, bad, 10, tile, 16, back)); /* a word that no state takes */
+    assert_false(decode(&c, bad, 10, tile, 16, back)); /* a word too many */
     bad[2] = 0;                                        /* a state of 1 */
     assert_false(decode(&c, bad, 8, tile, 16, back));
-    bad[2] = 3; /* ends with more than 2^16 */
+    bad[2] = 3; /* a state that ends above 2^16 */
     assert_false(decode(&c, bad, 8, tile, 16, back));
     bad[2] = 2;
     bad[0] = 0; /* a run of 4, then an interruption, whose table does not exist */
     assert_false(decode(&c, bad, 8, tile, 16, back));
     const struct tsr_tile fitting = {0, 4, 1, 4};
     assert_true(decode(&c, bad, 4, fitting, 16, back));
-    /* and the same in as many lanes as vectors want: each row is a run of 4 and an interruption */
+    /* the same in as many lanes as vector code needs; in a bad row a run of 4 and an interruption */
     const struct tsr_tile tall = {0, 5, 4, 5};
     uint8_t states[16];
     c.model.lanes = 4;

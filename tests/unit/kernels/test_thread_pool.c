@@ -1,5 +1,5 @@
-/* kernels/pool/thread_pool.h: every piece of work is done once, nested ones too; what is reserved stays within its lot.
- */
+/* kernels/pool/thread_pool.h: every piece of work is done once, nested ones too, and reserved memory stays within its
+ * lot. */
 #define _GNU_SOURCE /* nanosleep, SCHED_BATCH */
 #include "tests/unit/support.h"
 
@@ -92,7 +92,7 @@ static void await(const atomic_int *count, int least)
 static _Thread_local bool is_caller;
 static atomic_int helper_has_begun, finished_pieces;
 
-/* The caller's piece ends once a helper holds the other one, which takes long. */
+/* The caller's piece ends once a helper has begun the other piece, which takes long. */
 static void work_unevenly(void *context, unsigned index)
 {
     (void)context;
@@ -106,13 +106,13 @@ static void work_unevenly(void *context, unsigned index)
     atomic_fetch_add(&finished_pieces, 1);
 }
 
-/* A run returns when all pieces have, also those that other threads hold. */
+/* A run returns when all pieces have returned, also those of other threads. */
 TEST(runs_wait_for_others)
 {
     is_caller = true;
     for (int round = 0; round < 5; round++) {
         struct tsr_pool *pool = must(tsr_pool_create(2));
-        if (tsr_pool_threads(pool) < 2) { /* fewer than asked for are no error */
+        if (tsr_pool_threads(pool) < 2) { /* fewer threads than asked for are not an error */
             tsr_pool_destroy(pool);
             skip();
         }
@@ -130,10 +130,10 @@ static atomic_bool too_many;
 
 struct resting {
     struct tsr_pool *pool;
-    int seats, together; /* that rest at once, before any goes on */
+    int seats, together; /* together: the number that must have begun before any goes on */
 };
 
-/* Rests until so many have begun; no more than the pool's seats work at once. */
+/* Rests until r->together pieces have begun. Checks that no more threads than seats work at once. */
 static void work_and_rest(void *context, unsigned index)
 {
     const struct resting *r = context;
@@ -151,7 +151,7 @@ static void work_and_rest(void *context, unsigned index)
     atomic_fetch_add(&finished_pieces, 1);
 }
 
-/* Others work in the places of those that rest: all pieces begin, and only so many work. */
+/* Other threads work in the seats of those that rest: all pieces begin, and no more threads work than seats. */
 TEST(others_work_meanwhile)
 {
     enum { RESTING = 12 };
@@ -181,7 +181,8 @@ static void rest_alone(void *context, unsigned index)
     tsr_pool_resume(r->pool);
 }
 
-/* While those that rest hold too much, no piece begins: one over the bound, and the caller's own. */
+/* While resting threads hold too much, no piece begins. At most three rest: two up to just above the bound, and the
+ * caller. */
 TEST(resting_is_bounded)
 {
     struct resting r = {must(tsr_pool_create_resting(1, 8, 19)), 1, 3};
@@ -199,7 +200,7 @@ struct sleeping {
     _Atomic(struct tsr_sleeper *) sleeper[SLEEPERS];
 };
 
-/* Sleeps until another thread, which may be faster, has woken it; before that it may have rested. */
+/* Sleeps until another thread wakes it, which may happen before it sleeps. Before that it may rest. */
 static void work_and_sleep(void *context, unsigned index)
 {
     struct sleeping *s = context;
@@ -213,7 +214,7 @@ static void work_and_sleep(void *context, unsigned index)
     atomic_fetch_add(&finished_pieces, 1);
 }
 
-/* As a GPU's batches end: some at once, and not in the order in which they began. */
+/* Wakes threads as the ends of a GPU's batches do: some at once, and not in the order in which they began. */
 static void *wake_all(void *context)
 {
     struct sleeping *s = context;
@@ -227,7 +228,7 @@ static void *wake_all(void *context)
     return NULL;
 }
 
-/* Each wakes once, with a seat; also where a thread that does not work for the pool sleeps. */
+/* Each thread wakes once, with a seat. A thread that does not work for the pool may sleep, too. */
 TEST(woken_with_a_seat)
 {
     for (int seats = 1; seats <= 4; seats++) {
@@ -263,7 +264,7 @@ static void rest_as_the_first(void *context, unsigned index)
     }
 }
 
-/* New pieces may go before who wants its seat again, but only two at a time. */
+/* New pieces may go before a thread that wants its seat again, but only two at a time. */
 TEST(who_rested_goes_on)
 {
     enum { MANY = 200 };
@@ -277,7 +278,7 @@ TEST(who_rested_goes_on)
 
 enum { WANTING = 6, INNER_PIECES = 60, ROUNDS = 20 };
 
-/* Files that rest, and one that shares an inner run's pieces. */
+/* Pieces that rest, and one that shares the pieces of an inner run. */
 struct inner_run {
     struct tsr_pool *pool;
     atomic_int begun, wanting, resumed, before_resumed;
@@ -285,7 +286,7 @@ struct inner_run {
 
 static _Thread_local bool runs_pieces;
 
-/* Of the pieces that others than the run's own thread take: how many while all wait for their seats. */
+/* Counts the pieces that threads other than the run's own begin while all that rested wait for their seats. */
 static void work_as_piece(void *context, unsigned index)
 {
     struct inner_run *r = context;
@@ -313,8 +314,8 @@ static void rest_or_run(void *context, unsigned index)
     sleep_ms(2);
 }
 
-/* Pieces of a file don't go before who wants its seat again. A thread may be late to its queue, so not in all rounds.
- */
+/* Pieces of an inner run do not go before threads that want their seats again. A thread may be late to its queue, so
+ * this need not hold in all rounds. */
 TEST(pieces_go_after_who_rested)
 {
     int rounds = 0;
@@ -334,23 +335,23 @@ TEST(pieces_go_after_who_rested)
 
 enum { RETURNING = 6, HOLDING = 2 };
 
-/* Threads that sleep until all seats are held, and two that hold these and wake them. */
+/* Threads that sleep until all seats are held, and two threads that hold the seats and wake them. */
 struct returning {
     struct tsr_pool *pool;
     _Atomic(struct tsr_sleeper *) sleeper[RETURNING];
-    int processor[RETURNING]; /* where it was before it slept */
+    int processor[RETURNING]; /* where the thread ran before it slept */
     atomic_int begun, asleep, holding, all_woken, awake, moved;
 };
 
-/* So many threads that sleep, and so many that hold the seats. */
+/* Waits until `sleepers` threads sleep and `holders` threads hold seats. */
 static void await_all(const atomic_int *asleep, int sleepers, const atomic_int *holding, int holders)
 {
     await(asleep, sleepers);
     await(holding, holders);
-    sleep_ms(2); /* the last one has not said that it sleeps, but that it is about to */
+    sleep_ms(2); /* the last one counted itself just before it sleeps */
 }
 
-/* The first processor that the thread may run on: with a seat the only one. */
+/* The first processor that the thread may run on. With a seat it is the only one. */
 static int own_processor(void)
 {
     cpu_set_t processors;
@@ -360,7 +361,8 @@ static int own_processor(void)
     return first;
 }
 
-/* First those of one processor, then those of the other: in this order, they would all get the seat that is free. */
+/* Wakes first the threads of one processor, then those of the other. In this order, threads would change seats if each
+ * took the seat that is free. */
 static void wake_by_processor(struct returning *r)
 {
     for (int i = 0; i < RETURNING; i++)
@@ -369,7 +371,7 @@ static void wake_by_processor(struct returning *r)
         if (r->processor[i] != r->processor[0]) tsr_pool_wake(r->pool, atomic_load(&r->sleeper[i]));
 }
 
-/* Threads get on two at a time, so that each seat has as many as the other. */
+/* Threads go on two at a time, so that both seats serve equally many. */
 static void await_the_other(atomic_int *count)
 {
     const int number = atomic_fetch_add(count, 1);
@@ -398,8 +400,8 @@ static void return_to_seat(void *context, unsigned index)
     await(&r->all_woken, 1);
 }
 
-/* Threads that were woken get the seat that they had, if that is free as soon as another. One that slept too late was
- * woken before, and its seat handed on: not often. */
+/* Threads that were woken get the seat that they had, if it is free as soon as another. A thread that slept too late
+ * was woken before that, and its seat was handed on. This is rare. */
 TEST(seats_are_those_had_last)
 {
     cpu_set_t before, two;
@@ -425,8 +427,8 @@ TEST(seats_are_those_had_last)
 
 enum { NEW_SEATS_OF = 4, WOKEN = 12, HELD = NEW_SEATS_OF - 1 };
 
-/* Threads that sleep; as many as there are seats, the caller's among them, that hold these while the others are woken;
- * and new pieces. */
+/* Three kinds of threads: those that sleep; those that hold all seats, with the caller, while the others are woken; and
+ * those with new pieces. */
 struct seats_given {
     struct tsr_pool *pool;
     pthread_t caller;
@@ -435,7 +437,7 @@ struct seats_given {
     int given_to_woken, given_to_fresh; /* of the seats that were held */
 };
 
-/* The caller goes from piece to piece whoever wants a seat, so it keeps its own until it has counted the others. */
+/* The caller never gives its seat to others between pieces, so it stays in this piece until it has counted them. */
 static void count_given_seats(struct seats_given *s)
 {
     await_all(&s->asleep, WOKEN, &s->holding, HELD);
@@ -472,7 +474,7 @@ static void get_a_seat(void *context, unsigned index)
     }
 }
 
-/* Of four seats one is for new files, even where many threads want one. */
+/* One of four seats goes to new pieces, even if many threads want a seat. */
 TEST(new_files_have_their_seats)
 {
     struct seats_given s = {.pool = must(tsr_pool_create_resting(NEW_SEATS_OF, 4 * NEW_SEATS_OF, 1000)),
@@ -514,7 +516,8 @@ static void hurry_once(void *context, unsigned index)
     atomic_fetch_add(&p->wrong, sched_getscheduler(0) != usual);
 }
 
-/* Helpers whose seats have processors are put off by none that they wake; the caller's policy is its own affair. */
+/* In a hurry, helpers have the usual policy, so that threads that they wake do not go before them; else they have
+ * SCHED_BATCH. The caller's policy does not change. */
 TEST(who_hurries_goes_first)
 {
     const struct sched_param none = {0};
@@ -533,7 +536,7 @@ TEST(who_hurries_goes_first)
 
 /* ---- Memory ------------------------------------------------------------------------------------------------- */
 
-/* What is reserved of each lot, counted by those that hold it. */
+/* The bytes reserved of each lot, counted by the threads that hold them. */
 struct held {
     struct tsr_pool *pool;
     atomic_size_t bytes[TSR_MEMORY_LOTS];
@@ -581,7 +584,7 @@ static void *reserve_outside(void *context)
     return NULL;
 }
 
-/* All threads together never hold more than the lot, one that does not work for the pool among them. */
+/* All threads together, with one that does not work for the pool, never hold more than the lot. */
 TEST(memory_is_bounded)
 {
     for (int threads = 1; threads <= 4; threads++) {
@@ -611,7 +614,8 @@ TEST(tasks_once_each)
     }
 }
 
-/* What a lot will never have is refused at once, whoever holds it, and takes nothing; each lot has its own limit. */
+/* More than a lot's limit is refused at once, whatever is reserved, and reserves nothing. Each lot has its own limit.
+ */
 TEST(memory_that_never_is)
 {
     struct tsr_pool *pool = must(tsr_pool_create(2));
@@ -638,13 +642,13 @@ TEST(memory_that_never_is)
 
 enum { QUEUE = 6, SMALL = LOT / 10 };
 
-/* A thread that reserves some, and gives it back when it shall. */
+/* A thread that reserves memory and releases it when told to. */
 struct claimant {
     struct tsr_pool *pool;
     pthread_t thread;
     size_t bytes;
     atomic_int id, has_it, gives, *order;
-    int place; /* among those that got theirs */
+    int place; /* in the order in which they got their memory */
 };
 
 static void *claim(void *context)
@@ -675,7 +679,7 @@ static char state_of_thread(int id)
     return fields == 1 ? state : '?';
 }
 
-/* Until a thread, known by its id, sleeps and goes on to: what it waits for is memory. */
+/* Waits until the thread with this id has slept for a few ms: then it waits for memory. */
 static void await_asleep(const atomic_int *id)
 {
     await(id, 1);
@@ -701,8 +705,8 @@ TEST(first_come_first_served)
     tsr_pool_destroy(pool);
 }
 
-/* Small claims that come later do not go before a large one, though there is enough for them: it waits for those alone
- * that came earlier. */
+/* Small claims that come later do not go before a large one, though there is enough memory for them. The large one
+ * waits only for earlier claims. */
 TEST(large_claims_are_not_starved)
 {
     struct tsr_pool *pool = must(tsr_pool_create(2));
@@ -732,22 +736,22 @@ TEST(large_claims_are_not_starved)
     tsr_pool_destroy(pool);
 }
 
-/* Two tasks of which each takes all memory, on two threads. */
+/* Two tasks on two threads. Each takes all memory. */
 struct helping {
     struct tsr_pool *pool;
-    bool waits; /* the other one sleeps before the inner run begins */
+    bool waits; /* the other thread sleeps before the inner run begins */
     atomic_int begun, other, met, alone, strangers;
     pthread_t holder;
 };
 
-/* False after some time: it will not be. */
+/* Waits for count to reach least. Returns false after 20 seconds. */
 static bool comes_to(const atomic_int *count, int least)
 {
     for (int ms = 0; ms < 20000 && atomic_load(count) < least; ms++) sleep_ms(1);
     return atomic_load(count) >= least;
 }
 
-/* Two threads are needed to go on. */
+/* Two threads must meet here to go on. */
 static void meet(void *context, unsigned index)
 {
     struct helping *h = context;
@@ -784,8 +788,8 @@ static void take_all(void *context, unsigned index)
     tsr_pool_release(h->pool, TSR_MEMORY_OF_FILES, LOT);
 }
 
-/* Who waits for memory works on the inner runs of those that have it; but not on tasks, which may wait for memory
- * themselves, and that for its turn. */
+/* A thread that waits for memory works on the inner runs of the threads that have it, but not on tasks: these may
+ * themselves wait for memory, and so for this thread's turn. */
 TEST(who_waits_helps)
 {
     for (int round = 0; round < 10; round++) {
@@ -803,7 +807,7 @@ TEST(who_waits_helps)
     }
 }
 
-/* The first holds all memory and rests until the third has begun; the second waits for memory. */
+/* The first piece holds all memory and rests until the third has begun. The second waits for memory. */
 static void work_in_its_place(void *context, unsigned index)
 {
     struct helping *h = context;
@@ -815,7 +819,7 @@ static void work_in_its_place(void *context, unsigned index)
     if (index == 0) tsr_pool_resume(h->pool);
 }
 
-/* The seat of a thread that waits for memory is another's meanwhile. */
+/* While a thread waits for memory, another may have its seat. */
 TEST(who_waits_gives_its_seat)
 {
     for (int round = 0; round < 5; round++) {
@@ -828,14 +832,14 @@ TEST(who_waits_gives_its_seat)
     }
 }
 
-/* Groups of tasks, as a series has them: each has room for its results, which goes when all before it are done; each
- * task of it takes all memory for headers, then some for its file. */
+/* Groups of tasks like those of a series. Each group reserves memory for its results and releases it when all groups
+ * before it are done. Each of its tasks takes all memory for headers, then some for its file. */
 enum { GROUPS = 30, GROUP_TASKS = 5 };
 
 struct grouped {
     struct held held;
     pthread_mutex_t lock;
-    atomic_int roomy; /* groups that have room */
+    atomic_int roomy; /* the number of groups that have their memory for results */
     int done;
     bool is_done[GROUPS + 1];
 };
@@ -872,7 +876,7 @@ static void make_group(void *context, unsigned index)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* All lots in the order that the header allows: nobody waits for ever. */
+/* Reservations of all lots in the order that the header allows: no thread waits for ever. */
 TEST(lots_within_lots)
 {
     for (int threads = 1; threads <= 4; threads++) {

@@ -1,9 +1,9 @@
-/* transform/block/blocks.h: the zigzag scan and the prediction of DCs. FORMAT.md 8.4. */
+/* transform/block/blocks.h: the zigzag scan and the prediction of DC coefficients. FORMAT.md 8.4. */
 #include "tests/unit/support.h"
 
 #include "transform/block/blocks.h"
 
-/* The scan goes along the diagonals, up and down in turn; down the first column first. */
+/* The scan goes along the diagonals, up and down in turn. Its first step goes down the first column. */
 TEST(zigzag)
 {
     static const int format[16] = {0, 1, 4, 8, 5, 2, 3, 6, 9, 12, 13, 10, 7, 11, 14, 15};
@@ -30,7 +30,7 @@ static int32_t predict_plainly(const int32_t *dc, int columns, int column, int r
     return (int32_t)clamp_to(w + n - nw, least, most);
 }
 
-/* Residuals made backwards, as the encoder does, and undone forwards, give the DCs again. */
+/* The encoder makes residuals from the last block to the first. Undoing them forwards gives the DCs again. */
 TEST(dc_prediction)
 {
     enum { SIDE = 9, STEP = 16 };

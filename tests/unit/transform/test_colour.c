@@ -88,7 +88,7 @@ TEST(deep_samples)
     }
 }
 
-/* Planes that are only near their true values may lead outside the range. */
+/* Lossy planes may give colours outside the range: these are clamped. */
 TEST(lossy_planes_are_clamped)
 {
     struct rng r = {6};

@@ -82,8 +82,8 @@ TEST(random_blocks)
     }
 }
 
-/* All blocks of zeros and one's largest value: the coefficients stay within 36 times a sample, and reach it (signed
- * basis functions need negative samples: 2 and 1 of each sign, so 18 of 36 here). */
+/* All blocks of samples 0 and 65535. A coefficient is at most 36 times a sample. To reach 36, samples would have to be
+ * negative, too: basis functions have 2 and 1 of each sign, so unsigned samples reach 18. */
 TEST(extreme_blocks)
 {
     int64_t most = 0;
@@ -110,8 +110,8 @@ TEST(one_dimension)
     }
 }
 
-/* What a decoder may meet: coefficients of any size below the limit, at the finest and the coarsest step. Under UBSan
- * this shows that nothing overflows. */
+/* Input that a decoder may get: coefficients of any size below the limit, at the finest and the coarsest step. Under
+ * UBSan this shows that nothing overflows. */
 TEST(extreme_coefficients)
 {
     static const int32_t steps[] = {0, 47, 48, 767, TSR_QP_INDEX_LIMIT};

@@ -1,4 +1,4 @@
-/* transform/block/lapping.h: the filter across borders and what stands around it. FORMAT.md 8.7. */
+/* transform/block/lapping.h: the filter across block borders, its limits and its samples. FORMAT.md 8.7. */
 #include "tests/unit/support.h"
 
 #include "transform/block/lapping.h"
@@ -18,7 +18,7 @@ TEST(sums_stay)
     }
 }
 
-/* The encoder's filter is the inverse, but for rounding. */
+/* The encoder's filter is the inverse of the decoder's, except for rounding. */
 TEST(inverse_of_each_other)
 {
     struct rng r = {93};
@@ -36,7 +36,7 @@ TEST(inverse_of_each_other)
     }
 }
 
-/* Both directions from the limits stay within 32 bits: the sanitizers watch. */
+/* From values at the limits, filtering rows, then columns stays within 32 bits: the sanitizers check this. */
 TEST(limits)
 {
     for (int n = 0; n < 1 << 16; n++) {

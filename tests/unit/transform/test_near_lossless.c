@@ -29,7 +29,7 @@ TEST(every_sample)
                     before = index;
                 }
                 check(top, near);
-                /* The number 0 is kept, and numbers are steps apart. */
+                /* The number 0 is kept, and reconstructed numbers are a step apart. */
                 const uint32_t zero = is_signed ? 1u << (bits - 1) : 0, step = 2 * errors[e] + 1;
                 assert_int_equal(tsr_near_lossless_sample(tsr_near_lossless_index(zero, near), near), zero);
                 if (zero + step <= top)
@@ -38,7 +38,7 @@ TEST(every_sample)
             }
 }
 
-/* What a corrupt file may hold: samples all the same. */
+/* Every index that a corrupt file may hold gives a valid sample. */
 TEST(every_index)
 {
     struct rng r = {91};

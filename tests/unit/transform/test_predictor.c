@@ -22,7 +22,7 @@ TEST(taps_and_features)
         assert_int_equal(tsr_taps(shape), shape.neighbours + 5 * shape.references);
         assert_int_equal(tsr_features(shape), tsr_taps(shape) - 1 - shape.references);
         assert_true(tsr_taps(shape) <= TSR_TAPS_LIMIT && tsr_features(shape) <= TSR_FEATURES_LIMIT);
-        /* features are all taps in order but the bases, each with the base before it */
+        /* features are all taps except the bases, in order; a feature's base is the last base before it */
         int base = 0;
         for (int tap = 0, f = 0; tap < tsr_taps(shape); tap++) {
             const bool is_base = tap == 0 || (tap >= shape.neighbours && (tap - shape.neighbours) % 5 == 0);
@@ -36,7 +36,8 @@ TEST(taps_and_features)
     assert_int_equal(tsr_taps((struct tsr_predictor_shape){TSR_NEIGHBOURS_LIMIT, 2}), TSR_TAPS_LIMIT);
 }
 
-/* Neighbours are causal, all different, within the guards; a wavefront eight columns wide, four at a time, has them. */
+/* Neighbours are causal, all different and within the guards. They are decoded in time in a wavefront in which each row
+ * is eight columns ahead of the next one and which takes four columns at a time. */
 TEST(places_of_neighbours)
 {
     assert_int_equal(tsr_tap_up_host[0], 0);
@@ -48,12 +49,12 @@ TEST(places_of_neighbours)
         assert_true(right + 3 < 8 * up || up == 0);
         for (int j = 0; j < k; j++) assert_true(tsr_tap_up_host[j] != up || tsr_tap_right_host[j] != right);
     }
-    /* those of its own row that the last four columns do not give are the first three: the decoder counts on it */
+    /* tap 1 of a reference is the sample at the same place; the other taps are its direct neighbours */
     for (int k = 0; k < TSR_REFERENCE_TAPS; k++)
         assert_true(abs(tsr_reference_up_host[k]) + abs(tsr_reference_right_host[k]) == (k != 1));
 }
 
-/* Sums are 1024 and 0; refused if a weight or the sum of magnitudes is too large. */
+/* The weights of each base's taps sum to 1024 or 0. Refused if a weight or the sum of magnitudes is too large. */
 TEST(complete_weights)
 {
     struct rng r = {90};
@@ -124,7 +125,7 @@ TEST(differences_and_fit_weights)
             assert_in_range(weight, 0, before);
             before = weight;
         }
-        assert_true(tsr_fit_weight(mean, mean) > 0); /* those of the mean take part */
+        assert_true(tsr_fit_weight(mean, mean) > 0); /* places of mean magnitude take part */
     }
 }
 
@@ -132,7 +133,7 @@ TEST(differences_and_fit_weights)
 
 static struct tsr_solver solver;
 
-/* Sums of samples whose target is that combination of the features, in 1024ths, and noise of at most so much. */
+/* Sums over samples. Their target is the combination of the features, in 1024ths, plus noise of at most +-noise. */
 static void sum_samples(struct rng *r, int n, const double *combination, int noise, int samples, int scale,
                         int64_t *sums)
 {
@@ -152,7 +153,7 @@ static void sum_samples(struct rng *r, int n, const double *combination, int noi
     }
 }
 
-/* Weights that made the samples are found again. */
+/* The solver finds the weights from which the samples were made. */
 TEST(known_systems)
 {
     struct rng r = {92};
@@ -195,7 +196,7 @@ TEST(one_feature)
     }
 }
 
-/* Nothing summed up; features without differences; features that are the same; a target that is one of them. */
+/* Sums that are all 0; features that are all the same; features that are always 0. */
 TEST(singular_systems)
 {
     struct rng r = {94};
@@ -216,7 +217,7 @@ TEST(singular_systems)
         for (int f = 0; f < n; f++) together += of_feature[f];
         expect(abs(together - 512) <= 4 + n / 2, "%d of %d features", together, n);
 
-        /* every other one is always 0, and gets nothing */
+        /* every other feature is always 0, and gets weight 0 */
         double combination[TSR_FEATURES_LIMIT] = {0};
         for (int f = 0; f < n; f += 2) combination[f] = rng_between(&r, -150, 150);
         sum_samples(&r, n, combination, 1, 5000, 100, sums);
@@ -228,8 +229,8 @@ TEST(singular_systems)
     }
 }
 
-/* Sums of real samples of any kind, up to the largest that a plane of 2^27 samples gives, stay in bounds (the sanitizer
- * watches that nothing overflows), and the same sums give the same weights. */
+/* Sums of any kind, up to the largest that a plane of 2^27 samples gives, give weights within bounds. The sanitizer
+ * checks that nothing overflows. The same sums give the same weights. */
 TEST(extreme_sums)
 {
     struct rng r = {95};

@@ -23,7 +23,7 @@ TEST(tables)
         }
 }
 
-/* FORMAT.md 8.2, with the multiplications by powers of two as such. */
+/* FORMAT.md 8.2, with multiplications and divisions instead of shifts. */
 static int64_t quantise_plainly(int64_t value, int32_t q, int norm_class, int64_t rounding)
 {
     const int64_t factor = tsr_quantiser_forward_host[3 * (q % 48) + norm_class], divisor = (int64_t)1 << (20 + q / 48);
@@ -38,7 +38,7 @@ static void check(int32_t value, int32_t q, int norm_class, int32_t rounding)
     expect(coefficient == -tsr_quantise(-value, q, norm_class, rounding), "%d, q %d", value, q);
     expect(tsr_abs(coefficient) < 1 << 21, "%d, q %d: coefficient %d", value, q, coefficient);
 
-    /* Both as orthonormal values. Tables round their factors by half a unit at most. */
+    /* Both in the scale of an orthonormal transform. Tables round their factors by half a unit at most. */
     const double n = norms[norm_class], step = step_of(q);
     const double back = (double)tsr_dequantise(coefficient, q, norm_class) * n / 65536, true_value = value / n;
     const double factors = 0.5 / tsr_quantiser_forward_host[3 * (q % 48) + norm_class] +
@@ -75,7 +75,7 @@ TEST(quantised_values_rise)
         }
 }
 
-/* Coefficients lie a step apart, and a step doubles every 48. */
+/* Dequantised coefficients lie a step apart, and the step doubles every 48 indices. */
 TEST(dequantised_coefficients)
 {
     struct rng r = {10};
@@ -92,8 +92,8 @@ TEST(dequantised_coefficients)
         }
 }
 
-/* Whole blocks: the error of a sample stays within what the steps of its 16 values add up to, (1 - 1/3) times
- * (1/2 + 2/sqrt(10) + 1/2 + 1/sqrt(10))^2 = 2.54 steps, half a coefficient of rounding, and the tables' share. */
+/* Whole blocks: the error of a sample is at most the sum of its 16 coefficients' errors, (1 - 1/3) times
+ * (1/2 + 2/sqrt(10) + 1/2 + 1/sqrt(10))^2 = 2.54 steps, plus 1/2 for rounding the sample, plus the tables' share. */
 TEST(blocks_through_the_quantiser)
 {
     struct rng r = {11};

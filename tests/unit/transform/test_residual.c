@@ -1,4 +1,4 @@
-/* transform/predict/residual.h: a residual names its sample, for every range. */
+/* transform/predict/residual.h: a residual determines its sample, for every range. */
 #include "tests/unit/support.h"
 
 #include "transform/predict/residual.h"

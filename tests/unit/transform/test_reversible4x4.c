@@ -3,7 +3,7 @@
 
 #include "transform/block/reversible4x4.h"
 
-/* FORMAT.md 8.3, by floor division. */
+/* FORMAT.md 8.3, with floor divisions instead of shifts. */
 static void forward_1d_plainly(const int64_t x[4], int64_t v[4])
 {
     const int64_t d0 = x[0] - x[3], s0 = x[3] + floor_shift(d0, 1), d1 = x[1] - x[2], s1 = x[2] + floor_shift(d1, 1);
@@ -66,8 +66,8 @@ TEST(random_blocks)
     }
 }
 
-/* The transform is linear but for its roundings, so its largest coefficients stand at the corners of the cube of all
- * blocks, and all 65536 corners are tried. Roundings add less than 64 (16 floors of at most 1, amplified below 4). */
+/* The transform is linear except for its roundings, so the largest coefficients come from the corners of the cube of
+ * all blocks. All 65536 corners are tried. Roundings add less than 64 (16 floors of at most 1, amplified below 4). */
 TEST(bound_of_coefficients)
 {
     int32_t most = 0;
@@ -81,7 +81,8 @@ TEST(bound_of_coefficients)
     assert_true(most + 64 < TSR_REVERSIBLE_LIMIT);
 }
 
-/* From the best corners, step by step: no block nearby is larger than the corners by more than the roundings. */
+/* Climbs from random blocks to larger coefficients, step by step. None exceeds the corners' by more than the
+ * roundings. */
 TEST(climbing_does_not_pass_the_bound)
 {
     struct rng r = {13};
@@ -104,7 +105,7 @@ TEST(climbing_does_not_pass_the_bound)
     }
 }
 
-/* What a decoder may meet. Under UBSan this shows that the inverse cannot overflow. */
+/* The largest coefficients that a decoder may get. Under UBSan this shows that the inverse cannot overflow. */
 TEST(extreme_coefficients)
 {
     int32_t most = 0;

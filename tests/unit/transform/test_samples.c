@@ -59,7 +59,7 @@ TEST(words_of_16_bits)
     check_layouts(16, 13);
 }
 
-/* A signed sample in a wider word, extended: nothing is left outside. */
+/* A signed sample, sign-extended into a wider word, leaves no bits outside the sample. */
 TEST(sign_extension_leaves_nothing)
 {
     const struct tsr_word_layout layout = tsr_word_layout(16, 12, 11, true, true);
