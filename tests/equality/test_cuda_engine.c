@@ -820,7 +820,7 @@ static enum tsr_coder either_coder(int number)
     return number % 2 ? TSR_CODER_RANS : TSR_CODER_HUFFMAN;
 }
 
-TEST(predicted_coefficients)
+TEST(predicted_efforts)
 {
     for (int effort = 1; effort <= 9; effort++)
         for (int coder = 0; coder < 2; coder++) {
@@ -1163,7 +1163,7 @@ int main(void)
                                        cmocka_unit_test(rows_that_choices_see),
                                        cmocka_unit_test(resident),
                                        cmocka_unit_test(threads),
-                                       cmocka_unit_test(predicted_coefficients),
+                                       cmocka_unit_test(predicted_efforts),
                                        cmocka_unit_test(predicted_depths),
                                        cmocka_unit_test(predicted_shapes),
                                        cmocka_unit_test(predicted_contents),

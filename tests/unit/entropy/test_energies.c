@@ -51,15 +51,15 @@ TEST(weights)
     assert_int_equal(most * TSR_MAGNITUDE_CAP, 36281);
 }
 
-TEST(coefficients)
+TEST(classes_of_energies)
 {
     int before = -1;
     for (uint32_t e = 0; e < 65536; e++) {
         const int width = plain_width(e);
-        const int coefficient = tsr_energy_class(e);
-        assert_int_equal(coefficient, e < 2 ? (int)e : 2 * (width - 1) + (int)(e / (1u << (width - 2)) % 2));
-        assert_true(coefficient >= before && coefficient < TSR_ENERGY_CLASSES);
-        before = coefficient;
+        const int energy_class = tsr_energy_class(e);
+        assert_int_equal(energy_class, e < 2 ? (int)e : 2 * (width - 1) + (int)(e / (1u << (width - 2)) % 2));
+        assert_true(energy_class >= before && energy_class < TSR_ENERGY_CLASSES);
+        before = energy_class;
     }
 }
 
@@ -110,7 +110,7 @@ TEST(places)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sums), cmocka_unit_test(weights),
-                                       cmocka_unit_test(coefficients), cmocka_unit_test(seen),
+                                       cmocka_unit_test(classes_of_energies), cmocka_unit_test(seen),
                                        cmocka_unit_test(places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

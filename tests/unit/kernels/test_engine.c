@@ -403,7 +403,7 @@ static void check_effort(struct rng *r, const struct tsr_image *image, uint32_t 
 static const uint32_t ranges[] = {2, 3, 4, 5, 17, 255, 256, 257, 4095, 4096, 8193, 65535, 65536};
 
 /* All widths and heights up to 40, with all efforts and coders. */
-TEST(coefficients_of_small_images)
+TEST(efforts_of_small_images)
 {
     struct rng r = {77};
     int n = 0;
@@ -420,7 +420,7 @@ TEST(coefficients_of_small_images)
 }
 
 /* Several tiles, the last ones of odd sizes, and enough blocks that classes and references pay. */
-TEST(coefficients_of_tiled_images)
+TEST(efforts_of_tiled_images)
 {
     static const uint32_t shapes[][3] = {{1, 1, 1},     {1, 2500, 1},  {2500, 1, 3}, {300, 260, 1},
                                          {1031, 77, 1}, {259, 301, 3}, {150, 170, 4}};
@@ -743,8 +743,8 @@ int main(void)
                                        cmocka_unit_test(threads_change_nothing),
                                        cmocka_unit_test(batches),
                                        cmocka_unit_test(contents_of_work_space_do_not_matter),
-                                       cmocka_unit_test(coefficients_of_small_images),
-                                       cmocka_unit_test(coefficients_of_tiled_images),
+                                       cmocka_unit_test(efforts_of_small_images),
+                                       cmocka_unit_test(efforts_of_tiled_images),
                                        cmocka_unit_test(efforts_are_worth_it),
                                        cmocka_unit_test(threads_train_alike),
                                        cmocka_unit_test(errors_stay_within_the_step),

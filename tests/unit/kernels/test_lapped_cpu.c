@@ -232,9 +232,9 @@ TEST(choices)
                 seen[y][x].at[p] = (uint16_t)tsr_seen_magnitude(
                     (uint32_t)(p == 0 ? tsr_abs(plain[16 * b]) : (tsr_abs(plain[16 * b + p]) + 85) >> 8), 0);
             tsr_energies_around(&seen[y][x - 1], &seen[y - 1][x], &seen[y - 1][x - 1], &seen[y - 1][x + 1], energy);
-            const int coefficient = tsr_block_energy_class(energy);
+            const int energy_class = tsr_block_energy_class(energy);
             tsr_add_energies(&seen[y][x], energy);
-            choose_plainly(plain + 16 * b, energy, coefficient, lapped, lambda);
+            choose_plainly(plain + 16 * b, energy, energy_class, lapped, lambda);
             for (int p = 0; p < 16; p++)
                 expect(units[16 * b + p] == plain[16 * b + p], "try %d block %d place %d: %d, %d", n, b, p,
                        units[16 * b + p], plain[16 * b + p]);

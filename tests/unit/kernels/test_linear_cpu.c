@@ -212,8 +212,8 @@ TEST(rows_of_taps)
  * Their sets go down from the effort's. */
 TEST(plans)
 {
-    for (int bin = 0; bin <= 9; bin++) {
-        const struct tsr_effort_plan plan = tsr_effort_plan(bin);
+    for (int effort = 0; effort <= 9; effort++) {
+        const struct tsr_effort_plan plan = tsr_effort_plan(effort);
         struct tsr_training_plan plans[TSR_TRAINING_PLANS];
         assert_in_range(plan.neighbours_set, 0, 3);
         assert_in_range(plan.classes, plan.neighbours_set > 0, TSR_CLASS_LIMIT);
