@@ -511,7 +511,8 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* A .tsr, a series or an original (PNG, PNM, DICOM) that is open for reading. Several threads may use a reader at once:
  * tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for the frame
- * and the member that were read last. What it takes is not counted as the engine's memory. */
+ * and the member that were read last. What it takes is not counted as the engine's memory, but what could never fit there
+ * is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;

@@ -39,7 +39,7 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
     if (source->header.restore != TSR_RESTORE_PNG || !tsr_same_image(image, again) ||
         image->exact_only != again->exact_only || header->parameter_count != source->header.parameter_count ||
         memcmp(header->parameters, source->header.parameters, header->parameter_count) != 0)
-        return tsr_fail(error, TSR_ERROR_VERIFY, "the restored file is not the PNG that it should be");
+        return tsr_fail(error, TSR_ERROR_CORRUPT, "the restored file is not the PNG that the .tsr describes");
     uint8_t *bytes = malloc(raster_bytes > TSR_BLOB_CHUNK ? raster_bytes : TSR_BLOB_CHUNK);
     if (!bytes) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to read a PNG again");
     tsr_parts_begin(&parts);
@@ -51,13 +51,13 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
         found.samples = tsr_hasher_result128(&frames);
         tsr_parts_end(&parts, header->restore, &found.samples, raster_bytes, &found);
         if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
-            status = tsr_fail(error, TSR_ERROR_VERIFY, "the restored PNG has other pixels or other chunks");
+            status = tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
     }
     free(bytes);
     return status;
 }
 
-/* Reads a restored PNG again. Errors: TSR_ERROR_VERIFY, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
+/* Reads a restored PNG again. Errors: TSR_ERROR_CORRUPT, TSR_ERROR_LIMIT, TSR_ERROR_WRITE. */
 static enum tsr_status check_png(struct tsr_output *restored, const struct tsr_header *header,
                                  const struct tsr_proof *proof, struct tsr_error *error)
 {
@@ -108,7 +108,10 @@ enum tsr_status tsr_restore_and_check(struct tsr_engine *engine, struct tsr_cont
     tsr_output_limit(restored, restored_limit(header, proof));
     const uint64_t bytes =
         tsr_decode_memory(engine, reader) + restore_memory(header, proof, tsr_output_is_memory(restored));
-    if (account) TSR_TRY(tsr_account_claim(account, bytes, error));
+    if (account)
+        TSR_TRY(tsr_account_claim(account, bytes, error));
+    else if (bytes > tsr_files_memory(engine))
+        return tsr_fail_memory(engine, TSR_MEMORY_OF_FILES, "the original", bytes, error);
     if (tsr_output_is_memory(restored))
         TSR_TRY(tsr_output_make_room(restored, (size_t)restored_limit(header, proof), error));
     TSR_TRY(tsr_decode(engine, reader, restored, decoded, error));

@@ -64,7 +64,11 @@ struct tsr_engine *fuzz_engine(int threads)
 {
     enum { MOST = 8 };
     static struct tsr_engine *engines[MOST + 1];
-    if (!engines[threads]) engines[threads] = make_engine(TSR_ENGINE_CPU, threads);
+    struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
+    options.choice = TSR_ENGINE_CPU;
+    options.threads = threads;
+    options.memory_bytes = 1000000000; /* what takes more than 2 GiB at once is a finding */
+    if (!engines[threads]) tsr_engine_create(&options, &engines[threads], NULL);
     FUZZ_PROMISE(engines[threads], "no engine");
     return engines[threads];
 }
