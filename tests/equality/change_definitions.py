@@ -186,6 +186,13 @@ def main():
     sys.exit(bad > 0)
 
 
+def fails(test, programs, jobs):
+    program = programs[1 if test.startswith('test_cuda') else 0]
+    environment = dict(os.environ, TSR_TEST_SMALL='5')
+    return program.build(test, jobs).returncode == 0 and subprocess.run(
+        [program.path(test)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment).returncode != 0
+
+
 def judge(record, programs, forms, data, coded, base, scratch, jobs):
     for program in programs:
         if program.build('tessera', jobs).returncode:
@@ -194,11 +201,8 @@ def judge(record, programs, forms, data, coded, base, scratch, jobs):
     if all(found == outcomes[0] for found in outcomes):
         return 'followed' if outcomes[0] != base else 'DEAD'
     others = [forms[i][0] for i, found in enumerate(outcomes) if found != outcomes[0]]
-    if 'test' in record:
-        program = programs[1 if record['test'].startswith('test_cuda') else 0]
-        if program.build(record['test'], jobs).returncode == 0 and subprocess.run(
-                [program.path(record['test'])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, TSR_TEST_SMALL='5')).returncode:
-            return 'tested'
+    if 'test' in record and all(fails(test, programs, jobs) for test in record['test'].split()):
+        return 'tested'
     return 'DIFFER %s' % ','.join(others)
 
 
