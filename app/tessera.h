@@ -122,7 +122,7 @@ struct tsr_image {
     bool swapped;           /* of 1 and 8 bits: bytes are exchanged in pairs (big-endian OW) */
     bool exact_only;        /* palette indices and the like: never coded with loss */
     uint32_t
-        stacked_rows; /* 0; or the frame is several images of so many rows below each other, cut like one of them */
+        stacked_rows; /* 0; or the frame is several images of this many rows below each other, cut like one of them */
 };
 
 /* Most samples of a frame, all components together: 2^27. Larger images are stored, not coded. */
@@ -271,7 +271,7 @@ TSR_API void tsr_engine_tell_times(struct tsr_engine *engine, struct tsr_engine_
 /* ---- Payloads --------------------------------------------------------------------------------------------- */
 
 /* One frame: raster bytes to a payload, which is the frame's model and its tiles one after the other, as
- * tsr_decode_frame takes them back. The payload is no file: it has no header and no checksums.
+ * tsr_decode_frame takes them back. The payload is not a file: it has no header and no checksums.
  *   raster   tsr_frame_bits(image) bits, from the first bit of the first byte
  *   payload  room for tsr_encode_bound(image) bytes; *size receives how many were written
  * Errors: TSR_ERROR_USAGE (image or coding out of range), TSR_ERROR_LIMIT (memory), TSR_ERROR_CORRUPT. */
@@ -329,7 +329,7 @@ struct tsr_data_sink {
      * negative number: it failed. Calls come from one thread at a time. */
     int64_t (*write)(void *context, const void *bytes, size_t count);
     void *context;
-    /* TSR_MEDIUM_PATH: what exists and is no regular file is never replaced. */
+    /* TSR_MEDIUM_PATH: what exists and is not a regular file is never replaced. */
     bool overwrite;  /* a regular file that exists */
     bool is_bounded; /* symbolic links are followed in the first root bytes of the path alone, which name a folder (0:
                         the working folder); else anywhere, also where the path's file is one */
@@ -511,8 +511,8 @@ TSR_API enum tsr_status tsr_compress_series(struct tsr_engine *engine, const str
 
 /* A .tsr, a series or an original (PNG, PNM, DICOM) that is open for reading. Several threads may use a reader at once:
  * tsr_restore_member and tsr_test_member run at once, all other calls take turns. A reader keeps buffers for the frame
- * and the member that were read last. What it takes is not counted as the engine's memory, but what could never fit there
- * is TSR_ERROR_LIMIT. */
+ * and the member that were read last. What it takes is not counted as the engine's memory, but what could never fit
+ * there is TSR_ERROR_LIMIT. */
 struct tsr_reader;
 
 /* Opens a source. Its bytes, its descriptor and its context must stay until the reader is closed, as must the engine;

@@ -93,7 +93,7 @@ TSR_HD_INLINE uint64_t tsr_load_word(const uint8_t *bytes)
 }
 
 /* Afterwards the window has 56 bits or more, or all that are left. Bits of a byte that is not counted yet may stand
- * behind the real ones: they are that byte's, so to add it again changes nothing. */
+ * after the real ones: they are that byte's, so to add it again changes nothing. */
 TSR_HD_INLINE void tsr_fill_window(struct tsr_bit_reader *r)
 {
 #if !defined(__CUDA_ARCH__)
@@ -181,7 +181,7 @@ TSR_HD uint32_t tsr_ue_bits(uint32_t value)
     return (uint32_t)(2 * tsr_floor_log2(value + 1) + 1);
 }
 
-/* A code of 32 or more leading zeros is no value of ours: it counts as overrun. */
+/* A code of 32 or more leading zeros is not a value: it counts as overrun. */
 TSR_HD uint32_t tsr_get_ue(struct tsr_bit_reader *r)
 {
     const uint32_t head = tsr_peek_bits(r, 32); /* zeros stand after the end */

@@ -1,6 +1,6 @@
 /* CAVLC: context-adaptive variable length coding of 4x4 blocks (ITU-T H.264, 9.2). FORMAT.md section 9.
  *
- * A block of 15 or 16 coefficients in zigzag order becomes, behind each other: coeff_token (how many coefficients are
+ * A block of 15 or 16 coefficients in zigzag order becomes, one after the other: coeff_token (how many coefficients are
  * not zero, and how many trailing ones of magnitude 1 stand at their end; the code depends on nC, the counts in the
  * left and upper block), the trailing ones' signs, the other coefficients from the last to the first, total_zeros, and
  * run_before of each coefficient but the first. Coefficients beyond H.264's 15-bit ones continue its escape: a prefix
@@ -149,14 +149,14 @@ struct tsr_cavlc_reader {
     uint8_t run[6][8];        /* by the next 3 bits: length << 4 | run */
 };
 
-/* Enters one codeword: of table t and so many coefficients, zeros or zeros before a coefficient. */
+/* Enters one codeword: of table t and this many coefficients, zeros or zeros before a coefficient. */
 TSR_HD void tsr_cavlc_enter_token(struct tsr_cavlc_reader *tables, int t, int place)
 {
     const uint32_t entry = TSR_AT(tsr_coeff_token_codewords)[t * 68 + place];
     if (entry == 0) return;
     const int value = (int)(entry & 15u), length = (int)(entry >> 4);
     const int significant = tsr_bit_width((uint32_t)value); /* at least 1 */
-    const int free_bits = 4 - significant;                  /* of the 3 behind the first one */
+    const int free_bits = 4 - significant;                  /* of the 3 after the first one */
     const int first = (value << free_bits) & 7;
     for (int i = 0; i < 1 << free_bits; i++)
         tables->token[t][length - significant][first + i] = (uint16_t)(length << 8 | place);
@@ -190,7 +190,7 @@ TSR_HD void tsr_cavlc_reader_init(struct tsr_cavlc_reader *tables)
 TSR_TABLE(uint8_t, tsr_run_of_many, 8, 0, 3 << 4 | 6, 3 << 4 | 5, 3 << 4 | 4, 3 << 4 | 3, 3 << 4 | 2, 3 << 4 | 1,
           3 << 4);
 
-/* One coefficient; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are none. */
+/* One coefficient; excluded: 2 where the magnitude 1 cannot be. Its magnitude, 0 where the bits are invalid. */
 TSR_HD_INLINE uint32_t tsr_cavlc_get_coefficient(struct tsr_bit_reader *r, int *suffix_length, uint32_t excluded,
                                                  int32_t *coefficient)
 {

@@ -16,13 +16,13 @@
 
 /* Groups of cells; a cell is a group at an energy class. */
 enum {
-    TSR_PAIR_PLACES = 0,  /* number of places; at class 0: behind a run */
+    TSR_PAIR_PLACES = 0,  /* number of places; at class 0: after a run */
     TSR_PAIR_RUN = 1,     /* runs of zero blocks, class 0 alone */
     TSR_PAIR_HIGHEST = 2, /* the first pair of a block, its first magnitude less 1 */
     TSR_PAIR_OTHERS = 3,
     TSR_PAIR_DC = 4,       /* the pair of places 1 and 0 */
     TSR_PAIR_LONE = 5,     /* place 0 alone at the end */
-    TSR_PAIR_DC_ALONE = 6, /* likewise, of a block without other coefficients: less 1 */
+    TSR_PAIR_DC_ALONE = 6, /* the same, of a block without other coefficients: less 1 */
     TSR_PAIR_GROUPS = 7,
     TSR_PAIR_CELLS = TSR_PAIR_GROUPS * TSR_ENERGY_CLASSES,
     TSR_PAIR_DIGITS = 10,
@@ -92,7 +92,7 @@ TSR_HD_INLINE int tsr_add_raw(uint32_t *out, int count, uint32_t value, int bits
     return count + 1;
 }
 
-/* A run of zero blocks, 0 .. 4096, behind a block or at a slice's start: 0, or path P's run tokens from 1 on. */
+/* A run of zero blocks, 0 .. 4096, after a block or at a slice's start: 0, or path P's run tokens from 1 on. */
 TSR_HD int tsr_zero_run_symbol(uint32_t run)
 {
     return run == 0 ? 0 : tsr_run_token(run).symbol - TSR_RUN_SYMBOL + 1;
@@ -224,7 +224,7 @@ TSR_HD_INLINE int tsr_pair_symbol(struct tsr_bit_reader *r, const struct tsr_pai
     return (int)(entry >> 4);
 }
 
-/* The length of a run of zero blocks; UINT32_MAX where the bits are none. */
+/* The length of a run of zero blocks; UINT32_MAX where the bits are invalid. */
 TSR_HD uint32_t tsr_zero_run_get(struct tsr_bit_reader *r, const struct tsr_pair_decoder *decoder)
 {
     const int symbol = tsr_pair_symbol(r, decoder, TSR_PAIR_RUN, 0);

@@ -156,7 +156,7 @@ TSR_HD void tsr_coefficient_decoder_init(struct tsr_coefficient_decoder *decoder
 }
 
 /* A magnitude of this group at a place of this energy, less 1 where it cannot be 0; TSR_COEFFICIENT_LIMIT where the
- * group has no tables or the bits are none. */
+ * group has no tables or the bits are invalid. */
 TSR_HD_INLINE uint32_t tsr_magnitude_get(struct tsr_rans_reader *r, const struct tsr_coefficient_decoder *decoder,
                                          int group, uint32_t energy)
 {

@@ -26,7 +26,7 @@ struct tsr_colour_model {
     uint16_t *list[3]; /* values of the components; room for 65536 each, the caller's */
 };
 
-/* Bits of what the lists leave of planes 0, 1, 2, which had so many. */
+/* Bits of what the lists leave of planes 0, 1, 2, which had this many. */
 TSR_HD int tsr_packed_colour_bits(const struct tsr_colour_model *m, int bits)
 {
     if (m->packing == TSR_COLOURS_PLAIN) return bits;
@@ -95,7 +95,7 @@ TSR_HD uint64_t tsr_palette_key(uint64_t key, int leading)
                           tsr_key_component(key, tsr_palette_component(leading, 2)));
 }
 
-/* The three numbers that stand for a colour of a palette behind the one before, by their keys in its order. */
+/* The three numbers that stand for a colour of a palette after the one before, by their keys in its order. */
 TSR_HD void tsr_palette_steps(uint64_t key, uint64_t before, bool is_first, uint32_t step[3])
 {
     const int32_t a = tsr_key_component(key, 0), b = tsr_key_component(key, 1), c = tsr_key_component(key, 2);
@@ -155,7 +155,7 @@ TSR_HD void tsr_put_colour_model(struct tsr_bit_writer *w, const struct tsr_colo
     }
 }
 
-/* False where the bits describe no lists of values of so many bits. m->list must have room. */
+/* False where the bits describe no lists of values of this many bits. m->list must have room. */
 TSR_HD_CALL bool tsr_get_colour_model(struct tsr_bit_reader *r, struct tsr_colour_model *m, int bits)
 {
     const uint32_t packing = tsr_get_bits(r, 2);

@@ -15,8 +15,8 @@ enum {
     TSR_ACTIVITY_GROUPS = 10,         /* most groups, each of equally many samples */
     TSR_INTENSITY_BINS = 4096,        /* the predicted value's top 12 bits within the plane's range; 8 cost 0.7 % */
     TSR_INTENSITY_GROUPS = 25,        /* 8 cost 0.2 %, 16 gained 0.1 % */
-    TSR_SAMPLED_ROWS = 2,             /* effort 1 looks at so many rows of a period */
-    TSR_SAMPLED_INTENSITY_GROUPS = 8, /* and then has so many groups */
+    TSR_SAMPLED_ROWS = 2,             /* effort 1 looks at these rows of a period */
+    TSR_SAMPLED_INTENSITY_GROUPS = 8, /* the groups that it then has */
     TSR_CELL_LIMIT = TSR_ACTIVITY_GROUPS * TSR_INTENSITY_GROUPS,
     TSR_TABLE_LIMIT = 24, /* code tables of a plane; 12 cost 0.2 %, 32 gained 0.02 % */
     TSR_MERGE_WINDOW = 8  /* cells merge with one of the next 8; no limit gained 0.01 % */
@@ -74,7 +74,8 @@ TSR_HD int tsr_intensity_shift(uint32_t range)
     return tsr_max(0, tsr_bit_width(range - 1) - 12);
 }
 
-/* The group of a bin with count of all total samples, behind before of lower bins: where their middle falls. */
+/* The group of a bin that has count of all total samples, when lower bins have before of them: the group in which the
+ * middle of the bin's samples falls. */
 TSR_HD int tsr_quantile_group(uint64_t before, uint32_t count, uint64_t total, int groups)
 {
     return (int)((2 * before + count) * (uint64_t)groups / (2 * total));
@@ -264,7 +265,7 @@ TSR_HD void tsr_update_gains(const uint32_t *counts, int symbols, struct tsr_mer
         bool passed = false; /* the window has passed b's old place */
         for (int k = 0; k < TSR_MERGE_WINDOW && j >= 0; k++, j = work->next[j]) {
             if (!passed && j > b && i < b) {
-                passed = true; /* gains behind it shift one place forward */
+                passed = true; /* gains after it shift one place forward */
                 for (int m = k; m + 1 < TSR_MERGE_WINDOW; m++) work->gain[i][m] = work->gain[i][m + 1];
             }
             if (i == a || j == a || (passed && k == TSR_MERGE_WINDOW - 1))

@@ -151,7 +151,7 @@ TSR_HD_INLINE void tsr_see_place(tsr_seen_places *seen, int place, uint32_t magn
 #endif
 }
 
-/* Coefficients of energy: two an octave; 0 and 1 are coefficients of their own, found by a bit behind the last one. */
+/* Classes of energy: two an octave; 0 and 1 are classes of their own, found by a bit after the last one. */
 TSR_HD_INLINE int tsr_energy_class(uint32_t energy)
 {
     const uint32_t bits = energy << 1 | 1u;

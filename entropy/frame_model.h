@@ -65,7 +65,7 @@ TSR_HD bool tsr_is_of_lanes(const struct tsr_plane_model *plane)
 struct tsr_frame_model {
     int32_t tile_width, tile_height; /* of all tiles but the last ones of rows and columns */
     enum tsr_colour colour;          /* of images with 3 or 4 components */
-    struct tsr_colour_model colours; /* likewise, before the transform */
+    struct tsr_colour_model colours; /* the same, before the transform */
     bool extends_sign;               /* see transform/planes/samples.h */
     uint32_t max_error;              /* not 0: first planes are quantised, see transform/planes/near_lossless.h */
     int planes;                      /* first planes of all components, then second planes */
@@ -135,8 +135,8 @@ TSR_HD int tsr_plane_bits(const struct tsr_image *image, const struct tsr_frame_
     return model->colour != TSR_COLOUR_NONE && (p == 1 || p == 2) ? tsr_chroma_bits(bits) : bits;
 }
 
-/* The choice of colour transform and that of packing look at every step-th row from the second on: some so many
- * samples. */
+/* The choice of colour transform and that of packing look at every step-th row from the second on: about
+ * these numbers of samples. */
 enum { TSR_COLOUR_SAMPLES = 16384, TSR_PACKING_SAMPLES = 4096 };
 
 TSR_HD uint32_t tsr_choice_step(uint32_t columns, uint32_t rows, uint32_t samples)
@@ -285,8 +285,8 @@ TSR_HD void tsr_put_plane_model(struct tsr_bit_writer *w, const struct tsr_plane
         tsr_put_run_level_model(w, &plane->run_level);
 }
 
-/* False where the bits describe no plane of so many values (at most 65536) that this version knows. plane->offset must
- * have room for them. earlier: how many planes before it predictors may refer to. */
+/* False where the bits describe no plane of this many values (at most 65536) that this version knows. plane->offset
+ * must have room for them. earlier: how many planes before it predictors may refer to. */
 TSR_HD_CALL bool tsr_get_plane_model(struct tsr_bit_reader *r, struct tsr_plane_model *plane, int earlier,
                                      uint32_t values)
 {
@@ -357,7 +357,7 @@ TSR_HD void tsr_put_frame_model(struct tsr_bit_writer *w, const struct tsr_image
     }
 }
 
-/* The first fields of a frame's model; false where they are none. */
+/* The first fields of a frame's model; false if they are not valid. */
 TSR_HD bool tsr_get_tile_sides(struct tsr_bit_reader *r, const struct tsr_image *image, struct tsr_frame_model *model)
 {
     const uint32_t width = tsr_get_ue(r), height = tsr_get_ue(r);

@@ -49,7 +49,7 @@ TSR_HD uint32_t tsr_lane_word(const uint8_t *words, uint32_t word_count, uint32_
     return at < word_count ? (uint32_t)words[2 * (size_t)at] | (uint32_t)words[2 * (size_t)at + 1] << 8 : 0u;
 }
 
-/* Before a symbol: does a lane that holds so many bits take a word? */
+/* Before a symbol: does a lane that holds this many bits take a word? */
 TSR_HD bool tsr_lane_wants_word(int32_t held, int32_t refill_bits)
 {
     return held < refill_bits;

@@ -110,7 +110,7 @@ TSR_HD void tsr_put_predictor_model(struct tsr_bit_writer *w, const struct tsr_p
     for (int t = 0; t < model->label_tables; t++) tsr_put_lengths(w, model->label_lengths[t], model->classes + 1);
 }
 
-/* earlier: how many earlier planes there are to refer to. False where the description is none. */
+/* earlier: how many earlier planes there are to refer to. False where the description is invalid. */
 TSR_HD_CALL bool tsr_get_predictor_model(struct tsr_bit_reader *r, struct tsr_predictor_model *model, int earlier)
 {
     model->set = (uint8_t)tsr_get_bits(r, 2);

@@ -49,7 +49,7 @@ struct tsr_training_plan {
     uint8_t set;           /* of neighbours, 1..3 */
     uint8_t classes;       /* 1..TSR_CLASS_LIMIT */
     uint8_t rounds;        /* 1.. */
-    uint32_t block_stride; /* one block of so many is looked at */
+    uint32_t block_stride; /* one block in n is looked at */
 };
 
 TSR_HD int32_t tsr_blocks_across(int32_t width)
@@ -87,7 +87,7 @@ TSR_HD bool tsr_block_takes_part(uint32_t stride, uint32_t tile, int32_t x, int3
 }
 
 /* A block is tried with all classes on some of its rows alone, and with the few that leave least of those on the
- * others. So many of classes; which rows (all where the last are missing). */
+ * others. This many of classes; which rows (all where the last are missing). */
 TSR_HD int tsr_shortlist(int classes)
 {
     return tsr_min(classes, classes <= TSR_FEW_CLASSES ? TSR_SHORTLIST : 2 * TSR_SHORTLIST);
@@ -98,7 +98,7 @@ TSR_HD bool tsr_is_shortlist_row(struct tsr_block_span block, int32_t row)
     return block.end % TSR_PREDICTOR_BLOCK != 0 || row % 8 / 2 == TSR_SHORTLIST_ROW / 2;
 }
 
-/* The bin of a block's median edge cost over so many samples. */
+/* The bin of a block's median edge cost over this many samples. */
 TSR_HD int tsr_block_cost_bin(uint32_t cost, int32_t samples)
 {
     const uint32_t v = samples > 0 ? (uint32_t)((uint64_t)cost * 16 / (uint64_t)samples) : 0;
@@ -107,7 +107,7 @@ TSR_HD int tsr_block_cost_bin(uint32_t cost, int32_t samples)
     return tsr_min(TSR_COST_BINS - 1, 64 + (exponent - 6) * 16 + (int)((v >> (exponent - 4)) & 15u));
 }
 
-/* The first label of a bin with here blocks of all total, behind before blocks of lower bins: classes get equal
+/* The first label of a bin with here blocks of all total, after before blocks of lower bins: classes get equal
  * shares. */
 TSR_HD uint8_t tsr_first_label(uint64_t before, uint64_t here, uint64_t total, int classes)
 {

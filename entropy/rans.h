@@ -16,7 +16,7 @@ enum {
     TSR_RANS_TOTAL = 1 << TSR_RANS_BITS,
     TSR_RANS_ALPHABET = 256,    /* most symbols of a table: one byte a slot, so that 24 tables are 120 KiB */
     TSR_RANS_LOW = 1 << 16,     /* a state below this takes a word */
-    TSR_RANS_MANTISSA_LIMIT = 7 /* a described frequency has at most so many bits behind its first */
+    TSR_RANS_MANTISSA_LIMIT = 7 /* a described frequency has at most this many bits after its first */
 };
 
 /* ---- Frequencies ------------------------------------------------------------------------------------------ */
@@ -58,7 +58,7 @@ TSR_HD void tsr_rans_normalise(const uint32_t *counts, int symbols, uint16_t *fr
 }
 
 /* A table is described by weights: its frequencies with few bits each, from which the reader normalises frequencies
- * again. This one with mantissa bits behind its first, rounded. */
+ * again. This one with mantissa bits after its first, rounded. */
 TSR_HD uint32_t tsr_rans_round(uint32_t frequency, int mantissa)
 {
     const int shift = tsr_bit_width(frequency) - 1 - mantissa;
@@ -80,7 +80,7 @@ TSR_HD int tsr_rans_width_bits(int width, int previous)
     return width == previous ? 1 : width == previous + 1 ? 2 : width == previous - 1 ? 3 : 8;
 }
 
-/* What frequencies cost that are described with so many mantissa bits, in bits x 4096: description and symbols.
+/* What frequencies cost that are described with this many mantissa bits, in bits x 4096: description and symbols.
  * weight[symbols]: the description. */
 TSR_HD uint64_t tsr_rans_rounded_cost(const uint32_t *counts, const uint16_t *exact, int symbols, int mantissa,
                                       uint16_t *weight)
@@ -129,7 +129,7 @@ TSR_HD int tsr_rans_weights(const uint32_t *counts, int symbols, uint16_t *weigh
 }
 
 /* Description of a table: u(3) mantissa bits, ue highest symbol; then for each symbol the step of its weight's width
- * from the one before, and the bits behind its first, at most so many. At least one weight is not 0. */
+ * from the one before, and the bits after its first, at most this many. At least one weight is not 0. */
 TSR_HD void tsr_put_weights(struct tsr_bit_writer *w, const uint16_t *weight, int symbols, int mantissa)
 {
     int highest = symbols - 1, previous = TSR_FIRST_STEP_FROM;

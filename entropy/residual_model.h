@@ -17,7 +17,7 @@
 enum {
     TSR_RESIDUAL_SYMBOLS = TSR_TOKENS_16_BITS,
     TSR_RUN_SYMBOL = TSR_RESIDUAL_SYMBOLS, /* the first symbol that means a run */
-    TSR_RUN_TO_END = TSR_RUN_SYMBOL + 31,  /* behind those for runs of 1 .. 65535: a run to the end of its row */
+    TSR_RUN_TO_END = TSR_RUN_SYMBOL + 31,  /* after those for runs of 1 .. 65535: a run to the end of its row */
     TSR_RUN_ALPHABET = TSR_RUN_TO_END + 1
 };
 
@@ -85,7 +85,7 @@ struct tsr_residual_model {
     uint16_t intensity_cut[TSR_INTENSITY_GROUPS - 1];
     uint8_t table_of[TSR_CELL_LIMIT]; /* by activity group * (intensity_cuts + 1) + intensity group */
     uint8_t lengths[TSR_MODEL_TABLES][TSR_RUN_ALPHABET];  /* Huffman: codeword lengths; all 0 where a table is absent */
-    uint16_t weights[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* rANS: likewise (rans.h) */
+    uint16_t weights[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* rANS: the same (rans.h) */
     uint8_t mantissa[TSR_MODEL_TABLES];                   /* rANS: of the tables' descriptions */
 };
 
@@ -162,7 +162,7 @@ TSR_HD void tsr_put_cell_tables(struct tsr_bit_writer *w, const uint8_t *table_o
     }
 }
 
-/* Returns the number of tables, 0 where the description is none. */
+/* Returns the number of tables, 0 where the description is invalid. */
 TSR_HD_CALL int tsr_get_cell_tables(struct tsr_bit_reader *reader, uint8_t *table_of, int cells, int most)
 {
     struct tsr_bit_reader own = *reader;
@@ -240,7 +240,7 @@ TSR_HD void tsr_put_residual_model(struct tsr_bit_writer *w, const struct tsr_re
     for (int t = 0; t < model->tables; t++) tsr_put_table(w, model, TSR_FIRST_RESIDUAL_TABLE + t, rans);
 }
 
-/* False where the description is none. Afterwards the model is safe to decode with: whatever the payload holds, a
+/* False where the description is invalid. Afterwards the model is safe to decode with: whatever the payload holds, a
  * sample of a Huffman plane takes at most refill_bits bits. */
 TSR_HD_CALL bool tsr_get_residual_model(struct tsr_bit_reader *r, struct tsr_residual_model *model, bool rans)
 {

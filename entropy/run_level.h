@@ -55,7 +55,7 @@ TSR_HD int tsr_place_class(int place)
     return place < 2 ? 0 : place < 4 ? 1 : place < 7 ? 2 : 3;
 }
 
-/* A symbol with the raw bits behind it, and the class of its place (of symbols after the first). */
+/* A symbol with the raw bits after it, and the class of its place (of symbols after the first). */
 struct tsr_block_symbol {
     uint16_t symbol;
     uint8_t place_class;

@@ -10,7 +10,7 @@
 
 enum {
     TSR_SLICE_BLOCKS = 16,       /* side of a slice in blocks, as the encoder makes them: 64x64 samples */
-    TSR_LARGE_SLICE_BLOCKS = 32, /* likewise at high coefficients */
+    TSR_LARGE_SLICE_BLOCKS = 32, /* the same at high coefficients */
     TSR_SLICE_BLOCKS_LEAST = 4,  /* sides that a file may name */
     TSR_SLICE_BLOCKS_LIMIT = 64,
     TSR_RICE_LIMIT = 24 /* lengths are below 2^24 */
@@ -106,7 +106,7 @@ TSR_HD size_t tsr_put_lengths_in_front(const uint32_t *lengths, int32_t count, u
     return written + size;
 }
 
-/* Reads the lengths; returns the bytes that they take, 0 where they are none. */
+/* Reads the lengths; returns the bytes that they take, 0 if they are not valid. */
 TSR_HD size_t tsr_get_lengths_in_front(const uint8_t *payload, size_t size, uint32_t *lengths, int32_t count)
 {
     struct tsr_bit_reader reader = tsr_bit_reader(payload, size);

@@ -7,7 +7,7 @@
 
 enum { TSR_FIRST_STEP_FROM = 4 };
 
-/* So many symbols (1 or more) have no number. */
+/* This many symbols (1 or more) have no number. */
 TSR_HD void tsr_put_absent(struct tsr_bit_writer *w, int symbols)
 {
     tsr_put_bits(w, 1, 4); /* 0001, ue */

@@ -1,5 +1,5 @@
 /* What the efforts mean: the one table that turns an effort into what each stage does. A decoder needs none of it.
- * The figures behind it are in kernels/EFFORT.md. */
+ * The figures that it rests on are in kernels/EFFORT.md. */
 #ifndef TSR_KERNELS_EFFORT_H
 #define TSR_KERNELS_EFFORT_H
 
@@ -12,7 +12,7 @@ struct tsr_effort_plan {
     uint8_t neighbours_set;    /* path P: linear predictors of this set; 0: the median edge predictor */
     uint8_t classes;           /* of linear predictors, at most */
     uint8_t rounds;            /* of training */
-    uint8_t training_stride;   /* of planes of 2^16 samples and more one block in so many, at most */
+    uint8_t training_stride;   /* of planes of 2^16 samples and more at most one block in n of these */
     uint32_t training_samples; /* of a plane, about */
 };
 
@@ -34,7 +34,7 @@ static inline struct tsr_effort_plan tsr_effort_plan(int effort)
     return plans[effort == 0 ? TSR_EFFORT_DEFAULT : effort];
 }
 
-/* Rows of which effort 1 looks at some, of planes of so many samples; 0: it looks at all. Tables from fewer samples
+/* Rows of which effort 1 looks at some, of planes of this many samples; 0: it looks at all. Tables from fewer samples
  * cost more than they save: 0.6 % on 256 x 256 samples with 32. */
 static inline int32_t tsr_sampled_period(uint64_t samples)
 {
@@ -44,7 +44,7 @@ static inline int32_t tsr_sampled_period(uint64_t samples)
 /* What the contexts of a plane are made from. */
 struct tsr_context_plan {
     int32_t period;                            /* effort 1: rows of which it looks at some; 0: at all */
-    int32_t cuts_period;                       /* likewise for the cuts of the groups alone: a multiple of it */
+    int32_t cuts_period;                       /* the same for the cuts of the groups alone: a multiple of it */
     uint8_t activity_groups, intensity_groups; /* at most */
 };
 

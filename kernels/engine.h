@@ -12,7 +12,7 @@ struct tsr_segment {
     size_t size;
 };
 
-/* A tile's payload, in pieces to be written behind each other: sizes, then planes. */
+/* A tile's payload, in pieces to be written one after the other: sizes, then planes. */
 struct tsr_coded_tile {
     struct tsr_segment segment[TSR_PLANES_LIMIT + 1];
     int segments;
@@ -59,16 +59,16 @@ struct tsr_engine;
 struct tsr_engine_ops {
     const char *name;
 
-    /* Bytes of work space for so many frames at once; 0 if that does not fit a size_t. Decoding depends on the tiles,
+    /* Bytes of work space for this many frames at once; 0 if that does not fit a size_t. Decoding depends on the tiles,
      * which the jobs' models name. */
     size_t (*encode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
     size_t (*decode_workspace)(const struct tsr_engine *engine, const struct tsr_image *image,
                                const struct tsr_decode_job *jobs, uint32_t frames);
 
-    /* Most bytes that decoding so many frames may ask for, whatever their models say. */
+    /* Most bytes that decoding this many frames may ask for, whatever their models say. */
     size_t (*decode_bound)(const struct tsr_engine *engine, const struct tsr_image *image, uint32_t frames);
 
-    /* Work space of at least so many bytes, or a buffer for frames, NULL if there is no memory; and back. An engine
+    /* Work space of at least this many bytes, or a buffer for frames, NULL if there is no memory; and back. An engine
      * keeps some of what it gets back, and hands out what the same processor had last, which is still in its cache:
      * fresh memory costs a page fault every 4 KiB, a quarter of the time of coding a slice. */
     void *(*take_workspace)(struct tsr_engine *engine, size_t bytes);
@@ -88,8 +88,8 @@ struct tsr_engine_ops {
     enum tsr_status (*decode)(struct tsr_engine *engine, const struct tsr_image *image, struct tsr_decode_job *jobs,
                               uint32_t frames, void *workspace);
 
-    /* Of so many bytes that the process may take, what it has for itself, whatever it works on: pinned memory, and work
-     * space that it keeps. It keeps to that of engine->memory_bytes. */
+    /* Of this many bytes that the process may take, what it has for itself, whatever it works on: pinned memory, and
+     * work space that it keeps. It keeps to that of engine->memory_bytes. */
     size_t (*own_memory)(const struct tsr_engine *engine, size_t bytes);
 
     /* What its GPUs have done; all 0 where it has none. */

@@ -18,7 +18,7 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
     if (image->components < 1 || image->components > 4)
         return tsr_fail(error, TSR_ERROR_LIMIT, "%u components are outside 1 to 4", image->components);
     if (bits != 1 && bits != 8 && bits != 16 && bits != 32)
-        return tsr_fail(error, TSR_ERROR_LIMIT, "%d bits allocated are none of 1, 8, 16, 32", bits);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "%d bits allocated: 1, 8, 16 or 32 are possible", bits);
     if (image->bits_stored < 1 || image->bits_stored > bits || image->high_bit >= bits ||
         image->high_bit + 1 < image->bits_stored)
         return tsr_fail(error, TSR_ERROR_USAGE, "%u bits stored below bit %u do not fit %d bits allocated",
@@ -28,7 +28,7 @@ enum tsr_status tsr_check_image(const struct tsr_image *image, struct tsr_error 
         return tsr_fail(error, TSR_ERROR_LIMIT, "a frame of %llu samples is over the limit of %llu",
                         (unsigned long long)samples, (unsigned long long)TSR_FRAME_SAMPLES_LIMIT);
     if (image->stacked_rows && image->rows % image->stacked_rows != 0)
-        return tsr_fail(error, TSR_ERROR_USAGE, "an image of %u x %u samples is no stack of images of %u rows",
+        return tsr_fail(error, TSR_ERROR_USAGE, "an image of %u x %u samples is not a stack of images of %u rows",
                         image->columns, image->rows, image->stacked_rows);
     if (image->swapped && (bits > 8 || tsr_frame_bits(image) % 16 != 0))
         return tsr_fail(error, TSR_ERROR_USAGE, "a frame of %llu bits cannot be swapped in pairs of bytes",

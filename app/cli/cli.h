@@ -21,7 +21,7 @@ struct options {
     enum tsr_engine_choice engine;
     struct numbers gpus; /* none: all that can be used */
     uint64_t gpu_memory; /* 0: the default */
-    uint64_t memory;     /* likewise */
+    uint64_t memory;     /* of the host; 0: the default */
     struct tsr_compress_options compress;
     int32_t qp[QP_LIST_LIMIT]; /* in eighths; compress has one at most */
     int qp_count;
@@ -30,9 +30,9 @@ struct options {
 /* One file to be worked on. */
 struct task {
     char *input;
-    char *output;           /* NULL: none */
-    bool names_output;      /* the user has named it: links in it are followed */
-    size_t root;            /* else: so many of its first bytes name a folder below which none is */
+    char *output;      /* NULL: none */
+    bool names_output; /* the user has named it: links in it are followed */
+    size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
     char *member;              /* what it is called in a series, NULL: it is in none */
@@ -86,7 +86,7 @@ struct task_work {
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
-/* The engine that the options ask for, for an input of so many bytes (0: not known); signals remove temporary files
+/* The engine that the options ask for, for an input of this many bytes (0: not known); signals remove temporary files
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);

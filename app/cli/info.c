@@ -185,7 +185,7 @@ static enum tsr_status print_content(const struct options *options, const char *
     if (status != TSR_OK) return status;
     if (info.members > 0) return print_series(options, path, reader, &info, error);
     if (options->member)
-        return refuse(error, TSR_ERROR_USAGE, "%s is no series, and --member names a file of one", path);
+        return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and --member names a file of a series", path);
     if (options->json)
         print_json(path, NULL, &info);
     else

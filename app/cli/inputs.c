@@ -144,7 +144,8 @@ static bool add_series(struct walk *walk, const char *path, const char *folder, 
     if (content != TSR_CONTENT_SERIES) {
         tsr_close(series);
         if (content == TSR_CONTENT_ORIGINAL || !wanted) return false;
-        add_task(walk, strdup(path), NULL, TSR_ERROR_USAGE, "it is no series, and --member names a file of one");
+        add_task(walk, strdup(path), NULL, TSR_ERROR_USAGE,
+                 "it is not a series, and --member names a file of a series");
         return true;
     }
     if (!keep_series(walk->list, series)) {
@@ -258,7 +259,8 @@ static bool is_same_file(const char *path, const char *other)
            one.st_ino == two.st_ino;
 }
 
-/* Whether a file of a folder is an input. Beside their inputs, the outputs of an earlier run are none of this one. */
+/* Whether a file of a folder is an input. Beside their inputs, the outputs of an earlier run are not inputs of this
+ * one. */
 static bool is_wanted(const struct options *options, const char *path, const char *name)
 {
     if (options->series) return !is_same_file(path, options->series);
@@ -402,7 +404,7 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     } else if (options->output && many && !is_folder(options->output)) {
         struct stat status;
         if (stat(options->output, &status) == 0)
-            return refuse(error, TSR_ERROR_WRITE, "%s is no folder, and several inputs need one", options->output);
+            return refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", options->output);
         walk_inputs(&walk);
     } else {
         walk_inputs(&walk);

@@ -30,7 +30,7 @@ enum {
     ON_ALL = (1 << VERB_COUNT) - 1
 };
 
-/* Long options without a letter have codes behind the characters. */
+/* Long options without a letter have codes after the characters. */
 enum {
     LONG_JSON = 256,
     LONG_PATH,
@@ -123,11 +123,11 @@ static enum tsr_status parse_psnr(const char *text, struct options *o)
 {
     double number;
     if (!parse_number(text, 1, 200, &number) || fabs(number * 100 - round(number * 100)) > 1e-6)
-        return usage("--psnr wants 1 to 200 dB, with two digits behind the point at most, not '%s'", text);
+        return usage("--psnr wants 1 to 200 dB, with at most two digits after the point, not '%s'", text);
     return take_loss(o, TSR_LOSS_PSNR, llround(number * 100));
 }
 
-/* A number of so many units before a suffix of so many characters. False: it is none, or rounds to nothing. */
+/* A number of units before a suffix of that length. False: it is not a number, or rounds to 0. */
 static bool parse_units(const char *text, size_t suffix, double unit, uint64_t *count)
 {
     char number[32];
@@ -158,7 +158,7 @@ static enum tsr_status parse_size(const char *text, struct options *o)
     return take_loss(o, ratio ? TSR_LOSS_RATIO : TSR_LOSS_BYTES, (int64_t)value);
 }
 
-/* No error is no loss. */
+/* An error of 0 is no loss. */
 static enum tsr_status parse_max_error(const char *text, struct options *o)
 {
     double number;

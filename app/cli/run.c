@@ -115,7 +115,7 @@ static void report_done(struct running *r)
     r->last_report = wall_seconds();
     while (r->done[r->reported]) {
         size_t end = r->reported;
-        while (r->done[end]) end++; /* behind the last task stands one that is never done */
+        while (r->done[end]) end++; /* after the last task stands one that is never done */
         pthread_mutex_unlock(&r->lock);
         sync_outputs(r, r->reported, end);
         clear_progress(r);

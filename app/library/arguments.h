@@ -22,7 +22,8 @@ struct tsr_wanted {
 enum tsr_status tsr_want(const struct tsr_compress_options *options, struct tsr_wanted *wanted,
                          struct tsr_error *error);
 
-/* TSR_ERROR_USAGE with the field that cannot be. tsr_check_sized: structures that begin with their size; NULL is none.
+/* TSR_ERROR_USAGE with the field that cannot be. tsr_check_sized: structures that begin with their size; NULL is an
+ * error.
  */
 enum tsr_status tsr_check_sized(const void *structure, size_t size, const char *name, struct tsr_error *error);
 enum tsr_status tsr_check_pointer(const void *pointer, const char *name, struct tsr_error *error);

@@ -33,7 +33,7 @@ static uint64_t lot_of(uint64_t left, enum tsr_memory_lot lot)
     return lot == TSR_MEMORY_OF_HEADERS ? headers : lot == TSR_MEMORY_OF_RESULTS ? results : left - headers - results;
 }
 
-/* The least limit, in whole megabytes, that leaves so many bytes in all, or to a lot; 0: there is none. */
+/* The least limit, in whole megabytes, that leaves this many bytes in all, or to a lot; 0: there is none. */
 static uint64_t limit_for(const struct tsr_engine *engine, int lot, uint64_t bytes)
 {
     uint64_t limit = 0;

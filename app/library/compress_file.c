@@ -92,7 +92,7 @@ static enum tsr_status measure_verbatim(struct tsr_engine *engine, struct tsr_in
     return status;
 }
 
-/* TSR_ERROR_CORRUPT, with that as the reason, if a file that took so many bytes is smaller verbatim. Where it is far
+/* TSR_ERROR_CORRUPT, with that as the reason, if a file that took this many bytes is smaller verbatim. Where it is far
  * smaller than the input that is not looked at: zstd would have to be better by a third than what is made for images,
  * or, on what is compressed already, to find something to do. */
 static enum tsr_status check_gain(struct tsr_engine *engine, struct tsr_input *input, const struct tsr_header *header,

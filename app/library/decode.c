@@ -83,7 +83,7 @@ static enum tsr_status read_batch(struct decoding *d, uint32_t first, uint32_t c
         d->sections = d->engine->ops->take_workspace(d->engine, bytes);
         d->sections_capacity = d->sections ? bytes : 0;
     }
-    if (tiles > d->tiles_capacity || !d->tiles) { /* frames may have no tiles at all, in files that are none */
+    if (tiles > d->tiles_capacity || !d->tiles) { /* frames may have no tiles at all, in damaged files */
         d->pieces = renew(d->pieces, (tiles + 1) * sizeof *d->pieces);
         d->tiles = renew(d->tiles, (tiles + 1) * sizeof *d->tiles);
         d->tiles_capacity = d->pieces && d->tiles ? tiles : 0;
@@ -132,7 +132,7 @@ static enum tsr_status decode_batch(struct decoding *d, uint32_t first, uint32_t
     TSR_TRY(read_batch(d, first, count, error));
     d->read_s += tsr_seconds() - start;
     const size_t space = d->engine->ops->decode_workspace(d->engine, image, d->jobs, count);
-    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or one behind it has no model", first);
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "frame %u or a later one has no model", first);
     if (space > d->workspace_bytes) {
         d->engine->ops->give_workspace(d->engine, d->workspace);
         d->workspace = d->engine->ops->take_workspace(d->engine, space);

@@ -48,7 +48,7 @@ struct encoding {
     struct tsr_encode_job *jobs;
     uint8_t *rasters, *decoded; /* decoded: of lossy codings, what the frames have become */
     void *workspace;
-    uint32_t stack;        /* so many frames may share a model; 0: none */
+    uint32_t stack;        /* frames that may share a model; 0: none may */
     void *stack_workspace; /* for as many */
     struct tsr_hasher frames;
     struct tsr_parts_hash parts; /* of what is restored, where that is not the original */
@@ -181,7 +181,8 @@ uint32_t tsr_stack_limit(const struct tsr_image *image, const struct tsr_coding 
 {
     int32_t width, height;
     tsr_cut_tiles(image, tsr_tile_alignment(coding->path, coding->coder), &width, &height);
-    /* Rasters that are a raster of a higher image if they stand behind each other, and tiles that end where they do. */
+    /* Rasters that are a raster of a higher image if they stand one after the other, and tiles that end where they do.
+     */
     const bool stackable = tsr_frame_bits(image) % 16 == 0 && (!image->planar || image->components == 1) &&
                            image->rows % (uint32_t)height == 0;
     const bool by_path_p = coding->path == TSR_PATH_PREDICT && !coding->lossy && coding->coder != TSR_CODER_CAVLC;
@@ -292,7 +293,7 @@ static enum tsr_status encode_frames(struct encoding *e, struct tsr_error *error
     return TSR_OK;
 }
 
-/* Frames at once, of which so many may share a model (0: none), and the work space of either. */
+/* Frames at once, of which stack may share a model (0: none), and the work space of either. */
 struct plan {
     uint32_t batch, stack;
     size_t space, stack_space;

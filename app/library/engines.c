@@ -1,4 +1,4 @@
-/* Frames in memory: the engines behind the public interface. */
+/* Frames in memory: the engines that the public interface calls. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -260,7 +260,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
         if (!get_size(payload, size, &at, &tile))
             return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload ends within tile %u", job.tiles);
     const size_t space = engine->ops->decode_workspace(engine, image, &job, 1);
-    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model is none of this image");
+    if (space == 0) return tsr_fail(error, TSR_ERROR_CORRUPT, "the payload's model does not fit this image");
     void *workspace = engine->ops->take_workspace(engine, space);
     struct tsr_segment *tiles = malloc(((size_t)job.tiles + 1) * sizeof *tiles);
     enum tsr_status status = TSR_ERROR_LIMIT;
@@ -275,7 +275,7 @@ enum tsr_status tsr_decode_frame(struct tsr_engine *engine, const struct tsr_ima
         job.raster = raster;
         status = engine->ops->decode(engine, image, &job, 1, workspace);
         if (status == TSR_ERROR_CORRUPT && job.bad_tile == TSR_BAD_MODEL)
-            tsr_fail(error, status, "the payload's model is none of this image");
+            tsr_fail(error, status, "the payload's model does not fit this image");
         else if (status == TSR_ERROR_CORRUPT)
             tsr_fail(error, status, "tile %u of the payload is corrupt", job.bad_tile);
     } else {

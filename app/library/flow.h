@@ -94,12 +94,12 @@ enum tsr_status tsr_check_proof(const struct tsr_header *header, const struct ts
                                 struct tsr_error *error);
 
 /* Frames of an image that are worked on at once: enough for all threads, within a bound of memory. Besides them the
- * file holds so many bytes; of what is left to files they take a part, so that a larger limit of memory never asks for
- * more than it gives. */
+ * file holds this many bytes; of what is left to files they take a part, so that a larger limit of memory never asks
+ * for more than it gives. */
 uint32_t tsr_batch_frames(const struct tsr_engine *engine, const struct tsr_image *image, uint64_t held);
 
-/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds so many,
- * of an input of so many bytes; and tsr_decode, of what a reader has chosen, its own included. */
+/* Most bytes that tsr_encode takes of a source of such an image, NULL: of a verbatim one, which itself holds this many,
+ * of an input of this many bytes; and tsr_decode, of what a reader has chosen, its own included. */
 uint64_t tsr_encode_memory(const struct tsr_engine *engine, const struct tsr_image *image, bool may_lose,
                            uint64_t input_bytes, uint64_t held);
 uint64_t tsr_decode_memory(const struct tsr_engine *engine, const struct tsr_container_reader *reader);

@@ -13,7 +13,7 @@
 enum {
     TRIES_LIMIT = 11,         /* the coding that is written comes on top */
     QP_NEAR = 3,              /* eighths: QPs so near to each other do for one file */
-    QP_TRIES = 7,             /* after so many, two QPs that are not neighbours will do */
+    QP_TRIES = 7,             /* after these, two QPs that are not neighbours will do */
     STEPS = 99 * TSR_QP_UNIT, /* q of the coarsest QP */
     LOG_SHIFT = 16            /* fraction bits of logarithms */
 };
@@ -103,7 +103,7 @@ struct result {
     bool near;        /* and hardly below it */
 };
 
-/* Where the last blocks of the file begin, so many. */
+/* Where the last count blocks of the file begin. */
 static void put_seam(const struct search *s, uint64_t blocks, struct tsr_coding *coding)
 {
     const uint32_t columns = s->pristine->image.columns, across = (columns + 3) / 4;
@@ -237,7 +237,7 @@ static int64_t difference(uint64_t a, uint64_t b)
     return (int64_t)(a - b);
 }
 
-/* The error with so many blocks at the file's end coarser, if each block had the error that it had before. */
+/* The error with the last blocks of the file coarser, if each block had the error that it had before. */
 static uint64_t predicted_error(const struct search *s, uint64_t finer_error, int64_t coarser_blocks)
 {
     const int64_t each = (int64_t)(s->blocks / TSR_PROFILE_PARTS + 1), first = (int64_t)s->blocks - coarser_blocks;

@@ -392,7 +392,7 @@ static enum tsr_status restore_member(struct tsr_reader *r, uint32_t member, con
     struct tsr_account account;
     enum tsr_status status = open_member(r, member, &input, &container, error);
     tsr_account_open(&account, r->engine, input, false);
-    /* Damage to what is no member's own is said once, not of each of them. */
+    /* Damage to what belongs to no member is said once, not of each of them. */
     if (status == TSR_OK && !sink && member == 0 && r->content == TSR_CONTENT_SERIES)
         status = check_twins(r, input, error);
     if (status == TSR_OK)

@@ -428,7 +428,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (one > other) - (one < other);
 }
 
-/* The number of the first file whose name is none, or another's before it; count if all are good. */
+/* The number of the first file whose name is not valid, or that of a file before it; count if all are good. */
 static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t count, uint32_t *bad,
                                    struct tsr_error *error)
 {

@@ -80,7 +80,7 @@ static size_t equal_blocks(struct tsr_block_coding coding, struct tsr_tile tile,
     return block_q(coding, tile, column, row) == block_q(coding, tile, column + count - 1, row) ? (size_t)count : 0;
 }
 
-/* Blocks as lines, see block_lines_cpu.h; places behind those in use hold anything. */
+/* Blocks as lines, see block_lines_cpu.h; places after those in use hold anything. */
 struct lined_blocks {
     int32_t at[16][LINE_BLOCKS];
 };
@@ -195,8 +195,8 @@ static bool invert_block(int32_t block[16], struct tsr_block_coding coding, int3
     return true;
 }
 
-/* Likewise for count quantised blocks, to so many lines of samples; false, and nothing done, where the sums could leave
- * 32 bits. Each sum is the DC's coefficient and at most 35 times the largest other one, in steps. */
+/* The same for count quantised blocks, to this many lines of samples; false, and nothing done, where the sums could
+ * leave 32 bits. Each sum is the DC's coefficient and at most 35 times the largest other one, in steps. */
 TSR_WIDE static bool invert_lines(const int32_t *coefficients, size_t count, int32_t q, uint32_t range,
                                   uint16_t *const samples[4], int lines)
 {

@@ -159,7 +159,7 @@ void tsr_lapped_forward(const uint16_t *samples, struct tsr_tile tile, struct ts
 /* ---- Units to coefficients -------------------------------------------------------------------------------------- */
 
 enum {
-    ROUGH_BLOCKS = 8, /* so many of them at once */
+    ROUGH_BLOCKS = 8, /* this many of them at once */
     ROUGH_COSTS = 128 /* of magnitudes below 8 steps, which are looked up */
 };
 
@@ -235,7 +235,7 @@ uint64_t tsr_rough_plain_cost(const uint16_t *samples, struct tsr_tile tile, str
     return held > 0 ? cost + rough_blocks_cost(at, q, held, &costs) : cost;
 }
 
-/* Two rows of magnitudes as plain rounding gives them, with a block of zeros before and behind. */
+/* Two rows of magnitudes as plain rounding gives them, with a block of zeros before and after. */
 size_t tsr_choose_scratch_bytes(int32_t tile_width)
 {
     return 2 * ((size_t)(tile_width + 3) / 4 + 2) * sizeof(struct tsr_magnitudes);
@@ -332,7 +332,7 @@ TSR_WIDE void tsr_choose_coefficients(int32_t *units, struct tsr_tile tile, bool
     for (int32_t row = 0; row < grid.rows; row++) {
         int32_t *block = units + (size_t)row * pitch;
         round_row(block, columns, here->at);
-        for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just behind it would wait */
+        for (size_t c = 0; c < columns; c++) /* now: a block that is loaded as a whole just after it would wait */
             here[c].at[0] = (uint16_t)tsr_seen_magnitude((uint32_t)tsr_abs(block[c * TSR_BLOCK_SAMPLES]), 0);
         for (size_t c = 0; c < columns; c++, block += TSR_BLOCK_SAMPLES) {
             if (cavlc) {

@@ -1,5 +1,5 @@
 /* Sums of magnitudes on the device, by which contexts shift them: see tsr_magnitude_shift. Where coefficients are
- * chosen, choose_cuda.cu does it on the way: one block in so many leaves three quarters of each sector unused. */
+ * chosen, choose_cuda.cu does it on the way: one block in n leaves three quarters of each sector unused. */
 #include "kernels/engine_cuda/device.cuh"
 
 #include "kernels/slices/coefficients.cuh"
@@ -9,7 +9,7 @@ namespace
 
 enum { THREADS = 256 };
 
-/* A block of threads a tile of a plane, a thread every so many-th block of it. */
+/* A block of threads a tile of a plane, a thread every n-th block of it. */
 template <typename Coefficient> __global__ void __launch_bounds__(THREADS) k_magnitudes(const tsr_cuda_batch b)
 {
     const uint32_t number = blockIdx.x / b.shape.tiles;

@@ -77,7 +77,7 @@ TSR_HD int32_t tsr_block_qp(const struct tsr_transform_plan *plan, size_t first)
 /* ---- Sums that decide, over a part of a tile's blocks, counted along its rows ---------------------------------- */
 
 enum {
-    TSR_ROUGH_STEP = 8,     /* every so many-th block is looked at for a choice between lapped and not; */
+    TSR_ROUGH_STEP = 8,     /* every n-th block is looked at for a choice between lapped and not; */
     TSR_MAGNITUDE_STEP = 16 /* for the magnitudes that contexts see */
 };
 

@@ -15,7 +15,7 @@
         if (tsr_error_ != cudaSuccess) return tsr_error_; \
     } while (0)
 
-/* Every launch goes through here, on the caller's stream; an empty grid is no launch. The one place with <<<>>>. */
+/* Every launch goes through here, on the caller's stream; an empty grid is not launched. The one place with <<<>>>. */
 template <typename... Parameters, typename... Arguments>
 static cudaError_t tsr_launch(void (*kernel)(Parameters...), unsigned grid, unsigned block, size_t shared_bytes,
                               cudaStream_t stream, Arguments... arguments)

@@ -188,7 +188,7 @@ struct lane_words {
     uint2 loaded;
 };
 
-/* So many words from the lane's share of the stream on; zeros behind the last. */
+/* This many words from the lane's share of the stream on; zeros after the last. */
 __device__ __forceinline__ uint2 load_words(const lane_job &job, uint32_t first)
 {
     uint2 words = make_uint2(0, 0);

@@ -20,8 +20,8 @@ enum {
 
 /* ---- Bins --------------------------------------------------------------------------------------------------- */
 
-/* Where tokens are looked up: of small values by themselves, of others, whose tokens have so many of them and more, by
- * their higher bits. */
+/* Where tokens are looked up: of small values by themselves, of others, whose tokens have this many of them and more,
+ * by their higher bits. */
 enum {
     FINE_BITS = 4,
     FINE = 64, /* the first place of values by all but 4 bits */
@@ -46,7 +46,7 @@ static_assert(FINE == 4 << FINE_BITS && 1024 == 4 << COARSE_BITS && FINE + (1024
 
 /* Activities that no sample has, of columns whose table does not go by neighbours. */
 enum {
-    INTERRUPTION = 32768,                        /* quiet, behind a run */
+    INTERRUPTION = 32768,                        /* quiet, after a run */
     UNCODED = INTERRUPTION + (1 << COARSE_BITS), /* in a run, or outside */
     VALUE_PLACES = COARSE + (65536 >> COARSE_BITS),
     ACTIVITY_PLACES = COARSE + (UNCODED >> COARSE_BITS) + 1
@@ -64,7 +64,7 @@ __device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
     return (bits | bits << 15) >> 2 * j & 0x00010001u;
 }
 
-/* What a plane's samples are counted by: bin 0 is that of none that count; behind the bins of intensity is a place
+/* What a plane's samples are counted by: bin 0 is that of none that count; after the bins of intensity is a place
  * for those, too. */
 struct coefficient_counts {
     tsr_device_bins bins;
@@ -125,7 +125,7 @@ static_assert(offsetof(tsr_device_bins, activity) == 0 &&
 
 /* ---- Cells ---------------------------------------------------------------------------------------------------- */
 
-/* Columns whose table does not go by neighbours have rows of cells of their own behind the others: quiet ones, whose
+/* Columns whose table does not go by neighbours have rows of cells of their own after the others: quiet ones, whose
  * activity is 0, INTERRUPTION and UNCODED. */
 enum { SPECIAL_ROWS = 3, CELL_ROOM = TSR_CELL_LIMIT + SPECIAL_ROWS * TSR_INTENSITY_GROUPS };
 
@@ -285,7 +285,7 @@ __device__ __forceinline__ void load_entries(const tsr_predict_batch &p, uint32_
     }
 }
 
-/* Bits of a row's codes, and the column behind the last code: of the row, and of the columns that its lane walks in one
+/* Bits of a row's codes, and the column after the last code: of the row, and of the columns that its lane walks in one
  * of its periods. */
 struct row_sums {
     uint32_t bits, behind, first_bits, first_behind;
@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
             uint32_t *const to = codes + ((uint32_t)c.row * p.tile_pitch + (uint32_t)c.column);
             *reinterpret_cast<uint4 *>(to) = make_uint4(code[0], code[1], code[2], code[3]);
             *reinterpret_cast<uint4 *>(to + 4) = make_uint4(code[4], code[5], code[6], code[7]);
-            /* Columns rise: what is behind a later one is behind all. */
+            /* Columns rise: what stands after a later one stands after all. */
             const int32_t cut = cut_of(c.row);
             sums.bits += lengths[0] + lengths[1];
             if (coded) sums.behind = (uint32_t)c.column + (tsr_highest_bit(coded) + 1u);

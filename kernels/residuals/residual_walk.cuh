@@ -22,10 +22,10 @@ enum {
     PAIRS = COLUMNS / 2,
     CHUNK = COLUMNS * TSR_WARP,
     WARM_ROWS = 2, /* above a band: their magnitudes are needed */
-    GUARD = 8      /* samples before a row of magnitudes, of which two are used; one behind */
+    GUARD = 8      /* samples before a row of magnitudes, of which two are used; one after */
 };
 
-/* Bands of a tile: of so many rows, or of the rows that are looked at alone. */
+/* Bands of a tile: of this many rows, or of the rows that are looked at alone. */
 struct band_plan {
     uint32_t bands;     /* of a tile */
     int32_t step, rows; /* from band to band; of a band */
@@ -160,13 +160,13 @@ template <typename Run>
 static __device__ __forceinline__ void end_runs(const walked_columns &c, row_runs &runs, bool went_on, int32_t chunk,
                                                 int32_t width, unsigned lane, Run run)
 {
-    /* The column behind the run that the lane's last column is in: the chunk's end where that is in the run, too. */
+    /* The column after the run that the lane's last column is in: the chunk's end where that is in the run, too. */
     const int32_t own_end = c.column + trailing_ones(c.run);
     int32_t end = c.column + COLUMNS;
     const uint32_t full = __ballot_sync(TSR_FULL_WARP, c.run == 255u);
     if (__any_sync(TSR_FULL_WARP, (c.run >> (COLUMNS - 1)) != 0)) {
         const uint32_t behind = full >> lane >> 1;
-        const int next = (int)lane + __ffs((int)~behind); /* the first lane behind that is not full */
+        const int next = (int)lane + __ffs((int)~behind); /* the first lane after that is not full */
         const int32_t its_end = __shfl_sync(TSR_FULL_WARP, own_end, next & (TSR_WARP - 1));
         end = next < TSR_WARP ? its_end : chunk + CHUNK;
     }
@@ -316,8 +316,8 @@ static __device__ __forceinline__ bool mark_runs(walked_columns &c, const uint32
     return has_runs;
 }
 
-/* Walks a band: see(columns) for eight columns a lane of each chunk of each row, but not where all are outside; behind
- * it run(row, column, length) for each run that ends in the chunk; end_row(row) behind each row. rows: the warp's, of
+/* Walks a band: see(columns) for eight columns a lane of each chunk of each row, but not where all are outside; after
+ * it run(row, column, length) for each run that ends in the chunk; end_row(row) after each row. rows: the warp's, of
  * shared memory. QUIET: quiet columns are not plain. */
 template <bool QUIET, typename See, typename Run, typename EndRow>
 static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, const band_place &at, uint16_t *rows,
@@ -365,7 +365,7 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
             if (c.count > 0) {
                 const uint4 m = make_uint4(m_pair[0], m_pair[1], m_pair[2], m_pair[3]);
                 *reinterpret_cast<uint4 *>(here + c.column) = m;
-                /* The column behind a row repeats its last; where that is another lane's, the reader sees to it. */
+                /* The column after a row repeats its last; where that is another lane's, the reader sees to it. */
                 if (c.count < COLUMNS) here[w] = here[w - 1];
             }
             if (!is_wanted) continue;
@@ -382,7 +382,7 @@ static __device__ __forceinline__ void walk_band(const tsr_predict_batch &p, con
 }
 static_assert(8 * TSR_MAGNITUDE_LIMIT <= 1 << 15, "two activities fit 32 bits, and one is not 0 if its top bit is not");
 
-/* The warp's rows of magnitudes, behind used bytes of dynamic shared memory. */
+/* The warp's rows of magnitudes, after used bytes of dynamic shared memory. */
 static __device__ __forceinline__ uint16_t *warp_rows(unsigned char *memory, size_t used, int32_t pitch)
 {
     return reinterpret_cast<uint16_t *>(memory + used) + (size_t)(threadIdx.x / TSR_WARP) * WARM_ROWS * (size_t)pitch;

@@ -11,7 +11,7 @@
 /* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
-    uint8_t *symbol;     /* token of value; behind a run's first sample undefined */
+    uint8_t *symbol;     /* token of value; after a run's first sample undefined */
     uint8_t *context;    /* activity bin, or TSR_INTERRUPTION_BIN; after the count pass, the context's number */
     uint16_t *intensity; /* intensity bin */
 };
@@ -46,8 +46,8 @@ size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
 /* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is
- * added to. period: 0, or of so many rows TSR_SAMPLED_ROWS alone, without predictors; cuts_period: 0, or a multiple of
- * it, for counts. */
+ * added to. period: 0, or of this many rows TSR_SAMPLED_ROWS alone, without predictors; cuts_period: 0, or a multiple
+ * of it, for counts. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                       const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
                       struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch);
@@ -125,7 +125,7 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
 #define TSR_TABLE_PITCH 32
 static_assert(TSR_INTENSITY_GROUPS <= TSR_TABLE_PITCH, "every intensity group has its place");
 
-/* Entries of a decoder's tables: by the next TSR_DIRECT_BITS bits, and behind those, for each number of them that
+/* Entries of a decoder's tables: by the next TSR_DIRECT_BITS bits, and after those, for each number of them that
  * begins longer codewords, by the bits that follow. A complete code has two longer codewords or more for each such
  * number. */
 enum {
@@ -135,7 +135,7 @@ enum {
 };
 
 /* The bins before the intensity cuts, so that a bin's group is found by two looks: numbers 5, 11 and 17, each 16
- * times; and numbers i, i + 6, i + 12, i + 18 for i = 0..5, each four twice with four unused words behind. */
+ * times; and numbers i, i + 6, i + 12, i + 18 for i = 0..5, each four twice and then four unused words. */
 struct tsr_intensity_steps {
     int16_t coarse[3][16], fine[6][16];
 };

@@ -68,7 +68,7 @@ __device__ __forceinline__ block_run find_run(const zero_masks &masks, const str
         run.is_inside = true;
         return run;
     }
-    if (is_behind_quiet) { /* behind a run */
+    if (is_behind_quiet) { /* after a run */
         run.energy_class = 0;
         return run;
     }

@@ -104,7 +104,7 @@ template <int COUNTS> struct tsr_tile_counts {
         atomicAdd(&two[at / 2], at % 2 ? 1u << 16 : 1u);
     }
 
-    /* To a plane's. By all threads, behind a barrier. */
+    /* To a plane's. By all threads, after a barrier. */
     __device__ __forceinline__ void add_to(uint32_t *sums, unsigned thread, unsigned threads) const
     {
         for (unsigned i = thread; i < WORDS; i += threads) {
@@ -119,7 +119,7 @@ template <int COUNTS> struct tsr_tile_counts {
 template <int GROUPS, int SYMBOLS>
 struct alignas(8) tsr_cell_counts : tsr_tile_counts<GROUPS * TSR_ENERGY_CLASSES * SYMBOLS> {
     /* To a plane's; bit c of in_use[group], zero before, is set where a cell counted something. Where the tile is the
-     * plane's only one, rows of other cells stay as they are, else all must be zero before. By all threads, behind a
+     * plane's only one, rows of other cells stay as they are, else all must be zero before. By all threads, after a
      * barrier. */
     __device__ __forceinline__ void add_to_cells(uint32_t *sums, uint32_t *in_use, bool is_only, unsigned thread,
                                                  unsigned threads) const

@@ -21,7 +21,7 @@ size_t tsr_coefficients_scratch_bytes(int32_t slice_side)
 
 /* ---- Energies along a slice -------------------------------------------------------------------------------- */
 
-/* Magnitudes of the row of blocks above and of the one at work, with a block of zeros before and behind. */
+/* Magnitudes of the row of blocks above and of the one at work, with a block of zeros before and after. */
 struct slice_rows {
     struct tsr_magnitudes held[2][TSR_SLICE_BLOCKS_LIMIT + 2];
     int now;
@@ -69,7 +69,7 @@ TSR_WIDE static size_t slice_entries(const int32_t *coefficients, struct tsr_blo
     struct slice_rows rows;
     size_t count = 0;
     bool in_run =
-        false; /* a run is coded, and so many of its blocks are still to come; behind them none that is zero */
+        false; /* a run is coded, and these of its blocks are still to come; the block after them is not zero */
     uint32_t run = 0;
     begin_slice(&rows, slice.columns);
     for (int32_t r = 0; r < slice.rows; r++, rows.now = !rows.now) {

@@ -379,7 +379,7 @@ __device__ __forceinline__ uint32_t read_pair_symbol(word_reader &r, const tsr_d
     return table ? read_symbol(r, table) : (uint32_t)TSR_NO_CODE;
 }
 
-/* The length of a run of zero blocks; UINT32_MAX where the bits are none. */
+/* The length of a run of zero blocks; UINT32_MAX where the bits are invalid. */
 __device__ __forceinline__ uint32_t read_zero_run(word_reader &r, const tsr_decode_coefficients &w,
                                                   const tsr_slice_tables &of_plane)
 {

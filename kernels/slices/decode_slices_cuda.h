@@ -15,7 +15,7 @@ struct tsr_sliced_piece {
     uint8_t is_bad; /* found out by slices or DCs: no samples are made of it */
 };
 
-/* Decoding tables of a plane: they lie behind each other. */
+/* Decoding tables of a plane: they lie one after the other. */
 enum { TSR_NO_TABLE = 255 };
 struct tsr_slice_tables {
     uint32_t first; /* of tables, in 16 bytes */
@@ -39,7 +39,7 @@ struct tsr_decode_coefficients {
     struct tsr_slice_tables *plane; /* by plane */
     uint8_t *tables;
     void *coefficients; /* by piece, tile_blocks each: 16 in raster order; blocks row by row */
-    int32_t *dcs;       /* likewise one each: first the DC's difference, then the DC */
+    int32_t *dcs;       /* the same one each: first the DC's difference, then the DC */
 };
 
 /* Columns and rows of a full tile's blocks. */

@@ -4,8 +4,8 @@
 
 #include "kernels/engine_cuda/device.cuh"
 
-/* Word number word of a string of count values of so many bits, its first bit the most significant; value(i): the value
- * at place i. */
+/* Word number word of a string of count values of this many bits, its first bit the most significant; value(i): the
+ * value at place i. */
 template <typename Value>
 static __device__ __forceinline__ uint32_t tsr_raw_word(uint32_t bits, uint32_t count, uint32_t word, Value value)
 {

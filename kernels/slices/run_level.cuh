@@ -10,7 +10,7 @@
 
 /* Calls take(place, start) for each coefficient after the first that is not 0, in order: its place in the scan, and
  * where its run of zeros starts. mask: bit p is set where the coefficient at place p is not 0. Returns where the zeros
- * behind the last one start: TSR_BLOCK_SAMPLES if there are none, else an end of block follows. */
+ * after the last one start: TSR_BLOCK_SAMPLES if there are none, else an end of block follows. */
 template <typename Take> static __device__ __forceinline__ int tsr_visit_runs(uint32_t mask, Take take)
 {
     int start = 1;
@@ -22,7 +22,7 @@ template <typename Take> static __device__ __forceinline__ int tsr_visit_runs(ui
     return start;
 }
 
-/* Symbol of a coefficient behind its run of zeros; width: of its magnitude - 1. */
+/* Symbol of a coefficient after its run of zeros; width: of its magnitude - 1. */
 static __device__ __forceinline__ int tsr_run_level_symbol(int run, int width)
 {
     return 1 + run * TSR_WIDTH_CLASSES + width;

@@ -1,7 +1,7 @@
 /* Coefficients to slices' bit strings, and these to the tiles' payloads: FORMAT.md sections 8.5, 9 and 10; the
  * behaviour of tsr_code_slices and put_raw_tile.
  *
- * The strings of all slices of a batch come out of one launch, behind each other (block_coder.cuh). How long each is
+ * The strings of all slices of a batch come out of one launch, one after the other (block_coder.cuh). How long each is
  * decides how long the lengths in front of a tile are, and whether the tile is stored raw; so payloads are put together
  * after it, a copy of what the coder wrote. */
 #include "kernels/engine_cuda/device.cuh"
@@ -341,7 +341,7 @@ __global__ void __launch_bounds__(ASSEMBLE_THREADS) k_assemble(const tsr_cuda_ba
     }
     __syncthreads();
     const uint32_t behind = front_bytes;
-    /* The strings lie behind each other but for those of rANS. */
+    /* The strings lie one after the other but for those of rANS. */
     const bool is_one = b.transform.by != TSR_BY_RANS;
     const uint8_t *strings = b.transform.strings + starts[0];
     uint32_t slice = 0, begin = behind, end = is_one ? size : behind + lengths[0]; /* of the string at work */

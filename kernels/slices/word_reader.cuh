@@ -15,7 +15,7 @@ template <unsigned THREADS> struct tsr_word_ring {
     uint32_t word[TSR_RING_WORDS][THREADS];
 };
 
-/* Reads a string of bytes as tsr_bit_reader does (entropy/bits.h): zeros behind its end, and the position tells. Four
+/* Reads a string of bytes as tsr_bit_reader does (entropy/bits.h): zeros after its end, and the position tells. Four
  * words are asked for at a time, 16 bytes at a multiple of 16, up to those that hold the last byte; they come while a
  * block is decoded, and wait in the ring. (With a word held ahead in a register a warp waits for memory at almost every
  * symbol: some lane always asks for one, and the register is the warp's.) */
@@ -28,7 +28,7 @@ template <unsigned THREADS> struct tsr_word_reader {
     uint32_t last;          /* word that holds the last byte; words count from the first that is asked for */
     uint32_t last_mask;     /* its bytes */
     uint64_t window;        /* the next bits, left-aligned */
-    uint32_t held;          /* how many of them, with those behind the end; more than 32 between calls */
+    uint32_t held;          /* how many of them, with those after the end; more than 32 between calls */
     uint32_t start, end;    /* of the string, in bits from the first word on */
 
     __device__ __forceinline__ explicit tsr_word_reader(tsr_word_ring<THREADS> &own_ring) : ring(own_ring)
@@ -112,7 +112,7 @@ template <unsigned THREADS> struct tsr_word_reader {
     {
         return 32u * taken - held - start;
     }
-    __device__ __forceinline__ uint32_t unread() const /* bits of the string; wraps behind its end */
+    __device__ __forceinline__ uint32_t unread() const /* bits of the string; wraps after its end */
     {
         return end - (32u * taken - held);
     }
@@ -120,7 +120,7 @@ template <unsigned THREADS> struct tsr_word_reader {
     {
         return 32u * taken - held > end;
     }
-    /* As tsr_bits_ended: all but the padding is read, and that is zero, as is what lies behind the end. */
+    /* As tsr_bits_ended: all but the padding is read, and that is zero, as is what lies after the end. */
     __device__ __forceinline__ bool ended() const
     {
         return unread() < 8u && top() >> 24 == 0;

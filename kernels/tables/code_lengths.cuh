@@ -131,7 +131,7 @@ static __device__ __forceinline__ void tsr_rank_leaves(uint32_t *leaf, Symbol *o
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
         const int i = e * TSR_WARP + (int)lane;
-        mine[e] = i < used ? leaf[i] : UINT32_MAX; /* behind all that are used */
+        mine[e] = i < used ? leaf[i] : UINT32_MAX; /* after all that are used */
         symbol[e] = i < used ? order[i] : 0;
         rank[e] = 0;
     }
@@ -304,7 +304,7 @@ static __device__ __forceinline__ void tsr_each_codeword(const uint8_t *lengths,
                                                          Put put, unsigned lane)
 {
     __syncwarp();
-    /* A length's first codeword comes behind all that are shorter. */
+    /* A length's first codeword comes after all that are shorter. */
     const int right = (int)TSR_CODE_LIMIT - (int)lane;
     const uint32_t taken = right >= 0 ? first[lane] << right : 0u, behind = tsr_warp_scan(taken, lane);
     __syncwarp();
@@ -331,7 +331,7 @@ template <> struct tsr_symbol_of<false> {
     typedef uint16_t type;
 };
 
-/* Of at most so many tables of so many symbols. */
+/* Of at most this many tables of this many symbols. */
 template <int TABLES, int SYMBOLS, int WARPS> struct tsr_tables_memory {
     enum { LEAF_PITCH = (SYMBOLS + 2) | 1 }; /* each table begins at a bank of its own */
     typedef typename tsr_symbol_of<SYMBOLS <= 256>::type symbol;
@@ -353,7 +353,7 @@ static __device__ __forceinline__ void tsr_tree_lengths(const uint16_t *nodes, i
     uint32_t leaves = 0;
     if (lane > 0 && (int)lane <= depth) leaves = used == 1 ? 1u : 2u * nodes[lane - 1] - nodes[lane];
     if (lane <= TSR_CODE_LIMIT) first[lane] = leaves;
-    /* The rarest ones are deepest: so many are as deep or deeper. */
+    /* The rarest ones are deepest: this many are as deep or deeper. */
     const int as_deep = used - (int)(tsr_warp_scan(leaves, lane) - leaves);
     for (int begin = 0; begin < used; begin += 2 * TSR_WARP) {
         const int i = begin + (int)lane, j = i + TSR_WARP;

@@ -27,7 +27,8 @@ cudaError_t are_small(const tsr_cuda_batch &b, bool *small)
 
 /* ---- Merging -------------------------------------------------------------------------------------------- */
 
-/* Groups of small planes are merged by a warp each, so many in a block, which share logarithms; others by a block each.
+/* Groups of small planes are merged by a warp each, this many in a block, which share logarithms; others by a block
+ * each.
  */
 enum {
     MERGE_WARPS = 4,
@@ -38,13 +39,13 @@ enum {
 };
 static_assert((int)TSR_ENERGY_CLASSES == (int)TSR_WARP, "a bit a cell");
 
-/* Memory of a group with room for so many quads of counts: most groups use fewer, and what finds no room stays where it
- * was counted. */
+/* Memory of a group with room for this many quads of counts: most groups use fewer, and what finds no room stays where
+ * it was counted. */
 template <int SYMBOLS, typename Gain, int QUADS> struct alignas(16) group_memory {
     unsigned char bytes[tsr_slots_bytes<Gain, SYMBOLS>(TSR_ENERGY_CLASSES, QUADS) / 16 * 16];
 };
 
-/* A group, by so many threads. */
+/* A group, by this many threads. */
 template <int GROUPS, int SYMBOLS, int THREADS, typename Gain, int QUADS, typename Model>
 __device__ __forceinline__ void merge_group(const tsr_cuda_batch &b, const tsr_merge_logarithms &logarithms,
                                             group_memory<SYMBOLS, Gain, QUADS> &memory, uint32_t plane, uint32_t group,
@@ -101,11 +102,11 @@ cudaError_t merge_groups(const tsr_cuda_batch &b, bool small, Model *models, cud
 
 /* ---- Huffman codes of pairs ----------------------------------------------------------------------------- */
 
-/* So many tables at once: a tree is a thread's, so a warp grows many in the time of one. */
+/* This many tables at once: a tree is a thread's, so a warp grows many in the time of one. */
 enum { CODE_WARPS = 4, CODE_RESIDENT = 8, CODE_TABLES = 32, CODE_THREADS = CODE_WARPS * TSR_WARP };
 static_assert(TSR_PAIR_GROUPS * TSR_TABLE_LIMIT < 255, "bytes");
 
-/* Of so many groups of a plane. */
+/* Of this many groups of a plane. */
 template <int GROUPS> struct code_memory {
     tsr_tables_memory<CODE_TABLES, TSR_PAIR_SYMBOLS, CODE_WARPS> tables;
     uint8_t row_of[GROUPS * TSR_ENERGY_CLASSES];   /* by table: its counts and lengths */
@@ -119,7 +120,7 @@ template <int GROUPS> struct code_memory {
     }
 };
 
-/* A block of threads so many groups of a plane; codewords go to all cells that counted something. */
+/* A block of threads this many groups of a plane; codewords go to all cells that counted something. */
 template <int GROUPS>
 __global__ void __launch_bounds__(CODE_THREADS, CODE_RESIDENT) k_pair_codes(const tsr_cuda_batch b)
 {

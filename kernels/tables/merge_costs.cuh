@@ -46,7 +46,7 @@ template <int WORDS> struct tsr_symbol_mask {
     uint64_t word[WORDS];
 };
 
-/* Of so many symbols. */
+/* Of this many symbols. */
 template <int SYMBOLS> struct tsr_mask_words {
     enum { WORDS = (SYMBOLS + TSR_MASK_SYMBOLS - 1) / TSR_MASK_SYMBOLS };
 };
@@ -69,7 +69,7 @@ template <int WORDS> static __device__ __forceinline__ uint32_t tsr_quads_of_mas
     return quads;
 }
 
-/* What the costs of so many small counts add up in. */
+/* What the costs of this many small counts add up in. */
 template <int WORDS,
           bool IS_NARROW = (uint64_t)WORDS *TSR_MASK_SYMBOLS *TSR_MERGE_COSTS * 10 * TSR_COST_BIT <= UINT32_MAX>
 struct tsr_small_sum {
@@ -84,8 +84,8 @@ template <typename Gain, int WORDS> struct tsr_merge_slot_bytes {
     enum { ALL = (TSR_MERGE_WINDOW + 2) * sizeof(Gain) + WORDS * sizeof(uint64_t) + 2 * sizeof(uint32_t) + 4 };
 };
 
-/* Memory that so many cells of so many symbols need at least, 128 bytes of it for rounding; with quads more, fewer of
- * their counts stay outside. */
+/* Memory that this many cells of this many symbols need at least, 128 bytes of it for rounding; with quads more, fewer
+ * of their counts stay outside. */
 template <typename Gain, int SYMBOLS> static constexpr size_t tsr_slots_bytes(size_t cells, size_t quads)
 {
     constexpr int WORDS = tsr_mask_words<SYMBOLS>::WORDS;
@@ -100,7 +100,7 @@ template <typename Gain, int SYMBOLS> static constexpr size_t tsr_merge_bytes(si
     return sizeof(tsr_merge_logarithms) + tsr_slots_bytes<Gain, SYMBOLS>(cells, quads);
 }
 
-/* Where everything lies, for so many slots. */
+/* Where everything lies, for this many slots. */
 template <typename Gain, int WORDS> struct tsr_merge_memory {
     Gain *gain;                   /* of a slot and the next ones that are alive: rows of eight */
     tsr_symbol_mask<WORDS> *mask; /* symbols that a slot uses */
@@ -228,7 +228,7 @@ static __device__ __forceinline__ void tsr_first_costs(const tsr_merge_memory<Ga
     }
 }
 
-/* Gains of all slots with those behind them, a thread each. The pairs at a distance and those at the distance that is
+/* Gains of all slots with those after them, a thread each. The pairs at a distance and those at the distance that is
  * as far from the other end are numbered together, which are always as many: so there are no gaps. */
 template <int THREADS, bool OUTSIDE, typename Gain, int WORDS>
 static __device__ __forceinline__ void tsr_first_gains(const tsr_merge_memory<Gain, WORDS> &m, int slots)

@@ -17,7 +17,7 @@ template <typename Gain> struct tsr_merge {
     uint32_t row_a, row_b;
 };
 
-/* The gains that a merge makes new: eight of places before it with it, eight of it with places behind, and eight of
+/* The gains that a merge makes new: eight of places before it with it, eight of it with places after, and eight of
  * pairs that then reach over its second place. Places are those after the merge. Those that are there are numbered
  * without gaps: of few slots most are not. */
 struct tsr_fresh_pairs {
@@ -191,7 +191,7 @@ static __device__ __forceinline__ void tsr_least_of_others(const tsr_merge_memor
     tsr_least_of_warp(least, least_slot);
 }
 
-/* The list of the living without a place, and the places behind it, by a warp: eight bytes a lane. */
+/* The list of the living without a place, and the places after it, by a warp: eight bytes a lane. */
 template <typename Gain, int WORDS>
 static __device__ __forceinline__ void tsr_move_up(const tsr_merge_memory<Gain, WORDS> &m, const tsr_merge<Gain> &merge,
                                                    int slots, unsigned lane)
@@ -251,7 +251,7 @@ static __device__ __forceinline__ Gain tsr_note_best(const tsr_merge_memory<Gain
     return best;
 }
 
-/* Gains and best partners before the first merge. Barriers are inside, and one is behind. */
+/* Gains and best partners before the first merge. Barriers are inside, and one follows. */
 template <int THREADS, bool OUTSIDE, typename Gain, int WORDS>
 static __device__ __forceinline__ void tsr_begin_merging(const tsr_merge_memory<Gain, WORDS> &m, int slots)
 {

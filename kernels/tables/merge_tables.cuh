@@ -5,13 +5,13 @@
 
 #include "merge_slots.cuh"
 
-/* Where cells' slots begin, behind the number of each cell's slot, 255 where it counted nothing. */
+/* Where cells' slots begin, after the number of each cell's slot, 255 where it counted nothing. */
 template <typename Gain> static __device__ __forceinline__ size_t tsr_bytes_before_slots(int cells)
 {
     return sizeof(tsr_merge_head<Gain>) + ((size_t)cells + 15) / 16 * 16;
 }
 
-/* Lays out the memory of so many slots; returns how many quads have room. */
+/* Lays out the memory of this many slots; returns how many quads have room. */
 template <typename Gain, int WORDS>
 static __device__ __forceinline__ uint32_t tsr_lay_out_slots(tsr_merge_memory<Gain, WORDS> &m, unsigned char *memory,
                                                              size_t bytes, uint32_t *counts, int cells, int slots)
@@ -34,14 +34,14 @@ static __device__ __forceinline__ uint32_t tsr_lay_out_slots(tsr_merge_memory<Ga
     return (uint32_t)((bytes - before_quads) / sizeof(uint4));
 }
 
-/* By so many threads. */
+/* By this many threads. */
 template <int THREADS> static __device__ __forceinline__ void tsr_fill_logarithms(tsr_merge_logarithms &logarithms)
 {
     for (int c = tsr_merge_thread<THREADS>(); c < TSR_MERGE_COSTS; c += THREADS)
         logarithms.of[c] = (uint16_t)(c == 0 ? 0 : tsr_log2_cost((uint32_t)c));
 }
 
-/* A slot's row of counts: so many quads, from first on, or where the cell was counted. */
+/* A slot's row of counts: this many quads, from first on, or where the cell was counted. */
 static __device__ __forceinline__ uint32_t tsr_row_of(uint32_t quads, uint32_t first, uint32_t room, uint32_t outside)
 {
     return quads | (first + quads <= room ? first << 8 : outside << 8 | TSR_MERGE_OUTSIDE);
@@ -64,7 +64,7 @@ tsr_slots_to_tables(const tsr_merge_memory<Gain, WORDS> &m, tsr_merge_head<Gain>
                          : tsr_merge_slots<CELLS, THREADS, LANES, false>(m, head, slots);
     tsr_sync_threads<THREADS>();
     /* Tables are numbered by their first cells, and their counts move to the front: one after the other where they may
-     * come from further behind. Cells without samples get the table before them. */
+     * come from further on. Cells without samples get the table before them. */
     const int at_once = outside ? (int)ROW_QUADS : living * ROW_QUADS;
     for (int first = 0; first < living * ROW_QUADS; first += at_once) {
         for (int i = first + thread; i < first + at_once; i += THREADS) {
@@ -268,7 +268,7 @@ static __device__ __forceinline__ void tsr_put_row(tsr_merge_memory<Gain, WORDS>
 }
 
 /* tsr_merge_cells of TSR_WARP cells of which it is known which ones counted something: bit c of in_use is cell c. The
- * rows of others are not read, so each row is read once, and its slot is known before. Of a block's threads, so many
+ * rows of others are not read, so each row is read once, and its slot is known before. Of a block's threads, this many
  * merge together, whole warps; with logarithms that are there already, and memory of tsr_slots_bytes(). */
 template <int SYMBOLS, int THREADS, int LANES, typename Gain>
 static __device__ int tsr_merge_used_cells(const tsr_merge_logarithms &logarithms, unsigned char *memory, size_t bytes,
@@ -285,7 +285,7 @@ static __device__ int tsr_merge_used_cells(const tsr_merge_logarithms &logarithm
     m.logarithm = logarithms.of;
     const uint32_t room = tsr_lay_out_slots(m, memory, bytes, counts, TSR_WARP, slots);
     uint8_t *const cell_of = m.distance;                         /* by slot, until distances are known */
-    uint64_t *const sums = reinterpret_cast<uint64_t *>(m.gain); /* likewise of counts times logarithms */
+    uint64_t *const sums = reinterpret_cast<uint64_t *>(m.gain); /* the same of counts times logarithms */
     constexpr int SUM_PITCH = TSR_MERGE_WINDOW * sizeof(Gain) / sizeof(uint64_t);
     uint32_t &quads_of_all = head.slot, quads_taken = 0; /* the former until the first merge is known */
     tsr_sync_threads<THREADS>();
@@ -353,7 +353,7 @@ template <int SYMBOLS> struct tsr_kept_symbols {
 };
 
 /* counts[cells][PITCH], of SYMBOLS symbols each, to counts of those kept, and zeros. k: shared memory. By all threads;
- * a barrier is behind. */
+ * a barrier follows. */
 template <int SYMBOLS, int PITCH, int THREADS>
 static __device__ __forceinline__ void tsr_close_gaps(tsr_kept_symbols<SYMBOLS> &k, uint32_t *counts, int cells)
 {
@@ -394,7 +394,7 @@ static __device__ __forceinline__ void tsr_close_gaps(tsr_kept_symbols<SYMBOLS> 
     tsr_sync_threads<THREADS>();
 }
 
-/* And back, of so many tables. */
+/* And back, of this many tables. */
 template <int SYMBOLS, int PITCH, int THREADS>
 static __device__ __forceinline__ void tsr_open_gaps(const tsr_kept_symbols<SYMBOLS> &k, uint32_t *counts, int tables)
 {

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(THREADS, PLANES) k_merge(const tsr_predict_bat
     if (threadIdx.x == 0) model.tables = (uint8_t)tables;
 }
 
-/* PLANES: at once on a multiprocessor, where there are so many; they share its memory. */
+/* PLANES: at once on a multiprocessor, where there are this many; they share its memory. */
 template <int CELLS, int THREADS, int LANES, int PLANES, typename Gain>
 cudaError_t launch_merge(const tsr_predict_batch &p, cudaStream_t stream)
 {

@@ -2,7 +2,7 @@
  * of 16 bits are split into a signed high and an unsigned low byte, and four products put together again.
  *
  * a has 16 rows of 32 columns, b 32 rows of 8 columns. Let g = lane / 4, t = lane % 4. A lane holds of a row g (a0)
- * and row g + 8 (a1), columns 4 t .. 4 t + 3, a byte each, and columns 16 behind them (a2, a3); of b column g, rows
+ * and row g + 8 (a1), columns 4 t .. 4 t + 3, a byte each, and columns 16 after them (a2, a3); of b column g, rows
  * 4 t .. 4 t + 3 (b0) and 16 below (b1); of c columns 2 t and 2 t + 1 of row g (c[0], c[1]) and of row g + 8 (c[2],
  * c[3]). */
 #ifndef TSR_KERNELS_TRAINING_BYTE_PRODUCTS_CUH

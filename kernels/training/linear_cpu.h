@@ -8,8 +8,8 @@
 #include "entropy/predictor_model.h"
 #include "kernels/engine_cpu/isa_cpu.h"
 
-/* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD behind its width: on the
- * left, those of row r hold the first sample of row r - 1 (row 0: its own first); behind, the row's last sample. */
+/* A tile of samples less 2^15, with TSR_GUARD columns on its left and at least 16 + TSR_GUARD after its width: on the
+ * left, those of row r hold the first sample of row r - 1 (row 0: its own first); after, the row's last sample. */
 struct tsr_padded_tile {
     const int16_t *first; /* row 0, column 0 */
     ptrdiff_t pitch;

@@ -218,7 +218,7 @@ static __device__ __forceinline__ void tsr_stage_quads(const uint16_t *samples, 
     for (int i = 0; i < TURNS; i++) take(r + i * AT_ONCE, quad, x[i]);
 }
 
-/* Windows of quads around a block: so many quads a row, of which LEFT columns lie left of the block. Sets 1 and 2 of
+/* Windows of quads around a block: this many quads a row, of which LEFT columns lie left of the block. Sets 1 and 2 of
  * neighbours reach less far than set 3 and its like. */
 template <bool NARROW> struct tsr_window {
     enum {
@@ -234,7 +234,7 @@ template <bool NARROW> struct tsr_window {
         REFERENCE_FIRST = PITCH + LEFT
     };
 
-    /* Places of a window and of those of earlier planes, of which narrow ones have none, one behind the other. */
+    /* Places of a window and of those of earlier planes, of which narrow ones have none, one after the other. */
     static __host__ __device__ __forceinline__ int size(int references)
     {
         return SIZE + references * REFERENCE_SIZE;

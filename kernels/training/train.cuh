@@ -25,7 +25,7 @@ static __device__ __forceinline__ int32_t tsr_samples_of(const tsr_block_place &
     return block.span.columns * tsr_max(0, block.span.end - block.span.row);
 }
 
-/* Places of the blocks that a warp takes: number first and every TSR_TRAINING_WARPS-th behind it, of those that take
+/* Places of the blocks that a warp takes: number first and every TSR_TRAINING_WARPS-th after it, of those that take
  * part under a stride, or of all with stride 0. A lane each. */
 static __device__ __forceinline__ void tsr_place_blocks(tsr_block_place place[TSR_TRAINING_GROUP],
                                                         const tsr_predict_batch &p, uint32_t plane, uint32_t first,
@@ -44,7 +44,7 @@ static __device__ __forceinline__ void tsr_place_blocks(tsr_block_place place[TS
     __syncwarp();
 }
 
-/* Blocks of threads of a plane whose warps take so many blocks. */
+/* Blocks of threads of a plane whose warps take this many blocks. */
 static inline unsigned tsr_training_groups(uint32_t blocks)
 {
     return (blocks + TSR_TRAINING_WARPS * TSR_TRAINING_GROUP - 1) / (TSR_TRAINING_WARPS * TSR_TRAINING_GROUP);

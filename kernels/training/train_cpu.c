@@ -8,7 +8,7 @@
 
 enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = TSR_SAMPLE_BIAS, FIT_WEIGHTS = 64 };
 
-/* Weights must pay: a plane has a class for so many blocks at most. */
+/* Weights must pay: a plane has a class for this many blocks at most. */
 static int least_blocks(int set)
 {
     return set == 3 ? 24 : 8;

@@ -11,7 +11,7 @@
 #include "kernels/effort.h"
 #include "linear_cpu.h"
 
-/* The plans to compare for a plane of so many samples; returns how many, 0 where the bin has no linear predictors. */
+/* The plans to compare for a plane of this many samples; returns how many, 0 where the bin has no linear predictors. */
 enum { TSR_TRAINING_PLANS = 3 };
 int tsr_training_plans(struct tsr_effort_plan bin, uint64_t samples,
                        struct tsr_training_plan plans[TSR_TRAINING_PLANS]);

@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(FIT_THREADS) k_fit(const tsr_predict_batch p, 
 
 enum {
     FINISH_THREADS = 512,     /* of a plane, */
-    FEW_FINISH_THREADS = 128, /* and where planes are so many */
+    FEW_FINISH_THREADS = 128, /* and where there are many planes */
     MANY_PLANES = 256,
     LABEL_PITCH = (TSR_LABELS_LIMIT + TSR_QUAD_COUNTS - 1) / TSR_QUAD_COUNTS * TSR_QUAD_COUNTS,
     LABEL_COUNTS = TSR_LABEL_CELLS * LABEL_PITCH

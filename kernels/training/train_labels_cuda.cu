@@ -12,8 +12,9 @@ namespace
  * Predictions of 16 samples under 8 classes are a product of matrices, by tensor cores. A word of its rows is a quad:
  * the low or the high bytes of four samples beside each other, at the sample's place in the row or as far beside and
  * above it as a slot says. Lane 4 g + t has, of the samples in columns g and g + 8 of a row, the quads of slots t,
- * 4 + t, ... and those above them, which it has had in the row before; of the weights likewise those of class g of
- * eight. Where at most four classes are left for the last eight, two rows share them, as they do a shortlist of four.
+ * 4 + t, ... and those above them, which it has had in the row before; of the weights in the same way those of class g
+ * of eight. Where at most four classes are left for the last eight, two rows share them, as they do a shortlist of
+ * four.
  */
 enum {
     SLOT_TAPS = 2 * TSR_QUAD,
@@ -623,7 +624,7 @@ __global__ void __launch_bounds__(TSR_TRAINING_THREADS)
 typedef void label_kernel(tsr_predict_batch, int, unsigned, bool);
 typedef void flat_kernel(tsr_predict_batch, int, unsigned);
 
-/* For so many classes: without sharing the last eight, with it, and of flat blocks. */
+/* For this many classes: without sharing the last eight, with it, and of flat blocks. */
 template <int STEPS> label_kernel *labels_of_classes(int classes)
 {
     return classes <= 8    ? k_labels<STEPS, 1, false>

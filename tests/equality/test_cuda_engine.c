@@ -1049,7 +1049,7 @@ static void check_counted_tables(const struct tsr_predict_batch *p, int number, 
 }
 
 /* Merging and codes against the definition: for planes with few cells, with effort 1's cells and with all cells, also
- * with so many planes at once that a plane's counts do not all fit its share of shared memory. */
+ * with this many planes at once that a plane's counts do not all fit its share of shared memory. */
 TEST(tables_of_counts)
 {
     static const uint8_t groups[][2] = {{8, 3}, {TSR_ACTIVITY_GROUPS, 8}, {TSR_ACTIVITY_GROUPS, TSR_INTENSITY_GROUPS}};

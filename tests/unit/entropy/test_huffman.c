@@ -6,7 +6,7 @@
 enum { FEW = 40 };
 
 /* The least cost of a complete code of at most 12 bits. Tries all numbers of codewords of each length. The counts of
- * symbols fall; behind[i] is the sum of counts i, i + 1 ... An open node of a round becomes a codeword or two nodes of
+ * symbols fall; after[i] is the sum of counts i, i + 1 ... An open node of a round becomes a codeword or two nodes of
  * the next round. */
 static uint64_t least_cost(const uint32_t *falling, int n)
 {
