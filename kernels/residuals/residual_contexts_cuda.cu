@@ -66,17 +66,17 @@ __device__ __forceinline__ uint32_t bits_of_pair(uint32_t bits, int j)
 
 /* What a plane's samples are counted by: bin 0 is that of none that count; after the bins of intensity is a place
  * for those, too. */
-struct coefficient_counts {
+struct bin_counts {
     tsr_device_bins bins;
     uint32_t none[4];
     uint8_t bin[(ACTIVITY_PLACES + 15) / 16 * 16]; /* of an activity, by place */
 };
 
 /* Of samples that are neither quiet nor in a run. */
-__global__ void __launch_bounds__(THREADS) k_coefficients(const tsr_predict_batch p, const band_plan plan)
+__global__ void __launch_bounds__(THREADS) k_bins(const tsr_predict_batch p, const band_plan plan)
 {
     TSR_DYNAMIC_SHARED(memory);
-    coefficient_counts &counts = *reinterpret_cast<coefficient_counts *>(memory);
+    bin_counts &counts = *reinterpret_cast<bin_counts *>(memory);
     uint32_t *const all = reinterpret_cast<uint32_t *>(memory);
     band_place at;
     const bool is_there = place_band(p, plan, WARPS, 0, &at);
@@ -116,9 +116,8 @@ __global__ void __launch_bounds__(THREADS) k_coefficients(const tsr_predict_batc
     for (unsigned i = threadIdx.x; i < sizeof counts.bins / 4; i += THREADS)
         if (i > 0 && all[i] != 0) atomicAdd(&sums[i], all[i]);
 }
-static_assert(sizeof(coefficient_counts) % 16 == 0, "rows of magnitudes lie behind it");
-static_assert(offsetof(tsr_device_bins, activity) == 0 &&
-                  offsetof(coefficient_counts, none) == sizeof(tsr_device_bins) &&
+static_assert(sizeof(bin_counts) % 16 == 0, "rows of magnitudes lie after it");
+static_assert(offsetof(tsr_device_bins, activity) == 0 && offsetof(bin_counts, none) == sizeof(tsr_device_bins) &&
                   offsetof(tsr_device_bins, intensity) + TSR_INTENSITY_BINS * sizeof(uint32_t) ==
                       sizeof(tsr_device_bins),
               "bins that count for nothing");
@@ -137,7 +136,7 @@ struct cell_lookup {
     uint8_t intensity[TSR_INTENSITY_BINS];              /* group */
     uint8_t run[TSR_TILE_WIDTH + 16];                   /* symbol of a run's length; 0: one to the end of its row */
 };
-static_assert(sizeof(cell_lookup) % 16 == 0, "counts or entries lie behind it");
+static_assert(sizeof(cell_lookup) % 16 == 0, "counts or entries lie after it");
 
 /* All threads; a barrier follows. first_of(cell), quiet, interruption, uncoded: where the symbols of cells lie that go
  * by neighbours, and of others; in symbols, which are words. */
@@ -368,7 +367,7 @@ __global__ void __launch_bounds__(THREADS, 4) k_codes(const tsr_predict_batch p,
         },
         [&](int32_t y) { put_row(sums, cut_of(y), row_at ? row_at + y : NULL, lane); });
 }
-static_assert(sizeof(code_lookup) % 16 == 0, "rows of magnitudes lie behind it");
+static_assert(sizeof(code_lookup) % 16 == 0, "rows of magnitudes lie after it");
 static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between two fours");
 
 } // namespace
@@ -376,9 +375,9 @@ static_assert(TSR_LANE_STEP == 4 && COLUMNS == 8, "a lane's period ends between 
 int tsr_predict_bins(const struct tsr_predict_batch *batch, cudaStream_t stream)
 {
     const band_plan plan = plan_bands(*batch, batch->cuts_period, BAND_ROWS, WARPS, 1);
-    const size_t bytes = sizeof(coefficient_counts) + walk_bytes(plan, WARPS);
-    TSR_CUDA_TRY(tsr_allow_shared(k_coefficients, bytes));
-    return tsr_launch(k_coefficients, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
+    const size_t bytes = sizeof(bin_counts) + walk_bytes(plan, WARPS);
+    TSR_CUDA_TRY(tsr_allow_shared(k_bins, bytes));
+    return tsr_launch(k_bins, batch->b.shape.planes * plan.blocks, THREADS, bytes, stream, *batch, plan);
 }
 
 int tsr_predict_cells(const struct tsr_predict_batch *batch, cudaStream_t stream)

@@ -14,21 +14,22 @@ static int least_blocks(int set)
     return set == 3 ? 24 : 8;
 }
 
-static struct tsr_training_plan plan_of(struct tsr_effort_plan bin, uint64_t samples, int set)
+static struct tsr_training_plan plan_of(struct tsr_effort_plan effort, uint64_t samples, int set)
 {
     const uint64_t most = samples / (SIDE * SIDE) / (uint64_t)least_blocks(set);
-    struct tsr_training_plan plan = {(uint8_t)set, bin.classes, bin.rounds, 1};
+    struct tsr_training_plan plan = {(uint8_t)set, effort.classes, effort.rounds, 1};
     if (most < plan.classes) plan.classes = (uint8_t)(most > 0 ? most : 1);
-    plan.block_stride = (uint32_t)((samples + bin.training_samples - 1) / bin.training_samples);
-    if (samples >= 1u << 16 && plan.block_stride < bin.training_stride) plan.block_stride = bin.training_stride;
+    plan.block_stride = (uint32_t)((samples + effort.training_samples - 1) / effort.training_samples);
+    if (samples >= 1u << 16 && plan.block_stride < effort.training_stride) plan.block_stride = effort.training_stride;
     return plan;
 }
 
-int tsr_training_plans(struct tsr_effort_plan bin, uint64_t samples, struct tsr_training_plan plans[TSR_TRAINING_PLANS])
+int tsr_training_plans(struct tsr_effort_plan effort, uint64_t samples,
+                       struct tsr_training_plan plans[TSR_TRAINING_PLANS])
 {
     int count = 0;
-    for (int set = bin.neighbours_set; set > 0; set--) {
-        plans[count++] = plan_of(bin, samples, set);
+    for (int set = effort.neighbours_set; set > 0; set--) {
+        plans[count++] = plan_of(effort, samples, set);
         if (samples >= (set == 3 ? 1u << 18 : 1u << 15)) break; /* large planes pay for their weights */
     }
     return count;

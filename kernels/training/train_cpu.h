@@ -11,9 +11,10 @@
 #include "kernels/effort.h"
 #include "linear_cpu.h"
 
-/* The plans to compare for a plane of this many samples; returns how many, 0 where the bin has no linear predictors. */
+/* The plans that an effort compares for a plane with this number of samples. Returns their number; 0 if the effort has
+ * no linear predictors. */
 enum { TSR_TRAINING_PLANS = 3 };
-int tsr_training_plans(struct tsr_effort_plan bin, uint64_t samples,
+int tsr_training_plans(struct tsr_effort_plan effort, uint64_t samples,
                        struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
 
 /* A plane in training. Arrays by block: tile_blocks for each tile. */
