@@ -83,7 +83,7 @@ run 0 "$TESSERA" info s.tsr --member slice_02.dcm
 grep -q '^s.tsr: slice_02.dcm$' "$out" && grep -q '^  image  .*256 x 256' "$out" || bad "info --member: $(cat "$out")"
 for verb in decompress test info; do
     refuses 22 'no file that is called slice' "$TESSERA" $verb s.tsr --member slice
-    refuses 2 'no series' "$TESSERA" $verb singles/slice_01.dcm.tsr --member slice_01.dcm
+    refuses 2 'not a series' "$TESSERA" $verb singles/slice_01.dcm.tsr --member slice_01.dcm
 done
 
 # The contents of a series.

@@ -126,8 +126,8 @@ refuses 22 '1 files were skipped' "$TESSERA" compress -r pipes
 # 40: an output cannot be written.
 refuses 40 'is not a folder' "$TESSERA" compress inputs/t.txt -o inputs/a.pgm/out.tsr
 refuses 40 'is not a folder' "$TESSERA" decompress a.tsr -o inputs/t.txt/out.pgm
-refuses 40 'is no folder' "$TESSERA" compress inputs/a.pgm inputs/t.txt -o t.tsr
-refuses 40 'is no folder' "$TESSERA" compress -r inputs -o t.tsr
+refuses 40 'is not a folder' "$TESSERA" compress inputs/a.pgm inputs/t.txt -o t.tsr
+refuses 40 'is not a folder' "$TESSERA" compress -r inputs -o t.tsr
 [ -d /proc/self ] && refuses 40 '/proc/out.tsr' "$TESSERA" compress inputs/a.pgm -o /proc/out.tsr
 long=$(printf '%0300d' 0)
 refuses 40 'is too long for this folder; give a shorter name with -o' "$TESSERA" compress inputs/a.pgm -o "$long"

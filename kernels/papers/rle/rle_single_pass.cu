@@ -200,8 +200,7 @@ static __global__ void __launch_bounds__(THREADS, blocks_wanted(THREADS, PIECES)
     TSR_DYNAMIC_SHARED(shared);
     T *copy = reinterpret_cast<T *>(shared);
     uint16_t *position = reinterpret_cast<uint16_t *>(shared + shape::TILE_BYTES);
-    __shared__ uint32_t
-        warp_heads[shape::WARPS]; /* heads in the lower half, the position after the last one in the upper */
+    __shared__ uint32_t warp_heads[shape::WARPS]; /* lower half: heads; upper: the position after the last one */
     __shared__ unsigned ticket;
     __shared__ uint64_t heads_before;
     const unsigned lane = threadIdx.x % TSR_WARP, warp = threadIdx.x / TSR_WARP;
@@ -249,8 +248,7 @@ static __global__ void __launch_bounds__(THREADS, blocks_wanted(THREADS, PIECES)
     __syncthreads();
 
     const uint32_t base = tsr_heads_of(heads_before), open = heads > 0 && !last_tile ? 1u : 0u;
-    if (threadIdx.x == 0 && base > 0 &&
-        (heads > 0 || last_tile)) /* the length of the run that began in an earlier tile */
+    if (threadIdx.x == 0 && base > 0 && (heads > 0 || last_tile)) /* the run that began in an earlier tile */
         counts[base - 1u] = start + (heads > 0 ? position[0] : tile_symbols) - tsr_last_head_of(heads_before);
     if (dense)
         write_runs<T, THREADS, true>(copy, position, base, heads, heads - open, symbols, counts);
