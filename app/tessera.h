@@ -96,6 +96,7 @@ struct tsr_error {
     enum tsr_status status;
     uint64_t offset; /* byte of the input where it was noticed, TSR_NO_OFFSET if that says nothing */
     char text[512];  /* one sentence with the offending value, without a final newline */
+    int system;      /* errno of the system call that failed (ENOSPC: the disk is full); 0: none did */
 };
 
 /* ---- Images ----------------------------------------------------------------------------------------------- */
@@ -317,7 +318,7 @@ TSR_API void tsr_buffer_free(struct tsr_buffer *buffer); /* leaves it empty */
 
 /* Where bytes go. A path appears only when the file is complete, on the disk and proven. The other media get all bytes
  * at the end, when they are complete and proven, and none after an error before that; until then the output is held in
- * memory, which counts as the engine's. */
+ * memory, which counts as the engine's, or in a temporary file. */
 struct tsr_data_sink {
     size_t size;
     enum tsr_medium medium;
@@ -325,6 +326,9 @@ struct tsr_data_sink {
     struct tsr_buffer
         *buffer;    /* TSR_MEDIUM_MEMORY: receives the bytes, and is the caller's to free; empty after an error */
     int descriptor; /* TSR_MEDIUM_DESCRIPTOR: written to at its position, a pipe's too; it stays open */
+    /* TSR_MEDIUM_DESCRIPTOR, TSR_MEDIUM_CALLS: NULL, or the folder of a temporary file that holds the output instead of
+     * memory. The file has no name. */
+    const char *temporary;
     /* TSR_MEDIUM_CALLS: takes count bytes. Returns how many it has taken, at least 1 (the rest is offered again), or a
      * negative number: it failed. Calls come from one thread at a time. */
     int64_t (*write)(void *context, const void *bytes, size_t count);
@@ -409,9 +413,17 @@ static inline struct tsr_data_sink tsr_to_calls(int64_t (*write)(void *, const v
     return sink;
 }
 
+/* XXH3-128 of all bytes of a source, canonical, which are read once and in order. Errors: TSR_ERROR_READ (also: it
+ * changed meanwhile), TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
+TSR_API enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error);
+
 /* Brings the names of all outputs of this process so far to the disk, with their folders. TSR_ERROR_WRITE: one of those
  * since the last call may not last; which one is not known. */
 TSR_API enum tsr_status tsr_sync_folders(struct tsr_error *error);
+
+/* Makes a folder, and those above it that are missing, as a sink with this path, is_bounded and root would. A folder
+ * that exists stays as it is. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT, TSR_ERROR_USAGE. */
+TSR_API enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error);
 
 /* Whether a file of this name, without its folder, is an output that was not finished: of a run at work, or of one that
  * was killed, where a later run removes it. */
@@ -435,6 +447,7 @@ struct tsr_report {
     uint64_t samples;
     bool lossless;
     bool identical; /* the restored file is the original byte for byte */
+    uint8_t original_hash[16]; /* XXH3-128 of the original, canonical; of a source with a raster, of its bytes */
     struct tsr_image image;
     struct tsr_coding coding;
     const char *engine;        /* that coded or decoded the pixels: "cpu", "cuda", "mixed"; NULL: none was needed */
@@ -475,8 +488,8 @@ TSR_API enum tsr_status tsr_test(struct tsr_engine *engine, const struct tsr_dat
 
 /* ---- Series: several files in one ------------------------------------------------------------------------- */
 
-/* A file of a series and what it is called there: a path of names between single slashes, relative, without ".", ".."
- * and control characters, of at most 4096 bytes. */
+/* A file of a series and what it is called there: a path of names between single slashes, relative, without "." and
+ * "..", of at most 4096 bytes. */
 struct tsr_series_file {
     struct tsr_data_source source;
     const char *name;
@@ -485,6 +498,7 @@ struct tsr_series_file {
 struct tsr_series_options {
     size_t size;
     const struct tsr_compress_options *compress; /* of all files; NULL: all defaults */
+    bool without_times; /* the files' times and permissions are not stored */
     /* NULL, or called after each step, by one thread at a time: steps of all files are 2 * count, one to write and one
      * to prove each. */
     void (*progress)(void *context, uint32_t steps, uint64_t bytes_in, uint64_t bytes_out);
@@ -668,6 +682,8 @@ struct tsr_set_options {
     bool results_at_once; /* on_result may be called by several threads at once; else by one at a time */
     /* NULL, or asked before each task, by several threads at once: true begins no more of them. */
     bool (*is_cancelled)(void *context);
+    /* NULL, or called when a task begins, by several threads at once. */
+    void (*on_begin)(void *context, size_t index);
 };
 #define TSR_SET_OPTIONS TSR_SIZED(struct tsr_set_options)
 

@@ -1,6 +1,8 @@
 /* Inputs: files, memory and functions. */
 #include "input.h"
 
+#include "io/container/container.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -127,6 +129,18 @@ int tsr_input_descriptor(const struct tsr_input *input)
 uint64_t tsr_input_size(const struct tsr_input *input)
 {
     return input->size;
+}
+
+bool tsr_input_origin(const struct tsr_input *input, struct tsr_origin *origin)
+{
+    const struct stat *const opened = &input->opened;
+    *origin = (struct tsr_origin){0};
+    if (input->file < 0) return false;
+    origin->has_time = origin->has_permissions = true;
+    origin->seconds = opened->st_mtim.tv_sec;
+    origin->nanoseconds = (uint32_t)opened->st_mtim.tv_nsec;
+    origin->permissions = opened->st_mode & 0777;
+    return true;
 }
 
 const char *tsr_input_name(const struct tsr_input *input)

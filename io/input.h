@@ -57,6 +57,10 @@ uint64_t tsr_input_claimed(const struct tsr_input *input);
 int tsr_input_descriptor(const struct tsr_input *input);
 
 uint64_t tsr_input_size(const struct tsr_input *input);
+
+/* The file's time of modification and its permissions when it was opened; false for other inputs. */
+struct tsr_origin;
+bool tsr_input_origin(const struct tsr_input *input, struct tsr_origin *origin);
 const char *tsr_input_name(const struct tsr_input *input);
 
 /* Reads exactly size bytes at offset into buffer. Errors: TSR_ERROR_READ, also if the input has fewer bytes. */

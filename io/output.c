@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "folder.h"
+#include "io/container/container.h"
 
 /* A file's buffer collects small pieces. Pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, PARTS_LIMIT = 1024 };
@@ -226,6 +227,31 @@ enum tsr_status tsr_output_create(const char *path, const struct tsr_output_opti
     return TSR_OK;
 }
 
+enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error)
+{
+    *output = NULL;
+    static const char name[] = "/temporary file"; /* for error texts */
+    struct tsr_output *created = create(TO_FILE);
+    if (created) created->path = malloc(strlen(folder) + sizeof name);
+    if (!created || !created->path) {
+        tsr_output_close(created);
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", folder);
+    }
+    sprintf(created->path, "%s%s", folder, name);
+    enum tsr_status status = tsr_spot_open(created->path, SIZE_MAX, &created->spot, error);
+    created->bytes = malloc(BUFFER_BYTES);
+    created->capacity = BUFFER_BYTES;
+    if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+    if (status == TSR_OK) status = open_file(created, 0600, error);
+    if (status != TSR_OK) {
+        tsr_output_close(created);
+        return status;
+    }
+    remove_part(created); /* where the file system had to give it a name */
+    *output = created;
+    return TSR_OK;
+}
+
 void tsr_output_close(struct tsr_output *output)
 {
     if (!output) return;
@@ -257,6 +283,17 @@ void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input
     (void)!fchmod(output->file, permissions_for(output->file, &status));
     output->has_time = true;
     output->time = status.st_mtim;
+}
+
+void tsr_output_return_to(struct tsr_output *output, const struct tsr_origin *origin)
+{
+    struct stat status;
+    if (output->file < 0) return;
+    if (origin->has_permissions && fstat(output->file, &status) == 0)
+        (void)!fchmod(output->file, status.st_mode & origin->permissions);
+    if (!origin->has_time) return;
+    output->has_time = true;
+    output->time = (struct timespec){(time_t)origin->seconds, (long)origin->nanoseconds};
 }
 
 void tsr_output_forgo_hash(struct tsr_output *output)

@@ -7,7 +7,7 @@ build=${1:-build}
 [ $# -eq 0 ] || shift
 
 packages="gcc g++ cmake ninja-build pkg-config libxxhash-dev libzstd-dev zlib1g-dev libpng-dev libdcmtk-dev
-libcjson-dev libjpeg-dev libcharls-dev libcmocka-dev $*"
+libcjson-dev libssl-dev libjpeg-dev libcharls-dev libcmocka-dev $*"
 missing=
 if command -v dpkg-query >/dev/null; then
   for package in $packages; do

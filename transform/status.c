@@ -51,6 +51,7 @@ static enum tsr_status fail(struct tsr_error *error, enum tsr_status status, uin
     if (error) {
         error->status = status;
         error->offset = offset;
+        error->system = 0;
         vsnprintf(error->text, sizeof error->text, format, arguments);
     }
     return status;
@@ -77,11 +78,13 @@ enum tsr_status tsr_fail_at(struct tsr_error *error, enum tsr_status status, uin
 enum tsr_status tsr_fail_call(struct tsr_error *error, enum tsr_status status, const char *what, const char *name)
 {
     const int reason = errno;
+    if (reason == ENFILE || reason == EMFILE || reason == ENOMEM) status = TSR_ERROR_LIMIT;
     if (reason == EMFILE)
-        return tsr_fail(
-            error, TSR_ERROR_LIMIT,
-            "%s %s: this process may not open more files; raise the limit (ulimit -n) or take fewer threads", what,
-            name);
-    if (reason == ENFILE || reason == ENOMEM) status = TSR_ERROR_LIMIT;
-    return tsr_fail(error, status, "%s %s: %s", what, name, strerror(reason));
+        tsr_fail(error, status,
+                 "%s %s: this process may not open more files; raise the limit (ulimit -n) or take fewer threads", what,
+                 name);
+    else
+        tsr_fail(error, status, "%s %s: %s", what, name, strerror(reason));
+    if (error) error->system = reason;
+    return status;
 }

@@ -2,22 +2,41 @@
 #ifndef TSR_APP_CLI_CLI_H
 #define TSR_APP_CLI_CLI_H
 
+#include <sys/stat.h>
+
 #include "app/tessera.h"
 #include "option_table.h"
 
-enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_INFO, VERB_COMPARE, VERB_COUNT };
+enum verb { VERB_COMPRESS, VERB_DECOMPRESS, VERB_TEST, VERB_VERIFY, VERB_INFO, VERB_COMPARE, VERB_SUMMARY, VERB_COUNT };
+
+enum update { UPDATE_OFF, UPDATE_BY_TIME, UPDATE_BY_HASH };
+enum progress_form { PROGRESS_AUTO, PROGRESS_NONE, PROGRESS_JSON };
+
+/* --include or --exclude: a glob, as rsync has them. */
+struct filter_rule {
+    const char *pattern;
+    bool includes;
+};
 
 /* The command line as parsed. */
 struct options {
     enum verb verb;
     const char *const *inputs;
     int input_count;
-    const char *output; /* -o, or NULL */
-    const char *series; /* compress: the one output of all inputs, or NULL */
-    const char *member; /* of series: the file that is wanted, NULL: all */
-    bool recursive, force, json;
-    int verbosity; /* -1 quiet, 0, 1 verbose */
-    int threads;   /* 0: as many as there are */
+    const char *output;     /* -o, or NULL */
+    const char *series;     /* compress: the one output of all inputs, or NULL */
+    const char *member;     /* of series: a glob for the files that are wanted, NULL: all */
+    const char *files_from; /* a file with names of inputs, "-" is stdin; or NULL */
+    const char *manifest;   /* or NULL */
+    struct filter_rule *filters;
+    size_t filter_count;
+    bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
+    enum update update;
+    enum progress_form progress;
+    uint32_t shard, shards; /* 1 .. shards; 0: all files */
+    double sample;          /* test: share of the files, 0: all */
+    int verbosity;          /* -1 quiet, 0, 1 verbose */
+    int threads;            /* 0: as many as there are */
     enum tsr_engine_choice engine;
     struct numbers gpus; /* none: all that can be used */
     uint64_t gpu_memory; /* 0: the default */
@@ -31,19 +50,45 @@ struct options {
 struct task {
     char *input;
     char *output;      /* NULL: none */
+    char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
     bool names_output; /* the user has named it: links in it are followed */
+    bool is_link;      /* the input is a symbolic link */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
+    uint64_t bytes;    /* of the input, as it was listed */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
     char *reason;
     char *member;              /* what it is called in a series, NULL: it is in none */
     struct tsr_reader *series; /* to be restored from, and the file's number there */
     uint32_t number;
+    int descriptor; /* of the input's bytes, where they came through a pipe; else -1 */
+    bool to_stdout; /* the output is stdout */
+    char *original; /* verify: the file to compare with */
+    bool is_orphan; /* verify: it stands on one side alone */
+};
+
+/* A name that is not worked on, and why. */
+struct skipped {
+    char *path;
+    const char *reason; /* static */
+};
+
+/* A folder without files: its output is made. */
+struct empty_folder {
+    char *output;
+    size_t root;
 };
 
 struct task_list {
     struct task *tasks;
     size_t count, capacity;
-    size_t skipped;             /* files that the verb does not look at */
+    struct skipped *skipped; /* links, devices and the like */
+    size_t skipped_count, skipped_capacity;
+    struct empty_folder *folders;
+    size_t folder_count, folder_capacity;
+    size_t others;              /* files that the verb does not look at */
+    size_t tsr_files;           /* .tsr files in folders to compress */
+    size_t excluded;            /* by --exclude, or not of this shard or sample */
+    size_t in_set;              /* files of all shards */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
     struct tsr_reader **series; /* that inputs are */
     size_t series_count;
@@ -55,17 +100,30 @@ struct outcome {
     enum tsr_status status;
     struct tsr_error error;
     struct tsr_report report;
-    void *more; /* a verb's own results, freed with free() */
+    bool is_current;   /* --update: the .tsr was there, and is of this file */
+    bool is_compared;  /* every byte that comes back was compared with the original's */
+    bool removed;      /* --rm has removed the original */
+    const char *kept;  /* why --rm has not; static, or NULL */
+    struct stat input; /* of the original before it was read, where --rm may remove it */
+    char sha256[65];   /* of the original, where a manifest is written; else empty */
+    void *more;        /* a verb's own results, freed with free() */
 };
 
-/* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). */
+/* options.c: parses; on TSR_OK with *finished set there is nothing more to do (--help). free_options frees what the
+ * options have allocated. */
 enum tsr_status parse_options(int argc, char **argv, struct options *options, bool *finished);
+void free_options(struct options *options);
+const char *verb_name(enum verb verb);
 
-/* inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads none.
- * Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE. */
+/* inputs/inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads
+ * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                            struct tsr_error *error);
+void free_task(struct task *task);
 void free_tasks(struct task_list *list);
+
+/* Bytes of all inputs that can be read. */
+uint64_t input_bytes(const struct task_list *list);
 
 /* What a run took. */
 struct run_times {
@@ -76,13 +134,15 @@ struct run_times {
 /* run.c: does the work of all tasks, several at once, and reports them one by one in their order, then all of them.
  * Returns the exit status. */
 struct task_work {
-    enum tsr_task_kind kind;
-    /* TSR_TASK_CALL: what a task does. */
+    bool reads_tsr; /* the inputs are .tsr files, and may be series */
+    /* NULL: list_tasks. */
+    enum tsr_status (*list)(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                            struct tsr_error *error);
     enum tsr_status (*work)(struct tsr_engine *engine, const struct options *options, const struct task *task,
                             struct outcome *outcome);
+    /* Both are called in the order of the tasks, by one thread at a time. */
     void (*report)(const struct options *options, const struct task *task, const struct outcome *outcome);
-    void (*summary)(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                    const struct run_times *times);
+    void (*summary)(const struct options *options, const struct task_list *list, const struct run_times *times);
 };
 int run_tasks(const struct options *options, const struct task_work *work);
 
@@ -90,13 +150,38 @@ int run_tasks(const struct options *options, const struct task_work *work);
  * from now on. NULL: error says why. *seconds: what it took. */
 struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, double *seconds,
                                 struct tsr_error *error);
-
-/* Bytes of all inputs that can be read. */
-uint64_t input_bytes(const struct task_list *list);
 double wall_seconds(void);
+
+/* What a signal that ends the process says: "10 of 75 files are done; ...". */
+void say_interrupted(int signal_number);
+
+/* compress.c: the bytes of a task's input, and where its output goes. A descriptor comes from a pipe. */
+struct tsr_data_source source_of(const struct task *task);
+struct tsr_data_sink sink_of(const struct options *options, const struct task *task);
 
 /* compress_series.c: compress --series. Returns the exit status. */
 int compress_to_series(const struct options *options);
+
+/* dry_run.c: says what compress would do. Returns the exit status. */
+int dry_run(const struct options *options);
+
+/* update.c */
+
+/* --update: whether the task's output is there, whole, and made of this very input. TSR_OK with *current. *replace: it
+ * is a .tsr, of which the file has changed. info tells of it. Errors: TSR_ERROR_READ, TSR_ERROR_EXISTS (what is there
+ * is no .tsr of one file), TSR_ERROR_LIMIT. */
+enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                              bool *current, bool *replace, struct outcome *outcome);
+
+/* Restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they differ, and the .tsr
+ * does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and ->psnr_db say what
+ * was found. Errors: TSR_ERROR_VERIFY (it is another file), those of tsr_restore. */
+enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
+                                      struct tsr_reader *series, uint32_t member, const char *original,
+                                      struct tsr_report *report, struct tsr_error *error);
+
+/* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
+void remove_original(const struct options *options, const struct task *task, struct outcome *outcome);
 
 /* errors.c */
 
@@ -110,23 +195,38 @@ refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
 /* Where the library's sentence names an argument, it is to name the flag. */
 void name_flags(struct tsr_error *error);
 
-/* report.c */
-struct cJSON;
-void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
-void report_summary(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                    const struct run_times *times);
+/* Puts "FILE: " or "MEMBER in FILE: " before a sentence that does not name the file yet. */
+void name_file(struct tsr_error *error, const char *file, const char *member);
+
 void say_error(const struct tsr_error *error);
 
-const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
+/* report.c */
+void report_file(const struct options *options, const struct task *task, const struct outcome *outcome);
+void report_plan(const struct options *options, const struct task_list *list);
+void report_skipped(const struct options *options, const struct task_list *list);
 bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform path */
-const char *plural(size_t count);             /* "s", or nothing for one */
-void print_json_line(struct cJSON *object);   /* in a line; frees it */
+
+/* summary.c */
+void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times);
+void add_to_summary(const struct task *task, const struct outcome *outcome);
+
+/* Where talk that is a result goes: stderr where stdout takes a file. */
+void talk_on_stderr(void);
+#if defined(__GNUC__)
+__attribute__((format(printf, 1, 2)))
+#endif
+void talk(const char *format, ...);
+
+const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
+const char *plural(size_t count);    /* "s", or nothing for one */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);
 int decompress_verb(const struct options *options);
 int test_verb(const struct options *options);
+int verify_verb(const struct options *options);
 int info_verb(const struct options *options);
 int compare_verb(const struct options *options);
+int summary_verb(const struct options *options);
 
 #endif

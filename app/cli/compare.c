@@ -2,13 +2,13 @@
  *
  * Sizes are those of whole files made from one frame's samples, without the original's metadata: a .tsr, a PNG, a
  * JPEG-LS, a JPEG. Of files with several frames the middle one stands for all. */
-#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "json.h"
 #include "ssim.h"
 #include "app/rivals/client.h"
 
@@ -330,7 +330,7 @@ static void print_json(const struct options *options, const struct task *task, c
     const struct comparison *c = outcome->more;
     const bool compared = outcome->status == TSR_OK && !c->skipped;
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "file", task->input);
+    add_name(o, "file", task->input);
     cJSON_AddStringToObject(o, "status", outcome->status != TSR_OK ? "failed" : compared ? "ok" : "skipped");
     if (compared) {
         cJSON_AddNumberToObject(o, "columns", c->columns);
@@ -346,7 +346,8 @@ static void print_json(const struct options *options, const struct task *task, c
         if (c->window[0]) cJSON_AddStringToObject(o, "window", c->window);
         add_points(o, options, c);
     } else {
-        cJSON_AddStringToObject(o, "error", outcome->status != TSR_OK ? outcome->error.text : c->reason);
+        add_text(o, "reason", outcome->status == TSR_OK ? c->reason : NULL);
+        add_text(o, "error", outcome->status != TSR_OK ? outcome->error.text : NULL);
     }
     print_json_line(o);
 }
@@ -397,10 +398,37 @@ static const char heading[] =
     "                   samples     Tessera         PNG             JPEG-LS\n"
     "                   Tessera        PSNR         SSIM  error | JPEG, same PSNR     its tables optimised\n";
 
+/* Of all images so far. */
+static struct comparison total;
+static int lossless, lossy[QP_LIST_LIMIT];
+static size_t all_files;
+
+/* Adds up images that all rivals could hold, so that totals compare like with like. */
+static void add_to_total(const struct comparison *c, int points)
+{
+    if (c->png_bytes && c->jpeg_ls_bytes) {
+        total.raw_bytes += c->raw_bytes;
+        total.tessera_bytes += c->tessera_bytes;
+        total.png_bytes += c->png_bytes;
+        total.jpeg_ls_bytes += c->jpeg_ls_bytes;
+        lossless++;
+    }
+    for (int i = 0; i < c->points && i < points; i++) {
+        const struct lossy_point *p = &c->point[i];
+        if (!p->jpeg.bytes) continue;
+        total.point[i].bytes += p->bytes;
+        total.point[i].jpeg.bytes += p->jpeg.bytes;
+        total.point[i].jpeg.optimised_bytes += p->jpeg.optimised_bytes;
+        lossy[i]++;
+    }
+}
+
 static void report_comparison(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     static bool headed;
     const struct comparison *c = outcome->more;
+    all_files++;
+    if (outcome->status == TSR_OK) add_to_total(c, qp_count(options));
     if (options->json) {
         if (c) print_json(options, task, outcome);
     } else if (outcome->status == TSR_OK) {
@@ -422,39 +450,14 @@ static void report_comparison(const struct options *options, const struct task *
     fflush(stdout);
 }
 
-/* Adds up images that all rivals could hold, so that totals compare like with like. */
-static void add_to_total(struct comparison *total, const struct comparison *c, int *lossless, int *lossy, int points)
+static void summarise(const struct options *options, const struct task_list *list, const struct run_times *times)
 {
-    if (c->png_bytes && c->jpeg_ls_bytes) {
-        total->raw_bytes += c->raw_bytes;
-        total->tessera_bytes += c->tessera_bytes;
-        total->png_bytes += c->png_bytes;
-        total->jpeg_ls_bytes += c->jpeg_ls_bytes;
-        ++*lossless;
-    }
-    for (int i = 0; i < c->points && i < points; i++) {
-        const struct lossy_point *p = &c->point[i];
-        if (!p->jpeg.bytes) continue;
-        total->point[i].bytes += p->bytes;
-        total->point[i].jpeg.bytes += p->jpeg.bytes;
-        total->point[i].jpeg.optimised_bytes += p->jpeg.optimised_bytes;
-        lossy[i]++;
-    }
-}
-
-static void summarise(const struct options *options, const struct task_list *list, const struct outcome *outcomes,
-                      const struct run_times *times)
-{
-    struct comparison total;
-    int lossless = 0, lossy[QP_LIST_LIMIT] = {0};
     const int points = qp_count(options);
-    memset(&total, 0, sizeof total);
-    for (size_t i = 0; i < list->count; i++)
-        if (outcomes[i].status == TSR_OK) add_to_total(&total, outcomes[i].more, &lossless, lossy, points);
     if (options->json) {
         cJSON *o = cJSON_CreateObject();
         cJSON_AddBoolToObject(o, "summary", true);
-        cJSON_AddNumberToObject(o, "files", (double)list->count);
+        cJSON_AddNumberToObject(o, "files", (double)all_files);
+        cJSON_AddNumberToObject(o, "files_in_set", (double)list->in_set);
         cJSON_AddNumberToObject(o, "images", lossless);
         add_bytes(o, "raw_bytes", total.raw_bytes);
         add_bytes(o, "tessera_bytes", total.tessera_bytes);
@@ -470,6 +473,7 @@ static void summarise(const struct options *options, const struct task_list *lis
             add_bytes(point, "jpeg_optimised_bytes", total.point[i].jpeg.optimised_bytes);
             cJSON_AddItemToArray(array, point);
         }
+        add_text(o, "verb", verb_name(options->verb));
         cJSON_AddNumberToObject(o, "wall_s", times->wall_s);
         print_json_line(o);
         return;
@@ -493,7 +497,7 @@ static void summarise(const struct options *options, const struct task_list *lis
 
 int compare_verb(const struct options *options)
 {
-    static const struct task_work work = {TSR_TASK_CALL, compare_task, report_comparison, summarise};
+    static const struct task_work work = {false, NULL, compare_task, report_comparison, summarise};
     rivals = rivals_find();
     if (!rivals && options->verbosity >= 0)
         fprintf(stderr, "tessera: compare without PNG, JPEG-LS and JPEG: the program " RIVALS_NAME " was not found\n");

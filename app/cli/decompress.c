@@ -1,14 +1,37 @@
-/* tessera decompress, and tessera test, which is the same without outputs. */
+/* tessera decompress, and tessera test, which writes nothing. */
 #include "cli.h"
+#include "manifest.h"
+
+static enum tsr_status restore_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                   struct outcome *outcome)
+{
+    const struct tsr_data_source source = source_of(task);
+    const struct tsr_data_sink sink = sink_of(options, task);
+    if (task->series) return tsr_restore_member(task->series, task->number, &sink, &outcome->report, &outcome->error);
+    return tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
+}
+
+static enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                struct outcome *outcome)
+{
+    const struct tsr_data_source source = source_of(task);
+    const enum tsr_status status = task->series
+                                       ? tsr_test_member(task->series, task->number, &outcome->report, &outcome->error)
+                                       : tsr_test(engine, &source, &outcome->report, &outcome->error);
+    return status == TSR_OK && options->manifest ? test_with_manifest(engine, task, &source, outcome) : status;
+}
 
 int decompress_verb(const struct options *options)
 {
-    static const struct task_work work = {TSR_TASK_RESTORE, NULL, report_file, report_summary};
+    static const struct task_work work = {true, NULL, restore_one, report_file, report_summary};
     return run_tasks(options, &work);
 }
 
 int test_verb(const struct options *options)
 {
-    static const struct task_work work = {TSR_TASK_TEST, NULL, report_file, report_summary};
-    return run_tasks(options, &work);
+    static const struct task_work work = {true, NULL, test_one, report_file, report_summary};
+    static const struct task_work with_manifest = {true, list_with_manifest, test_one, report_file, report_summary};
+    const int status = run_tasks(options, options->manifest ? &with_manifest : &work);
+    free_manifest();
+    return status;
 }

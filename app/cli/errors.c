@@ -10,6 +10,7 @@ static const struct {
     const char *argument, *flag;
 } flags[] = {
     {", and overwrite is not set", "; -f overwrites it"},
+    {"the sink's descriptor", "stdout"},
     {"give a shorter name", "give a shorter name with -o"},
     {"(allow_lossy is not set)", "(--allow-lossy does it)"},
     {"memory_bytes of ", "--memory "},
@@ -29,12 +30,36 @@ void name_flags(struct tsr_error *error)
     }
 }
 
+void name_file(struct tsr_error *error, const char *file, const char *member)
+{
+    char text[sizeof error->text];
+    const enum tsr_status status = error->status; /* sentences about outputs name these */
+    if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
+    if (strstr(error->text, file) && (!member || strstr(error->text, member))) return;
+    snprintf(text, sizeof text, "%s", error->text);
+    if (member)
+        snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);
+    else
+        snprintf(error->text, sizeof error->text, "%.200s: %.300s", file, text);
+}
+
+/* An offset is said once. */
+void say_error(const struct tsr_error *error)
+{
+    char offset[32];
+    snprintf(offset, sizeof offset, "byte %llu", (unsigned long long)error->offset);
+    fprintf(stderr, "tessera: %s", shown(error->text));
+    if (error->offset != TSR_NO_OFFSET && !strstr(error->text, offset)) fprintf(stderr, " (%s)", offset);
+    fprintf(stderr, "\n");
+}
+
 enum tsr_status refuse(struct tsr_error *error, enum tsr_status status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     error->status = status;
     error->offset = TSR_NO_OFFSET;
+    error->system = 0;
     vsnprintf(error->text, sizeof error->text, format, arguments);
     va_end(arguments);
     return status;

@@ -1,14 +1,23 @@
 /* tessera info */
-#include <cjson/cJSON.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
+#include "json.h"
 
 static void hex(const uint8_t hash[16], char out[33])
 {
     for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+/* Which part is damaged, and what was read instead. */
+static const char *damage_text(const struct tsr_info *info)
+{
+    static char text[200];
+    snprintf(text, sizeof text, "the %s is damaged; what it says was read from its other copy", info->damage);
+    return text;
 }
 
 static const char *promise(const struct tsr_info *info)
@@ -45,7 +54,7 @@ static void print_text(const char *name, const struct tsr_info *info)
                8.0 * (double)info->payload_bytes / count);
         printf("  samples    XXH3-128 of the frames' hashes %s\n", samples);
     }
-    if (info->damage) printf("  DAMAGED    %s; what it says stands elsewhere too\n", info->damage);
+    if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
 /* member: the file's name in a series, or NULL. */
@@ -54,8 +63,8 @@ static void print_json(const char *name, const char *member, const struct tsr_in
     const struct tsr_image *i = &info->image;
     char hash[33];
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "file", name);
-    if (member) cJSON_AddStringToObject(o, "member", member);
+    add_name(o, "file", name);
+    if (member) add_name(o, "member", member);
     cJSON_AddStringToObject(o, "status", info->verbatim ? "verbatim" : "ok");
     cJSON_AddStringToObject(o, "kind", tsr_kind_name(info->kind));
     cJSON_AddStringToObject(o, "restore", info->restore);
@@ -66,7 +75,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
     cJSON_AddStringToObject(o, "original_xxh3_128", hash);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
     if (info->verbatim) {
-        cJSON_AddStringToObject(o, "error", info->reason);
+        add_text(o, "reason", info->reason);
     } else {
         cJSON_AddNumberToObject(o, "columns", i->columns);
         cJSON_AddNumberToObject(o, "rows", i->rows);
@@ -106,13 +115,13 @@ static void print_series_text(const char *name, const struct tsr_info *info)
            (unsigned long long)info->original_bytes);
     printf("  size       %llu bytes, ratio %.3f, %llu sections\n", (unsigned long long)info->file_bytes,
            (double)info->original_bytes / (double)info->file_bytes, (unsigned long long)info->sections);
-    if (info->damage) printf("  DAMAGED    %s; what it says stands elsewhere too\n", info->damage);
+    if (info->damage) printf("  DAMAGED    %s\n", damage_text(info));
 }
 
 static void print_series_json(const char *name, const struct tsr_info *info)
 {
     cJSON *o = cJSON_CreateObject();
-    cJSON_AddStringToObject(o, "file", name);
+    add_name(o, "file", name);
     cJSON_AddStringToObject(o, "status", "ok");
     cJSON_AddStringToObject(o, "restore", info->restore);
     cJSON_AddNumberToObject(o, "members", info->members);
@@ -158,10 +167,11 @@ static enum tsr_status print_series(const struct options *options, const char *p
     for (uint32_t k = 0; k < tsr_reader_members(series); k++) {
         const char *name = tsr_reader_name(series, k);
         struct tsr_info info = TSR_INFO;
-        if (options->member && (!name || strcmp(name, options->member) != 0)) continue;
+        if (options->member && (!name || fnmatch(options->member, name, 0) != 0)) continue;
         found = true;
         const enum tsr_status one = tsr_read_info(series, k, &info, error);
         if (one != TSR_OK) {
+            name_file(error, path, name);
             say_error(error);
             status = TSR_ERROR_PARTIAL;
         } else if (options->json) {
@@ -175,6 +185,12 @@ static enum tsr_status print_series(const struct options *options, const char *p
     return status;
 }
 
+/* What is damaged, and stands elsewhere too, has been shown; the status says that the file is not whole. */
+static enum tsr_status check_damage(const char *path, const struct tsr_info *info, struct tsr_error *error)
+{
+    return info->damage ? refuse(error, TSR_ERROR_CORRUPT, "%s: %s", path, damage_text(info)) : TSR_OK;
+}
+
 static enum tsr_status print_content(const struct options *options, const char *path, struct tsr_reader *reader,
                                      struct tsr_error *error)
 {
@@ -183,24 +199,31 @@ static enum tsr_status print_content(const struct options *options, const char *
         return refuse(error, TSR_ERROR_NOT_TSR, "%s is not a .tsr file", path);
     const enum tsr_status status = tsr_read_info(reader, TSR_ALL_MEMBERS, &info, error);
     if (status != TSR_OK) return status;
-    if (info.members > 0) return print_series(options, path, reader, &info, error);
+    if (info.members > 0) {
+        const enum tsr_status listed = print_series(options, path, reader, &info, error);
+        return listed == TSR_OK ? check_damage(path, &info, error) : listed;
+    }
     if (options->member)
         return refuse(error, TSR_ERROR_USAGE, "%s is not a series, and --member names a file of a series", path);
     if (options->json)
         print_json(path, NULL, &info);
     else
         print_text(path, &info);
-    return TSR_OK;
+    return check_damage(path, &info, error);
 }
 
-static enum tsr_status print_info(const struct options *options, struct tsr_engine *engine, const char *path,
+static enum tsr_status print_info(const struct options *options, struct tsr_engine *engine, const struct task *task,
                                   struct tsr_error *error)
 {
-    const struct tsr_data_source source = tsr_from_path(path);
+    const char *const path = task->input;
+    const struct tsr_data_source source = source_of(task);
     struct tsr_reader *reader = NULL;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
     if (status == TSR_OK) status = print_content(options, path, reader, error);
-    if (status != TSR_OK && status != TSR_ERROR_PARTIAL) say_error(error); /* else each member's was said */
+    if (status != TSR_OK && status != TSR_ERROR_PARTIAL) { /* else each member's was said */
+        name_file(error, path, NULL);
+        say_error(error);
+    }
     tsr_close(reader);
     return status;
 }
@@ -221,12 +244,12 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
     size_t failed = 0;
     enum tsr_status one = TSR_OK;
     for (size_t i = 0; i < list->count; i++) {
-        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
         one = list->tasks[i].status;
         if (one != TSR_OK)
             say_error((refuse(&error, one, "%s: %s", list->tasks[i].input, list->tasks[i].reason), &error));
         else
-            one = print_info(options, engine, list->tasks[i].input, &error);
+            one = print_info(options, engine, &list->tasks[i], &error);
         failed += one != TSR_OK;
     }
     return list->count == 1 ? (int)one : failed > 0 ? TSR_ERROR_PARTIAL : TSR_OK;
@@ -235,7 +258,7 @@ static int print_all(const struct options *options, struct tsr_engine *engine, c
 int info_verb(const struct options *options)
 {
     struct task_list list;
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     int status = (int)list_tasks(options, NULL, &list, &error);
     struct tsr_engine *const engine = status == TSR_OK ? start_reading(&error) : NULL;
     if (engine)

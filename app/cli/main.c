@@ -1,6 +1,8 @@
 /* The command line: parses, and calls the verb. */
 #include <malloc.h>
+#include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -60,11 +62,20 @@ static bool reserve_stack(void)
     return touch_stack();
 }
 
+/* Whether the reader of a pipe has closed it: nobody wants to know more, and the work was done all the same. */
+static bool is_closed(int descriptor)
+{
+    struct pollfd end = {.fd = descriptor, .events = POLLOUT};
+    return poll(&end, 1, 0) == 1 && end.revents & POLLERR;
+}
+
 int main(int argc, char **argv)
 {
     static int (*const run[VERB_COUNT])(const struct options *) = {
-        [VERB_COMPRESS] = compress_verb, [VERB_DECOMPRESS] = decompress_verb, [VERB_TEST] = test_verb,
+        [VERB_COMPRESS] = compress_verb, [VERB_DECOMPRESS] = decompress_verb,
+        [VERB_TEST] = test_verb,         [VERB_VERIFY] = verify_verb,
         [VERB_INFO] = info_verb,         [VERB_COMPARE] = compare_verb,
+        [VERB_SUMMARY] = summary_verb,
     };
     struct options options;
     bool finished;
@@ -75,8 +86,10 @@ int main(int argc, char **argv)
         return leave(TSR_ERROR_LIMIT);
     }
     keep_memory(&options);
+    if (options.output && strcmp(options.output, "-") == 0) talk_on_stderr();
     const int result = run[options.verb](&options);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    free_options(&options);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !is_closed(STDOUT_FILENO)) {
         fprintf(stderr, "tessera: cannot write to standard output\n");
         return leave(result ? result : TSR_ERROR_WRITE);
     }

@@ -24,8 +24,9 @@ void print_option_rows(const struct option_row *rows, int count, int verb)
         }
         const int letter =
             is_letter(row) ? snprintf(flags, sizeof flags, "-%c, ", row->code) : snprintf(flags, sizeof flags, "    ");
-        snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name, row->argument ? " " : "",
-                 row->argument ? row->argument : "");
+        const bool is_optional = row->argument && row->argument[0] == '[';
+        snprintf(flags + letter, sizeof flags - (size_t)letter, "--%s%s%s", row->name,
+                 row->argument && !is_optional ? " " : "", row->argument ? row->argument : "");
         printf("  %-32s %s\n", flags, row->help);
     }
 }
@@ -42,8 +43,11 @@ void fill_getopt(const struct option_row *rows, int count, int verb, char *lette
             if (row->argument) letters[used++] = ':';
         }
         if (row->name)
-            longs[named++] =
-                (struct option){row->name, row->argument ? required_argument : no_argument, NULL, row->code};
+            longs[named++] = (struct option){row->name,
+                                             !row->argument            ? no_argument
+                                             : row->argument[0] == '[' ? optional_argument
+                                                                       : required_argument,
+                                             NULL, row->code};
     }
     letters[used] = '\0';
     longs[named] = (struct option){NULL, 0, NULL, 0};

@@ -22,7 +22,7 @@ struct numbers {
 struct option_row {
     int code;             /* a letter, or a number above all characters for an option without a letter */
     const char *name;     /* long name, or NULL */
-    const char *argument; /* the argument's name in the help, or NULL */
+    const char *argument; /* the argument's name in the help, or NULL; in brackets: it may be left out */
     int verbs;            /* a bit for each verb that takes the option */
     const char *help;
 };

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -17,16 +18,22 @@ static const struct {
                        "compress images and prove that they come back; without loss unless told otherwise"},
     [VERB_DECOMPRESS] = {"decompress", "IN.tsr... [-o OUT]", "restore the original files"},
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
+    [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
     [VERB_COMPARE] = {"compare", "IN...", "compare sizes with PNG and JPEG-LS, and with JPEG at equal PSNR"},
+    [VERB_SUMMARY] = {"summary", "RUN.json...", "join the --json lines of several runs to one report"},
 };
 
 enum {
     ON_COMPRESS = 1 << VERB_COMPRESS,
     ON_DECOMPRESS = 1 << VERB_DECOMPRESS,
     ON_TEST = 1 << VERB_TEST,
+    ON_VERIFY = 1 << VERB_VERIFY,
     ON_INFO = 1 << VERB_INFO,
     ON_COMPARE = 1 << VERB_COMPARE,
+    ON_SUMMARY = 1 << VERB_SUMMARY,
+    ON_WORK = ON_COMPRESS | ON_DECOMPRESS | ON_TEST | ON_VERIFY,
+    ON_FILES = ON_WORK | ON_INFO | ON_COMPARE,
     ON_ALL = (1 << VERB_COUNT) - 1
 };
 
@@ -47,16 +54,47 @@ enum {
     LONG_GPU_MEMORY,
     LONG_SERIES,
     LONG_MEMBER,
-    LONG_MEMORY
+    LONG_MEMORY,
+    LONG_FLAT,
+    LONG_FILES_FROM,
+    LONG_INCLUDE,
+    LONG_EXCLUDE,
+    LONG_UPDATE,
+    LONG_RM,
+    LONG_MANIFEST,
+    LONG_SAMPLE,
+    LONG_SHARD,
+    LONG_PROGRESS,
+    LONG_NO_TIMES,
+    LONG_SKIP_UNREADABLE
 };
 
 static const struct option_row table[] = {
     {'o', "output", "OUT", ON_COMPRESS | ON_DECOMPRESS,
-     "output: a file, or a folder for several inputs; default: beside each input"},
-    {'r', "recursive", NULL, ON_ALL, "look into folders, and mirror their tree"},
+     "output: a file, a folder, or - for stdout; default: beside each input"},
+    {'r', "recursive", NULL, ON_FILES & ~ON_VERIFY, "take what is in folders; OUT mirrors them"},
+    {LONG_FLAT, "flat", NULL, ON_COMPRESS | ON_DECOMPRESS, "all outputs in OUT itself, without folders"},
+    {'L', "dereference", NULL, ON_FILES, "follow symbolic links in folders"},
+    {LONG_FILES_FROM, "files-from", "FILE", ON_FILES & ~ON_VERIFY, "names of inputs, one a line; - is stdin"},
+    {LONG_FILES_FROM, "files-from", "FILE", ON_SUMMARY, "names of all files that the runs had to do"},
+    {'0', "null", NULL, (ON_FILES & ~ON_VERIFY) | ON_SUMMARY,
+     "zeros instead of newlines end the names of --files-from"},
+    {LONG_INCLUDE, "include", "GLOB", ON_FILES, "take these names, whatever a later --exclude says"},
+    {LONG_EXCLUDE, "exclude", "GLOB", ON_FILES, "leave these names out; the first rule that matches counts"},
+    {LONG_UPDATE, "update", "[=hash]", ON_COMPRESS,
+     "skip inputs whose .tsr is of the same size and time, or of the same hash"},
+    {LONG_RM, "rm", NULL, ON_COMPRESS, "remove each original that its .tsr restores as the same file"},
+    {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},
+    {LONG_MANIFEST, "manifest", "FILE", ON_COMPRESS, "write sizes, XXH3-128 and SHA-256 of the originals"},
+    {LONG_MANIFEST, "manifest", "FILE", ON_TEST, "compare with a manifest, too"},
+    {LONG_SAMPLE, "sample", "N%", ON_TEST, "test a part of the files, drawn at random"},
+    {LONG_SHARD, "shard", "I/N|auto", ON_WORK, "do part I of N; auto: as Slurm or MPI number this process"},
     {LONG_SERIES, "series", "OUT", ON_COMPRESS,
      "one output for all inputs, which share what is alike in their headers"},
-    {LONG_MEMBER, "member", "NAME", ON_DECOMPRESS | ON_TEST | ON_INFO, "of series, only the file of this name"},
+    {LONG_NO_TIMES, "no-times", NULL, ON_COMPRESS, "of a series, store no times and permissions"},
+    {LONG_SKIP_UNREADABLE, "skip-unreadable", NULL, ON_COMPRESS,
+     "make a series without the inputs that cannot be read"},
+    {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_TEST | ON_INFO, "of series, only the files of this name"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
@@ -72,15 +110,16 @@ static const struct option_row table[] = {
     {LONG_VERIFY, "verify", "cpu|cuda|none", ON_COMPRESS,
      "what decodes the finished file to prove it; default: cpu. none proves nothing"},
     {LONG_RECODE, "recode", NULL, ON_COMPRESS, "recode RLE and JPEG lossless in DICOM also where the file will differ"},
-    {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
+    {LONG_ENGINE, "engine", "auto|cpu|cuda", ON_WORK,
      "what computes, with the same bytes; default: auto, the GPU where it helps"},
-    {LONG_GPU, "gpu", "N,N,...", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
-     "these GPUs and no others, counted from 0; default: all that can be used"},
-    {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_COMPRESS | ON_DECOMPRESS | ON_TEST,
+    {LONG_GPU, "gpu", "N,N,...", ON_WORK, "these GPUs and no others, counted from 0; default: all that can be used"},
+    {LONG_GPU_MEMORY, "gpu-memory", "BYTES", ON_WORK,
      "most memory of each GPU (500M, 4G); default: half of what is free"},
-    {'T', "threads", "N", ON_ALL & ~ON_INFO, "threads; default: all that this process may use"},
-    {LONG_MEMORY, "memory", "BYTES", ON_ALL & ~ON_INFO,
+    {'T', "threads", "N", ON_WORK | ON_COMPARE, "threads; default: all that this process may use"},
+    {LONG_MEMORY, "memory", "BYTES", ON_WORK | ON_COMPARE,
      "most memory (500M, 4G); default: a quarter of the machine's or its cgroup's"},
+    {LONG_PROGRESS, "progress", "auto|none|json", ON_WORK | ON_COMPARE,
+     "progress on stderr; auto: a line on a terminal, else one every 30 s"},
     {LONG_JSON, "json", NULL, ON_ALL, "one JSON object a file on stdout; then, but for info, a summary"},
     {'q', "quiet", NULL, ON_ALL, "no progress, no summary"},
     {'v', "verbose", NULL, ON_ALL, "a line for each file"},
@@ -92,7 +131,7 @@ static void print_verbs(FILE *to)
 {
     fprintf(to, "usage: tessera VERB [OPTION...] IN...\n\n");
     for (int v = 0; v < VERB_COUNT; v++) fprintf(to, "  %-11s %s\n", verbs[v].name, verbs[v].purpose);
-    fprintf(to, "\ntessera VERB --help tells a verb's options; tessera --version the version.\n");
+    fprintf(to, "\ntessera VERB --help lists a verb's options; tessera --version shows the version.\n");
 }
 
 static void print_help(enum verb verb)
@@ -228,6 +267,152 @@ static enum tsr_status parse_engine(const char *text, struct options *o)
     return usage("--engine wants auto, cpu or cuda, not '%s'", text);
 }
 
+/* ---- Sets ------------------------------------------------------------------------------------------------- */
+
+static enum tsr_status add_filter(struct options *o, const char *pattern, bool includes)
+{
+    struct filter_rule *const grown = realloc(o->filters, (o->filter_count + 1) * sizeof *grown);
+    if (!pattern[0]) return usage("an empty glob matches nothing: '%s'", pattern);
+    if (!grown) return usage("no memory for %s", pattern);
+    o->filters = grown;
+    o->filters[o->filter_count++] = (struct filter_rule){pattern, includes};
+    return TSR_OK;
+}
+
+static enum tsr_status parse_update(const char *text, struct options *o)
+{
+    if (text && strcmp(text, "hash") != 0) return usage("--update takes nothing or =hash, not '%s'", text);
+    o->update = text ? UPDATE_BY_HASH : UPDATE_BY_TIME;
+    return TSR_OK;
+}
+
+static enum tsr_status parse_progress(const char *text, struct options *o)
+{
+    static const char *const names[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_NONE] = "none", [PROGRESS_JSON] = "json"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        o->progress = (enum progress_form)i;
+        return TSR_OK;
+    }
+    return usage("--progress wants auto, none or json, not '%s'", text);
+}
+
+static enum tsr_status parse_sample(const char *text, struct options *o)
+{
+    char number[32];
+    double percent;
+    const size_t length = strlen(text);
+    if (length < 2 || length >= sizeof number || text[length - 1] != '%')
+        return usage("--sample wants a percentage, as 5%%, not '%s'", text);
+    memcpy(number, text, length - 1);
+    number[length - 1] = '\0';
+    if (!parse_number(number, 1e-9, 100, &percent))
+        return usage("--sample wants more than 0%%, at most 100%%, not '%s'", text);
+    o->sample = percent / 100;
+    return TSR_OK;
+}
+
+/* A whole number in the environment; negative: there is none. */
+static long long number_of(const char *name)
+{
+    const char *const text = getenv(name);
+    double number;
+    return text && parse_number(text, 0, 1e9, &number) && number == floor(number) ? (long long)number : -1;
+}
+
+/* The number of this process among its kind, from 0, as these variables say it. */
+static bool shard_of(struct options *o, const char *rank, const char *count)
+{
+    const long long i = number_of(rank), n = number_of(count);
+    if (i < 0 || n < 1 || i >= n) return false;
+    o->shard = (uint32_t)i + 1;
+    o->shards = (uint32_t)n;
+    return true;
+}
+
+static bool shard_of_array(struct options *o)
+{
+    const long long id = number_of("SLURM_ARRAY_TASK_ID"), first = number_of("SLURM_ARRAY_TASK_MIN"),
+                    count = number_of("SLURM_ARRAY_TASK_COUNT"), said = number_of("SLURM_ARRAY_TASK_STEP"),
+                    step = said > 0 ? said : 1;
+    if (id < 0 || first < 0 || count < 1 || id < first || (id - first) % step != 0 || (id - first) / step >= count)
+        return false;
+    o->shard = (uint32_t)((id - first) / step) + 1;
+    o->shards = (uint32_t)count;
+    return true;
+}
+
+static enum tsr_status parse_shard(const char *text, struct options *o)
+{
+    unsigned long i, n;
+    char rest;
+    if (strcmp(text, "auto") == 0) {
+        if (getenv("SLURM_ARRAY_TASK_ID")) {
+            if (shard_of_array(o)) return TSR_OK;
+            return usage("--shard auto: SLURM_ARRAY_TASK_ID %s does not fit SLURM_ARRAY_TASK_MIN, _COUNT and _STEP; an "
+                         "array's numbers must follow each other",
+                         getenv("SLURM_ARRAY_TASK_ID"));
+        }
+        if (shard_of(o, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE") || shard_of(o, "PMI_RANK", "PMI_SIZE") ||
+            shard_of(o, "SLURM_PROCID", "SLURM_NTASKS"))
+            return TSR_OK;
+        return usage("--shard %s: neither Slurm nor MPI has numbered this process; say --shard I/N", text);
+    }
+    if (sscanf(text, "%lu/%lu%c", &i, &n, &rest) != 2 || i < 1 || i > n || n > 1000000)
+        return usage("--shard wants I/N, as 1/8 to 8/8, or auto, not '%s'", text);
+    o->shard = (uint32_t)i;
+    o->shards = (uint32_t)n;
+    return TSR_OK;
+}
+
+/* Options that choose files and say what becomes of them. */
+static enum tsr_status take_set_option(int code, struct options *o)
+{
+    switch (code) {
+    case 'r':
+        o->recursive = true;
+        return TSR_OK;
+    case 'L':
+        o->dereference = true;
+        return TSR_OK;
+    case '0':
+        o->null_names = true;
+        return TSR_OK;
+    case 'n':
+        o->dry_run = true;
+        return TSR_OK;
+    case LONG_FLAT:
+        o->flat = true;
+        return TSR_OK;
+    case LONG_FILES_FROM:
+        o->files_from = optarg;
+        return TSR_OK;
+    case LONG_INCLUDE:
+    case LONG_EXCLUDE:
+        return add_filter(o, optarg, code == LONG_INCLUDE);
+    case LONG_UPDATE:
+        return parse_update(optarg, o);
+    case LONG_RM:
+        o->removes = true;
+        return TSR_OK;
+    case LONG_MANIFEST:
+        o->manifest = optarg;
+        return TSR_OK;
+    case LONG_SAMPLE:
+        return parse_sample(optarg, o);
+    case LONG_SHARD:
+        return parse_shard(optarg, o);
+    case LONG_NO_TIMES:
+        o->no_times = true;
+        return TSR_OK;
+    default:
+        o->skip_unreadable = true;
+        return TSR_OK;
+    }
+}
+
+/* ---- All options ------------------------------------------------------------------------------------------ */
+
 /* Which of these options are among them. */
 struct given {
     bool path, target, max_error;
@@ -247,8 +432,23 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
         o->output = optarg;
         return TSR_OK;
     case 'r':
-        o->recursive = true;
-        return TSR_OK;
+    case 'L':
+    case '0':
+    case 'n':
+    case LONG_FLAT:
+    case LONG_FILES_FROM:
+    case LONG_INCLUDE:
+    case LONG_EXCLUDE:
+    case LONG_UPDATE:
+    case LONG_RM:
+    case LONG_MANIFEST:
+    case LONG_SAMPLE:
+    case LONG_SHARD:
+    case LONG_NO_TIMES:
+    case LONG_SKIP_UNREADABLE:
+        return take_set_option(code, o);
+    case LONG_PROGRESS:
+        return parse_progress(optarg, o);
     case 'f':
         o->force = true;
         return TSR_OK;
@@ -305,9 +505,34 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
             o->compress.effort = code - '0';
             return TSR_OK;
         }
-        fprintf(stderr, "tessera %s --help tells the options\n", verbs[o->verb].name);
+        fprintf(stderr, "tessera %s --help lists the options\n", verbs[o->verb].name);
         return TSR_ERROR_USAGE;
     }
+}
+
+/* --rm, --update and pipes, with what excludes them. */
+static enum tsr_status settle_set(const struct options *o)
+{
+    const bool to_stdout = o->output && strcmp(o->output, "-") == 0;
+    if (o->removes && o->compress.verify == TSR_VERIFY_NONE)
+        return usage("%s", "--rm removes what was proven; --verify none proves nothing");
+    if (o->removes && o->compress.loss != TSR_LOSSLESS)
+        return usage("%s", "--rm never removes the originals of lossy files");
+    if (o->removes && (o->series || to_stdout)) return usage("%s", "--rm is for inputs with a .tsr each");
+    if (o->update != UPDATE_OFF && (o->series || to_stdout))
+        return usage("%s", "--update is for inputs with a .tsr each");
+    if (o->manifest && o->series) return usage("%s", "--manifest is for inputs with a .tsr each");
+    if (o->manifest && !TSR_WITH_OPENSSL)
+        return usage("%s", "--manifest needs SHA-256: this program was built without OpenSSL");
+    if (to_stdout && o->json) return usage("%s", "--json writes to stdout, as -o - does: name a file with -o");
+    if (to_stdout && isatty(STDOUT_FILENO))
+        return usage("%s", "stdout is a terminal: redirect it, or name a file with -o");
+    if (o->flat && !o->output) return usage("%s", "--flat is for outputs below -o OUT");
+    if ((o->no_times || o->skip_unreadable) && !o->series)
+        return usage("%s", "--no-times and --skip-unreadable are for a --series");
+    if (o->shards > 0 && o->series) return usage("%s", "--shard is for inputs with a .tsr each, not for a --series");
+    if (o->dry_run && o->series) return usage("%s", "--dry-run is for inputs with a .tsr each, not for a --series");
+    return TSR_OK;
 }
 
 /* What the options say together: path, loss, and that they can be. */
@@ -333,7 +558,74 @@ static enum tsr_status settle_options(struct options *o, const struct given *giv
     if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp[0]);
     struct tsr_error error;
     const enum tsr_status status = tsr_check_options(compress, &error);
-    return status == TSR_OK ? TSR_OK : usage("%s", error.text);
+    return status == TSR_OK ? settle_set(o) : usage("%s", error.text);
+}
+
+const char *verb_name(enum verb verb)
+{
+    return verbs[verb].name;
+}
+
+void free_options(struct options *options)
+{
+    free(options->filters);
+}
+
+/* ---- What was meant --------------------------------------------------------------------------------------- */
+
+/* Letters to be added, left out or exchanged to make one word of the other; words are short. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[32], before, left;
+    const size_t length = strlen(b);
+    if (length >= 32 || strlen(a) >= 32) return 32;
+    for (size_t k = 0; k <= length; k++) row[k] = k;
+    for (size_t i = 1; a[i - 1]; i++) {
+        before = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= length; k++) {
+            left = before + (a[i - 1] != b[k - 1]);
+            before = row[k];
+            if (row[k - 1] + 1 < left) left = row[k - 1] + 1;
+            row[k] = before + 1 < left ? before + 1 : left;
+        }
+    }
+    return row[length];
+}
+
+static enum tsr_status refuse_verb(const char *word)
+{
+    int best = 0;
+    for (int v = 1; v < VERB_COUNT; v++)
+        if (distance(word, verbs[v].name) < distance(word, verbs[best].name)) best = v;
+    fprintf(stderr, "tessera: there is no verb '%s'", word);
+    if (distance(word, verbs[best].name) <= 3)
+        fprintf(stderr, "; did you mean %s?\n", verbs[best].name);
+    else
+        fprintf(stderr, "; tessera --help lists the verbs\n");
+    return TSR_ERROR_USAGE;
+}
+
+/* Whether an argument is the value of the option before it. */
+static bool takes_next(const char *option)
+{
+    for (const struct option_row *row = table; row < table + ROWS; row++) {
+        if (!row->name || !row->argument || row->argument[0] == '[') continue;
+        if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, row->name) == 0) return true;
+        if (option[0] == '-' && option[1] == row->code && !option[2]) return true;
+    }
+    return false;
+}
+
+/* "-10" would be -1 and -0. */
+static enum tsr_status check_efforts(int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const size_t digits = argv[i][0] == '-' ? strspn(argv[i] + 1, "0123456789") : 0;
+        if (digits > 1 && !argv[i][digits + 1] && !takes_next(argv[i - 1]))
+            return usage("efforts are -1 to -9, not '%s'", argv[i]);
+    }
+    return TSR_OK;
 }
 
 enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *finished)
@@ -358,7 +650,8 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     }
     int verb = 0;
     while (verb < VERB_COUNT && strcmp(argv[1], verbs[verb].name) != 0) verb++;
-    if (verb == VERB_COUNT) return usage("no verb '%s'; tessera --help tells them", argv[1]);
+    if (verb == VERB_COUNT) return refuse_verb(argv[1]);
+    if (check_efforts(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
     o->verb = (enum verb)verb;
     fill_getopt(table, ROWS, 1 << verb, letters, longs);
     argv[1] = argv[0]; /* getopt's messages begin with the program's name */
@@ -372,10 +665,13 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     }
     o->inputs = (const char *const *)argv + 1 + optind;
     o->input_count = argc - 1 - optind;
+    const bool is_pipe = o->input_count == 1 && strcmp(o->inputs[0], "-") == 0;
+    if (is_pipe && !o->output && !o->series && (o->verb == VERB_COMPRESS || o->verb == VERB_DECOMPRESS))
+        o->output = "-";
     const enum tsr_status settled = settle_options(o, &given);
     if (settled != TSR_OK) return settled;
-    if (o->input_count == 0) {
-        fprintf(stderr, "tessera: no input is named; tessera %s --help tells the usage\n", verbs[o->verb].name);
+    if (o->input_count == 0 && (!o->files_from || o->verb == VERB_SUMMARY)) {
+        fprintf(stderr, "tessera: no input is named; tessera %s --help shows the usage\n", verbs[o->verb].name);
         return TSR_ERROR_USAGE;
     }
     *finished = false;

@@ -1,35 +1,43 @@
 /* Running tasks: several files at once over the engine's threads, reported in their order, with a progress line. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 
 struct running {
     struct tsr_engine *engine;
     const struct options *options;
     const struct task_list *list;
     const struct task_work *work;
-    struct outcome *outcomes;
+    struct outcome **outcomes; /* of tasks that are done and not yet reported */
     bool *done;
     size_t reported;   /* tasks before this one are reported */
     bool is_reporting; /* a thread, without the lock: it also reports what is done meanwhile */
     double last_report;
     enum tsr_status sync_status; /* a folder could not be brought to the disk: no output of then or later counts */
     struct tsr_error sync_error;
-    size_t finished, failed;
-    uint64_t bytes_in, bytes_out, bytes_total;
-    double start, last_progress;
-    bool shows_progress;
-    pthread_mutex_t lock;
+    struct progress progress;
+    size_t not_begun, existing;
+    enum tsr_status only_status; /* of the last task that was reported */
+    atomic_bool is_full;         /* a disk: no task is begun any more */
+    pthread_mutex_t lock;        /* guards what is above */
+    pthread_mutex_t screen;      /* held while anything is printed */
+    pthread_cond_t ended;
+    bool is_over;
 };
+
+/* For the thread that waits for signals. */
+static struct running *the_run;
 
 double wall_seconds(void)
 {
@@ -38,11 +46,29 @@ double wall_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* ---- Signals ---------------------------------------------------------------------------------------------- */
+
+void say_interrupted(int signal_number)
+{
+    struct running *const r = the_run;
+    if (!r || signal_number == SIGALRM) return;
+    const size_t done = r->progress.files - r->progress.failed;
+    const bool has_screen = pthread_mutex_trylock(&r->screen) == 0; /* who holds it may wait for a pipe */
+    if (has_screen) progress_end(NULL);
+    if (r->options->verb == VERB_COMPRESS && r->list->count > 1)
+        fprintf(stderr, "tessera: interrupted: %zu of %zu files are done; the same command with --update goes on\n",
+                done, r->list->count);
+    else
+        fprintf(stderr, "tessera: interrupted: %zu of %zu files are done\n", done, r->list->count);
+    fflush(stderr);
+}
+
 /* A thread that ends the process on a signal, without leaving parts of outputs. */
 static void *await_signal(void *signals)
 {
     int number;
     while (sigwait(signals, &number) != 0) continue;
+    say_interrupted(number);
     tsr_end_process(128 + number);
     return NULL;
 }
@@ -67,41 +93,45 @@ static void handle_signals(void)
         pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
-static void clear_progress(const struct running *r)
-{
-    if (r->shows_progress) fprintf(stderr, "\r\033[K");
-}
+/* ---- Reports ---------------------------------------------------------------------------------------------- */
 
-/* "files, MB/s, ratio, ETA"; at most ten times a second. */
-static void show_progress(struct running *r)
-{
-    const double now = wall_seconds(), elapsed = now - r->start;
-    if (!r->shows_progress || now - r->last_progress < 0.1 || elapsed <= 0) return;
-    r->last_progress = now;
-    const double share = (double)r->finished / (double)r->list->count;
-    const int left = share > 0 ? (int)(elapsed / share - elapsed + 0.5) : 0;
-    const double rate = (double)(r->options->verb == VERB_DECOMPRESS ? r->bytes_out : r->bytes_in) / 1e6 / elapsed;
-    fprintf(stderr, "\r\033[K%zu/%zu files  %.1f MB/s", r->finished, r->list->count, rate);
-    if (r->options->verb == VERB_COMPRESS && r->bytes_out > 0)
-        fprintf(stderr, "  ratio %.2f", (double)r->bytes_in / (double)r->bytes_out);
-    if (r->failed > 0) fprintf(stderr, "  %zu failed", r->failed);
-    fprintf(stderr, "  ETA %d:%02d", left / 60, left % 60);
-    fflush(stderr);
-}
-
-/* What is reported is lasting: the folders of these tasks' outputs go to the disk first, or the tasks have failed. */
+/* What is reported is lasting: the folders of these tasks' outputs go to the disk first, or the tasks have failed. Then
+ * originals may go. */
 static void sync_outputs(struct running *r, size_t first, size_t end)
 {
     if (r->options->verb != VERB_COMPRESS && r->options->verb != VERB_DECOMPRESS) return;
     if (r->sync_status == TSR_OK) r->sync_status = tsr_sync_folders(&r->sync_error);
-    for (size_t i = first; r->sync_status != TSR_OK && i < end; i++) {
-        if (r->outcomes[i].status != TSR_OK) continue;
-        r->outcomes[i].status = r->sync_status;
-        r->outcomes[i].error = r->sync_error;
-        pthread_mutex_lock(&r->lock);
-        r->failed++;
-        pthread_mutex_unlock(&r->lock);
+    for (size_t i = first; i < end; i++) {
+        struct outcome *const outcome = r->outcomes[i];
+        if (outcome->status == TSR_OK && r->sync_status != TSR_OK) {
+            outcome->status = r->sync_status;
+            outcome->error = r->sync_error;
+            pthread_mutex_lock(&r->lock);
+            r->progress.failed++;
+            pthread_mutex_unlock(&r->lock);
+        }
+        if (r->options->removes && outcome->status == TSR_OK) remove_original(r->options, &r->list->tasks[i], outcome);
     }
+}
+
+/* Most outputs that exist already of which each has its sentence. */
+enum { EXISTING_LIMIT = 3 };
+
+/* Reports one task, unless it was not begun, or is one of many whose output exists. */
+static void report_one(struct running *r, size_t i)
+{
+    struct outcome *const outcome = r->outcomes[i];
+    r->only_status = outcome->status;
+    if (outcome->status == TSR_ERROR_CANCELLED) {
+        r->not_begun++;
+    } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
+        add_to_summary(&r->list->tasks[i], outcome);
+    } else {
+        r->work->report(r->options, &r->list->tasks[i], outcome);
+    }
+    free(outcome->more);
+    free(outcome);
+    r->outcomes[i] = NULL;
 }
 
 /* All that are done in their order, unless another thread is at it; not each alone, since a folder's way to the disk
@@ -109,7 +139,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
 static void report_done(struct running *r)
 {
     static const double each_s = 0.1;
-    const bool is_last = r->finished == r->list->count;
+    const bool is_last = r->progress.files == r->list->count;
     if (r->is_reporting || (!is_last && wall_seconds() - r->last_report < each_s)) return;
     r->is_reporting = true;
     r->last_report = wall_seconds();
@@ -118,16 +148,44 @@ static void report_done(struct running *r)
         while (r->done[end]) end++; /* after the last task stands one that is never done */
         pthread_mutex_unlock(&r->lock);
         sync_outputs(r, r->reported, end);
-        clear_progress(r);
-        for (size_t i = r->reported; i < end; i++) r->work->report(r->options, &r->list->tasks[i], &r->outcomes[i]);
+        pthread_mutex_lock(&r->screen);
+        progress_clear();
+        for (size_t i = r->reported; i < end; i++) report_one(r, i);
+        pthread_mutex_unlock(&r->screen);
         pthread_mutex_lock(&r->lock);
         r->reported = end;
     }
-    show_progress(r);
     r->is_reporting = false;
 }
 
-/* A task that does the verb's own work, or has failed before it could begin. */
+/* ---- Progress --------------------------------------------------------------------------------------------- */
+
+/* A thread that draws while files are at work. */
+static void *draw_progress(void *context)
+{
+    struct running *const r = context;
+    pthread_mutex_lock(&r->lock);
+    while (!r->is_over) {
+        const struct progress now = r->progress;
+        pthread_mutex_unlock(&r->lock);
+        pthread_mutex_lock(&r->screen);
+        progress_show(&now);
+        pthread_mutex_unlock(&r->screen);
+        pthread_mutex_lock(&r->lock);
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 50000000;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        if (!r->is_over) pthread_cond_timedwait(&r->ended, &r->lock, &until);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* ---- Tasks ------------------------------------------------------------------------------------------------ */
+
+/* A task of the library's, to the run and to its number there. */
 struct call {
     struct running *running;
     size_t index;
@@ -137,85 +195,80 @@ static enum tsr_status run_call(void *context, struct tsr_engine *engine, struct
                                 struct tsr_error *error)
 {
     const struct call *const call = context;
-    const struct running *const r = call->running;
+    struct running *const r = call->running;
     const struct task *const task = &r->list->tasks[call->index];
-    struct outcome *const outcome = &r->outcomes[call->index];
-    if (task->status != TSR_OK)
-        return refuse(error, task->status, "%s: %s", task->input,
-                      task->reason ? task->reason : tsr_status_name(task->status));
+    struct outcome *const outcome = calloc(1, sizeof *outcome);
+    if (!outcome) return refuse(error, TSR_ERROR_LIMIT, "no memory for the result of %s", task->input);
+    outcome->report = *report;
     outcome->error = *error;
-    const enum tsr_status status = r->work->work(engine, r->options, task, outcome);
-    report->bytes_in = outcome->report.bytes_in;
-    report->bytes_out = outcome->report.bytes_out;
-    *error = outcome->error;
-    return status;
+    r->outcomes[call->index] = outcome;
+    if (task->status != TSR_OK)
+        outcome->status = refuse(&outcome->error, task->status, "%s: %s", task->input,
+                                 task->reason ? task->reason : tsr_status_name(task->status));
+    else
+        outcome->status = r->work->work(engine, r->options, task, outcome);
+    return outcome->status;
 }
 
-/* Which file of a series it is about. */
-static void name_member(const struct task *task, struct tsr_error *error)
+static bool is_full(const struct outcome *outcome)
 {
-    char text[sizeof error->text];
-    snprintf(text, sizeof text, "%s", error->text);
-    snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", task->member, task->input, text);
+    return outcome->status == TSR_ERROR_WRITE && (outcome->error.system == ENOSPC || outcome->error.system == EDQUOT);
+}
+
+/* A task that has not got as far as having an outcome gets one of the run's own. */
+static struct outcome *outcome_of(struct running *r, const struct tsr_result *result)
+{
+    static struct outcome none = {.status = TSR_ERROR_LIMIT};
+    struct outcome *outcome = r->outcomes[result->index];
+    if (!outcome) outcome = r->outcomes[result->index] = calloc(1, sizeof *outcome);
+    if (!outcome) return &none;
+    outcome->status = result->status;
+    if (!outcome->report.size) outcome->report = *result->report;
+    if (!outcome->error.text[0]) outcome->error = *result->error;
+    return outcome;
 }
 
 static void take_result(void *context, const struct tsr_result *result)
 {
     struct running *const r = context;
     const struct task *const task = &r->list->tasks[result->index];
-    struct outcome *const outcome = &r->outcomes[result->index];
-    outcome->status = result->status;
-    outcome->report = *result->report;
-    outcome->error = *result->error;
+    struct outcome *const outcome = outcome_of(r, result);
     name_flags(&outcome->error);
-    if (outcome->status != TSR_OK && task->series) name_member(task, &outcome->error);
+    if (outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
+    if (is_full(outcome) && atomic_exchange(&r->is_full, true)) outcome->status = TSR_ERROR_CANCELLED; /* said once */
     pthread_mutex_lock(&r->lock);
     r->done[result->index] = true;
-    r->finished++;
-    r->failed += outcome->status != TSR_OK;
-    r->bytes_in += outcome->report.bytes_in;
-    r->bytes_out += outcome->report.bytes_out;
+    r->progress.files++;
+    r->progress.failed += outcome->status != TSR_OK;
+    r->progress.bytes += task->bytes;
+    if (outcome->status == TSR_OK && !outcome->is_current) {
+        r->progress.bytes_in += outcome->report.bytes_in;
+        r->progress.bytes_out += outcome->report.bytes_out;
+    }
     report_done(r);
     pthread_mutex_unlock(&r->lock);
 }
 
-/* What the library is to do. An output's folder is brought to the disk before the task is reported. */
-static struct tsr_task make_task(struct call *call)
+static void note_begin(void *context, size_t index)
 {
-    const struct running *const r = call->running;
-    const struct task *const task = &r->list->tasks[call->index];
-    struct tsr_task made = TSR_TASK;
-    made.kind = task->status != TSR_OK ? TSR_TASK_CALL : r->work->kind;
-    made.call = run_call;
-    made.context = call;
-    made.source = tsr_from_path(task->input);
-    made.reader = task->series;
-    made.member = task->number;
-    made.sink = tsr_to_path(task->output);
-    made.sink.overwrite = r->options->force;
-    made.sink.is_bounded = !task->names_output;
-    made.sink.root = task->root;
-    made.sink.syncs_later = true;
-    made.compress = &r->options->compress;
-    return made;
+    struct running *const r = context;
+    pthread_mutex_lock(&r->lock);
+    r->progress.current = r->list->tasks[index].input;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool is_cancelled(void *context)
+{
+    struct running *const r = context;
+    return atomic_load(&r->is_full);
 }
 
 /* The status of the only task; of several, whether all is well. */
 static enum tsr_status exit_status(const struct running *r)
 {
-    if (r->list->count == 1) return r->outcomes[0].status;
-    return r->failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
-}
-
-uint64_t input_bytes(const struct task_list *list)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        struct stat status;
-        if (list->tasks[i].status == TSR_OK && stat(list->tasks[i].input, &status) == 0)
-            bytes += (uint64_t)status.st_size;
-    }
-    return bytes;
+    if (atomic_load(&r->is_full)) return TSR_ERROR_WRITE;
+    if (r->list->count == 1) return r->only_status;
+    return r->progress.failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
 /* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
@@ -281,39 +334,89 @@ struct room {
 static enum tsr_status make_room(struct running *r, struct room *room)
 {
     const size_t count = r->list->count;
-    r->outcomes = calloc(count, sizeof *r->outcomes);
+    r->outcomes = calloc(count + 1, sizeof *r->outcomes);
     r->done = calloc(count + 1, sizeof *r->done);
-    room->calls = calloc(count, sizeof *room->calls);
-    room->tasks = calloc(count, sizeof *room->tasks);
+    room->calls = calloc(count + 1, sizeof *room->calls);
+    room->tasks = calloc(count + 1, sizeof *room->tasks);
     if (!r->outcomes || !r->done || !room->calls || !room->tasks) return TSR_ERROR_LIMIT;
     for (size_t i = 0; i < count; i++) {
+        struct tsr_task made = TSR_TASK;
         room->calls[i] = (struct call){r, i};
-        room->tasks[i] = make_task(&room->calls[i]);
+        made.kind = TSR_TASK_CALL;
+        made.call = run_call;
+        made.context = &room->calls[i];
+        room->tasks[i] = made;
     }
     return TSR_OK;
 }
 
+/* Folders without files, in the output. */
+static enum tsr_status make_folders(const struct task_list *list, struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    for (size_t i = 0; i < list->folder_count && status == TSR_OK; i++) {
+        struct tsr_data_sink sink = tsr_to_path(list->folders[i].output);
+        sink.is_bounded = true;
+        sink.root = list->folders[i].root;
+        status = tsr_make_folder(&sink, error);
+    }
+    return status;
+}
+
+/* What is said once of many files. */
+static void say_rest(const struct running *r)
+{
+    const struct options *const o = r->options;
+    if (r->existing > EXISTING_LIMIT && !o->json)
+        fprintf(stderr, "tessera: %zu more outputs exist; -f overwrites them%s\n", r->existing - EXISTING_LIMIT,
+                o->verb == VERB_COMPRESS ? ", --update takes those whose inputs have changed" : "");
+    if (atomic_load(&r->is_full) && r->list->count > 1)
+        fprintf(stderr, "tessera: the disk is full: %zu of %zu files are done, %zu were not begun%s\n",
+                r->progress.files - r->progress.failed, r->list->count, r->not_begun,
+                o->verb == VERB_COMPRESS ? "; free some space, and the same command with --update goes on" : "");
+}
+
+static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, struct tsr_error *error)
+{
+    struct tsr_set_options set = TSR_SET_OPTIONS;
+    pthread_t drawer;
+    set.results_at_once = true; /* the reports have a lock of their own, which no thread holds for long */
+    set.on_begin = note_begin;
+    set.is_cancelled = is_cancelled;
+    r->progress.all_files = r->list->count;
+    r->progress.all_bytes = input_bytes(r->list);
+    report_plan(r->options, r->list);
+    progress_begin(r->options);
+    the_run = r;
+    const bool draws = pthread_create(&drawer, NULL, draw_progress, r) == 0;
+    enum tsr_status status = make_folders(r->list, error);
+    if (status == TSR_OK) status = tsr_run_set(r->engine, tasks, r->list->count, &set, take_result, r, error);
+    pthread_mutex_lock(&r->lock);
+    r->is_over = true;
+    pthread_cond_signal(&r->ended);
+    pthread_mutex_unlock(&r->lock);
+    if (draws) pthread_join(drawer, NULL);
+    progress_end(&r->progress);
+    return status;
+}
+
 static int run_list(struct running *r, struct run_times *times)
 {
-    const size_t count = r->list->count;
-    struct tsr_set_options set = TSR_SET_OPTIONS;
-    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files"};
+    struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files", 0};
     struct room room = {0};
+    const double start = wall_seconds();
     enum tsr_status status = make_room(r, &room);
-    set.results_at_once = true; /* the reports have a lock of their own, which no thread holds for long */
-    r->shows_progress = r->options->verbosity >= 0 && isatty(STDERR_FILENO);
-    r->start = wall_seconds();
-    if (status == TSR_OK) status = tsr_run_set(r->engine, room.tasks, count, &set, take_result, r, &error);
-    if (status == TSR_OK || status == TSR_ERROR_PARTIAL) {
-        clear_progress(r);
-        times->wall_s = wall_seconds() - r->start;
+    if (status == TSR_OK) status = run_set(r, room.tasks, &error);
+    if (status == TSR_OK || status == TSR_ERROR_PARTIAL || status == TSR_ERROR_CANCELLED) {
+        times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
-        r->work->summary(r->options, r->list, r->outcomes, times);
+        say_rest(r);
+        r->work->summary(r->options, r->list, times);
         status = exit_status(r);
     } else {
         say_error(&error);
     }
-    for (size_t i = 0; r->outcomes && i < count; i++) free(r->outcomes[i].more);
+    the_run = NULL;
     free(r->outcomes);
     free(r->done);
     free(room.calls);
@@ -326,18 +429,23 @@ int run_tasks(const struct options *options, const struct task_work *work)
 {
     struct task_list list = {0};
     struct run_times times = {0};
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     struct running r = {.options = options, .list = &list, .work = work};
-    const bool reads_tsr = work->kind == TSR_TASK_RESTORE || work->kind == TSR_TASK_TEST;
-    if (reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
-    int status = reads_tsr && !r.engine ? (int)error.status : (int)list_tasks(options, r.engine, &list, &error);
-    if (status == TSR_OK && !reads_tsr) {
+    enum tsr_status (*const list_all)(const struct options *, struct tsr_engine *, struct task_list *,
+                                      struct tsr_error *) = work->list ? work->list : list_tasks;
+    if (work->reads_tsr) r.engine = start_engine(options, 0, &times.start_s, &error);
+    int status = work->reads_tsr && !r.engine ? (int)error.status : (int)list_all(options, r.engine, &list, &error);
+    if (status == TSR_OK && !work->reads_tsr) {
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
     }
     if (status == TSR_OK) {
         pthread_mutex_init(&r.lock, NULL);
+        pthread_mutex_init(&r.screen, NULL);
+        pthread_cond_init(&r.ended, NULL);
         status = run_list(&r, &times);
+        pthread_cond_destroy(&r.ended);
+        pthread_mutex_destroy(&r.screen);
         pthread_mutex_destroy(&r.lock);
     } else {
         say_error(&error);

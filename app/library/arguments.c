@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/folder.h"
 #include "transform/status.h"
 
 /* Of which image a target of a PSNR is sensible: as the command line has it, 1 to 200 dB. */
@@ -180,6 +182,19 @@ enum tsr_status tsr_open_source(const struct tsr_data_source *source, struct tsr
     return *input ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to open %s", name);
 }
 
+enum tsr_status tsr_hash(const struct tsr_data_source *source, uint8_t hash[16], struct tsr_error *error)
+{
+    struct tsr_input *input = NULL;
+    struct tsr_hash128 found;
+    TSR_TRY(tsr_check_tsr(source, error));
+    TSR_TRY(tsr_check_pointer(hash, "hash", error));
+    TSR_TRY(tsr_open_source(source, &input, error));
+    const enum tsr_status status = tsr_input_hash(input, &found, error);
+    tsr_input_close(input);
+    if (status == TSR_OK) memcpy(hash, found.bytes, sizeof found.bytes);
+    return status;
+}
+
 uint64_t tsr_source_bytes(const struct tsr_data_source *source)
 {
     struct stat status;
@@ -222,6 +237,8 @@ enum tsr_status tsr_open_sink(const struct tsr_data_sink *sink, bool is_private,
 {
     const struct tsr_output_options options = {sink->overwrite, sink->is_bounded, sink->root};
     if (sink->medium == TSR_MEDIUM_PATH) return tsr_output_create(sink->path, &options, is_private, output, error);
+    if (sink->medium != TSR_MEDIUM_MEMORY && sink->temporary)
+        return tsr_output_to_temporary(sink->temporary, output, error);
     *output = tsr_output_to_memory();
     return *output ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
 }
@@ -254,6 +271,31 @@ static enum tsr_status write_calls(const struct tsr_data_sink *sink, const uint8
     return TSR_OK;
 }
 
+static enum tsr_status write_some(const struct tsr_data_sink *sink, const uint8_t *bytes, uint64_t size,
+                                  struct tsr_error *error)
+{
+    return sink->medium == TSR_MEDIUM_DESCRIPTOR ? write_descriptor(sink->descriptor, bytes, size, error)
+                                                 : write_calls(sink, bytes, size, error);
+}
+
+/* Bytes that are in memory at once, those of a file through a buffer. */
+static enum tsr_status hand_over(const struct tsr_data_sink *sink, struct tsr_output *output, struct tsr_error *error)
+{
+    enum { CHUNK = 1 << 18 };
+    const uint64_t size = tsr_output_size(output);
+    if (tsr_output_is_memory(output)) return write_some(sink, tsr_output_bytes(output), size, error);
+    uint8_t *const chunk = malloc(CHUNK);
+    enum tsr_status status = chunk ? TSR_OK : tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");
+    for (uint64_t at = 0; status == TSR_OK && at < size;) {
+        const size_t now = size - at < CHUNK ? (size_t)(size - at) : CHUNK;
+        status = tsr_output_read(output, at, chunk, now, error);
+        if (status == TSR_OK) status = write_some(sink, chunk, now, error);
+        at += now;
+    }
+    free(chunk);
+    return status;
+}
+
 enum tsr_status tsr_deliver(const struct tsr_data_sink *sink, struct tsr_output *output, struct tsr_error *error)
 {
     switch (sink->medium) {
@@ -265,9 +307,8 @@ enum tsr_status tsr_deliver(const struct tsr_data_sink *sink, struct tsr_output 
         sink->buffer->bytes = tsr_output_take_bytes(output);
         return TSR_OK;
     case TSR_MEDIUM_DESCRIPTOR:
-        return write_descriptor(sink->descriptor, tsr_output_bytes(output), tsr_output_size(output), error);
     case TSR_MEDIUM_CALLS:
-        return write_calls(sink, tsr_output_bytes(output), tsr_output_size(output), error);
+        return hand_over(sink, output, error);
     }
     return TSR_ERROR_INTERNAL;
 }
@@ -277,6 +318,21 @@ void tsr_buffer_free(struct tsr_buffer *buffer)
     if (!buffer) return;
     free(buffer->bytes);
     *buffer = (struct tsr_buffer){NULL, 0};
+}
+
+enum tsr_status tsr_make_folder(const struct tsr_data_sink *sink, struct tsr_error *error)
+{
+    struct tsr_spot spot;
+    TSR_TRY(tsr_check_sink(sink, error));
+    if (sink->medium != TSR_MEDIUM_PATH) return tsr_fail(error, TSR_ERROR_USAGE, "a folder has a path");
+    const size_t room = strlen(sink->path) + sizeof "/.";
+    char *const inside = malloc(room);
+    if (!inside) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for a path");
+    snprintf(inside, room, "%s/.", sink->path);
+    const enum tsr_status status = tsr_spot_open(inside, sink->is_bounded ? sink->root : SIZE_MAX, &spot, error);
+    tsr_spot_close(&spot);
+    free(inside);
+    return status;
 }
 
 void tsr_end_process(int status)

@@ -15,6 +15,7 @@ struct tsr_wanted {
     uint64_t target_value;
     enum tsr_verify verify;
     bool allow_lossy, recode;
+    bool keeps_origin; /* of a series: the files' times and permissions are stored */
     const struct tsr_image *raster; /* as of struct tsr_data_source */
 };
 

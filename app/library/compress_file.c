@@ -128,6 +128,7 @@ static enum tsr_status try_container(struct tsr_engine *engine, struct tsr_sourc
     if (is_member) {
         const struct tsr_image *const image = &source->header.image;
         encoded->keeps_raster = image->frames == 1 && tsr_stack_limit(image, &source->header.coding) > 0;
+        if (wanted->keeps_origin) tsr_input_origin(source->input, &source->header.origin);
         TSR_TRY(tsr_container_begin_member(output, &source->header, &written->writer, error));
         TSR_TRY(tsr_encode_contents(engine, source, written->writer, &written->proof, encoded, error));
         return check_frames(source, tsr_container_payload_bytes(written->writer), error);

@@ -59,6 +59,7 @@ void tsr_report_written(const struct tsr_wanted *wanted, const struct tsr_writte
     report_loss(&written->header, &written->proof, report);
     report_overshoot(wanted, report);
     report->bytes_in = written->proof.original_size;
+    memcpy(report->original_hash, written->proof.original.bytes, sizeof report->original_hash);
 }
 
 void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_proof *proof,
@@ -67,6 +68,7 @@ void tsr_report_restored(struct tsr_container_reader *reader, const struct tsr_p
     report_header(tsr_container_header(reader), report);
     report_loss(tsr_container_header(reader), proof, report);
     report->bytes_in = tsr_container_bytes(reader);
+    memcpy(report->original_hash, proof->original.bytes, sizeof report->original_hash);
     report->payload_bytes = tsr_container_pixel_bytes(reader);
     report->engine = report->verified_by = decoded->engine;
     report->read_s += decoded->read_s;

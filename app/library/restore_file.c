@@ -15,6 +15,7 @@ enum tsr_status tsr_restore_file(struct tsr_engine *engine, struct tsr_input *in
     enum tsr_status status = tsr_container_get_proof(reader, &proof, error);
     if (status == TSR_OK && sink) status = tsr_open_sink(sink, true, &out, error);
     if (status == TSR_OK && sink) tsr_output_inherit(out, input);
+    if (status == TSR_OK && sink) tsr_output_return_to(out, &header->origin);
     if (status == TSR_OK && !sink && !(out = tsr_output_to_test(header)))
         status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to test");
     if (status == TSR_OK)

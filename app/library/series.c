@@ -94,7 +94,7 @@ static void add_ready(struct making *m)
         const uint32_t k = m->next;
         struct member *member = &m->members[k];
         struct tsr_report *report = &m->report[k];
-        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
         const enum tsr_status status =
             tsr_container_add_member(m->writer, member->written.writer, m->files[k].name, &member->written.proof,
                                      &report->bytes_out, &report->payload_bytes, &error);
@@ -159,7 +159,7 @@ static void make_member(struct making *m, uint32_t k)
 {
     struct member *member = &m->members[k];
     struct tsr_input *input = NULL;
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     pthread_mutex_lock(&m->lock);
     const bool in_vain = m->status != TSR_OK && k > m->failed; /* those before may be the first that fails */
     pthread_mutex_unlock(&m->lock);
@@ -285,7 +285,7 @@ static void share_models(struct making *m, uint32_t first, uint32_t end)
         const struct tsr_header *const header = &member->written.header;
         const uint32_t limit = count > 1 ? tsr_stack_limit(&header->image, &header->coding) : 1;
         if (count > limit) count = limit;
-        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+        struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
         const enum tsr_status status = count > 1 ? stack_members(m, k, count, &error) : TSR_OK;
         if (status != TSR_OK) {
             pthread_mutex_lock(&m->lock);
@@ -313,7 +313,7 @@ static void make_one(void *context, unsigned i)
  * does not go on. */
 static bool take_room(struct making *m, uint32_t g)
 {
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     tsr_pool_rest(m->engine->pool, 0); /* groups before it may want this thread's place */
     pthread_mutex_lock(&m->lock);
     while (m->status == TSR_OK && m->roomy != g) pthread_cond_wait(&m->turned, &m->lock);
@@ -378,7 +378,7 @@ static void prove_member(void *context, unsigned k)
     struct tsr_input *input = NULL;
     struct tsr_container_reader *reader = NULL;
     struct tsr_account account;
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     const double start = tsr_seconds();
     enum tsr_status status = check_cancelled(m, &error);
     if (status == TSR_OK) status = tsr_output_reopen(m->output, &input, &error);
@@ -440,7 +440,7 @@ static enum tsr_status check_names(const struct tsr_series_file *files, uint32_t
         if (tsr_is_member_name(files[k].name, strlen(files[k].name))) continue;
         *bad = k;
         status = tsr_fail(error, TSR_ERROR_USAGE,
-                          "%s cannot be in a series: names there have at most 4096 bytes and no control characters",
+                          "%s cannot be in a series: names there have 1 to 4096 bytes",
                           tsr_source_name(&files[k].source));
     }
     if (status == TSR_OK) qsort(sorted, count, sizeof *sorted, by_name);
@@ -534,6 +534,7 @@ enum tsr_status tsr_compress_series(struct tsr_engine *engine, const struct tsr_
     TSR_TRY(tsr_check_sink(sink, error));
     TSR_TRY(tsr_check_sized(options, sizeof *options, "options", error));
     TSR_TRY(tsr_want(options->compress, &wanted, error));
+    wanted.keeps_origin = !options->without_times;
     if (reports) TSR_TRY(tsr_check_sized(reports, sizeof *reports, "reports", error));
     if (wanted.target == TSR_TARGET_BYTES || wanted.target == TSR_TARGET_RATIO)
         return tsr_fail(error, TSR_ERROR_USAGE, "a size is the target of a single file, not of a series");

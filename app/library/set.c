@@ -40,13 +40,14 @@ static void run_task(void *context, unsigned index)
 {
     struct set *const set = context;
     struct tsr_report report;
-    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, ""};
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
     struct tsr_result result = {.index = index, .report = &report, .error = &error};
     tsr_clear_report(&report);
     if (set->options->is_cancelled && set->options->is_cancelled(set->context)) {
         result.status = tsr_fail(&error, TSR_ERROR_CANCELLED, "the set was cancelled");
         atomic_fetch_add(&set->cancelled, 1);
     } else {
+        if (set->options->on_begin) set->options->on_begin(set->context, index);
         result.status = run_kind(set, &set->tasks[index], &report, &error);
         if (result.status != TSR_OK) atomic_fetch_add(&set->failed, 1);
     }

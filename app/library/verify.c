@@ -51,7 +51,8 @@ static enum tsr_status check_parts(struct tsr_source *source, const struct tsr_h
         found.samples = tsr_hasher_result128(&frames);
         tsr_parts_end(&parts, header->restore, &found.samples, raster_bytes, &found);
         if (found.restored_size != proof->restored_size || !tsr_hash128_equal(&found.restored, &proof->restored))
-            status = tsr_fail(error, TSR_ERROR_CORRUPT, "the restored PNG has other pixels or other chunks than the .tsr says");
+            status = tsr_fail(error, TSR_ERROR_CORRUPT,
+                              "the restored PNG has other pixels or other chunks than the .tsr says");
     }
     free(bytes);
     return status;

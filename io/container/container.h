@@ -26,6 +26,14 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };
 
+/* When the original was last modified, and who may read and write it. FORMAT.md 3.9. */
+struct tsr_origin {
+    bool has_time, has_permissions; /* the writer writes both or none */
+    int64_t seconds;                /* since 1970 */
+    uint32_t nanoseconds;
+    uint32_t permissions; /* 0 .. 0777 */
+};
+
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
     enum tsr_kind kind;
@@ -36,7 +44,8 @@ struct tsr_header {
     struct tsr_coding coding;
     uint8_t parameters[TSR_PARAMETERS_LIMIT]; /* of the restore */
     size_t parameter_count;
-    uint32_t members; /* files in a series, whose header has only this, id and restore */
+    struct tsr_origin origin; /* of the original, where it is stored */
+    uint32_t members;         /* files in a series, whose header has only this, id and restore */
 };
 
 /* What the file promises of its content. FORMAT.md 3.4. */
@@ -129,7 +138,7 @@ enum tsr_status tsr_container_begin_again(const struct tsr_container_writer *mem
                                           struct tsr_container_writer **again, struct tsr_error *error);
 
 /* Whether a member may have this name. The name is a path: names between single slashes, none of which is "." or "..",
- * without control characters. So the member stays below the folder that it is restored to. */
+ * without zeros. So the member stays below the folder that it is restored to. */
 bool tsr_is_member_name(const char *name, size_t length);
 
 /* ---- Reader ---------------------------------------------------------------------------------------------- */

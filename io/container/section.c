@@ -55,25 +55,32 @@ uint64_t tsr_read_u64(const uint8_t *bytes)
 enum { EXACT = 1, LOSSY = 2, ITEMS = 4 };                                      /* flags of the header */
 enum { SIGNED = 1, PLANAR = 2, BIG_ENDIAN = 4, SWAPPED = 8, EXACT_ONLY = 16 }; /* flags of the image's layout */
 
-size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
+/* Tags of items and bytes of their values. FORMAT.md 3.9. */
+enum { TIME = 2, TIME_BYTES = 12, PERMISSIONS = 4, PERMISSIONS_BYTES = 4 };
+
+static bool has_origin(const struct tsr_origin *origin)
+{
+    return origin->has_time && origin->has_permissions;
+}
+
+static size_t put_items(uint8_t *out, const struct tsr_origin *origin)
+{
+    if (!has_origin(origin)) return 0;
+    out[0] = TIME;
+    out[1] = TIME_BYTES;
+    tsr_put_u64(out + 2, (uint64_t)origin->seconds);
+    tsr_put_u32(out + 10, origin->nanoseconds);
+    out[14] = PERMISSIONS;
+    out[15] = PERMISSIONS_BYTES;
+    tsr_put_u32(out + 16, origin->permissions);
+    return 2 + TIME_BYTES + 2 + PERMISSIONS_BYTES;
+}
+
+static size_t put_image(uint8_t *out, const struct tsr_header *header)
 {
     const struct tsr_image *image = &header->image;
-    const bool lossy = header->restore != TSR_RESTORE_VERBATIM && header->coding.lossy;
+    const bool lossy = header->coding.lossy;
     size_t used = 0;
-    const bool series = header->restore == TSR_RESTORE_SERIES;
-    out[used++] = TSR_FORMAT_VERSION;
-    out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
-    out[used++] = (uint8_t)header->restore;
-    out[used++] = (uint8_t)(series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0));
-    tsr_put_u64(out + used, header->id);
-    used += TSR_ID_BYTES;
-    if (series) return used + tsr_put_varint(out + used, header->members);
-    if (header->restore == TSR_RESTORE_VERBATIM) {
-        const size_t length = strlen(header->reason);
-        out[used++] = (uint8_t)length;
-        memcpy(out + used, header->reason, length);
-        return used + length;
-    }
     used += tsr_put_varint(out + used, image->columns);
     used += tsr_put_varint(out + used, image->rows);
     used += tsr_put_varint(out + used, image->frames);
@@ -94,18 +101,52 @@ size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
     return used + header->parameter_count;
 }
 
-/* Whether an item is valid, if its tag is known. FORMAT.md 3.9. */
-static bool is_item(uint8_t tag, const uint8_t *value, uint64_t length)
+size_t tsr_put_header(uint8_t *out, const struct tsr_header *header)
 {
-    enum { TIME = 2, PERMISSIONS = 4, NANOSECONDS = 1000000000 };
-    if (tag == TIME) return length == 12 && tsr_read_u32(value + 8) < NANOSECONDS;
-    if (tag == PERMISSIONS) return length == 4 && tsr_read_u32(value) <= 0777;
-    return true;
+    const bool lossy = header->restore != TSR_RESTORE_VERBATIM && header->coding.lossy;
+    const bool series = header->restore == TSR_RESTORE_SERIES;
+    const int flags = series ? 0 : (header->exact ? EXACT : 0) | (lossy ? LOSSY : 0);
+    size_t used = 0;
+    out[used++] = TSR_FORMAT_VERSION;
+    out[used++] = (uint8_t)(series ? TSR_KIND_OTHER : header->kind);
+    out[used++] = (uint8_t)header->restore;
+    out[used++] = (uint8_t)(flags | (has_origin(&header->origin) ? ITEMS : 0));
+    tsr_put_u64(out + used, header->id);
+    used += TSR_ID_BYTES;
+    if (series) {
+        used += tsr_put_varint(out + used, header->members);
+    } else if (header->restore == TSR_RESTORE_VERBATIM) {
+        const size_t length = strlen(header->reason);
+        out[used++] = (uint8_t)length;
+        memcpy(out + used, header->reason, length);
+        used += length;
+    } else {
+        used += put_image(out + used, header);
+    }
+    return used + put_items(out + used, &header->origin);
+}
+
+/* Reads an item's value. False: it is not valid. Items of other even tags are passed over. FORMAT.md 3.9. */
+static bool get_item(uint8_t tag, const uint8_t *value, uint64_t length, struct tsr_origin *origin)
+{
+    enum { NANOSECONDS = 1000000000, ALL_PERMISSIONS = 0777 };
+    if (tag == TIME && length == TIME_BYTES) {
+        origin->has_time = true;
+        origin->seconds = (int64_t)tsr_read_u64(value);
+        origin->nanoseconds = tsr_read_u32(value + 8);
+        return origin->nanoseconds < NANOSECONDS;
+    }
+    if (tag == PERMISSIONS && length == PERMISSIONS_BYTES) {
+        origin->has_permissions = true;
+        origin->permissions = tsr_read_u32(value);
+        return origin->permissions <= ALL_PERMISSIONS;
+    }
+    return tag != TIME && tag != PERMISSIONS;
 }
 
 /* Reads the items at the end of a header, in ascending order of their tags. An odd tag must be known, and no odd tag is
  * defined yet. */
-static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
+static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_origin *origin, struct tsr_error *error)
 {
     int last = -1;
     if (c->at == c->size) c->bad = true; /* the flag promises at least one item */
@@ -113,7 +154,7 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
         const uint8_t tag = tsr_get_u8(c);
         const uint64_t length = tsr_get_varint(c);
         const uint8_t *value = length <= TSR_HEADER_LIMIT ? tsr_get_bytes(c, (size_t)length) : NULL;
-        if (!value || tag <= last || !is_item(tag, value, length)) c->bad = true;
+        if (!value || tag <= last || !get_item(tag, value, length, origin)) c->bad = true;
         if (!c->bad && tag % 2 != 0)
             return tsr_fail(error, TSR_ERROR_VERSION, "header item %u is unknown to this program", tag);
         last = tag;
@@ -122,9 +163,10 @@ static enum tsr_status get_items(struct tsr_cursor *c, struct tsr_error *error)
 }
 
 /* Reads the end of a header: items if has_items is set, and nothing else. */
-static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_error *error)
+static enum tsr_status end_header(struct tsr_cursor *c, bool has_items, struct tsr_origin *origin,
+                                  struct tsr_error *error)
 {
-    if (has_items) TSR_TRY(get_items(c, error));
+    if (has_items) TSR_TRY(get_items(c, origin, error));
     if (!c->bad && c->at == c->size) return TSR_OK;
     return tsr_fail(error, TSR_ERROR_CORRUPT, "the header of %zu bytes is not valid", c->size);
 }
@@ -181,7 +223,7 @@ static enum tsr_status get_coded_header(struct tsr_cursor *c, struct tsr_header 
         header->parameter_count <= TSR_PARAMETERS_LIMIT ? tsr_get_bytes(c, header->parameter_count) : NULL;
     if (!parameters) c->bad = true;
     if (!c->bad) memcpy(header->parameters, parameters, header->parameter_count);
-    TSR_TRY(end_header(c, has_items, error));
+    TSR_TRY(end_header(c, has_items, &header->origin, error));
     if (header->restore == TSR_RESTORE_SPLICE && !header->exact && header->image.bits_allocated == 1)
         return tsr_fail(error, TSR_ERROR_CORRUPT,
                         "samples of one bit must restore to the original, which the header denies");
@@ -231,7 +273,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     header->coding.lossy = flags & LOSSY;
     if (header->restore == TSR_RESTORE_SERIES) {
         const uint64_t members = tsr_get_varint(&c);
-        TSR_TRY(end_header(&c, flags & ITEMS, error));
+        TSR_TRY(end_header(&c, flags & ITEMS, &header->origin, error));
         if (members < 1 || members > INT32_MAX)
             return tsr_fail(error, TSR_ERROR_CORRUPT, "a series cannot have %llu files", (unsigned long long)members);
         header->members = (uint32_t)members;
@@ -241,7 +283,7 @@ enum tsr_status tsr_get_header(const uint8_t *body, size_t size, struct tsr_head
     const uint8_t length = tsr_get_u8(&c);
     const uint8_t *reason = tsr_get_bytes(&c, length);
     if (reason) memcpy(header->reason, reason, length);
-    return end_header(&c, flags & ITEMS, error);
+    return end_header(&c, flags & ITEMS, &header->origin, error);
 }
 
 /* ---- Proof (FORMAT.md 3.4) ------------------------------------------------------------------------------- */
@@ -356,10 +398,8 @@ bool tsr_is_member_name(const char *name, size_t length)
     if (length < 1 || length > TSR_NAME_LIMIT) return false;
     for (size_t start = 0; start <= length;) {
         size_t end = start;
-        for (; end < length && name[end] != '/'; end++) {
-            const unsigned char byte = (unsigned char)name[end];
-            if (byte < 32 || byte == 127) return false;
-        }
+        while (end < length && name[end] != '/')
+            if (name[end++] == '\0') return false;
         if (end == start) return false;
         if (end - start <= 2 && name[start] == '.' && name[end - 1] == '.') return false;
         start = end + 1;

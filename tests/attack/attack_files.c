@@ -157,13 +157,13 @@ static bool is_either(const struct mutant *m)
 
 static void judge_single(struct attack *a, const struct mutant *m, struct verdict *v)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_report report;
     const enum tsr_status restored = restore_path(a->engine, a->input, a->output, &report, &error);
     check_status(v, "decompress", restored, &error);
     v->outcome = v->outcome == WRONG ? WRONG : restored == TSR_OK ? RIGHT : REFUSED;
     check_output(a, m, v, restored, NULL);
-    error = (struct tsr_error){TSR_OK, 0, ""};
+    error = (struct tsr_error){TSR_OK, 0, "", 0};
     const enum tsr_status tested = restore_path(a->engine, a->input, NULL, &report, &error);
     check_status(v, "test", tested, &error);
     if (tested == TSR_OK && restored != TSR_OK) blame(v, "it tests well, and decompress refuses it", "");
@@ -172,7 +172,7 @@ static void judge_single(struct attack *a, const struct mutant *m, struct verdic
 
 static void judge_series(struct attack *a, const struct mutant *m, struct verdict *v, const struct tsr_info *info)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_report report;
     struct tsr_reader *series = NULL;
     bool tests_well = !info->damage;
@@ -182,7 +182,7 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
     if (opened != TSR_OK || !series) return;
     for (uint32_t k = 0; k < tsr_reader_members(series) && k < 64; k++) {
         const char *name = tsr_reader_name(series, k);
-        error = (struct tsr_error){TSR_OK, 0, ""};
+        error = (struct tsr_error){TSR_OK, 0, "", 0};
         const enum tsr_status restored = restore_member_path(series, k, a->output, &report, &error);
         check_status(v, "restoring a member", restored, &error);
         if (restored == TSR_OK && v->outcome == REFUSED) v->outcome = RIGHT;
@@ -190,7 +190,7 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
         for (const char *c = name; c && *c; c++)
             if ((unsigned char)*c < 32 || *c == 127 || (c == name && *c == '/')) blame(v, "a member's name", name);
         check_output(a, m, v, restored, ids_are_new(m->mode) ? NULL : name);
-        error = (struct tsr_error){TSR_OK, 0, ""};
+        error = (struct tsr_error){TSR_OK, 0, "", 0};
         const enum tsr_status tested = restore_member_path(series, k, NULL, &report, &error);
         check_status(v, "testing a member", tested, &error);
         if (tested == TSR_OK && restored != TSR_OK) blame(v, "a member tests well and is refused", "");
@@ -203,7 +203,7 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
 static struct verdict judge(struct attack *a, const struct mutant *m)
 {
     struct verdict v = {REFUSED, ""};
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_info info;
     write_file(a->input, m->file);
     const enum tsr_status known = read_path_info(a->engine, a->input, &info, &error);
@@ -280,7 +280,7 @@ static void attack_all(struct attack *a, const struct combination *c, int count,
 /* The number of members that do not come back. */
 static uint32_t members_lost(struct attack *a, const struct seed *s)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_report report;
     struct tsr_reader *series = NULL;
     uint32_t lost = 0;

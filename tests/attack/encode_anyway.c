@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     static const char *const coders[] = {"huffman", "cavlc", "rans"};
     struct tsr_coding coding = {.coder = TSR_CODER_BY_EFFORT};
     struct tsr_error error = {TSR_ERROR_USAGE, TSR_NO_OFFSET,
-                              "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP | eN]]]"};
+                              "usage: tsr_encode_anyway IN OUT [PATH [CODER [QP | eN]]]", 0};
     if (argc > 3 && strcmp(argv[3], "transform") == 0) coding.path = TSR_PATH_TRANSFORM;
     for (int i = 0; i < 3 && argc > 4; i++)
         if (strcmp(argv[4], coders[i]) == 0) coding.coder = (enum tsr_coder)(i + TSR_CODER_HUFFMAN);

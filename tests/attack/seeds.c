@@ -235,7 +235,7 @@ static struct tsr_compress_options options_of(const struct way *way, bool lossy)
 
 static void restore_seed(struct tsr_engine *engine, struct seed *seed, const char *input, const char *output)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_report report;
     struct tsr_reader *series = NULL;
     if (read_path_info(engine, input, &seed->info, &error) != TSR_OK) stop("info: %s", error.text);
@@ -266,7 +266,7 @@ static bool make_seed(struct tsr_engine *engine, const struct kind *kind, int wh
     char input[MEMBERS][4096], coded[4096], restored[4096];
     struct tsr_series_file files[MEMBERS];
     struct tsr_report report[MEMBERS] = {TSR_REPORT};
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     enum tsr_status status;
     snprintf(coded, sizeof coded, "%s.seed.tsr", work);
     snprintf(restored, sizeof restored, "%s.seed.restored", work);

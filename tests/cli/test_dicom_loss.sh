@@ -124,9 +124,9 @@ run 0 "$TESSERA" compress --json "$mg" -o mg_exact.tsr
 [ "$(fields lossless)" = true ] || bad "mammography is lossy by itself"
 for name in rt/dose seg/lesions us/palette; do
     run 0 "$TESSERA" compress --json --allow-lossy --qp 20 "$DATA/dicom/$name.dcm" -o "${name#*/}.tsr"
-    case $(fields lossless error) in
+    case $(fields lossless reason) in
     true*'coded without loss: '*) ;;
-    *) bad "$name: $(fields lossless error)" ;;
+    *) bad "$name: $(fields lossless reason)" ;;
     esac
     rm -f back
     run 0 "$TESSERA" decompress "${name#*/}.tsr" -o back

@@ -41,7 +41,7 @@ run 0 "$TESSERA" compress "$grey" -o new/deep/one
 files new deep/one
 run 0 "$TESSERA" compress "$grey" "$text" -o several/deep
 files several deep/landscape_grey_8bit.pgm.tsr deep/text.txt.tsr
-run 0 "$TESSERA" decompress several/deep/landscape_grey_8bit.pgm.tsr several/deep/text.txt.tsr -o back
+run 0 "$TESSERA" decompress -r several/deep -o back
 files back landscape_grey_8bit.pgm text.txt
 cmp "$grey" back/landscape_grey_8bit.pgm || bad "several: not restored"
 
@@ -52,20 +52,27 @@ diff -r order order2 || bad "the place of -o makes a difference"
 run 0 "$TESSERA" compress "$grey" --output=order3
 cmp order/landscape_grey_8bit.pgm.tsr order3 || bad "--output=NAME"
 
-# -r mirrors the tree. Several folders keep their names. There are files among them.
+# One layout, however many inputs there are: what is in a named folder lies in OUT as in the folder; a file that is named
+# by a relative path keeps it, by an absolute one its last name.
 mkdir -p tree/x/y tree/z other && cp "$grey" tree/x/y/a.pgm && cp "$text" tree/z/.hidden && cp "$text" other/t && cp "$text" tree/top
 run 0 "$TESSERA" compress -r tree -o m1
 files m1 x/y/a.pgm.tsr z/.hidden.tsr top.tsr
 run 0 "$TESSERA" compress -r tree/ -o m2
 diff -r m1 m2 || bad "a slash behind the folder makes a difference"
 run 0 "$TESSERA" compress -r tree other/ "$grey" -o m3
-files m3 tree/x/y/a.pgm.tsr tree/z/.hidden.tsr tree/top.tsr other/t.tsr landscape_grey_8bit.pgm.tsr
+files m3 x/y/a.pgm.tsr z/.hidden.tsr top.tsr t.tsr landscape_grey_8bit.pgm.tsr
+run 0 "$TESSERA" compress tree/top ./other//t "$text" -o m7
+files m7 tree/top.tsr other/t.tsr text.txt.tsr
+mkdir m8 && run 0 "$TESSERA" compress tree/top -o m8
+files m8 tree/top.tsr
+(cd tree && run 0 "$TESSERA" compress ../other/t top -o ../m9)
+files m9 t.tsr top.tsr
+run 0 "$TESSERA" compress -r --flat tree other -o m10
+files m10 a.pgm.tsr .hidden.tsr top.tsr t.tsr
+run 0 "$TESSERA" decompress -r --flat m1 -o m11
+files m11 a.pgm .hidden top
 run 0 "$TESSERA" decompress -r m1 -o m4
 diff -r tree m4 || bad "the tree does not come back"
-mkdir -p deep/inner && (cd deep/inner && "$TESSERA" compress -q -r ../../tree/. ../../tree/.. -o "$WORK/box/dots" 2>/dev/null)
-[ -z "$(find dots/.. -maxdepth 1 -name '*.tsr')" ] || bad "outputs beside the output's folder: $(ls)"
-[ -d "dots/$(basename "$PWD")" ] && [ -d dots/tree ] || bad "folders named . and .. lost their names: $(ls dots)"
-rm -rf deep dots
 (cd tree && "$TESSERA" compress -q -r . -o ../m5) && diff -r m1 m5 || bad "the tree as ."
 run 0 "$TESSERA" test -r m1 m3
 # decompress and test use only .tsr files.
@@ -75,10 +82,13 @@ run 0 "$TESSERA" decompress -r m1 -o m6
 files m6 x/y/a.pgm z/.hidden top
 # Two inputs with one output: the first wins, the others fail.
 mkdir same1 same2 && cp "$text" same1/t && cp "$grey" same2/t
-run 75 "$TESSERA" compress same1/t same2/t -o same
+run 0 "$TESSERA" compress same1/t same2/t -o both
+files both same1/t.tsr same2/t.tsr
+run 75 "$TESSERA" compress -r same1 same2 -o same
 says 'same2/t: another input of this run has the same output'
 files same t.tsr
 there_and_back same/t.tsr same1/t
+run 75 "$TESSERA" compress --flat same1/t same2/t -o flat
 
 # Only -f overwrites. A link that is named as output stands for its file, which gets the output. Other links
 # are not followed.
@@ -102,13 +112,13 @@ mkdir out && ln -s ../target out/plain.tsr
 refuses 40 'out/plain.tsr is a symbolic link' "$TESSERA" compress -f plain -o out
 mkdir -p deep/x elsewhere && cp "$text" deep/x/t && ln -s ../elsewhere out/x
 refuses 40 'out/x is a symbolic link' "$TESSERA" compress -f -r deep -o out
-run 0 "$TESSERA" compress -q deep/x/t "$text" -o made
+run 0 "$TESSERA" compress -q -r deep/x -o made
 mkdir back3 && ln -s ../target back3/t
-refuses 40 'back3/t is a symbolic link' "$TESSERA" decompress -f made/t.tsr -o back3
+refuses 40 'back3/t is a symbolic link' "$TESSERA" decompress -f -r made -o back3
 cmp "$text" target || bad "a file was written through a link that nobody named"
 [ -z "$(ls elsewhere)" ] || bad "a folder was reached through a link below the output's"
 ln -s made also_made # the folder that is named may be a link
-run 0 "$TESSERA" compress -f -q deep/x/t -o also_made
+run 0 "$TESSERA" compress -f -q -r deep/x -o also_made
 # Outputs that are not regular files stay as they are, with and without -f.
 mkfifo pipe
 for force in '' -f; do

@@ -5,7 +5,7 @@ path=$4 coder=$5
 
 run 0 "$TESSERA" compress -r --json --path "$path" --coder "$coder" "$DATA" -o coded
 fields file status path coder lossless >statuses
-fields file bytes_in bytes_out status error >sizes
+fields file bytes_in bytes_out status reason >sizes
 fields --summary files failed lossless >"$WORK/summary"
 no_parts .
 

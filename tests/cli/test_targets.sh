@@ -13,7 +13,7 @@ steered='$2 >= 64 && $3 >= 64 && ($4 < 16 || $5 <= wanted + 0.1) && $1 !~ /(nois
 
 for psnr in 31 42.25 55; do
     run 0 "$TESSERA" compress -r --json --engine cpu --psnr $psnr --allow-lossy "$DATA" -o "$psnr"
-    fields output lossless psnr_db tries error | sed "s|^$psnr/||;s|\.tsr$tab|$tab|" >"$WORK/lines"
+    fields output lossless psnr_db tries reason | sed "s|^$psnr/||;s|\.tsr$tab|$tab|" >"$WORK/lines"
     [ "$(fields --summary failed)" = 0 ] || bad "--psnr $psnr: $(fields --summary failed) failed"
     [ "$(cut -f 2 "$WORK/lines" | grep -c false)" -ge 180 ] || bad "--psnr $psnr: hardly anything is coded with loss"
     sort "$WORK/lines" | join -t "$tab" "$WORK/sizes" - | awk -F "$tab" -v wanted=$psnr '
@@ -45,7 +45,7 @@ for size in 20k 8:1 15:1; do
 done
 # A file that fits without loss is coded without loss.
 run 0 "$TESSERA" compress --json --size 10M some/chest_10bit.pgm -o fits.tsr
-[ "$(fields lossless path error)" = "true${tab}predict${tab}coded without loss: that is small enough" ] || bad "it fits: $(fields lossless path error)"
+[ "$(fields lossless path reason)" = "true${tab}predict${tab}coded without loss: that is small enough" ] || bad "it fits: $(fields lossless path reason)"
 run 0 "$TESSERA" decompress -q fits.tsr -o fits.pgm
 cmp fits.pgm some/chest_10bit.pgm || bad "what fits without loss does not come back"
 

@@ -27,7 +27,7 @@ static void check_status(enum tsr_status status, const struct tsr_error *error, 
 /* A member of a series: if its info can be read, it is restored, to as many bytes as reported. */
 static void test_member(struct tsr_reader *series, uint32_t k, const char *output)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_info info;
     struct tsr_report report;
     const enum tsr_status known = read_member_info(series, k, &info, &error);
@@ -47,7 +47,7 @@ static void test_member(struct tsr_reader *series, uint32_t k, const char *outpu
 
 static int test_series(const char *input, const char *output, const struct tsr_info *info)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_reader *series = NULL;
     const enum tsr_status status = open_series(fuzz_engine(1), input, &series, &error);
     check_status(status, &error, "opening a series");
@@ -69,7 +69,7 @@ static int test_series(const char *input, const char *output, const struct tsr_i
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct fuzz_path input = fuzz_path("tsr"), output = fuzz_path("out");
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     struct tsr_info info;
     struct tsr_report report;
     fuzz_write_file(input.name, data, size);

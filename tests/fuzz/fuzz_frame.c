@@ -81,7 +81,7 @@ static uint8_t spare_mask(const struct tsr_image *image)
 static uint8_t *encode(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
                        int threads, size_t *size)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     uint8_t *room = fuzz_alloc(tsr_encode_bound(image));
     const enum tsr_status status = tsr_encode_frame(fuzz_engine(threads), image, coding, raster, room, size, &error);
     FUZZ_PROMISE(status == TSR_OK, "encode: %s, %s", tsr_status_name(status), error.text);
@@ -93,7 +93,7 @@ static uint8_t *encode(const struct tsr_image *image, const struct tsr_coding *c
 
 static bool decode(const struct tsr_image *image, const uint8_t *payload, size_t size, int threads, uint8_t *raster)
 {
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     const enum tsr_status status = tsr_decode_frame(fuzz_engine(threads), image, payload, size, raster, &error);
     FUZZ_PROMISE(status == TSR_OK || status == TSR_ERROR_CORRUPT, "decode: %s, %s", tsr_status_name(status),
                  error.text);

@@ -33,7 +33,7 @@ static void check_restored(const char *restored, const uint8_t *data, size_t siz
         const struct fuzz_path again = fuzz_path("again.tsr");
         const struct tsr_compress_options plain = options_of(128);
         struct tsr_report second;
-        struct tsr_error error = {TSR_OK, 0, ""};
+        struct tsr_error error = {TSR_OK, 0, "", 0};
         struct tsr_info one, other;
         enum tsr_status status = compress_path(fuzz_engine(1), restored, again.name, &plain, &second, &error);
         FUZZ_PROMISE(status == TSR_OK, "the restored %s: %s, %s", ending, tsr_status_name(status), error.text);
@@ -54,10 +54,11 @@ void fuzz_file(const uint8_t *data, size_t size, const char *ending)
     const struct fuzz_path input = fuzz_path(ending), container = fuzz_path("tsr"), output = fuzz_path("out");
     const struct tsr_compress_options options = options_of(size > 0 ? data[size - 1] : 0);
     struct tsr_report report, restored;
-    struct tsr_error error = {TSR_OK, 0, ""};
+    struct tsr_error error = {TSR_OK, 0, "", 0};
     fuzz_write_file(input.name, data, size);
     enum tsr_status status = compress_path(fuzz_engine(1), input.name, container.name, &options, &report, &error);
     if (status == TSR_ERROR_USAGE && options.loss && !options.allow_lossy) return;
+    if (status == TSR_ERROR_LIMIT) return; /* the header names an image that the engine's memory cannot hold */
     FUZZ_PROMISE(status == TSR_OK, "compress: %s, %s", tsr_status_name(status), error.text);
     FUZZ_PROMISE(report.verified, "compress has not verified");
     status = restore_path(fuzz_engine(1), container.name, output.name, &restored, &error);

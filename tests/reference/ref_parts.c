@@ -19,7 +19,7 @@ static bool is_name(const uint8_t *name, size_t size)
             length = dots = 0;
             continue;
         }
-        if (name[i] < 32 || name[i] == 127) return false;
+        if (name[i] == 0) return false;
         length++;
         dots += name[i] == '.';
     }

@@ -147,7 +147,7 @@ static inline enum tsr_status scan_bytes(const uint8_t *bytes, size_t size, stru
                                          struct tsr_error *error)
 {
     struct tsr_input *input = must(tsr_input_from_memory(in_front_of_a_guard(bytes, size), size, "it"));
-    *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, ""};
+    *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, "", 0};
     const enum tsr_status status = tsr_dicom_scan_file(input, scan, error);
     tsr_input_close(input);
     return status;

@@ -1,4 +1,4 @@
-/* Folders that are searched for inputs (app/cli/inputs.c) and that receive outputs (io/folder.h). What a failing call
+/* Folders that are searched for inputs (app/cli/inputs) and that receive outputs (io/folder.h). What a failing call
  * hides is reported, links are not followed, and what killed runs have left is skipped and removed. */
 #include "in_memory.h"
 
@@ -13,6 +13,11 @@
 #include "app/cli/cli.h"
 #include "failing_calls.h"
 #include "io/folder.h"
+
+const char *verb_name(enum verb verb)
+{
+    return verb == VERB_COMPRESS ? "compress" : "another verb";
+}
 
 /* ---- Calls that fail -------------------------------------------------------------------------------------- */
 
@@ -146,7 +151,7 @@ static enum tsr_status list(enum verb verb, const char *input, const char *outpu
 {
     const struct options options = {
         .verb = verb, .inputs = &input, .input_count = 1, .output = output, .recursive = true};
-    *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, ""};
+    *error = (struct tsr_error){TSR_OK, TSR_NO_OFFSET, "", 0};
     return list_tasks(&options, NULL, tasks, error);
 }
 
@@ -176,7 +181,7 @@ TEST(walks_in_order)
     struct tsr_error error;
     make_tree(".pgm");
     assert_int_equal(list(VERB_COMPRESS, path_in_folder("in"), path_in_folder("out"), &tasks, &error), TSR_OK);
-    assert_true(tasks.count == FILES && tasks.skipped == 0 && tasks.unfinished == 0 && count_failed(&tasks) == 0);
+    assert_true(tasks.count == FILES && tasks.skipped_count == 0 && tasks.others == 0 && tasks.unfinished == 0 && count_failed(&tasks) == 0);
     for (size_t i = 1; i < tasks.count; i++) assert_true(strcmp(tasks.tasks[i - 1].input, tasks.tasks[i].input) < 0);
     assert_string_equal(tasks.tasks[MANY + 1].input, path_in_folder("in/sub/b.pgm"));
     assert_string_equal(tasks.tasks[MANY + 1].output, path_in_folder("out/sub/b.pgm.tsr"));
@@ -275,7 +280,7 @@ TEST(folders_that_do_not_open)
     } errors[] = {{EACCES, TSR_OK, TSR_ERROR_READ},
                   {EIO, TSR_OK, TSR_ERROR_READ},
                   {EMFILE, TSR_OK, TSR_ERROR_LIMIT},
-                  {ENOMEM, TSR_ERROR_LIMIT, TSR_ERROR_READ}};
+                  {ENOMEM, TSR_ERROR_LIMIT, TSR_ERROR_LIMIT}};
     static const char *const folders[] = {"in", "in/empty", "in/sub"};
     make_tree(".pgm");
     for (size_t e = 0; e < COUNT_OF(errors); e++) {
@@ -336,7 +341,7 @@ TEST(unfinished_files)
         struct task_list tasks;
         struct tsr_error error;
         assert_int_equal(list(verbs[v], path_in_folder("in"), path_in_folder("out"), &tasks, &error), TSR_OK);
-        assert_true(tasks.unfinished == 2 && tasks.skipped == 0 && tasks.count == 3);
+        assert_true(tasks.unfinished == 2 && tasks.skipped_count == 0 && tasks.others == 0 && tasks.count == 3);
         assert_true(!find_task(&tasks, names[0]) && !find_task(&tasks, names[1]));
         assert_true(find_task(&tasks, names[2]) && find_task(&tasks, names[3]));
         free_tasks(&tasks);
@@ -366,7 +371,7 @@ TEST(links_among_inputs)
         const char *const root = linked ? "root" : "in", *const file = linked ? "root/sub/a.pgm" : "in/sub/a.pgm";
         assert_int_equal(list(VERB_COMPRESS, path_in_folder(root), NULL, &tasks, &error), TSR_OK);
         assert_true(tasks.count == 1 && find_task(&tasks, file));
-        assert_int_equal(tasks.skipped, 7);
+        assert_int_equal(tasks.skipped_count, 7);
         assert_int_equal(tasks.tasks[0].root, strlen(path_in_folder(root)));
         free_tasks(&tasks);
     }

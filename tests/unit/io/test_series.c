@@ -2,12 +2,21 @@
  * whole and invalid is refused. FORMAT.md 3.7. */
 #include "one_engine.h"
 
+#include <fcntl.h>
+
 enum { FILES = 5 };
 
 /* Files with small heads that are alike; two of them share a model. One is not an image, one is empty. */
 static struct bytes originals[FILES];
 static const char *const names[FILES] = {"a.pgm", "below/b.pgm", "below/deeper/c", "d", "e.pgm"};
 static struct bytes series;
+
+/* A series holds the times of its files. */
+static void set_time(const char *path)
+{
+    const struct timespec times[2] = {{1000000000, 1}, {1000000000, 1}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
 
 static struct bytes make_original(struct rng *r, int i)
 {
@@ -58,6 +67,7 @@ static int set_up(void **state)
         originals[i] = make_original(&r, i);
         snprintf(paths[i], sizeof paths[i], "%s/in%d", folder, i);
         write_bytes(paths[i], originals[i]);
+        set_time(paths[i]);
         files[i] = (struct tsr_series_file){tsr_from_path(paths[i]), names[i]};
     }
     if (write_series(engine, path_in_folder("s.tsr"), files, FILES, &failed, &error) != TSR_OK || failed != FILES)
@@ -139,10 +149,10 @@ static struct outcomes try_sections(struct sections *s)
 TEST(member_names)
 {
     static const char *const good[] = {"a", "a/b",      ".hidden",  "..a",  "a..", "a/...", "a/.b/..c",
-                                       " ", "\xc3\xbc", "\x80\xff", "a\\b", "-x",  "~"};
+                                       " ", "\xc3\xbc", "\x80\xff", "a\\b", "-x",  "~",
+                                       "\n", "a\nb", "a\tb", "\x7f", "\x1b[2J", "a/\x01"};
     static const char *const bad[] = {"",     "/",    "/a",   "a/",      "a//b",  ".",      "..",
-                                      "./a",  "../a", "a/.",  "a/..",    "a/./b", "a/../b", "\n",
-                                      "a\nb", "a\tb", "\x7f", "\x1b[2J", "a/\x01"};
+                                      "./a",  "../a", "a/.",  "a/..",    "a/./b", "a/../b"};
     for (size_t i = 0; i < COUNT_OF(good); i++) expect(tsr_is_member_name(good[i], strlen(good[i])), "'%s'", good[i]);
     for (size_t i = 0; i < COUNT_OF(bad); i++) expect(!tsr_is_member_name(bad[i], strlen(bad[i])), "'%s'", bad[i]);
     assert_false(tsr_is_member_name("a\0b", 3));
@@ -174,6 +184,7 @@ TEST(same_bytes)
     for (int i = 0; i < FILES; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/in%d", folder, i);
         write_bytes(paths[i], originals[i]);
+        set_time(paths[i]);
         files[i] = (struct tsr_series_file){tsr_from_path(paths[i]), names[i]};
     }
     for (int threads = 2; threads <= 7; threads += 5) {
@@ -404,7 +415,7 @@ TEST(refused_inputs)
     } cases[] = {
         {{{in, "a"}, {in, "../b"}, {in, "c"}}, TSR_ERROR_USAGE, 1},
         {{{in, "a"}, {in, "b"}, {in, "a"}}, TSR_ERROR_EXISTS, 2},
-        {{{in, "a"}, {in, "b"}, {in, "c\n"}}, TSR_ERROR_USAGE, 2},
+        {{{in, "a"}, {in, "b"}, {in, "c/"}}, TSR_ERROR_USAGE, 2},
         {{{in, "a"}, {missing, "b"}, {in, "c"}}, TSR_ERROR_READ, 1},
         {{{in, "a"}, {in, "b"}, {folder, "c"}}, TSR_ERROR_READ, 2},
     };
@@ -547,8 +558,7 @@ static void rename_member(struct sections *s, int number, const char *name, size
 
 TEST(hostile_names)
 {
-    static const char *const bad[] = {"",   "/etc/passwd", "../x", "a/../../x", ".",
-                                      "..", "a//b",        "x/",   "a\nb",      "\x1b[31m"};
+    static const char *const bad[] = {"", "/etc/passwd", "../x", "a/../../x", ".", "..", "a//b", "x/"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         for (int member = 0; member < FILES; member += 2) {
             struct sections s = split(series);

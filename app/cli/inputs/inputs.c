@@ -1,0 +1,466 @@
+/* Which files a command line names, and where their outputs go. The layout: what is in a named folder lies in OUT as it
+ * lies in that folder; a file that is named by a relative path keeps it below OUT, by an absolute one its last name.
+ * --flat keeps last names alone. */
+#include "inputs.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char suffix[] = ".tsr";
+
+bool has_tsr_suffix(const char *name)
+{
+    const size_t length = strlen(name), tail = sizeof suffix - 1;
+    return length > tail && strcmp(name + length - tail, suffix) == 0;
+}
+
+char *join(const char *folder, const char *name)
+{
+    char *path = NULL;
+    const size_t length = strlen(folder);
+    const bool slash = length == 0 || folder[length - 1] == '/';
+    return asprintf(&path, "%s%s%s", folder, slash ? "" : "/", name) < 0 ? NULL : path;
+}
+
+bool writes(const struct options *options)
+{
+    return options->verb == VERB_COMPRESS || options->verb == VERB_DECOMPRESS;
+}
+
+bool is_same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+    return path && stat(path, &one) == 0 && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* ---- The list --------------------------------------------------------------------------------------------- */
+
+/* Room for one more of these entries. */
+static bool grow(void **entries, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) return true;
+    const size_t wanted = *capacity ? 2 * *capacity : 64;
+    void *const grown = realloc(*entries, wanted * size);
+    if (!grown) return false;
+    *entries = grown;
+    *capacity = wanted;
+    return true;
+}
+
+struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
+                      const char *reason)
+{
+    struct task_list *list = walk->list;
+    void *tasks = list->tasks;
+    if (!input || !grow(&tasks, list->count, &list->capacity, sizeof *list->tasks)) {
+        walk->no_memory = true;
+        free(input);
+        free(output);
+        free(name);
+        return NULL;
+    }
+    list->tasks = tasks;
+    struct task *task = &list->tasks[list->count++];
+    *task = (struct task){.input = input, .output = output, .name = name, .root = walk->root, .status = status};
+    task->descriptor = -1;
+    if (reason) task->reason = strdup(reason);
+    if (reason && !task->reason) walk->no_memory = true;
+    return task;
+}
+
+void add_skipped(struct walk *walk, const char *path, const char *reason)
+{
+    struct task_list *list = walk->list;
+    void *entries = list->skipped;
+    char *const copy = strdup(path);
+    if (!copy || !grow(&entries, list->skipped_count, &list->skipped_capacity, sizeof *list->skipped)) {
+        walk->no_memory = true;
+        free(copy);
+        return;
+    }
+    list->skipped = entries;
+    list->skipped[list->skipped_count++] = (struct skipped){copy, reason};
+}
+
+void add_empty_folder(struct walk *walk, const char *output)
+{
+    struct task_list *list = walk->list;
+    void *entries = list->folders;
+    char *const copy = strdup(output);
+    if (!copy || !grow(&entries, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
+        walk->no_memory = true;
+        free(copy);
+        return;
+    }
+    list->folders = entries;
+    list->folders[list->folder_count++] = (struct empty_folder){copy, walk->root};
+}
+
+/* ---- Names ------------------------------------------------------------------------------------------------ */
+
+/* The last name of a path, without the folder; "stdin" of a pipe without a name. */
+static char *last_name(const char *path)
+{
+    char *copy = strdup(strcmp(path, "-") == 0 ? "stdin" : path), *name = copy ? strdup(basename(copy)) : NULL;
+    free(copy);
+    return name;
+}
+
+/* The path in the layout of a file that was named. NULL: no memory. */
+static char *layout_name(const struct options *options, const char *path)
+{
+    char *const copy = strdup(path), *const name = calloc(strlen(path) + 2, 1);
+    bool keeps = copy && name && path[0] != '/' && strcmp(path, "-") != 0 && !options->flat;
+    char *rest = copy;
+    for (const char *part; keeps && (part = strsep(&rest, "/"));) {
+        if (!part[0] || strcmp(part, ".") == 0) continue;
+        keeps = strcmp(part, "..") != 0;
+        if (name[0]) strcat(name, "/");
+        strcat(name, part);
+    }
+    free(copy);
+    if (keeps) return name;
+    free(name);
+    return last_name(path);
+}
+
+/* The place of the original of an input: a .tsr file's without the suffix. */
+static char *original_name(const struct options *options, const char *name)
+{
+    if (options->verb == VERB_COMPRESS || options->verb == VERB_COMPARE) return strdup(name);
+    if (has_tsr_suffix(name)) return strndup(name, strlen(name) - (sizeof suffix - 1));
+    char *result = NULL;
+    return asprintf(&result, "%s.restored", name) < 0 ? NULL : result;
+}
+
+/* The output of an original's place. */
+static char *output_name(const struct options *options, const char *original)
+{
+    char *result = NULL;
+    if (options->verb == VERB_DECOMPRESS) return strdup(original);
+    return asprintf(&result, "%s%s", original, suffix) < 0 ? NULL : result;
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------------ */
+
+static bool is_link(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+/* A pipe that was named. */
+static void add_pipe(struct walk *walk, const char *path, char *output, char *name, bool to_stdout)
+{
+    struct tsr_error error;
+    int descriptor = -1;
+    enum tsr_status status = TSR_OK;
+    if (!output && !to_stdout && writes(walk->options))
+        status = refuse(&error, TSR_ERROR_USAGE, "a pipe has no folder for an output: name one with -o");
+    if (status == TSR_OK) status = spool(path, &descriptor, &error);
+    struct task *const task = add_task(walk, strdup(strcmp(path, "-") == 0 ? "stdin" : path), output, name, status,
+                                       status == TSR_OK ? NULL : error.text);
+    if (!task) return;
+    task->descriptor = descriptor;
+    task->to_stdout = to_stdout;
+}
+
+void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status)
+{
+    const struct options *const o = walk->options;
+    char *original = original_name(o, name), *output = NULL;
+    if (original && o->flat) {
+        char *const last = last_name(original);
+        free(original);
+        original = last;
+    }
+    if (original && writes(o) && !o->series) {
+        char *const below = folder ? join(folder, original) : original_name(o, path);
+        output = below ? output_name(o, below) : NULL;
+        free(below);
+    }
+    if (!original || (writes(o) && !o->series && !output)) {
+        walk->no_memory = true;
+        free(original);
+        free(output);
+        return;
+    }
+    const bool is_only = o->input_count == 1 && strcmp(path, o->inputs[0]) == 0;
+    const struct place place = {output ? output : "", is_only ? "" : original};
+    if (add_series(walk, path, is_only && folder ? &(struct place){folder, ""} : &place, NULL)) {
+        free(original);
+        free(output);
+        return;
+    }
+    struct task *task = add_task(walk, strdup(path), output, original, TSR_OK, NULL);
+    if (!task) return;
+    if (status) task->bytes = (uint64_t)status->st_size;
+    task->is_link = o->removes && is_link(path);
+    if (o->series && !(task->member = strdup(original))) walk->no_memory = true;
+}
+
+/* ---- Inputs ----------------------------------------------------------------------------------------------- */
+
+static size_t length_of_folder(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? (size_t)(slash - path) : 0;
+}
+
+/* An input among several, or one whose output has no name of its own. */
+static void walk_input(struct walk *walk, const char *input)
+{
+    const struct options *o = walk->options;
+    const char *const folder = o->series ? "" : o->output;
+    struct stat status;
+    const bool exists = stat(input, &status) == 0, folder_input = exists && S_ISDIR(status.st_mode);
+    walk->root = folder ? strlen(folder) : folder_input ? strlen(input) : length_of_folder(input);
+    if (folder_input && o->recursive) {
+        walk_folder(walk, input, "", folder ? folder : input, NULL);
+        return;
+    }
+    if (folder_input) {
+        add_task(walk, strdup(input), NULL, NULL, TSR_ERROR_USAGE, "it is a folder; add -r to take what is in it");
+        return;
+    }
+    char *const name = layout_name(o, input);
+    if (!name) {
+        walk->no_memory = true;
+    } else if (is_pipe(input)) {
+        char *const below = folder && writes(o) ? join(folder, name) : NULL;
+        add_pipe(walk, input, below ? output_name(o, below) : NULL, strdup(name), false);
+        free(below);
+    } else if (o->files_from && !is_included(o, name, false)) {
+        walk->list->excluded++;
+    } else {
+        add_file(walk, input, name, folder, exists ? &status : NULL);
+    }
+    free(name);
+}
+
+/* One input whose output is named: a file, or stdout. */
+static void add_named(struct walk *walk, const char *input)
+{
+    const struct options *const o = walk->options;
+    const bool to_stdout = !o->output || strcmp(o->output, "-") == 0;
+    char *const output = to_stdout ? NULL : strdup(o->output), *const name = layout_name(o, input);
+    struct stat status;
+    if ((!output && !to_stdout) || !name) {
+        walk->no_memory = true;
+        free(output);
+        free(name);
+        return;
+    }
+    if (is_folder(input)) {
+        free(output);
+        add_task(walk, strdup(input), NULL, name, TSR_ERROR_USAGE, "it is a folder; add -r to take what is in it");
+        return;
+    }
+    if (is_pipe(input)) {
+        add_pipe(walk, input, output, name, to_stdout);
+    } else if (add_series(walk, input, &(struct place){to_stdout ? "" : o->output, ""}, output)) {
+        free(output);
+        free(name);
+        for (size_t i = 0; to_stdout && i < walk->list->count; i++) walk->list->tasks[i].to_stdout = true;
+    } else {
+        struct task *const task = add_task(walk, strdup(input), output, name, TSR_OK, NULL);
+        if (task && stat(input, &status) == 0) task->bytes = (uint64_t)status.st_size;
+        if (task) task->to_stdout = to_stdout;
+        if (task) task->is_link = o->removes && is_link(input);
+    }
+    if (walk->list->count > 0) walk->list->tasks[0].names_output = true;
+}
+
+static enum tsr_status walk_names(struct walk *walk, struct tsr_error *error)
+{
+    char *names;
+    size_t size;
+    const enum tsr_status status = read_names(walk->options, &names, &size, error);
+    if (status != TSR_OK) return status;
+    for (size_t at = 0; at < size; at += strlen(names + at) + 1)
+        if (names[at] && !walk->no_memory) walk_input(walk, names + at);
+    free(names);
+    return TSR_OK;
+}
+
+/* ---- Checks ----------------------------------------------------------------------------------------------- */
+
+static int by_output(const void *a, const void *b)
+{
+    const struct task *one = *(struct task *const *)a, *other = *(struct task *const *)b;
+    const int order = strcmp(one->output, other->output);
+    return order ? order : (one > other) - (one < other);
+}
+
+/* Inputs that would write the same output: all but the first have failed. False: there is no memory. */
+static bool refuse_collisions(struct task_list *list)
+{
+    struct task **sorted = malloc((list->count + 1) * sizeof *sorted);
+    size_t count = 0;
+    bool has_memory = sorted != NULL;
+    if (!sorted) return false;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tasks[i].output) sorted[count++] = &list->tasks[i];
+    qsort(sorted, count, sizeof *sorted, by_output);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(sorted[i]->output, sorted[i - 1]->output) != 0) continue;
+        sorted[i]->status = TSR_ERROR_EXISTS;
+        free(sorted[i]->reason);
+        sorted[i]->reason = strdup("another input of this run has the same output; name their common folder instead");
+        has_memory = has_memory && sorted[i]->reason;
+    }
+    free(sorted);
+    return has_memory;
+}
+
+/* Outputs that are their own inputs. False: there is no memory. */
+static bool refuse_same_files(struct task_list *list, const char *series)
+{
+    bool has_memory = true;
+    for (size_t i = 0; i < list->count; i++) {
+        struct task *task = &list->tasks[i];
+        const char *output = series ? series : task->output;
+        if (!output || task->status != TSR_OK || !is_same_file(task->input, output)) continue;
+        task->status = TSR_ERROR_SAME_FILE;
+        task->reason = strdup("the output is the input");
+        has_memory = has_memory && task->reason;
+    }
+    return has_memory;
+}
+
+/* Whether a name ends as those of images do; *end is that ending. */
+static bool has_image_ending(const char *name, const char **end)
+{
+    static const char *const endings[] = {".png", ".jpg",  ".jpeg", ".jp2", ".jxl", ".webp", ".avif", ".gif",
+                                          ".bmp", ".tiff", ".tif",  ".pgm", ".ppm", ".pnm",  ".dcm",  ".dicom"};
+    const char *const last = strrchr(name, '/'), *const dot = strrchr(last ? last : name, '.');
+    *end = dot;
+    for (size_t i = 0; dot && i < sizeof endings / sizeof endings[0]; i++)
+        if (strcasecmp(dot, endings[i]) == 0) return true;
+    return false;
+}
+
+/* An output that is named as a kind of image that it will not be. */
+static enum tsr_status check_ending(const struct options *options, struct tsr_error *error)
+{
+    const char *end, *original_end;
+    const char *const output = options->output;
+    if (!has_image_ending(output, &end) || is_same_file(options->inputs[0], output)) return TSR_OK;
+    if (options->verb == VERB_COMPRESS)
+        return refuse(error, TSR_ERROR_USAGE, "compress writes a .tsr file, not %s: name it %s.tsr", output, output);
+    char *const original = original_name(options, options->inputs[0]);
+    const bool differs = original && has_image_ending(original, &original_end) && strcasecmp(end, original_end) != 0;
+    const enum tsr_status status =
+        differs ? refuse(error, TSR_ERROR_USAGE,
+                         "decompress restores the original, a %s file, and makes no %s of it: name it %.*s%s",
+                         original_end + 1, end + 1, (int)(end - output), output, original_end)
+                : TSR_OK;
+    free(original);
+    return status;
+}
+
+static enum tsr_status fail_empty(const struct options *options, const struct task_list *list, struct tsr_error *error)
+{
+    const bool wants_tsr = options->verb != VERB_COMPRESS && options->verb != VERB_COMPARE;
+    if (list->excluded > 0)
+        return refuse(error, TSR_ERROR_NO_INPUT, "no file is left: --include, --exclude and --shard leave out %zu",
+                      list->excluded);
+    if (wants_tsr)
+        return refuse(error, TSR_ERROR_NO_INPUT, "no .tsr files here: %zu other file%s", list->others,
+                      plural(list->others));
+    const size_t tsr_files = list->tsr_files + list->others, special = list->skipped_count;
+    char text[120] = "";
+    if (tsr_files > 0) snprintf(text, sizeof text, ": %zu .tsr file%s", tsr_files, plural(tsr_files));
+    if (special > 0)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s %zu link%s or special file%s",
+                 tsr_files > 0 ? "," : ":", special, plural(special), plural(special));
+    return refuse(error, TSR_ERROR_NO_INPUT, "no files to %s here%s", verb_name(options->verb), text);
+}
+
+/* Whether the only input has an output of its own name: no folder. */
+static bool names_one_file(const struct options *o)
+{
+    const bool several = o->input_count > 1 || o->recursive || o->files_from;
+    if (several || !writes(o) || o->series) return false;
+    if (!o->output) return strcmp(o->inputs[0], "-") == 0;
+    const size_t length = strlen(o->output);
+    return strcmp(o->output, "-") == 0 || (!is_folder(o->output) && o->output[length ? length - 1 : 0] != '/');
+}
+
+static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
+{
+    const struct options *const o = walk->options;
+    struct stat status;
+    if (names_one_file(o)) {
+        const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
+        if (named == TSR_OK) add_named(walk, o->inputs[0]);
+        return named;
+    }
+    if (o->output && strcmp(o->output, "-") == 0)
+        return refuse(error, TSR_ERROR_USAGE, "-o - takes one file: name one input");
+    if (o->output && stat(o->output, &status) == 0 && !S_ISDIR(status.st_mode))
+        return refuse(error, TSR_ERROR_WRITE, "%s is not a folder, and several inputs need one", o->output);
+    for (int i = 0; i < o->input_count; i++) walk_input(walk, o->inputs[i]);
+    return o->files_from ? walk_names(walk, error) : TSR_OK;
+}
+
+enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                           struct tsr_error *error)
+{
+    struct walk walk = {.options = options, .engine = engine, .list = list};
+    memset(list, 0, sizeof *list);
+    walk.root = options->output ? strlen(options->output) : 0;
+    enum tsr_status status = list_inputs(&walk, error);
+    list->in_set = list->count;
+    if (status == TSR_OK && !walk.no_memory && !(refuse_collisions(list) && refuse_same_files(list, options->series)))
+        walk.no_memory = true;
+    if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
+    if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
+    if (status != TSR_OK) return status;
+    const bool has_work = list->count > 0 || list->folder_count > 0 || (options->shards > 0 && list->in_set > 0);
+    if (!walk.no_memory && !has_work) return fail_empty(options, list, error);
+    if (!walk.no_memory) return TSR_OK;
+    return refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+}
+
+uint64_t input_bytes(const struct task_list *list)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->tasks[i].status == TSR_OK) bytes += list->tasks[i].bytes;
+    return bytes;
+}
+
+void free_task(struct task *task)
+{
+    if (task->descriptor >= 0) close(task->descriptor);
+    free(task->input);
+    free(task->output);
+    free(task->name);
+    free(task->reason);
+    free(task->member);
+    free(task->original);
+}
+
+void free_tasks(struct task_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) free_task(&list->tasks[i]);
+    for (size_t i = 0; i < list->skipped_count; i++) free(list->skipped[i].path);
+    for (size_t i = 0; i < list->folder_count; i++) free(list->folders[i].output);
+    free(list->tasks);
+    free(list->skipped);
+    free(list->folders);
+    for (size_t i = 0; i < list->series_count; i++) tsr_close(list->series[i]);
+    free(list->series);
+}

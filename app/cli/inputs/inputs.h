@@ -1,0 +1,74 @@
+/* What the files of this folder share: the list that grows while inputs are walked through. */
+#ifndef TSR_APP_CLI_INPUTS_INPUTS_H
+#define TSR_APP_CLI_INPUTS_INPUTS_H
+
+#include "app/cli/cli.h"
+
+struct ancestor;
+
+struct walk {
+    const struct options *options;
+    struct tsr_engine *engine; /* that opens what may be a series, or NULL */
+    struct task_list *list;
+    size_t root; /* of the outputs' names: a folder that the user has named */
+    bool no_memory;
+};
+
+/* inputs.c */
+
+/* Whether the verb writes a file for each input. */
+bool writes(const struct options *options);
+bool has_tsr_suffix(const char *name);
+char *join(const char *folder, const char *name); /* NULL: no memory */
+
+/* A task; takes over input, output and name. With a reason it has failed already. NULL: no memory, which walk notes. */
+struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
+                      const char *reason);
+
+/* A name that is not worked on; reason is static. */
+void add_skipped(struct walk *walk, const char *path, const char *reason);
+
+/* A file. name: its path in the layout. folder: where the layout begins; NULL: the output is beside the input. status:
+ * the file's; NULL where it is not known. */
+void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status);
+
+/* A folder whose output is to be made. */
+void add_empty_folder(struct walk *walk, const char *output);
+
+bool is_same_file(const char *path, const char *other);
+
+/* walk.c: a folder and all below it. prefix: its path in the layout, "" for its beginning. folder as in add_file. */
+void walk_folder(struct walk *walk, const char *path, const char *prefix, const char *folder,
+                 const struct ancestor *above);
+
+/* filter.c */
+
+/* Whether --include and --exclude let a path of the layout through. */
+bool is_included(const struct options *options, const char *name, bool is_folder);
+
+/* The names in --files-from, one after the other, each with its zero at the end; *size bytes, to be freed. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+enum tsr_status read_names(const struct options *options, char **names, size_t *size, struct tsr_error *error);
+
+/* Where the files of a series are: their outputs below folder ("": the working folder), their places in the layout
+ * below prefix. */
+struct place {
+    const char *folder, *prefix;
+};
+
+/* series_inputs.c: the files of an input that is a series; or the only one that is wanted, to output (NULL: as the
+ * others). False: it is not a series. */
+bool add_series(struct walk *walk, const char *path, const struct place *place, const char *output);
+
+/* pipes.c: bytes of a pipe to a file without a name, whose descriptor it returns. path: "-" is stdin. Errors:
+ * TSR_ERROR_READ, TSR_ERROR_WRITE. */
+enum tsr_status spool(const char *path, int *descriptor, struct tsr_error *error);
+
+/* Whether an input that the user has named is a pipe, which can be read once and in order. */
+bool is_pipe(const char *path);
+
+/* shard.c: leaves the tasks of the shard or of the sample in the list. Errors: TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+enum tsr_status take_shard(const struct options *options, struct task_list *list, struct tsr_error *error);
+enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error);
+
+#endif

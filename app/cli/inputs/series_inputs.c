@@ -1,0 +1,102 @@
+/* Inputs that are series: each of their files is a task. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+static bool keep_series(struct task_list *list, struct tsr_reader *series)
+{
+    struct tsr_reader **grown = realloc(list->series, (list->series_count + 1) * sizeof *grown);
+    if (!grown) return false;
+    list->series = grown;
+    list->series[list->series_count++] = series;
+    return true;
+}
+
+/* A file of a series whose name is damaged: reading it says what is wrong. */
+static void add_damaged(struct walk *walk, const char *path, struct tsr_reader *series, uint32_t k)
+{
+    struct tsr_info info = TSR_INFO;
+    struct tsr_error error = {TSR_ERROR_CORRUPT, TSR_NO_OFFSET, "", 0};
+    const enum tsr_status status = tsr_read_info(series, k, &info, &error);
+    add_task(walk, strdup(path), NULL, NULL, status == TSR_OK ? TSR_ERROR_CORRUPT : status, error.text);
+}
+
+/* A file of a series, below the folder where those of the series go; output: where this one goes instead, or NULL. */
+static void add_member(struct walk *walk, const char *path, struct tsr_reader *series, uint32_t k,
+                       const struct place *place, const char *output)
+{
+    const char *const folder = place->folder, *const name = tsr_reader_name(series, k),
+                      *const slash = strrchr(name, '/');
+    const char *const kept = walk->options->flat && slash ? slash + 1 : name;
+    char *below = NULL;
+    if (writes(walk->options)) below = output ? strdup(output) : folder[0] ? join(folder, kept) : strdup(kept);
+    if (writes(walk->options) && !below) walk->no_memory = true;
+    char *const original = place->prefix[0] ? join(place->prefix, name) : strdup(name);
+    struct task *task = add_task(walk, strdup(path), below, original, TSR_OK, NULL);
+    if (!task) return;
+    task->series = series;
+    task->number = k;
+    task->names_output = output != NULL;
+    task->member = strdup(name);
+    if (!task->member || !task->name) walk->no_memory = true;
+}
+
+static bool is_wanted(const char *wanted, const char *name)
+{
+    return !wanted || (name && (strcmp(wanted, name) == 0 || fnmatch(wanted, name, 0) == 0));
+}
+
+static void add_members(struct walk *walk, const char *path, struct tsr_reader *series, const struct place *place,
+                        const char *output)
+{
+    const char *const wanted = walk->options->member;
+    const uint32_t count = tsr_reader_members(series);
+    size_t found = 0;
+    for (uint32_t k = 0; k < count; k++) found += is_wanted(wanted, tsr_reader_name(series, k));
+    for (uint32_t k = 0; k < count; k++) {
+        const char *const name = tsr_reader_name(series, k);
+        if (!is_wanted(wanted, name)) continue;
+        if (!name)
+            add_damaged(walk, path, series, k);
+        else
+            add_member(walk, path, series, k, place, wanted && found == 1 ? output : NULL);
+    }
+    if (found > 0) return;
+    char *reason = NULL;
+    if (asprintf(&reason, "it has no file that is called %s; info lists its files", wanted) < 0) reason = NULL;
+    if (!reason) walk->no_memory = true;
+    add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_NO_INPUT, reason);
+    free(reason);
+}
+
+bool add_series(struct walk *walk, const char *path, const struct place *place, const char *output)
+{
+    struct tsr_reader *series = NULL;
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
+    const struct tsr_data_source source = tsr_from_path(path);
+    if (!walk->engine) return false;
+    const enum tsr_status status = tsr_open(walk->engine, &source, &series, &error);
+    if (status != TSR_OK) {
+        name_flags(&error);
+        add_task(walk, strdup(path), NULL, NULL, status, error.text);
+        return true;
+    }
+    const enum tsr_content content = tsr_reader_content(series);
+    if (content != TSR_CONTENT_SERIES) {
+        tsr_close(series);
+        if (content == TSR_CONTENT_ORIGINAL || !walk->options->member) return false;
+        add_task(walk, strdup(path), NULL, NULL, TSR_ERROR_USAGE,
+                 "it is not a series, and --member names a file of a series");
+        return true;
+    }
+    if (!keep_series(walk->list, series)) {
+        tsr_close(series);
+        walk->no_memory = true;
+        return true;
+    }
+    add_members(walk, path, series, place, output);
+    return true;
+}

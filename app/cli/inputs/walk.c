@@ -1,0 +1,177 @@
+/* Folders: what is in them, by name, without following links unless that is asked for. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inputs.h"
+
+/* A folder that contains what is looked at: a link to it would be walked without end. */
+struct ancestor {
+    dev_t device;
+    ino_t inode;
+    const struct ancestor *above;
+};
+
+/* Names in a folder. */
+struct names {
+    char **name;
+    size_t count, capacity;
+};
+
+static bool keep_name(struct names *names, const char *name)
+{
+    if (names->count == names->capacity) {
+        const size_t capacity = names->capacity ? 2 * names->capacity : 64;
+        char **grown = realloc(names->name, capacity * sizeof *grown);
+        if (!grown) return false;
+        names->name = grown;
+        names->capacity = capacity;
+    }
+    names->name[names->count] = strdup(name);
+    return names->name[names->count] && ++names->count;
+}
+
+static void free_names(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++) free(names->name[i]);
+    free(names->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* All names in a folder, sorted. Returns 0, or errno where it cannot be read to its end. */
+static int read_folder(const char *path, struct names *names)
+{
+    DIR *folder = opendir(path);
+    int reason = folder ? 0 : errno;
+    *names = (struct names){0};
+    while (folder && reason == 0) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder);
+        if (!entry) {
+            reason = errno;
+            break;
+        }
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        if (!keep_name(names, entry->d_name)) reason = ENOMEM;
+    }
+    if (folder) closedir(folder);
+    if (names->count > 0) qsort(names->name, names->count, sizeof *names->name, by_name);
+    return reason;
+}
+
+static void fail_entry(struct walk *walk, const char *path, int reason)
+{
+    const bool no_room = reason == ENOMEM || reason == EMFILE || reason == ENFILE;
+    add_task(walk, strdup(path), NULL, NULL, no_room ? TSR_ERROR_LIMIT : TSR_ERROR_READ, strerror(reason));
+}
+
+/* What else than a file or a folder a name can be. */
+static const char *kind_of(mode_t mode)
+{
+    return S_ISLNK(mode) ? "symbolic link" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
+}
+
+/* A file in a folder: whether the verb takes it. */
+static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
+                      const struct stat *status)
+{
+    const struct options *const o = walk->options;
+    const bool is_tsr = has_tsr_suffix(base);
+    if (tsr_is_unfinished(base))
+        walk->list->unfinished++;
+    else if (!is_included(o, name, false))
+        walk->list->excluded++;
+    else if (o->series && is_same_file(path, o->series))
+        return;
+    else if (o->verb == VERB_COMPRESS && is_tsr)
+        walk->list->tsr_files++;
+    else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE))
+        walk->list->others++;
+    else
+        add_file(walk, path, name, folder, status);
+}
+
+static void walk_entry(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
+                       const struct ancestor *here)
+{
+    struct stat status;
+    const bool follows = walk->options->dereference;
+    if ((follows ? stat(path, &status) : lstat(path, &status)) != 0) {
+        if (follows && errno == ENOENT && lstat(path, &status) == 0)
+            add_skipped(walk, path, "symbolic link to nothing");
+        else
+            fail_entry(walk, path, errno);
+    } else if (S_ISDIR(status.st_mode)) {
+        if (is_included(walk->options, name, true))
+            walk_folder(walk, path, name, folder, here);
+        else
+            walk->list->excluded++;
+    } else if (S_ISREG(status.st_mode)) {
+        take_file(walk, path, base, name, folder, &status);
+    } else if (is_included(walk->options, name, false)) {
+        add_skipped(walk, path, kind_of(status.st_mode));
+    } else {
+        walk->list->excluded++;
+    }
+}
+
+/* Whether a folder contains itself, by links. */
+static bool is_loop(const struct ancestor *here)
+{
+    for (const struct ancestor *at = here->above; at; at = at->above)
+        if (at->device == here->device && at->inode == here->inode) return true;
+    return false;
+}
+
+/* A folder with nothing in it: its output is made, too. */
+static void take_empty_folder(struct walk *walk, const char *path, const char *prefix, const char *folder)
+{
+    if (walk->options->series) {
+        add_skipped(walk, path, "empty folder");
+        return;
+    }
+    if (!walk->options->output || !writes(walk->options)) return;
+    char *const output = prefix[0] ? join(folder, prefix) : strdup(folder);
+    if (output)
+        add_empty_folder(walk, output);
+    else
+        walk->no_memory = true;
+    free(output);
+}
+
+void walk_folder(struct walk *walk, const char *path, const char *prefix, const char *folder,
+                 const struct ancestor *above)
+{
+    struct names names;
+    struct stat status;
+    struct ancestor here = {.above = above};
+    const int reason = read_folder(path, &names);
+    if (reason == ENOMEM) walk->no_memory = true;
+    if (reason != 0) fail_entry(walk, path, reason);
+    if (stat(path, &status) == 0) {
+        here.device = status.st_dev;
+        here.inode = status.st_ino;
+        if (is_loop(&here)) {
+            add_skipped(walk, path, "symbolic link to a folder that it lies in");
+            free_names(&names);
+            return;
+        }
+    }
+    if (reason == 0 && names.count == 0) take_empty_folder(walk, path, prefix, folder);
+    for (size_t i = 0; i < names.count && !walk->no_memory; i++) {
+        char *const below = join(path, names.name[i]);
+        char *const name = prefix[0] ? join(prefix, names.name[i]) : strdup(names.name[i]);
+        if (below && name)
+            walk_entry(walk, below, names.name[i], name, folder, &here);
+        else
+            walk->no_memory = true;
+        free(below);
+        free(name);
+    }
+    free_names(&names);
+}

@@ -1,0 +1,326 @@
+/* tessera summary: joins the JSON lines of several runs, of shards above all, to one report. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "inputs/inputs.h"
+#include "json.h"
+
+/* What the runs say of one file; a later run that has done it stands for an earlier one that failed. */
+struct file {
+    char *name; /* of the input, and after a newline that of the member */
+    bool is_done, is_failed, is_identical, is_lossy;
+    double bytes_in, bytes_out;
+    char *error;
+};
+
+static struct {
+    struct file *files; /* in the order of the lines; then by name, one each */
+    size_t count, capacity;
+    size_t skipped, runs;
+    double files_in_set;
+    uint32_t shards;
+    bool *has_shard;
+} joined;
+
+static struct file *add_file_of(const char *name)
+{
+    if (joined.count == joined.capacity) {
+        const size_t capacity = joined.capacity ? 2 * joined.capacity : 256;
+        struct file *const grown = realloc(joined.files, capacity * sizeof *grown);
+        if (!grown) return NULL;
+        joined.files = grown;
+        joined.capacity = capacity;
+    }
+    char *const copy = strdup(name);
+    if (!copy) return NULL;
+    struct file *const file = &joined.files[joined.count++];
+    *file = (struct file){.name = copy};
+    return file;
+}
+
+static const char *text_of(const cJSON *object, const char *field)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, field);
+    return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+static double number_in(const cJSON *object, const char *field)
+{
+    const cJSON *const item = cJSON_GetObjectItemCaseSensitive(object, field);
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+static bool is_true(const cJSON *object, const char *field)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(object, field));
+}
+
+/* A name in JSON as its bytes: from its hexadecimal form if it has one. To be freed. */
+static char *name_in(const cJSON *object, const char *field)
+{
+    char hex_field[64];
+    snprintf(hex_field, sizeof hex_field, "%s_hex", field);
+    const char *const hex = text_of(object, hex_field), *const text = text_of(object, field);
+    if (!hex) return text ? strdup(text) : NULL;
+    char *const name = calloc(strlen(hex) / 2 + 1, 1);
+    for (size_t i = 0; name && hex[2 * i] && hex[2 * i + 1]; i++) {
+        unsigned byte;
+        if (sscanf(hex + 2 * i, "%2x", &byte) == 1) name[i] = (char)byte;
+    }
+    return name;
+}
+
+/* The file that an object names. NULL: none, or no memory. */
+static struct file *add_file_in(const cJSON *o)
+{
+    char *const name = name_in(o, "file"), *const member = name_in(o, "member");
+    char *whole = NULL;
+    if (!name || asprintf(&whole, "%s%s%s", name, member ? "\n" : "", member ? member : "") < 0) whole = NULL;
+    struct file *const file = whole ? add_file_of(whole) : NULL;
+    free(whole);
+    free(name);
+    free(member);
+    return file;
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------- */
+
+static bool take_shards(const cJSON *o)
+{
+    const uint32_t shard = (uint32_t)number_in(o, "shard"), shards = (uint32_t)number_in(o, "shards");
+    if (number_in(o, "files_in_set") > joined.files_in_set) joined.files_in_set = number_in(o, "files_in_set");
+    if (shards == 0 || shard < 1 || shard > shards || shards > 1000000) return true;
+    if (shards > joined.shards) {
+        bool *const grown = realloc(joined.has_shard, shards * sizeof *grown);
+        if (!grown) return false;
+        memset(grown + joined.shards, 0, (shards - joined.shards) * sizeof *grown);
+        joined.has_shard = grown;
+        joined.shards = shards;
+    }
+    joined.has_shard[shard - 1] |= is_true(o, "summary");
+    return true;
+}
+
+static bool take_plan(const cJSON *o)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(o, "planned"))
+    {
+        struct file *const file = add_file_in(item);
+        if (!file) return false;
+    }
+    return take_shards(o);
+}
+
+static bool take_file_line(const cJSON *o)
+{
+    const char *const status = text_of(o, "status"), *const error = text_of(o, "error");
+    struct file *const file = add_file_in(o);
+    if (!file) return false;
+    file->is_failed = status && strcmp(status, "failed") == 0;
+    file->is_done = !file->is_failed;
+    file->is_identical = is_true(o, "identical");
+    file->is_lossy = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "lossless"));
+    file->bytes_in = number_in(o, "bytes_in");
+    file->bytes_out = number_in(o, "bytes_out");
+    file->error = error ? strdup(error) : NULL;
+    return true;
+}
+
+static bool take_line(const cJSON *o)
+{
+    const char *const status = text_of(o, "status");
+    if (is_true(o, "plan")) return take_plan(o);
+    if (is_true(o, "summary")) {
+        joined.runs++;
+        return take_shards(o);
+    }
+    if (status && strcmp(status, "skipped") == 0) {
+        joined.skipped++;
+        return true;
+    }
+    return take_file_line(o);
+}
+
+/* The last line of a run that was killed may be cut. */
+static enum tsr_status read_run(const char *path, struct tsr_error *error)
+{
+    FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    enum tsr_status status = TSR_OK;
+    if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
+    for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
+        number++;
+        cJSON *const o = cJSON_Parse(line);
+        if (!cJSON_IsObject(o) && line[length - 1] == '\n')
+            status = refuse(error, TSR_ERROR_READ, "%s: line %zu is not a JSON object of tessera --json", path, number);
+        else if (cJSON_IsObject(o) && !take_line(o))
+            status = refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
+        cJSON_Delete(o);
+    }
+    free(line);
+    if (status == TSR_OK && ferror(file))
+        status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
+    if (file != stdin) fclose(file);
+    return status;
+}
+
+/* Names of files that the runs had to do. */
+static enum tsr_status read_planned(const struct options *options, struct tsr_error *error)
+{
+    char *names;
+    size_t size;
+    enum tsr_status status = read_names(options, &names, &size, error);
+    if (status != TSR_OK) return status;
+    for (size_t at = 0; status == TSR_OK && at < size; at += strlen(names + at) + 1) {
+        if (!names[at]) continue;
+        if (!add_file_of(names + at)) status = refuse(error, TSR_ERROR_LIMIT, "no memory for the names of files");
+    }
+    free(names);
+    return status;
+}
+
+/* ---- The report -------------------------------------------------------------------------------------------- */
+
+/* Where a name stands more than once, what was done comes first, then what failed. */
+static int by_name(const void *a, const void *b)
+{
+    const struct file *const one = a, *const other = b;
+    const int order = strcmp(one->name, other->name);
+    if (order) return order;
+    if (one->is_done != other->is_done) return one->is_done ? -1 : 1;
+    return one->is_failed == other->is_failed ? 0 : one->is_failed ? -1 : 1;
+}
+
+static void free_file(struct file *file)
+{
+    free(file->name);
+    free(file->error);
+}
+
+static void leave_one_each(void)
+{
+    size_t kept = 0;
+    if (joined.count > 0) qsort(joined.files, joined.count, sizeof *joined.files, by_name);
+    for (size_t i = 0; i < joined.count; i++) {
+        if (kept > 0 && strcmp(joined.files[kept - 1].name, joined.files[i].name) == 0)
+            free_file(&joined.files[i]);
+        else
+            joined.files[kept++] = joined.files[i];
+    }
+    joined.count = kept;
+}
+
+struct sums {
+    size_t done, failed, missing, identical, lossy, shards_missing;
+    double bytes_in, bytes_out, unknown; /* files of shards that have said nothing */
+};
+
+static struct sums add_up(void)
+{
+    struct sums s = {0};
+    for (size_t i = 0; i < joined.count; i++) {
+        const struct file *const file = &joined.files[i];
+        s.done += file->is_done;
+        s.failed += file->is_failed;
+        s.missing += !file->is_done && !file->is_failed;
+        if (!file->is_done) continue;
+        s.identical += file->is_identical;
+        s.lossy += file->is_lossy;
+        s.bytes_in += file->bytes_in;
+        s.bytes_out += file->bytes_out;
+    }
+    for (uint32_t i = 0; i < joined.shards; i++) s.shards_missing += !joined.has_shard[i];
+    if (joined.files_in_set > (double)joined.count) s.unknown = joined.files_in_set - (double)joined.count;
+    return s;
+}
+
+static const char *shown_name(const char *name)
+{
+    const char *const member = strchr(name, '\n');
+    return member ? member + 1 : name;
+}
+
+static void print_json(const struct sums *s, bool is_whole)
+{
+    for (size_t i = 0; i < joined.count; i++) {
+        const struct file *const file = &joined.files[i];
+        if (file->is_done) continue;
+        cJSON *const o = cJSON_CreateObject();
+        add_name(o, "file", shown_name(file->name));
+        add_text(o, "status", file->is_failed ? "failed" : "missing");
+        add_text(o, "error", file->error);
+        print_json_line(o);
+    }
+    cJSON *const o = cJSON_CreateObject();
+    cJSON_AddBoolToObject(o, "summary", true);
+    add_text(o, "verb", "summary");
+    add_text(o, "status", is_whole ? "ok" : "failed");
+    add_number(o, "files", true, (double)joined.count);
+    add_number(o, "done", true, (double)s->done);
+    add_number(o, "failed", true, (double)s->failed);
+    add_number(o, "missing", true, (double)s->missing + s->unknown);
+    add_number(o, "identical", true, (double)s->identical);
+    add_number(o, "lossy", true, (double)s->lossy);
+    add_number(o, "skipped", true, (double)joined.skipped);
+    add_number(o, "runs", true, (double)joined.runs);
+    add_number(o, "shards", joined.shards > 0, joined.shards);
+    add_number(o, "shards_missing", joined.shards > 0, (double)s->shards_missing);
+    add_number(o, "bytes_in", true, s->bytes_in);
+    add_number(o, "bytes_out", true, s->bytes_out);
+    add_number(o, "ratio", s->bytes_out > 0, s->bytes_in / s->bytes_out);
+    print_json_line(o);
+}
+
+static void print_missing(void)
+{
+    for (size_t i = 0; i < joined.count; i++) {
+        const struct file *const file = &joined.files[i];
+        if (file->is_failed) talk("  failed: %s\n", shown(file->error ? file->error : shown_name(file->name)));
+        if (!file->is_done && !file->is_failed) talk("  not reported: %s\n", shown(shown_name(file->name)));
+    }
+    for (uint32_t i = 0; i < joined.shards; i++)
+        if (!joined.has_shard[i]) talk("  shard %u of %u has not come to its end\n", i + 1, joined.shards);
+}
+
+static void print_report(const struct sums *s, bool is_whole)
+{
+    talk("%zu file%s done, %.0f -> %.0f bytes", s->done, plural(s->done), s->bytes_in, s->bytes_out);
+    if (s->bytes_out > 0) talk(", ratio %.3f", s->bytes_in / s->bytes_out);
+    talk(", %zu run%s", joined.runs, plural(joined.runs));
+    if (joined.shards > 0) talk(" of %u shards", joined.shards);
+    talk("\n  %zu as the same file, %zu lossy, %zu failed, %.0f not reported\n", s->identical, s->lossy, s->failed,
+         (double)s->missing + s->unknown);
+    if (joined.skipped > 0) talk("  %zu names that are no files were skipped\n", joined.skipped);
+    print_missing();
+    if (s->unknown > 0) talk("  %.0f more are not named by any run; --files-from LIST names them\n", s->unknown);
+    if (is_whole) talk("  every file of the set is done\n");
+}
+
+int summary_verb(const struct options *options)
+{
+    struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
+    enum tsr_status status = TSR_OK;
+    for (int i = 0; i < options->input_count && status == TSR_OK; i++) status = read_run(options->inputs[i], &error);
+    if (status == TSR_OK && options->files_from) status = read_planned(options, &error);
+    if (status == TSR_OK) {
+        leave_one_each();
+        const struct sums sums = add_up();
+        const bool is_whole = sums.failed == 0 && sums.missing == 0 && sums.unknown == 0 && sums.shards_missing == 0;
+        if (options->json)
+            print_json(&sums, is_whole);
+        else if (options->verbosity >= 0)
+            print_report(&sums, is_whole);
+        status = is_whole ? TSR_OK : TSR_ERROR_PARTIAL;
+    } else {
+        say_error(&error);
+    }
+    for (size_t i = 0; i < joined.count; i++) free_file(&joined.files[i]);
+    free(joined.files);
+    free(joined.has_shard);
+    return (int)status;
+}

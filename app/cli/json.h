@@ -1,0 +1,21 @@
+/* JSON lines: one object a line, in UTF-8, on stdout. */
+#ifndef TSR_APP_CLI_JSON_H
+#define TSR_APP_CLI_JSON_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+
+/* Prints the object on a line, and frees it. */
+void print_json_line(cJSON *object);
+
+/* A number, or null where it does not apply. */
+void add_number(cJSON *object, const char *field, bool applies, double value);
+
+/* A text, or null where it is NULL or empty. */
+void add_text(cJSON *object, const char *field, const char *value);
+
+/* A name of a file: any bytes. Where they are not UTF-8, the field has U+FFFD in their place, and a field of the same
+ * name with _hex at its end has all bytes in hexadecimal. */
+void add_name(cJSON *object, const char *field, const char *name);
+
+#endif

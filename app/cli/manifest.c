@@ -1,0 +1,416 @@
+/* Manifests; see manifest.h. */
+#include "manifest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if TSR_WITH_OPENSSL
+#include <openssl/evp.h>
+#endif
+
+#include "inputs/inputs.h"
+
+enum { SHA256_BYTES = 32, SHA256_TEXT = 2 * SHA256_BYTES, XXH_TEXT = 32 };
+static const char first_line[] = "# tessera manifest 1\n";
+
+struct entry {
+    char *path;
+    uint64_t bytes;
+    char xxh[XXH_TEXT + 1], sha256[SHA256_TEXT + 1];
+    bool is_seen;
+};
+
+static struct {
+    FILE *file; /* that is written, or NULL */
+    char *part, *path;
+    struct entry *entries; /* that were read, by path */
+    size_t count, capacity;
+} manifest;
+
+/* ---- SHA-256, by OpenSSL ---------------------------------------------------------------------------------- */
+
+#if TSR_WITH_OPENSSL
+
+struct sha256 {
+    EVP_MD_CTX *context;
+    int file; /* that is read, or -1 */
+    uint64_t at;
+    bool failed;
+};
+
+static bool sha256_begin(struct sha256 *sha)
+{
+    sha->context = EVP_MD_CTX_new();
+    return sha->context && EVP_DigestInit_ex(sha->context, EVP_sha256(), NULL) == 1;
+}
+
+static void sha256_add(struct sha256 *sha, const void *bytes, size_t count)
+{
+    if (EVP_DigestUpdate(sha->context, bytes, count) != 1) sha->failed = true;
+    sha->at += count;
+}
+
+static bool sha256_end(struct sha256 *sha, char text[SHA256_TEXT + 1])
+{
+    uint8_t hash[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    const bool good = !sha->failed && EVP_DigestFinal_ex(sha->context, hash, &size) == 1 && size == SHA256_BYTES;
+    for (unsigned i = 0; good && i < size; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
+    return good;
+}
+
+static void sha256_free(struct sha256 *sha)
+{
+    EVP_MD_CTX_free(sha->context);
+    if (sha->file >= 0) close(sha->file);
+}
+
+#else
+
+struct sha256 {
+    int file;
+    uint64_t at;
+    bool failed;
+};
+
+static bool sha256_begin(struct sha256 *sha)
+{
+    sha->failed = true;
+    return false;
+}
+
+static void sha256_add(struct sha256 *sha, const void *bytes, size_t count)
+{
+    (void)bytes;
+    sha->at += count;
+}
+
+static bool sha256_end(struct sha256 *sha, char text[SHA256_TEXT + 1])
+{
+    (void)sha;
+    text[0] = '\0';
+    return false;
+}
+
+static void sha256_free(struct sha256 *sha)
+{
+    if (sha->file >= 0) close(sha->file);
+}
+
+#endif
+
+/* As the source of tsr_hash, which reads once and in order: so both hashes are of the same bytes. */
+static int64_t read_and_add(void *context, uint64_t offset, void *bytes, size_t count)
+{
+    struct sha256 *const sha = context;
+    ssize_t got;
+    do got = pread(sha->file, bytes, count, (off_t)offset);
+    while (got < 0 && errno == EINTR);
+    if (got > 0 && offset == sha->at)
+        sha256_add(sha, bytes, (size_t)got);
+    else
+        sha->failed = true;
+    return got;
+}
+
+static int64_t take_and_add(void *context, const void *bytes, size_t count)
+{
+    sha256_add(context, bytes, count);
+    return (int64_t)count;
+}
+
+static void print_hash(const uint8_t hash[16], char text[XXH_TEXT + 1])
+{
+    for (int i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
+}
+
+static struct entry *find_entry(const char *path)
+{
+    struct entry wanted = {.path = (char *)(uintptr_t)path};
+    return manifest.count == 0 || !path
+               ? NULL
+               : bsearch(&wanted, manifest.entries, manifest.count, sizeof *manifest.entries, by_path);
+}
+
+/* Undoes sha256sum's escapes, in place. */
+static void unescape(char *name)
+{
+    char *to = name;
+    for (const char *at = name; *at; at++) {
+        if (*at == '\\' && at[1] == 'n')
+            *to++ = '\n', at++;
+        else if (*at == '\\' && at[1] == '\\')
+            *to++ = '\\', at++;
+        else
+            *to++ = *at;
+    }
+    *to = '\0';
+}
+
+static bool add_entry(const struct entry *entry)
+{
+    if (manifest.count == manifest.capacity) {
+        const size_t capacity = manifest.capacity ? 2 * manifest.capacity : 64;
+        struct entry *const grown = realloc(manifest.entries, capacity * sizeof *grown);
+        if (!grown) return false;
+        manifest.entries = grown;
+        manifest.capacity = capacity;
+    }
+    manifest.entries[manifest.count++] = *entry;
+    return true;
+}
+
+/* A line of sha256sum's, after one that tells of its file. False: it is not one. */
+static bool read_entry(char *line, struct entry *entry)
+{
+    const bool is_escaped = line[0] == '\\';
+    char *const hash = line + is_escaped;
+    if (strlen(hash) < SHA256_TEXT + 3 || strspn(hash, "0123456789abcdef") != SHA256_TEXT) return false;
+    if (hash[SHA256_TEXT] != ' ' || (hash[SHA256_TEXT + 1] != ' ' && hash[SHA256_TEXT + 1] != '*')) return false;
+    memcpy(entry->sha256, hash, SHA256_TEXT);
+    entry->sha256[SHA256_TEXT] = '\0';
+    entry->path = strdup(hash + SHA256_TEXT + 2);
+    if (entry->path && is_escaped) unescape(entry->path);
+    return true;
+}
+
+static enum tsr_status read_lines(FILE *file, const char *path, struct tsr_error *error)
+{
+    struct entry entry = {0};
+    char *line = NULL;
+    size_t room = 0, number = 0;
+    enum tsr_status status = TSR_OK;
+    bool is_told = false;
+    for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
+        unsigned long long bytes;
+        number++;
+        if (line[length - 1] == '\n') line[length - 1] = '\0';
+        if (sscanf(line, "# bytes=%llu xxh3-128=%32[0-9a-f]", &bytes, entry.xxh) == 2) {
+            entry.bytes = bytes;
+            is_told = true;
+        } else if (line[0] != '#' && line[0] != '\0') {
+            if (!is_told || !read_entry(line, &entry))
+                status = refuse(error, TSR_ERROR_READ, "%s is not a manifest: line %zu", path, number);
+            else if (!entry.path || !add_entry(&entry))
+                status = refuse(error, TSR_ERROR_LIMIT, "no memory for the manifest %s", path);
+            entry.path = NULL;
+            is_told = false;
+        }
+    }
+    free(line);
+    return status;
+}
+
+enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
+{
+    const char *const path = options->manifest;
+    FILE *const file = fopen(path, "r");
+    char head[sizeof first_line];
+    if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
+    enum tsr_status status = TSR_OK;
+    if (!fgets(head, sizeof head, file) || strcmp(head, first_line) != 0)
+        status =
+            refuse(error, TSR_ERROR_READ, "%s is not a manifest: it does not begin with '# tessera manifest 1'", path);
+    if (status == TSR_OK) status = read_lines(file, path, error);
+    if (status == TSR_OK && ferror(file))
+        status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
+    fclose(file);
+    if (manifest.count > 0) qsort(manifest.entries, manifest.count, sizeof *manifest.entries, by_path);
+    return status;
+}
+
+void free_manifest(void)
+{
+    for (size_t i = 0; i < manifest.count; i++) free(manifest.entries[i].path);
+    free(manifest.entries);
+    manifest.entries = NULL;
+    manifest.count = manifest.capacity = 0;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------------- */
+
+enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error)
+{
+    struct stat there;
+    const bool exists = lstat(options->manifest, &there) == 0;
+    if (exists && !S_ISREG(there.st_mode))
+        return refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", options->manifest);
+    if (exists && !options->force && options->update == UPDATE_OFF)
+        return refuse(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", options->manifest);
+    if (exists && options->update != UPDATE_OFF) {
+        const enum tsr_status status = read_manifest(options, error);
+        if (status != TSR_OK) return status;
+    }
+    manifest.path = strdup(options->manifest);
+    if (!manifest.path || asprintf(&manifest.part, "%s.%ld.part", options->manifest, (long)getpid()) < 0) {
+        manifest.part = NULL;
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
+    }
+    const int file = open(manifest.part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    manifest.file = file >= 0 ? fdopen(file, "w") : NULL;
+    if (!manifest.file) return refuse(error, TSR_ERROR_WRITE, "cannot create %s: %s", manifest.part, strerror(errno));
+    fputs(first_line, manifest.file);
+    return TSR_OK;
+}
+
+/* Of what comes back, where the original is gone. */
+static enum tsr_status hash_restored(struct tsr_engine *engine, const struct tsr_data_source *tsr,
+                                     struct tsr_reader *series, uint32_t member, char sha256[SHA256_TEXT + 1],
+                                     struct tsr_report *report, struct tsr_error *error)
+{
+    struct sha256 sha = {.file = -1};
+    struct tsr_data_sink sink = tsr_to_calls(take_and_add, &sha);
+    const char *const folder = getenv("TMPDIR");
+    sink.temporary = folder && folder[0] ? folder : "/tmp";
+    enum tsr_status status = sha256_begin(&sha) ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
+    if (status == TSR_OK)
+        status = series ? tsr_restore_member(series, member, &sink, report, error)
+                        : tsr_restore(engine, tsr, &sink, report, error);
+    if (status == TSR_OK && !sha256_end(&sha, sha256)) status = refuse(error, TSR_ERROR_INTERNAL, "no SHA-256");
+    sha256_free(&sha);
+    return status;
+}
+
+static enum tsr_status hash_original(const struct task *task, const struct tsr_data_source *source,
+                                     struct outcome *outcome)
+{
+    struct sha256 sha = {.file = -1};
+    struct stat status_of;
+    uint8_t found[16];
+    sha.file =
+        task->descriptor >= 0 ? fcntl(source->descriptor, F_DUPFD_CLOEXEC, 0) : open(task->input, O_RDONLY | O_CLOEXEC);
+    enum tsr_status status = TSR_OK;
+    if (sha.file < 0 || fstat(sha.file, &status_of) != 0)
+        status = refuse(&outcome->error, TSR_ERROR_READ, "cannot open %s: %s", task->input, strerror(errno));
+    if (status == TSR_OK && !sha256_begin(&sha))
+        status = refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
+    if (status == TSR_OK) {
+        const struct tsr_data_source again = tsr_from_calls(read_and_add, &sha, (uint64_t)status_of.st_size);
+        status = tsr_hash(&again, found, &outcome->error);
+    }
+    if (status == TSR_OK && memcmp(found, outcome->report.original_hash, sizeof found) != 0)
+        status = refuse(&outcome->error, TSR_ERROR_READ, "%s changed while it was read", task->input);
+    if (status == TSR_OK && !sha256_end(&sha, outcome->sha256))
+        status = refuse(&outcome->error, TSR_ERROR_INTERNAL, "no SHA-256 of %s", task->input);
+    sha256_free(&sha);
+    return status;
+}
+
+enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *task,
+                                  const struct tsr_data_source *source, struct outcome *outcome)
+{
+    const struct entry *const entry = find_entry(task->name);
+    const struct tsr_data_source made = tsr_from_path(task->output);
+    struct tsr_report restored = TSR_REPORT;
+    struct stat status;
+    char xxh[XXH_TEXT + 1];
+    print_hash(outcome->report.original_hash, xxh);
+    if (entry && entry->bytes == outcome->report.bytes_in && strcmp(entry->xxh, xxh) == 0) {
+        memcpy(outcome->sha256, entry->sha256, sizeof outcome->sha256);
+        return TSR_OK;
+    }
+    if (outcome->is_current && stat(task->input, &status) != 0 && errno == ENOENT)
+        return hash_restored(engine, &made, NULL, 0, outcome->sha256, &restored, &outcome->error);
+    return hash_original(task, source, outcome);
+}
+
+static void print_name(FILE *file, const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '\n')
+            fputs("\\n", file);
+        else if (*name == '\\')
+            fputs("\\\\", file);
+        else
+            putc(*name, file);
+    }
+}
+
+void report_with_manifest(const struct options *options, const struct task *task, const struct outcome *outcome)
+{
+    const struct tsr_report *const r = &outcome->report;
+    report_file(options, task, outcome);
+    if (!manifest.file || outcome->status != TSR_OK) return;
+    char xxh[XXH_TEXT + 1];
+    print_hash(r->original_hash, xxh);
+    fprintf(manifest.file, "# bytes=%llu xxh3-128=%s restores=%s\n%s%s  ", (unsigned long long)r->bytes_in, xxh,
+            !r->lossless   ? "loss"
+            : r->identical ? "file"
+                           : "samples",
+            strpbrk(task->name, "\\\n") ? "\\" : "", outcome->sha256);
+    print_name(manifest.file, task->name);
+    putc('\n', manifest.file);
+}
+
+enum tsr_status end_manifest(bool keeps, struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    if (manifest.file) {
+        const bool good = fflush(manifest.file) == 0 && !ferror(manifest.file) && fsync(fileno(manifest.file)) == 0;
+        if ((fclose(manifest.file) != 0 || !good) && keeps)
+            status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.path, strerror(errno));
+        if (status == TSR_OK && keeps && rename(manifest.part, manifest.path) != 0)
+            status = refuse(error, TSR_ERROR_WRITE, "cannot name %s: %s", manifest.path, strerror(errno));
+        if (status != TSR_OK || !keeps) unlink(manifest.part);
+    }
+    manifest.file = NULL;
+    free(manifest.part);
+    free(manifest.path);
+    free_manifest();
+    return status;
+}
+
+/* ---- test --manifest -------------------------------------------------------------------------------------- */
+
+enum tsr_status list_with_manifest(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                   struct tsr_error *error)
+{
+    enum tsr_status status = read_manifest(options, error);
+    if (status == TSR_OK) status = list_tasks(options, engine, list, error);
+    if (status != TSR_OK) return status;
+    struct walk walk = {.options = options, .list = list};
+    const size_t found = list->count;
+    for (size_t i = 0; i < found; i++) {
+        struct entry *const entry = find_entry(list->tasks[i].name);
+        if (entry) entry->is_seen = true;
+    }
+    const bool is_part = options->sample > 0 || options->shards > 0 || options->filter_count > 0;
+    for (size_t i = 0; i < manifest.count && !is_part; i++)
+        if (!manifest.entries[i].is_seen)
+            add_task(&walk, strdup(manifest.entries[i].path), NULL, NULL, TSR_ERROR_VERIFY,
+                     "the manifest names it, and there is no .tsr of it");
+    return walk.no_memory ? refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count) : TSR_OK;
+}
+
+enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task *task,
+                                   const struct tsr_data_source *source, struct outcome *outcome)
+{
+    const struct entry *const entry = find_entry(task->name);
+    struct tsr_report *const r = &outcome->report;
+    char sha256[SHA256_TEXT + 1] = "", xxh[XXH_TEXT + 1];
+    if (!entry)
+        return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s: the manifest does not name %s", task->input, task->name);
+    const enum tsr_status status =
+        hash_restored(engine, source, task->series, task->number, sha256, r, &outcome->error);
+    if (status != TSR_OK) return status;
+    print_hash(r->original_hash, xxh);
+    if (strcmp(xxh, entry->xxh) != 0)
+        return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s is a .tsr of another file than the manifest's",
+                      task->input);
+    if (r->identical && (r->bytes_out != entry->bytes || strcmp(sha256, entry->sha256) != 0))
+        return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s restores a file with another SHA-256 than the manifest's",
+                      task->input);
+    memcpy(outcome->sha256, entry->sha256, sizeof outcome->sha256);
+    return TSR_OK;
+}

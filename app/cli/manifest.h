@@ -1,0 +1,43 @@
+/* Manifests: a list of originals with their sizes and hashes.
+ *
+ *   # tessera manifest 1
+ *   # bytes=524288 xxh3-128=00112233445566778899aabbccddeeff restores=file
+ *   e3b0c442...  patient/slice_001.dcm
+ *
+ * A line with a # tells of the file in the line after it. restores: file (byte for byte), samples (in a new file),
+ * loss. The other lines are those of sha256sum, which takes the whole as its list: `sha256sum -c MANIFEST` in the
+ * folder of the originals, or of what was restored. A name with a backslash or a newline is escaped as sha256sum does
+ * it. Names are places in the layout: the original's path below what was named. */
+#ifndef TSR_APP_CLI_MANIFEST_H
+#define TSR_APP_CLI_MANIFEST_H
+
+#include "cli.h"
+
+/* Begins the file that --manifest names, which appears when it is complete. With --update an earlier one is read: its
+ * hashes stand for originals that have not changed. Errors: TSR_ERROR_EXISTS, TSR_ERROR_WRITE, TSR_ERROR_READ,
+ * TSR_ERROR_USAGE (this build has no SHA-256). */
+enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error);
+
+/* Reads the original again, or what an earlier manifest says of it: outcome->sha256, of the very bytes whose XXH3-128
+ * the report has. Errors: TSR_ERROR_READ (it has changed), TSR_ERROR_LIMIT. */
+enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *task,
+                                  const struct tsr_data_source *source, struct outcome *outcome);
+
+/* As report_file, with an entry for what has become of the task. */
+void report_with_manifest(const struct options *options, const struct task *task, const struct outcome *outcome);
+
+/* Gives the file its name, or throws it away. Errors: TSR_ERROR_WRITE. */
+enum tsr_status end_manifest(bool keeps, struct tsr_error *error);
+
+/* test --manifest: reads the manifest; lists the .tsr files, and each file of the manifest that has none, as failed. */
+enum tsr_status list_with_manifest(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                   struct tsr_error *error);
+enum tsr_status read_manifest(const struct options *options, struct tsr_error *error);
+
+/* Tests a .tsr, and compares it with its entry. Errors: TSR_ERROR_VERIFY, those of tsr_test. */
+enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task *task,
+                                   const struct tsr_data_source *source, struct outcome *outcome);
+
+void free_manifest(void);
+
+#endif

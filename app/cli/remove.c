@@ -1,0 +1,43 @@
+/* --rm: removes an original that its .tsr restores as the same file. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* Whether the name still leads to the file that was read, as it was then. */
+static bool is_unchanged(const char *path, const struct stat *was)
+{
+    struct stat is;
+    return lstat(path, &is) == 0 && is.st_dev == was->st_dev && is.st_ino == was->st_ino &&
+           is.st_size == was->st_size && is_same_time(is.st_mtim, was->st_mtim) &&
+           is_same_time(is.st_ctim, was->st_ctim);
+}
+
+void remove_original(const struct options *options, const struct task *task, struct outcome *outcome)
+{
+    const struct tsr_report *const r = &outcome->report;
+    const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
+    (void)options;
+    if (outcome->input.st_nlink == 0)
+        return; /* it was gone before */
+    else if (task->is_link || !S_ISREG(outcome->input.st_mode))
+        outcome->kept = "it is a symbolic link";
+    else if (!r->lossless)
+        outcome->kept = "its .tsr is lossy";
+    else if (!r->identical)
+        outcome->kept = "its .tsr restores the same samples in a new file";
+    else if (!is_proven)
+        outcome->kept = "its .tsr was not proven";
+    else if (!is_unchanged(task->input, &outcome->input))
+        outcome->kept = "it has changed since it was read";
+    else if (unlink(task->input) != 0)
+        outcome->kept = errno == EACCES || errno == EPERM ? "its folder does not let it be removed" : strerror(errno);
+    else
+        outcome->removed = true;
+}

@@ -1,0 +1,426 @@
+/* What a run as a whole came to: added up file by file, and said at its end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "json.h"
+
+/* The losses of files of one depth: errors of different depths are not comparable. */
+struct loss {
+    size_t files;
+    int64_t max_error;
+    double least_psnr_db;
+};
+
+/* A file of which there is something to say. */
+struct note {
+    char *file;
+    const char *reason; /* one string for all that have it */
+    enum note_kind { NOTE_VERBATIM, NOTE_EXCEPTION, NOTE_FALLBACK, NOTE_KEPT, NOTE_KINDS } kind;
+};
+
+enum { DEPTHS = 33, REASONS_LIMIT = 4096 };
+
+struct totals {
+    size_t done, failed, verbatim, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
+    size_t compared;    /* with the originals */
+    const char *engine; /* of all files, "mixed", or NULL */
+    const char *verified_by;
+    uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
+    double encode_s, verify_s, read_s, write_s, wait_s;
+    struct loss loss[DEPTHS];
+    struct note *notes;
+    size_t note_count, note_capacity;
+    char *reasons[REASONS_LIMIT];
+    size_t reason_count;
+};
+
+static struct totals totals;
+
+/* ---- Adding up -------------------------------------------------------------------------------------------- */
+
+/* The string that stands for all equal ones; NULL: there are too many. */
+static const char *one_reason(const char *reason)
+{
+    for (size_t i = 0; i < totals.reason_count; i++)
+        if (strcmp(totals.reasons[i], reason) == 0) return totals.reasons[i];
+    if (totals.reason_count == REASONS_LIMIT) return NULL;
+    char *const copy = strdup(reason);
+    if (copy) totals.reasons[totals.reason_count++] = copy;
+    return copy;
+}
+
+static void add_note(const char *file, const char *reason, enum note_kind kind)
+{
+    if (totals.note_count == totals.note_capacity) {
+        const size_t capacity = totals.note_capacity ? 2 * totals.note_capacity : 64;
+        struct note *const grown = realloc(totals.notes, capacity * sizeof *grown);
+        if (!grown) return;
+        totals.notes = grown;
+        totals.note_capacity = capacity;
+    }
+    char *const copy = strdup(file);
+    const char *const shared = one_reason(reason);
+    if (copy && shared)
+        totals.notes[totals.note_count++] = (struct note){copy, shared, kind};
+    else
+        free(copy);
+}
+
+static void add_loss(const struct tsr_report *r)
+{
+    struct loss *const loss = &totals.loss[r->image.bits_stored < DEPTHS ? r->image.bits_stored : 0];
+    if (loss->files == 0 || r->psnr_db < loss->least_psnr_db) loss->least_psnr_db = r->psnr_db;
+    if (loss->files == 0 || r->max_error > loss->max_error) loss->max_error = r->max_error;
+    loss->files++;
+}
+
+static const char *add_name_of(const char *known, const char *name)
+{
+    return !name ? known : !known || strcmp(known, name) == 0 ? name : "mixed";
+}
+
+static void add_report(const struct tsr_report *r)
+{
+    totals.verbatim += r->verbatim;
+    totals.from_disk += r->read_from_disk;
+    totals.fallbacks += r->fallback[0] != '\0';
+    totals.engine = add_name_of(totals.engine, r->engine);
+    totals.verified_by = add_name_of(totals.verified_by, r->verified_by);
+    totals.unverified += !r->verified;
+    if (!r->lossless) {
+        totals.lossy++;
+        add_loss(r);
+    } else if (r->identical) {
+        totals.identical++;
+    } else {
+        totals.same_samples++;
+    }
+    totals.bytes_in += r->bytes_in;
+    totals.bytes_out += r->bytes_out;
+    totals.pixel_bytes += r->pixel_bytes;
+    if (!r->verbatim) totals.payload_bytes += r->payload_bytes;
+    totals.samples += r->samples;
+    totals.read_s += r->read_s;
+    totals.write_s += r->write_s;
+    totals.wait_s += r->wait_s;
+    if (r->encode_s > 0) totals.encode_s += r->encode_s;
+    if (r->verify_s > 0) totals.verify_s += r->verify_s;
+}
+
+void add_to_summary(const struct task *task, const struct outcome *outcome)
+{
+    const struct tsr_report *const r = &outcome->report;
+    if (outcome->status != TSR_OK) {
+        totals.failed++;
+        return;
+    }
+    totals.removed += outcome->removed;
+    totals.compared += outcome->is_compared;
+    if (outcome->kept) add_note(task->input, outcome->kept, NOTE_KEPT);
+    if (outcome->is_current) {
+        totals.current++;
+        return;
+    }
+    totals.done++;
+    add_report(r);
+    if (r->reason[0]) add_note(task->input, r->reason, r->verbatim ? NOTE_VERBATIM : NOTE_EXCEPTION);
+    if (r->fallback[0]) add_note(task->input, r->fallback, NOTE_FALLBACK);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------- */
+
+/* Seconds of callers' threads and of the GPUs' streams, one way. */
+static void add_gpu_times(cJSON *o, const char *way, const struct tsr_gpu_times *times)
+{
+    const struct {
+        const char *name;
+        double value;
+    } fields[] = {{"copy_s", 1e-9 * (double)times->copy_ns},
+                  {"wait_s", 1e-9 * (double)times->wait_ns},
+                  {"transfer_s", 1e-9 * (double)times->transfer_ns},
+                  {"kernel_s", 1e-9 * (double)times->kernel_ns},
+                  {"batches", (double)times->batches},
+                  {"batch_frames", (double)times->frames}};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s_%s", way, fields[i].name);
+        add_number(o, name, times->batches > 0, fields[i].value);
+    }
+}
+
+/* By depth; and for a set of one depth as fields of the summary. */
+static void add_losses(cJSON *o)
+{
+    size_t depths = 0;
+    const struct loss *only = NULL;
+    cJSON *const list = cJSON_AddArrayToObject(o, "loss");
+    for (int bits = 0; bits < DEPTHS; bits++) {
+        const struct loss *const loss = &totals.loss[bits];
+        if (loss->files == 0) continue;
+        cJSON *const one = cJSON_CreateObject();
+        cJSON_AddNumberToObject(one, "bits", bits);
+        cJSON_AddNumberToObject(one, "files", (double)loss->files);
+        cJSON_AddNumberToObject(one, "max_error", (double)loss->max_error);
+        add_number(one, "least_psnr_db", true, loss->least_psnr_db);
+        cJSON_AddItemToArray(list, one);
+        only = loss;
+        depths++;
+    }
+    add_number(o, "max_error", depths == 1, only ? (double)only->max_error : 0);
+    add_number(o, "least_psnr_db", depths == 1, only ? only->least_psnr_db : 0);
+}
+
+static void add_options(cJSON *o, const struct options *options, bool coded)
+{
+    struct tsr_coding coding = {0};
+    coding.path = options->compress.path;
+    coding.coder = options->compress.coder;
+    coding.effort = options->compress.effort;
+    tsr_resolve_coding(&coding, NULL);
+    const bool compress = options->verb == VERB_COMPRESS;
+    add_text(o, "path", compress && coded ? tsr_path_name(coding.path) : NULL);
+    add_text(o, "coder", compress && coded ? tsr_coder_name(coding.coder) : NULL);
+    add_number(o, "effort", compress && coded, coding.effort);
+}
+
+static void add_counts(cJSON *o, const struct options *options, const struct task_list *list)
+{
+    const struct totals *const t = &totals;
+    add_number(o, "files", true, (double)(t->done + t->failed + t->current));
+    add_number(o, "failed", true, (double)t->failed);
+    add_number(o, "current", options->update != UPDATE_OFF, (double)t->current);
+    add_number(o, "verbatim", true, (double)t->verbatim);
+    add_number(o, "identical", true, (double)t->identical);
+    add_number(o, "same_samples", true, (double)t->same_samples);
+    add_number(o, "lossy", true, (double)t->lossy);
+    add_number(o, "unverified", true, (double)t->unverified);
+    add_number(o, "removed", options->removes, (double)t->removed);
+    add_number(o, "skipped", true, (double)list->skipped_count);
+    add_number(o, "skipped_tsr", true, (double)list->tsr_files);
+    add_number(o, "other_files", true, (double)list->others);
+    add_number(o, "excluded", true, (double)list->excluded);
+    add_number(o, "shard", options->shards > 0, options->shard);
+    add_number(o, "shards", options->shards > 0, options->shards);
+    add_number(o, "files_in_set", true, (double)list->in_set);
+}
+
+static void print_json(const struct options *options, const struct task_list *list, const struct run_times *times)
+{
+    const struct totals *const t = &totals;
+    const bool coded = t->samples > 0, compress = options->verb == VERB_COMPRESS;
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddBoolToObject(o, "summary", true);
+    add_text(o, "verb", verb_name(options->verb));
+    add_text(o, "status", t->failed ? "failed" : "ok");
+    add_counts(o, options, list);
+    add_number(o, "bytes_in", true, (double)t->bytes_in);
+    add_number(o, "bytes_out", true, (double)t->bytes_out);
+    add_number(o, "pixel_bytes", coded, (double)t->pixel_bytes);
+    add_number(o, "payload_bytes", coded, (double)t->payload_bytes);
+    add_number(o, "ratio", t->bytes_out > 0, (double)t->bytes_in / (double)t->bytes_out);
+    add_number(o, "bits_per_sample", coded, 8.0 * (double)t->payload_bytes / (double)t->samples);
+    cJSON_AddBoolToObject(o, "lossless", t->lossy == 0);
+    add_options(o, options, coded);
+    add_text(o, "engine", t->engine);
+    add_number(o, "fallbacks", compress, (double)t->fallbacks);
+    add_number(o, "encode_s", compress, t->encode_s);
+    add_number(o, "verify_s", t->unverified < t->done, t->verify_s);
+    add_text(o, "verified_by", t->verified_by);
+    add_number(o, "read_s", true, t->read_s);
+    add_number(o, "write_s", true, t->write_s);
+    add_number(o, "wait_s", true, t->wait_s);
+    add_gpu_times(o, "encode", &times->gpu.encode);
+    add_gpu_times(o, "decode", &times->gpu.decode);
+    add_losses(o);
+    add_number(o, "start_s", true, times->start_s);
+    add_number(o, "wall_s", true, times->wall_s);
+    print_json_line(o);
+}
+
+/* ---- Lines ------------------------------------------------------------------------------------------------ */
+
+/* Without -v at most this many names are said. */
+enum { NAMES_LIMIT = 40 };
+
+/* Names of files that have the same to be said of them, after a line with their number. */
+static void print_notes(const struct options *options, enum note_kind kind, const char *title)
+{
+    static size_t names;
+    size_t hidden = 0;
+    for (size_t r = 0; r < totals.reason_count; r++) {
+        size_t count = 0;
+        for (size_t i = 0; i < totals.note_count; i++)
+            count += totals.notes[i].kind == kind && totals.notes[i].reason == totals.reasons[r];
+        if (count == 0) continue;
+        talk("  %zu %s, %s:\n", count, title, shown(totals.reasons[r]));
+        for (size_t i = 0; i < totals.note_count; i++) {
+            if (totals.notes[i].kind != kind || totals.notes[i].reason != totals.reasons[r]) continue;
+            if (options->verbosity > 0 || names < NAMES_LIMIT)
+                talk("    %s\n", shown(totals.notes[i].file));
+            else
+                hidden++;
+            names++;
+        }
+    }
+    if (hidden > 0) talk("    ... and %zu more; -v names all\n", hidden);
+}
+
+/* What the engine that was asked for left to the CPU engine: where it was demanded, or with -v. */
+static void print_fallbacks(const struct options *options)
+{
+    if (options->engine != TSR_ENGINE_CUDA && options->verbosity <= 0) return;
+    for (size_t r = 0; r < totals.reason_count; r++) {
+        size_t count = 0;
+        for (size_t i = 0; i < totals.note_count; i++)
+            count += totals.notes[i].kind == NOTE_FALLBACK && totals.notes[i].reason == totals.reasons[r];
+        if (count > 0) talk("  %zu file%s by the CPU engine: %s\n", count, plural(count), totals.reasons[r]);
+    }
+}
+
+/* Files of which no .tsr is made. */
+static void print_skipped(const struct options *options, const struct task_list *list)
+{
+    if (list->skipped_count > 0) {
+        talk("  NOT IN THE SET: %zu name%s that %s no file:\n", list->skipped_count, plural(list->skipped_count),
+             list->skipped_count == 1 ? "is" : "are");
+        for (size_t i = 0; i < list->skipped_count; i++) {
+            if (i >= NAMES_LIMIT && options->verbosity <= 0) {
+                talk("    ... and %zu more; -v names all\n", list->skipped_count - i);
+                break;
+            }
+            talk("    %s: %s\n", shown(list->skipped[i].path), list->skipped[i].reason);
+        }
+        if (!options->dereference) talk("    --dereference follows symbolic links\n");
+    }
+    if (list->tsr_files > 0) talk("  %zu .tsr file%s left as they are\n", list->tsr_files, plural(list->tsr_files));
+    if (list->others > 0 && options->verbosity > 0)
+        talk("  %zu other file%s not looked at\n", list->others, plural(list->others));
+    if (list->unfinished > 0)
+        talk("  %zu unfinished output%s of another run\n", list->unfinished, plural(list->unfinished));
+}
+
+/* Where what was written came from when it was verified: the system may hold files in memory. */
+static const char *read_back_from(void)
+{
+    static char mixed[120];
+    if (totals.from_disk == totals.done) return "from the disk";
+    if (totals.from_disk == 0) return "through the system's memory, not from a disk";
+    snprintf(mixed, sizeof mixed, "(%zu from the disk, %zu through the system's memory)", totals.from_disk,
+             totals.done - totals.from_disk);
+    return mixed;
+}
+
+/* "2 the same file, 1 the same samples in a new file, 3 lossy" */
+static void print_kinds(void)
+{
+    const char *comma = "";
+    if (totals.identical > 0) {
+        talk("%zu the same file", totals.identical);
+        comma = ", ";
+    }
+    if (totals.same_samples > 0) {
+        talk("%s%zu the same samples in a new file", comma, totals.same_samples);
+        comma = ", ";
+    }
+    if (totals.lossy > 0) talk("%s%zu lossy", comma, totals.lossy);
+    talk("\n");
+}
+
+static void print_losses(void)
+{
+    for (int bits = 0; bits < DEPTHS; bits++) {
+        const struct loss *const loss = &totals.loss[bits];
+        if (loss->files == 0) continue;
+        talk("  %zu lossy of %d bits: largest error %lld, PSNR at least %.2f dB\n", loss->files, bits,
+             (long long)loss->max_error, loss->least_psnr_db);
+    }
+}
+
+/* "all" is said where every name of the set came to a proven file. */
+static void print_proof(const struct task_list *list)
+{
+    const bool is_whole = totals.failed == 0 && list->skipped_count == 0;
+    if (totals.unverified > 0) {
+        talk("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", totals.unverified,
+             plural(totals.unverified));
+        return;
+    }
+    const bool by_gpu = totals.verified_by && strcmp(totals.verified_by, "cpu") != 0;
+    talk("  %sproven%s, read back %s; what comes back: ", is_whole ? "all " : "", by_gpu ? " by the GPU" : "",
+         read_back_from());
+    print_kinds();
+}
+
+static void print_compress(const struct options *options, const struct task_list *list, double wall_s)
+{
+    const struct totals *const t = &totals;
+    if (t->done > 0) {
+        talk("%zu file%s, %llu -> %llu bytes, ratio %.3f", t->done, plural(t->done), (unsigned long long)t->bytes_in,
+             (unsigned long long)t->bytes_out, (double)t->bytes_in / (double)t->bytes_out);
+        if (t->samples > 0) talk(", pixels %.3f bits/sample", 8.0 * (double)t->payload_bytes / (double)t->samples);
+        talk(", %.1f s\n", wall_s);
+        print_proof(list);
+        print_losses();
+    }
+    if (t->current > 0)
+        talk("%s%zu file%s done before%s\n", t->done > 0 ? "  " : "", t->current, plural(t->current),
+             t->compared > 0 ? "; their .tsr files were compared again" : "");
+    print_notes(options, NOTE_VERBATIM, "stored as they are");
+    print_notes(options, NOTE_EXCEPTION, "exceptions");
+    if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
+    print_notes(options, NOTE_KEPT, "originals kept");
+}
+
+static void print_lines(const struct options *options, const struct task_list *list, double wall_s)
+{
+    const struct totals *const t = &totals;
+    switch (options->verb) {
+    case VERB_COMPRESS:
+        print_compress(options, list, wall_s);
+        break;
+    case VERB_DECOMPRESS:
+        talk("%zu file%s restored, %llu -> %llu bytes, %.1f s\n", t->done, plural(t->done),
+             (unsigned long long)t->bytes_in, (unsigned long long)t->bytes_out, wall_s);
+        talk("  what came back: ");
+        print_kinds();
+        print_losses();
+        break;
+    case VERB_VERIFY:
+        talk("%zu file%s compared with the originals, %.1f s\n", t->done, plural(t->done), wall_s);
+        talk("  %swhat comes back: ", t->failed == 0 && list->skipped_count == 0 ? "all proven; " : "");
+        print_kinds();
+        print_losses();
+        break;
+    default:
+        talk("%zu file%s tested, all checksums hold, %.1f s\n", t->done, plural(t->done), wall_s);
+        if (options->sample > 0) talk("  a sample: %zu of %zu files\n", t->done + t->failed, list->in_set);
+        break;
+    }
+}
+
+static void free_notes(void)
+{
+    for (size_t i = 0; i < totals.note_count; i++) free(totals.notes[i].file);
+    for (size_t i = 0; i < totals.reason_count; i++) free(totals.reasons[i]);
+    free(totals.notes);
+    memset(&totals, 0, sizeof totals);
+}
+
+void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times)
+{
+    totals.bytes_out += list->shared_bytes;
+    report_skipped(options, list);
+    if (options->json) {
+        print_json(options, list, times);
+    } else if (options->verbosity >= 0) {
+        if (totals.done + totals.current > 0) print_lines(options, list, times->wall_s);
+        print_skipped(options, list);
+        print_fallbacks(options);
+        if (totals.failed > 0 && totals.done + totals.current > 0)
+            talk("  %zu file%s failed\n", totals.failed, plural(totals.failed));
+    }
+    fflush(stdout);
+    free_notes();
+}

@@ -1,0 +1,101 @@
+/* tessera verify ORIGINALS ARCHIVE: compares what every .tsr restores with its original, byte by byte. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "inputs/inputs.h"
+
+static int by_place(const void *a, const void *b)
+{
+    return strcmp((*(struct task *const *)a)->name, (*(struct task *const *)b)->name);
+}
+
+/* The tasks of a list that have a place, by it. NULL: no memory. */
+static struct task **sort_by_place(const struct task_list *list, size_t *count)
+{
+    struct task **const sorted = malloc((list->count + 1) * sizeof *sorted);
+    *count = 0;
+    for (size_t i = 0; sorted && i < list->count; i++)
+        if (list->tasks[i].name && list->tasks[i].status == TSR_OK) sorted[(*count)++] = &list->tasks[i];
+    if (sorted && *count > 0) qsort(sorted, *count, sizeof *sorted, by_place);
+    return sorted;
+}
+
+/* One side of the comparison: all files below what was named. */
+static enum tsr_status list_side(const struct options *options, int side, enum verb verb, struct tsr_engine *engine,
+                                 struct task_list *list, struct tsr_error *error)
+{
+    struct options one = *options;
+    one.verb = verb;
+    one.inputs = options->inputs + side;
+    one.input_count = 1;
+    one.recursive = true;
+    one.output = NULL;
+    return list_tasks(&one, engine, list, error);
+}
+
+/* Gives each .tsr its original; what has none on the other side has failed. False: no memory. */
+static bool pair(struct walk *walk, struct task_list *originals, struct task_list *archive)
+{
+    size_t count, members;
+    struct task **const sorted = sort_by_place(originals, &count), **const made = sort_by_place(archive, &members);
+    bool has_memory = sorted && made;
+    const bool is_single = originals->count == 1 && archive->count == 1 && !archive->tasks[0].series;
+    for (size_t i = 0, k = 0; has_memory && (i < count || k < members);) {
+        const int order = i == count ? 1 : k == members ? -1 : is_single ? 0 : strcmp(sorted[i]->name, made[k]->name);
+        if (order < 0) {
+            add_task(walk, strdup(sorted[i]->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
+            i++;
+        } else if (order > 0) {
+            made[k]->status = TSR_ERROR_VERIFY;
+            made[k]->reason = strdup("there is no original of it");
+            k++;
+        } else {
+            made[k]->original = strdup(sorted[i]->input);
+            has_memory = made[k]->original != NULL;
+            made[k]->bytes = sorted[i]->bytes;
+            i++;
+            k++;
+        }
+    }
+    free(sorted);
+    free(made);
+    return has_memory && !walk->no_memory;
+}
+
+static enum tsr_status list_pairs(const struct options *options, struct tsr_engine *engine, struct task_list *list,
+                                  struct tsr_error *error)
+{
+    struct task_list originals = {0};
+    struct walk walk = {.options = options, .list = list};
+    enum tsr_status status = list_side(options, 0, VERB_COMPRESS, NULL, &originals, error);
+    if (status == TSR_OK) status = list_side(options, 1, VERB_TEST, engine, list, error);
+    if (status == TSR_OK && !pair(&walk, &originals, list))
+        status = refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    for (size_t i = 0; status == TSR_OK && i < originals.count; i++) /* that could not be read */
+        if (originals.tasks[i].status != TSR_OK)
+            add_task(&walk, strdup(originals.tasks[i].input), NULL, NULL, originals.tasks[i].status,
+                     originals.tasks[i].reason);
+    for (size_t i = 0; status == TSR_OK && i < originals.skipped_count; i++)
+        add_skipped(&walk, originals.skipped[i].path, originals.skipped[i].reason);
+    free_tasks(&originals);
+    list->in_set = list->count;
+    return status;
+}
+
+static enum tsr_status verify_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
+                                  struct outcome *outcome)
+{
+    const struct tsr_data_source source = source_of(task);
+    (void)options;
+    outcome->is_compared = true;
+    return compare_with_original(engine, &source, task->series, task->number, task->original, &outcome->report,
+                                 &outcome->error);
+}
+
+int verify_verb(const struct options *options)
+{
+    static const struct task_work work = {true, list_pairs, verify_one, report_file, report_summary};
+    if (options->input_count != 2) return usage("%s", "verify takes two names: ORIGINALS and ARCHIVE");
+    return run_tasks(options, &work);
+}

@@ -1,0 +1,264 @@
+# Sets: what a run over many files says, leaves out, goes on with and removes.
+. "${0%/*}/steps.sh"
+grey=$DATA/pnm/landscape_grey_8bit.pgm text=$DATA/other/text.txt png=$DATA/png/landscape_rgb.png dicom=$DATA/dicom/ct/slice_01.dcm
+tsr=$TESSERA
+
+# --- What is wrong is named, once.
+mkdir set && cp "$grey" set/a.pgm && cp "$dicom" set/b.dcm && cp "$text" set/c.txt
+run 0 "$tsr" compress -q -r set -o made
+cp -R made broken && changes_byte broken/a.pgm.tsr $(($(bytes_of made/a.pgm.tsr) / 2))
+for verb in 'test -r broken' 'decompress -r broken -o back'; do
+    # shellcheck disable=SC2086
+    run 75 "$tsr" $verb
+    says '^tessera: broken/a.pgm.tsr: .*damaged'
+    [ "$(grep -o 'byte [0-9]*' "$err" | wc -l)" -le 1 ] || bad "$verb says the offset twice: $(cat "$err")"
+done
+rm -rf back broken
+
+# --- Links, FIFOs and empty folders: counted, listed, never part of "all".
+cp -R set odd && mkdir -p odd/empty/deeper odd/folder && mkfifo odd/pipe && ln -s a.pgm odd/link && ln -s nowhere odd/dangling &&
+    ln -s .. odd/folder/loop && cp "$text" odd/folder/t
+run 0 "$tsr" compress -r odd -o odd_made
+grep -q 'all proven' "$out" && bad "all, though links were left out: $(cat "$out")"
+grep -q 'NOT IN THE SET: 4 names that are no file' "$out" || bad "links and FIFOs are not counted: $(cat "$out")"
+for line in 'odd/dangling: symbolic link' 'odd/link: symbolic link' 'odd/pipe: FIFO' 'odd/folder/loop: symbolic link'; do
+    grep -q "^    $line" "$out" || bad "not listed: $line: $(cat "$out")"
+done
+[ -d odd_made/empty/deeper ] || bad "an empty folder is not mirrored"
+run 0 "$tsr" decompress -q -r odd_made -o odd_back
+[ -d odd_back/empty/deeper ] || bad "an empty folder does not come back"
+run 0 "$tsr" compress -r --json -f odd -o odd_made
+[ "$(fields file status | grep -c 'skipped$')" -eq 4 ] || bad "--json: $(fields file status)"
+[ "$(fields --summary skipped files)" = "4${tab}4" ] || bad "--json: $(tail -n 1 "$out")"
+run 0 "$tsr" compress -r --dereference odd -o odd_links
+[ -f odd_links/link.tsr ] || bad "--dereference does not follow a link"
+grep -q 'odd/folder/loop: symbolic link to a folder that it lies in' "$out" || bad "a loop is not found: $(cat "$out")"
+grep -q 'odd/dangling: symbolic link to nothing' "$out" || bad "a link to nothing: $(cat "$out")"
+rm -rf odd odd_made odd_back odd_links
+run 0 "$tsr" compress -r set -o all
+grep -q 'all proven, read back .*; what comes back: 3 the same file$' "$out" || bad "a whole set: $(cat "$out")"
+rm -r all
+
+# --- Progress: nothing without a terminal, one line on one, no escapes on a dumb one.
+run 0 "$tsr" compress -r set -o all
+[ -s "$err" ] && bad "progress without a terminal: $(cat "$err")"
+run 0 "$tsr" compress -r -f --progress json set -o all
+grep -q '"progress":true' "$err" || bad "--progress json: $(cat "$err")"
+"$BIN/tsr_read_json" files all_files <"$err" >/dev/null || bad "progress is no JSON: $(cat "$err")"
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$tsr compress -q -r -f set -o all" /dev/null >"$WORK/screen" </dev/null
+    [ -s "$WORK/screen" ] && bad "-q shows progress"
+    TERM=xterm script -qec "$tsr compress -r -f set -o all" /dev/null >"$WORK/screen" </dev/null
+    grep -q 'files, .*MB/s' "$WORK/screen" || bad "no progress on a terminal: $(cat -v "$WORK/screen")"
+    TERM=dumb script -qec "$tsr compress -r -f set -o all" /dev/null >"$WORK/screen" </dev/null
+    grep -q "$(printf '\033')" "$WORK/screen" && bad "escapes on a dumb terminal"
+    TERM=xterm script -qec "$tsr compress -r -f --progress none set -o all" /dev/null >"$WORK/screen" </dev/null
+    grep -q 'MB/s' "$WORK/screen" && bad "--progress none shows progress"
+fi
+rm -r all
+
+# --- A second run: three that exist are named, the others counted. --update takes what has changed.
+mkdir many
+for i in 1 2 3 4 5 6; do cp "$text" many/$i; done
+run 0 "$tsr" compress -q -r many -o again
+run 75 "$tsr" compress -q -r many -o again
+[ "$(grep -c 'exists; -f overwrites it$' "$err")" -eq 3 ] || bad "not three are named: $(cat "$err")"
+grep -q '^tessera: 3 more outputs exist; -f overwrites them, --update' "$err" || bad "the others: $(cat "$err")"
+echo changed >many/3
+picture again >"$WORK/before"
+run 0 "$tsr" compress -r --update many -o again
+grep -q '^1 file, ' "$out" && grep -q '5 files done before' "$out" || bad "--update says: $(cat "$out")"
+run 0 "$tsr" decompress -q -r again -o again_back
+diff -r many again_back || bad "--update has not taken the change"
+picture again | diff "$WORK/before" - | grep -c '^[<>].* f ' >"$WORK/changes"
+[ "$(cat "$WORK/changes")" -eq 2 ] || bad "--update touched others"
+# The same size at another time is a change; with =hash the bytes decide. A damaged .tsr is made again, and one that is
+# lossy where no loss is asked for. What is not a .tsr stays.
+touch -d '2001-01-01' many/1
+run 0 "$tsr" compress -r --json --update=hash many -o again
+[ "$(fields --summary current files)" = "6${tab}6" ] || bad "--update=hash: $(fields --summary current files)"
+run 0 "$tsr" compress -r --json --update many -o again
+[ "$(fields --summary current files)" = "5${tab}6" ] || bad "--update by time: $(fields --summary current files)"
+printf 'x' | dd of=many/2 bs=1 seek=5 conv=notrunc 2>/dev/null && touch -r again/2.tsr many/2
+run 0 "$tsr" compress -r --json --update=hash many -o again
+[ "$(fields file status | grep -v current)" = "many/2${tab}verbatim" ] || bad "--update=hash misses a change: $(fields file status)"
+truncate -s -3 again/4.tsr
+run 0 "$tsr" compress -r --json --update many -o again
+[ "$(fields file status | grep -v current)" = "many/4${tab}verbatim" ] || bad "--update leaves a cut .tsr: $(fields file status)"
+run 0 "$tsr" compress -q --qp 30 -r set -o lossy
+run 0 "$tsr" compress -r --json --update set -o lossy
+[ "$(fields file status | grep -v current | tr '\t\n' '- ')" = 'set/a.pgm-ok set/b.dcm-ok ' ] || bad "a lossy .tsr stands for a lossless one: $(fields file status)"
+echo 'not a .tsr' >again/5.tsr
+run 75 "$tsr" compress -q -r --update many -o again
+says 'again/5.tsr exists and is not a .tsr of one file; -f overwrites it'
+[ "$(cat again/5.tsr)" = 'not a .tsr' ] || bad "--update has overwritten a foreign file"
+rm -rf many again again_back lossy
+
+# --- What was proven is what is said: same file, same samples, loss by depth.
+mkdir kinds && cp "$grey" "$DATA/pnm/ramp_16bit.pgm" kinds
+run 0 "$tsr" compress -q -r --max-error 2 kinds -o kinds_made
+run 0 "$tsr" compress -f -r --max-error 2 kinds -o kinds_made
+grep -q 'what comes back: 2 lossy' "$out" || bad "loss is not said: $(cat "$out")"
+[ "$(grep -c 'lossy of [0-9]* bits: largest error [0-9]*, PSNR at least [0-9.]* dB' "$out")" -eq 2 ] || bad "depths are pooled: $(cat "$out")"
+run 0 "$tsr" compress -f "$png" -o p.tsr
+grep -q 'what comes back: 1 the same samples in a new file' "$out" || bad "a PNG: $(cat "$out")"
+run 0 "$tsr" compress -f -v "$text" -o t.tsr
+grep -q 'stored as it is: it is no PNG' "$out" && grep -q 'the same file$' "$out" || bad "a verbatim file: $(cat "$out")"
+rm -rf kinds kinds_made p.tsr t.tsr
+
+# --- Pipes, both ways, with verification.
+for file in "$grey" "$dicom" "$text"; do
+    "$tsr" compress - <"$file" >piped.tsr 2>"$err" || bad "compress - < $file: $(cat "$err")"
+    grep -q 'all proven' "$err" || bad "nothing is said of the proof: $(cat "$err")"
+    "$tsr" decompress - <piped.tsr 2>/dev/null | cmp - "$file" || bad "decompress -: $file"
+    cat "$file" | "$tsr" compress -q - -o - | "$tsr" decompress -q - -o - | cmp - "$file" || bad "through two pipes: $file"
+    "$tsr" compress -q -f /dev/stdin -o piped.tsr <"$file" && "$tsr" decompress -q piped.tsr -o - | cmp - "$file" || bad "/dev/stdin: $file"
+    cat "$file" | "$tsr" compress -q -f /dev/stdin -o piped.tsr && "$tsr" decompress -q piped.tsr -o - | cmp - "$file" || bad "a pipe at /dev/stdin: $file"
+    "$tsr" test -q - <piped.tsr || bad "test -"
+done
+mkfifo fifo && { cat "$grey" >fifo & } && run 0 "$tsr" compress -q -f fifo -o piped.tsr
+wait && run 0 "$tsr" decompress -q -f piped.tsr -o back && cmp "$grey" back || bad "a FIFO as input"
+"$tsr" compress -q - <"$grey" 2>"$err" >/dev/full
+[ $? -eq 40 ] && says 'cannot write' || bad "a full device: $(cat "$err")"
+refuses 2 'stdout, as -o - does' "$tsr" compress --json "$grey" -o -
+refuses 2 'takes one file' "$tsr" compress "$grey" "$text" -o -
+head -c 300 piped.tsr | "$tsr" decompress - >cut 2>"$err"
+[ $? -eq 61 ] && [ ! -s cut ] || bad "a cut .tsr through a pipe: $(bytes_of cut) bytes, $(cat "$err")"
+rm -f fifo piped.tsr back cut
+# Who closes the pipe early loses nothing.
+"$tsr" compress -v -r set -o closed 2>"$err" | head -n 1 >/dev/null
+{ "$tsr" compress -v -r -f set -o closed 2>"$err"; echo $? >"$WORK/status"; } | true
+[ "$(cat "$WORK/status")" = 0 ] && [ "$(find closed -type f | wc -l)" -eq 3 ] || bad "a closed stdout: $(cat "$WORK/status" "$err")"
+rm -r closed
+
+# --- .tsr files in a tree are not compressed again; names are never printed raw.
+run 0 "$tsr" compress -q -r set -o tree
+run 0 "$tsr" compress -r set tree -o twice
+[ -z "$(find twice -name '*.tsr.tsr')" ] && grep -q '3 .tsr files left as they are' "$out" || bad ".tsr.tsr: $(cat "$out")"
+rm -r tree twice
+mkdir names && cp "$text" "names/new
+line"
+run 0 "$tsr" compress -v -r names -o names_made
+grep -q '^names/new\\nline -> ' "$out" || bad "a newline is printed raw: $(cat "$out")"
+rm -r names names_made
+
+# --- A full disk: one sentence, what is done stays.
+mkdir large && for i in 1 2 3 4 5 6 7 8; do head -c 40000 "$DATA/other/random.bin" >large/$i; cat "$dicom" >>large/$i; done
+if [ "$(id -u)" -eq 0 ] && mkdir small && mount -t tmpfs -o size=200k none small 2>/dev/null; then
+    run 40 "$tsr" compress -q -r large -o small
+    grep -q '^tessera: the disk is full: [1-9][0-9]* of 8 files are done, [1-9][0-9]* were not begun; free some space' "$err" || bad "a full disk: $(cat "$err")"
+    [ "$(wc -l <"$err")" -le 2 ] || bad "an error for each file: $(cat "$err")"
+    run 0 "$tsr" test -q -r small
+    umount small
+fi
+rm -rf large small
+
+# --- Which files: lists, globs, shards, samples, --dry-run.
+mkdir -p pick/sub && cp "$grey" pick/a.pgm && cp "$text" pick/b.txt && cp "$text" pick/sub/c.txt && cp "$grey" pick/sub/d.pgm
+run 0 "$tsr" compress -q -r --include '*/' --include '*.pgm' --exclude '*' pick -o p1
+[ "$(cd p1 && find . -type f | sort | tr '\n' ' ')" = './a.pgm.tsr ./sub/d.pgm.tsr ' ] || bad "--include: $(find p1)"
+run 0 "$tsr" compress -q -r --exclude sub/ pick -o p2
+[ "$(cd p2 && find . -type f | sort | tr '\n' ' ')" = './a.pgm.tsr ./b.txt.tsr ' ] || bad "--exclude of a folder: $(find p2)"
+run 0 "$tsr" compress -q -r --exclude '/sub/*.txt' pick -o p3
+[ "$(find p3 -type f | wc -l)" -eq 3 ] || bad "--exclude from the root: $(find p3)"
+printf 'pick/a.pgm\npick/sub/c.txt\n' >list
+run 0 "$tsr" compress -q --files-from list -o p4
+[ "$(cd p4 && find . -type f | sort | tr '\n' ' ')" = './pick/a.pgm.tsr ./pick/sub/c.txt.tsr ' ] || bad "--files-from: $(find p4)"
+find pick -type f -print0 >list0
+"$tsr" compress -q -0 --files-from - -o p5 <list0 || bad "--files-from - with -0"
+[ "$(find p5 -type f | wc -l)" -eq 4 ] || bad "-0: $(find p5)"
+run 0 "$tsr" compress -r --dry-run pick -o p6
+grep -q '^4 files to compress, ' "$out" && grep -q 'about [0-9]* bytes' "$out" && [ ! -e p6 ] || bad "--dry-run: $(cat "$out")"
+for i in 1 2 3; do run 0 "$tsr" compress -q -r --shard $i/3 pick -o p7; done
+[ "$(find p7 -type f | wc -l)" -eq 4 ] || bad "--shard: $(find p7)"
+rm -r p1 p2 p3 p4 p5 p7
+for i in 1 2; do "$tsr" compress --json --shard $i/2 --files-from list -o p8 >p8.$i.json || bad "--shard $i/2"; done
+run 0 "$tsr" summary p8.1.json p8.2.json
+grep -q '^2 files done' "$out" && grep -q 'every file of the set is done' "$out" || bad "summary: $(cat "$out")"
+run 75 "$tsr" summary p8.1.json
+grep -q 'shard 2 of 2 has not come to its end' "$out" || bad "a missing shard: $(cat "$out")"
+run 75 "$tsr" summary p8.1.json --files-from list
+[ "$(grep -c 'not reported: pick/' "$out")" -eq 1 ] || bad "a file that no shard reports: $(cat "$out")"
+head -n 1 p8.2.json >cut.json
+run 75 "$tsr" summary p8.1.json cut.json
+[ "$(grep -c 'not reported: pick/' "$out")" -eq 1 ] || bad "a file of a killed shard: $(cat "$out")"
+for environment in 'SLURM_ARRAY_TASK_ID=5 SLURM_ARRAY_TASK_MIN=4 SLURM_ARRAY_TASK_COUNT=3 SLURM_PROCID=0 SLURM_NTASKS=1' \
+    'OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3' 'PMI_RANK=1 PMI_SIZE=3' 'SLURM_PROCID=1 SLURM_NTASKS=3'; do
+    # shellcheck disable=SC2086
+    env -u OMPI_COMM_WORLD_RANK $environment "$tsr" compress -r --json --shard=auto pick -o p9 >"$out" 2>"$err" || bad "--shard=auto: $(cat "$err")"
+    [ "$(fields --summary shard shards)" = "2${tab}3" ] || bad "$environment: $(fields --summary shard shards)"
+    rm -rf p9
+done
+run 2 env -u SLURM_ARRAY_TASK_ID "$tsr" compress -r --shard=auto pick -o p9
+says 'neither Slurm nor MPI has numbered this process'
+# Without --shard the environment changes nothing.
+SLURM_ARRAY_TASK_ID=0 SLURM_ARRAY_TASK_MIN=0 SLURM_ARRAY_TASK_COUNT=9 "$tsr" compress -q -r pick -o p9
+[ "$(find p9 -type f | wc -l)" -eq 4 ] || bad "the environment chooses files without --shard"
+run 0 "$tsr" test --sample 50% -r p9
+grep -q '^2 files tested' "$out" && grep -q 'a sample: 2 of 4 files' "$out" || bad "--sample: $(cat "$out")"
+
+# --- verify, manifests.
+run 0 "$tsr" verify pick p9
+grep -q '^4 files compared' "$out" && grep -q 'all proven; what comes back: 4 the same file' "$out" || bad "verify: $(cat "$out")"
+cp "$png" pick/e.png && run 0 "$tsr" compress -q --update -r pick -o p9 && run 0 "$tsr" verify pick p9
+grep -q '4 the same file, 1 the same samples in a new file' "$out" || bad "verify of a PNG: $(cat "$out")"
+run 0 "$tsr" compress -q -r --series p9.tsr pick && run 0 "$tsr" verify pick p9.tsr
+if [ "$(wc -l <"$err")" -eq 0 ] && "$tsr" compress -q -f --manifest m.txt "$text" -o t.tsr 2>/dev/null; then
+    rm -f m.txt t.tsr
+    run 0 "$tsr" compress -q -r -f --manifest m.txt pick -o p9
+    (cd pick && sha256sum --quiet -c ../m.txt) || bad "sha256sum does not take the manifest"
+    run 0 "$tsr" test -q --manifest m.txt -r p9
+    refuses 41 'list exists; -f overwrites it' "$tsr" compress -q -r --manifest list pick -o p9b
+    mv p9/b.txt.tsr hidden && run 75 "$tsr" test -q --manifest m.txt -r p9
+    says 'b.txt: the manifest names it, and there is no .tsr of it'
+    cp p9/a.pgm.tsr p9/b.txt.tsr && run 75 "$tsr" test -q --manifest m.txt -r p9
+    says 'b.txt.tsr is a .tsr of another file than the manifest'
+    mv hidden p9/b.txt.tsr
+fi
+mv p9/sub/c.txt.tsr hidden && run 75 "$tsr" verify pick p9
+says 'pick/sub/c.txt: the archive has no .tsr of it'
+mv hidden p9/sub/extra.tsr && run 75 "$tsr" verify pick p9
+grep -q 'p9/sub/extra.tsr: there is no original of it' "$err" || bad "verify: $(cat "$err")"
+mv p9/sub/extra.tsr p9/sub/c.txt.tsr && printf 'X' | dd of=pick/b.txt bs=1 seek=7 conv=notrunc 2>/dev/null
+run 75 "$tsr" verify pick p9
+says 'what comes back differs from pick/b.txt from byte 7 on'
+rm -rf pick p9 p9.tsr list list0 p8* m.txt cut.json
+
+# --- --rm: only what comes back as the same file, each with its reason.
+mkdir -p gone/sub && cp "$grey" gone/a.pgm && cp "$png" gone/b.png && cp "$dicom" gone/sub/c.dcm && ln -s a.pgm gone/link
+cp -Rp gone kept
+run 0 "$tsr" compress -r --rm gone -o gone_made
+[ "$(cd gone && find . ! -type d | sort | tr '\n' ' ')" = './b.png ./link ' ] || bad "--rm left: $(find gone)"
+grep -q '2 originals removed' "$out" && grep -q '1 originals kept, its .tsr restores the same samples in a new file' "$out" || bad "--rm says: $(cat "$out")"
+run 0 "$tsr" decompress -q -r gone_made -o gone_back
+cmp kept/a.pgm gone_back/a.pgm && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad "what was removed does not come back"
+[ "$(find kept/sub/c.dcm -printf '%m %T@')" = "$(find gone_back/sub/c.dcm -printf '%m %T@')" ] || bad "time or permissions"
+cp -p kept/a.pgm gone/a.pgm
+run 0 "$tsr" compress -r --rm --update gone -o gone_made
+[ ! -e gone/a.pgm ] && grep -q 'compared again' "$out" || bad "--rm --update: $(cat "$out")"
+# A .tsr of the same time and size that restores another file: nothing is removed.
+cp -p kept/a.pgm gone/a.pgm && printf 'Z' | dd of=gone/a.pgm bs=1 seek=500 conv=notrunc 2>/dev/null && touch -r gone_made/a.pgm.tsr gone/a.pgm
+run 75 "$tsr" compress -q -r --rm --update gone -o gone_made
+says 'a.pgm: what comes back differs from gone/a.pgm from byte 500 on\|what comes back differs from gone/a.pgm from byte 500 on'
+[ -e gone/a.pgm ] || bad "--rm has removed what does not come back"
+run 0 "$tsr" compress -q --rm gone/link -o link.tsr
+[ -L gone/link ] && [ -e gone/a.pgm ] || bad "--rm has removed a link or its target"
+refuses 2 'verify none proves nothing' "$tsr" compress --rm --verify none gone/a.pgm
+refuses 2 'never removes the originals of lossy files' "$tsr" compress --rm --qp 20 gone/a.pgm
+refuses 2 'with a .tsr each' "$tsr" compress --rm --series s.tsr gone/a.pgm
+rm -rf gone gone_made gone_back kept link.tsr
+
+# --- Ctrl-C says what is done, and how to go on.
+mkdir long && for i in 1 2 3 4 5 6 7 8 9; do head -c 3000000 /dev/urandom >long/$i; done
+"$tsr" compress -T 1 -r long -o long_made >"$out" 2>"$err" &
+process=$!
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -e long_made/1.tsr ] && break; sleep 0.05; done
+kill -INT $process && wait $process
+if [ $? -eq 130 ]; then
+    grep -q '^tessera: interrupted: [0-9]* of 9 files are done; the same command with --update goes on$' "$err" || bad "Ctrl-C: $(cat "$err")"
+fi
+run 0 "$tsr" compress -q -r --update long -o long_made
+run 0 "$tsr" verify -q long long_made
+no_parts .
+rm -rf long long_made
+finish
