@@ -44,6 +44,18 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
     return compare_with_original(engine, &made, NULL, 0, task->input, &outcome->report, &outcome->error);
 }
 
+/* The output has appeared since check_current looked for it: it counts if it is of this file. */
+static enum tsr_status take_their_output(struct tsr_engine *engine, const struct options *options,
+                                         const struct task *task, struct outcome *outcome)
+{
+    const struct tsr_error exists = outcome->error;
+    bool is_current, replace;
+    const enum tsr_status status = check_current(engine, options, task, &is_current, &replace, outcome);
+    if (status == TSR_OK && is_current) return keep_current(engine, options, task, outcome);
+    outcome->error = exists;
+    return TSR_ERROR_EXISTS;
+}
+
 static enum tsr_status compress_one(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
@@ -59,6 +71,8 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
         status = keep_current(engine, options, task, outcome);
     else if (status == TSR_OK)
         status = tsr_compress(engine, &source, &sink, &options->compress, &outcome->report, &outcome->error);
+    if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF) /* another process has made it meanwhile */
+        status = take_their_output(engine, options, task, outcome);
     if (status == TSR_OK && options->manifest) status = hash_for_manifest(engine, task, &source, outcome);
     return status;
 }

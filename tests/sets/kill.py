@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-program, work = sys.argv[1], sys.argv[2]
+program, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 files = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
 kills = int(sys.argv[4]) if len(sys.argv) > 4 else 20
 here = os.path.dirname(os.path.abspath(__file__))

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Compresses a set as shards: by a Slurm array, by Open MPI; tasks are killed, and go on.
+
+    run.py TESSERA WORK [FILES [KILLS]]
+
+Writes FILES (800) generated images below WORK. Compresses them once in one process; then by slurm.sh as an array of 8, of
+which one task is killed amid its work and requeued; then by mpirun with 4 ranks, KILLS (6) times with one rank killed at a
+random moment, and once to the end. Each time the tree must be that of the one process, no temporary file may be left, and
+`tessera summary` must find every file reported. Exit status 77: neither Slurm nor Open MPI is installed.
+"""
+import glob
+import hashlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+program, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+files = int(sys.argv[3]) if len(sys.argv) > 3 else 800
+kills = int(sys.argv[4]) if len(sys.argv) > 4 else 6
+here = os.path.dirname(os.path.abspath(__file__))
+faults = 0
+
+
+def bad(text):
+    global faults
+    faults += 1
+    print("FAILED:", text, flush=True)
+
+
+def tree(folder):
+    found = {}
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            status = os.stat(path)
+            with open(path, "rb") as file:
+                found[os.path.relpath(path, folder)] = (status.st_mode, status.st_mtime_ns,
+                                                        hashlib.sha256(file.read()).hexdigest())
+    return found
+
+
+def check(what, folder, wanted, lines):
+    """The tree; and that the runs' lines report all files, and without those of part 0 not all."""
+    if tree(folder) != wanted:
+        bad(f"{what}: another tree: {sorted(set(tree(folder)) ^ set(wanted))[:5]}")
+    summary = subprocess.run([program, "summary", *lines], capture_output=True, text=True)
+    print(summary.stdout.splitlines()[0] if summary.stdout else summary.stderr, flush=True)
+    if summary.returncode != 0:
+        bad(f"{what}: summary ends with {summary.returncode}: {summary.stdout[-500:]} {summary.stderr}")
+    if f"{files} files done" not in summary.stdout:
+        bad(f"{what}: summary: {summary.stdout[:200]}")
+    others = [path for path in lines if not os.path.basename(path).startswith("0-")]
+    fewer = subprocess.run([program, "summary", *others], capture_output=True, text=True)
+    if fewer.returncode != 75:
+        bad(f"{what}: summary misses nothing where a run's lines are missing")
+
+
+def run_slurm(wanted):
+    place = os.path.join(work, "slurm")
+    if subprocess.run(["sh", os.path.join(here, "slurm.sh"), program, os.path.join(work, "in"), place]).returncode:
+        bad("slurm.sh")
+        return
+    check("Slurm", os.path.join(place, "out"), wanted, sorted(glob.glob(os.path.join(place, "json", "*.json"))))
+
+
+def pids_of_ranks(parent):
+    """Processes of the program below mpirun."""
+    found = []
+    for path in glob.glob("/proc/[0-9]*/stat"):
+        try:
+            text = open(path).read()
+        except OSError:
+            continue
+        name, rest = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2:].split()
+        if name == "tessera" and int(rest[1]) == parent:
+            found.append(int(text.split()[0]))
+    return found
+
+
+def run_mpi(wanted, seconds):
+    place, killed = os.path.join(work, "mpi"), 0
+    rng = random.Random()
+    for attempt in range(kills + 1):
+        process = subprocess.Popen(["sh", os.path.join(here, "mpi.sh"), program, os.path.join(work, "in"), place,
+                                    str(attempt)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if attempt < kills:
+            end = time.monotonic() + 5
+            while not (ranks := pids_of_ranks(process.pid)) and process.poll() is None and time.monotonic() < end:
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, seconds / kills))
+            for pid in pids_of_ranks(process.pid)[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        status = process.wait()
+        if attempt == kills and status:
+            bad(f"mpirun ends with {status}")
+    print(f"mpirun: a rank killed in {killed} of {kills} runs", flush=True)
+    check("MPI", os.path.join(place, "out"), wanted, sorted(glob.glob(os.path.join(place, "json", "*.json"))))
+
+
+def main():
+    has_slurm = shutil.which("slurmctld", path=os.environ["PATH"] + ":/usr/sbin") and os.getuid() == 0
+    has_mpi = shutil.which("mpirun")
+    if not has_slurm and not has_mpi:
+        print("skipped: neither Slurm (as root) nor Open MPI")
+        sys.exit(77)
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    subprocess.run([sys.executable, os.path.join(here, "..", "sets", "make_files.py"), os.path.join(work, "in"),
+                    str(files)], check=True)
+    start = time.monotonic()
+    subprocess.run([program, "compress", "-q", "-r", os.path.join(work, "in"), "-o", os.path.join(work, "one")], check=True)
+    wanted, seconds = tree(os.path.join(work, "one")), time.monotonic() - start
+    print(f"{len(wanted)} files in one process, {seconds:.2f} s", flush=True)
+    if len(wanted) != files:
+        bad("not all files")
+    if has_slurm:
+        run_slurm(wanted)
+    else:
+        print("skipped: no Slurm, or not root")
+    if has_mpi:
+        run_mpi(wanted, seconds)
+    else:
+        print("skipped: no Open MPI")
+    if not faults:
+        shutil.rmtree(work)
+    sys.exit(1 if faults else 0)
+
+
+main()
