@@ -238,7 +238,10 @@ enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **
         return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write to %s", folder);
     }
     sprintf(created->path, "%s%s", folder, name);
-    enum tsr_status status = tsr_spot_open(created->path, SIZE_MAX, &created->spot, error);
+    created->spot.folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum tsr_status status = created->spot.folder >= 0
+                                 ? TSR_OK
+                                 : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
     created->bytes = malloc(BUFFER_BYTES);
     created->capacity = BUFFER_BYTES;
     if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");

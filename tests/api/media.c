@@ -21,6 +21,9 @@ static void to_memory_and_back(const struct bytes *original)
     struct tsr_data_sink sink = tsr_to_memory(&tsr);
     DO(tsr_compress(engine, &source, &sink, NULL, &report, &error));
     CHECK(report.verified && report.bytes_out == tsr.count && report.bytes_in == original->count, "another report");
+    uint8_t hash[16];
+    DO(tsr_hash(&source, hash, &error));
+    CHECK(memcmp(hash, report.original_hash, sizeof hash) == 0, "the report has another hash");
     source = tsr_from_memory(tsr.bytes, tsr.count);
     DO(tsr_test(engine, &source, NULL, &error));
     sink = tsr_to_memory(&back);
@@ -88,6 +91,15 @@ static void by_calls(const struct bytes *original)
     DO(tsr_restore(engine, &source, &sink, NULL, &error));
     check_same(out.taken.data, out.taken.count, original);
 
+    sink.temporary = "."; /* a file instead of memory: the same bytes */
+    out.taken.count = 0;
+    DO(tsr_restore(engine, &source, &sink, NULL, &error));
+    check_same(out.taken.data, out.taken.count, original);
+    sink.temporary = "/nowhere/at/all";
+    FAILS(TSR_ERROR_WRITE, tsr_restore(engine, &source, &sink, NULL, &error));
+    CHECK(error.system != 0, "errno is not told");
+    sink.temporary = NULL;
+
     back.fails_after = 1;
     out.taken.count = 0;
     FAILS(TSR_ERROR_READ, tsr_restore(engine, &source, &sink, NULL, &error));
@@ -145,7 +157,22 @@ static void by_files(const struct bytes *original, const char *folder)
     FAILS(TSR_ERROR_EXISTS, tsr_restore(engine, &source, &sink, NULL, &error));
     sink.overwrite = true;
     DO(tsr_restore(engine, &source, &sink, NULL, &error));
+    uint8_t hash[16];
     source = tsr_from_path("/nowhere/at/all");
+    FAILS(TSR_ERROR_READ, tsr_hash(&source, hash, &error));
+    FAILS(TSR_ERROR_USAGE, tsr_hash(&source, NULL, &error));
+    sink = tsr_to_path(back);
+    FAILS(TSR_ERROR_WRITE, tsr_make_folder(&sink, &error)); /* a file has that name */
+    unlink(back);
+    sink.path = in; /* which is a folder for a moment */
+    unlink(in);
+    DO(tsr_make_folder(&sink, &error));
+    DO(tsr_make_folder(&sink, &error));
+    CHECK(rmdir(in) == 0, "no folder was made");
+    CHECK((file = fopen(in, "wb")) && fwrite(original->data, 1, original->count, file) == original->count &&
+              fclose(file) == 0,
+          "%s", in);
+    sink = tsr_to_path(back);
     FAILS(TSR_ERROR_READ, tsr_compress(engine, &source, &sink, NULL, NULL, &error));
     source = tsr_from_path(in);
     FAILS(TSR_ERROR_NOT_TSR, tsr_test(engine, &source, NULL, &error));

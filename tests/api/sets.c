@@ -8,8 +8,14 @@ static struct tsr_error error;
 
 struct counts {
     int asked, limit; /* limit: the number of tasks that may begin */
-    int told[TASKS], good, failed, cancelled, inside;
+    int told[TASKS], good, failed, cancelled, inside, begun[TASKS];
 };
+
+static void note_begin(void *context, size_t index)
+{
+    struct counts *c = context;
+    __atomic_add_fetch(&c->begun[index], 1, __ATOMIC_SEQ_CST);
+}
 
 static bool is_over(void *context)
 {
@@ -103,7 +109,11 @@ static void cancelled_set(const struct bytes *original)
         tasks[i].context = (void *)original;
     }
     options.is_cancelled = is_over;
+    options.on_begin = note_begin;
     FAILS(TSR_ERROR_CANCELLED, tsr_run_set(engine, tasks, TASKS, &options, count_result, &c, &error));
+    int begun = 0;
+    for (int i = 0; i < TASKS; i++) begun += c.begun[i];
+    CHECK(begun == 7, "%d tasks were said to begin", begun);
     CHECK(c.good == 7 && c.cancelled == TASKS - 7, "%d are good, %d cancelled", c.good, c.cancelled);
     c = (struct counts){0};
     tasks[11].size--;
