@@ -8,7 +8,9 @@ static enum tsr_status restore_one(struct tsr_engine *engine, const struct optio
     const struct tsr_data_source source = source_of(task);
     const struct tsr_data_sink sink = sink_of(options, task);
     if (task->series) return tsr_restore_member(task->series, task->number, &sink, &outcome->report, &outcome->error);
-    return tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
+    const enum tsr_status status = tsr_restore(engine, &source, &sink, &outcome->report, &outcome->error);
+    if (status != TSR_ERROR_USAGE || task->descriptor < 0) return status;
+    return refuse(&outcome->error, status, "%s is a series: write it to a file, and decompress that", task->input);
 }
 
 static enum tsr_status test_one(struct tsr_engine *engine, const struct options *options, const struct task *task,

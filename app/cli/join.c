@@ -293,9 +293,9 @@ static void print_report(const struct sums *s, bool is_whole)
     if (s->bytes_out > 0) talk(", ratio %.3f", s->bytes_in / s->bytes_out);
     talk(", %zu run%s", joined.runs, plural(joined.runs));
     if (joined.shards > 0) talk(" of %u shards", joined.shards);
-    talk("\n  %zu as the same file, %zu lossy, %zu failed, %.0f not reported\n", s->identical, s->lossy, s->failed,
+    talk("\n  %zu the same file, %zu lossy, %zu failed, %.0f not reported\n", s->identical, s->lossy, s->failed,
          (double)s->missing + s->unknown);
-    if (joined.skipped > 0) talk("  %zu names that are no files were skipped\n", joined.skipped);
+    if (joined.skipped > 0) talk("  %zu names that are not regular files were skipped\n", joined.skipped);
     print_missing();
     if (s->unknown > 0) talk("  %.0f more are not named by any run; --files-from LIST names them\n", s->unknown);
     if (is_whole) talk("  every file of the set is done\n");

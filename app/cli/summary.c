@@ -244,7 +244,8 @@ static void print_json(const struct options *options, const struct task_list *li
 /* Without -v at most this many names are said. */
 enum { NAMES_LIMIT = 40 };
 
-/* Names of files that have the same to be said of them, after a line with their number. */
+/* Names of files that have the same to be said of them, after a line with their number. All originals that --rm keeps
+ * are named. */
 static void print_notes(const struct options *options, enum note_kind kind, const char *title)
 {
     static size_t names;
@@ -254,10 +255,10 @@ static void print_notes(const struct options *options, enum note_kind kind, cons
         for (size_t i = 0; i < totals.note_count; i++)
             count += totals.notes[i].kind == kind && totals.notes[i].reason == totals.reasons[r];
         if (count == 0) continue;
-        talk("  %zu %s, %s:\n", count, title, shown(totals.reasons[r]));
+        talk("  %zu %s%s: %s\n", count, title, kind == NOTE_KEPT ? plural(count) : "", shown(totals.reasons[r]));
         for (size_t i = 0; i < totals.note_count; i++) {
             if (totals.notes[i].kind != kind || totals.notes[i].reason != totals.reasons[r]) continue;
-            if (options->verbosity > 0 || names < NAMES_LIMIT)
+            if (options->verbosity > 0 || kind == NOTE_KEPT || names < NAMES_LIMIT)
                 talk("    %s\n", shown(totals.notes[i].file));
             else
                 hidden++;
@@ -283,8 +284,8 @@ static void print_fallbacks(const struct options *options)
 static void print_skipped(const struct options *options, const struct task_list *list)
 {
     if (list->skipped_count > 0) {
-        talk("  NOT IN THE SET: %zu name%s that %s no file:\n", list->skipped_count, plural(list->skipped_count),
-             list->skipped_count == 1 ? "is" : "are");
+        talk("  NOT IN THE SET: %zu name%s that %s:\n", list->skipped_count, plural(list->skipped_count),
+             list->skipped_count == 1 ? "is not a regular file" : "are not regular files");
         for (size_t i = 0; i < list->skipped_count; i++) {
             if (i >= NAMES_LIMIT && options->verbosity <= 0) {
                 talk("    ... and %zu more; -v names all\n", list->skipped_count - i);
@@ -367,10 +368,10 @@ static void print_compress(const struct options *options, const struct task_list
     if (t->current > 0)
         talk("%s%zu file%s done before%s\n", t->done > 0 ? "  " : "", t->current, plural(t->current),
              t->compared > 0 ? "; their .tsr files were compared again" : "");
-    print_notes(options, NOTE_VERBATIM, "stored as they are");
-    print_notes(options, NOTE_EXCEPTION, "exceptions");
+    print_notes(options, NOTE_VERBATIM, "stored unchanged");
+    print_notes(options, NOTE_EXCEPTION, "coded otherwise");
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));
-    print_notes(options, NOTE_KEPT, "originals kept");
+    print_notes(options, NOTE_KEPT, "kept original");
 }
 
 static void print_lines(const struct options *options, const struct task_list *list, double wall_s)

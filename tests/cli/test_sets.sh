@@ -20,7 +20,7 @@ cp -R set odd && mkdir -p odd/empty/deeper odd/folder && mkfifo odd/pipe && ln -
     ln -s .. odd/folder/loop && cp "$text" odd/folder/t
 run 0 "$tsr" compress -r odd -o odd_made
 grep -q 'all proven' "$out" && bad "all, though links were left out: $(cat "$out")"
-grep -q 'NOT IN THE SET: 4 names that are no file' "$out" || bad "links and FIFOs are not counted: $(cat "$out")"
+grep -q 'NOT IN THE SET: 4 names that are not regular files' "$out" || bad "links and FIFOs are not counted: $(cat "$out")"
 for line in 'odd/dangling: symbolic link' 'odd/link: symbolic link' 'odd/pipe: FIFO' 'odd/folder/loop: symbolic link'; do
     grep -q "^    $line" "$out" || bad "not listed: $line: $(cat "$out")"
 done
@@ -229,7 +229,7 @@ mkdir -p gone/sub && cp "$grey" gone/a.pgm && cp "$png" gone/b.png && cp "$dicom
 cp -Rp gone kept
 run 0 "$tsr" compress -r --rm gone -o gone_made
 [ "$(cd gone && find . ! -type d | sort | tr '\n' ' ')" = './b.png ./link ' ] || bad "--rm left: $(find gone)"
-grep -q '2 originals removed' "$out" && grep -q '1 originals kept, its .tsr restores the same samples in a new file' "$out" || bad "--rm says: $(cat "$out")"
+grep -q '2 originals removed' "$out" && grep -q '1 kept original: its .tsr restores the same samples in a new file' "$out" || bad "--rm says: $(cat "$out")"
 run 0 "$tsr" decompress -q -r gone_made -o gone_back
 cmp kept/a.pgm gone_back/a.pgm && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad "what was removed does not come back"
 [ "$(find kept/sub/c.dcm -printf '%m %T@')" = "$(find gone_back/sub/c.dcm -printf '%m %T@')" ] || bad "time or permissions"

@@ -333,7 +333,7 @@ static bool refuse_same_files(struct task_list *list, const char *series)
         const char *output = series ? series : task->output;
         if (!output || task->status != TSR_OK || !is_same_file(task->input, output)) continue;
         task->status = TSR_ERROR_SAME_FILE;
-        task->reason = strdup("the output is the input");
+        task->reason = strdup("the output is the input; name another with -o");
         has_memory = has_memory && task->reason;
     }
     return has_memory;
