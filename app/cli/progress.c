@@ -32,6 +32,11 @@ void progress_begin(const struct options *options)
     was_cleared = form == LINE || form == JSON;
 }
 
+bool progress_is_shown(void)
+{
+    return form != NOTHING;
+}
+
 /* Seconds that are left at this rate, by bytes where they are known; negative: not known. */
 static double time_left(const struct progress *p, double elapsed)
 {

@@ -183,6 +183,18 @@ static void *draw_progress(void *context)
     return NULL;
 }
 
+/* It needs little of the address space. */
+static bool start_drawing(pthread_t *thread, struct running *r)
+{
+    enum { STACK_BYTES = 1 << 20 };
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    const bool started = pthread_create(thread, &attributes, draw_progress, r) == 0;
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
 /* ---- Tasks ------------------------------------------------------------------------------------------------ */
 
 /* A task of the library's, to the run and to its number there. */
@@ -388,7 +400,7 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     report_plan(r->options, r->list);
     progress_begin(r->options);
     the_run = r;
-    const bool draws = pthread_create(&drawer, NULL, draw_progress, r) == 0;
+    const bool draws = progress_is_shown() && start_drawing(&drawer, r);
     enum tsr_status status = make_folders(r->list, error);
     if (status == TSR_OK) status = tsr_run_set(r->engine, tasks, r->list->count, &set, take_result, r, error);
     pthread_mutex_lock(&r->lock);

@@ -187,8 +187,10 @@ static void judge_series(struct attack *a, const struct mutant *m, struct verdic
         check_status(v, "restoring a member", restored, &error);
         if (restored == TSR_OK && v->outcome == REFUSED) v->outcome = RIGHT;
         if (restored == TSR_OK && !name) blame(v, "a member without a name is restored", "");
-        for (const char *c = name; c && *c; c++)
-            if ((unsigned char)*c < 32 || *c == 127 || (c == name && *c == '/')) blame(v, "a member's name", name);
+        for (const char *part = name; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+            const size_t length = strcspn(part, "/");
+            if (length == 0 || (length <= 2 && strspn(part, ".") == length)) blame(v, "a member's name", name);
+        }
         check_output(a, m, v, restored, ids_are_new(m->mode) ? NULL : name);
         error = (struct tsr_error){TSR_OK, 0, "", 0};
         const enum tsr_status tested = restore_member_path(series, k, NULL, &report, &error);
