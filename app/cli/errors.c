@@ -30,12 +30,24 @@ void name_flags(struct tsr_error *error)
     }
 }
 
+/* Whether a sentence has a name as a whole word. */
+static bool has_name(const char *text, const char *name)
+{
+    static const char ends[] = " :,;'()";
+    const size_t length = strlen(name);
+    for (const char *at = text; (at = strstr(at, name)); at++) {
+        const bool begins = at == text || strchr(ends, at[-1]);
+        if (begins && (!at[length] || strchr(ends, at[length]))) return true;
+    }
+    return false;
+}
+
 void name_file(struct tsr_error *error, const char *file, const char *member)
 {
     char text[sizeof error->text];
     const enum tsr_status status = error->status; /* sentences about outputs name these */
     if (status == TSR_ERROR_EXISTS || status == TSR_ERROR_WRITE || status == TSR_ERROR_SAME_FILE) return;
-    if (strstr(error->text, file) && (!member || strstr(error->text, member))) return;
+    if (has_name(error->text, file) && (!member || has_name(error->text, member))) return;
     snprintf(text, sizeof text, "%s", error->text);
     if (member)
         snprintf(error->text, sizeof error->text, "%.100s in %.100s: %.300s", member, file, text);

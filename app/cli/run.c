@@ -103,6 +103,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     if (r->sync_status == TSR_OK) r->sync_status = tsr_sync_folders(&r->sync_error);
     for (size_t i = first; i < end; i++) {
         struct outcome *const outcome = r->outcomes[i];
+        if (!outcome) continue; /* there was no memory for it */
         if (outcome->status == TSR_OK && r->sync_status != TSR_OK) {
             outcome->status = r->sync_status;
             outcome->error = r->sync_error;
@@ -121,6 +122,14 @@ enum { EXISTING_LIMIT = 3 };
 static void report_one(struct running *r, size_t i)
 {
     struct outcome *const outcome = r->outcomes[i];
+    if (!outcome) {
+        const struct outcome none = {
+            .status = TSR_ERROR_LIMIT,
+            .error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for the result of a file", 0}};
+        r->only_status = none.status;
+        r->work->report(r->options, &r->list->tasks[i], &none);
+        return;
+    }
     r->only_status = outcome->status;
     if (outcome->status == TSR_ERROR_CANCELLED) {
         r->not_begun++;
@@ -227,13 +236,12 @@ static bool is_full(const struct outcome *outcome)
     return outcome->status == TSR_ERROR_WRITE && (outcome->error.system == ENOSPC || outcome->error.system == EDQUOT);
 }
 
-/* A task that has not got as far as having an outcome gets one of the run's own. */
+/* Of a task that was not begun, too. NULL: no memory. */
 static struct outcome *outcome_of(struct running *r, const struct tsr_result *result)
 {
-    static struct outcome none = {.status = TSR_ERROR_LIMIT};
     struct outcome *outcome = r->outcomes[result->index];
     if (!outcome) outcome = r->outcomes[result->index] = calloc(1, sizeof *outcome);
-    if (!outcome) return &none;
+    if (!outcome) return NULL;
     outcome->status = result->status;
     if (!outcome->report.size) outcome->report = *result->report;
     if (!outcome->error.text[0]) outcome->error = *result->error;
@@ -245,15 +253,16 @@ static void take_result(void *context, const struct tsr_result *result)
     struct running *const r = context;
     const struct task *const task = &r->list->tasks[result->index];
     struct outcome *const outcome = outcome_of(r, result);
-    name_flags(&outcome->error);
-    if (outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
-    if (is_full(outcome) && atomic_exchange(&r->is_full, true)) outcome->status = TSR_ERROR_CANCELLED; /* said once */
+    if (outcome) name_flags(&outcome->error);
+    if (outcome && outcome->status != TSR_OK) name_file(&outcome->error, task->input, task->member);
+    if (outcome && is_full(outcome) && atomic_exchange(&r->is_full, true))
+        outcome->status = TSR_ERROR_CANCELLED; /* said once */
     pthread_mutex_lock(&r->lock);
     r->done[result->index] = true;
     r->progress.files++;
-    r->progress.failed += outcome->status != TSR_OK;
+    r->progress.failed += !outcome || outcome->status != TSR_OK;
     r->progress.bytes += task->bytes;
-    if (outcome->status == TSR_OK && !outcome->is_current) {
+    if (outcome && outcome->status == TSR_OK && !outcome->is_current) {
         r->progress.bytes_in += outcome->report.bytes_in;
         r->progress.bytes_out += outcome->report.bytes_out;
     }
