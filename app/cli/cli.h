@@ -180,8 +180,13 @@ enum tsr_status compare_with_original(struct tsr_engine *engine, const struct ts
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct tsr_error *error);
 
+bool is_same_time(struct timespec a, struct timespec b);
+
+/* inputs/pipes.c: where bytes wait that have no name: TMPDIR, or /tmp. */
+const char *temporary_folder(void);
+
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
-void remove_original(const struct options *options, const struct task *task, struct outcome *outcome);
+void remove_original(const struct task *task, struct outcome *outcome);
 
 /* errors.c */
 

@@ -1,4 +1,7 @@
 /* tessera compress: a .tsr file for each input. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,13 +9,6 @@
 
 #include "cli.h"
 #include "manifest.h"
-
-/* Where the output waits until it is whole and proven, if it cannot wait under a name of its own. */
-static const char *temporary_folder(void)
-{
-    const char *const named = getenv("TMPDIR");
-    return named && named[0] ? named : "/tmp";
-}
 
 struct tsr_data_source source_of(const struct task *task)
 {
@@ -33,6 +29,20 @@ struct tsr_data_sink sink_of(const struct options *options, const struct task *t
     return sink;
 }
 
+/* A file that an earlier run has made, and its folder; then it is not read from the system's memory. errno: why not. */
+static bool bring_to_disk(const char *path)
+{
+    char *const copy = strdup(path);
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const int folder = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    const bool good = file >= 0 && folder >= 0 && fsync(file) == 0 && fsync(folder) == 0;
+    if (good) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+    if (file >= 0) close(file);
+    if (folder >= 0) close(folder);
+    free(copy);
+    return good;
+}
+
 /* What is there already is the work's result; --rm wants it compared again, since nothing else was done to prove it. */
 static enum tsr_status keep_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
@@ -40,8 +50,16 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
     const struct tsr_data_source made = tsr_from_path(task->output);
     outcome->is_current = true;
     if (!options->removes || outcome->input.st_nlink == 0) return TSR_OK;
-    outcome->is_compared = true;
-    return compare_with_original(engine, &made, NULL, 0, task->input, &outcome->report, &outcome->error);
+    if (!bring_to_disk(task->output))
+        return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
+                      strerror(errno));
+    struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
+    const enum tsr_status status =
+        compare_with_original(engine, &made, NULL, 0, task->input, &compared, &outcome->error);
+    outcome->is_compared = status == TSR_OK;
+    outcome->report.identical = compared.identical;
+    outcome->report.lossless = compared.lossless;
+    return status;
 }
 
 /* The output has appeared since check_current looked for it: it counts if it is of this file. */
@@ -62,16 +80,18 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     const struct tsr_data_source source = source_of(task);
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
-    if (options->removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
+    if (options->removes && (task->descriptor >= 0 || lstat(task->input, &outcome->input) != 0))
+        outcome->input.st_nlink = 0;
     enum tsr_status status = TSR_OK;
-    if (options->update != UPDATE_OFF && task->output)
+    if (options->update != UPDATE_OFF && task->output && task->descriptor < 0)
         status = check_current(engine, options, task, &is_current, &replace, outcome);
     sink.overwrite |= replace;
     if (status == TSR_OK && is_current)
         status = keep_current(engine, options, task, outcome);
     else if (status == TSR_OK)
         status = tsr_compress(engine, &source, &sink, &options->compress, &outcome->report, &outcome->error);
-    if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF) /* another process has made it meanwhile */
+    if (status == TSR_ERROR_EXISTS && options->update != UPDATE_OFF &&
+        task->descriptor < 0) /* another process has made it meanwhile */
         status = take_their_output(engine, options, task, outcome);
     if (status == TSR_OK && options->manifest) status = hash_for_manifest(engine, task, &source, outcome);
     return status;
@@ -79,7 +99,7 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
 
 int compress_verb(const struct options *options)
 {
-    static const struct task_work work = {false, NULL, compress_one, report_with_manifest, report_summary};
+    static const struct task_work work = {false, NULL, compress_one, report_file, report_summary};
     if (options->dry_run) return dry_run(options);
     if (options->series) return compress_to_series(options);
     struct tsr_error error;

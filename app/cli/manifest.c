@@ -20,7 +20,8 @@ static const char first_line[] = "# tessera manifest 1\n";
 struct entry {
     char *path;
     uint64_t bytes;
-    char xxh[XXH_TEXT + 1], sha256[SHA256_TEXT + 1];
+    char xxh[XXH_TEXT + 1], sha256[SHA256_TEXT + 1], restores[8];
+    size_t order; /* of reading: the last one of a name counts */
     bool is_seen;
 };
 
@@ -135,6 +136,26 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->path, ((const struct entry *)b)->path);
 }
 
+static int by_path_and_order(const void *a, const void *b)
+{
+    const struct entry *const one = a, *const other = b;
+    const int order = by_path(a, b);
+    return order ? order : (one->order > other->order) - (one->order < other->order);
+}
+
+/* One entry for each name, by name. */
+static void settle_entries(void)
+{
+    size_t kept = 0;
+    if (manifest.count > 0) qsort(manifest.entries, manifest.count, sizeof *manifest.entries, by_path_and_order);
+    for (size_t i = 0; i < manifest.count; i++) {
+        if (kept > 0 && strcmp(manifest.entries[kept - 1].path, manifest.entries[i].path) == 0)
+            free(manifest.entries[--kept].path);
+        manifest.entries[kept++] = manifest.entries[i];
+    }
+    manifest.count = kept;
+}
+
 static struct entry *find_entry(const char *path)
 {
     struct entry wanted = {.path = (char *)(uintptr_t)path};
@@ -167,7 +188,9 @@ static bool add_entry(const struct entry *entry)
         manifest.entries = grown;
         manifest.capacity = capacity;
     }
-    manifest.entries[manifest.count++] = *entry;
+    manifest.entries[manifest.count] = *entry;
+    manifest.entries[manifest.count].order = manifest.count;
+    manifest.count++;
     return true;
 }
 
@@ -185,7 +208,8 @@ static bool read_entry(char *line, struct entry *entry)
     return true;
 }
 
-static enum tsr_status read_lines(FILE *file, const char *path, struct tsr_error *error)
+/* The last line of a killed run's may be cut. */
+static enum tsr_status read_lines(FILE *file, const char *path, bool may_be_cut, struct tsr_error *error)
 {
     struct entry entry = {0};
     char *line = NULL;
@@ -195,8 +219,10 @@ static enum tsr_status read_lines(FILE *file, const char *path, struct tsr_error
     for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
         unsigned long long bytes;
         number++;
+        if (may_be_cut && line[length - 1] != '\n') break;
         if (line[length - 1] == '\n') line[length - 1] = '\0';
-        if (sscanf(line, "# bytes=%llu xxh3-128=%32[0-9a-f]", &bytes, entry.xxh) == 2) {
+        if (sscanf(line, "# bytes=%llu xxh3-128=%32[0-9a-f] restores=%7[a-z]", &bytes, entry.xxh, entry.restores) ==
+            3) {
             entry.bytes = bytes;
             is_told = true;
         } else if (line[0] != '#' && line[0] != '\0') {
@@ -212,22 +238,27 @@ static enum tsr_status read_lines(FILE *file, const char *path, struct tsr_error
     return status;
 }
 
-enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
+static enum tsr_status read_file(const char *path, bool may_be_cut, struct tsr_error *error)
 {
-    const char *const path = options->manifest;
     FILE *const file = fopen(path, "r");
     char head[sizeof first_line];
     if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
     enum tsr_status status = TSR_OK;
-    if (!fgets(head, sizeof head, file) || strcmp(head, first_line) != 0)
+    const bool has_head = fgets(head, sizeof head, file) && strcmp(head, first_line) == 0;
+    if (!has_head && !may_be_cut)
         status =
             refuse(error, TSR_ERROR_READ, "%s is not a manifest: it does not begin with '# tessera manifest 1'", path);
-    if (status == TSR_OK) status = read_lines(file, path, error);
+    if (has_head) status = read_lines(file, path, may_be_cut, error);
     if (status == TSR_OK && ferror(file))
         status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
     fclose(file);
-    if (manifest.count > 0) qsort(manifest.entries, manifest.count, sizeof *manifest.entries, by_path);
+    settle_entries();
     return status;
+}
+
+enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
+{
+    return read_file(options->manifest, false, error);
 }
 
 void free_manifest(void)
@@ -240,6 +271,65 @@ void free_manifest(void)
 
 /* ---- Writing ---------------------------------------------------------------------------------------------- */
 
+static void print_name(FILE *file, const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '\n')
+            fputs("\\n", file);
+        else if (*name == '\\')
+            fputs("\\\\", file);
+        else
+            putc(*name, file);
+    }
+}
+
+static void print_entry(FILE *file, const struct entry *entry)
+{
+    fprintf(file, "# bytes=%llu xxh3-128=%s restores=%s\n%s%s  ", (unsigned long long)entry->bytes, entry->xxh,
+            entry->restores, strpbrk(entry->path, "\\\n") ? "\\" : "", entry->sha256);
+    print_name(file, entry->path);
+    putc('\n', file);
+}
+
+static bool print_all(FILE *file)
+{
+    fputs(first_line, file);
+    for (size_t i = 0; i < manifest.count; i++) print_entry(file, &manifest.entries[i]);
+    return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
+}
+
+/* Writes all entries to the file that takes the part's place, so that a kill loses none. */
+static enum tsr_status rewrite_part(struct tsr_error *error)
+{
+    char *next = NULL;
+    if (asprintf(&next, "%s.new", manifest.path) < 0) return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
+    FILE *const file = fopen(next, "w");
+    bool good = file && print_all(file);
+    if (good) good = rename(next, manifest.part) == 0;
+    const enum tsr_status status =
+        good ? TSR_OK : refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", next, strerror(errno));
+    if (file && !good) unlink(next);
+    free(next);
+    if (manifest.file) fclose(manifest.file);
+    manifest.file = good ? file : NULL;
+    if (file && !good) fclose(file);
+    return status;
+}
+
+static enum tsr_status begin_part(const struct options *options, bool exists, struct tsr_error *error)
+{
+    enum tsr_status status = TSR_OK;
+    manifest.path = strdup(options->manifest);
+    if (!manifest.path || asprintf(&manifest.part, "%s.part", options->manifest) < 0) {
+        manifest.part = NULL;
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
+    }
+    const bool goes_on = options->update != UPDATE_OFF;
+    if (goes_on && exists) status = read_file(manifest.path, false, error);
+    if (status == TSR_OK && goes_on && access(manifest.part, F_OK) == 0) status = read_file(manifest.part, true, error);
+    return status == TSR_OK ? rewrite_part(error) : status;
+}
+
 enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error)
 {
     struct stat there;
@@ -248,20 +338,7 @@ enum tsr_status begin_manifest(const struct options *options, struct tsr_error *
         return refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", options->manifest);
     if (exists && !options->force && options->update == UPDATE_OFF)
         return refuse(error, TSR_ERROR_EXISTS, "%s exists; -f overwrites it", options->manifest);
-    if (exists && options->update != UPDATE_OFF) {
-        const enum tsr_status status = read_manifest(options, error);
-        if (status != TSR_OK) return status;
-    }
-    manifest.path = strdup(options->manifest);
-    if (!manifest.path || asprintf(&manifest.part, "%s.%ld.part", options->manifest, (long)getpid()) < 0) {
-        manifest.part = NULL;
-        return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
-    }
-    const int file = open(manifest.part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    manifest.file = file >= 0 ? fdopen(file, "w") : NULL;
-    if (!manifest.file) return refuse(error, TSR_ERROR_WRITE, "cannot create %s: %s", manifest.part, strerror(errno));
-    fputs(first_line, manifest.file);
-    return TSR_OK;
+    return begin_part(options, exists, error);
 }
 
 /* Of what comes back, where the original is gone. */
@@ -271,8 +348,7 @@ static enum tsr_status hash_restored(struct tsr_engine *engine, const struct tsr
 {
     struct sha256 sha = {.file = -1};
     struct tsr_data_sink sink = tsr_to_calls(take_and_add, &sha);
-    const char *const folder = getenv("TMPDIR");
-    sink.temporary = folder && folder[0] ? folder : "/tmp";
+    sink.temporary = temporary_folder();
     enum tsr_status status = sha256_begin(&sha) ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
     if (status == TSR_OK)
         status = series ? tsr_restore_member(series, member, &sink, report, error)
@@ -325,48 +401,42 @@ enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *
     return hash_original(task, source, outcome);
 }
 
-static void print_name(FILE *file, const char *name)
-{
-    for (; *name; name++) {
-        if (*name == '\n')
-            fputs("\\n", file);
-        else if (*name == '\\')
-            fputs("\\\\", file);
-        else
-            putc(*name, file);
-    }
-}
-
-void report_with_manifest(const struct options *options, const struct task *task, const struct outcome *outcome)
+void note_in_manifest(const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
-    report_file(options, task, outcome);
+    struct entry entry = {.path = task->name, .bytes = r->bytes_in};
     if (!manifest.file || outcome->status != TSR_OK) return;
-    char xxh[XXH_TEXT + 1];
-    print_hash(r->original_hash, xxh);
-    fprintf(manifest.file, "# bytes=%llu xxh3-128=%s restores=%s\n%s%s  ", (unsigned long long)r->bytes_in, xxh,
-            !r->lossless   ? "loss"
-            : r->identical ? "file"
-                           : "samples",
-            strpbrk(task->name, "\\\n") ? "\\" : "", outcome->sha256);
-    print_name(manifest.file, task->name);
-    putc('\n', manifest.file);
+    print_hash(r->original_hash, entry.xxh);
+    memcpy(entry.sha256, outcome->sha256, sizeof entry.sha256);
+    snprintf(entry.restores, sizeof entry.restores, "%s", !r->lossless ? "loss" : r->identical ? "file" : "samples");
+    print_entry(manifest.file, &entry);
+}
+
+void sync_manifest(void)
+{
+    if (!manifest.file) return;
+    fflush(manifest.file);
+    fsync(fileno(manifest.file));
 }
 
 enum tsr_status end_manifest(bool keeps, struct tsr_error *error)
 {
     enum tsr_status status = TSR_OK;
-    if (manifest.file) {
-        const bool good = fflush(manifest.file) == 0 && !ferror(manifest.file) && fsync(fileno(manifest.file)) == 0;
-        if ((fclose(manifest.file) != 0 || !good) && keeps)
-            status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.path, strerror(errno));
-        if (status == TSR_OK && keeps && rename(manifest.part, manifest.path) != 0)
+    if (manifest.file && fflush(manifest.file) != 0)
+        status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.part, strerror(errno));
+    if (status == TSR_OK && manifest.file && keeps) {
+        free_manifest();
+        status = read_file(manifest.part, false, error);
+        if (status == TSR_OK) status = rewrite_part(error);
+        if (status == TSR_OK && rename(manifest.part, manifest.path) != 0)
             status = refuse(error, TSR_ERROR_WRITE, "cannot name %s: %s", manifest.path, strerror(errno));
-        if (status != TSR_OK || !keeps) unlink(manifest.part);
     }
+    if (manifest.file && !keeps && ftell(manifest.file) <= (long)sizeof first_line) unlink(manifest.part); /* empty */
+    if (manifest.file) fclose(manifest.file);
     manifest.file = NULL;
     free(manifest.part);
     free(manifest.path);
+    manifest.part = manifest.path = NULL;
     free_manifest();
     return status;
 }

@@ -13,8 +13,9 @@
 
 #include "cli.h"
 
-/* Begins the file that --manifest names, which appears when it is complete. With --update an earlier one is read: its
- * hashes stand for originals that have not changed. Errors: TSR_ERROR_EXISTS, TSR_ERROR_WRITE, TSR_ERROR_READ,
+/* Begins the file that --manifest names, which appears when it is complete; until then it is called FILE.part. With
+ * --update an earlier one is read, and one that a killed run has left: their hashes stand for originals that have not
+ * changed, and their entries stay of files that this run does not see. Errors: TSR_ERROR_EXISTS, TSR_ERROR_WRITE, TSR_ERROR_READ,
  * TSR_ERROR_USAGE (this build has no SHA-256). */
 enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error);
 
@@ -23,10 +24,12 @@ enum tsr_status begin_manifest(const struct options *options, struct tsr_error *
 enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *task,
                                   const struct tsr_data_source *source, struct outcome *outcome);
 
-/* As report_file, with an entry for what has become of the task. */
-void report_with_manifest(const struct options *options, const struct task *task, const struct outcome *outcome);
+/* An entry for what has become of the task; and what is written so far to the disk, before originals go. */
+void note_in_manifest(const struct task *task, const struct outcome *outcome);
+void sync_manifest(void);
 
-/* Gives the file its name, or throws it away. Errors: TSR_ERROR_WRITE. */
+/* Writes all entries by name, one for each, and gives the file its name; or leaves what there is as FILE.part. Errors:
+ * TSR_ERROR_WRITE, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status end_manifest(bool keeps, struct tsr_error *error);
 
 /* test --manifest: reads the manifest; lists the .tsr files, and each file of the manifest that has none, as failed. */

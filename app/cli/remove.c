@@ -5,11 +5,6 @@
 
 #include "cli.h"
 
-static bool is_same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 /* Whether the name still leads to the file that was read, as it was then. */
 static bool is_unchanged(const char *path, const struct stat *was)
 {
@@ -19,11 +14,10 @@ static bool is_unchanged(const char *path, const struct stat *was)
            is_same_time(is.st_ctim, was->st_ctim);
 }
 
-void remove_original(const struct options *options, const struct task *task, struct outcome *outcome)
+void remove_original(const struct task *task, struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
-    (void)options;
     if (outcome->input.st_nlink == 0)
         return; /* it was gone before */
     else if (task->is_link || !S_ISREG(outcome->input.st_mode))

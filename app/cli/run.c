@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "manifest.h"
 #include "progress.h"
 
 struct running {
@@ -111,8 +112,9 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
             r->progress.failed++;
             pthread_mutex_unlock(&r->lock);
         }
-        if (r->options->removes && outcome->status == TSR_OK) remove_original(r->options, &r->list->tasks[i], outcome);
+        if (r->options->manifest) note_in_manifest(&r->list->tasks[i], outcome);
     }
+    if (r->options->manifest && r->options->removes) sync_manifest();
 }
 
 /* Most outputs that exist already of which each has its sentence. */
@@ -136,7 +138,8 @@ static void report_one(struct running *r, size_t i)
     } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
         add_to_summary(&r->list->tasks[i], outcome);
     } else {
-        r->work->report(r->options, &r->list->tasks[i], outcome);
+        if (r->options->removes && outcome->status == TSR_OK) remove_original(&r->list->tasks[i], outcome);
+        r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
     }
     free(outcome->more);
     free(outcome);
@@ -305,9 +308,12 @@ static enum tsr_engine_choice engine_choice(const struct options *options)
  * there is one thread, which need not wait. A file at work takes up to four; of 16 threads' 128 files. */
 static void reserve_descriptors(void)
 {
-    enum { DESCRIPTORS = 1024 };
+    enum { DESCRIPTORS = 1024, MOST = 1 << 16 };
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    /* Series that are inputs stay open: all that this process may have. */
+    const struct rlimit most = {limit.rlim_max < MOST ? limit.rlim_max : MOST, limit.rlim_max};
+    if (limit.rlim_cur < most.rlim_cur && setrlimit(RLIMIT_NOFILE, &most) == 0) limit = most;
     const rlim_t last = (limit.rlim_cur < DESCRIPTORS ? limit.rlim_cur : DESCRIPTORS) - 1;
     const int high = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)last);
     if (high >= 0) close(high);

@@ -15,7 +15,7 @@
 struct comparison {
     int file;
     uint64_t at, first_difference;
-    bool differs;
+    bool differs, failed;
 };
 
 static int64_t compare_bytes(void *context, const void *bytes, size_t count)
@@ -27,7 +27,8 @@ static int64_t compare_bytes(void *context, const void *bytes, size_t count)
         const size_t wanted = count - taken < sizeof buffer ? count - taken : sizeof buffer;
         const ssize_t got = pread(c->file, buffer, wanted, (off_t)(c->at + taken));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return -1;
+        c->failed = got < 0;
+        if (c->failed) return -1;
         const uint8_t *const theirs = (const uint8_t *)bytes + taken;
         if (!c->differs && (got == 0 || memcmp(buffer, theirs, (size_t)got) != 0)) {
             size_t same = 0;
@@ -51,7 +52,7 @@ static enum tsr_status has_hash(const char *path, const uint8_t hash[16], bool *
     return status;
 }
 
-static bool same_time(struct timespec a, struct timespec b)
+bool is_same_time(struct timespec a, struct timespec b)
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
@@ -91,6 +92,19 @@ static enum tsr_status read_output(struct tsr_engine *engine, const char *path, 
     return status;
 }
 
+/* With --rm the original of a .tsr that is there may be gone: then it is replaced only by -f, or if it is of the same
+ * bytes. */
+static enum tsr_status protect_only_copy(const struct options *options, const struct task *task,
+                                         const struct tsr_info *info, bool *current, struct outcome *outcome)
+{
+    if (!options->removes || options->force || *current) return TSR_OK;
+    const enum tsr_status status = has_hash(task->input, info->original_hash, current, &outcome->error);
+    if (status != TSR_OK || *current) return status;
+    return refuse(&outcome->error, TSR_ERROR_EXISTS,
+                  "%s holds another file or another state of this one, which may be its only copy; -f overwrites it",
+                  task->output);
+}
+
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome)
 {
@@ -107,16 +121,16 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     *replace = true; /* a damaged one, or one of another state of the file */
     if (status != TSR_OK || info.damage || !meets_request(options, &info)) return TSR_OK;
     const bool is_gone = stat(task->input, &original) != 0 && errno == ENOENT;
-    if (is_gone) { /* --rm has removed it, amid a run that goes on now */
+    const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
+    enum tsr_status looked = TSR_OK;
+    if (is_gone) /* --rm has removed it, amid a run that goes on now */
         *current = true;
-    } else if ((uint64_t)original.st_size != info.original_bytes) {
-        return TSR_OK;
-    } else if (options->update == UPDATE_BY_HASH) {
-        const enum tsr_status hashed = has_hash(task->input, info.original_hash, current, &outcome->error);
-        if (hashed != TSR_OK) return hashed;
-    } else {
-        *current = same_time(original.st_mtim, made.st_mtim);
-    }
+    else if (options->update == UPDATE_BY_HASH && same_size)
+        looked = has_hash(task->input, info.original_hash, current, &outcome->error);
+    else
+        *current = same_size && is_same_time(original.st_mtim, made.st_mtim);
+    if (looked == TSR_OK) looked = protect_only_copy(options, task, &info, current, outcome);
+    if (looked != TSR_OK) return looked;
     if (*current) report_current(&info, &outcome->report);
     return TSR_OK;
 }
@@ -227,14 +241,14 @@ static enum tsr_status compare_file(struct tsr_reader *tsr, uint32_t member, con
     struct comparison c = {.file = open(original, O_RDONLY | O_CLOEXEC)};
     struct tsr_data_sink sink = tsr_to_calls(compare_bytes, &c);
     struct stat status_of;
-    const char *const folder = getenv("TMPDIR");
-    sink.temporary = folder && folder[0] ? folder : "/tmp";
+    sink.temporary = temporary_folder();
     if (c.file < 0 || fstat(c.file, &status_of) != 0) {
         if (c.file >= 0) close(c.file);
         return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", original, strerror(errno));
     }
     const enum tsr_status status = tsr_restore_member(tsr, member, &sink, report, error);
     close(c.file);
+    if (c.failed) return refuse(error, TSR_ERROR_READ, "cannot read %s to its end", original);
     *same = !c.differs && c.at == (uint64_t)status_of.st_size;
     if (status != TSR_OK || *same || !report->identical) return status;
     if (!c.differs) c.first_difference = c.at < (uint64_t)status_of.st_size ? c.at : (uint64_t)status_of.st_size;

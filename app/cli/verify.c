@@ -44,8 +44,7 @@ static bool pair(struct walk *walk, struct task_list *originals, struct task_lis
     for (size_t i = 0, k = 0; has_memory && (i < count || k < members);) {
         const int order = i == count ? 1 : k == members ? -1 : is_single ? 0 : strcmp(sorted[i]->name, made[k]->name);
         if (order < 0) {
-            add_task(walk, strdup(sorted[i]->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
-            i++;
+            sorted[i++]->is_orphan = true; /* not added yet: the pointers are into the list */
         } else if (order > 0) {
             made[k]->status = TSR_ERROR_VERIFY;
             made[k]->reason = strdup("there is no original of it");
@@ -58,6 +57,9 @@ static bool pair(struct walk *walk, struct task_list *originals, struct task_lis
             k++;
         }
     }
+    for (size_t i = 0; has_memory && i < count; i++)
+        if (sorted[i]->is_orphan)
+            add_task(walk, strdup(sorted[i]->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
     free(sorted);
     free(made);
     return has_memory && !walk->no_memory;

@@ -209,6 +209,16 @@ if [ "$(wc -l <"$err")" -eq 0 ] && "$tsr" compress -q -f --manifest m.txt "$text
     (cd pick && sha256sum --quiet -c ../m.txt) || bad "sha256sum does not take the manifest"
     run 0 "$tsr" test -q --manifest m.txt -r p9
     refuses 41 'list exists; -f overwrites it' "$tsr" compress -q -r --manifest list pick -o p9b
+    # Originals that are removed stay in the manifest, also where a later run does not see them.
+    cp -Rp pick far && cp -Rp p9 far_made && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
+    cp far.txt "$WORK/far" && run 0 "$tsr" compress -q -r --rm --update --manifest far.txt far -o far_made
+    diff "$WORK/far" far.txt || bad "the second run has another manifest"
+    [ "$(grep -v restores far.txt)" = "$(grep -v restores m.txt)" ] || bad "the manifest has forgotten what was removed"
+    run 0 "$tsr" test -q --manifest far.txt -r far_made
+    # A manifest among the originals is not one of them.
+    run 0 "$tsr" compress -q -r --manifest far/far.txt far -o far_again && [ ! -e far_again/far.txt.tsr ] && [ -s far/far.txt ] ||
+        bad "the manifest is compressed"
+    rm -rf far far_made far_again far.txt
     mv p9/b.txt.tsr hidden && run 75 "$tsr" test -q --manifest m.txt -r p9
     says 'b.txt: the manifest names it, and there is no .tsr of it'
     cp p9/a.pgm.tsr p9/b.txt.tsr && run 75 "$tsr" test -q --manifest m.txt -r p9
@@ -219,6 +229,13 @@ mv p9/sub/c.txt.tsr hidden && run 75 "$tsr" verify pick p9
 says 'pick/sub/c.txt: the archive has no .tsr of it'
 mv hidden p9/sub/extra.tsr && run 75 "$tsr" verify pick p9
 grep -q 'p9/sub/extra.tsr: there is no original of it' "$err" || bad "verify: $(cat "$err")"
+mkdir lots && for i in $(seq 70); do echo $i >lots/$i; done && run 0 "$tsr" compress -q -r lots -o lots_made && rm lots_made/1.tsr
+run 75 "$tsr" verify lots lots_made
+says 'lots/1: the archive has no .tsr of it'
+run 0 "$tsr" compress -q -r --series lots.tsr lots
+refuses 2 'takes one file, and lots.tsr is a series: name one with --member' "$tsr" decompress lots.tsr -o -
+"$tsr" decompress -q lots.tsr --member 7 -o - | cmp - lots/7 || bad "a member to stdout"
+rm -rf lots lots_made lots.tsr
 mv p9/sub/extra.tsr p9/sub/c.txt.tsr && printf 'X' | dd of=pick/b.txt bs=1 seek=7 conv=notrunc 2>/dev/null
 run 75 "$tsr" verify pick p9
 says 'what comes back differs from pick/b.txt from byte 7 on'
@@ -243,6 +260,18 @@ says 'a.pgm: what comes back differs from gone/a.pgm from byte 500 on\|what come
 [ -e gone/a.pgm ] || bad "--rm has removed what does not come back"
 run 0 "$tsr" compress -q --rm gone/link -o link.tsr
 [ -L gone/link ] && [ -e gone/a.pgm ] || bad "--rm has removed a link or its target"
+# A .tsr whose original may be gone is not replaced by that of another file.
+mkdir other && cp "$text" other/a.pgm && rm -f gone/a.pgm
+run 41 "$tsr" compress -q -r --rm --update other -o gone_made
+says 'gone_made/a.pgm.tsr holds another file or another state of this one, which may be its only copy; -f overwrites it'
+[ -e other/a.pgm ] || bad "--rm has removed what was not compressed"
+# A pipe has no original to be removed, or to be up to date.
+cp "$text" stdin && cat "$grey" | "$tsr" compress -q --rm - -o piped.tsr
+[ -e stdin ] || bad "--rm has removed a file called stdin"
+cat "$text" | "$tsr" compress -q --update - -o piped.tsr 2>"$err"
+[ $? -eq 41 ] || bad "--update takes a pipe for done: $(cat "$err")"
+rm -rf other stdin piped.tsr
+cp -p kept/a.pgm gone/a.pgm
 refuses 2 'verify none proves nothing' "$tsr" compress --rm --verify none gone/a.pgm
 refuses 2 'never removes the originals of lossy files' "$tsr" compress --rm --qp 20 gone/a.pgm
 refuses 2 'with a .tsr each' "$tsr" compress --rm --series s.tsr gone/a.pgm

@@ -135,9 +135,15 @@ def main():
     shutil.copytree("in", "removed")
     removals = 0
     for _ in range(kills):
-        _, was_killed = run_killed(rng.uniform(0, 2 * seconds / kills), "-r", "-q", "--rm", "--update", "removed", "-o", "moved")
+        _, was_killed = run_killed(rng.uniform(0, 2 * seconds / kills), "-r", "-q", "--rm", "--update", "--manifest",
+                                    "removed.txt", "removed", "-o", "moved")
         removals += was_killed
-    subprocess.run([program, "compress", "-r", "-q", "--rm", "--update", "removed", "-o", "moved"])
+    subprocess.run([program, "compress", "-r", "-q", "--rm", "--update", "--manifest", "removed.txt", "removed", "-o",
+                    "moved"])
+    if open("peace.txt").read() != open("removed.txt").read():
+        bad("the manifest lacks originals that were removed before a kill")
+    if os.path.exists("removed.txt.part"):
+        bad("an unfinished manifest is left")
     rest = tree("removed")
     if rest:
         bad(f"{len(rest)} originals are left, as {sorted(rest)[:3]}")

@@ -166,7 +166,7 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     struct tsr_error error;
     int descriptor = -1;
     enum tsr_status status = TSR_OK;
-    if (!output && !to_stdout && writes(walk->options))
+    if (!output && !to_stdout && writes(walk->options) && !walk->options->series)
         status = refuse(&error, TSR_ERROR_USAGE, "a pipe has no folder for an output: name one with -o");
     if (status == TSR_OK) status = spool(path, &descriptor, &error);
     struct task *const task = add_task(walk, strdup(strcmp(path, "-") == 0 ? "stdin" : path), output, name, status,
@@ -174,6 +174,7 @@ static void add_pipe(struct walk *walk, const char *path, char *output, char *na
     if (!task) return;
     task->descriptor = descriptor;
     task->to_stdout = to_stdout;
+    if (walk->options->series && !(task->member = strdup(name))) walk->no_memory = true;
 }
 
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status)
@@ -405,6 +406,9 @@ static enum tsr_status list_inputs(struct walk *walk, struct tsr_error *error)
     if (names_one_file(o)) {
         const enum tsr_status named = o->output ? check_ending(o, error) : TSR_OK;
         if (named == TSR_OK) add_named(walk, o->inputs[0]);
+        if (named == TSR_OK && walk->list->count > 1 && walk->list->tasks[0].to_stdout)
+            return refuse(error, TSR_ERROR_USAGE, "-o - takes one file, and %s is a series: name one with --member",
+                          o->inputs[0]);
         return named;
     }
     if (o->output && strcmp(o->output, "-") == 0)

@@ -16,7 +16,7 @@ bool is_pipe(const char *path)
     return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode); /* a device may have no end */
 }
 
-static const char *temporary_folder(void)
+const char *temporary_folder(void)
 {
     const char *const named = getenv("TMPDIR");
     return named && named[0] ? named : "/tmp";

@@ -100,7 +100,7 @@ enum tsr_status take_shard(const struct options *options, struct task_list *list
 {
     bool *const marked = calloc(list->count + 1, sizeof *marked);
     bool has_memory = marked != NULL;
-    if (has_memory && options->files_from)
+    if (has_memory && options->files_from && !options->recursive) /* what folders hold may change meanwhile */
         has_memory = mark_balanced(options, list, marked);
     else
         for (size_t i = 0; has_memory && i < list->count; i++)

@@ -76,6 +76,17 @@ static const char *kind_of(mode_t mode)
     return S_ISLNK(mode) ? "symbolic link" : S_ISFIFO(mode) ? "FIFO" : S_ISSOCK(mode) ? "socket" : "device";
 }
 
+/* The manifest of this run, or an unfinished one, is not among the originals. */
+static bool is_manifest(const struct options *options, const char *path, const char *base)
+{
+    if (!options->manifest) return false;
+    const char *const slash = strrchr(options->manifest, '/'), *const name = slash ? slash + 1 : options->manifest;
+    const size_t length = strlen(name);
+    if (strncmp(base, name, length) != 0) return false;
+    if (!base[length]) return is_same_file(path, options->manifest);
+    return strcmp(base + length, ".part") == 0 || strcmp(base + length, ".new") == 0;
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
@@ -86,7 +97,7 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if (o->series && is_same_file(path, o->series))
+    else if ((o->series && is_same_file(path, o->series)) || is_manifest(o, path, base))
         return;
     else if (o->verb == VERB_COMPRESS && is_tsr)
         walk->list->tsr_files++;
