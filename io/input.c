@@ -1,8 +1,6 @@
 /* Inputs: files, memory and functions. */
 #include "input.h"
 
-#include "io/container/container.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -8,6 +8,14 @@
 
 struct tsr_input;
 
+/* When the original was last modified, and who may read and write it. FORMAT.md 3.9. */
+struct tsr_origin {
+    bool has_time, has_permissions; /* the writer writes both or none */
+    int64_t seconds;                /* since 1970 */
+    uint32_t nanoseconds;
+    uint32_t permissions; /* 0 .. 0777 */
+};
+
 /* Opens a regular file. Errors: TSR_ERROR_READ (path does not exist, cannot be read, or names a folder or a device),
  * TSR_ERROR_LIMIT (no memory, too many open files). */
 enum tsr_status tsr_input_open(const char *path, struct tsr_input **input, struct tsr_error *error);
@@ -59,7 +67,6 @@ int tsr_input_descriptor(const struct tsr_input *input);
 uint64_t tsr_input_size(const struct tsr_input *input);
 
 /* The file's time of modification and its permissions when it was opened; false for other inputs. */
-struct tsr_origin;
 bool tsr_input_origin(const struct tsr_input *input, struct tsr_origin *origin);
 const char *tsr_input_name(const struct tsr_input *input);
 

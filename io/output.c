@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "folder.h"
-#include "io/container/container.h"
 
 /* A file's buffer collects small pieces. Pieces of DIRECT_BYTES or more are written without a copy. */
 enum { BUFFER_BYTES = 1 << 16, DIRECT_BYTES = 1 << 13, PARTS_LIMIT = 1024 };
@@ -239,9 +238,8 @@ enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **
     }
     sprintf(created->path, "%s%s", folder, name);
     created->spot.folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    enum tsr_status status = created->spot.folder >= 0
-                                 ? TSR_OK
-                                 : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
+    enum tsr_status status =
+        created->spot.folder >= 0 ? TSR_OK : tsr_fail_call(error, TSR_ERROR_WRITE, "cannot open the folder", folder);
     created->bytes = malloc(BUFFER_BYTES);
     created->capacity = BUFFER_BYTES;
     if (status == TSR_OK && !created->bytes) status = tsr_fail(error, TSR_ERROR_LIMIT, "no memory to write");

@@ -28,7 +28,6 @@ void tsr_output_inherit(struct tsr_output *output, const struct tsr_input *input
 
 /* After tsr_output_inherit: gives the output this time of modification instead, and takes away the permissions that are
  * not among these. What origin does not say stays. */
-struct tsr_origin;
 void tsr_output_return_to(struct tsr_output *output, const struct tsr_origin *origin);
 
 /* For an output that is made from several inputs: takes away the permissions that this input does not have. */
@@ -38,7 +37,8 @@ void tsr_output_restrict(struct tsr_output *output, const struct tsr_input *inpu
 struct tsr_output *tsr_output_to_memory(void);
 struct tsr_output *tsr_output_to_null(void);
 
-/* Creates a file output without a name in a folder that exists; it is never published. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+/* Creates a file output without a name in a folder that exists; it is never published. Errors: TSR_ERROR_WRITE,
+ * TSR_ERROR_LIMIT. */
 enum tsr_status tsr_output_to_temporary(const char *folder, struct tsr_output **output, struct tsr_error *error);
 
 /* Limits the output to this number of bytes in all: writing more is TSR_ERROR_CORRUPT, as the restored file is then

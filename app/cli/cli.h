@@ -52,7 +52,6 @@ struct task {
     char *output;      /* NULL: none */
     char *name;        /* its place in the layout: the original's path below what was named; NULL: it has none */
     bool names_output; /* the user has named it: links in it are followed */
-    bool is_link;      /* the input is a symbolic link */
     size_t root;       /* else: the first bytes of the output that name a folder; links are followed in these alone */
     uint64_t bytes;    /* of the input, as it was listed */
     enum tsr_status status; /* known beforehand: the input cannot be taken */
@@ -173,9 +172,9 @@ int dry_run(const struct options *options);
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
-/* Restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they differ, and the .tsr
- * does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and ->psnr_db say what
- * was found. Errors: TSR_ERROR_VERIFY (it is another file), those of tsr_restore. */
+/* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
+ * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
+ * ->psnr_db say what was found. Errors: TSR_ERROR_VERIFY (it is another file), those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
                                       struct tsr_report *report, struct tsr_error *error);
@@ -187,6 +186,10 @@ const char *temporary_folder(void);
 
 /* remove.c: --rm of one original whose output is on the disk; says in the outcome what became of it. */
 void remove_original(const struct task *task, struct outcome *outcome);
+
+/* list.c: room for one more entry of this size after count of them. entries: the address of the pointer to the list,
+ * which may move. False: no memory, and the list stays. */
+bool grow_list(void *entries, size_t count, size_t *capacity, size_t size);
 
 /* errors.c */
 
@@ -223,7 +226,9 @@ __attribute__((format(printf, 1, 2)))
 void talk(const char *format, ...);
 
 const char *shown(const char *text); /* a name or a sentence as a terminal may have it; lasts for three more calls */
-const char *plural(size_t count);    /* "s", or nothing for one */
+enum { HASH_TEXT = 33 };
+void write_hash(const uint8_t hash[16], char text[HASH_TEXT]); /* an XXH3-128 in hexadecimal */
+const char *plural(size_t count);                              /* "s", or nothing for one */
 
 /* One file per verb. Each returns the exit status. */
 int compress_verb(const struct options *options);

@@ -7,11 +7,6 @@
 #include "cli.h"
 #include "json.h"
 
-static void hex(const uint8_t hash[16], char out[33])
-{
-    for (int i = 0; i < 16; i++) snprintf(out + 2 * i, 3, "%02x", hash[i]);
-}
-
 /* Which part is damaged, and what was read instead. */
 static const char *damage_text(const struct tsr_info *info)
 {
@@ -29,9 +24,9 @@ static const char *promise(const struct tsr_info *info)
 static void print_text(const char *name, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
-    char original[33], samples[33];
-    hex(info->original_hash, original);
-    hex(info->samples_hash, samples);
+    char original[HASH_TEXT], samples[HASH_TEXT];
+    write_hash(info->original_hash, original);
+    write_hash(info->samples_hash, samples);
     printf("%s\n", shown(name));
     printf("  from       %s, %llu bytes, XXH3-128 %s\n", tsr_kind_name(info->kind),
            (unsigned long long)info->original_bytes, original);
@@ -61,7 +56,7 @@ static void print_text(const char *name, const struct tsr_info *info)
 static void print_json(const char *name, const char *member, const struct tsr_info *info)
 {
     const struct tsr_image *i = &info->image;
-    char hash[33];
+    char hash[HASH_TEXT];
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", name);
     if (member) add_name(o, "member", member);
@@ -71,7 +66,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
     cJSON_AddBoolToObject(o, "identical", info->identical);
     cJSON_AddNumberToObject(o, "bytes_in", (double)info->original_bytes);
     cJSON_AddNumberToObject(o, "bytes_out", (double)info->file_bytes);
-    hex(info->original_hash, hash);
+    write_hash(info->original_hash, hash);
     cJSON_AddStringToObject(o, "original_xxh3_128", hash);
     cJSON_AddNumberToObject(o, "sections", (double)info->sections);
     if (info->verbatim) {
@@ -99,7 +94,7 @@ static void print_json(const char *name, const char *member, const struct tsr_in
             else
                 cJSON_AddNullToObject(o, "psnr_db");
         }
-        hex(info->samples_hash, hash);
+        write_hash(info->samples_hash, hash);
         cJSON_AddStringToObject(o, "samples_xxh3_128", hash);
     }
     if (info->damage) cJSON_AddStringToObject(o, "damage", info->damage);

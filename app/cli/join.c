@@ -27,13 +27,7 @@ static struct {
 
 static struct file *add_file_of(const char *name)
 {
-    if (joined.count == joined.capacity) {
-        const size_t capacity = joined.capacity ? 2 * joined.capacity : 256;
-        struct file *const grown = realloc(joined.files, capacity * sizeof *grown);
-        if (!grown) return NULL;
-        joined.files = grown;
-        joined.capacity = capacity;
-    }
+    if (!grow_list(&joined.files, joined.count, &joined.capacity, sizeof *joined.files)) return NULL;
     char *const copy = strdup(name);
     if (!copy) return NULL;
     struct file *const file = &joined.files[joined.count++];

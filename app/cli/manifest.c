@@ -14,13 +14,13 @@
 
 #include "inputs/inputs.h"
 
-enum { SHA256_BYTES = 32, SHA256_TEXT = 2 * SHA256_BYTES, XXH_TEXT = 32 };
+enum { SHA256_BYTES = 32, SHA256_TEXT = 2 * SHA256_BYTES };
 static const char first_line[] = "# tessera manifest 1\n";
 
 struct entry {
     char *path;
     uint64_t bytes;
-    char xxh[XXH_TEXT + 1], sha256[SHA256_TEXT + 1], restores[8];
+    char xxh[HASH_TEXT], sha256[SHA256_TEXT + 1], restores[8];
     size_t order; /* of reading: the last one of a name counts */
     bool is_seen;
 };
@@ -124,11 +124,6 @@ static int64_t take_and_add(void *context, const void *bytes, size_t count)
     return (int64_t)count;
 }
 
-static void print_hash(const uint8_t hash[16], char text[XXH_TEXT + 1])
-{
-    for (int i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
-}
-
 /* ---- Reading ---------------------------------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
@@ -181,13 +176,7 @@ static void unescape(char *name)
 
 static bool add_entry(const struct entry *entry)
 {
-    if (manifest.count == manifest.capacity) {
-        const size_t capacity = manifest.capacity ? 2 * manifest.capacity : 64;
-        struct entry *const grown = realloc(manifest.entries, capacity * sizeof *grown);
-        if (!grown) return false;
-        manifest.entries = grown;
-        manifest.capacity = capacity;
-    }
+    if (!grow_list(&manifest.entries, manifest.count, &manifest.capacity, sizeof *manifest.entries)) return false;
     manifest.entries[manifest.count] = *entry;
     manifest.entries[manifest.count].order = manifest.count;
     manifest.count++;
@@ -390,8 +379,8 @@ enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *
     const struct tsr_data_source made = tsr_from_path(task->output);
     struct tsr_report restored = TSR_REPORT;
     struct stat status;
-    char xxh[XXH_TEXT + 1];
-    print_hash(outcome->report.original_hash, xxh);
+    char xxh[HASH_TEXT];
+    write_hash(outcome->report.original_hash, xxh);
     if (entry && entry->bytes == outcome->report.bytes_in && strcmp(entry->xxh, xxh) == 0) {
         memcpy(outcome->sha256, entry->sha256, sizeof outcome->sha256);
         return TSR_OK;
@@ -406,7 +395,7 @@ void note_in_manifest(const struct task *task, const struct outcome *outcome)
     const struct tsr_report *const r = &outcome->report;
     struct entry entry = {.path = task->name, .bytes = r->bytes_in};
     if (!manifest.file || outcome->status != TSR_OK) return;
-    print_hash(r->original_hash, entry.xxh);
+    write_hash(r->original_hash, entry.xxh);
     memcpy(entry.sha256, outcome->sha256, sizeof entry.sha256);
     snprintf(entry.restores, sizeof entry.restores, "%s", !r->lossless ? "loss" : r->identical ? "file" : "samples");
     print_entry(manifest.file, &entry);
@@ -468,13 +457,13 @@ enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task 
 {
     const struct entry *const entry = find_entry(task->name);
     struct tsr_report *const r = &outcome->report;
-    char sha256[SHA256_TEXT + 1] = "", xxh[XXH_TEXT + 1];
+    char sha256[SHA256_TEXT + 1] = "", xxh[HASH_TEXT];
     if (!entry)
         return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s: the manifest does not name %s", task->input, task->name);
     const enum tsr_status status =
         hash_restored(engine, source, task->series, task->number, sha256, r, &outcome->error);
     if (status != TSR_OK) return status;
-    print_hash(r->original_hash, xxh);
+    write_hash(r->original_hash, xxh);
     if (strcmp(xxh, entry->xxh) != 0)
         return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s is a .tsr of another file than the manifest's",
                       task->input);

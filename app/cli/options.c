@@ -255,16 +255,22 @@ static enum tsr_status parse_verify(const char *text, struct options *o)
     return TSR_OK;
 }
 
+/* Which of count words it is; -1: none. */
+static int find_word(const char *text, const char *const *words, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(text, words[i]) == 0) return i;
+    return -1;
+}
+
 static enum tsr_status parse_engine(const char *text, struct options *o)
 {
     static const char *const names[] = {
         [TSR_ENGINE_AUTO] = "auto", [TSR_ENGINE_CPU] = "cpu", [TSR_ENGINE_CUDA] = "cuda"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        o->engine = (enum tsr_engine_choice)i;
-        return TSR_OK;
-    }
-    return usage("--engine wants auto, cpu or cuda, not '%s'", text);
+    const int found = find_word(text, names, sizeof names / sizeof names[0]);
+    if (found < 0) return usage("--engine wants auto, cpu or cuda, not '%s'", text);
+    o->engine = (enum tsr_engine_choice)found;
+    return TSR_OK;
 }
 
 /* ---- Sets ------------------------------------------------------------------------------------------------- */
@@ -289,12 +295,10 @@ static enum tsr_status parse_update(const char *text, struct options *o)
 static enum tsr_status parse_progress(const char *text, struct options *o)
 {
     static const char *const names[] = {[PROGRESS_AUTO] = "auto", [PROGRESS_NONE] = "none", [PROGRESS_JSON] = "json"};
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        o->progress = (enum progress_form)i;
-        return TSR_OK;
-    }
-    return usage("--progress wants auto, none or json, not '%s'", text);
+    const int found = find_word(text, names, sizeof names / sizeof names[0]);
+    if (found < 0) return usage("--progress wants auto, none or json, not '%s'", text);
+    o->progress = (enum progress_form)found;
+    return TSR_OK;
 }
 
 static enum tsr_status parse_sample(const char *text, struct options *o)
@@ -405,9 +409,12 @@ static enum tsr_status take_set_option(int code, struct options *o)
     case LONG_NO_TIMES:
         o->no_times = true;
         return TSR_OK;
-    default:
+    case LONG_SKIP_UNREADABLE:
         o->skip_unreadable = true;
         return TSR_OK;
+    default:
+        fprintf(stderr, "tessera %s --help lists the options\n", verbs[o->verb].name);
+        return TSR_ERROR_USAGE;
     }
 }
 
@@ -431,22 +438,6 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     case 'o':
         o->output = optarg;
         return TSR_OK;
-    case 'r':
-    case 'L':
-    case '0':
-    case 'n':
-    case LONG_FLAT:
-    case LONG_FILES_FROM:
-    case LONG_INCLUDE:
-    case LONG_EXCLUDE:
-    case LONG_UPDATE:
-    case LONG_RM:
-    case LONG_MANIFEST:
-    case LONG_SAMPLE:
-    case LONG_SHARD:
-    case LONG_NO_TIMES:
-    case LONG_SKIP_UNREADABLE:
-        return take_set_option(code, o);
     case LONG_PROGRESS:
         return parse_progress(optarg, o);
     case 'f':
@@ -505,8 +496,7 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
             o->compress.effort = code - '0';
             return TSR_OK;
         }
-        fprintf(stderr, "tessera %s --help lists the options\n", verbs[o->verb].name);
-        return TSR_ERROR_USAGE;
+        return take_set_option(code, o);
     }
 }
 

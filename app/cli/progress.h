@@ -14,7 +14,7 @@ struct progress {
 
 /* Called by one thread at a time. */
 void progress_begin(const struct options *options);
-bool progress_is_shown(void); /* at all */
+bool progress_is_shown(void);                        /* at all */
 void progress_show(const struct progress *progress); /* draws where it is time for it */
 void progress_clear(void);                           /* before other output; the next show draws again at once */
 void progress_end(const struct progress *at_end);    /* NULL: there is nothing to say of the end */

@@ -20,7 +20,7 @@ void remove_original(const struct task *task, struct outcome *outcome)
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
     if (outcome->input.st_nlink == 0)
         return; /* it was gone before */
-    else if (task->is_link || !S_ISREG(outcome->input.st_mode))
+    else if (!S_ISREG(outcome->input.st_mode))
         outcome->kept = "it is a symbolic link";
     else if (!r->lossless)
         outcome->kept = "its .tsr is lossy";

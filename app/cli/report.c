@@ -25,13 +25,6 @@ static void add_truth(cJSON *o, const char *field, bool applies, bool value)
         cJSON_AddNullToObject(o, field);
 }
 
-static void add_hash(cJSON *o, const char *field, bool applies, const uint8_t hash[16])
-{
-    char text[33];
-    for (int i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
-    add_text(o, field, applies ? text : NULL);
-}
-
 /* How the pixels were coded. */
 static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
 {
@@ -48,6 +41,7 @@ static void print_file_json(const struct options *options, const struct task *ta
 {
     const struct tsr_report *r = &outcome->report;
     const bool ok = outcome->status == TSR_OK, coded = ok && !r->verbatim && !outcome->is_current;
+    char hash[HASH_TEXT];
     cJSON *o = cJSON_CreateObject();
     add_name(o, "file", task->input);
     if (task->member) add_name(o, "member", task->member);
@@ -58,7 +52,8 @@ static void print_file_json(const struct options *options, const struct task *ta
     add_number(o, "bytes_in", ok, (double)r->bytes_in);
     add_number(o, "bytes_out", ok, (double)r->bytes_out);
     add_number(o, "ratio", ok && r->bytes_out > 0, (double)r->bytes_in / (double)r->bytes_out);
-    add_hash(o, "original_xxh3_128", ok, r->original_hash);
+    write_hash(r->original_hash, hash);
+    add_text(o, "original_xxh3_128", ok ? hash : NULL);
     if (outcome->sha256[0]) add_text(o, "original_sha256", outcome->sha256);
     add_truth(o, "identical", ok, r->identical);
     add_truth(o, "lossless", ok, r->lossless);

@@ -53,13 +53,7 @@ static const char *one_reason(const char *reason)
 
 static void add_note(const char *file, const char *reason, enum note_kind kind)
 {
-    if (totals.note_count == totals.note_capacity) {
-        const size_t capacity = totals.note_capacity ? 2 * totals.note_capacity : 64;
-        struct note *const grown = realloc(totals.notes, capacity * sizeof *grown);
-        if (!grown) return;
-        totals.notes = grown;
-        totals.note_capacity = capacity;
-    }
+    if (!grow_list(&totals.notes, totals.note_count, &totals.note_capacity, sizeof *totals.notes)) return;
     char *const copy = strdup(file);
     const char *const shared = one_reason(reason);
     if (copy && shared)

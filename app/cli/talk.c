@@ -43,6 +43,11 @@ const char *shown(const char *text)
     return out;
 }
 
+void write_hash(const uint8_t hash[16], char text[HASH_TEXT])
+{
+    for (int i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
+}
+
 const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";

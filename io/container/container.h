@@ -26,14 +26,6 @@ enum tsr_blob { TSR_BLOB_PREFIX = 0, TSR_BLOB_SUFFIX = 1, TSR_BLOB_RESIDUES = 2,
 
 enum { TSR_REASON_LIMIT = 255, TSR_PARAMETERS_LIMIT = 64, TSR_NAME_LIMIT = 4096 };
 
-/* When the original was last modified, and who may read and write it. FORMAT.md 3.9. */
-struct tsr_origin {
-    bool has_time, has_permissions; /* the writer writes both or none */
-    int64_t seconds;                /* since 1970 */
-    uint32_t nanoseconds;
-    uint32_t permissions; /* 0 .. 0777 */
-};
-
 struct tsr_header {
     uint64_t id; /* the sections of this file or member are sealed with it; the writer makes it */
     enum tsr_kind kind;

@@ -9,7 +9,6 @@ random moment, and once to the end. Each time the tree must be that of the one p
 `tessera summary` must find every file reported. Exit status 77: neither Slurm nor Open MPI is installed.
 """
 import glob
-import hashlib
 import os
 import random
 import shutil
@@ -18,29 +17,14 @@ import subprocess
 import sys
 import time
 
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "sets"))
+import trees  # noqa: E402
+from trees import bad, tree  # noqa: E402
+
 program, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 files = int(sys.argv[3]) if len(sys.argv) > 3 else 800
 kills = int(sys.argv[4]) if len(sys.argv) > 4 else 6
-here = os.path.dirname(os.path.abspath(__file__))
-faults = 0
-
-
-def bad(text):
-    global faults
-    faults += 1
-    print("FAILED:", text, flush=True)
-
-
-def tree(folder):
-    found = {}
-    for base, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(base, name)
-            status = os.stat(path)
-            with open(path, "rb") as file:
-                found[os.path.relpath(path, folder)] = (status.st_mode, status.st_mtime_ns,
-                                                        hashlib.sha256(file.read()).hexdigest())
-    return found
 
 
 def check(what, folder, wanted, lines):
@@ -110,8 +94,7 @@ def main():
         sys.exit(77)
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
-    subprocess.run([sys.executable, os.path.join(here, "..", "sets", "make_files.py"), os.path.join(work, "in"),
-                    str(files)], check=True)
+    trees.make(os.path.join(work, "in"), files)
     start = time.monotonic()
     subprocess.run([program, "compress", "-q", "-r", os.path.join(work, "in"), "-o", os.path.join(work, "one")], check=True)
     wanted, seconds = tree(os.path.join(work, "one")), time.monotonic() - start
@@ -126,9 +109,9 @@ def main():
         run_mpi(wanted, seconds)
     else:
         print("skipped: no Open MPI")
-    if not faults:
+    if not trees.faults:
         shutil.rmtree(work)
-    sys.exit(1 if faults else 0)
+    sys.exit(1 if trees.faults else 0)
 
 
 main()

@@ -8,7 +8,6 @@ SIGKILL at random moments. The two trees, their times and permissions, the manif
 no temporary file may be left. Then --rm: killed as often, no file may be lost. Last lines: RSS and times. Exit status 1:
 something differs.
 """
-import hashlib
 import json
 import os
 import random
@@ -18,30 +17,12 @@ import subprocess
 import sys
 import time
 
+import trees
+from trees import bad, tree
+
 program, work = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 files = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
 kills = int(sys.argv[4]) if len(sys.argv) > 4 else 20
-here = os.path.dirname(os.path.abspath(__file__))
-faults = 0
-
-
-def bad(text):
-    global faults
-    faults += 1
-    print("FAILED:", text)
-
-
-def tree(folder):
-    """Path, mode, time and hash of each file."""
-    found = {}
-    for base, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(base, name)
-            status = os.stat(path)
-            with open(path, "rb") as file:
-                digest = hashlib.sha256(file.read()).hexdigest()
-            found[os.path.relpath(path, folder)] = (status.st_mode, status.st_mtime_ns, digest)
-    return found
 
 
 def left_over(folder):
@@ -93,7 +74,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     os.makedirs(work)
     os.chdir(work)
-    subprocess.run([sys.executable, os.path.join(here, "make_files.py"), "in", str(files)], check=True)
+    trees.make("in", files)
     rng = random.Random()
     seed = rng.randrange(1 << 32)
     rng.seed(seed)
@@ -154,9 +135,9 @@ def main():
     print(f"{files} files, {killed} and {removals} of {kills} runs killed; {seconds:.2f} s in peace, "
           f"{update_s:.2f} s to see that nothing is to be done; RSS {early} KiB after a quarter, {peak} KiB at most")
     os.chdir("/")
-    if not faults:
+    if not trees.faults:
         shutil.rmtree(work)
-    sys.exit(1 if faults else 0)
+    sys.exit(1 if trees.faults else 0)
 
 
 main()

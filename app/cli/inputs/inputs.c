@@ -46,31 +46,17 @@ static bool is_folder(const char *path)
 
 /* ---- The list --------------------------------------------------------------------------------------------- */
 
-/* Room for one more of these entries. */
-static bool grow(void **entries, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) return true;
-    const size_t wanted = *capacity ? 2 * *capacity : 64;
-    void *const grown = realloc(*entries, wanted * size);
-    if (!grown) return false;
-    *entries = grown;
-    *capacity = wanted;
-    return true;
-}
-
 struct task *add_task(struct walk *walk, char *input, char *output, char *name, enum tsr_status status,
                       const char *reason)
 {
     struct task_list *list = walk->list;
-    void *tasks = list->tasks;
-    if (!input || !grow(&tasks, list->count, &list->capacity, sizeof *list->tasks)) {
+    if (!input || !grow_list(&list->tasks, list->count, &list->capacity, sizeof *list->tasks)) {
         walk->no_memory = true;
         free(input);
         free(output);
         free(name);
         return NULL;
     }
-    list->tasks = tasks;
     struct task *task = &list->tasks[list->count++];
     *task = (struct task){.input = input, .output = output, .name = name, .root = walk->root, .status = status};
     task->descriptor = -1;
@@ -82,28 +68,24 @@ struct task *add_task(struct walk *walk, char *input, char *output, char *name, 
 void add_skipped(struct walk *walk, const char *path, const char *reason)
 {
     struct task_list *list = walk->list;
-    void *entries = list->skipped;
     char *const copy = strdup(path);
-    if (!copy || !grow(&entries, list->skipped_count, &list->skipped_capacity, sizeof *list->skipped)) {
+    if (!copy || !grow_list(&list->skipped, list->skipped_count, &list->skipped_capacity, sizeof *list->skipped)) {
         walk->no_memory = true;
         free(copy);
         return;
     }
-    list->skipped = entries;
     list->skipped[list->skipped_count++] = (struct skipped){copy, reason};
 }
 
 void add_empty_folder(struct walk *walk, const char *output)
 {
     struct task_list *list = walk->list;
-    void *entries = list->folders;
     char *const copy = strdup(output);
-    if (!copy || !grow(&entries, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
+    if (!copy || !grow_list(&list->folders, list->folder_count, &list->folder_capacity, sizeof *list->folders)) {
         walk->no_memory = true;
         free(copy);
         return;
     }
-    list->folders = entries;
     list->folders[list->folder_count++] = (struct empty_folder){copy, walk->root};
 }
 
@@ -154,12 +136,6 @@ static char *output_name(const struct options *options, const char *original)
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
 
-static bool is_link(const char *path)
-{
-    struct stat status;
-    return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
-}
-
 /* A pipe that was named. */
 static void add_pipe(struct walk *walk, const char *path, char *output, char *name, bool to_stdout)
 {
@@ -207,7 +183,6 @@ void add_file(struct walk *walk, const char *path, const char *name, const char 
     struct task *task = add_task(walk, strdup(path), output, original, TSR_OK, NULL);
     if (!task) return;
     if (status) task->bytes = (uint64_t)status->st_size;
-    task->is_link = o->removes && is_link(path);
     if (o->series && !(task->member = strdup(original))) walk->no_memory = true;
 }
 
@@ -278,7 +253,6 @@ static void add_named(struct walk *walk, const char *input)
         struct task *const task = add_task(walk, strdup(input), output, name, TSR_OK, NULL);
         if (task && stat(input, &status) == 0) task->bytes = (uint64_t)status.st_size;
         if (task) task->to_stdout = to_stdout;
-        if (task) task->is_link = o->removes && is_link(input);
     }
     if (walk->list->count > 0) walk->list->tasks[0].names_output = true;
 }

@@ -21,13 +21,7 @@ struct names {
 
 static bool keep_name(struct names *names, const char *name)
 {
-    if (names->count == names->capacity) {
-        const size_t capacity = names->capacity ? 2 * names->capacity : 64;
-        char **grown = realloc(names->name, capacity * sizeof *grown);
-        if (!grown) return false;
-        names->name = grown;
-        names->capacity = capacity;
-    }
+    if (!grow_list(&names->name, names->count, &names->capacity, sizeof *names->name)) return false;
     names->name[names->count] = strdup(name);
     return names->name[names->count] && ++names->count;
 }
