@@ -31,6 +31,7 @@ struct options {
     struct filter_rule *filters;
     size_t filter_count;
     bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
+    bool takes_tsr; /* verify: .tsr files in the originals' folders are files as others */
     enum update update;
     enum progress_form progress;
     uint32_t shard, shards; /* 1 .. shards; 0: all files */
@@ -100,6 +101,7 @@ struct outcome {
     struct tsr_error error;
     struct tsr_report report;
     bool is_current;   /* --update: the .tsr was there, and is of this file */
+    bool is_gone;      /* and an earlier run with --rm has removed the file */
     bool is_compared;  /* every byte that comes back was compared with the original's */
     bool removed;      /* --rm has removed the original */
     const char *kept;  /* why --rm has not; static, or NULL */

@@ -49,7 +49,7 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
 {
     const struct tsr_data_source made = tsr_from_path(task->output);
     outcome->is_current = true;
-    if (!options->removes || outcome->input.st_nlink == 0) return TSR_OK;
+    if (!options->removes || outcome->is_gone) return TSR_OK;
     if (!bring_to_disk(task->output))
         return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
                       strerror(errno));
@@ -80,8 +80,7 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     const struct tsr_data_source source = source_of(task);
     struct tsr_data_sink sink = sink_of(options, task);
     bool is_current = false, replace = false;
-    if (options->removes && (task->descriptor >= 0 || lstat(task->input, &outcome->input) != 0))
-        outcome->input.st_nlink = 0;
+    if (options->removes && lstat(task->input, &outcome->input) != 0) outcome->input.st_nlink = 0;
     enum tsr_status status = TSR_OK;
     if (options->update != UPDATE_OFF && task->output && task->descriptor < 0)
         status = check_current(engine, options, task, &is_current, &replace, outcome);
@@ -97,16 +96,20 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     return status;
 }
 
+/* The manifest begins when it is known that it costs none of the files. */
+static enum tsr_status list_to_compress(const struct options *options, struct tsr_engine *engine,
+                                        struct task_list *list, struct tsr_error *error)
+{
+    const enum tsr_status status = list_tasks(options, engine, list, error);
+    return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
+}
+
 int compress_verb(const struct options *options)
 {
-    static const struct task_work work = {false, NULL, compress_one, report_file, report_summary};
+    static const struct task_work work = {false, list_to_compress, compress_one, report_file, report_summary};
     if (options->dry_run) return dry_run(options);
     if (options->series) return compress_to_series(options);
     struct tsr_error error;
-    if (options->manifest && begin_manifest(options, &error) != TSR_OK) {
-        say_error(&error);
-        return (int)error.status;
-    }
     const int status = run_tasks(options, &work);
     if (!options->manifest) return status;
     if (end_manifest(status == TSR_OK || status == TSR_ERROR_PARTIAL, &error) == TSR_OK) return status;

@@ -15,7 +15,7 @@
 #include "inputs/inputs.h"
 
 enum { SHA256_BYTES = 32, SHA256_TEXT = 2 * SHA256_BYTES };
-static const char first_line[] = "# tessera manifest 1\n";
+static const char first_line[] = MANIFEST_FIRST_LINE;
 
 struct entry {
     char *path;
@@ -27,7 +27,7 @@ struct entry {
 
 static struct {
     FILE *file; /* that is written, or NULL */
-    char *part, *path;
+    char *path, *part, *next;
     struct entry *entries; /* that were read, by path */
     size_t count, capacity;
 } manifest;
@@ -166,6 +166,8 @@ static void unescape(char *name)
     for (const char *at = name; *at; at++) {
         if (*at == '\\' && at[1] == 'n')
             *to++ = '\n', at++;
+        else if (*at == '\\' && at[1] == 'r')
+            *to++ = '\r', at++;
         else if (*at == '\\' && at[1] == '\\')
             *to++ = '\\', at++;
         else
@@ -265,6 +267,8 @@ static void print_name(FILE *file, const char *name)
     for (; *name; name++) {
         if (*name == '\n')
             fputs("\\n", file);
+        else if (*name == '\r')
+            fputs("\\r", file);
         else if (*name == '\\')
             fputs("\\\\", file);
         else
@@ -275,7 +279,7 @@ static void print_name(FILE *file, const char *name)
 static void print_entry(FILE *file, const struct entry *entry)
 {
     fprintf(file, "# bytes=%llu xxh3-128=%s restores=%s\n%s%s  ", (unsigned long long)entry->bytes, entry->xxh,
-            entry->restores, strpbrk(entry->path, "\\\n") ? "\\" : "", entry->sha256);
+            entry->restores, strpbrk(entry->path, "\\\n\r") ? "\\" : "", entry->sha256);
     print_name(file, entry->path);
     putc('\n', file);
 }
@@ -290,30 +294,38 @@ static bool print_all(FILE *file)
 /* Writes all entries to the file that takes the part's place, so that a kill loses none. */
 static enum tsr_status rewrite_part(struct tsr_error *error)
 {
-    char *next = NULL;
-    if (asprintf(&next, "%s.new", manifest.path) < 0) return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
-    FILE *const file = fopen(next, "w");
+    FILE *const file = fopen(manifest.next, "w");
     bool good = file && print_all(file);
-    if (good) good = rename(next, manifest.part) == 0;
+    if (good) good = rename(manifest.next, manifest.part) == 0;
     const enum tsr_status status =
-        good ? TSR_OK : refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", next, strerror(errno));
-    if (file && !good) unlink(next);
-    free(next);
+        good ? TSR_OK : refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.next, strerror(errno));
+    if (file && !good) unlink(manifest.next);
     if (manifest.file) fclose(manifest.file);
     manifest.file = good ? file : NULL;
     if (file && !good) fclose(file);
     return status;
 }
 
+/* What an earlier run has left may go, no other file. */
+static enum tsr_status check_free(const char *name, struct tsr_error *error)
+{
+    struct stat there;
+    if (lstat(name, &there) != 0 || (S_ISREG(there.st_mode) && begins_as_manifest(name, true))) return TSR_OK;
+    return refuse(error, TSR_ERROR_EXISTS, "%s exists and is no unfinished manifest: rename it, or name another manifest",
+                  name);
+}
+
 static enum tsr_status begin_part(const struct options *options, bool exists, struct tsr_error *error)
 {
-    enum tsr_status status = TSR_OK;
-    manifest.path = strdup(options->manifest);
-    if (!manifest.path || asprintf(&manifest.part, "%s.part", options->manifest) < 0) {
-        manifest.part = NULL;
+    manifest.path = manifest_name(options->manifest, 0);
+    manifest.part = manifest_name(options->manifest, 1);
+    manifest.next = manifest_name(options->manifest, 2);
+    if (!manifest.path || !manifest.part || !manifest.next)
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
-    }
     const bool goes_on = options->update != UPDATE_OFF;
+    enum tsr_status status = check_free(manifest.part, error);
+    if (status == TSR_OK) status = check_free(manifest.next, error);
+    if (status != TSR_OK) return status;
     if (goes_on && exists) status = read_file(manifest.path, false, error);
     if (status == TSR_OK && goes_on && access(manifest.part, F_OK) == 0) status = read_file(manifest.part, true, error);
     return status == TSR_OK ? rewrite_part(error) : status;
@@ -423,20 +435,39 @@ enum tsr_status end_manifest(bool keeps, struct tsr_error *error)
     if (manifest.file && !keeps && ftell(manifest.file) <= (long)sizeof first_line) unlink(manifest.part); /* empty */
     if (manifest.file) fclose(manifest.file);
     manifest.file = NULL;
-    free(manifest.part);
     free(manifest.path);
-    manifest.part = manifest.path = NULL;
+    free(manifest.part);
+    free(manifest.next);
+    manifest.path = manifest.part = manifest.next = NULL;
     free_manifest();
     return status;
 }
 
 /* ---- test --manifest -------------------------------------------------------------------------------------- */
 
+/* Whether --include and --exclude would let the .tsr of an original through, and all folders above it. */
+static bool is_looked_for(const struct options *options, const char *original)
+{
+    char *name = NULL;
+    if (asprintf(&name, "%s.tsr", original) < 0) return true;
+    bool is_wanted = is_included(options, name, false);
+    for (char *slash = strchr(name, '/'); slash && is_wanted; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        is_wanted = is_included(options, name, true);
+        *slash = '/';
+    }
+    free(name);
+    return is_wanted;
+}
+
 enum tsr_status list_with_manifest(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                    struct tsr_error *error)
 {
+    struct options all = *options;
+    all.shards = 0; /* a shard and a sample are taken of what is missing, too */
+    all.sample = 0;
     enum tsr_status status = read_manifest(options, error);
-    if (status == TSR_OK) status = list_tasks(options, engine, list, error);
+    if (status == TSR_OK) status = list_tasks(&all, engine, list, error);
     if (status != TSR_OK) return status;
     struct walk walk = {.options = options, .list = list};
     const size_t found = list->count;
@@ -444,12 +475,15 @@ enum tsr_status list_with_manifest(const struct options *options, struct tsr_eng
         struct entry *const entry = find_entry(list->tasks[i].name);
         if (entry) entry->is_seen = true;
     }
-    const bool is_part = options->sample > 0 || options->shards > 0 || options->filter_count > 0;
-    for (size_t i = 0; i < manifest.count && !is_part; i++)
-        if (!manifest.entries[i].is_seen)
-            add_task(&walk, strdup(manifest.entries[i].path), NULL, NULL, TSR_ERROR_VERIFY,
+    const bool names_all = !options->files_from && !options->member;
+    for (size_t i = 0; i < manifest.count && names_all && !walk.no_memory; i++)
+        if (!manifest.entries[i].is_seen && is_looked_for(options, manifest.entries[i].path))
+            add_task(&walk, strdup(manifest.entries[i].path), NULL, strdup(manifest.entries[i].path), TSR_ERROR_VERIFY,
                      "the manifest names it, and there is no .tsr of it");
-    return walk.no_memory ? refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count) : TSR_OK;
+    list->in_set = list->count;
+    if (!walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
+    if (!walk.no_memory && status == TSR_OK && options->sample > 0) status = take_sample(options, list, error);
+    return walk.no_memory ? refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count) : status;
 }
 
 enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task *task,

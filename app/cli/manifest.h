@@ -15,8 +15,8 @@
 
 /* Begins the file that --manifest names, which appears when it is complete; until then it is called FILE.part. With
  * --update an earlier one is read, and one that a killed run has left: their hashes stand for originals that have not
- * changed, and their entries stay of files that this run does not see. Errors: TSR_ERROR_EXISTS, TSR_ERROR_WRITE,
- * TSR_ERROR_READ, TSR_ERROR_USAGE (this build has no SHA-256). */
+ * changed, and their entries stay of files that this run does not see. Errors: TSR_ERROR_EXISTS (also of another
+ * file's that has the name FILE.part), TSR_ERROR_WRITE, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
 enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error);
 
 /* Reads the original again, or what an earlier manifest says of it: outcome->sha256, of the very bytes whose XXH3-128

@@ -18,10 +18,16 @@ void remove_original(const struct task *task, struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
     const bool is_proven = outcome->is_current ? outcome->is_compared : r->verified;
-    if (outcome->input.st_nlink == 0)
-        return; /* it was gone before */
-    else if (!S_ISREG(outcome->input.st_mode))
+    if (outcome->is_gone)
+        return;
+    else if (task->descriptor >= 0)
+        outcome->kept = "it came through a pipe";
+    else if (outcome->input.st_nlink == 0)
+        outcome->kept = "it is not there any more";
+    else if (S_ISLNK(outcome->input.st_mode))
         outcome->kept = "it is a symbolic link";
+    else if (!S_ISREG(outcome->input.st_mode))
+        outcome->kept = "it is not a regular file";
     else if (!r->lossless)
         outcome->kept = "its .tsr is lossy";
     else if (!r->identical)

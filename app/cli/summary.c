@@ -25,6 +25,7 @@ enum { DEPTHS = 33, REASONS_LIMIT = 4096 };
 struct totals {
     size_t done, failed, verbatim, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
     size_t compared;    /* with the originals */
+    size_t gone;        /* current, and removed by an earlier run */
     const char *engine; /* of all files, "mixed", or NULL */
     const char *verified_by;
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
@@ -112,6 +113,7 @@ void add_to_summary(const struct task *task, const struct outcome *outcome)
     }
     totals.removed += outcome->removed;
     totals.compared += outcome->is_compared;
+    totals.gone += outcome->is_gone;
     if (outcome->kept) add_note(task->input, outcome->kept, NOTE_KEPT);
     if (outcome->is_current) {
         totals.current++;
@@ -185,6 +187,7 @@ static void add_counts(cJSON *o, const struct options *options, const struct tas
     add_number(o, "files", true, (double)(t->done + t->failed + t->current));
     add_number(o, "failed", true, (double)t->failed);
     add_number(o, "current", options->update != UPDATE_OFF, (double)t->current);
+    add_number(o, "compared", options->update != UPDATE_OFF || options->verb == VERB_VERIFY, (double)t->compared);
     add_number(o, "verbatim", true, (double)t->verbatim);
     add_number(o, "identical", true, (double)t->identical);
     add_number(o, "same_samples", true, (double)t->same_samples);
@@ -333,19 +336,39 @@ static void print_losses(void)
     }
 }
 
-/* "all" is said where every name of the set came to a proven file. */
-static void print_proof(const struct task_list *list)
+/* "all" is said where every name of the set came to a file that this run has proven. .tsr files beside their originals
+ * are outputs; elsewhere they are files without a .tsr. */
+static bool proves_all(const struct options *options, const struct task_list *list)
 {
-    const bool is_whole = totals.failed == 0 && list->skipped_count == 0;
+    return totals.failed == 0 && list->skipped_count == 0 && totals.current == totals.compared &&
+           (!options->output || list->tsr_files == 0);
+}
+
+static void print_proof(const struct options *options, const struct task_list *list)
+{
     if (totals.unverified > 0) {
         talk("  NOT VERIFIED: %zu file%s, nothing proves what comes back\n", totals.unverified,
              plural(totals.unverified));
         return;
     }
     const bool by_gpu = totals.verified_by && strcmp(totals.verified_by, "cpu") != 0;
-    talk("  %sproven%s, read back %s; what comes back: ", is_whole ? "all " : "", by_gpu ? " by the GPU" : "",
+    talk("  %sproven%s, read back %s; what comes back: ", proves_all(options, list) ? "all " : "", by_gpu ? " by the GPU" : "",
          read_back_from());
     print_kinds();
+}
+
+/* Files that --update has found done, and what is known of them. */
+static void print_current(const struct options *options)
+{
+    const struct totals *const t = &totals;
+    const size_t rest = t->current - t->compared - t->gone;
+    if (t->current == 0) return;
+    talk("%s%zu file%s done before\n", t->done > 0 ? "  " : "", t->current, plural(t->current));
+    if (t->compared > 0) talk("    %zu compared with %s again\n", t->compared, t->compared == 1 ? "its .tsr" : "their .tsr files");
+    if (t->gone > 0) talk("    %zu removed by an earlier run\n", t->gone);
+    if (rest > 0)
+        talk("    %zu by %s; test and verify decode them\n", rest,
+             options->update == UPDATE_BY_HASH ? "size and hash" : "size and time");
 }
 
 static void print_compress(const struct options *options, const struct task_list *list, double wall_s)
@@ -356,12 +379,10 @@ static void print_compress(const struct options *options, const struct task_list
              (unsigned long long)t->bytes_out, (double)t->bytes_in / (double)t->bytes_out);
         if (t->samples > 0) talk(", pixels %.3f bits/sample", 8.0 * (double)t->payload_bytes / (double)t->samples);
         talk(", %.1f s\n", wall_s);
-        print_proof(list);
+        print_proof(options, list);
         print_losses();
     }
-    if (t->current > 0)
-        talk("%s%zu file%s done before%s\n", t->done > 0 ? "  " : "", t->current, plural(t->current),
-             t->compared > 0 ? "; their .tsr files were compared again" : "");
+    print_current(options);
     print_notes(options, NOTE_VERBATIM, "stored unchanged");
     print_notes(options, NOTE_EXCEPTION, "coded otherwise");
     if (options->removes) talk("  %zu original%s removed\n", t->removed, plural(t->removed));

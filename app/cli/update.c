@@ -85,8 +85,8 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     const bool is_gone = stat(task->input, &original) != 0 && errno == ENOENT;
     const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
     enum tsr_status looked = TSR_OK;
-    if (is_gone) /* --rm has removed it, amid a run that goes on now */
-        *current = true;
+    if (is_gone) /* has --rm removed it, amid a run that goes on now? */
+        *current = outcome->is_gone = options->removes && info.identical && !task->names_output;
     else if (options->update == UPDATE_BY_HASH && same_size)
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
     else

@@ -31,38 +31,66 @@ static enum tsr_status list_side(const struct options *options, int side, enum v
     one.input_count = 1;
     one.recursive = true;
     one.output = NULL;
+    one.takes_tsr = verb == VERB_COMPARE;
     return list_tasks(&one, engine, list, error);
 }
 
+/* What the pairing of two lists has found. */
+struct pairing {
+    struct task_list *originals, *archive;
+    bool is_single; /* one file each was named: whatever they are called, they belong together */
+};
+
 /* Gives each .tsr its original; what has none on the other side has failed. False: no memory. */
-static bool pair(struct walk *walk, struct task_list *originals, struct task_list *archive)
+static bool pair(const struct pairing *p)
 {
     size_t count, members;
-    struct task **const sorted = sort_by_place(originals, &count), **const made = sort_by_place(archive, &members);
+    struct task **const sorted = sort_by_place(p->originals, &count), **const made = sort_by_place(p->archive, &members);
     bool has_memory = sorted && made;
-    const bool is_single = originals->count == 1 && archive->count == 1 && !archive->tasks[0].series;
     for (size_t i = 0, k = 0; has_memory && (i < count || k < members);) {
-        const int order = i == count ? 1 : k == members ? -1 : is_single ? 0 : strcmp(sorted[i]->name, made[k]->name);
+        const int order = i == count     ? 1
+                          : k == members ? -1
+                          : p->is_single ? 0
+                                         : strcmp(sorted[i]->name, made[k]->name);
         if (order < 0) {
-            sorted[i++]->is_orphan = true; /* not added yet: the pointers are into the list */
+            sorted[i++]->is_orphan = true;
         } else if (order > 0) {
             made[k]->status = TSR_ERROR_VERIFY;
             made[k]->reason = strdup("there is no original of it");
-            k++;
+            has_memory = made[k++]->reason != NULL;
         } else {
             made[k]->original = strdup(sorted[i]->input);
             has_memory = made[k]->original != NULL;
-            made[k]->bytes = sorted[i]->bytes;
-            i++;
-            k++;
+            made[k++]->bytes = sorted[i++]->bytes;
         }
     }
-    for (size_t i = 0; has_memory && i < count; i++)
-        if (sorted[i]->is_orphan)
-            add_task(walk, strdup(sorted[i]->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
     free(sorted);
     free(made);
-    return has_memory && !walk->no_memory;
+    return has_memory;
+}
+
+/* Originals without a .tsr become tasks that have failed, but for the archive's own files, which may lie among the
+ * originals. False: no memory. */
+static bool add_orphans(struct walk *walk, const struct task_list *originals)
+{
+    struct identity file;
+    size_t count;
+    struct identity *const own = identify_inputs(walk->options, walk->list, &count);
+    for (size_t i = 0; own && i < originals->count; i++) {
+        const struct task *const task = &originals->tasks[i];
+        if (task->status != TSR_OK) /* it could not be read */
+            add_task(walk, strdup(task->input), NULL, NULL, task->status, task->reason);
+        else if (task->is_orphan && !(identify(task->input, &file) && find_identity(&file, own, count)))
+            add_task(walk, strdup(task->input), NULL, NULL, TSR_ERROR_VERIFY, "the archive has no .tsr of it");
+    }
+    free(own);
+    return own && !walk->no_memory;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static enum tsr_status list_pairs(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -70,14 +98,13 @@ static enum tsr_status list_pairs(const struct options *options, struct tsr_engi
 {
     struct task_list originals = {0};
     struct walk walk = {.options = options, .list = list};
-    enum tsr_status status = list_side(options, 0, VERB_COMPRESS, NULL, &originals, error);
+    enum tsr_status status = list_side(options, 0, VERB_COMPARE, NULL, &originals, error);
     if (status == TSR_OK) status = list_side(options, 1, VERB_TEST, engine, list, error);
-    if (status == TSR_OK && !pair(&walk, &originals, list))
+    const bool is_single = status == TSR_OK && originals.count == 1 && list->count == 1 && !list->tasks[0].series &&
+                           !is_folder(options->inputs[0]) && !is_folder(options->inputs[1]);
+    const struct pairing pairing = {&originals, list, is_single};
+    if (status == TSR_OK && !(pair(&pairing) && add_orphans(&walk, &originals)))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
-    for (size_t i = 0; status == TSR_OK && i < originals.count; i++) /* that could not be read */
-        if (originals.tasks[i].status != TSR_OK)
-            add_task(&walk, strdup(originals.tasks[i].input), NULL, NULL, originals.tasks[i].status,
-                     originals.tasks[i].reason);
     for (size_t i = 0; status == TSR_OK && i < originals.skipped_count; i++)
         add_skipped(&walk, originals.skipped[i].path, originals.skipped[i].reason);
     free_tasks(&originals);

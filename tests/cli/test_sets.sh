@@ -252,7 +252,7 @@ cmp kept/a.pgm gone_back/a.pgm && cmp kept/sub/c.dcm gone_back/sub/c.dcm || bad 
 [ "$(find kept/sub/c.dcm -printf '%m %T@')" = "$(find gone_back/sub/c.dcm -printf '%m %T@')" ] || bad "time or permissions"
 cp -p kept/a.pgm gone/a.pgm
 run 0 "$tsr" compress -r --rm --update gone -o gone_made
-[ ! -e gone/a.pgm ] && grep -q 'compared again' "$out" || bad "--rm --update: $(cat "$out")"
+[ ! -e gone/a.pgm ] && grep -q '2 compared with their .tsr files again' "$out" || bad "--rm --update: $(cat "$out")"
 # A .tsr of the same time and size that restores another file: nothing is removed.
 cp -p kept/a.pgm gone/a.pgm && printf 'Z' | dd of=gone/a.pgm bs=1 seek=500 conv=notrunc 2>/dev/null && touch -r gone_made/a.pgm.tsr gone/a.pgm
 run 75 "$tsr" compress -q -r --rm --update gone -o gone_made

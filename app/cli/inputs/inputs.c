@@ -269,50 +269,7 @@ static enum tsr_status walk_names(struct walk *walk, struct tsr_error *error)
     return TSR_OK;
 }
 
-/* ---- Checks ----------------------------------------------------------------------------------------------- */
-
-static int by_output(const void *a, const void *b)
-{
-    const struct task *one = *(struct task *const *)a, *other = *(struct task *const *)b;
-    const int order = strcmp(one->output, other->output);
-    return order ? order : (one > other) - (one < other);
-}
-
-/* Inputs that would write the same output: all but the first have failed. False: there is no memory. */
-static bool refuse_collisions(struct task_list *list)
-{
-    struct task **sorted = malloc((list->count + 1) * sizeof *sorted);
-    size_t count = 0;
-    bool has_memory = sorted != NULL;
-    if (!sorted) return false;
-    for (size_t i = 0; i < list->count; i++)
-        if (list->tasks[i].output) sorted[count++] = &list->tasks[i];
-    qsort(sorted, count, sizeof *sorted, by_output);
-    for (size_t i = 1; i < count; i++) {
-        if (strcmp(sorted[i]->output, sorted[i - 1]->output) != 0) continue;
-        sorted[i]->status = TSR_ERROR_EXISTS;
-        free(sorted[i]->reason);
-        sorted[i]->reason = strdup("another input of this run has the same output; name their common folder instead");
-        has_memory = has_memory && sorted[i]->reason;
-    }
-    free(sorted);
-    return has_memory;
-}
-
-/* Outputs that are their own inputs. False: there is no memory. */
-static bool refuse_same_files(struct task_list *list, const char *series)
-{
-    bool has_memory = true;
-    for (size_t i = 0; i < list->count; i++) {
-        struct task *task = &list->tasks[i];
-        const char *output = series ? series : task->output;
-        if (!output || task->status != TSR_OK || !is_same_file(task->input, output)) continue;
-        task->status = TSR_ERROR_SAME_FILE;
-        task->reason = strdup("the output is the input; name another with -o");
-        has_memory = has_memory && task->reason;
-    }
-    return has_memory;
-}
+/* ---- The inputs of a run ------------------------------------------------------------------------------------ */
 
 /* Whether a name ends as those of images do; *end is that ending. */
 static bool has_image_ending(const char *name, const char **end)
@@ -401,8 +358,7 @@ enum tsr_status list_tasks(const struct options *options, struct tsr_engine *eng
     walk.root = options->output ? strlen(options->output) : 0;
     enum tsr_status status = list_inputs(&walk, error);
     list->in_set = list->count;
-    if (status == TSR_OK && !walk.no_memory && !(refuse_collisions(list) && refuse_same_files(list, options->series)))
-        walk.no_memory = true;
+    if (status == TSR_OK && !walk.no_memory) status = check_names(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->shards > 0) status = take_shard(options, list, error);
     if (status == TSR_OK && !walk.no_memory && options->sample > 0) status = take_sample(options, list, error);
     if (status != TSR_OK) return status;

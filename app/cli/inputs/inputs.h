@@ -32,6 +32,34 @@ void add_skipped(struct walk *walk, const char *path, const char *reason);
  * the file's; NULL where it is not known. */
 void add_file(struct walk *walk, const char *path, const char *name, const char *folder, const struct stat *status);
 
+/* checks.c: outputs that would overwrite an input or each other; their tasks have failed then. Errors:
+ * TSR_ERROR_SAME_FILE (the manifest is an input or an output), TSR_ERROR_LIMIT. */
+enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error);
+
+/* A file that is there, whatever it is called. path is the caller's. False: it is not there. */
+struct identity {
+    dev_t device;
+    ino_t inode;
+    const char *path;
+};
+bool identify(const char *path, struct identity *identity);
+
+/* All files that the tasks of a list read, sorted, to be freed; NULL: no memory. And one of them; NULL: it is none. */
+struct identity *identify_inputs(const struct options *options, const struct task_list *list, size_t *count);
+const struct identity *find_identity(const struct identity *wanted, const struct identity *sorted, size_t count);
+
+/* The files that a run with --manifest writes: it, and i of 1 and 2, what it is called until it is complete. To be
+ * freed; NULL: no memory. */
+#define MANIFEST_FIRST_LINE "# tessera manifest 1\n"
+enum { MANIFEST_NAMES = 3 };
+char *manifest_name(const char *path, size_t i);
+
+/* Whether a file begins as manifests do; may_be_cut: or ends before it can be told. */
+bool begins_as_manifest(const char *path, bool may_be_cut);
+
+/* Whether two paths are one name in one folder, though nothing need be there. */
+bool is_same_name(const char *one, const char *other);
+
 /* A folder whose output is to be made. */
 void add_empty_folder(struct walk *walk, const char *output);
 

@@ -1,4 +1,5 @@
 /* Shards: the part of a set that one of several runs works on. Samples: a part that is drawn. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -53,7 +54,9 @@ static uint64_t bytes_of(struct tsr_engine *engine, const struct task *task)
     struct tsr_info info = TSR_INFO;
     struct tsr_reader *reader = NULL;
     struct tsr_error error;
-    if (task->bytes > 0 || !task->output || !engine) return task->bytes;
+    struct stat status;
+    const bool is_gone = task->bytes == 0 && stat(task->input, &status) != 0 && errno == ENOENT;
+    if (!is_gone || !task->output || !engine) return task->bytes;
     const bool is_known = tsr_open(engine, &source, &reader, &error) == TSR_OK &&
                           tsr_reader_content(reader) == TSR_CONTENT_TSR &&
                           tsr_read_info(reader, 0, &info, &error) == TSR_OK;
@@ -110,17 +113,21 @@ enum tsr_status take_shard(const struct options *options, struct task_list *list
     return has_memory ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory to choose among %zu files", list->count);
 }
 
-/* Each choice of that many files is as likely as another. */
+/* Each choice of that many files is as likely as another. What has failed already is in each. */
 enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error)
 {
-    const size_t wanted = (size_t)((double)list->count * options->sample + 0.999999);
     bool *const marked = calloc(list->count + 1, sizeof *marked);
+    size_t rest = 0;
     uint64_t drawn;
     if (!marked) return refuse(error, TSR_ERROR_LIMIT, "no memory to choose among %zu files", list->count);
-    for (size_t i = 0, left = wanted; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) rest += list->tasks[i].status == TSR_OK;
+    size_t wanted = (size_t)((double)rest * options->sample + 0.999999);
+    for (size_t i = 0; i < list->count; i++) {
+        marked[i] = list->tasks[i].status != TSR_OK;
+        if (marked[i]) continue;
         if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) drawn = hash_name(list->tasks[i].input);
-        marked[i] = drawn % (list->count - i) < left;
-        left -= marked[i];
+        marked[i] = drawn % rest-- < wanted;
+        wanted -= marked[i];
     }
     keep_marked(list, marked);
     free(marked);

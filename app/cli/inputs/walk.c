@@ -71,14 +71,15 @@ static const char *kind_of(mode_t mode)
 }
 
 /* The manifest of this run, or an unfinished one, is not among the originals. */
-static bool is_manifest(const struct options *options, const char *path, const char *base)
+static bool is_manifest(const struct options *options, const char *path)
 {
-    if (!options->manifest) return false;
-    const char *const slash = strrchr(options->manifest, '/'), *const name = slash ? slash + 1 : options->manifest;
-    const size_t length = strlen(name);
-    if (strncmp(base, name, length) != 0) return false;
-    if (!base[length]) return is_same_file(path, options->manifest);
-    return strcmp(base + length, ".part") == 0 || strcmp(base + length, ".new") == 0;
+    bool is_one = false;
+    for (size_t i = 0; i < MANIFEST_NAMES && options->manifest && !is_one; i++) {
+        char *const name = manifest_name(options->manifest, i);
+        is_one = name && is_same_name(name, path) && begins_as_manifest(path, i > 0);
+        free(name);
+    }
+    return is_one;
 }
 
 /* A file in a folder: whether the verb takes it. */
@@ -91,11 +92,11 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_same_file(path, o->series)) || is_manifest(o, path, base))
+    else if ((o->series && is_same_file(path, o->series)) || is_manifest(o, path))
         return;
     else if (o->verb == VERB_COMPRESS && is_tsr)
         walk->list->tsr_files++;
-    else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE))
+    else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
         add_file(walk, path, name, folder, status);
