@@ -1,0 +1,151 @@
+/* What pages, tables and CSV files are made of: the results of tessera compare, and the evidence of compress, test and
+ * verify. Whoever measures fills these structures; app/report reads them and owns nothing in them. Texts are UTF-8. */
+#ifndef TSR_APP_REPORT_MODEL_H
+#define TSR_APP_REPORT_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- How it was made ---------------------------------------------------------------------------------------- */
+
+struct report_origin {
+    const char *version;          /* of the program, as "0.9.0" */
+    unsigned format_version;      /* of .tsr files */
+    const char *command;          /* as the user typed it; without names of files unless they are identified */
+    const char *machine;          /* model of the processor */
+    const char *instruction_sets; /* as "AVX2, AVX-512" */
+    int cores;                    /* that the process may use */
+    char started[32], ended[32];  /* UTC, as 2026-11-24T20:15:00Z */
+    double wall_s;
+};
+
+/* ---- Comparison --------------------------------------------------------------------------------------------- */
+
+/* A codec with its options; a column of the comparison. */
+struct report_codec {
+    char name[32];     /* as "JPEG-LS" */
+    char key[24];      /* for CSV and JSON, as "jpeg-ls" */
+    char library[64];  /* with its version, as "CharLS 2.4.1"; where it is missing, the package that has it */
+    char options[120]; /* all that were set, as "interleave sample, colour transform HP1" */
+    char reason[160];  /* why these options */
+    bool is_ours, is_lossy, is_missing;
+};
+
+enum cell_outcome {
+    CELL_DONE,
+    CELL_CANNOT, /* the codec cannot hold such samples */
+    CELL_FAILED, /* crashed, hung, took too much memory, or what it decoded is wrong; reason says which */
+    CELL_NOT_RUN
+};
+
+/* One codec at one setting on one image. Times are CPU seconds of one thread, the median of runs that were warm. */
+struct report_cell {
+    uint32_t image, codec; /* indices */
+    char setting[16];      /* of a lossy codec, as "QP 22" or "q 75"; else empty */
+    enum cell_outcome outcome;
+    char reason[100];
+    uint64_t bytes;
+    double encode_s, decode_s;
+    double encode_spread, decode_spread; /* (slowest - fastest) / median */
+    int runs;
+    uint64_t peak_bytes; /* of memory, beyond that of the picture */
+    bool is_same;        /* all samples came back */
+    bool is_check;       /* coded to check an interpolation; not a point of the curve */
+    double psnr_db;      /* lossy; infinite: no difference */
+    double ssim, ms_ssim; /* lossy; NaN: not defined for such a size */
+    uint32_t max_error;
+};
+
+/* What becomes of a file as a whole: how its .tsr restores it. */
+enum file_proof { PROOF_NONE, PROOF_SAME_FILE, PROOF_SAME_SAMPLES, PROOF_LOSSY, PROOF_FAILED };
+
+struct report_image {
+    uint32_t number;          /* from 1 on, in the order of the set */
+    const char *name;         /* NULL: images are numbered */
+    char modality[17];        /* as "CT"; of other files their format, as "PNG" */
+    char transfer_syntax[65]; /* its name, as "JPEG 2000 lossless"; empty: no DICOM */
+    uint32_t series;          /* number of the DICOM series or folder, from 1 on */
+    uint32_t columns, rows, frames, frame; /* frame: the one that was compared, from 0 on */
+    int components, bits;
+    bool is_signed;
+    uint64_t raw_bytes;    /* of the samples of the frame that was compared */
+    uint64_t file_bytes;   /* of the user's file */
+    uint64_t tsr_bytes;    /* of its .tsr; 0: not made */
+    uint64_t stream_bytes; /* of encapsulated pixel data, all frames; 0: none */
+    uint64_t sample_bytes; /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
+    uint64_t own_png_bytes; /* of the user's own file, if that is a PNG; else 0 */
+    enum file_proof proof;
+    char reason[160];      /* why it is stored as it is, not identical, failed or not compared; else empty */
+    bool is_stored;        /* verbatim */
+    bool is_compared;      /* it has cells */
+    bool may_show_names;   /* text may be burned into its pixels */
+    char window[64];       /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
+};
+
+/* A view of one image in the page: a crop of at most 512 x 512 samples. */
+struct report_view {
+    uint32_t image;           /* index */
+    uint32_t x, y, columns, rows; /* of the crop */
+    int components, bits;
+    bool is_signed;
+    double window_low, window_high; /* the samples that are shown black and white */
+    const uint16_t *samples;  /* interleaved, true depth */
+    /* What lossy codecs made of the crop's 8-bit picture at about equal size. */
+    struct report_decoded {
+        uint32_t codec;
+        char setting[16];
+        uint64_t bytes; /* of the whole image */
+        double psnr_db, ssim;
+        const uint8_t *samples; /* interleaved, 8 bits, in the window above */
+    } decoded[4];
+    int decoded_count;
+};
+
+struct report_comparison {
+    struct report_origin origin;
+    bool is_identified;
+    const struct report_codec *codecs;
+    size_t codec_count;
+    const struct report_image *images;
+    size_t image_count;
+    const struct report_cell *cells; /* by image */
+    size_t cell_count;
+    const struct report_view *views;
+    size_t view_count;
+    size_t files_in_set, sampled; /* sampled < files_in_set: a sample was drawn */
+    uint64_t seed;
+    const char *csv; /* to be embedded for download; NULL: none */
+};
+
+/* ---- Evidence ----------------------------------------------------------------------------------------------- */
+
+/* One file of compress, test or verify. Hashes are hexadecimal; empty: not known. */
+struct evidence_file {
+    const char *name;   /* as the user wrote it; NULL: files are numbered */
+    const char *output; /* or NULL */
+    enum file_proof proof;
+    bool is_stored, is_current, is_skipped, removed;
+    char kind[16];
+    uint64_t bytes_in, bytes_out; /* of the original and its .tsr */
+    uint32_t frames;
+    char original_xxh3[33], restored_xxh3[33], samples_xxh3[33];
+    char original_sha256[65], restored_sha256[65], samples_sha256[65];
+    double psnr_db;    /* negative: none */
+    int64_t max_error; /* negative: none */
+    const char *engine;
+    const char *reason; /* why stored, not identical, skipped or failed; or NULL */
+};
+
+struct report_evidence {
+    struct report_origin origin;
+    const char *verb;  /* "compress", "test", "verify" */
+    bool is_identified;
+    bool passes;       /* PASS or FAIL */
+    const char *verdict; /* one sentence, why */
+    const struct evidence_file *files;
+    size_t file_count;
+    size_t removed, not_in_set; /* names that are not regular files */
+};
+
+#endif
