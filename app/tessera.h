@@ -65,6 +65,9 @@ extern "C" {
 /* The version of the library that is linked; TSR_VERSION_STRING is the header's. */
 TSR_API const char *tsr_version(void);
 
+/* The version of the .tsr files that the library writes. */
+TSR_API unsigned tsr_format_version(void);
+
 /* ---- Status and errors ------------------------------------------------------------------------------------ */
 
 /* Each value is also the exit status of the command line. */

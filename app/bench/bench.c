@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "bench.h"
+#include "app/report/page.h"
+#include "app/report/text.h"
 
 static const struct {
     const char *name;
@@ -18,21 +20,39 @@ static const struct {
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
-static int write_plot(struct bench *bench)
+/* The page with the plots. */
+static bool write_page(const struct bench *bench, const char *path)
 {
-    const char *path = bench->options->plot;
+    static const struct page_link links[] = {{"plots", "Plots"}, {NULL, NULL}};
+    FILE *f = fopen(path, "w");
+    if (!f) return false;
+    page_begin(f, bench->plot.title, links);
+    fputs("<h1>", f);
+    text_escape(f, bench->plot.title);
+    fputs("</h1>\n<p class=\"small\">", f);
+    text_escape(f, bench->plot.subtitle);
+    fprintf(f, ". %d measurement%s, %d wrong, %d failed.</p>\n", bench->measured, plural((size_t)bench->measured),
+            bench->wrong, bench->failed);
+    page_section(f, "plots", "Plots");
+    if (bench->plot.panel_count == 0) fputs("<p>This family has no plots.</p>\n", f);
+    plot_write_figures(f, &bench->plot);
+    page_section_end(f);
+    page_end(f, TSR_VERSION_STRING);
+    const bool good = !ferror(f);
+    return fclose(f) == 0 && good;
+}
+
+static int write_plots(struct bench *bench)
+{
+    const struct bench_options *options = bench->options;
+    const char *path = NULL;
     snprintf(bench->plot.title, sizeof bench->plot.title, "tessera-bench %s", bench->family);
     snprintf(bench->plot.subtitle, sizeof bench->plot.subtitle, "GPU: %.90s", bench->device.name);
-    if (bench->plot.left_out > 0) {
-        const size_t used = strlen(bench->plot.subtitle);
-        snprintf(bench->plot.subtitle + used, sizeof bench->plot.subtitle - used, "; %d more sets of points left out",
-                 bench->plot.left_out);
-        fprintf(stderr, "tessera-bench: %s has room for %d panels: %d more sets of points are not in it\n", path,
-                PLOT_PANELS_LIMIT, bench->plot.left_out);
-    }
-    if (plot_write(&bench->plot, path)) return TSR_OK;
-    fprintf(stderr, "tessera-bench: cannot write %s: %s\n", path, strerror(errno));
-    return TSR_ERROR_WRITE;
+    if (options->plot && !plot_write(&bench->plot, options->plot)) path = options->plot;
+    if (!path && options->html && !write_page(bench, options->html)) path = options->html;
+    if (path) fprintf(stderr, "tessera-bench: cannot write %s: %s\n", path, strerror(errno));
+    plot_free(&bench->plot);
+    return path ? TSR_ERROR_WRITE : TSR_OK;
 }
 
 /* Returns the exit status. */
@@ -59,7 +79,7 @@ static int run(const struct bench_options *options)
     tsr_pool_destroy(bench.pool);
     if (options->log && !options->json && fclose(bench.json) != 0)
         bench_stop(TSR_ERROR_WRITE, "cannot write %s: %s", options->log, strerror(errno));
-    const int plotted = options->plot ? write_plot(&bench) : TSR_OK;
+    const int plotted = write_plots(&bench);
     return bench.wrong || bench.failed ? TSR_ERROR_INTERNAL : plotted;
 }
 

@@ -21,9 +21,9 @@ struct bench_options {
     struct numbers sizes, entropies, runs; /* in MiB, bits a byte, symbols a run */
     int32_t qp[QP_LIST_LIMIT];             /* in eighths */
     int qp_count;
-    int effort;             /* engine: the only effort to encode at; 0: all */
-    const char *formats;    /* names of picture sizes */
-    const char *plot, *log; /* paths of outputs */
+    int effort;                    /* engine: the only effort to encode at; 0: all */
+    const char *formats;           /* names of picture sizes */
+    const char *plot, *html, *log; /* paths of outputs */
     int repeat, threads;
     bool takes_files, policies, quick, json;
 };

@@ -20,6 +20,7 @@ enum {
     LONG_QUICK,
     LONG_LOG,
     LONG_PLOT,
+    LONG_HTML,
     LONG_JSON,
     LONG_VERSION
 };
@@ -39,6 +40,7 @@ static const struct option_row table[] = {
     {LONG_QUICK, "quick", NULL, BENCH, "tiny inputs: all outputs are checked, no figure counts"},
     {LONG_LOG, "log", "OUT.json", BENCH, "write the lines of --json to a file, and the tables too"},
     {LONG_PLOT, "plot", "OUT.svg", BENCH, "plot rates over entropy, run length or QP"},
+    {LONG_HTML, "html", "OUT.html", BENCH, "the same plots as a page"},
     {'T', "threads", "N", BENCH, "threads; default: all that this process may use"},
     {LONG_JSON, "json", NULL, BENCH, "one JSON object a measurement on stdout, then a summary"},
     {'h', "help", NULL, BENCH, "this text"},
@@ -89,6 +91,9 @@ static enum tsr_status take_option(int code, struct bench_options *o)
         return TSR_OK;
     case LONG_PLOT:
         o->plot = optarg;
+        return TSR_OK;
+    case LONG_HTML:
+        o->html = optarg;
         return TSR_OK;
     case LONG_JSON:
         o->json = true;

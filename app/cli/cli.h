@@ -28,6 +28,8 @@ struct options {
     const char *member;     /* of series: a glob for the files that are wanted, NULL: all */
     const char *files_from; /* a file with names of inputs, "-" is stdin; or NULL */
     const char *manifest;   /* or NULL */
+    const char *page;       /* --report, --html: where it is written, or NULL */
+    const char *csv;        /* compare: or NULL */
     struct filter_rule *filters;
     size_t filter_count;
     bool recursive, force, json, dereference, flat, null_names, dry_run, removes, skip_unreadable, no_times;
@@ -35,16 +37,21 @@ struct options {
     enum update update;
     enum progress_form progress;
     uint32_t shard, shards; /* 1 .. shards; 0: all files */
-    double sample;          /* test: share of the files, 0: all */
-    int verbosity;          /* -1 quiet, 0, 1 verbose */
-    int threads;            /* 0: as many as there are */
+    double sample;          /* test, compare: share of the files, 0: all */
+    uint32_t sample_count;  /* compare: files of a sample, 0: as sample says */
+    uint64_t seed;          /* compare: of the sample */
+    bool identify;          /* reports name files */
+    char **words;           /* the command line after its verb, as it was typed */
+    int word_count;
+    int verbosity; /* -1 quiet, 0, 1 verbose */
+    int threads;   /* 0: as many as there are */
     enum tsr_engine_choice engine;
     struct numbers gpus; /* none: all that can be used */
     uint64_t gpu_memory; /* 0: the default */
     uint64_t memory;     /* of the host; 0: the default */
     struct tsr_compress_options compress;
-    int32_t qp[QP_LIST_LIMIT]; /* in eighths; compress has one at most */
-    int qp_count;
+    int32_t qp; /* in eighths, if has_qp */
+    bool has_qp;
 };
 
 /* One file to be worked on. */
@@ -116,6 +123,9 @@ enum tsr_status parse_options(int argc, char **argv, struct options *options, bo
 void free_options(struct options *options);
 const char *verb_name(enum verb verb);
 
+/* The row of an option as it is typed, with or without its value; NULL: it is none. */
+const struct option_row *find_option(const char *word);
+
 /* inputs/inputs.c: the files that inputs and output name. engine opens those that may be a series; NULL: the verb reads
  * none. Errors: TSR_ERROR_NO_INPUT, TSR_ERROR_USAGE, TSR_ERROR_WRITE, TSR_ERROR_READ. */
 enum tsr_status list_tasks(const struct options *options, struct tsr_engine *engine, struct task_list *list,
@@ -174,12 +184,15 @@ int dry_run(const struct options *options);
 enum tsr_status check_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                               bool *current, bool *replace, struct outcome *outcome);
 
+struct file_hashes;
+
 /* compare_original.c: restores a .tsr, or a member of a series, and compares all bytes with an original's. Where they
  * differ, and the .tsr does not promise them, the samples are compared: report->identical, ->lossless, ->max_error and
- * ->psnr_db say what was found. Errors: TSR_ERROR_VERIFY (it is another file), those of tsr_restore. */
+ * ->psnr_db say what was found. hashes, where it is not NULL, gets those of both sides. Errors: TSR_ERROR_VERIFY (it is
+ * another file), those of tsr_restore. */
 enum tsr_status compare_with_original(struct tsr_engine *engine, const struct tsr_data_source *tsr,
                                       struct tsr_reader *series, uint32_t member, const char *original,
-                                      struct tsr_report *report, struct tsr_error *error);
+                                      struct tsr_report *report, struct file_hashes *hashes, struct tsr_error *error);
 
 bool is_same_time(struct timespec a, struct timespec b);
 

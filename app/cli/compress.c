@@ -43,19 +43,20 @@ static bool bring_to_disk(const char *path)
     return good;
 }
 
-/* What is there already is the work's result; --rm wants it compared again, since nothing else was done to prove it. */
+/* What is there already is the work's result; --rm and --report want it compared again, since nothing else was done to
+ * prove it. */
 static enum tsr_status keep_current(struct tsr_engine *engine, const struct options *options, const struct task *task,
                                     struct outcome *outcome)
 {
     const struct tsr_data_source made = tsr_from_path(task->output);
     outcome->is_current = true;
-    if (!options->removes || outcome->is_gone) return TSR_OK;
+    if ((!options->removes && !options->page) || outcome->is_gone) return TSR_OK;
     if (!bring_to_disk(task->output))
         return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
                       strerror(errno));
     struct tsr_report compared = outcome->report; /* the sizes stay those of the original and its .tsr */
     const enum tsr_status status =
-        compare_with_original(engine, &made, NULL, 0, task->input, &compared, &outcome->error);
+        compare_with_original(engine, &made, NULL, 0, task->input, &compared, NULL, &outcome->error);
     outcome->is_compared = status == TSR_OK;
     outcome->report.identical = compared.identical;
     outcome->report.lossless = compared.lossless;
@@ -112,7 +113,7 @@ int compress_verb(const struct options *options)
     struct tsr_error error;
     const int status = run_tasks(options, &work);
     if (!options->manifest) return status;
-    if (end_manifest(status == TSR_OK || status == TSR_ERROR_PARTIAL, &error) == TSR_OK) return status;
+    if (end_manifest(status == TSR_OK, &error) == TSR_OK) return status;
     say_error(&error);
     return status == TSR_OK ? (int)error.status : status;
 }

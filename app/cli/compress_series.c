@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "evidence/evidence.h"
 #include "progress.h"
 
 struct steps {
@@ -106,7 +107,9 @@ static int compress_list(const struct options *options, struct task_list *list)
     enum tsr_status status = check_inputs(options, list, &failed, &error);
     struct tsr_report *reports = status == TSR_OK ? calloc(list->count, sizeof *reports) : NULL;
     if (reports) reports->size = sizeof *reports;
-    struct tsr_engine *engine = reports ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
+    if (reports && options->page) status = begin_evidence(options, &error);
+    struct tsr_engine *engine =
+        reports && status == TSR_OK ? start_engine(options, input_bytes(list), &times.start_s, &error) : NULL;
     const double start = wall_seconds();
     if (engine)
         status = write_readable(engine, options, list, reports, &failed, &error);
@@ -123,11 +126,14 @@ static int compress_list(const struct options *options, struct task_list *list)
             const struct outcome outcome = {.report = reports[i]};
             report_file(options, &list->tasks[i], &outcome);
         }
+        status = end_evidence(options, list, &error);
+        if (status != TSR_OK) say_error(&error);
         times.wall_s = wall_seconds() - start;
         tsr_engine_tell_times(engine, &times.gpu);
         report_summary(options, list, &times);
-        if (list->count < wanted) status = TSR_ERROR_PARTIAL;
+        if (list->count < wanted && status == TSR_OK) status = TSR_ERROR_PARTIAL;
     }
+    drop_evidence();
     tsr_engine_destroy(engine);
     free(reports);
     return (int)status;

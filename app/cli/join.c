@@ -8,11 +8,12 @@
 #include "inputs/inputs.h"
 #include "json.h"
 
-/* What the runs say of one file; a later run that has done it stands for an earlier one that failed. */
+/* What the runs say of one file; the last line of a file counts. */
 struct file {
     char *name; /* of the input, and after a newline that of the member */
     bool is_done, is_failed, is_identical, is_lossy;
-    double bytes_in, bytes_out;
+    double bytes_in, bytes_out, at; /* at: seconds since 1970 */
+    size_t order;                   /* of the lines */
     char *error;
 };
 
@@ -20,6 +21,8 @@ static struct {
     struct file *files; /* in the order of the lines; then by name, one each */
     size_t count, capacity;
     size_t skipped, runs;
+    const char **cut; /* inputs without a summary, that are of no shard; those without any line come last */
+    size_t cut_count, cut_capacity, empty_count;
     double files_in_set;
     uint32_t shards;
     bool *has_shard;
@@ -31,7 +34,7 @@ static struct file *add_file_of(const char *name)
     char *const copy = strdup(name);
     if (!copy) return NULL;
     struct file *const file = &joined.files[joined.count++];
-    *file = (struct file){.name = copy};
+    *file = (struct file){.name = copy, .order = joined.count};
     return file;
 }
 
@@ -120,15 +123,25 @@ static bool take_file_line(const cJSON *o)
     file->is_lossy = cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(o, "lossless"));
     file->bytes_in = number_in(o, "bytes_in");
     file->bytes_out = number_in(o, "bytes_out");
+    file->at = number_in(o, "at");
     file->error = error ? strdup(error) : NULL;
     return true;
 }
 
-static bool take_line(const cJSON *o)
+/* What one input has said of itself so far. */
+struct said {
+    bool has_line, has_shard, has_summary, is_dry;
+};
+
+static bool take_line(const cJSON *o, struct said *said)
 {
     const char *const status = text_of(o, "status");
+    said->has_line = true;
+    said->has_shard |= number_in(o, "shards") > 0;
+    said->is_dry |= is_true(o, "dry_run");
     if (is_true(o, "plan")) return take_plan(o);
     if (is_true(o, "summary")) {
+        said->has_summary = true;
         joined.runs++;
         return take_shards(o);
     }
@@ -142,12 +155,27 @@ static bool take_line(const cJSON *o)
     return true; /* progress, and what summary itself says */
 }
 
+/* A run without a summary was killed, or did not begin. Of a shard's, another run of it may have done the rest. */
+static enum tsr_status check_end(const char *path, const struct said *said, struct tsr_error *error)
+{
+    if (said->is_dry) return refuse(error, TSR_ERROR_USAGE, "%s is of --dry-run, which does nothing", path);
+    if (said->has_summary || said->has_shard) return TSR_OK;
+    if (!grow_list(&joined.cut, joined.cut_count, &joined.cut_capacity, sizeof *joined.cut))
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
+    const size_t with_lines = joined.cut_count++ - joined.empty_count;
+    joined.cut[joined.cut_count - 1] = said->has_line ? joined.cut[with_lines] : path;
+    if (said->has_line) joined.cut[with_lines] = path;
+    joined.empty_count += !said->has_line;
+    return TSR_OK;
+}
+
 /* The last line of a run that was killed may be cut. */
 static enum tsr_status read_run(const char *path, struct tsr_error *error)
 {
     FILE *const file = strcmp(path, "-") == 0 ? stdin : fopen(path, "r");
     char *line = NULL;
     size_t room = 0, number = 0;
+    struct said said = {0};
     enum tsr_status status = TSR_OK;
     if (!file) return refuse(error, TSR_ERROR_READ, "cannot open %s: %s", path, strerror(errno));
     for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
@@ -155,7 +183,7 @@ static enum tsr_status read_run(const char *path, struct tsr_error *error)
         cJSON *const o = cJSON_Parse(line);
         if (!cJSON_IsObject(o) && line[length - 1] == '\n')
             status = refuse(error, TSR_ERROR_READ, "%s: line %zu is not a JSON object of tessera --json", path, number);
-        else if (cJSON_IsObject(o) && !take_line(o))
+        else if (cJSON_IsObject(o) && !take_line(o, &said))
             status = refuse(error, TSR_ERROR_LIMIT, "no memory for the lines of %s", path);
         cJSON_Delete(o);
     }
@@ -163,7 +191,7 @@ static enum tsr_status read_run(const char *path, struct tsr_error *error)
     if (status == TSR_OK && ferror(file))
         status = refuse(error, TSR_ERROR_READ, "cannot read %s: %s", path, strerror(errno));
     if (file != stdin) fclose(file);
-    return status;
+    return status == TSR_OK ? check_end(path, &said, error) : status;
 }
 
 /* Names of files that the runs had to do. */
@@ -183,14 +211,16 @@ static enum tsr_status read_planned(const struct options *options, struct tsr_er
 
 /* ---- The report -------------------------------------------------------------------------------------------- */
 
-/* Where a name stands more than once, what was done comes first, then what failed. */
+/* Where a name stands more than once, the last that was said of it comes first; what a run only planned, last. */
 static int by_name(const void *a, const void *b)
 {
     const struct file *const one = a, *const other = b;
     const int order = strcmp(one->name, other->name);
     if (order) return order;
-    if (one->is_done != other->is_done) return one->is_done ? -1 : 1;
-    return one->is_failed == other->is_failed ? 0 : one->is_failed ? -1 : 1;
+    const bool said = one->is_done || one->is_failed, other_said = other->is_done || other->is_failed;
+    if (said != other_said) return said ? -1 : 1;
+    if (one->at != other->at) return one->at > other->at ? -1 : 1;
+    return (one->order < other->order) - (one->order > other->order);
 }
 
 static void free_file(struct file *file)
@@ -265,6 +295,7 @@ static void print_json(const struct sums *s, bool is_whole)
     add_number(o, "lossy", true, (double)s->lossy);
     add_number(o, "skipped", true, (double)joined.skipped);
     add_number(o, "runs", true, (double)joined.runs);
+    add_number(o, "runs_cut", true, (double)joined.cut_count);
     add_number(o, "shards", joined.shards > 0, joined.shards);
     add_number(o, "shards_missing", joined.shards > 0, (double)s->shards_missing);
     add_number(o, "bytes_in", true, s->bytes_in);
@@ -282,6 +313,10 @@ static void print_missing(void)
     }
     for (uint32_t i = 0; i < joined.shards; i++)
         if (!joined.has_shard[i]) talk("  shard %u of %u has not come to its end\n", i + 1, joined.shards);
+    for (size_t i = 0; i < joined.cut_count; i++)
+        talk("  the run of %s has not come to its end; once another run has done the rest, leave it out\n",
+             shown(joined.cut[i]));
+    if (joined.runs == 0) talk("  no run has come to its end\n");
 }
 
 static void print_report(const struct sums *s, bool is_whole)
@@ -298,6 +333,12 @@ static void print_report(const struct sums *s, bool is_whole)
     if (is_whole) talk("  every file of the set is done\n");
 }
 
+/* What is known to be cut. Where shards tell of the whole set, an input without a line adds nothing. */
+static void forget_empty(void)
+{
+    if (joined.shards > 0) joined.cut_count -= joined.empty_count;
+}
+
 int summary_verb(const struct options *options)
 {
     struct tsr_error error = {TSR_OK, TSR_NO_OFFSET, "", 0};
@@ -306,8 +347,10 @@ int summary_verb(const struct options *options)
     if (status == TSR_OK && options->files_from) status = read_planned(options, &error);
     if (status == TSR_OK) {
         leave_one_each();
+        forget_empty();
         const struct sums sums = add_up();
-        const bool is_whole = sums.failed == 0 && sums.missing == 0 && sums.unknown == 0 && sums.shards_missing == 0;
+        const bool is_whole = joined.runs > 0 && joined.cut_count == 0 && sums.failed == 0 && sums.missing == 0 &&
+                              sums.unknown == 0 && sums.shards_missing == 0;
         if (options->json)
             print_json(&sums, is_whole);
         else if (options->verbosity >= 0)
@@ -319,5 +362,6 @@ int summary_verb(const struct options *options)
     for (size_t i = 0; i < joined.count; i++) free_file(&joined.files[i]);
     free(joined.files);
     free(joined.has_shard);
+    free(joined.cut);
     return (int)status;
 }

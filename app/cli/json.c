@@ -23,7 +23,7 @@ static size_t character_bytes(const unsigned char *text)
 }
 
 /* A copy in UTF-8, with U+FFFD where the text is none. NULL: no memory. */
-static char *as_utf8(const char *text, bool *changed)
+char *copy_as_utf8(const char *text, bool *changed)
 {
     static const char replacement[] = "\xef\xbf\xbd";
     char *const copy = malloc(3 * strlen(text) + 1), *to = copy;
@@ -42,7 +42,7 @@ static char *as_utf8(const char *text, bool *changed)
 void add_text(cJSON *object, const char *field, const char *value)
 {
     bool changed;
-    char *const text = value && value[0] ? as_utf8(value, &changed) : NULL;
+    char *const text = value && value[0] ? copy_as_utf8(value, &changed) : NULL;
     if (text)
         cJSON_AddStringToObject(object, field, text);
     else
@@ -53,7 +53,7 @@ void add_text(cJSON *object, const char *field, const char *value)
 void add_name(cJSON *object, const char *field, const char *name)
 {
     bool changed = false;
-    char *const text = name ? as_utf8(name, &changed) : NULL;
+    char *const text = name ? copy_as_utf8(name, &changed) : NULL;
     add_text(object, field, text);
     free(text);
     if (!changed) return;

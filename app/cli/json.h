@@ -11,6 +11,10 @@ void print_json_line(cJSON *object);
 /* A number, or null where it does not apply. */
 void add_number(cJSON *object, const char *field, bool applies, double value);
 
+/* A copy of a text in UTF-8, with U+FFFD in the place of each byte that is not; *changed: there was one. To be freed;
+ * NULL: no memory. */
+char *copy_as_utf8(const char *text, bool *changed);
+
 /* A text, or null where it is NULL or empty. */
 void add_text(cJSON *object, const char *field, const char *value);
 

@@ -6,16 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-#if TSR_WITH_OPENSSL
-#include <openssl/evp.h>
-#endif
-
+#include "evidence/sha256.h"
 #include "inputs/inputs.h"
 
-enum { SHA256_BYTES = 32, SHA256_TEXT = 2 * SHA256_BYTES };
 static const char first_line[] = MANIFEST_FIRST_LINE;
+/* The second line, of one length, so that it can be replaced in place. */
+static const char unfinished[] = MANIFEST_UNFINISHED, complete[] = "# complete  \n";
 
 struct entry {
     char *path;
@@ -26,95 +25,30 @@ struct entry {
 };
 
 static struct {
-    FILE *file; /* that is written, or NULL */
+    FILE *file;  /* that is written, and locked; or NULL */
+    int failure; /* errno of the first write that failed, or 0 */
     char *path, *part, *next;
     struct entry *entries; /* that were read, by path */
     size_t count, capacity;
 } manifest;
 
-/* ---- SHA-256, by OpenSSL ---------------------------------------------------------------------------------- */
-
-#if TSR_WITH_OPENSSL
-
-struct sha256 {
-    EVP_MD_CTX *context;
-    int file; /* that is read, or -1 */
-    uint64_t at;
-    bool failed;
-};
-
-static bool sha256_begin(struct sha256 *sha)
-{
-    sha->context = EVP_MD_CTX_new();
-    return sha->context && EVP_DigestInit_ex(sha->context, EVP_sha256(), NULL) == 1;
-}
-
-static void sha256_add(struct sha256 *sha, const void *bytes, size_t count)
-{
-    if (EVP_DigestUpdate(sha->context, bytes, count) != 1) sha->failed = true;
-    sha->at += count;
-}
-
-static bool sha256_end(struct sha256 *sha, char text[SHA256_TEXT + 1])
-{
-    uint8_t hash[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    const bool good = !sha->failed && EVP_DigestFinal_ex(sha->context, hash, &size) == 1 && size == SHA256_BYTES;
-    for (unsigned i = 0; good && i < size; i++) snprintf(text + 2 * i, 3, "%02x", hash[i]);
-    return good;
-}
-
-static void sha256_free(struct sha256 *sha)
-{
-    EVP_MD_CTX_free(sha->context);
-    if (sha->file >= 0) close(sha->file);
-}
-
-#else
-
-struct sha256 {
+/* A file whose bytes are hashed while they are read. */
+struct hashed_file {
+    struct sha256 sha;
     int file;
-    uint64_t at;
-    bool failed;
 };
-
-static bool sha256_begin(struct sha256 *sha)
-{
-    sha->failed = true;
-    return false;
-}
-
-static void sha256_add(struct sha256 *sha, const void *bytes, size_t count)
-{
-    (void)bytes;
-    sha->at += count;
-}
-
-static bool sha256_end(struct sha256 *sha, char text[SHA256_TEXT + 1])
-{
-    (void)sha;
-    text[0] = '\0';
-    return false;
-}
-
-static void sha256_free(struct sha256 *sha)
-{
-    if (sha->file >= 0) close(sha->file);
-}
-
-#endif
 
 /* As the source of tsr_hash, which reads once and in order: so both hashes are of the same bytes. */
 static int64_t read_and_add(void *context, uint64_t offset, void *bytes, size_t count)
 {
-    struct sha256 *const sha = context;
+    struct hashed_file *const hashed = context;
     ssize_t got;
-    do got = pread(sha->file, bytes, count, (off_t)offset);
+    do got = pread(hashed->file, bytes, count, (off_t)offset);
     while (got < 0 && errno == EINTR);
-    if (got > 0 && offset == sha->at)
-        sha256_add(sha, bytes, (size_t)got);
+    if (got > 0 && offset == hashed->sha.bytes)
+        sha256_add(&hashed->sha, bytes, (size_t)got);
     else
-        sha->failed = true;
+        hashed->sha.failed = true;
     return got;
 }
 
@@ -249,6 +183,9 @@ static enum tsr_status read_file(const char *path, bool may_be_cut, struct tsr_e
 
 enum tsr_status read_manifest(const struct options *options, struct tsr_error *error)
 {
+    if (begins_as_manifest(options->manifest, true))
+        return refuse(error, TSR_ERROR_READ, "%s is not complete: the command that writes it goes on with --update",
+                      options->manifest);
     return read_file(options->manifest, false, error);
 }
 
@@ -287,18 +224,45 @@ static void print_entry(FILE *file, const struct entry *entry)
 static bool print_all(FILE *file)
 {
     fputs(first_line, file);
+    fputs(unfinished, file);
+    fflush(file); /* at once, so that a kill leaves no file that says nothing */
     for (size_t i = 0; i < manifest.count; i++) print_entry(file, &manifest.entries[i]);
     return fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
+}
+
+/* A file of another run at work has a lock. A file of a run that has ended is taken; there is none, or another file:
+ * TSR_OK, and the file that is to be locked while it is replaced in *held, or -1. */
+static enum tsr_status check_free(const char *name, int *held, struct tsr_error *error)
+{
+    struct stat there;
+    *held = -1;
+    if (lstat(name, &there) != 0) return TSR_OK;
+    if (!S_ISREG(there.st_mode) || !begins_as_manifest(name, true))
+        return refuse(error, TSR_ERROR_EXISTS,
+                      "%s exists and is no unfinished manifest: rename it, or name another manifest", name);
+    *held = open(name, O_RDWR | O_CLOEXEC);
+    if (*held >= 0 && flock(*held, LOCK_EX | LOCK_NB) == 0) return TSR_OK;
+    return refuse(error, TSR_ERROR_EXISTS, "another run is writing %s: each run needs a manifest of its own", name);
+}
+
+/* Creates the file that is to take the part's place, locked. NULL: errno says why. */
+static FILE *create_next(void)
+{
+    const int file = open(manifest.next, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *const stream = file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0 ? fdopen(file, "w") : NULL;
+    if (file >= 0 && !stream) close(file);
+    return stream;
 }
 
 /* Writes all entries to the file that takes the part's place, so that a kill loses none. */
 static enum tsr_status rewrite_part(struct tsr_error *error)
 {
-    FILE *const file = fopen(manifest.next, "w");
+    FILE *const file = create_next();
     bool good = file && print_all(file);
     if (good) good = rename(manifest.next, manifest.part) == 0;
     const enum tsr_status status =
         good ? TSR_OK : refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.next, strerror(errno));
+    if (status != TSR_OK) error->system = errno;
     if (file && !good) unlink(manifest.next);
     if (manifest.file) fclose(manifest.file);
     manifest.file = good ? file : NULL;
@@ -306,29 +270,36 @@ static enum tsr_status rewrite_part(struct tsr_error *error)
     return status;
 }
 
-/* What an earlier run has left may go, no other file. */
-static enum tsr_status check_free(const char *name, struct tsr_error *error)
+/* Reads what earlier runs have written, and begins the part. */
+static enum tsr_status go_on(const struct options *options, bool exists, bool has_part, struct tsr_error *error)
 {
-    struct stat there;
-    if (lstat(name, &there) != 0 || (S_ISREG(there.st_mode) && begins_as_manifest(name, true))) return TSR_OK;
-    return refuse(error, TSR_ERROR_EXISTS, "%s exists and is no unfinished manifest: rename it, or name another manifest",
-                  name);
+    const bool goes_on = options->update != UPDATE_OFF;
+    enum tsr_status status = TSR_OK;
+    if (has_part && !goes_on && !options->force)
+        return refuse(error, TSR_ERROR_EXISTS,
+                      "%s is of a run that has not come to its end: --update goes on with it, -f begins anew",
+                      manifest.part);
+    if (goes_on && exists) status = read_file(manifest.path, false, error);
+    if (status == TSR_OK && goes_on && has_part) status = read_file(manifest.part, true, error);
+    return status == TSR_OK ? rewrite_part(error) : status;
 }
 
 static enum tsr_status begin_part(const struct options *options, bool exists, struct tsr_error *error)
 {
+    int part, next = -1;
+    manifest.failure = 0;
     manifest.path = manifest_name(options->manifest, 0);
     manifest.part = manifest_name(options->manifest, 1);
     manifest.next = manifest_name(options->manifest, 2);
     if (!manifest.path || !manifest.part || !manifest.next)
         return refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
-    const bool goes_on = options->update != UPDATE_OFF;
-    enum tsr_status status = check_free(manifest.part, error);
-    if (status == TSR_OK) status = check_free(manifest.next, error);
-    if (status != TSR_OK) return status;
-    if (goes_on && exists) status = read_file(manifest.path, false, error);
-    if (status == TSR_OK && goes_on && access(manifest.part, F_OK) == 0) status = read_file(manifest.part, true, error);
-    return status == TSR_OK ? rewrite_part(error) : status;
+    enum tsr_status status = check_free(manifest.part, &part, error);
+    if (status == TSR_OK) status = check_free(manifest.next, &next, error);
+    if (status == TSR_OK && next >= 0) unlink(manifest.next); /* of a run that was killed when it began or ended */
+    if (status == TSR_OK) status = go_on(options, exists, part >= 0, error);
+    if (part >= 0) close(part);
+    if (next >= 0) close(next);
+    return status;
 }
 
 enum tsr_status begin_manifest(const struct options *options, struct tsr_error *error)
@@ -347,40 +318,39 @@ static enum tsr_status hash_restored(struct tsr_engine *engine, const struct tsr
                                      struct tsr_reader *series, uint32_t member, char sha256[SHA256_TEXT + 1],
                                      struct tsr_report *report, struct tsr_error *error)
 {
-    struct sha256 sha = {.file = -1};
+    struct sha256 sha;
     struct tsr_data_sink sink = tsr_to_calls(take_and_add, &sha);
     sink.temporary = temporary_folder();
     enum tsr_status status = sha256_begin(&sha) ? TSR_OK : refuse(error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
     if (status == TSR_OK)
         status = series ? tsr_restore_member(series, member, &sink, report, error)
                         : tsr_restore(engine, tsr, &sink, report, error);
-    if (status == TSR_OK && !sha256_end(&sha, sha256)) status = refuse(error, TSR_ERROR_INTERNAL, "no SHA-256");
-    sha256_free(&sha);
+    if (!sha256_end(&sha, sha256) && status == TSR_OK) status = refuse(error, TSR_ERROR_INTERNAL, "no SHA-256");
     return status;
 }
 
 static enum tsr_status hash_original(const struct task *task, const struct tsr_data_source *source,
                                      struct outcome *outcome)
 {
-    struct sha256 sha = {.file = -1};
+    struct hashed_file hashed;
     struct stat status_of;
     uint8_t found[16];
-    sha.file =
+    const bool has_sha = sha256_begin(&hashed.sha);
+    hashed.file =
         task->descriptor >= 0 ? fcntl(source->descriptor, F_DUPFD_CLOEXEC, 0) : open(task->input, O_RDONLY | O_CLOEXEC);
     enum tsr_status status = TSR_OK;
-    if (sha.file < 0 || fstat(sha.file, &status_of) != 0)
+    if (hashed.file < 0 || fstat(hashed.file, &status_of) != 0)
         status = refuse(&outcome->error, TSR_ERROR_READ, "cannot open %s: %s", task->input, strerror(errno));
-    if (status == TSR_OK && !sha256_begin(&sha))
-        status = refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
+    if (status == TSR_OK && !has_sha) status = refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for a SHA-256");
     if (status == TSR_OK) {
-        const struct tsr_data_source again = tsr_from_calls(read_and_add, &sha, (uint64_t)status_of.st_size);
+        const struct tsr_data_source again = tsr_from_calls(read_and_add, &hashed, (uint64_t)status_of.st_size);
         status = tsr_hash(&again, found, &outcome->error);
     }
     if (status == TSR_OK && memcmp(found, outcome->report.original_hash, sizeof found) != 0)
         status = refuse(&outcome->error, TSR_ERROR_READ, "%s changed while it was read", task->input);
-    if (status == TSR_OK && !sha256_end(&sha, outcome->sha256))
+    if (!sha256_end(&hashed.sha, outcome->sha256) && status == TSR_OK)
         status = refuse(&outcome->error, TSR_ERROR_INTERNAL, "no SHA-256 of %s", task->input);
-    sha256_free(&sha);
+    if (hashed.file >= 0) close(hashed.file);
     return status;
 }
 
@@ -402,6 +372,14 @@ enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *
     return hash_original(task, source, outcome);
 }
 
+/* What comes back, the worst first. */
+static const char *const restores[] = {"loss", "samples", "file"};
+
+static int rank_of(const struct tsr_report *report)
+{
+    return !report->lossless ? 0 : report->identical ? 2 : 1;
+}
+
 void note_in_manifest(const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
@@ -409,30 +387,47 @@ void note_in_manifest(const struct task *task, const struct outcome *outcome)
     if (!manifest.file || outcome->status != TSR_OK) return;
     write_hash(r->original_hash, entry.xxh);
     memcpy(entry.sha256, outcome->sha256, sizeof entry.sha256);
-    snprintf(entry.restores, sizeof entry.restores, "%s", !r->lossless ? "loss" : r->identical ? "file" : "samples");
-    print_entry(manifest.file, &entry);
+    snprintf(entry.restores, sizeof entry.restores, "%s", restores[rank_of(r)]);
+    if (!manifest.failure) print_entry(manifest.file, &entry);
+    if (!manifest.failure && ferror(manifest.file)) manifest.failure = errno ? errno : EIO;
 }
 
-void sync_manifest(void)
+enum tsr_status sync_manifest(struct tsr_error *error)
 {
-    if (!manifest.file) return;
-    fflush(manifest.file);
-    fsync(fileno(manifest.file));
+    if (!manifest.file) return TSR_OK;
+    if (!manifest.failure && (fflush(manifest.file) != 0 || ferror(manifest.file) || fsync(fileno(manifest.file)) != 0))
+        manifest.failure = errno ? errno : EIO;
+    if (!manifest.failure) return TSR_OK;
+    const enum tsr_status status =
+        refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.part, strerror(manifest.failure));
+    error->system = manifest.failure;
+    return status;
 }
 
-enum tsr_status end_manifest(bool keeps, struct tsr_error *error)
+/* The part gets its name, and then says that it is complete. */
+static enum tsr_status name_part(struct tsr_error *error)
 {
-    enum tsr_status status = TSR_OK;
-    if (manifest.file && fflush(manifest.file) != 0)
-        status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.part, strerror(errno));
-    if (status == TSR_OK && manifest.file && keeps) {
+    const bool good =
+        rename(manifest.part, manifest.path) == 0 &&
+        pwrite(fileno(manifest.file), complete, sizeof complete - 1, sizeof first_line - 1) == sizeof complete - 1 &&
+        fsync(fileno(manifest.file)) == 0;
+    return good ? TSR_OK : refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", manifest.path, strerror(errno));
+}
+
+enum tsr_status end_manifest(bool is_complete, struct tsr_error *error)
+{
+    enum tsr_status status = sync_manifest(error);
+    if (status == TSR_OK && manifest.file) {
         free_manifest();
         status = read_file(manifest.part, false, error);
         if (status == TSR_OK) status = rewrite_part(error);
-        if (status == TSR_OK && rename(manifest.part, manifest.path) != 0)
-            status = refuse(error, TSR_ERROR_WRITE, "cannot name %s: %s", manifest.path, strerror(errno));
     }
-    if (manifest.file && !keeps && ftell(manifest.file) <= (long)sizeof first_line) unlink(manifest.part); /* empty */
+    if (status == TSR_OK && manifest.file && is_complete) status = name_part(error);
+    if (status == TSR_OK && manifest.file && !is_complete && manifest.count == 0) unlink(manifest.part);
+    if (status == TSR_OK && manifest.file && !is_complete && manifest.count > 0)
+        fprintf(stderr,
+                "tessera: the manifest is not complete and is called %s; the same command with --update goes on\n",
+                shown(manifest.part));
     if (manifest.file) fclose(manifest.file);
     manifest.file = NULL;
     free(manifest.path);
@@ -504,6 +499,12 @@ enum tsr_status test_with_manifest(struct tsr_engine *engine, const struct task 
     if (r->identical && (r->bytes_out != entry->bytes || strcmp(sha256, entry->sha256) != 0))
         return refuse(&outcome->error, TSR_ERROR_VERIFY, "%s restores a file with another SHA-256 than the manifest's",
                       task->input);
+    if (rank_of(r) < 2 && strcmp(entry->restores, restores[2]) == 0)
+        return refuse(&outcome->error, TSR_ERROR_VERIFY,
+                      "%s does not restore the same file any more, as the manifest says", task->input);
+    if (rank_of(r) < 1 && strcmp(entry->restores, restores[1]) == 0)
+        return refuse(&outcome->error, TSR_ERROR_VERIFY,
+                      "%s does not restore the same samples any more, as the manifest says", task->input);
     memcpy(outcome->sha256, entry->sha256, sizeof outcome->sha256);
     return TSR_OK;
 }

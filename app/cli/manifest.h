@@ -1,10 +1,12 @@
 /* Manifests: a list of originals with their sizes and hashes.
  *
  *   # tessera manifest 1
+ *   # complete
  *   # bytes=524288 xxh3-128=00112233445566778899aabbccddeeff restores=file
  *   e3b0c442...  patient/slice_001.dcm
  *
- * A line with a # tells of the file in the line after it. restores: file (byte for byte), samples (in a new file),
+ * The second line is "# unfinished" while FILE.part is written, which a run at work has locked (flock). A line with
+ * bytes= tells of the file in the line after it. restores: file (byte for byte), samples (in a new file),
  * loss. The other lines are those of sha256sum, which takes the whole as its list: `sha256sum -c MANIFEST` in the
  * folder of the originals, or of what was restored. A name with a backslash or a newline is escaped as sha256sum does
  * it. Names are places in the layout: the original's path below what was named. */
@@ -24,13 +26,14 @@ enum tsr_status begin_manifest(const struct options *options, struct tsr_error *
 enum tsr_status hash_for_manifest(struct tsr_engine *engine, const struct task *task,
                                   const struct tsr_data_source *source, struct outcome *outcome);
 
-/* An entry for what has become of the task; and what is written so far to the disk, before originals go. */
+/* An entry for what has become of the task; and what is written so far to the disk, before originals go. Errors:
+ * TSR_ERROR_WRITE. */
 void note_in_manifest(const struct task *task, const struct outcome *outcome);
-void sync_manifest(void);
+enum tsr_status sync_manifest(struct tsr_error *error);
 
-/* Writes all entries by name, one for each, and gives the file its name; or leaves what there is as FILE.part. Errors:
- * TSR_ERROR_WRITE, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
-enum tsr_status end_manifest(bool keeps, struct tsr_error *error);
+/* Writes all entries by name, one for each, and gives the file its name if it is complete; else it stays FILE.part, and
+ * says so. Errors: TSR_ERROR_WRITE, TSR_ERROR_READ, TSR_ERROR_LIMIT. */
+enum tsr_status end_manifest(bool is_complete, struct tsr_error *error);
 
 /* test --manifest: reads the manifest; lists the .tsr files, and each file of the manifest that has none, as failed. */
 enum tsr_status list_with_manifest(const struct options *options, struct tsr_engine *engine, struct task_list *list,

@@ -20,7 +20,8 @@ static const struct {
     [VERB_TEST] = {"test", "IN.tsr...", "decode everything and check every checksum; write nothing"},
     [VERB_VERIFY] = {"verify", "ORIGINALS ARCHIVE", "compare every restored byte with the originals; write nothing"},
     [VERB_INFO] = {"info", "IN.tsr...", "say what is inside, without decoding"},
-    [VERB_COMPARE] = {"compare", "IN...", "compare sizes with PNG and JPEG-LS, and with JPEG at equal PSNR"},
+    [VERB_COMPARE] = {"compare", "IN...",
+                      "compare with PNG, JPEG, JPEG-LS, JPEG 2000, HTJ2K, JPEG XL, WebP and DICOM's codecs"},
     [VERB_SUMMARY] = {"summary", "RUN.json...", "join the --json lines of several runs to one report"},
 };
 
@@ -66,7 +67,12 @@ enum {
     LONG_SHARD,
     LONG_PROGRESS,
     LONG_NO_TIMES,
-    LONG_SKIP_UNREADABLE
+    LONG_SKIP_UNREADABLE,
+    LONG_REPORT,
+    LONG_HTML,
+    LONG_CSV,
+    LONG_SEED,
+    LONG_IDENTIFY
 };
 
 static const struct option_row table[] = {
@@ -87,7 +93,15 @@ static const struct option_row table[] = {
     {'n', "dry-run", NULL, ON_COMPRESS, "say what would be done, with an estimate from a sample"},
     {LONG_MANIFEST, "manifest", "FILE", ON_COMPRESS, "write sizes, XXH3-128 and SHA-256 of the originals"},
     {LONG_MANIFEST, "manifest", "FILE", ON_TEST, "compare with a manifest, too"},
+    {LONG_REPORT, "report", "FILE", ON_COMPRESS | ON_TEST, "write a page that says what was proven: PASS or FAIL"},
+    {LONG_HTML, "html", "FILE", ON_VERIFY, "write a page with the hashes of all files: PASS or FAIL"},
+    {LONG_HTML, "html", "FILE", ON_COMPARE, "write a page with tables, plots and pictures"},
+    {LONG_CSV, "csv", "FILE", ON_COMPARE, "write a table with a row for each image, codec and setting"},
+    {LONG_IDENTIFY, "identify", NULL, ON_COMPRESS | ON_TEST | ON_COMPARE,
+     "name files in reports, which number them otherwise"},
     {LONG_SAMPLE, "sample", "N%", ON_TEST, "test a part of the files, drawn at random"},
+    {LONG_SAMPLE, "sample", "N|N%", ON_COMPARE, "so many images, or this part of them, of each modality and size"},
+    {LONG_SEED, "seed", "N", ON_COMPARE, "another sample; default: 1"},
     {LONG_SHARD, "shard", "I/N|auto", ON_WORK, "do part I of N; auto: as Slurm or MPI number this process"},
     {LONG_SERIES, "series", "OUT", ON_COMPRESS,
      "one output for all inputs, which share what is alike in their headers"},
@@ -96,12 +110,12 @@ static const struct option_row table[] = {
      "make a series without the inputs that cannot be read"},
     {LONG_MEMBER, "member", "GLOB", ON_DECOMPRESS | ON_TEST | ON_INFO, "of series, only the files of this name"},
     {'f', "force", NULL, ON_COMPRESS | ON_DECOMPRESS, "overwrite outputs that exist"},
+    {'f', "force", NULL, ON_TEST | ON_VERIFY | ON_COMPARE, "overwrite a report's file that is no report of tessera"},
     {LONG_PATH, "path", "predict|transform", ON_COMPRESS,
      "how samples are decorrelated; default: predict, with --qp, --psnr, --size transform"},
     {LONG_CODER, "coder", "huffman|cavlc|rans", ON_COMPRESS | ON_COMPARE, "entropy coder; default: the effort's"},
     {'1', NULL, "-9", ON_COMPRESS | ON_COMPARE, "efforts: -1 the fastest, -9 the smallest; default: -5"},
     {LONG_QP, "qp", "N", ON_COMPRESS, "lossy, with the step of this QP, up to 51 in eighths; 6 more double the step"},
-    {LONG_QP, "qp", "N,N,...", ON_COMPARE, "lossy steps to compare at; default: 10,20,30"},
     {LONG_PSNR, "psnr", "DB", ON_COMPRESS, "lossy, with this PSNR: never less, and at most 0.1 dB more"},
     {LONG_SIZE, "size", "BYTES|N:1", ON_COMPRESS,
      "lossy, in so many bytes (500k, 2M) or at this ratio: never more, at most 1 % less"},
@@ -140,12 +154,15 @@ static void print_help(enum verb verb)
     print_option_rows(table, ROWS, 1 << verb);
 }
 
-/* A QP in eighths, or a list of them. */
+/* A QP, here in eighths. */
 static enum tsr_status parse_qp(const char *text, struct options *o)
 {
-    const enum tsr_status status = parse_qp_list(text, o->qp, &o->qp_count);
-    if (status == TSR_OK && o->verb == VERB_COMPRESS && o->qp_count != 1)
-        return usage("compress wants one --qp, not '%s'", text);
+    int32_t qp[QP_LIST_LIMIT];
+    int count;
+    const enum tsr_status status = parse_qp_list(text, qp, &count);
+    if (status == TSR_OK && count != 1) return usage("compress wants one --qp, not '%s'", text);
+    if (status == TSR_OK) o->qp = qp[0];
+    o->has_qp = status == TSR_OK;
     return status;
 }
 
@@ -306,13 +323,28 @@ static enum tsr_status parse_sample(const char *text, struct options *o)
     char number[32];
     double percent;
     const size_t length = strlen(text);
+    if (o->verb == VERB_COMPARE && parse_number(text, 1, 1e9, &percent) && percent == floor(percent)) {
+        o->sample_count = (uint32_t)percent;
+        return TSR_OK;
+    }
     if (length < 2 || length >= sizeof number || text[length - 1] != '%')
-        return usage("--sample wants a percentage, as 5%%, not '%s'", text);
+        return usage(o->verb == VERB_COMPARE ? "--sample wants a number, as 60, or a percentage, as 5%%, not '%s'"
+                                             : "--sample wants a percentage, as 5%%, not '%s'",
+                     text);
     memcpy(number, text, length - 1);
     number[length - 1] = '\0';
     if (!parse_number(number, 1e-9, 100, &percent))
         return usage("--sample wants more than 0%%, at most 100%%, not '%s'", text);
     o->sample = percent / 100;
+    return TSR_OK;
+}
+
+static enum tsr_status parse_seed(const char *text, struct options *o)
+{
+    double number;
+    if (!parse_number(text, 0, 1e15, &number) || number != floor(number))
+        return usage("--seed wants a whole number, not '%s'", text);
+    o->seed = (uint64_t)number;
     return TSR_OK;
 }
 
@@ -404,6 +436,18 @@ static enum tsr_status take_set_option(int code, struct options *o)
         return TSR_OK;
     case LONG_SAMPLE:
         return parse_sample(optarg, o);
+    case LONG_REPORT:
+    case LONG_HTML:
+        o->page = optarg;
+        return TSR_OK;
+    case LONG_CSV:
+        o->csv = optarg;
+        return TSR_OK;
+    case LONG_SEED:
+        return parse_seed(optarg, o);
+    case LONG_IDENTIFY:
+        o->identify = true;
+        return TSR_OK;
     case LONG_SHARD:
         return parse_shard(optarg, o);
     case LONG_NO_TIMES:
@@ -500,6 +544,12 @@ static enum tsr_status take_option(int code, struct options *o, struct given *gi
     }
 }
 
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
 /* --rm, --update and pipes, with what excludes them. */
 static enum tsr_status settle_set(const struct options *o)
 {
@@ -512,6 +562,9 @@ static enum tsr_status settle_set(const struct options *o)
     if (o->update != UPDATE_OFF && (o->series || to_stdout))
         return usage("%s", "--update is for inputs with a .tsr each");
     if (o->manifest && o->series) return usage("%s", "--manifest is for inputs with a .tsr each");
+    if (o->manifest && o->verb == VERB_COMPRESS && (ends_with(o->manifest, ".part") || ends_with(o->manifest, ".new")))
+        return usage("--manifest %s: .part and .new end the names of unfinished manifests; choose another",
+                     o->manifest);
     if (o->manifest && !TSR_WITH_OPENSSL)
         return usage("%s", "--manifest needs SHA-256: this program was built without OpenSSL");
     if (to_stdout && o->json) return usage("%s", "--json writes to stdout, as -o - does: name a file with -o");
@@ -529,7 +582,7 @@ static enum tsr_status settle_set(const struct options *o)
 static enum tsr_status settle_options(struct options *o, const struct given *given)
 {
     struct tsr_compress_options *const compress = &o->compress;
-    const bool has_qp = o->verb == VERB_COMPRESS && o->qp_count > 0;
+    const bool has_qp = o->has_qp;
     if (has_qp + given->target + given->max_error > 1)
         return usage("%s", "--qp, --psnr, --size and --max-error exclude each other");
     if ((has_qp || given->target) && given->path && compress->path == TSR_PATH_PREDICT)
@@ -545,7 +598,7 @@ static enum tsr_status settle_options(struct options *o, const struct given *giv
     if (given->max_error && compress->path == TSR_PATH_TRANSFORM)
         return usage("%s", "--max-error needs the predictive path, not --path transform");
     if (has_qp || given->target) compress->path = TSR_PATH_TRANSFORM;
-    if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp[0]);
+    if (has_qp) take_loss(o, TSR_LOSS_QP, o->qp);
     struct tsr_error error;
     const enum tsr_status status = tsr_check_options(compress, &error);
     return status == TSR_OK ? settle_set(o) : usage("%s", error.text);
@@ -559,6 +612,7 @@ const char *verb_name(enum verb verb)
 void free_options(struct options *options)
 {
     free(options->filters);
+    free(options->words);
 }
 
 /* ---- What was meant --------------------------------------------------------------------------------------- */
@@ -596,15 +650,23 @@ static enum tsr_status refuse_verb(const char *word)
     return TSR_ERROR_USAGE;
 }
 
-/* Whether an argument is the value of the option before it. */
-static bool takes_next(const char *option)
+const struct option_row *find_option(const char *word)
 {
+    const size_t length = strcspn(word, "=");
     for (const struct option_row *row = table; row < table + ROWS; row++) {
-        if (!row->name || !row->argument || row->argument[0] == '[') continue;
-        if (strncmp(option, "--", 2) == 0 && strcmp(option + 2, row->name) == 0) return true;
-        if (option[0] == '-' && option[1] == row->code && !option[2]) return true;
+        if (!row->name) continue;
+        const bool is_long = strncmp(word, "--", 2) == 0 && strlen(row->name) == length - 2;
+        if (is_long && strncmp(word + 2, row->name, length - 2) == 0) return row;
+        if (word[0] == '-' && word[1] == row->code && (!word[2] || row->argument)) return row;
     }
-    return false;
+    return NULL;
+}
+
+/* Whether an argument is the value of the option before it. */
+static bool takes_next(const char *word)
+{
+    const struct option_row *const row = find_option(word);
+    return row && row->argument && row->argument[0] != '[' && !strchr(word, '=') && (word[1] == '-' || !word[2]);
 }
 
 /* "-10" would be -1 and -0. */
@@ -625,6 +687,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     struct given given = {0};
     memset(o, 0, sizeof *o);
     o->compress.size = sizeof o->compress;
+    o->seed = 1;
     *finished = true;
     if (argc < 2) {
         print_verbs(stderr);
@@ -643,6 +706,10 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     if (verb == VERB_COUNT) return refuse_verb(argv[1]);
     if (check_efforts(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
     o->verb = (enum verb)verb;
+    o->words = malloc((size_t)argc * sizeof *o->words);
+    if (!o->words) return usage("no memory for the command line of %s", argv[1]);
+    memcpy(o->words, argv + 2, (size_t)(argc - 2) * sizeof *o->words); /* getopt puts them in another order */
+    o->word_count = argc - 2;
     fill_getopt(table, ROWS, 1 << verb, letters, longs);
     argv[1] = argv[0]; /* getopt's messages begin with the program's name */
     for (int code; (code = getopt_long(argc - 1, argv + 1, letters, longs, NULL)) != -1;) {

@@ -2,8 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli.h"
+#include "evidence/evidence.h"
 #include "json.h"
 
 bool has_qp(const struct tsr_coding *coding)
@@ -25,6 +27,13 @@ static void add_truth(cJSON *o, const char *field, bool applies, bool value)
         cJSON_AddNullToObject(o, field);
 }
 
+static double seconds_since_1970(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + 1e-3 * (double)(now.tv_nsec / 1000000);
+}
+
 /* How the pixels were coded. */
 static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
 {
@@ -35,6 +44,19 @@ static void add_coding(cJSON *o, const struct tsr_report *r, bool coded)
     add_text(o, "coder", coded ? tsr_coder_name(r->coding.coder) : NULL);
     add_number(o, "effort", coded && r->coding.effort > 0, r->coding.effort);
     add_number(o, "qp", coded && has_qp(&r->coding), r->coding.qp_eighths / 8.0);
+}
+
+/* verify: of both sides, and of the samples. */
+static void add_hashes(cJSON *o, const struct file_hashes *hashes)
+{
+    static const struct file_hashes none;
+    const struct file_hashes *const h = hashes ? hashes : &none;
+    add_text(o, "original_sha256", h->original_sha256);
+    add_text(o, "restored_xxh3_128", h->restored_xxh3);
+    add_text(o, "restored_sha256", h->restored_sha256);
+    add_text(o, "samples_xxh3_128", h->samples_xxh3);
+    add_text(o, "samples_sha256", h->samples_sha256);
+    add_number(o, "frames", h->frames > 0, h->frames);
 }
 
 static void print_file_json(const struct options *options, const struct task *task, const struct outcome *outcome)
@@ -55,6 +77,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     write_hash(r->original_hash, hash);
     add_text(o, "original_xxh3_128", ok ? hash : NULL);
     if (outcome->sha256[0]) add_text(o, "original_sha256", outcome->sha256);
+    if (options->verb == VERB_VERIFY) add_hashes(o, ok ? outcome->more : NULL);
     add_truth(o, "identical", ok, r->identical);
     add_truth(o, "lossless", ok, r->lossless);
     add_coding(o, r, coded);
@@ -73,6 +96,7 @@ static void print_file_json(const struct options *options, const struct task *ta
     if (options->removes) add_text(o, "kept", outcome->kept);
     add_text(o, "error", ok ? NULL : outcome->error.text);
     add_number(o, "exit", true, outcome->status);
+    add_number(o, "at", true, seconds_since_1970());
     print_json_line(o);
 }
 
@@ -120,6 +144,7 @@ static void print_file_line(const struct options *options, const struct task *ta
 void report_file(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     add_to_summary(task, outcome);
+    add_evidence(options, task, outcome);
     if (options->json)
         print_file_json(options, task, outcome);
     else if (outcome->status == TSR_OK && options->verbosity > 0 && !outcome->is_current)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "evidence/evidence.h"
 #include "manifest.h"
 #include "progress.h"
 
@@ -96,6 +97,16 @@ static void handle_signals(void)
 
 /* ---- Reports ---------------------------------------------------------------------------------------------- */
 
+/* A task that had succeeded, so far. */
+static void fail_outcome(struct running *r, struct outcome *outcome, const struct tsr_error *error)
+{
+    outcome->status = error->status;
+    outcome->error = *error;
+    pthread_mutex_lock(&r->lock);
+    r->progress.failed++;
+    pthread_mutex_unlock(&r->lock);
+}
+
 /* What is reported is lasting: the folders of these tasks' outputs go to the disk first, or the tasks have failed. Then
  * originals may go. */
 static void sync_outputs(struct running *r, size_t first, size_t end)
@@ -105,16 +116,14 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     for (size_t i = first; i < end; i++) {
         struct outcome *const outcome = r->outcomes[i];
         if (!outcome) continue; /* there was no memory for it */
-        if (outcome->status == TSR_OK && r->sync_status != TSR_OK) {
-            outcome->status = r->sync_status;
-            outcome->error = r->sync_error;
-            pthread_mutex_lock(&r->lock);
-            r->progress.failed++;
-            pthread_mutex_unlock(&r->lock);
-        }
+        if (outcome->status == TSR_OK && r->sync_status != TSR_OK) fail_outcome(r, outcome, &r->sync_error);
         if (r->options->manifest) note_in_manifest(&r->list->tasks[i], outcome);
     }
-    if (r->options->manifest && r->options->removes) sync_manifest();
+    struct tsr_error error;
+    if (!r->options->manifest || !r->options->removes || sync_manifest(&error) == TSR_OK) return;
+    for (size_t i = first; i < end; i++) /* no original goes whose entry is not on the disk */
+        if (r->outcomes[i] && r->outcomes[i]->status == TSR_OK) fail_outcome(r, r->outcomes[i], &error);
+    atomic_store(&r->is_full, true); /* the next ones would fail, too */
 }
 
 /* Most outputs that exist already of which each has its sentence. */
@@ -137,6 +146,7 @@ static void report_one(struct running *r, size_t i)
         r->not_begun++;
     } else if (outcome->status == TSR_ERROR_EXISTS && !r->options->json && r->existing++ >= EXISTING_LIMIT) {
         add_to_summary(&r->list->tasks[i], outcome);
+        add_evidence(r->options, &r->list->tasks[i], outcome);
     } else {
         if (r->options->removes && outcome->status == TSR_OK) remove_original(&r->list->tasks[i], outcome);
         r->work->report(r->options, &r->list->tasks[i], outcome); /* at once: so few are gone and not reported */
@@ -291,8 +301,9 @@ static bool is_cancelled(void *context)
 static enum tsr_status exit_status(const struct running *r)
 {
     if (atomic_load(&r->is_full)) return TSR_ERROR_WRITE;
-    if (r->list->count == 1) return r->only_status;
-    return r->progress.failed == 0 ? TSR_OK : TSR_ERROR_PARTIAL;
+    const bool is_short = r->options->verb == VERB_VERIFY && r->list->skipped_count > 0; /* they have no .tsr */
+    if (r->list->count == 1 && !is_short) return r->only_status;
+    return r->progress.failed == 0 && !is_short ? TSR_OK : TSR_ERROR_PARTIAL;
 }
 
 /* Of a gigabyte 16 threads' decoders test 2.3 GB/s, an H200's, with its waking, 1.8: so decoding never waits for a GPU
@@ -438,8 +449,11 @@ static int run_list(struct running *r, struct run_times *times)
         times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
         say_rest(r);
+        const enum tsr_status reported = end_evidence(r->options, r->list, &error);
         r->work->summary(r->options, r->list, times);
         status = exit_status(r);
+        if (reported != TSR_OK) say_error(&error);
+        if (status == TSR_OK) status = reported;
     } else {
         say_error(&error);
     }
@@ -466,6 +480,8 @@ int run_tasks(const struct options *options, const struct task_work *work)
         r.engine = start_engine(options, input_bytes(&list), &times.start_s, &error);
         status = r.engine ? TSR_OK : (int)error.status;
     }
+    if (status == TSR_OK && options->page && options->verb != VERB_COMPARE)
+        status = (int)begin_evidence(options, &error);
     if (status == TSR_OK) {
         pthread_mutex_init(&r.lock, NULL);
         pthread_mutex_init(&r.screen, NULL);
@@ -477,6 +493,7 @@ int run_tasks(const struct options *options, const struct task_work *work)
     } else {
         say_error(&error);
     }
+    drop_evidence();
     free_tasks(&list);
     tsr_engine_destroy(r.engine);
     return status;

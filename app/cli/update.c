@@ -55,13 +55,14 @@ static enum tsr_status read_output(struct tsr_engine *engine, const char *path, 
 }
 
 /* With --rm the original of a .tsr that is there may be gone: then it is replaced only by -f, or if it is of the same
- * bytes. */
+ * bytes. info: NULL, it cannot be read. *same: it is of these bytes. */
 static enum tsr_status protect_only_copy(const struct options *options, const struct task *task,
-                                         const struct tsr_info *info, bool *current, struct outcome *outcome)
+                                         const struct tsr_info *info, bool *same, struct outcome *outcome)
 {
-    if (!options->removes || options->force || *current) return TSR_OK;
-    const enum tsr_status status = has_hash(task->input, info->original_hash, current, &outcome->error);
-    if (status != TSR_OK || *current) return status;
+    *same = false;
+    if (!options->removes || options->force) return TSR_OK;
+    const enum tsr_status status = info ? has_hash(task->input, info->original_hash, same, &outcome->error) : TSR_OK;
+    if (status != TSR_OK || *same) return status;
     return refuse(&outcome->error, TSR_ERROR_EXISTS,
                   "%s holds another file or another state of this one, which may be its only copy; -f overwrites it",
                   task->output);
@@ -80,8 +81,13 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
     if (status == TSR_OK && !is_one)
         return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s exists and is not a .tsr of one file; -f overwrites it",
                       task->output);
+    if (status == TSR_ERROR_VERSION)
+        return refuse(&outcome->error, TSR_ERROR_EXISTS, "%s is of another format version; -f overwrites it",
+                      task->output);
     *replace = true; /* a damaged one, or one of another state of the file */
-    if (status != TSR_OK || info.damage || !meets_request(options, &info)) return TSR_OK;
+    bool same;
+    if (status != TSR_OK || info.damage || !meets_request(options, &info))
+        return protect_only_copy(options, task, status == TSR_OK ? &info : NULL, &same, outcome);
     const bool is_gone = stat(task->input, &original) != 0 && errno == ENOENT;
     const bool same_size = !is_gone && (uint64_t)original.st_size == info.original_bytes;
     enum tsr_status looked = TSR_OK;
@@ -91,7 +97,7 @@ enum tsr_status check_current(struct tsr_engine *engine, const struct options *o
         looked = has_hash(task->input, info.original_hash, current, &outcome->error);
     else
         *current = same_size && is_same_time(original.st_mtim, made.st_mtim);
-    if (looked == TSR_OK) looked = protect_only_copy(options, task, &info, current, outcome);
+    if (looked == TSR_OK && !*current) looked = protect_only_copy(options, task, &info, current, outcome);
     if (looked != TSR_OK) return looked;
     if (*current) report_current(&info, &outcome->report);
     return TSR_OK;

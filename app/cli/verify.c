@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "evidence/evidence.h"
 #include "inputs/inputs.h"
 
 static int by_place(const void *a, const void *b)
@@ -45,7 +46,8 @@ struct pairing {
 static bool pair(const struct pairing *p)
 {
     size_t count, members;
-    struct task **const sorted = sort_by_place(p->originals, &count), **const made = sort_by_place(p->archive, &members);
+    struct task **const sorted = sort_by_place(p->originals, &count),
+                        **const made = sort_by_place(p->archive, &members);
     bool has_memory = sorted && made;
     for (size_t i = 0, k = 0; has_memory && (i < count || k < members);) {
         const int order = i == count     ? 1
@@ -93,6 +95,15 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
+/* Whether the archive is a folder that has this one below it. */
+static bool has_folder(const char *archive, const char *name)
+{
+    char *const path = join(archive, name);
+    const bool is_there = path && is_folder(path);
+    free(path);
+    return is_there;
+}
+
 static enum tsr_status list_pairs(const struct options *options, struct tsr_engine *engine, struct task_list *list,
                                   struct tsr_error *error)
 {
@@ -105,6 +116,10 @@ static enum tsr_status list_pairs(const struct options *options, struct tsr_engi
     const struct pairing pairing = {&originals, list, is_single};
     if (status == TSR_OK && !(pair(&pairing) && add_orphans(&walk, &originals)))
         status = refuse(error, TSR_ERROR_LIMIT, "no memory for a list of %zu files", list->count);
+    for (size_t i = 0; status == TSR_OK && i < originals.folder_count; i++)
+        if (!has_folder(options->inputs[1], originals.folders[i].output))
+            add_task(&walk, join(options->inputs[0], originals.folders[i].output), NULL, NULL, TSR_ERROR_VERIFY,
+                     "the archive does not have this empty folder");
     for (size_t i = 0; status == TSR_OK && i < originals.skipped_count; i++)
         add_skipped(&walk, originals.skipped[i].path, originals.skipped[i].reason);
     free_tasks(&originals);
@@ -116,9 +131,11 @@ static enum tsr_status verify_one(struct tsr_engine *engine, const struct option
                                   struct outcome *outcome)
 {
     const struct tsr_data_source source = source_of(task);
-    (void)options;
+    struct file_hashes *hashes = NULL;
+    if ((options->json || options->page) && !(outcome->more = hashes = calloc(1, sizeof *hashes)))
+        return refuse(&outcome->error, TSR_ERROR_LIMIT, "no memory for the hashes of %s", task->input);
     outcome->is_compared = true;
-    return compare_with_original(engine, &source, task->series, task->number, task->original, &outcome->report,
+    return compare_with_original(engine, &source, task->series, task->number, task->original, &outcome->report, hashes,
                                  &outcome->error);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/container/container.h"
 #include "io/folder.h"
 #include "transform/status.h"
 
@@ -343,4 +344,9 @@ void tsr_end_process(int status)
 const char *tsr_version(void)
 {
     return TSR_VERSION_STRING;
+}
+
+unsigned tsr_format_version(void)
+{
+    return TSR_FORMAT_VERSION;
 }

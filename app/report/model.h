@@ -49,10 +49,10 @@ struct report_cell {
     double encode_s, decode_s;
     double encode_spread, decode_spread; /* (slowest - fastest) / median */
     int runs;
-    uint64_t peak_bytes; /* of memory, beyond that of the picture */
-    bool is_same;        /* all samples came back */
-    bool is_check;       /* coded to check an interpolation; not a point of the curve */
-    double psnr_db;      /* lossy; infinite: no difference */
+    uint64_t peak_bytes;  /* of memory, beyond that of the picture */
+    bool is_same;         /* all samples came back */
+    bool is_check;        /* coded to check an interpolation; not a point of the curve */
+    double psnr_db;       /* lossy; infinite: no difference */
     double ssim, ms_ssim; /* lossy; NaN: not defined for such a size */
     uint32_t max_error;
 };
@@ -61,36 +61,37 @@ struct report_cell {
 enum file_proof { PROOF_NONE, PROOF_SAME_FILE, PROOF_SAME_SAMPLES, PROOF_LOSSY, PROOF_FAILED };
 
 struct report_image {
-    uint32_t number;          /* from 1 on, in the order of the set */
-    const char *name;         /* NULL: images are numbered */
-    char modality[17];        /* as "CT"; of other files their format, as "PNG" */
-    char transfer_syntax[65]; /* its name, as "JPEG 2000 lossless"; empty: no DICOM */
-    uint32_t series;          /* number of the DICOM series or folder, from 1 on */
+    uint32_t number;                       /* from 1 on, in the order of the set */
+    const char *name;                      /* NULL: images are numbered */
+    char modality[17];                     /* as "CT"; of other files their format, as "PNG" */
+    char transfer_syntax[65];              /* its name, as "JPEG 2000 lossless"; empty: no DICOM */
+    uint32_t series;                       /* number of the DICOM series or folder, from 1 on */
     uint32_t columns, rows, frames, frame; /* frame: the one that was compared, from 0 on */
     int components, bits;
     bool is_signed;
-    uint64_t raw_bytes;    /* of the samples of the frame that was compared */
-    uint64_t file_bytes;   /* of the user's file */
-    uint64_t tsr_bytes;    /* of its .tsr; 0: not made */
-    uint64_t stream_bytes; /* of encapsulated pixel data, all frames; 0: none */
-    uint64_t sample_bytes; /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
+    uint64_t raw_bytes;     /* of the samples of the frame that was compared */
+    uint64_t file_bytes;    /* of the user's file */
+    uint64_t tsr_bytes;     /* of its .tsr; 0: not made */
+    uint64_t stream_bytes;  /* of encapsulated pixel data, all frames; 0: none */
+    uint64_t sample_bytes;  /* Tessera's bytes of all its samples alone, where stream_bytes > 0 */
     uint64_t own_png_bytes; /* of the user's own file, if that is a PNG; else 0 */
     enum file_proof proof;
-    char reason[160];      /* why it is stored as it is, not identical, failed or not compared; else empty */
-    bool is_stored;        /* verbatim */
-    bool is_compared;      /* it has cells */
-    bool may_show_names;   /* text may be burned into its pixels */
-    char window[64];       /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
+    char reason[160];    /* why it is stored as it is, not identical, failed or not compared; else empty */
+    bool is_stored;      /* verbatim */
+    bool is_compared;    /* it has cells */
+    bool may_show_names; /* text may be burned into its pixels */
+    char window[64];     /* how more than 8 bits were shown for lossy codecs; empty: they were not more */
+    uint32_t lossy_columns, lossy_rows; /* of the middle part that lossy codecs got; 0: they got none */
 };
 
 /* A view of one image in the page: a crop of at most 512 x 512 samples. */
 struct report_view {
-    uint32_t image;           /* index */
+    uint32_t image;               /* index */
     uint32_t x, y, columns, rows; /* of the crop */
     int components, bits;
     bool is_signed;
     double window_low, window_high; /* the samples that are shown black and white */
-    const uint16_t *samples;  /* interleaved, true depth */
+    const uint16_t *samples;        /* interleaved, true depth */
     /* What lossy codecs made of the crop's 8-bit picture at about equal size. */
     struct report_decoded {
         uint32_t codec;
@@ -139,9 +140,9 @@ struct evidence_file {
 
 struct report_evidence {
     struct report_origin origin;
-    const char *verb;  /* "compress", "test", "verify" */
+    const char *verb; /* "compress", "test", "verify" */
     bool is_identified;
-    bool passes;       /* PASS or FAIL */
+    bool passes;         /* PASS or FAIL */
     const char *verdict; /* one sentence, why */
     const struct evidence_file *files;
     size_t file_count;

@@ -1,28 +1,29 @@
 /* Starts tessera-rivals and sends requests to it. See client.h and protocol.h.
  *
- * Each process has one socket, which is its standard input and output. There are as many processes as threads that
- * compare at once, and each thread waits for its process, so codecs are as fast as within the program. */
+ * There are as many processes as threads that compare at once, and each thread waits for its process, so codecs are as
+ * fast as within the program. */
 #include "client.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "process.h"
 
 struct rival {
-    pid_t process;
-    int socket; /* -1: the process has ended */
-    const char *name;
+    struct process process;
+    const char *path, *name;
+    struct rival_picture picture;
+    bool has_picture;
+    bool is_shown;        /* the process has the picture */
+    uint64_t limit_bytes; /* that the process has been told */
+    unsigned limit_s;
     struct rival *next;
 };
 
@@ -30,6 +31,8 @@ struct rivals {
     char path[PATH_MAX];
     pthread_mutex_t lock;
     struct rival *idle;
+    struct rival_codec *codecs; /* NULL: not asked for yet */
+    size_t codec_count;
 };
 
 /* ---- Finding the program ------------------------------------------------------------------------------------- */
@@ -66,7 +69,7 @@ struct rivals *rivals_find(void)
     return NULL;
 }
 
-/* ---- Processes ----------------------------------------------------------------------------------------------- */
+/* ---- Errors -------------------------------------------------------------------------------------------------- */
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
@@ -79,53 +82,17 @@ fail(const struct rival *rival, struct tsr_error *error, enum tsr_status status,
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
+    memset(error, 0, sizeof *error);
     error->status = status;
     error->offset = TSR_NO_OFFSET;
     snprintf(error->text, sizeof error->text, "%.300s: the program " RIVALS_NAME " %s", rival->name, what);
     return status;
 }
 
-/* The threads that start the process block signals. The process does not: signals end it as any other. */
-static int spawn(const char *path, int socket, pid_t *process)
-{
-    char *const words[] = {(char[]){RIVALS_NAME}, NULL};
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    int error = posix_spawn_file_actions_init(&files);
-    if (error) return error;
-    error = posix_spawnattr_init(&attributes);
-    if (!error) {
-        error = posix_spawn_file_actions_adddup2(&files, socket, STDIN_FILENO);
-        if (!error) error = posix_spawn_file_actions_adddup2(&files, socket, STDOUT_FILENO);
-        if (!error) error = posix_spawnattr_setsigmask(&attributes, &none);
-        if (!error) error = posix_spawnattr_setsigdefault(&attributes, &all);
-        if (!error) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-        if (!error) error = posix_spawn(process, path, &files, &attributes, words, environ);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-}
-
-/* Closes the input of the process, which ends it, and waits for that. Returns the status of waitpid(). */
-static int end_process(struct rival *rival)
-{
-    int how = 0;
-    close(rival->socket);
-    rival->socket = -1;
-    while (waitpid(rival->process, &how, 0) < 0 && errno == EINTR) continue;
-    return how;
-}
-
-/* The process has closed its side, or its answer is not valid. SIGKILL ends a process that would not end, and does
- * nothing to one that has ended. */
+/* The process has closed its side, or its answer is not valid. */
 static enum tsr_status fail_process(struct rival *rival, struct tsr_error *error, const char *said)
 {
-    kill(rival->process, SIGKILL);
-    const int how = end_process(rival);
+    const int how = process_end(&rival->process, true);
     if (said) return fail(rival, error, TSR_ERROR_INTERNAL, "answers '%.60s'", said);
     if (WIFEXITED(how) && WEXITSTATUS(how) == TSR_ERROR_LIMIT)
         return fail(rival, error, TSR_ERROR_LIMIT, "ran out of memory");
@@ -133,78 +100,21 @@ static enum tsr_status fail_process(struct rival *rival, struct tsr_error *error
     return fail(rival, error, TSR_ERROR_INTERNAL, "was ended by signal %d", WTERMSIG(how));
 }
 
-/* ---- Requests and answers ------------------------------------------------------------------------------------ */
+/* ---- Processes ----------------------------------------------------------------------------------------------- */
 
-static bool send_all(const struct rival *rival, const void *bytes, size_t size)
+static enum tsr_status start(struct rival *rival, struct tsr_error *error)
 {
-    for (const char *next = bytes; size > 0;) {
-        const ssize_t sent = send(rival->socket, next, size, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) return false;
-        next += sent;
-        size -= (size_t)sent;
-    }
-    return true;
-}
-
-/* Receives a line without its end. False: the process has ended. A line that is too long is cut. */
-static bool receive_line(const struct rival *rival, char line[RIVALS_LINE])
-{
-    size_t used = 0;
-    while (used + 1 < RIVALS_LINE) {
-        const ssize_t received = recv(rival->socket, line + used, RIVALS_LINE - 1 - used, 0);
-        if (received < 0 && errno == EINTR) continue;
-        if (received <= 0) return false;
-        used += (size_t)received; /* an answer is one line: nothing follows its end */
-        if (line[used - 1] == '\n') break;
-    }
-    line[line[used - 1] == '\n' ? used - 1 : used] = '\0';
-    return true;
-}
-
-/* Sends a request and receives its answer. */
-static enum tsr_status ask(struct rival *rival, const char *request, char answer[RIVALS_LINE], struct tsr_error *error)
-{
-    if (send_all(rival, request, strlen(request)) && receive_line(rival, answer)) return TSR_OK;
-    return fail_process(rival, error, NULL);
-}
-
-/* Sends a request that is answered by count sizes. */
-static enum tsr_status ask_sizes(struct rival *rival, const char *request, int count, unsigned long long *size,
-                                 struct tsr_error *error)
-{
-    char answer[RIVALS_LINE], *rest = answer;
-    const enum tsr_status status = ask(rival, request, answer, error);
-    for (int i = 0; i < count && status == TSR_OK; i++) {
-        char *const from = rest;
-        size[i] = strtoull(from, &rest, 10);
-        if (rest == from || *rest != (i + 1 < count ? ' ' : '\0')) return fail_process(rival, error, answer);
-    }
-    return status;
-}
-
-static enum tsr_status ask_version(struct rival *rival, struct tsr_error *error)
-{
-    char answer[RIVALS_LINE];
-    const enum tsr_status status = ask(rival, "version\n", answer, error);
-    if (status != TSR_OK || !strcmp(answer, RIVALS_VERSION_LINE)) return status;
-    return fail_process(rival, error, answer);
-}
-
-/* ---- Calls of client.h --------------------------------------------------------------------------------------- */
-
-static enum tsr_status start(const struct rivals *rivals, struct rival *rival, struct tsr_error *error)
-{
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return fail(rival, error, TSR_ERROR_LIMIT, "cannot be started: %s", strerror(errno));
-    const int failure = spawn(rivals->path, ends[1], &rival->process);
-    close(ends[1]);
-    rival->socket = ends[0];
-    if (failure == 0) return ask_version(rival, error);
-    close(ends[0]);
-    rival->socket = -1;
-    return fail(rival, error, TSR_ERROR_LIMIT, "cannot be started: %s", strerror(failure));
+    char answer[RIVALS_ANSWER];
+    const double deadline = rival->process.deadline;
+    const int failure = process_start(&rival->process, rival->path);
+    rival->process.deadline = deadline;
+    rival->is_shown = false;
+    rival->limit_bytes = 0;
+    rival->limit_s = 0;
+    if (failure) return fail(rival, error, TSR_ERROR_LIMIT, "cannot be started: %s", strerror(failure));
+    if (!process_send(&rival->process, "version\n", 8) || !process_receive_line(&rival->process, answer, sizeof answer))
+        return fail_process(rival, error, NULL);
+    return strcmp(answer, RIVALS_VERSION_LINE) != 0 ? fail_process(rival, error, answer) : TSR_OK;
 }
 
 enum tsr_status rivals_take(struct rivals *rivals, const char *name, struct rival **taken, struct tsr_error *error)
@@ -220,7 +130,9 @@ enum tsr_status rivals_take(struct rivals *rivals, const char *name, struct riva
     const struct rival nobody = {.name = name};
     if (!rival) return fail(&nobody, error, TSR_ERROR_LIMIT, "cannot be started: no memory");
     rival->name = name;
-    const enum tsr_status status = is_new ? start(rivals, rival, error) : TSR_OK;
+    rival->path = rivals->path;
+    rival->process.deadline = 0;
+    const enum tsr_status status = is_new ? start(rival, error) : TSR_OK;
     if (status == TSR_OK)
         *taken = rival;
     else
@@ -231,10 +143,11 @@ enum tsr_status rivals_take(struct rivals *rivals, const char *name, struct riva
 void rivals_give(struct rivals *rivals, struct rival *rival)
 {
     if (!rival) return;
-    if (rival->socket < 0) {
+    if (rival->process.socket < 0) {
         free(rival);
         return;
     }
+    rival->has_picture = rival->is_shown = false;
     pthread_mutex_lock(&rivals->lock);
     rival->next = rivals->idle;
     rivals->idle = rival;
@@ -247,58 +160,247 @@ void rivals_close(struct rivals *rivals)
     while (rivals->idle) {
         struct rival *rival = rivals->idle;
         rivals->idle = rival->next;
-        end_process(rival);
+        process_end(&rival->process, false);
         free(rival);
     }
     pthread_mutex_destroy(&rivals->lock);
+    free(rivals->codecs);
     free(rivals);
 }
 
-enum tsr_status rival_show(struct rival *rival, const struct rival_picture *p, struct tsr_error *error)
+/* ---- The table of codecs ------------------------------------------------------------------------------------- */
+
+/* Cuts the text at the next tab. Returns what follows, or NULL: there is no tab. */
+static char *cut(char *text)
+{
+    char *const tab = strchr(text, '\t');
+    if (tab) *tab = '\0';
+    return tab ? tab + 1 : NULL;
+}
+
+/* Takes settings with commas between them. False: they do not fit. */
+static bool take_settings(struct rival_codec *codec, char *text)
+{
+    codec->setting_count = 0;
+    for (char *next = text; text; text = next) {
+        if ((next = strchr(text, ','))) *next++ = '\0';
+        if (codec->setting_count == RIVAL_SETTINGS || strlen(text) >= sizeof codec->settings[0]) return false;
+        memcpy(codec->settings[codec->setting_count++], text, strlen(text) + 1);
+    }
+    return true;
+}
+
+/* Takes a line of the table. False: it is not valid, or does not fit. */
+static bool take_codec(struct rival_codec *codec, char *line)
+{
+    const struct {
+        char *text;
+        size_t size;
+    } fields[] = {{codec->key, sizeof codec->key},
+                  {codec->name, sizeof codec->name},
+                  {codec->library, sizeof codec->library},
+                  {codec->options, sizeof codec->options},
+                  {codec->reason, sizeof codec->reason}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        char *const rest = cut(line);
+        if (!rest || (size_t)snprintf(fields[i].text, fields[i].size, "%s", line) >= fields[i].size) return false;
+        line = rest;
+    }
+    char *const settings = cut(line);
+    codec->is_lossy = strchr(line, 'l') != NULL;
+    codec->is_ours = strchr(line, 'o') != NULL;
+    codec->is_missing = strchr(line, 'm') != NULL;
+    return settings && take_settings(codec, settings);
+}
+
+static enum tsr_status ask_codecs(struct rivals *rivals, struct rival *rival, struct tsr_error *error)
+{
+    enum { MOST_CODECS = 100 };
+    char line[RIVALS_ANSWER];
+    if (!process_send(&rival->process, "codecs\n", 7) || !process_receive_line(&rival->process, line, sizeof line))
+        return fail_process(rival, error, NULL);
+    const int count = atoi(line);
+    if (count < 1 || count > MOST_CODECS) return fail_process(rival, error, line);
+    struct rival_codec *const codecs = calloc((size_t)count, sizeof *codecs);
+    if (!codecs) return fail(rival, error, TSR_ERROR_LIMIT, "has a table for which there is no memory");
+    for (int i = 0; i < count; i++) {
+        const bool is_received = process_receive_line(&rival->process, line, sizeof line);
+        if (is_received && take_codec(&codecs[i], line)) continue;
+        free(codecs);
+        return fail_process(rival, error, is_received ? line : NULL);
+    }
+    rivals->codecs = codecs;
+    rivals->codec_count = (size_t)count;
+    return TSR_OK;
+}
+
+enum tsr_status rivals_list(struct rivals *rivals, const struct rival_codec **codecs, size_t *count,
+                            struct tsr_error *error)
+{
+    struct rival *rival;
+    *codecs = NULL;
+    *count = 0;
+    if (!rivals) return TSR_OK;
+    enum tsr_status status = TSR_OK;
+    if (!rivals->codecs) {
+        status = rivals_take(rivals, "the table of codecs", &rival, error);
+        if (status != TSR_OK) return status;
+        status = ask_codecs(rivals, rival, error);
+        rivals_give(rivals, rival);
+    }
+    *codecs = rivals->codecs;
+    *count = rivals->codec_count;
+    return status;
+}
+
+/* ---- Pictures ------------------------------------------------------------------------------------------------ */
+
+static bool send_picture(struct rival *rival, const struct rival_picture *p)
 {
     enum { PART = 1 << 15 };
     uint8_t part[PART];
     char line[RIVALS_LINE];
     const size_t count = (size_t)p->columns * p->rows * (size_t)p->channels;
-    if (!rival) return TSR_OK;
     snprintf(line, sizeof line, "picture %u %u %d %d\n", p->columns, p->rows, p->channels, p->bits);
-    bool sent = send_all(rival, line, strlen(line));
-    if (!p->words)
-        sent = sent && send_all(rival, p->bytes, count);
-    else if (p->bits > 8)
-        sent = sent && send_all(rival, p->words, count * sizeof *p->words);
-    else
-        for (size_t first = 0, now; first < count && sent; first += now) {
-            now = count - first < PART ? count - first : PART;
-            for (size_t i = 0; i < now; i++) part[i] = (uint8_t)p->words[first + i];
-            sent = send_all(rival, part, now);
+    bool sent = process_send(&rival->process, line, strlen(line));
+    if (!p->words) return sent && process_send(&rival->process, p->bytes, count);
+    if (p->bits > 8) return sent && process_send(&rival->process, p->words, count * sizeof *p->words);
+    for (size_t first = 0, now; first < count && sent; first += now) {
+        now = count - first < PART ? count - first : PART;
+        for (size_t i = 0; i < now; i++) part[i] = (uint8_t)p->words[first + i];
+        sent = process_send(&rival->process, part, now);
+    }
+    return sent;
+}
+
+void rival_set_picture(struct rival *rival, const struct rival_picture *picture)
+{
+    if (!rival) return;
+    rival->picture = *picture;
+    rival->has_picture = true;
+    rival->is_shown = false;
+}
+
+/* ---- Coding -------------------------------------------------------------------------------------------------- */
+
+static bool send_limits(struct rival *rival, const struct rival_limits *limits)
+{
+    enum { GRACE_S = 10 }; /* the client is first, unless it has ended */
+    char line[RIVALS_LINE];
+    const unsigned seconds = limits->seconds > 0 && limits->seconds < 1e9 ? (unsigned)limits->seconds + GRACE_S : 0;
+    if (limits->bytes == rival->limit_bytes && seconds == rival->limit_s) return true;
+    snprintf(line, sizeof line, "limit %llu %u\n", (unsigned long long)limits->bytes, seconds);
+    rival->limit_bytes = limits->bytes;
+    rival->limit_s = seconds;
+    return process_send(&rival->process, line, strlen(line));
+}
+
+/* Sends all that the process needs to answer the request, and receives the answer. */
+static bool request_code(struct rival *rival, const char *request, const struct rival_limits *limits,
+                         char answer[RIVALS_ANSWER])
+{
+    if (!send_limits(rival, limits)) return false;
+    if (!rival->is_shown && !send_picture(rival, &rival->picture)) return false;
+    rival->is_shown = true;
+    return process_send(&rival->process, request, strlen(request)) &&
+           process_receive_line(&rival->process, answer, RIVALS_ANSWER);
+}
+
+static bool take_outcome(const char *word, struct rival_result *result)
+{
+    static const struct {
+        const char *word;
+        enum rival_outcome outcome;
+    } outcomes[] = {{"done", RIVAL_DONE}, {"cannot", RIVAL_CANNOT}, {"wrong", RIVAL_FAILED}, {"failed", RIVAL_FAILED}};
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        if (!strcmp(word, outcomes[i].word)) {
+            result->outcome = outcomes[i].outcome;
+            return true;
         }
-    return sent ? TSR_OK : fail_process(rival, error, NULL);
+    return false;
 }
 
-enum tsr_status rival_png_bytes(struct rival *rival, uint64_t *bytes, struct tsr_error *error)
+/* Takes the answer. False: it is not valid. */
+static bool take_answer(const char *line, struct rival_result *result)
 {
-    unsigned long long size = 0;
-    const enum tsr_status status = rival ? ask_sizes(rival, "png\n", 1, &size, error) : TSR_OK;
-    *bytes = size;
-    return status;
+    char word[8];
+    unsigned long long bytes, peak;
+    int is_same, from = 0;
+    struct rival_result r = {0};
+    if (sscanf(line, "%7s %llu %lf %lf %lf %lf %d %llu %d%n", word, &bytes, &r.encode_s, &r.decode_s, &r.encode_spread,
+               &r.decode_spread, &r.runs, &peak, &is_same, &from) != 9 ||
+        line[from] != '\t' || !take_outcome(word, &r))
+        return false;
+    snprintf(r.reason, sizeof r.reason, "%.*s", (int)sizeof r.reason - 1, line + from + 1);
+    if (r.outcome != RIVAL_DONE) { /* no numbers are of use then */
+        *result = (struct rival_result){.outcome = r.outcome};
+        memcpy(result->reason, r.reason, sizeof r.reason);
+        return true;
+    }
+    r.bytes = bytes;
+    r.peak_bytes = peak;
+    r.is_same = is_same != 0;
+    *result = r;
+    return true;
 }
 
-enum tsr_status rival_jpeg_ls_bytes(struct rival *rival, uint64_t *bytes, struct tsr_error *error)
+/* Ends the process and tells in the result why. */
+static void fail_result(struct rival *rival, const struct rival_limits *limits, bool is_answer_invalid,
+                        struct rival_result *result)
 {
-    unsigned long long size = 0;
-    const enum tsr_status status = rival ? ask_sizes(rival, "jpeg-ls\n", 1, &size, error) : TSR_OK;
-    *bytes = size;
-    return status;
+    const bool is_late = rival->process.is_late;
+    char *const reason = result->reason;
+    const size_t size = sizeof result->reason;
+    const int how = process_end(&rival->process, true);
+    result->outcome = RIVAL_FAILED;
+    if (is_answer_invalid)
+        snprintf(reason, size, "the helper's answer is not valid");
+    else if (is_late)
+        snprintf(reason, size, "took more than %g s", limits->seconds);
+    else if (WIFEXITED(how) && WEXITSTATUS(how) == TSR_ERROR_LIMIT)
+        snprintf(reason, size, "ran out of memory");
+    else if (WIFEXITED(how))
+        snprintf(reason, size, "the helper ended with status %d", WEXITSTATUS(how));
+    else if (WTERMSIG(how) == SIGKILL)
+        snprintf(reason, size, "was killed: signal %d, as the system does when its memory ends", SIGKILL);
+    else
+        snprintf(reason, size, "crashed: signal %d", WTERMSIG(how));
 }
 
-enum tsr_status rival_jpeg_at_psnr(struct rival *rival, double psnr_db, struct jpeg_size *size, struct tsr_error *error)
+/* A key or a setting must leave the request one line, of a length that the helper reads. */
+static bool is_word(const char *text)
 {
-    char request[RIVALS_LINE];
-    unsigned long long sizes[2] = {0, 0};
-    snprintf(request, sizeof request, "jpeg %a\n", psnr_db); /* %a is exact */
-    const enum tsr_status status = rival ? ask_sizes(rival, request, 2, sizes, error) : TSR_OK;
-    size->bytes = sizes[0];
-    size->optimised_bytes = sizes[1];
-    return status;
+    return strlen(text) < 32 && !text[strcspn(text, "\r\n\t")];
+}
+
+enum tsr_status rival_code(struct rival *rival, const char *key, const char *setting, const struct rival_limits *limits,
+                           struct rival_result *result, uint8_t *decoded, struct tsr_error *error)
+{
+    static const struct rival_limits none = {0, 0};
+    const struct rival nobody = {.name = "compare"};
+    char request[RIVALS_LINE], answer[RIVALS_ANSWER];
+    memset(result, 0, sizeof *result);
+    if (!limits) limits = &none;
+    if (!rival || !rival->has_picture || !is_word(key) || !*key || strchr(key, ' ') || !is_word(setting) ||
+        (decoded && rival->picture.bits > 8))
+        return fail(rival ? rival : &nobody, error, TSR_ERROR_USAGE, "cannot be asked so");
+    rival->process.deadline = limits->seconds > 0 ? process_now() + limits->seconds : 0;
+    if (rival->process.socket < 0) {
+        const enum tsr_status status = start(rival, error);
+        if (status != TSR_OK) return status;
+    }
+    snprintf(request, sizeof request, "code %s%s%s\n", key, *setting ? " " : "", setting);
+    const struct rival_picture *const p = &rival->picture;
+    const size_t count = (size_t)p->columns * p->rows * (size_t)p->channels;
+    const bool is_answered = request_code(rival, request, limits, answer);
+    const bool is_valid = is_answered && take_answer(answer, result);
+    const bool wants_samples = is_valid && decoded && result->outcome == RIVAL_DONE;
+    const bool is_complete = !wants_samples || (process_send(&rival->process, "decoded\n", 8) &&
+                                                process_receive(&rival->process, decoded, count));
+    if (!is_valid || !is_complete) {
+        memset(result, 0, sizeof *result);
+        fail_result(rival, limits, is_answered && !is_valid, result);
+    }
+    rival->process.deadline = 0;
+    return TSR_OK;
 }

@@ -17,14 +17,14 @@ if $has_sha256; then
     refuses 42 'the manifest would overwrite set/b, which this run reads' "$tsr" compress -q -r -f set -o made --manifest set/b
     refuses 42 'the manifest would overwrite made/b.tsr, which this run writes' "$tsr" compress -q -r set -o made --shard 1/2 --manifest made/b.tsr
     echo x >list && refuses 42 'the manifest would overwrite list, which' "$tsr" compress -f --files-from list -o made --manifest list
-    # A killed run's part is taken up, whatever it was cut to.
-    mkdir begun && cp "$text" begun/a && printf '# tess' >begun/m.new && : >begun/m.part
+    # A killed run's part is taken up, wherever it was cut.
+    mkdir begun && cp "$text" begun/a && printf '# tessera manifest 1\n# unfinished\n' >begun/m.new && cp begun/m.new begun/m.part && printf '# byt' >>begun/m.part
     run 0 "$tsr" compress -q -r --update begun -o begun_made --manifest begun/m
     [ "$(find begun -type f | sort | tr '\n' ' ')" = 'begun/a begun/m ' ] || bad "what is left of a manifest: $(find begun)"
     # Two files of one name would share an entry.
     mkdir one two && echo 1 >one/a && echo 2 >two/a
     run 75 "$tsr" compress -q -r one two --manifest both
-    says 'two/a: another input of this run has the same name in the manifest; name their common folder'
+    grep -q 'two/a: another input of this run has the same name in the manifest; name their common folder' "$err" || bad "two of a name: $(cat "$err")"
     # Names with all that sha256sum escapes.
     mkdir odd && echo r >"odd/$(printf 'r\r')" && echo n >"odd/n
 n" && echo b >'odd/b\b'
@@ -140,4 +140,98 @@ run 0 "$tsr" compress --rm fifo -o 2.tsr
 wait
 grep -q '1 kept original: it came through a pipe' "$out" || bad "a FIFO: $(cat "$out")"
 [ -p fifo ] && [ -L link ] && [ -f set/a ] || bad "--rm has removed what is no regular file"
+rm -rf ./*
+
+# --- What --rm has left is replaced by no other file's .tsr, whatever state it is in.
+other=$DATA/pnm/mr_12bit.pgm
+for kind in intact damaged lossy cut; do
+    rm -rf ./* && cp "$grey" x
+    case $kind in lossy) run 0 "$tsr" compress -q --qp 20 x && rm x ;; *) run 0 "$tsr" compress -q --rm x ;; esac
+    [ $kind = damaged ] && changes_byte x.tsr 6
+    [ $kind = cut ] && truncate -s 40 x.tsr
+    cp "$other" x
+    refuses 41 'x.tsr holds another file or another state of this one, which may be its only copy' "$tsr" compress --rm --update x
+    cp "$grey" x
+    [ $kind = cut ] || run 0 "$tsr" compress -q --rm --update x # of the same bytes: made anew where it is needed
+    run 0 "$tsr" compress -q -f "$other" -o x.tsr
+done
+run 0 "$tsr" compress -q -f "$text" -o y && "$BIN/tsr_sign_again" y x.tsr H 0 0 ff && rm y
+run 63 "$tsr" test x.tsr && cp "$text" x && refuses 41 'x.tsr is of another format version; -f overwrites it' "$tsr" compress --update x
+rm -rf ./*
+
+# --- A series is none of its inputs.
+mkdir set && cp "$grey" set/a && cp "$text" set/b
+refuses 42 'set/b: the output is the input' "$tsr" compress -r set --series set/b -f
+ln -s set/b out.tsr && refuses 42 'set/b: the output is the input' "$tsr" compress -r set --series out.tsr -f
+run 0 "$tsr" compress -q -r set --series set/s.tsr && run 0 "$tsr" compress -q -r set --series set/s.tsr -f
+rm -rf ./*
+
+# --- Manifests: one run each, whole or called FILE.part, and no original goes without its entry.
+if $has_sha256; then
+    mkdir set && cp "$grey" set/a && cp "$text" set/b && : >set/m.part && printf '# tes' >set/m.new
+    refuses 42 'the manifest would overwrite set/m.part, which this run reads' "$tsr" compress -r set -o made --manifest set/m
+    mv set/m.part set/n && refuses 42 'the manifest would overwrite set/m.new' "$tsr" compress -r set -o made --manifest set/m
+    rm set/m.new && mv set/n set/m.part && refuses 41 'set/m.part exists and is no unfinished manifest' "$tsr" compress set/b -o made.tsr --manifest set/m
+    refuses 2 'end the names of unfinished manifests' "$tsr" compress set/b -o made.tsr --manifest x.new
+    rm set/m.part && mkdir -p made/b.tsr
+    run 75 "$tsr" compress -q -r set -o made --manifest m
+    grep -q '^tessera: the manifest is not complete and is called m.part' "$err" && [ ! -e m ] && [ -s m.part ] || bad "a manifest of a run with failures: $(cat "$err")"
+    run 20 "$tsr" test -q -r made --manifest m.part
+    says 'm.part is not complete'
+    rmdir made/b.tsr && refuses 41 'm.part is of a run that has not come to its end: --update goes on with it' "$tsr" compress -q -r set -o made --manifest m
+    if command -v flock >/dev/null; then
+        flock m.part "$tsr" compress -q -r set -o made --update --manifest m 2>"$err" && bad "two runs write one manifest"
+        says 'another run is writing m.part'
+    fi
+    run 0 "$tsr" compress -q -r set -o made --update --manifest m && [ ! -e m.part ] && run 0 "$tsr" test -q -r made --manifest m
+    grep -q '^# complete' m || bad "a whole manifest does not say so: $(head -n 2 m)"
+    run 0 "$tsr" compress -q -f --qp 30 set/a -o made/a.tsr && run 75 "$tsr" test -q -r made --manifest m
+    says 'made/a.tsr does not restore the same file any more, as the manifest says'
+    rm -rf ./*
+    if [ "$(id -u)" -eq 0 ] && mkdir tiny && mount -t tmpfs -o size=64k none tiny 2>/dev/null; then
+        mkdir set && for i in $(seq 600); do printf 'P5\n4 4\n255\n%016d' $i >set/$i.pgm; done
+        dd if=/dev/zero of=tiny/ballast bs=4k count=14 2>/dev/null
+        run 40 "$tsr" compress -q -r --rm set -o made --manifest tiny/m
+        gone=$((600 - $(ls set | wc -l))) entries=$(grep -c restores tiny/m.part)
+        [ "$gone" -le "$entries" ] && [ "$gone" -lt 600 ] || bad "$gone originals are gone, $entries have an entry"
+        rm tiny/ballast && mount -o remount,size=1M tiny
+        run 0 "$tsr" compress -q -r --rm --update set -o made --manifest tiny/m
+        [ -z "$(ls set)" ] && [ "$(grep -c restores tiny/m)" -eq 600 ] && run 0 "$tsr" test -q -r made --manifest tiny/m || bad "after a full disk: $(grep -c restores tiny/m) entries"
+        umount tiny
+    fi
+    rm -rf ./*
+fi
+
+# --- summary: a run that did not come to its end, and the last word on a file.
+mkdir set && for i in 1 2 3; do cp "$text" set/$i; done
+run 0 "$tsr" compress -r --json set -o made && cp "$out" whole.json && head -n 2 whole.json >cut.json && : >empty.json
+run 0 "$tsr" summary whole.json
+for each in cut empty; do
+    run 75 "$tsr" summary $each.json
+    grep -q "the run of $each.json has not come to its end" "$out" || bad "summary of $each: $(cat "$out")"
+    grep -q 'every file of the set is done' "$out" && bad "summary of $each says done"
+done
+run 0 "$tsr" compress -r --json -n set -o made && cp "$out" dry.json
+run 2 "$tsr" summary dry.json
+echo new >set/2 && rm made/2.tsr && mkdir made/2.tsr && run 75 "$tsr" compress -r --json --update set -o made && cp "$out" later.json
+for order in 'whole later' 'later whole'; do
+    # shellcheck disable=SC2086
+    run 75 "$tsr" summary ${order% *}.json ${order#* }.json
+    grep -q ' 1 failed' "$out" || bad "summary $order: $(cat "$out")"
+done
+rmdir made/2.tsr && run 0 "$tsr" compress -r --json --update set -o made && cp "$out" last.json
+run 0 "$tsr" summary last.json later.json whole.json
+rm -rf ./*
+
+# --- verify: the very file that the .tsr was made of, empty folders, and what is no file.
+mkdir -p set/empty changed && cp "$DATA/png/screen_palette.png" set/p.png && run 0 "$tsr" compress -q -r set -o made
+run 0 "$tsr" verify -q set made
+cp -R set changed/set && changes_byte changed/set/p.png 60
+run 60 "$tsr" verify -q changed/set made
+says 'changed/set/p.png is not the file that the .tsr was made of: its hash is another'
+rmdir made/empty && run 75 "$tsr" verify -q set made
+says 'set/empty: the archive does not have this empty folder'
+rmdir set/empty && ln -s p.png set/link && run 75 "$tsr" verify set made
+grep -q 'set/link: symbolic link' "$out" || bad "verify passes over a link: $(cat "$out")"
+rm -rf ./*
 finish

@@ -35,8 +35,8 @@ lines 0 "$TESSERA" info --json -r made lossy s.tsr
 lines 0 "$TESSERA" test --json -r made s.tsr
 lines 0 "$TESSERA" decompress --json -r made -o back
 lines 0 "$TESSERA" decompress --json s.tsr -o back2
-lines 0 "$TESSERA" verify --json set made
-lines 0 "$TESSERA" compare --json -r --qp 10,20 set
+lines 75 "$TESSERA" verify --json set made # a link has no .tsr
+lines 0 "$TESSERA" compare --json -r set
 cp -R set gone
 lines 0 "$TESSERA" compress --json -r --rm gone -o gone_made
 for i in 1 2; do lines 0 "$TESSERA" compress --json -r --shard $i/2 set -o shards; done

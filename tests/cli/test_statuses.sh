@@ -47,9 +47,11 @@ done
 for argument in 0 -1 1.5 1025 two '' ' ' 1x nan inf 1e9; do one_word "'$argument'" compress -T "$argument" inputs/a.pgm; done
 for argument in 52 -48.125 10.1 x '' ' ' nan inf 1e999 51.0625 10x; do one_word "'$argument'" compress --qp "$argument" inputs/a.pgm; done
 one_word '10,20' compress --qp 10,20 inputs/a.pgm
-one_word "'60'" compare --qp 10,60 inputs/a.pgm
-one_word "''" compare --qp 10,,20 inputs/a.pgm
-one_word '1' compare --qp 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17 inputs/a.pgm
+one_word "'60'" compress --qp 60 inputs/a.pgm
+one_word "'10,20'" compress --qp 10,20 inputs/a.pgm
+one_word "''" compress --qp 10,,20 inputs/a.pgm
+one_word "'-1'" compare --seed -1 inputs/a.pgm
+one_word "'0'" compare --sample 0 inputs/a.pgm
 one_word 'transform' compress --path predict --qp 20 inputs/a.pgm
 one_word 'transform' compress --qp 20 --path predict inputs/a.pgm
 one_word "'sideways'" compress --path sideways inputs/a.pgm
@@ -86,7 +88,7 @@ usage compare --psnr 40 inputs/a.pgm
 refuses 2 'a.pgm cannot be coded in 60 bytes: the least are [0-9]*' "$TESSERA" compress --size 60 inputs/a.pgm -o out.tsr
 refuses 2 't.txt is not coded with loss, and takes [0-9]* bytes, not 60' "$TESSERA" compress --size 60 inputs/t.txt -o out.tsr
 usage compress -o
-usage test --force a.tsr
+usage info --force a.tsr
 usage info -T 2 a.tsr
 usage decompress --qp 20 a.tsr
 refuses 2 'it is a folder; add -r' "$TESSERA" compress inputs -o out.tsr

@@ -1,4 +1,4 @@
-# Printed texts: help, version, info, compare, and the lines of -v. Expected texts are in expected/.
+# Printed texts: help, version, info, and the lines of -v. Expected texts are in expected/.
 . "${0%/*}/steps.sh"
 case $0 in
 /*) expected=${0%/*}/expected ;;
@@ -52,36 +52,4 @@ says_as decompress.txt
 # Progress is shown only on terminals.
 grep -q "$(printf '\033')" "$err" && bad "progress without a terminal"
 
-# compare: a row for each image and a total. Columns of coders that this build lacks have dashes.
-mkdir pictures
-cp "$DATA/pnm/landscape_grey_8bit.pgm" "$DATA/pnm/landscape_8bit.ppm" "$DATA/pnm/chest_10bit.pgm" pictures
-cp "$DATA/other/text.txt" pictures
-run 0 "$TESSERA" compare -r --qp 10,30 pictures
-for name in landscape_grey_8bit.pgm landscape_8bit.ppm chest_10bit.pgm; do
-    [ "$(grep -c "^pictures/$name: [0-9]* x [0-9]*, " "$out")" -eq 1 ] || bad "compare has no row for $name"
-done
-grep -q '^pictures/text.txt: skipped, ' "$out" || bad "compare does not say what it skips"
-[ "$(grep -c '^  lossless  ' "$out")" -eq 4 ] || bad "not one line without loss for each picture and the total"
-[ "$(grep -c '^  QP 10  .* dB' "$out")" -eq 3 ] && [ "$(grep -c '^  QP 30  .* dB' "$out")" -eq 3 ] || bad "not a line for each QP"
-grep -q '^total of [0-9]* images' "$out" || bad "compare has no total"
-cp "$out" "$WORK/compare.txt"
-run 0 "$TESSERA" compare -r --json --qp 10,30 pictures
-# The total is the sum of the rows that all rivals could code; with all libraries, these are all rows.
-if fields png_bytes jpeg_ls_bytes | grep -v absent | grep -q null; then
-    echo "compare: a rival is missing in this build, the total is not checked"
-else
-    for field in raw_bytes tessera_bytes png_bytes jpeg_ls_bytes; do
-        sum=$(fields $field | awk '$1 != "absent" { s += $1 } END { printf "%d", s }')
-        [ "$sum" = "$(fields --summary $field)" ] || bad "compare's total of $field is not $sum"
-    done
-    grep -q '^total of 3 images' "$WORK/compare.txt" || bad "the total is not of 3 images"
-fi
-# The lossless size is that of the file that compress makes, except for the header and the proof.
-fields file tessera_bytes | while IFS=$tab read -r file bytes; do
-    [ "$bytes" = absent ] && continue
-    "$TESSERA" compress -q "$file" -o made.tsr -f
-    made=$(bytes_of made.tsr)
-    [ $((made - bytes)) -lt 100 ] && [ $((bytes - made)) -lt 100 ] || echo "$file: $made bytes, compare says $bytes"
-done >"$WORK/complaints"
-[ -s "$WORK/complaints" ] && bad "$(cat "$WORK/complaints")"
 finish

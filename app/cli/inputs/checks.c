@@ -136,14 +136,15 @@ char *manifest_name(const char *path, size_t i)
     return asprintf(&name, "%s%s", path, endings[i]) < 0 ? NULL : name;
 }
 
-bool begins_as_manifest(const char *path, bool may_be_cut)
+bool begins_as_manifest(const char *path, bool is_unfinished)
 {
-    char head[sizeof MANIFEST_FIRST_LINE];
+    static const char wanted[] = MANIFEST_FIRST_LINE MANIFEST_UNFINISHED;
+    char head[sizeof wanted];
+    const size_t length = is_unfinished ? sizeof wanted - 1 : sizeof MANIFEST_FIRST_LINE - 1;
     FILE *const file = fopen(path, "r");
-    const size_t got = file ? fread(head, 1, sizeof MANIFEST_FIRST_LINE - 1, file) : 0;
-    const bool is_whole = got == sizeof MANIFEST_FIRST_LINE - 1;
+    const size_t got = file ? fread(head, 1, length, file) : 0;
     if (file) fclose(file);
-    return file && (is_whole || may_be_cut) && memcmp(head, MANIFEST_FIRST_LINE, got) == 0;
+    return got == length && memcmp(head, wanted, length) == 0;
 }
 
 /* A path without links and dots, though its end, or all of it but the root, is not there. NULL: no memory. */
@@ -190,21 +191,34 @@ bool is_same_name(const char *one, const char *other)
     return is_same;
 }
 
-static enum tsr_status check_manifest(const struct options *options, const struct task_list *list, const char *name,
-                                      struct tsr_error *error)
+/* what: the kind of file, and option the one that names it. */
+static enum tsr_status check_written(const struct options *options, const struct task_list *list, const char *name,
+                                     const char *what, const char *option, struct tsr_error *error)
 {
-    for (size_t i = 0; i < list->count; i++) {
+    bool is_input = options->files_from && is_same_name(name, options->files_from);
+    bool is_output = options->series && is_same_name(name, options->series);
+    for (size_t i = 0; i < list->count && !is_input && !is_output; i++) {
         const struct task *const task = &list->tasks[i];
-        const bool is_input = task->descriptor < 0 && is_same_name(name, task->input);
-        if (is_input || (task->output && is_same_name(name, task->output)))
-            return refuse(error, TSR_ERROR_SAME_FILE,
-                          "the manifest would overwrite %s, which this run %s; name another with --manifest", name,
-                          is_input ? "reads" : "writes");
+        is_input = task->descriptor < 0 && is_same_name(name, task->input);
+        is_output = task->output && is_same_name(name, task->output);
     }
-    if (options->files_from && is_same_name(name, options->files_from))
-        return refuse(error, TSR_ERROR_SAME_FILE,
-                      "the manifest would overwrite %s, which this run reads; name another with --manifest", name);
-    return TSR_OK;
+    if (!is_input && !is_output) return TSR_OK;
+    return refuse(error, TSR_ERROR_SAME_FILE, "the %s would overwrite %s, which this run %s; name another with %s",
+                  what, name, is_input ? "reads" : "writes", option);
+}
+
+/* A file that a run writes beside its outputs, and what it is called until it is complete. */
+static enum tsr_status check_named(const struct options *options, const struct task_list *list, const char *path,
+                                   const char *what, const char *option, struct tsr_error *error)
+{
+    char *part = NULL;
+    if (!path) return TSR_OK;
+    enum tsr_status status = check_written(options, list, path, what, option, error);
+    if (status == TSR_OK && asprintf(&part, "%s.part", path) < 0)
+        return refuse(error, TSR_ERROR_LIMIT, "no memory for %s", path);
+    if (status == TSR_OK) status = check_written(options, list, part, what, option, error);
+    free(part);
+    return status;
 }
 
 enum tsr_status check_names(const struct options *options, struct task_list *list, struct tsr_error *error)
@@ -214,9 +228,16 @@ enum tsr_status check_names(const struct options *options, struct task_list *lis
     enum tsr_status status = TSR_OK;
     for (size_t i = 0; i < MANIFEST_NAMES && options->manifest && writes(options) && status == TSR_OK; i++) {
         char *const name = manifest_name(options->manifest, i);
-        status = name ? check_manifest(options, list, name, error)
+        status = name ? check_written(options, list, name, "manifest", "--manifest", error)
                       : refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
         free(name);
     }
+    if (status == TSR_OK) status = check_named(options, list, options->page, "report", "--report or --html", error);
+    if (status == TSR_OK) status = check_named(options, list, options->csv, "table", "--csv", error);
+    if (status == TSR_OK && options->page && options->manifest && writes(options) &&
+        is_same_name(options->page, options->manifest))
+        status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
+    if (status == TSR_OK && options->page && options->csv && is_same_name(options->page, options->csv))
+        status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the table", options->page);
     return status;
 }

@@ -51,11 +51,12 @@ const struct identity *find_identity(const struct identity *wanted, const struct
 /* The files that a run with --manifest writes: it, and i of 1 and 2, what it is called until it is complete. To be
  * freed; NULL: no memory. */
 #define MANIFEST_FIRST_LINE "# tessera manifest 1\n"
+#define MANIFEST_UNFINISHED "# unfinished\n"
 enum { MANIFEST_NAMES = 3 };
 char *manifest_name(const char *path, size_t i);
 
-/* Whether a file begins as manifests do; may_be_cut: or ends before it can be told. */
-bool begins_as_manifest(const char *path, bool may_be_cut);
+/* Whether a file begins as manifests do; is_unfinished: as one that a run is writing, or was killed over. */
+bool begins_as_manifest(const char *path, bool is_unfinished);
 
 /* Whether two paths are one name in one folder, though nothing need be there. */
 bool is_same_name(const char *one, const char *other);

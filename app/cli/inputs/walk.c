@@ -92,8 +92,8 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_same_file(path, o->series)) || is_manifest(o, path))
-        return;
+    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path))
+        return; /* of an earlier run of the same command */
     else if (o->verb == VERB_COMPRESS && is_tsr)
         walk->list->tsr_files++;
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
@@ -137,6 +137,10 @@ static bool is_loop(const struct ancestor *here)
 /* A folder with nothing in it: its output is made, too. */
 static void take_empty_folder(struct walk *walk, const char *path, const char *prefix, const char *folder)
 {
+    if (walk->options->takes_tsr) { /* verify: whether the archive has it, too */
+        add_empty_folder(walk, prefix);
+        return;
+    }
     if (walk->options->series) {
         add_skipped(walk, path, "empty folder");
         return;

@@ -1,0 +1,76 @@
+/* The codecs of a comparison; see compare.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare.h"
+
+/* The user's effort, other efforts, other lossless codecs, lossy ones. */
+enum { RANKS = 4 };
+
+static int rank_of(const struct column *column, int effort)
+{
+    if (column->codec->is_lossy) return 3;
+    if (!column->codec->is_ours) return 2;
+    return column->setting && atoi(column->setting + 1) == effort ? 0 : 1;
+}
+
+static void describe(const struct column *column, struct report_codec *report)
+{
+    const struct rival_codec *const c = column->codec;
+    const bool has_setting = column->setting && column->setting[0];
+    *report = (struct report_codec){.is_ours = c->is_ours, .is_lossy = c->is_lossy, .is_missing = c->is_missing};
+    snprintf(report->name, sizeof report->name, "%.24s%s%s", c->name, has_setting ? " " : "",
+             has_setting ? column->setting : "");
+    snprintf(report->key, sizeof report->key, "%.20s%s", c->key, has_setting ? column->setting : "");
+    snprintf(report->library, sizeof report->library, "%s", c->library);
+    snprintf(report->options, sizeof report->options, "%s", c->options);
+    snprintf(report->reason, sizeof report->reason, "%s", c->reason);
+}
+
+static void add_column(struct columns *columns, const struct rival_codec *codec, const char *setting)
+{
+    columns->column[columns->count] = (struct column){codec, setting};
+    describe(&columns->column[columns->count], &columns->report[columns->count]);
+    columns->count++;
+}
+
+/* The columns of one codec that have a rank: a lossy one is one column, a lossless one has one for each setting. */
+static void add_ranked(struct columns *columns, const struct rival_codec *codec, int rank, int effort)
+{
+    const bool is_one = codec->is_lossy || codec->is_missing;
+    for (int s = 0; s < (is_one ? 1 : codec->setting_count); s++) {
+        const struct column column = {codec, is_one ? NULL : codec->settings[s]};
+        if (rank_of(&column, effort) == rank) add_column(columns, codec, column.setting);
+    }
+}
+
+enum tsr_status make_columns(const struct options *options, struct columns *columns, struct tsr_error *error)
+{
+    const struct rival_codec *codecs;
+    size_t count;
+    const int effort = options->compress.effort > 0 ? options->compress.effort : TSR_EFFORT_DEFAULT;
+    const enum tsr_status status = rivals_list(columns->rivals, &codecs, &count, error);
+    if (status != TSR_OK) return status;
+    columns->column = calloc(count * RIVAL_SETTINGS + 1, sizeof *columns->column);
+    columns->report = calloc(count * RIVAL_SETTINGS + 1, sizeof *columns->report);
+    if (!columns->column || !columns->report) return refuse(error, TSR_ERROR_LIMIT, "no memory for a table of codecs");
+    for (int rank = 0; rank < RANKS; rank++)
+        for (size_t i = 0; i < count; i++) add_ranked(columns, &codecs[i], rank, effort);
+    return TSR_OK;
+}
+
+void free_columns(struct columns *columns)
+{
+    free(columns->column);
+    free(columns->report);
+}
+
+struct rival_limits cell_limits(const struct options *options)
+{
+    const char *const told = getenv("TESSERA_RIVALS_SECONDS"); /* for tests */
+    const double seconds = told && atof(told) > 0 ? atof(told) : 120;
+    const uint64_t least = (uint64_t)2 << 30,
+                   memory = options->memory > 0 ? options->memory : tsr_available_memory() / 4;
+    return (struct rival_limits){seconds, memory > least ? memory : least};
+}

@@ -1,0 +1,240 @@
+/* The comparison's first screen: what came out, in three sentences and one bar a codec. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comparison_parts.h"
+#include "page.h"
+#include "plot.h"
+#include "text.h"
+
+static void put_strong(FILE *f, const char *text)
+{
+    fputs("<strong>", f);
+    text_escape(f, text);
+    fputs("</strong>", f);
+}
+
+/* "4.2 % less than" or "4.2 % more than". */
+static void put_less_or_more(FILE *f, uint64_t ours, uint64_t other)
+{
+    char text[64];
+    const double change = other > 0 ? 100 * ((double)ours / (double)other - 1) : 0;
+    if (ours == other) {
+        put_strong(f, "as much as");
+        return;
+    }
+    snprintf(text, sizeof text, "%.*f\u00a0%% %s than", change > -0.05 && change < 0.05 ? 3 : 1,
+             change < 0 ? -change : change, change < 0 ? "less" : "more");
+    put_strong(f, text);
+}
+
+static size_t others_in_common(const struct sums *sums)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < sums->c->codec_count; k++)
+        count += sums->codec[k].is_in_common && !sums->c->codecs[k].is_ours;
+    return count;
+}
+
+static void put_size(FILE *f, const struct sums *sums)
+{
+    char number[TEXT_NUMBER], bytes[TEXT_NUMBER];
+    fputs("<p>", f);
+    if (sums->ours == SUMS_NONE || sums->codec[sums->ours].held == 0) {
+        fputs("No image was coded by Tessera, so sizes are not compared.</p>\n", f);
+        return;
+    }
+    const struct codec_sums *ours = &sums->codec[sums->ours];
+    if (sums->best == SUMS_NONE || !ours->is_in_common) {
+        fprintf(f,
+                "Tessera codes the samples of %s image%s in %s. No other lossless codec holds enough of them for a "
+                "comparison of totals.</p>\n",
+                text_count(number, ours->held), ours->held == 1 ? "" : "s", text_bytes(bytes, ours->bytes));
+        return;
+    }
+    const size_t others = others_in_common(sums);
+    fprintf(f, "Tessera codes the samples of %s image%s in %s: ", text_count(number, sums->common),
+            sums->common == 1 ? "" : "s", text_bytes(bytes, ours->common_bytes));
+    put_less_or_more(f, ours->common_bytes, sums->codec[sums->best].common_bytes);
+    fputs(" ", f);
+    text_escape(f, sums->c->codecs[sums->best].name);
+    if (others > 1)
+        fprintf(f, ", the smallest of the %zu other lossless codecs.</p>\n", others);
+    else
+        fputs(", the only other lossless codec.</p>\n", f);
+}
+
+static void put_speed(FILE *f, const struct sums *sums)
+{
+    char encode[TEXT_NUMBER], decode[TEXT_NUMBER];
+    if (sums->ours == SUMS_NONE || sums->codec[sums->ours].held == 0) return;
+    const struct codec_sums *ours = &sums->codec[sums->ours];
+    const double e = megabytes_per_second(ours->raw, ours->encode_s),
+                 d = megabytes_per_second(ours->raw, ours->decode_s);
+    if (e <= 0 || d <= 0) {
+        fputs("<p>Speed was not measured.</p>\n", f);
+        return;
+    }
+    fputs("<p>One thread encodes ", f);
+    snprintf(encode, sizeof encode, "%.20s\u00a0MB/s", text_figure(decode, e));
+    put_strong(f, encode);
+    fputs(" and decodes ", f);
+    snprintf(encode, sizeof encode, "%.20s\u00a0MB/s", text_figure(decode, d));
+    put_strong(f, encode);
+    size_t faster[2] = {0, 0};
+    for (size_t k = 0; k < sums->c->codec_count && ours->is_in_common; k++) {
+        const struct codec_sums *other = &sums->codec[k];
+        if (!other->is_in_common || sums->c->codecs[k].is_ours || other->common_encode_s <= 0) continue;
+        faster[0] += other->common_encode_s < ours->common_encode_s;
+        faster[1] += other->common_decode_s < ours->common_decode_s;
+    }
+    fputs(" of samples", f);
+    if (ours->is_in_common && sums->best != SUMS_NONE)
+        fprintf(f, "; of %zu other codec%s, %zu encode%s faster and %zu decode%s faster", others_in_common(sums),
+                others_in_common(sums) == 1 ? "" : "s", faster[0], faster[0] == 1 ? "s" : "", faster[1],
+                faster[1] == 1 ? "s" : "");
+    fputs(".</p>\n", f);
+}
+
+static void put_proof(FILE *f, const struct sums *sums)
+{
+    static const struct {
+        enum file_proof proof;
+        const char *text;
+    } parts[] = {
+        {PROOF_SAME_FILE, "come back byte for byte"},
+        {PROOF_SAME_SAMPLES, "come back with all samples, in a file that differs"},
+        {PROOF_LOSSY, "come back with a loss"},
+        {PROOF_FAILED, "failed"},
+        {PROOF_NONE, "were not proven"},
+    };
+    char digits[TEXT_NUMBER];
+    bool is_first = true;
+    if (sums->c->image_count == 0) {
+        fputs("<p>There is no image in the set, so nothing was proven.</p>\n", f);
+        return;
+    }
+    fprintf(f, "<p>Of %s file%s, ", text_count(digits, sums->c->image_count), sums->c->image_count == 1 ? "" : "s");
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const size_t count = sums->proof[parts[i].proof];
+        if (count == 0) continue;
+        if (!is_first) fputs(", ", f);
+        put_strong(f, text_count(digits, count));
+        fprintf(f, " %s", parts[i].text);
+        is_first = false;
+    }
+    const bool all_done = sums->proof[PROOF_NONE] == 0 && sums->proof[PROOF_FAILED] == 0;
+    fputs(all_done ? "; each was decoded and compared.</p>\n" : ".</p>\n", f);
+}
+
+static void put_saving(FILE *f, const struct sums *sums)
+{
+    char before[TEXT_NUMBER], after[TEXT_NUMBER], saved[TEXT_NUMBER], number[TEXT_NUMBER];
+    const bool grows = sums->tsr_bytes > sums->file_bytes;
+    const uint64_t difference = grows ? sums->tsr_bytes - sums->file_bytes : sums->file_bytes - sums->tsr_bytes;
+    if (sums->files == 0 || sums->file_bytes == 0) return;
+    fprintf(f,
+            "<dl class=\"saving\"><dt>%s as .tsr files</dt><dd>%s, %.1f\u00a0%%</dd>"
+            "<dd class=\"small\">%s file%s: %s \u2192 %s, headers and stored files included</dd></dl>\n",
+            grows ? "Added" : "Saved", text_bytes(saved, difference),
+            100 * (double)difference / (double)sums->file_bytes, text_count(number, sums->files),
+            sums->files == 1 ? "" : "s", text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
+}
+
+static void put_title(FILE *f, const struct report_comparison *c)
+{
+    char number[TEXT_NUMBER], set[TEXT_NUMBER];
+    size_t codecs = 0;
+    for (size_t k = 0; k < c->codec_count; k++) codecs += !c->codecs[k].is_missing;
+    fprintf(f, "<h1>Tessera compared: %s image%s, %zu codec%s</h1>\n<p class=\"small\">",
+            text_count(number, c->image_count), c->image_count == 1 ? "" : "s", codecs, codecs == 1 ? "" : "s");
+    text_escape(f, c->origin.started);
+    if (c->origin.machine && c->origin.started[0]) fputs(". ", f);
+    text_escape(f, c->origin.machine);
+    if (c->sampled < c->files_in_set)
+        fprintf(f, ". A sample of %s of the set's %s files, drawn with seed %llu", text_count(number, c->sampled),
+                text_count(set, c->files_in_set), (unsigned long long)c->seed);
+    fputs(c->origin.started[0] || c->origin.machine ? ".</p>\n" : "</p>\n", f);
+}
+
+/* Codecs that count for the common images, by bytes. Returns their number. */
+static size_t order_by_bytes(const struct sums *sums, size_t *order)
+{
+    size_t count = 0;
+    for (size_t k = 0; k < sums->c->codec_count; k++) {
+        if (!sums->codec[k].is_in_common) continue;
+        size_t at = count++;
+        for (; at > 0 && sums->codec[order[at - 1]].common_bytes > sums->codec[k].common_bytes; at--)
+            order[at] = order[at - 1];
+        order[at] = k;
+    }
+    return count;
+}
+
+static void put_bar(struct plot_panel *panel, const struct sums *sums, size_t k)
+{
+    char bytes[TEXT_NUMBER], change[TEXT_NUMBER] = "", note[3 * TEXT_NUMBER];
+    const uint64_t mine = sums->codec[k].common_bytes;
+    if (sums->ours != SUMS_NONE && k != sums->ours && sums->codec[sums->ours].is_in_common)
+        text_change(change, (double)mine / (double)sums->codec[sums->ours].common_bytes);
+    snprintf(note, sizeof note, "%s%s%s", text_bytes(bytes, mine), *change ? ", " : "", change);
+    plot_mark(panel, sums->c->codecs[k].name, (double)mine, 0, note);
+    struct plot_series *series = plot_series(panel, sums->c->codecs[k].name);
+    if (!series) return;
+    free(series->note);
+    series->note = strdup(note);
+    series->is_strong = k == sums->ours;
+}
+
+static void put_bars(FILE *f, const struct sums *sums)
+{
+    struct plot plot = {.shares_legend = false};
+    size_t *const order = calloc(sums->c->codec_count + 1, sizeof *order);
+    size_t said = 0;
+    char title[160], number[TEXT_NUMBER];
+    if (!order || sums->common == 0) {
+        free(order);
+        return;
+    }
+    snprintf(title, sizeof title, "Bytes of %s image%s that all codecs below hold; samples only",
+             text_count(number, sums->common), sums->common == 1 ? "" : "s");
+    struct plot_panel *panel = plot_panel(&plot, title, "", "", PLOT_ROWS);
+    const size_t count = order_by_bytes(sums, order);
+    for (size_t i = 0; i < count && panel; i++) put_bar(panel, sums, order[i]);
+    plot_write_figures(f, &plot);
+    fputs("<p class=\"small\">Percentages are against Tessera: with + the codec needs more bytes, with \u2212 fewer.",
+          f);
+    for (size_t k = 0; k < sums->c->codec_count; k++) {
+        const struct report_codec *codec = &sums->c->codecs[k];
+        if (codec->is_lossy || codec->is_missing || sums->codec[k].is_in_common) continue;
+        fputs(said++ ? ", " : " Left out here, since they hold fewer than half of the images: ", f);
+        text_escape(f, codec->name);
+        fprintf(f, " (%zu)", sums->codec[k].held);
+    }
+    fputs(said ? ".</p>\n" : "</p>\n", f);
+    plot_free(&plot);
+    free(order);
+}
+
+void comparison_write_first(FILE *f, const struct sums *sums)
+{
+    bool may_show_names = false;
+    for (size_t i = 0; i < sums->c->view_count; i++)
+        may_show_names |=
+            sums->c->views[i].image < sums->c->image_count && sums->c->images[sums->c->views[i].image].may_show_names;
+    put_title(f, sums->c);
+    if (sums->c->is_identified)
+        fputs("<p class=\"warning\">This page has the names of files. They may identify patients.</p>\n", f);
+    if (may_show_names)
+        fputs("<p class=\"warning\">Text may be burned into the pixels of some views (ultrasound, captured screens, "
+              "scanned film). Look at each view before you pass this page on.</p>\n",
+              f);
+    fputs("<div class=\"first\">\n<div class=\"said\">\n", f);
+    put_size(f, sums);
+    put_speed(f, sums);
+    put_proof(f, sums);
+    put_saving(f, sums);
+    fputs("</div>\n<div>\n", f);
+    put_bars(f, sums);
+    fputs("</div>\n</div>\n", f);
+}

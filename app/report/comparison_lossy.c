@@ -1,0 +1,442 @@
+/* The comparison's lossy part: rate curves, sizes at equal quality, and BD-rates. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comparison_parts.h"
+#include "page.h"
+#include "plot.h"
+#include "rates.h"
+#include "text.h"
+
+enum { METRIC_PSNR, METRIC_SSIM, METRICS, TARGETS = 4 };
+
+/* The qualities at which sizes are compared, and the ranges of BD-rates. */
+static const struct {
+    const char *name, *unit;
+    double target[TARGETS], low, high;
+} metrics[METRICS] = {
+    {"PSNR", "\u00a0dB", {35, 40, 45, 50}, 35, 45},
+    {"SSIM", "", {0.90, 0.95, 0.98, 0.99}, 0.95, 0.99},
+};
+
+static double scale_of(int metric, double quality)
+{
+    return metric == METRIC_SSIM ? rate_ssim_db(quality) : quality;
+}
+
+/* ---- Cells --------------------------------------------------------------------------------------------------- */
+
+/* Lossy cells, by image. place[codec] is a codec's place in the tables, or SUMS_NONE. */
+struct lossy {
+    const struct sums *sums;
+    size_t codecs, *codec, *place;
+    const struct report_cell **cell;
+    size_t *first;       /* of image i's cells; image_count + 1 of them */
+    bool *is_common;     /* images that all codecs hold which hold at least half of the images with lossy cells */
+    size_t common, most; /* most: cells of an image */
+    struct sums_group *group;
+    size_t groups, *number;
+};
+
+static void index_cells(struct lossy *l)
+{
+    const struct report_comparison *c = l->sums->c;
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < c->cell_count; i++) {
+            const struct report_cell *cell = &c->cells[i];
+            if (cell->image >= c->image_count || cell->codec >= c->codec_count) continue;
+            if (l->place[cell->codec] == SUMS_NONE || cell->outcome != CELL_DONE || cell->bytes == 0) continue;
+            if (pass == 0)
+                l->first[cell->image + 1]++;
+            else
+                l->cell[l->first[cell->image]++] = cell;
+        }
+        if (pass == 0)
+            for (size_t i = 0; i < c->image_count; i++) {
+                if (l->first[i + 1] > l->most) l->most = l->first[i + 1];
+                l->first[i + 1] += l->first[i];
+            }
+    }
+    for (size_t i = c->image_count; i > 0; i--) l->first[i] = l->first[i - 1]; /* each had moved to the next one */
+    l->first[0] = 0;
+}
+
+static bool holds(const struct lossy *l, size_t image, size_t codec)
+{
+    for (size_t i = l->first[image]; i < l->first[image + 1]; i++)
+        if (l->cell[i]->codec == codec) return true;
+    return false;
+}
+
+static void find_common(struct lossy *l)
+{
+    const size_t images = l->sums->c->image_count;
+    size_t with_cells = 0, *held = calloc(l->codecs + 1, sizeof *held);
+    for (size_t i = 0; i < images; i++) with_cells += l->first[i + 1] > l->first[i];
+    for (size_t k = 0; k < l->codecs && held; k++)
+        for (size_t i = 0; i < images; i++) held[k] += holds(l, i, l->codec[k]);
+    for (size_t i = 0; i < images && held; i++) {
+        bool all = l->first[i + 1] > l->first[i];
+        for (size_t k = 0; k < l->codecs; k++) all &= 2 * held[k] < with_cells || holds(l, i, l->codec[k]);
+        l->is_common[i] = all;
+        l->common += all;
+    }
+    free(held);
+}
+
+static bool make_lossy(struct lossy *l, const struct sums *sums)
+{
+    const struct report_comparison *c = sums->c;
+    *l = (struct lossy){.sums = sums};
+    l->codec = calloc(c->codec_count + 1, sizeof *l->codec);
+    l->place = calloc(c->codec_count + 1, sizeof *l->place);
+    l->cell = calloc(c->cell_count + 1, sizeof *l->cell);
+    l->first = calloc(c->image_count + 2, sizeof *l->first);
+    l->is_common = calloc(c->image_count + 1, sizeof *l->is_common);
+    l->number = calloc(c->image_count + 1, sizeof *l->number);
+    if (!l->codec || !l->place || !l->cell || !l->first || !l->is_common || !l->number) return false;
+    for (size_t k = 0; k < c->codec_count; k++) l->place[k] = SUMS_NONE;
+    for (int others = 0; others < 2; others++) /* ours first */
+        for (size_t k = 0; k < c->codec_count; k++) {
+            if (!c->codecs[k].is_lossy || c->codecs[k].is_missing || (k == sums->ours_lossy) == others) continue;
+            l->place[k] = l->codecs;
+            l->codec[l->codecs++] = k;
+        }
+    l->group = sums_groups(c, KEY_MODALITY, l->number, &l->groups);
+    index_cells(l);
+    find_common(l);
+    return true;
+}
+
+static void free_lossy(struct lossy *l)
+{
+    free(l->codec);
+    free(l->place);
+    free(l->cell);
+    free(l->first);
+    free(l->is_common);
+    free(l->number);
+    free(l->group);
+}
+
+/* The samples that lossy codecs got. */
+static double samples_of(const struct report_image *image)
+{
+    const double columns = image->lossy_columns ? image->lossy_columns : image->columns;
+    const double rows = image->lossy_rows ? image->lossy_rows : image->rows;
+    return columns * rows * (image->components > 0 ? image->components : 1);
+}
+
+static double quality_of(int metric, const struct report_cell *cell)
+{
+    return metric == METRIC_SSIM ? cell->ssim : cell->psnr_db;
+}
+
+/* An image's clean curve of one codec, without the cells that check it. points has room for l->most. */
+static size_t curve_of(const struct lossy *l, size_t image, size_t codec, int metric, struct rate_point *points)
+{
+    size_t count = 0;
+    for (size_t i = l->first[image]; i < l->first[image + 1]; i++) {
+        const struct report_cell *cell = l->cell[i];
+        if (cell->codec != codec || cell->is_check) continue;
+        points[count++] = (struct rate_point){(double)cell->bytes, scale_of(metric, quality_of(metric, cell))};
+    }
+    return rate_clean(points, count);
+}
+
+/* ---- Curves -------------------------------------------------------------------------------------------------- */
+
+/* The mean over images of one modality, codec and setting. */
+struct mean {
+    char setting[16];
+    size_t group, codec, count;
+    double rate, quality;
+};
+
+/* The mean for a cell, which is made if there is none yet; NULL: no memory. */
+static struct mean *mean_for(struct mean **means, size_t *count, size_t group, const struct report_cell *cell)
+{
+    for (size_t i = 0; i < *count; i++) {
+        struct mean *mean = &(*means)[i];
+        if (mean->group == group && mean->codec == cell->codec && !strcmp(mean->setting, cell->setting)) return mean;
+    }
+    struct mean *grown = realloc(*means, (*count + 1) * sizeof **means);
+    if (!grown) return NULL;
+    *means = grown;
+    struct mean *mean = &grown[(*count)++];
+    *mean = (struct mean){.group = group, .codec = cell->codec};
+    memcpy(mean->setting, cell->setting, sizeof mean->setting);
+    return mean;
+}
+
+static struct mean *find_means(const struct lossy *l, int metric, size_t *count)
+{
+    struct mean *means = NULL;
+    *count = 0;
+    for (size_t image = 0; image < l->sums->c->image_count; image++)
+        for (size_t i = l->first[image]; i < l->first[image + 1] && l->is_common[image]; i++) {
+            const struct report_cell *cell = l->cell[i];
+            const double quality = quality_of(metric, cell), samples = samples_of(&l->sums->c->images[image]);
+            if (cell->is_check || !isfinite(quality) || samples <= 0) continue;
+            struct mean *mean = mean_for(&means, count, l->number[image], cell);
+            if (!mean) continue;
+            mean->count++;
+            mean->rate += 8 * (double)cell->bytes / samples;
+            mean->quality += quality;
+        }
+    return means;
+}
+
+static void add_curves(struct plot *plot, const struct lossy *l, int metric, size_t group, const struct mean *means,
+                       size_t count)
+{
+    char title[120], label[64];
+    snprintf(title, sizeof title, "%s: %s", l->group[group].name, metrics[metric].name);
+    snprintf(label, sizeof label, "mean %s%s", metrics[metric].name, metric == METRIC_PSNR ? " (dB)" : "");
+    struct plot_panel *panel = NULL;
+    for (size_t k = 0; k < l->codecs; k++)
+        for (size_t i = 0; i < count; i++) {
+            const struct mean *mean = &means[i];
+            const double n = (double)mean->count;
+            if (mean->group != group || mean->codec != l->codec[k]) continue;
+            const char *name = l->sums->c->codecs[mean->codec].name;
+            char tip[160];
+            if (!panel) panel = plot_panel(plot, title, "mean bits per sample", label, PLOT_LINES);
+            if (!panel) return;
+            panel->fits_y = true;
+            snprintf(tip, sizeof tip, "%s, %s: %.3f bits per sample, %s %.*f%s; %zu image%s", name, mean->setting,
+                     mean->rate / n, metrics[metric].name, metric == METRIC_PSNR ? 2 : 4, mean->quality / n,
+                     metric == METRIC_PSNR ? " dB" : "", mean->count, mean->count == 1 ? "" : "s");
+            plot_mark(panel, name, mean->rate / n, mean->quality / n, tip);
+            struct plot_series *series = plot_series(panel, name);
+            if (series) series->is_strong = mean->codec == l->sums->ours_lossy;
+        }
+}
+
+/* Says of how many images lossy codecs got the middle part alone. */
+static void put_parts(FILE *f, const struct report_comparison *c)
+{
+    size_t count = 0;
+    uint32_t columns = 0, rows = 0;
+    for (size_t i = 0; i < c->image_count; i++) {
+        const struct report_image *image = &c->images[i];
+        if (image->lossy_columns == 0 || image->lossy_rows == 0) continue;
+        if (image->lossy_columns == image->columns && image->lossy_rows == image->rows) continue;
+        count++;
+        if (image->lossy_columns > columns) columns = image->lossy_columns;
+        if (image->lossy_rows > rows) rows = image->lossy_rows;
+    }
+    if (count == 0) return;
+    fprintf(f,
+            "<p class=\"small\">Of %zu large image%s, lossy codecs coded only the middle part, of at most %u \u00d7 %u "
+            "samples. Their rates and qualities are of that part.</p>\n",
+            count, count == 1 ? "" : "s", columns, rows);
+}
+
+static void put_curves(FILE *f, const struct lossy *l)
+{
+    struct plot plot = {.shares_legend = true};
+    struct mean *means[METRICS];
+    size_t counts[METRICS];
+    for (int m = 0; m < METRICS; m++) means[m] = find_means(l, m, &counts[m]);
+    for (size_t g = 0; g < l->groups; g++)
+        for (int m = 0; m < METRICS; m++) add_curves(&plot, l, m, g, means[m], counts[m]);
+    fputs("<h3>Quality against rate, by modality</h3>\n", f);
+    fprintf(f,
+            "<p class=\"small\">Each point is one setting: the means over the images of the modality. All curves are "
+            "over the same %zu image%s: what every codec holds that holds at least half of them. An image that a "
+            "setting codes "
+            "without a difference has no finite PSNR, and is not in that point. Images with more than 8 bits are "
+            "compared as shown in their window; <a href=\"#made\">the last section</a> lists the windows.</p>\n",
+            l->common, l->common == 1 ? "" : "s");
+    put_parts(f, l->sums->c);
+    plot_write_figures(f, &plot);
+    plot_free(&plot);
+    for (int m = 0; m < METRICS; m++) free(means[m]);
+}
+
+/* ---- Sizes at equal quality ---------------------------------------------------------------------------------- */
+
+/* Adds each codec's bits per sample at a quality if all of them reach it; returns whether they do. */
+static bool add_sizes(const struct lossy *l, size_t image, int metric, double target, struct rate_point *points,
+                      double *sums, double *sizes)
+{
+    for (size_t k = 0; k < l->codecs; k++) {
+        const size_t count = curve_of(l, image, l->codec[k], metric, points);
+        sizes[k] = 8 * rate_bytes_at(points, count, scale_of(metric, target)) / samples_of(&l->sums->c->images[image]);
+        if (!isfinite(sizes[k])) return false;
+    }
+    for (size_t k = 0; k < l->codecs; k++) sums[k] += sizes[k];
+    return true;
+}
+
+static void put_size_row(FILE *f, const struct lossy *l, int metric, double target, struct rate_point *points,
+                         double *memory)
+{
+    double *const sums = memory, *const sizes = memory + l->codecs, least = INFINITY;
+    size_t reached = 0;
+    char text[3 * TEXT_NUMBER], change[TEXT_NUMBER];
+    for (size_t k = 0; k < l->codecs; k++) sums[k] = 0;
+    for (size_t i = 0; i < l->sums->c->image_count; i++)
+        if (l->first[i + 1] > l->first[i]) reached += add_sizes(l, i, metric, target, points, sums, sizes);
+    fprintf(f, "<tr><th scope=\"row\">%s %.*f%s</th>", metrics[metric].name, metric == METRIC_PSNR ? 0 : 2, target,
+            metrics[metric].unit);
+    page_cell_count(f, reached);
+    double smallest = least;
+    for (size_t k = 0; k < l->codecs; k++) smallest = fmin(smallest, sums[k]);
+    for (size_t k = 0; k < l->codecs; k++) {
+        if (reached == 0) {
+            page_cell_none(f, "no image on which all codecs reach this quality");
+            continue;
+        }
+        const bool is_other = k > 0 && l->sums->ours_lossy != SUMS_NONE;
+        snprintf(text, sizeof text, "%.3f%s%s%s", sums[k] / (double)reached, is_other ? " (" : "",
+                 is_other ? text_change(change, sums[k] / sums[0]) : "", is_other ? ")" : "");
+        page_cell_number(f, sums[k], text, sums[k] <= smallest);
+    }
+    fputs("</tr>\n", f);
+}
+
+static void put_sizes(FILE *f, const struct lossy *l, struct rate_point *points)
+{
+    double *const memory = calloc(2 * l->codecs + 1, sizeof *memory);
+    if (!memory) return;
+    fputs("<h3>Size at equal quality</h3>\n", f);
+    page_table(f, "Mean bits per sample at equal quality", "", "sizes");
+    fputs("<thead><tr>", f);
+    page_head(f, "At", false, false);
+    page_head(f, "Images", true, false);
+    for (size_t k = 0; k < l->codecs; k++) page_head(f, l->sums->c->codecs[l->codec[k]].name, true, false);
+    fputs("</tr></thead>\n<tbody>\n", f);
+    for (int m = 0; m < METRICS; m++)
+        for (int t = 0; t < TARGETS; t++) put_size_row(f, l, m, metrics[m].target[t], points, memory);
+    fputs("</tbody>\n", f);
+    page_table_end(f);
+    fputs("<p class=\"small\">Mean bits per sample over the images on which all codecs reach the quality (column "
+          "Images); "
+          "in brackets the difference from Tessera; the smallest is bold.</p>\n",
+          f);
+    free(memory);
+}
+
+/* ---- BD-rates ------------------------------------------------------------------------------------------------ */
+
+struct bd {
+    size_t count;
+    double logs;
+};
+
+/* Adds an image's BD-rates of all codecs against the first to the sums of its modality, and of all. */
+static void add_bd(const struct lossy *l, size_t image, int metric, struct rate_point *points, struct bd *sums)
+{
+    struct rate_point *const others = points + l->most;
+    const size_t anchor = curve_of(l, image, l->codec[0], metric, points);
+    for (size_t k = 1; k < l->codecs; k++) {
+        const size_t count = curve_of(l, image, l->codec[k], metric, others);
+        const double ratio = rate_bd(points, anchor, others, count, scale_of(metric, metrics[metric].low),
+                                     scale_of(metric, metrics[metric].high));
+        if (!isfinite(ratio)) continue;
+        struct bd *const row = sums + k * (l->groups + 1);
+        for (int both = 0; both < 2; both++) {
+            struct bd *const sum = &row[both ? l->number[image] + 1 : 0];
+            sum->count++;
+            sum->logs += log(ratio);
+        }
+    }
+}
+
+static void put_bd(FILE *f, const struct lossy *l, int metric, struct rate_point *points)
+{
+    char label[120], text[3 * TEXT_NUMBER], change[TEXT_NUMBER];
+    struct bd *const sums = calloc(l->codecs * (l->groups + 1), sizeof *sums);
+    if (!sums) return;
+    for (size_t i = 0; i < l->sums->c->image_count; i++)
+        if (l->first[i + 1] > l->first[i]) add_bd(l, i, metric, points, sums);
+    snprintf(label, sizeof label, "BD-rate against Tessera, %s %g to %g%s", metrics[metric].name, metrics[metric].low,
+             metrics[metric].high, metrics[metric].unit);
+    fputs("<h3>", f);
+    text_escape(f, label);
+    fputs("</h3>\n", f);
+    page_table(f, label, "", NULL);
+    fputs("<thead><tr>", f);
+    page_head(f, "Codec", false, true);
+    page_head(f, "All images", true, true);
+    for (size_t g = 0; g < l->groups; g++) page_head(f, l->group[g].name, true, true);
+    fputs("</tr></thead>\n<tbody>\n", f);
+    for (size_t k = 1; k < l->codecs; k++) {
+        fputs("<tr><th scope=\"row\">", f);
+        text_escape(f, l->sums->c->codecs[l->codec[k]].name);
+        fputs("</th>", f);
+        for (size_t g = 0; g <= l->groups; g++) {
+            const struct bd *sum = &sums[k * (l->groups + 1) + g];
+            const double ratio = exp(sum->logs / (double)sum->count);
+            if (sum->count == 0) {
+                page_cell_none(f, "no image on which both curves reach the range");
+                continue;
+            }
+            snprintf(text, sizeof text, "%s (%zu)", text_change(change, ratio), sum->count);
+            page_cell_number(f, ratio, text, false);
+        }
+        fputs("</tr>\n", f);
+    }
+    fputs("</tbody>\n", f);
+    page_table_end(f);
+    free(sums);
+}
+
+/* How far interpolated sizes are from those of pictures that were coded to check them. */
+static void put_check(FILE *f, const struct lossy *l, struct rate_point *points)
+{
+    size_t checked = 0;
+    double sum = 0, largest = 0;
+    for (size_t image = 0; image < l->sums->c->image_count; image++)
+        for (size_t i = l->first[image]; i < l->first[image + 1]; i++) {
+            const struct report_cell *cell = l->cell[i];
+            if (!cell->is_check) continue;
+            const size_t count = curve_of(l, image, cell->codec, METRIC_PSNR, points);
+            const double error = fabs(rate_bytes_at(points, count, cell->psnr_db) / (double)cell->bytes - 1);
+            if (!isfinite(error)) continue;
+            checked++;
+            sum += error;
+            largest = fmax(largest, error);
+        }
+    fputs(
+        "<p class=\"small\">A positive BD-rate means that the codec needs more bytes than Tessera at equal quality; "
+        "the "
+        "number of images on which both curves reach the whole range is in brackets. Between points, log(bytes) is "
+        "interpolated over the quality by piecewise cubic polynomials that keep it monotone (PCHIP; Fritsch and "
+        "Butland 1984), SSIM on the scale \u221210 log10(1 \u2212 SSIM). Nothing is extrapolated. The mean over images "
+        "is geometric. ",
+        f);
+    if (checked > 0)
+        fprintf(
+            f,
+            "The interpolation was checked at %zu more coded picture%s: the size differs by %.2f\u00a0%% on average, "
+            "by %.2f\u00a0%% at most.",
+            checked, checked == 1 ? "" : "s", 100 * sum / (double)checked, 100 * largest);
+    else
+        fputs("The interpolation was not checked by more coded pictures.", f);
+    fputs("</p>\n", f);
+}
+
+void comparison_write_lossy(FILE *f, const struct sums *sums)
+{
+    struct lossy l;
+    const bool good = make_lossy(&l, sums);
+    struct rate_point *const points = good ? calloc(2 * l.most + 2, sizeof *points) : NULL;
+    page_section(f, "lossy", "Lossy codecs");
+    if (!points) {
+        fputs("<p class=\"warning\">Memory ended: this section is missing.</p>\n", f);
+    } else if (l.most == 0) {
+        fputs("<p>No lossy codec was compared.</p>\n", f);
+    } else {
+        put_curves(f, &l);
+        put_sizes(f, &l, points);
+        for (int m = 0; m < METRICS && sums->ours_lossy != SUMS_NONE && l.codecs > 1; m++) put_bd(f, &l, m, points);
+        put_check(f, &l, points);
+    }
+    page_section_end(f);
+    free(points);
+    free_lossy(&l);
+}

@@ -1,0 +1,107 @@
+# tessera compare, and the reports of compress, test and verify: what they measure, say, and keep to themselves.
+. "${0%/*}/steps.sh"
+grey=$DATA/pnm/landscape_grey_8bit.pgm colour=$DATA/pnm/landscape_8bit.ppm deep=$DATA/pnm/chest_10bit.pgm text=$DATA/other/text.txt
+png=$DATA/png/landscape_rgb.png dicom=$DATA/dicom/ct/slice_01.dcm
+tsr=$TESSERA
+
+# --- One run: a row for each image, codec and setting, the same in the table, the CSV and the JSON.
+mkdir set && cp "$grey" "$deep" "$text" "$dicom" set
+run 0 "$tsr" compare -r set --json --csv t.csv --html t.html
+[ "$(fields status | grep -v absent | sort | uniq -c | tr -s ' \n' ' ')" = ' 3 ok 1 skipped ' ] || bad "images: $(fields status)"
+[ "$(fields --summary files images failed)" = "4${tab}3${tab}0" ] || bad "the whole: $(tail -n 1 "$out" | cut -c 1-300)"
+cp "$out" lines.json
+# Without loss every codec gives the samples back, and Tessera's bytes are those that compress makes, but for the proof.
+awk -F, 'NR > 1 && $2 !~ /lossy|tsr-file|^jpeg$|jpeg-optimised|jpeg-420/ && $4 == "\"done\"" && $15 != 1 { print }' t.csv >"$WORK/other"
+[ -s "$WORK/other" ] && bad "a lossless codec gives other samples back: $(head -n 2 "$WORK/other")"
+[ "$(awk -F, '$2 == "tessera-5" && $4 == "\"done\"" { n++ } END { print n }' t.csv)" = 3 ] || bad "no row for each image: $(cut -d, -f 1-4 t.csv | head)"
+"$tsr" compress -q "$grey" -o made.tsr
+made=$(bytes_of made.tsr)
+number=$(awk -F, -v raw="$(bytes_of "$grey")" '$2 == "tsr-file" && $30 == raw { print $1 }' t.csv)
+said=$(awk -F, -v n="$number" '$1 == n && $2 == "tsr-file" { print $6 }' t.csv)
+[ "$made" = "$said" ] || bad "compress makes $made bytes, compare says $said"
+# Each codec that is there has a cell for each image that it can hold; none has failed.
+grep -q '"outcome":"failed"' lines.json && bad "a codec failed: $(grep -o '"codec":"[^}]*"outcome":"failed"[^}]*' lines.json | head -3)"
+for codec in tessera-1 tessera-9 png; do
+    [ "$(grep -c "^[0-9]*,$codec,,\"done\"" t.csv)" -eq 3 ] || bad "$codec: $(grep -c "^[0-9]*,$codec,,\"done\"" t.csv) cells"
+done
+"$tsr" compare -r set >"$out" 2>"$err" || bad "compare: $(cat "$err")"
+grep -q '^4 files, .* as .tsr files .* less; 4 come back as the same file' "$out" && grep -q '^  Tessera -5  *3 ' "$out" || bad "the table: $(cat "$out")"
+
+# --- Pages: their own are replaced, other files are not; nothing stays after a failure.
+run 0 "$tsr" compare set/landscape_grey_8bit.pgm --html t.html --csv t.csv
+cp "$text" other.html
+refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compare "$grey" --html other.html
+refuses 41 'other.html exists and is no report of tessera; -f overwrites it' "$tsr" compress -r set -o made --report other.html
+cp "$grey" x && refuses 42 'the report would overwrite x, which this run reads' "$tsr" compare x --html x -f
+refuses 42 'the report would overwrite x.tsr, which this run writes' "$tsr" compress x --report x.tsr
+refuses 42 'cannot be both the report and the table' "$tsr" compare x --html y --csv y
+refuses 20 'No such file' "$tsr" compare missing --html gone.html
+refuses 40 'cannot write nowhere/t.html.part' "$tsr" compare x --html nowhere/t.html
+rm -f x other.html made.tsr
+
+# --- A sample: of each modality and size, the same for the same seed.
+mkdir many && for i in 1 2 3 4 5 6 7 8; do cp "$text" many/t$i; cp "$DATA/pnm/ramp_16bit.pgm" many/p$i; done && cp "$dicom" many/d
+for seed in 1 1 2; do
+    run 0 "$tsr" compare -r many --sample 4 --seed $seed --identify --json
+    fields file | grep -v absent | sort >>"$WORK/sample.$seed"
+    [ "$(fields file | grep -vc absent)" = 4 ] && fields file | grep -q many/d || bad "a sample: $(fields file)"
+done
+[ "$(sort "$WORK/sample.1" | uniq -c | awk '$1 != 2' | wc -l)" = 0 ] || bad "one seed, two samples: $(cat "$WORK/sample.1")"
+sort -u "$WORK/sample.1" | cmp -s - "$WORK/sample.2" && bad "another seed, the same sample"
+refuses 2 "wants a number, as 60, or a percentage, as 5%, not 'x'" "$tsr" compare -r many --sample x
+rm -rf many
+
+# --- Rivals that crash, hang, lie or eat memory cost their cell, nothing else.
+if TESSERA_RIVALS_FAKE=1 TESSERA_RIVALS_SECONDS=4 run 0 "$tsr" compare --json --memory 1G "$DATA/pnm/ramp_16bit.pgm"; then
+    cp "$out" fakes.json
+    for fake in crash hang memory wrong garbage; do
+        grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json | grep -q '"outcome":"failed"' || bad "fake-$fake: $(grep -o "\"codec\":\"fake-$fake\"[^}]*" fakes.json)"
+    done
+    for codec in png jpeg-ls tessera-5; do
+        [ "$(grep -o "\"codec\":\"$codec\",\"setting\":null,\"outcome\":\"done\"" fakes.json | wc -l)" = 1 ] || bad "$codec is lost with a crash"
+    done
+fi
+
+# --- The night's report: PASS means that all was proven.
+passes() # PAGE WORDS
+{
+    grep -q '<title>[^<]*PASS' "$1" && grep -qi "$2" "$1" || bad "$1 does not pass, or does not say '$2': $(grep -o '<title>[^<]*' "$1")"
+}
+fails() # PAGE WORDS
+{
+    grep -q '<title>[^<]*FAIL' "$1" && grep -qi "$2" "$1" || bad "$1 does not fail, or does not say '$2': $(grep -o '<title>[^<]*' "$1")"
+}
+run 0 "$tsr" compress -q -r set -o made --report r.html
+passes r.html 'all 4 files were proven: 4 come back as the same files'
+run 0 "$tsr" test -q -r made --report r2.html && passes r2.html 'all 4 files were proven'
+run 0 "$tsr" compress -q -r --update set -o made --report r.html && passes r.html 'all 4 files were proven'
+run 0 "$tsr" compress -q -r -f --verify none set -o made --report r.html && fails r.html '4 files were not proven'
+ln -s nowhere set/link && run 0 "$tsr" compress -q -r -f set -o made --report r.html && fails r.html '1 name is not a regular file'
+rm set/link && changes_byte made/slice_01.dcm.tsr 3000 && run 75 "$tsr" test -q -r made --report r2.html && fails r2.html '1 file failed'
+run 0 "$tsr" compress -q -r --series s.tsr set --report r3.html && passes r3.html 'all 4 files were proven'
+run 0 "$tsr" compress -q -r -f set -o made && run 0 "$tsr" verify set made --html v.html
+passes v.html 'all 4 files were proven'
+grep -q "$(sha256sum set/text.txt | cut -c 1-64)" v.html || bad "evidence: no hash of an original"
+run 0 "$tsr" verify --json set made
+[ "$(fields original_sha256 restored_sha256 | grep -v absent | awk '$1 != $2' | wc -l)" = 0 ] || bad "hashes of both sides: $(fields original_sha256 restored_sha256)"
+fields original_sha256 | grep -q "$(sha256sum set/slice_01.dcm | cut -c 1-64)" || bad "verify's SHA-256 is not the file's"
+no_parts . && [ -z "$(find . -name '*.part')" ] || bad "parts are left: $(find . -name '*.part')"
+
+# --- Nobody is named, unless that is asked for.
+if "$BIN/tsr_mark_dicom" MARKED.dcm; then
+    grep -q 'MARKED' MARKED.dcm && grep -q '7.7777777' MARKED.dcm || bad "nothing is marked"
+    mkdir -p 'Marked^Folder' && cp MARKED.dcm "$png" 'Marked^Folder' && mv 'Marked^Folder/landscape_rgb.png' 'Marked^Folder/Marked.png'
+    truncate -s 300 'Marked^Folder/Marked.png' && cp MARKED.dcm 'Marked^Folder/MARKED.2' && truncate -s 2000 'Marked^Folder/MARKED.2'
+    run 0 "$tsr" compare -r 'Marked^Folder' --html n.html --csv n.csv --json
+    cp "$out" n.json
+    run 0 "$tsr" compress -q -r 'Marked^Folder' -o 'Marked^Out' --report n2.html
+    run 0 "$tsr" test -q -r 'Marked^Out' --report n3.html
+    for page in n.html n.csv n.json n2.html n3.html; do
+        # Base64 is left out: it may spell anything.
+        sed 's/base64,[A-Za-z0-9+\/=]*//g' $page | grep -io '.\{0,30\}\(marked\|7\.7777777\|17770707\|177707\).\{0,30\}' >"$WORK/named" &&
+            bad "$page names somebody: $(head -n 3 "$WORK/named")"
+    done
+    run 0 "$tsr" compare -r 'Marked^Folder' --identify --html n.html --csv n.csv
+    grep -q 'Marked^Folder/MARKED.dcm' n.html && grep -q 'Marked^Folder/MARKED.dcm' n.csv || bad "--identify does not name files"
+fi
+finish
