@@ -258,66 +258,70 @@ static void put_curves(FILE *f, const struct lossy *l)
 
 /* ---- Sizes at equal quality ---------------------------------------------------------------------------------- */
 
-/* Adds each codec's bits per sample at a quality if all of them reach it; returns whether they do. */
-static bool add_sizes(const struct lossy *l, size_t image, int metric, double target, struct rate_point *points,
-                      double *sums, double *sizes)
+/* A codec's bytes at one quality beside ours, over the images on which both reach it. */
+struct beside {
+    size_t count;
+    double logs;
+};
+
+static void add_sizes(const struct lossy *l, size_t image, int metric, double target, struct rate_point *points,
+                      struct beside *sums)
 {
+    const size_t anchor = curve_of(l, image, l->codec[0], metric, points);
+    const double ours = rate_bytes_at(points, anchor, scale_of(metric, target));
     for (size_t k = 0; k < l->codecs; k++) {
         const size_t count = curve_of(l, image, l->codec[k], metric, points);
-        sizes[k] = 8 * rate_bytes_at(points, count, scale_of(metric, target)) / samples_of(&l->sums->c->images[image]);
-        if (!isfinite(sizes[k])) return false;
+        const double ratio = rate_bytes_at(points, count, scale_of(metric, target)) / ours;
+        if (!(ratio > 0) || !isfinite(ratio)) continue;
+        sums[k].count++;
+        sums[k].logs += log(ratio);
     }
-    for (size_t k = 0; k < l->codecs; k++) sums[k] += sizes[k];
-    return true;
 }
 
 static void put_size_row(FILE *f, const struct lossy *l, int metric, double target, struct rate_point *points,
-                         double *memory)
+                         struct beside *sums)
 {
-    double *const sums = memory, *const sizes = memory + l->codecs, least = INFINITY;
-    size_t reached = 0;
-    char text[3 * TEXT_NUMBER], change[TEXT_NUMBER];
-    for (size_t k = 0; k < l->codecs; k++) sums[k] = 0;
+    char text[2 * TEXT_NUMBER], change[TEXT_NUMBER];
+    for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
     for (size_t i = 0; i < l->sums->c->image_count; i++)
-        if (l->first[i + 1] > l->first[i]) reached += add_sizes(l, i, metric, target, points, sums, sizes);
+        if (l->first[i + 1] > l->first[i]) add_sizes(l, i, metric, target, points, sums);
     fprintf(f, "<tr><th scope=\"row\">%s %.*f%s</th>", metrics[metric].name, metric == METRIC_PSNR ? 0 : 2, target,
             metrics[metric].unit);
-    page_cell_count(f, reached);
-    double smallest = least;
-    for (size_t k = 0; k < l->codecs; k++) smallest = fmin(smallest, sums[k]);
-    for (size_t k = 0; k < l->codecs; k++) {
-        if (reached == 0) {
-            page_cell_none(f, "no image on which all codecs reach this quality");
+    page_cell_count(f, sums[0].count);
+    for (size_t k = 1; k < l->codecs; k++) {
+        const double ratio = exp(sums[k].logs / (double)sums[k].count);
+        if (sums[k].count == 0) {
+            page_cell_none(f, "no image on which both reach this quality");
             continue;
         }
-        const bool is_other = k > 0 && l->sums->ours_lossy != SUMS_NONE;
-        snprintf(text, sizeof text, "%.3f%s%s%s", sums[k] / (double)reached, is_other ? " (" : "",
-                 is_other ? text_change(change, sums[k] / sums[0]) : "", is_other ? ")" : "");
-        page_cell_number(f, sums[k], text, sums[k] <= smallest);
+        snprintf(text, sizeof text, "%s (%zu)", text_change(change, ratio), sums[k].count);
+        page_cell_number(f, ratio, text, false);
     }
     fputs("</tr>\n", f);
 }
 
 static void put_sizes(FILE *f, const struct lossy *l, struct rate_point *points)
 {
-    double *const memory = calloc(2 * l->codecs + 1, sizeof *memory);
-    if (!memory) return;
+    struct beside *const sums = calloc(l->codecs + 1, sizeof *sums);
+    if (!sums || l->sums->ours_lossy == SUMS_NONE) {
+        free(sums);
+        return;
+    }
     fputs("<h3>Size at equal quality</h3>\n", f);
-    page_table(f, "Mean bits per sample at equal quality", "", "sizes");
+    page_table(f, "Bytes against Tessera's at equal quality", "", "sizes");
     fputs("<thead><tr>", f);
     page_head(f, "At", false, false);
-    page_head(f, "Images", true, false);
-    for (size_t k = 0; k < l->codecs; k++) page_head(f, l->sums->c->codecs[l->codec[k]].name, true, false);
+    page_head(f, "Tessera's images", true, false);
+    for (size_t k = 1; k < l->codecs; k++) page_head(f, l->sums->c->codecs[l->codec[k]].name, true, false);
     fputs("</tr></thead>\n<tbody>\n", f);
     for (int m = 0; m < METRICS; m++)
-        for (int t = 0; t < TARGETS; t++) put_size_row(f, l, m, metrics[m].target[t], points, memory);
+        for (int t = 0; t < TARGETS; t++) put_size_row(f, l, m, metrics[m].target[t], points, sums);
     fputs("</tbody>\n", f);
     page_table_end(f);
-    fputs("<p class=\"small\">Mean bits per sample over the images on which all codecs reach the quality (column "
-          "Images); "
-          "in brackets the difference from Tessera; the smallest is bold.</p>\n",
+    fputs("<p class=\"small\">The codec's bytes against Tessera's at equal quality: with + it needs more, with \u2212 "
+          "fewer. Geometric means over the images on which both reach the quality; their number is in brackets.</p>\n",
           f);
-    free(memory);
+    free(sums);
 }
 
 /* ---- BD-rates ------------------------------------------------------------------------------------------------ */

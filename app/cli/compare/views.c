@@ -110,6 +110,8 @@ static bool take_crop(const struct frame *frame, struct report_view *view, struc
                frame->samples + ((view->y + y) * image->columns + view->x) * step,
                view->columns * step * sizeof *crop->samples);
     apply_window(crop->samples, count, sample_bias(image), view->window_low, view->window_high, crop->picture);
+    for (size_t i = 0; image->is_signed && i < count; i++) /* two's complement again */
+        crop->samples[i] ^= (uint16_t)(1u << (image->bits_stored - 1));
     view->samples = crop->samples;
     view->components = image->components;
     view->bits = image->bits_stored;
