@@ -80,7 +80,10 @@ int main(int argc, char **argv)
     struct options options;
     bool finished;
     const enum tsr_status status = parse_options(argc, argv, &options, &finished);
-    if (finished) return leave((int)status);
+    if (finished) {
+        free_options(&options);
+        return leave((int)status);
+    }
     if (!reserve_stack()) {
         fprintf(stderr, "tessera: no memory for the stack\n");
         return leave(TSR_ERROR_LIMIT);
