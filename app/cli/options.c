@@ -292,11 +292,17 @@ static enum tsr_status parse_engine(const char *text, struct options *o)
 
 /* ---- Sets ------------------------------------------------------------------------------------------------- */
 
+static enum tsr_status refuse_memory(const char *what)
+{
+    fprintf(stderr, "tessera: no memory for %s\n", what);
+    return TSR_ERROR_LIMIT;
+}
+
 static enum tsr_status add_filter(struct options *o, const char *pattern, bool includes)
 {
     struct filter_rule *const grown = realloc(o->filters, (o->filter_count + 1) * sizeof *grown);
     if (!pattern[0]) return usage("an empty glob matches nothing: '%s'", pattern);
-    if (!grown) return usage("no memory for %s", pattern);
+    if (!grown) return refuse_memory("a glob");
     o->filters = grown;
     o->filters[o->filter_count++] = (struct filter_rule){pattern, includes};
     return TSR_OK;
@@ -707,7 +713,7 @@ enum tsr_status parse_options(int argc, char **argv, struct options *o, bool *fi
     if (check_efforts(argc, argv) != TSR_OK) return TSR_ERROR_USAGE;
     o->verb = (enum verb)verb;
     o->words = malloc((size_t)argc * sizeof *o->words);
-    if (!o->words) return usage("no memory for the command line of %s", argv[1]);
+    if (!o->words) return refuse_memory("the command line");
     memcpy(o->words, argv + 2, (size_t)(argc - 2) * sizeof *o->words); /* getopt puts them in another order */
     o->word_count = argc - 2;
     fill_getopt(table, ROWS, 1 << verb, letters, longs);
