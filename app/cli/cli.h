@@ -94,6 +94,7 @@ struct task_list {
     size_t folder_count, folder_capacity;
     size_t others;              /* files that the verb does not look at */
     size_t tsr_files;           /* .tsr files in folders to compress */
+    size_t own_tsr_files;       /* of these, in OUT */
     size_t excluded;            /* by --exclude, or not of this shard or sample */
     size_t in_set;              /* files of all shards */
     size_t unfinished;          /* outputs that another run is making, or has left behind */
@@ -231,6 +232,7 @@ bool has_qp(const struct tsr_coding *coding); /* a lossy coding of the transform
 
 /* summary.c */
 void report_summary(const struct options *options, const struct task_list *list, const struct run_times *times);
+void note_broken_run(void); /* the manifest or the report could not be written */
 void add_to_summary(const struct task *task, const struct outcome *outcome);
 
 /* Where talk that is a result goes: stderr where stdout takes a file. */

@@ -50,7 +50,11 @@ static enum tsr_status keep_current(struct tsr_engine *engine, const struct opti
 {
     const struct tsr_data_source made = tsr_from_path(task->output);
     outcome->is_current = true;
-    if ((!options->removes && !options->page) || outcome->is_gone) return TSR_OK;
+    if (outcome->is_gone) { /* it is the only copy: it must be whole to the end */
+        struct tsr_report tested = TSR_REPORT;
+        return tsr_test(engine, &made, &tested, &outcome->error);
+    }
+    if (!options->removes && !options->page) return TSR_OK;
     if (!bring_to_disk(task->output))
         return refuse(&outcome->error, TSR_ERROR_WRITE, "cannot bring %s to the disk: %s", task->output,
                       strerror(errno));
@@ -97,11 +101,22 @@ static enum tsr_status compress_one(struct tsr_engine *engine, const struct opti
     return status;
 }
 
+/* Whether a file that the run writes stands in OUT, which the run may have to make. */
+static bool lies_in_output(const struct options *options, const char *path)
+{
+    const size_t length = options->output ? strlen(options->output) : 0;
+    return path && length > 0 && strncmp(path, options->output, length) == 0 && path[length] == '/';
+}
+
 /* The manifest begins when it is known that it costs none of the files. */
 static enum tsr_status list_to_compress(const struct options *options, struct tsr_engine *engine,
                                         struct task_list *list, struct tsr_error *error)
 {
-    const enum tsr_status status = list_tasks(options, engine, list, error);
+    enum tsr_status status = list_tasks(options, engine, list, error);
+    if (status == TSR_OK && (lies_in_output(options, options->manifest) || lies_in_output(options, options->page))) {
+        const struct tsr_data_sink folder = tsr_to_path(options->output);
+        status = tsr_make_folder(&folder, error);
+    }
     return status == TSR_OK && options->manifest ? begin_manifest(options, error) : status;
 }
 
@@ -110,10 +125,5 @@ int compress_verb(const struct options *options)
     static const struct task_work work = {false, list_to_compress, compress_one, report_file, report_summary};
     if (options->dry_run) return dry_run(options);
     if (options->series) return compress_to_series(options);
-    struct tsr_error error;
-    const int status = run_tasks(options, &work);
-    if (!options->manifest) return status;
-    if (end_manifest(status == TSR_OK, &error) == TSR_OK) return status;
-    say_error(&error);
-    return status == TSR_OK ? (int)error.status : status;
+    return run_tasks(options, &work);
 }

@@ -330,7 +330,8 @@ static void print_report(const struct sums *s, bool is_whole)
     if (joined.skipped > 0) talk("  %zu names that are not regular files were skipped\n", joined.skipped);
     print_missing();
     if (s->unknown > 0) talk("  %.0f more are not named by any run; --files-from LIST names them\n", s->unknown);
-    if (is_whole) talk("  every file of the set is done\n");
+    if (is_whole && joined.skipped == 0) talk("  every file of the set is done\n");
+    if (is_whole && joined.skipped > 0) talk("  every file is done, and the names that were skipped have no .tsr\n");
 }
 
 /* What is known to be cut. Where shards tell of the whole set, an input without a line adds nothing. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 
 static const char first_line[] = MANIFEST_FIRST_LINE;
 /* The second line, of one length, so that it can be replaced in place. */
-static const char unfinished[] = MANIFEST_UNFINISHED, complete[] = "# complete  \n";
+static const char unfinished[] = MANIFEST_UNFINISHED;
 
 struct entry {
     char *path;
@@ -141,6 +142,8 @@ static enum tsr_status read_lines(FILE *file, const char *path, bool may_be_cut,
     size_t room = 0, number = 0;
     enum tsr_status status = TSR_OK;
     bool is_told = false;
+    unsigned long long wanted = ULLONG_MAX;
+    const size_t before = manifest.count;
     for (ssize_t length; status == TSR_OK && (length = getline(&line, &room, file)) > 0;) {
         unsigned long long bytes;
         number++;
@@ -150,6 +153,8 @@ static enum tsr_status read_lines(FILE *file, const char *path, bool may_be_cut,
             3) {
             entry.bytes = bytes;
             is_told = true;
+        } else if (number == 1) {
+            sscanf(line, "# complete %llu", &wanted);
         } else if (line[0] != '#' && line[0] != '\0') {
             if (!is_told || !read_entry(line, &entry))
                 status = refuse(error, TSR_ERROR_READ, "%s is not a manifest: line %zu", path, number);
@@ -160,6 +165,9 @@ static enum tsr_status read_lines(FILE *file, const char *path, bool may_be_cut,
         }
     }
     free(line);
+    if (status == TSR_OK && wanted != ULLONG_MAX && manifest.count - before != wanted)
+        status = refuse(error, TSR_ERROR_READ, "%s is cut: it has %zu of its %llu entries", path,
+                        manifest.count - before, wanted);
     return status;
 }
 
@@ -407,6 +415,9 @@ enum tsr_status sync_manifest(struct tsr_error *error)
 /* The part gets its name, and then says that it is complete. */
 static enum tsr_status name_part(struct tsr_error *error)
 {
+    char complete[sizeof unfinished];
+    snprintf(complete, sizeof complete, "# complete %012zu", manifest.count);
+    complete[sizeof complete - 2] = '\n';
     const bool good =
         rename(manifest.part, manifest.path) == 0 &&
         pwrite(fileno(manifest.file), complete, sizeof complete - 1, sizeof first_line - 1) == sizeof complete - 1 &&

@@ -1,15 +1,15 @@
 /* Manifests: a list of originals with their sizes and hashes.
  *
  *   # tessera manifest 1
- *   # complete
+ *   # complete 000000000001
  *   # bytes=524288 xxh3-128=00112233445566778899aabbccddeeff restores=file
  *   e3b0c442...  patient/slice_001.dcm
  *
- * The second line is "# unfinished" while FILE.part is written, which a run at work has locked (flock). A line with
- * bytes= tells of the file in the line after it. restores: file (byte for byte), samples (in a new file),
- * loss. The other lines are those of sha256sum, which takes the whole as its list: `sha256sum -c MANIFEST` in the
- * folder of the originals, or of what was restored. A name with a backslash or a newline is escaped as sha256sum does
- * it. Names are places in the layout: the original's path below what was named. */
+ * The second line counts the entries; it is "# unfinished" while FILE.part is written, which a run at work has locked
+ * (flock). A line with bytes= tells of the file in the line after it. restores: file (byte for byte), samples (in a new
+ * file), loss. The other lines are those of sha256sum, which takes the whole as its list: `sha256sum -c MANIFEST` in
+ * the folder of the originals, or of what was restored. A name with a backslash or a newline is escaped as sha256sum
+ * does it. Names are places in the layout: the original's path below what was named. */
 #ifndef TSR_APP_CLI_MANIFEST_H
 #define TSR_APP_CLI_MANIFEST_H
 

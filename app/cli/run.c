@@ -438,6 +438,18 @@ static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, 
     return status;
 }
 
+/* The manifest and the report, before the summary says that all is well. files: what came of these. */
+static enum tsr_status end_reports(const struct running *r, enum tsr_status files)
+{
+    struct tsr_error error;
+    enum tsr_status status = TSR_OK;
+    if (r->options->manifest && r->options->verb == VERB_COMPRESS) status = end_manifest(files == TSR_OK, &error);
+    if (status != TSR_OK) say_error(&error);
+    const enum tsr_status reported = end_evidence(r->options, r->list, &error);
+    if (reported != TSR_OK) say_error(&error);
+    return status != TSR_OK ? status : reported;
+}
+
 static int run_list(struct running *r, struct run_times *times)
 {
     struct tsr_error error = {TSR_ERROR_LIMIT, TSR_NO_OFFSET, "no memory for this set of files", 0};
@@ -449,11 +461,11 @@ static int run_list(struct running *r, struct run_times *times)
         times->wall_s = wall_seconds() - start;
         tsr_engine_tell_times(r->engine, &times->gpu);
         say_rest(r);
-        const enum tsr_status reported = end_evidence(r->options, r->list, &error);
+        const enum tsr_status files = exit_status(r);
+        status = end_reports(r, files);
+        if (status != TSR_OK) note_broken_run();
         r->work->summary(r->options, r->list, times);
-        status = exit_status(r);
-        if (reported != TSR_OK) say_error(&error);
-        if (status == TSR_OK) status = reported;
+        if (files != TSR_OK) status = files;
     } else {
         say_error(&error);
     }

@@ -26,6 +26,7 @@ struct totals {
     size_t done, failed, verbatim, lossy, identical, same_samples, unverified, fallbacks, from_disk, current, removed;
     size_t compared;    /* with the originals */
     size_t gone;        /* current, and removed by an earlier run */
+    bool is_broken;     /* the manifest or the report could not be written */
     const char *engine; /* of all files, "mixed", or NULL */
     const char *verified_by;
     uint64_t bytes_in, bytes_out, pixel_bytes, payload_bytes, samples;
@@ -102,6 +103,11 @@ static void add_report(const struct tsr_report *r)
     totals.wait_s += r->wait_s;
     if (r->encode_s > 0) totals.encode_s += r->encode_s;
     if (r->verify_s > 0) totals.verify_s += r->verify_s;
+}
+
+void note_broken_run(void)
+{
+    totals.is_broken = true;
 }
 
 void add_to_summary(const struct task *task, const struct outcome *outcome)
@@ -210,7 +216,7 @@ static void print_json(const struct options *options, const struct task_list *li
     cJSON *o = cJSON_CreateObject();
     cJSON_AddBoolToObject(o, "summary", true);
     add_text(o, "verb", verb_name(options->verb));
-    add_text(o, "status", t->failed ? "failed" : "ok");
+    add_text(o, "status", t->failed || t->is_broken ? "failed" : "ok");
     add_counts(o, options, list);
     add_number(o, "bytes_in", true, (double)t->bytes_in);
     add_number(o, "bytes_out", true, (double)t->bytes_out);
@@ -340,8 +346,8 @@ static void print_losses(void)
  * are outputs; elsewhere they are files without a .tsr. */
 static bool proves_all(const struct options *options, const struct task_list *list)
 {
-    return totals.failed == 0 && list->skipped_count == 0 && totals.current == totals.compared &&
-           (!options->output || list->tsr_files == 0);
+    return totals.failed == 0 && list->skipped_count == 0 && totals.current == totals.compared + totals.gone &&
+           (!options->output || list->tsr_files == list->own_tsr_files);
 }
 
 static void print_proof(const struct options *options, const struct task_list *list)
@@ -352,8 +358,8 @@ static void print_proof(const struct options *options, const struct task_list *l
         return;
     }
     const bool by_gpu = totals.verified_by && strcmp(totals.verified_by, "cpu") != 0;
-    talk("  %sproven%s, read back %s; what comes back: ", proves_all(options, list) ? "all " : "", by_gpu ? " by the GPU" : "",
-         read_back_from());
+    talk("  %sproven%s, read back %s; what comes back: ", proves_all(options, list) ? "all " : "",
+         by_gpu ? " by the GPU" : "", read_back_from());
     print_kinds();
 }
 
@@ -364,8 +370,9 @@ static void print_current(const struct options *options)
     const size_t rest = t->current - t->compared - t->gone;
     if (t->current == 0) return;
     talk("%s%zu file%s done before\n", t->done > 0 ? "  " : "", t->current, plural(t->current));
-    if (t->compared > 0) talk("    %zu compared with %s again\n", t->compared, t->compared == 1 ? "its .tsr" : "their .tsr files");
-    if (t->gone > 0) talk("    %zu removed by an earlier run\n", t->gone);
+    if (t->compared > 0)
+        talk("    %zu compared with %s again\n", t->compared, t->compared == 1 ? "its .tsr" : "their .tsr files");
+    if (t->gone > 0) talk("    %zu removed by an earlier run; their .tsr files were decoded again\n", t->gone);
     if (rest > 0)
         talk("    %zu by %s; test and verify decode them\n", rest,
              options->update == UPDATE_BY_HASH ? "size and hash" : "size and time");

@@ -18,7 +18,7 @@ if $has_sha256; then
     refuses 42 'the manifest would overwrite made/b.tsr, which this run writes' "$tsr" compress -q -r set -o made --shard 1/2 --manifest made/b.tsr
     echo x >list && refuses 42 'the manifest would overwrite list, which' "$tsr" compress -f --files-from list -o made --manifest list
     # A killed run's part is taken up, wherever it was cut.
-    mkdir begun && cp "$text" begun/a && printf '# tessera manifest 1\n# unfinished\n' >begun/m.new && cp begun/m.new begun/m.part && printf '# byt' >>begun/m.part
+    mkdir begun && cp "$text" begun/a && printf '# tessera manifest 1\n# unfinished           \n' >begun/m.new && cp begun/m.new begun/m.part && printf '# byt' >>begun/m.part
     run 0 "$tsr" compress -q -r --update begun -o begun_made --manifest begun/m
     [ "$(find begun -type f | sort | tr '\n' ' ')" = 'begun/a begun/m ' ] || bad "what is left of a manifest: $(find begun)"
     # Two files of one name would share an entry.
@@ -86,7 +86,7 @@ run 20 "$tsr" compress -q --update a
 run 20 "$tsr" compress -q --update missing -o whole.tsr
 run 20 "$tsr" compress -q --rm --update missing -o whole.tsr
 run 0 "$tsr" compress --rm --update a
-grep -q '^1 file done before$' "$out" && grep -q '^    1 removed by an earlier run$' "$out" || bad "what --rm has removed: $(cat "$out")"
+grep -q '^1 file done before$' "$out" && grep -q '^    1 removed by an earlier run; ' "$out" || bad "what --rm has removed: $(cat "$out")"
 "$tsr" compress -q -f "$DATA/png/landscape_rgb.png" -o a.tsr && run 20 "$tsr" compress -q --rm --update a
 "$tsr" compress -q -f --qp 20 "$grey" -o a.tsr && run 20 "$tsr" compress -q --rm --update a
 rm -f ./*
@@ -233,5 +233,46 @@ rmdir made/empty && run 75 "$tsr" verify -q set made
 says 'set/empty: the archive does not have this empty folder'
 rmdir set/empty && ln -s p.png set/link && run 75 "$tsr" verify set made
 grep -q 'set/link: symbolic link' "$out" || bad "verify passes over a link: $(cat "$out")"
+rm -rf ./*
+
+# --- Night after night: the same command, its reports and manifests in IN or OUT, after kills, and with nothing to do.
+night() # WORDS OPTION...
+{
+    words=$1
+    shift
+    run 0 "$tsr" compress -q -r "$@"
+    grep -q '<title>[^<]*PASS' "$page" && grep -qi "$words" "$page" || bad "$*: $(grep -o '<title>[^<]*' "$page") $(grep -o '; [0-9]* of [^<]*' "$page" | head -n 1)"
+}
+mkdir set && cp "$grey" set/a && cp "$text" set/b
+for page in out/r.html set/r.html; do
+    for _ in 1 2; do night 'all 2 files were proven' --update --report $page set -o out; done
+    rm -r out
+done
+page=r.html && rm set/r.html
+for _ in 1 2; do night 'all 2 files were proven' --update --report r.html set -o set; done
+[ "$(find set -name '*.tsr' | wc -l)" = 2 ] || bad "outputs beside the originals: $(find set)"
+rm -r set/*.tsr
+: >r.html.part && night 'all 2 files were proven' --report r.html set -o out # of a killed run
+echo mine >r2.html.part && refuses 41 'r2.html.part exists and is no unfinished report' "$tsr" compress -r -f set -o out --report r2.html
+if command -v flock >/dev/null; then
+    : >r.html.part && flock r.html.part "$tsr" compress -q -r -f set -o out --report r.html 2>"$err" && bad "two runs write one report"
+    says 'another run is writing r.html.part'
+fi
+if $has_sha256; then
+    rm -rf out r*.html* && page=out/r.html && night 'all 2 files' --update --manifest out/m --report out/r.html set -o out
+    run 0 "$tsr" compress -q -r --update --manifest out/m set -o out && run 0 "$tsr" test -q -r out --manifest out/m
+    head -n 4 out/m >cut && run 20 "$tsr" test -q -r out --manifest cut
+    says 'cut is cut: it has 1 of its 2 entries'
+fi
+# What --rm has left as the only copy is decoded to its end before it counts as done.
+rm -rf out && ls set/? >list && run 0 "$tsr" compress -q --files-from list --rm --update -o out && run 0 "$tsr" compress --files-from list --rm --update -o out
+grep -q '2 removed by an earlier run; their .tsr files were decoded again' "$out" || bad "what is gone: $(cat "$out")"
+changes_byte out/set/a.tsr 200 && run 75 "$tsr" compress -q --files-from list --rm --update -o out
+rm -rf ./*
+# A set with links is never called whole.
+mkdir set && cp "$text" set/a && ln -s a set/l && "$tsr" compress -r --json set -o out >j.json && run 0 "$tsr" summary j.json
+grep -q 'every file of the set is done' "$out" && bad "summary of a set with a link: $(cat "$out")"
+mkdir out/d && "$tsr" compress -q -r --json --update --manifest out/d set -o out >j.json 2>"$err" && bad "a manifest that is a folder"
+run 75 "$tsr" summary j.json
 rm -rf ./*
 finish

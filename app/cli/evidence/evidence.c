@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/cli/json.h"
 #include "app/report/evidence.h"
@@ -24,7 +25,9 @@ enum tsr_status begin_evidence(const struct options *options, struct tsr_error *
 {
     memset(&evidence, 0, sizeof evidence);
     begin_origin(options, options->identify || options->verb == VERB_VERIFY, &evidence.origin);
-    return open_page(options->page, options->force, &evidence.page, error);
+    const enum tsr_status status = open_page(options->page, options->force, &evidence.page, error);
+    if (status == TSR_OK) unlink(options->page); /* an older page says nothing of this run, which may be killed */
+    return status;
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------------ */
@@ -34,7 +37,8 @@ static enum file_proof proof_of(const struct options *options, const struct outc
     const struct tsr_report *const r = &outcome->report;
     const bool decodes = options->verb != VERB_COMPRESS; /* all of it, or it fails */
     if (outcome->status != TSR_OK) return PROOF_FAILED;
-    if (!decodes && !outcome->is_compared && (outcome->is_current || !r->verified)) return PROOF_NONE;
+    if (!decodes && !outcome->is_compared && !outcome->is_gone && (outcome->is_current || !r->verified))
+        return PROOF_NONE;
     return !r->lossless ? PROOF_LOSSY : r->identical ? PROOF_SAME_FILE : PROOF_SAME_SAMPLES;
 }
 
@@ -171,7 +175,8 @@ static char *say_verdict(const struct task_list *list, bool passes)
     add_clause(text, &separator, evidence.same_file, "comes back as the same file", "come back as the same files");
     add_clause(text, &separator, evidence.same_samples, "comes back with the same samples in another file",
                "come back with the same samples in other files");
-    add_clause(text, &separator, evidence.lossy, "is lossy, as was asked for", "are lossy, as was asked for");
+    add_clause(text, &separator, evidence.lossy, "is lossy, with the error that its .tsr states",
+               "are lossy, with the errors that their .tsr files state");
     if (proven == 0) fputs("none", text);
     fclose(text);
     return verdict;
@@ -180,7 +185,7 @@ static char *say_verdict(const struct task_list *list, bool passes)
 /* Whether .tsr files of the set have no output: those beside originals are outputs themselves. */
 static bool leaves_tsr_files(const struct options *options, const struct task_list *list)
 {
-    return options->verb == VERB_COMPRESS && options->output && list->tsr_files > 0;
+    return options->verb == VERB_COMPRESS && options->output && list->tsr_files > list->own_tsr_files;
 }
 
 static void free_files(void)

@@ -2,20 +2,35 @@
 #include "page_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
-/* What pages and tables of this program begin with. */
-static bool is_ours(const char *path)
+#include "app/cli/inputs/inputs.h"
+
+/* The part is locked while a run is at work, so one that a killed run has left is taken over. Another file of that name
+ * stays. */
+static enum tsr_status open_part(struct page_file *page, struct tsr_error *error)
 {
-    static const char *const beginnings[] = {"<meta name=\"generator\" content=\"tessera", "image,codec,setting,"};
-    char head[1024] = "";
-    FILE *const file = fopen(path, "r");
-    const size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
-    if (file) fclose(file);
-    head[got] = '\0';
-    return strstr(head, beginnings[0]) || strncmp(head, beginnings[1], strlen(beginnings[1])) == 0;
+    struct stat there;
+    const int file = open(page->part, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file < 0 || fstat(file, &there) != 0) {
+        const int reason = errno;
+        if (file >= 0) close(file);
+        return refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", page->part, strerror(reason));
+    }
+    enum tsr_status status = TSR_OK;
+    if (!S_ISREG(there.st_mode) || (there.st_size > 0 && !begins_as_report(page->part)))
+        status = refuse(error, TSR_ERROR_EXISTS, "%s exists and is no unfinished report: rename it", page->part);
+    else if (flock(file, LOCK_EX | LOCK_NB) != 0)
+        status = refuse(error, TSR_ERROR_EXISTS, "another run is writing %s: each run needs a report of its own",
+                        page->part);
+    else if (ftruncate(file, 0) != 0 || !(page->file = fdopen(file, "w")))
+        status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", page->part, strerror(errno));
+    if (status != TSR_OK) close(file);
+    return status;
 }
 
 enum tsr_status open_page(const char *path, bool overwrite, struct page_file *page, struct tsr_error *error)
@@ -29,15 +44,9 @@ enum tsr_status open_page(const char *path, bool overwrite, struct page_file *pa
     enum tsr_status status = TSR_OK;
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         status = refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", path);
-    else if (errno = 0, access(path, F_OK) == 0 && !overwrite && !is_ours(path))
+    else if (errno = 0, access(path, F_OK) == 0 && !overwrite && !begins_as_report(path))
         status = refuse(error, TSR_ERROR_EXISTS, "%s exists and is no report of tessera; -f overwrites it", path);
-    if (status == TSR_OK && lstat(page->part, &there) == 0 && !S_ISREG(there.st_mode))
-        status = refuse(error, TSR_ERROR_WRITE, "%s is not a regular file and is left as it is", page->part);
-    if (status == TSR_OK && !(page->file = fopen(page->part, overwrite ? "w" : "wx")) && errno == EEXIST)
-        status = refuse(error, TSR_ERROR_EXISTS, "%s exists: another run is writing it, or was killed; remove it",
-                        page->part);
-    else if (status == TSR_OK && !page->file)
-        status = refuse(error, TSR_ERROR_WRITE, "cannot write %s: %s", page->part, strerror(errno));
+    if (status == TSR_OK) status = open_part(page, error);
     if (status != TSR_OK) {
         free(page->part);
         page->part = NULL;

@@ -136,6 +136,17 @@ char *manifest_name(const char *path, size_t i)
     return asprintf(&name, "%s%s", path, endings[i]) < 0 ? NULL : name;
 }
 
+bool begins_as_report(const char *path)
+{
+    static const char *const beginnings[] = {"<meta name=\"generator\" content=\"tessera", "image,codec,setting,"};
+    char head[1024] = "";
+    FILE *const file = fopen(path, "r");
+    const size_t got = file ? fread(head, 1, sizeof head - 1, file) : 0;
+    if (file) fclose(file);
+    head[got] = '\0';
+    return strstr(head, beginnings[0]) || strncmp(head, beginnings[1], strlen(beginnings[1])) == 0;
+}
+
 bool begins_as_manifest(const char *path, bool is_unfinished)
 {
     static const char wanted[] = MANIFEST_FIRST_LINE MANIFEST_UNFINISHED;
@@ -230,13 +241,12 @@ enum tsr_status check_names(const struct options *options, struct task_list *lis
         char *const name = manifest_name(options->manifest, i);
         status = name ? check_written(options, list, name, "manifest", "--manifest", error)
                       : refuse(error, TSR_ERROR_LIMIT, "no memory for a manifest");
+        if (status == TSR_OK && options->page && is_same_name(options->page, name))
+            status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
         free(name);
     }
     if (status == TSR_OK) status = check_named(options, list, options->page, "report", "--report or --html", error);
     if (status == TSR_OK) status = check_named(options, list, options->csv, "table", "--csv", error);
-    if (status == TSR_OK && options->page && options->manifest && writes(options) &&
-        is_same_name(options->page, options->manifest))
-        status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the manifest", options->page);
     if (status == TSR_OK && options->page && options->csv && is_same_name(options->page, options->csv))
         status = refuse(error, TSR_ERROR_SAME_FILE, "%s cannot be both the report and the table", options->page);
     return status;

@@ -10,7 +10,8 @@ struct walk {
     const struct options *options;
     struct tsr_engine *engine; /* that opens what may be a series, or NULL */
     struct task_list *list;
-    size_t root; /* of the outputs' names: a folder that the user has named */
+    size_t root;    /* of the outputs' names: a folder that the user has named */
+    bool is_output; /* what is looked at lies in OUT: .tsr files are outputs there */
     bool no_memory;
 };
 
@@ -51,9 +52,12 @@ const struct identity *find_identity(const struct identity *wanted, const struct
 /* The files that a run with --manifest writes: it, and i of 1 and 2, what it is called until it is complete. To be
  * freed; NULL: no memory. */
 #define MANIFEST_FIRST_LINE "# tessera manifest 1\n"
-#define MANIFEST_UNFINISHED "# unfinished\n"
+#define MANIFEST_UNFINISHED "# unfinished           \n" /* as long as what replaces it */
 enum { MANIFEST_NAMES = 3 };
 char *manifest_name(const char *path, size_t i);
+
+/* Whether a file begins as the pages and tables of this program do. */
+bool begins_as_report(const char *path);
 
 /* Whether a file begins as manifests do; is_unfinished: as one that a run is writing, or was killed over. */
 bool begins_as_manifest(const char *path, bool is_unfinished);

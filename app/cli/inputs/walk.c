@@ -82,6 +82,13 @@ static bool is_manifest(const struct options *options, const char *path)
     return is_one;
 }
 
+/* The report of this run, of an earlier night. */
+static bool is_report(const struct options *options, const char *path)
+{
+    return options->page && options->verb != VERB_COMPARE && is_same_name(options->page, path) &&
+           begins_as_report(path);
+}
+
 /* A file in a folder: whether the verb takes it. */
 static void take_file(struct walk *walk, const char *path, const char *base, const char *name, const char *folder,
                       const struct stat *status)
@@ -92,10 +99,10 @@ static void take_file(struct walk *walk, const char *path, const char *base, con
         walk->list->unfinished++;
     else if (!is_included(o, name, false))
         walk->list->excluded++;
-    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path))
+    else if ((o->series && is_tsr && is_same_name(o->series, path)) || is_manifest(o, path) || is_report(o, path))
         return; /* of an earlier run of the same command */
     else if (o->verb == VERB_COMPRESS && is_tsr)
-        walk->list->tsr_files++;
+        walk->list->tsr_files++, walk->list->own_tsr_files += walk->is_output;
     else if (o->verb != VERB_COMPRESS && is_tsr == (o->verb == VERB_COMPARE) && !(is_tsr && o->takes_tsr))
         walk->list->others++;
     else
@@ -172,6 +179,8 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
             return;
         }
     }
+    const bool was_output = walk->is_output;
+    walk->is_output |= walk->options->output && is_same_file(path, walk->options->output);
     if (reason == 0 && names.count == 0) take_empty_folder(walk, path, prefix, folder);
     for (size_t i = 0; i < names.count && !walk->no_memory; i++) {
         char *const below = join(path, names.name[i]);
@@ -183,5 +192,6 @@ void walk_folder(struct walk *walk, const char *path, const char *prefix, const 
         free(below);
         free(name);
     }
+    walk->is_output = was_output;
     free_names(&names);
 }
