@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/cli/inputs/inputs.h"
 #include "compare.h"
 
 /* ---- Frames ----------------------------------------------------------------------------------------------- */
@@ -200,20 +201,12 @@ static enum tsr_status measure_reader(struct tsr_engine *engine, const struct op
     return measure_frame(options, columns, reader, &info, task->input, &fields, measured, error);
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(const char *name)
-{
-    uint32_t hash = 0x811c9dc5u;
-    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x01000193u;
-    return hash ^ hash >> 15;
-}
-
 enum tsr_status measure_file(struct tsr_engine *engine, const struct options *options, const struct columns *columns,
                              const struct task *task, struct measured *measured, struct tsr_error *error)
 {
     const struct tsr_data_source source = tsr_from_path(task->input);
     struct tsr_reader *reader = NULL;
-    measured->is_checked = hash_of(task->input) % 10 == 0;
+    measured->is_checked = hash_name(task->input) % 10 == 0;
     enum tsr_status status = tsr_open(engine, &source, &reader, error);
     if (status == TSR_OK) status = measure_reader(engine, options, columns, reader, task, measured, error);
     tsr_close(reader);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/cli/inputs/inputs.h"
 #include "fields.h"
 
 /* An image before it is drawn. */
@@ -72,18 +73,6 @@ static void mark(const struct candidate *candidates, size_t count, size_t wanted
         taken += !marked[candidates[i].task];
         marked[candidates[i].task] = true;
     }
-}
-
-static void keep_marked(struct task_list *list, const bool *marked)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        if (marked[i])
-            list->tasks[kept++] = list->tasks[i];
-        else
-            free_task(&list->tasks[i]);
-    }
-    list->count = kept;
 }
 
 enum tsr_status take_images(const struct options *options, struct tsr_engine *engine, struct task_list *list,

@@ -21,10 +21,16 @@ static struct {
     bool lost; /* there was no memory for a file */
 } evidence;
 
+/* Evidence names files; reports do where that is asked for. */
+static bool names_files(const struct options *options)
+{
+    return options->identify || options->verb == VERB_VERIFY;
+}
+
 enum tsr_status begin_evidence(const struct options *options, struct tsr_error *error)
 {
     memset(&evidence, 0, sizeof evidence);
-    begin_origin(options, options->identify || options->verb == VERB_VERIFY, &evidence.origin);
+    begin_origin(options, names_files(options), &evidence.origin);
     const enum tsr_status status = open_page(options->page, options->force, &evidence.page, error);
     if (status == TSR_OK) unlink(options->page); /* an older page says nothing of this run, which may be killed */
     return status;
@@ -72,7 +78,7 @@ static char *name_of(const struct task *task)
 static char *reason_of(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     if (outcome->status == TSR_OK) return copy_of(outcome->report.reason[0] ? outcome->report.reason : outcome->kept);
-    if (options->identify || options->verb == VERB_VERIFY) return copy_of(outcome->error.text);
+    if (names_files(options)) return copy_of(outcome->error.text);
     const size_t length = strlen(task->input);
     const bool begins = strncmp(outcome->error.text, task->input, length) == 0;
     const char *const rest = outcome->error.text + (begins ? length : 0);
@@ -98,7 +104,7 @@ static void add_hashes(struct evidence_file *file, const struct outcome *outcome
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome)
 {
     const struct tsr_report *const r = &outcome->report;
-    const bool is_ok = outcome->status == TSR_OK, names = options->identify || options->verb == VERB_VERIFY;
+    const bool is_ok = outcome->status == TSR_OK, names = names_files(options);
     if (!evidence.page.file) return;
     if (!grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) {
         evidence.lost = true;
@@ -138,7 +144,7 @@ static void add_skipped_names(const struct options *options, const struct task_l
         if (!grow_list(&evidence.files, evidence.count, &evidence.capacity, sizeof *evidence.files)) return;
         struct evidence_file *const file = &evidence.files[evidence.count++];
         *file = (struct evidence_file){.is_skipped = true, .psnr_db = -1, .max_error = -1};
-        file->name = options->identify || options->verb == VERB_VERIFY ? copy_of(list->skipped[i].path) : NULL;
+        file->name = names_files(options) ? copy_of(list->skipped[i].path) : NULL;
         file->reason = copy_of(list->skipped[i].reason);
     }
 }
@@ -214,7 +220,7 @@ enum tsr_status end_evidence(const struct options *options, const struct task_li
     const struct report_evidence page = {
         .origin = evidence.origin,
         .verb = verb_name(options->verb),
-        .is_identified = options->identify || options->verb == VERB_VERIFY,
+        .is_identified = names_files(options),
         .passes = passes,
         .verdict = verdict ? verdict : "no memory for the verdict",
         .files = evidence.files,

@@ -18,7 +18,7 @@ enum tsr_status begin_evidence(const struct options *options, struct tsr_error *
 /* One file, in the order of reports. Does nothing without begin_evidence. */
 void add_evidence(const struct options *options, const struct task *task, const struct outcome *outcome);
 
-/* Writes the page. status: the run's so far. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
+/* Writes the page, if begin_evidence has opened one. Errors: TSR_ERROR_WRITE, TSR_ERROR_LIMIT. */
 enum tsr_status end_evidence(const struct options *options, const struct task_list *list, struct tsr_error *error);
 
 /* Nothing came of the run: leaves no page. */

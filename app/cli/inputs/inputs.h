@@ -100,7 +100,13 @@ enum tsr_status spool(const char *path, int *descriptor, struct tsr_error *error
 /* Whether an input that the user has named is a pipe, which can be read once and in order. */
 bool is_pipe(const char *path);
 
-/* shard.c: leaves the tasks of the shard or of the sample in the list. Errors: TSR_ERROR_LIMIT, TSR_ERROR_READ. */
+/* shard.c: FNV-1a, then mixed, so that the low bits depend on all of the name. */
+uint64_t hash_name(const char *name);
+
+/* Leaves the tasks that are marked, in their order; the others count as excluded. */
+void keep_marked(struct task_list *list, const bool *marked);
+
+/* Leaves the tasks of the shard or of the sample in the list. Errors: TSR_ERROR_LIMIT, TSR_ERROR_READ. */
 enum tsr_status take_shard(const struct options *options, struct task_list *list, struct tsr_error *error);
 enum tsr_status take_sample(const struct options *options, struct task_list *list, struct tsr_error *error);
 

@@ -6,8 +6,7 @@
 
 #include "inputs.h"
 
-/* FNV-1a, then mixed, so that the low bits depend on all of the name. */
-static uint64_t hash_name(const char *name)
+uint64_t hash_name(const char *name)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
@@ -21,8 +20,7 @@ static const char *name_of(const struct task *task)
     return task->name ? task->name : task->input;
 }
 
-/* Leaves the tasks that are marked, in their order. */
-static void keep_marked(struct task_list *list, const bool *marked)
+void keep_marked(struct task_list *list, const bool *marked)
 {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
