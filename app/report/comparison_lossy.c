@@ -16,8 +16,8 @@ static const struct {
     const char *name, *unit;
     double target[TARGETS], low, high;
 } metrics[METRICS] = {
-    {"PSNR", "\u00a0dB", {35, 40, 45, 50}, 35, 45},
-    {"SSIM", "", {0.90, 0.95, 0.98, 0.99}, 0.95, 0.99},
+    {"PSNR", "\u00a0dB", {35, 40, 45, 50}, RATE_PSNR_LOW, RATE_PSNR_HIGH},
+    {"SSIM", "", {0.90, 0.95, 0.98, 0.99}, RATE_SSIM_LOW, RATE_SSIM_HIGH},
 };
 
 static double scale_of(int metric, double quality)

@@ -9,6 +9,12 @@
 
 #include <stddef.h>
 
+/* The ranges that reports take BD-rates over: PSNR in dB, and SSIM. */
+#define RATE_PSNR_LOW 35
+#define RATE_PSNR_HIGH 45
+#define RATE_SSIM_LOW 0.95
+#define RATE_SSIM_HIGH 0.99
+
 struct rate_point {
     double bytes, quality;
 };

@@ -79,7 +79,8 @@ static void add_difference(const struct report_cell *cells, size_t count, size_t
                            struct difference *d)
 {
     struct rate_point mine[CURVE_LIMIT], theirs[CURVE_LIMIT];
-    const double low = is_ssim ? rate_ssim_db(0.95) : 35, high = is_ssim ? rate_ssim_db(0.99) : 45;
+    const double low = is_ssim ? rate_ssim_db(RATE_SSIM_LOW) : RATE_PSNR_LOW,
+                 high = is_ssim ? rate_ssim_db(RATE_SSIM_HIGH) : RATE_PSNR_HIGH;
     const size_t my_count = curve_of(cells, count, ours, is_ssim, mine),
                  their_count = curve_of(cells, count, codec, is_ssim, theirs);
     const double ratio = rate_bd(theirs, their_count, mine, my_count, low, high);
