@@ -31,7 +31,8 @@ struct running {
     struct progress progress;
     size_t not_begun, existing;
     enum tsr_status only_status; /* of the last task that was reported */
-    atomic_bool is_full;         /* a disk: no task is begun any more */
+    atomic_bool is_full;         /* a disk, or the manifest cannot be written: no task is begun any more */
+    bool has_no_manifest;        /* the latter */
     pthread_mutex_t lock;        /* guards what is above */
     pthread_mutex_t screen;      /* held while anything is printed */
     pthread_cond_t ended;
@@ -123,6 +124,7 @@ static void sync_outputs(struct running *r, size_t first, size_t end)
     if (!r->options->manifest || !r->options->removes || sync_manifest(&error) == TSR_OK) return;
     for (size_t i = first; i < end; i++) /* no original goes whose entry is not on the disk */
         if (r->outcomes[i] && r->outcomes[i]->status == TSR_OK) fail_outcome(r, r->outcomes[i], &error);
+    r->has_no_manifest = true;
     atomic_store(&r->is_full, true); /* the next ones would fail, too */
 }
 
@@ -409,9 +411,12 @@ static void say_rest(const struct running *r)
         fprintf(stderr, "tessera: %zu more outputs exist; -f overwrites them%s\n", r->existing - EXISTING_LIMIT,
                 o->verb == VERB_COMPRESS ? ", --update takes those whose inputs have changed" : "");
     if (atomic_load(&r->is_full) && r->list->count > 1)
-        fprintf(stderr, "tessera: the disk is full: %zu of %zu files are done, %zu were not begun%s\n",
+        fprintf(stderr, "tessera: %s: %zu of %zu files are done, %zu were not begun%s\n",
+                r->has_no_manifest ? "the manifest cannot be written" : "the disk is full",
                 r->progress.files - r->progress.failed, r->list->count, r->not_begun,
-                o->verb == VERB_COMPRESS ? "; free some space, and the same command with --update goes on" : "");
+                o->verb != VERB_COMPRESS ? ""
+                : r->has_no_manifest     ? "; when that is mended, the same command with --update goes on"
+                                         : "; free some space, and the same command with --update goes on");
 }
 
 static enum tsr_status run_set(struct running *r, const struct tsr_task *tasks, struct tsr_error *error)

@@ -141,6 +141,23 @@ static void put_saving(FILE *f, const struct sums *sums)
             sums->files == 1 ? "" : "s", text_bytes(before, sums->file_bytes), text_bytes(after, sums->tsr_bytes));
 }
 
+/* Whether it pays to convert what is compressed already. */
+static void put_streams(FILE *f, const struct sums *sums)
+{
+    char number[TEXT_NUMBER], before[TEXT_NUMBER], after[TEXT_NUMBER], change[TEXT_NUMBER];
+    if (sums->encapsulated == 0) return;
+    fprintf(f, "<p class=\"small\">%s DICOM file%s hold%s compressed pixels", text_count(number, sums->encapsulated),
+            sums->encapsulated == 1 ? "" : "s", sums->encapsulated == 1 ? "s" : "");
+    if (sums->decoded > 0)
+        fprintf(f, ": as they are %s, their samples alone as Tessera %s (%s)", text_bytes(before, sums->stream_bytes),
+                text_bytes(after, sums->sample_bytes),
+                text_change(change, (double)sums->sample_bytes / (double)sums->stream_bytes));
+    if (sums->decoded < sums->encapsulated)
+        fprintf(f, "%s %s of them are not decoded by this build", sums->decoded > 0 ? ";" : ":",
+                text_count(number, sums->encapsulated - sums->decoded));
+    fputs(".</p>\n", f);
+}
+
 static void put_title(FILE *f, const struct report_comparison *c)
 {
     char number[TEXT_NUMBER], set[TEXT_NUMBER];
@@ -234,6 +251,7 @@ void comparison_write_first(FILE *f, const struct sums *sums)
     put_speed(f, sums);
     put_proof(f, sums);
     put_saving(f, sums);
+    put_streams(f, sums);
     fputs("</div>\n<div>\n", f);
     put_bars(f, sums);
     fputs("</div>\n</div>\n", f);

@@ -205,7 +205,13 @@ static void put_group_row(FILE *f, const struct sums *sums, const struct sums_gr
     page_cell_bytes(f, sum->file_bytes);
     page_cell_bytes(f, sum->tsr_bytes);
     put_change_cell(f, sum->tsr_bytes, sum->file_bytes);
-    if (has_streams) put_change_cell(f, sum->sample_bytes, sum->stream_bytes);
+    if (has_streams && sum->stream_bytes > 0) {
+        page_cell_bytes(f, sum->stream_bytes);
+        page_cell_bytes(f, sum->sample_bytes);
+        put_change_cell(f, sum->sample_bytes, sum->stream_bytes);
+    } else if (has_streams) {
+        for (int i = 0; i < 3; i++) page_cell_none(f, "no compressed pixels that this build decodes");
+    }
     page_cell_count(f, sum->common);
     for (size_t i = 0; i < count; i++) {
         if (!sums->codec[order[i]].is_in_common) continue;
@@ -222,8 +228,8 @@ static void put_group_row(FILE *f, const struct sums *sums, const struct sums_gr
 
 static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, const size_t *order, size_t count)
 {
-    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth"};
-    static const char *const heads[SUMS_KEYS] = {"Modality", "Transfer syntax", "Depth"};
+    static const char *const titles[SUMS_KEYS] = {"By modality", "By transfer syntax", "By bit depth", "By series or folder"};
+    static const char *const heads[SUMS_KEYS] = {"Modality", "Transfer syntax", "Depth", "Series"};
     size_t groups = 0, *number = calloc(sums->c->image_count + 1, sizeof *number);
     struct sums_group *group = number ? sums_groups(sums->c, key, number, &groups) : NULL;
     fprintf(f, "<h3>%s</h3>\n", titles[key]);
@@ -234,7 +240,11 @@ static void put_groups(FILE *f, const struct sums *sums, enum sums_key key, cons
     page_head(f, "Bytes", true, true);
     page_head(f, "As .tsr", true, true);
     page_head(f, "Change", true, true);
-    if (key == KEY_TRANSFER_SYNTAX) page_head(f, "Samples against the file's streams", true, true);
+    if (key == KEY_TRANSFER_SYNTAX) {
+        page_head(f, "Streams", true, true);
+        page_head(f, "Samples alone", true, true);
+        page_head(f, "Samples against streams", true, true);
+    }
     page_head(f, "Common", true, true);
     for (size_t i = 0; i < count; i++)
         if (sums->codec[order[i]].is_in_common) page_head(f, sums->c->codecs[order[i]].name, true, true);
@@ -272,8 +282,8 @@ void comparison_write_lossless(FILE *f, const struct sums *sums)
         "<p class=\"small\">A codec's column is its ratio (raw bytes / coded bytes) over the common images of the row: "
         "those that every codec holds that holds at least half of all. The highest is bold. Bytes and .tsr are of "
         "whole "
-        "files, headers included. The file's streams are the compressed pixel data of a DICOM file; against them stand "
-        "Tessera's bytes for the same samples.</p>\n",
+        "files, headers included. Streams are the compressed pixel data of DICOM files that this build decodes; "
+        "samples alone are Tessera's bytes for the same samples.</p>\n",
         f);
     page_section_end(f);
     free(order);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "comparison_parts.h"
+#include "curves.h"
 #include "page.h"
 #include "plot.h"
-#include "rates.h"
 #include "text.h"
 
-enum { METRIC_PSNR, METRIC_SSIM, METRICS, TARGETS = 4 };
+enum { TARGETS = 4 };
 
 /* The qualities at which sizes are compared, and the ranges of BD-rates. */
 static const struct {
@@ -20,65 +20,30 @@ static const struct {
     {"SSIM", "", {0.90, 0.95, 0.98, 0.99}, RATE_SSIM_LOW, RATE_SSIM_HIGH},
 };
 
-static double scale_of(int metric, double quality)
-{
-    return metric == METRIC_SSIM ? rate_ssim_db(quality) : quality;
-}
-
 /* ---- Cells --------------------------------------------------------------------------------------------------- */
 
-/* Lossy cells, by image. place[codec] is a codec's place in the tables, or SUMS_NONE. */
+/* The lossy codecs, ours first, and their curves. */
 struct lossy {
     const struct sums *sums;
-    size_t codecs, *codec, *place;
-    const struct report_cell **cell;
-    size_t *first;       /* of image i's cells; image_count + 1 of them */
-    bool *is_common;     /* images that all codecs hold which hold at least half of the images with lossy cells */
-    size_t common, most; /* most: cells of an image */
+    struct curves curves;
+    size_t codecs, *codec;
+    bool *is_common; /* images that all codecs hold which hold at least half of the images with lossy cells */
+    size_t common;
     struct sums_group *group;
     size_t groups, *number;
 };
-
-static void index_cells(struct lossy *l)
-{
-    const struct report_comparison *c = l->sums->c;
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < c->cell_count; i++) {
-            const struct report_cell *cell = &c->cells[i];
-            if (cell->image >= c->image_count || cell->codec >= c->codec_count) continue;
-            if (l->place[cell->codec] == SUMS_NONE || cell->outcome != CELL_DONE || cell->bytes == 0) continue;
-            if (pass == 0)
-                l->first[cell->image + 1]++;
-            else
-                l->cell[l->first[cell->image]++] = cell;
-        }
-        if (pass == 0)
-            for (size_t i = 0; i < c->image_count; i++) {
-                if (l->first[i + 1] > l->most) l->most = l->first[i + 1];
-                l->first[i + 1] += l->first[i];
-            }
-    }
-    for (size_t i = c->image_count; i > 0; i--) l->first[i] = l->first[i - 1]; /* each had moved to the next one */
-    l->first[0] = 0;
-}
-
-static bool holds(const struct lossy *l, size_t image, size_t codec)
-{
-    for (size_t i = l->first[image]; i < l->first[image + 1]; i++)
-        if (l->cell[i]->codec == codec) return true;
-    return false;
-}
 
 static void find_common(struct lossy *l)
 {
     const size_t images = l->sums->c->image_count;
     size_t with_cells = 0, *held = calloc(l->codecs + 1, sizeof *held);
-    for (size_t i = 0; i < images; i++) with_cells += l->first[i + 1] > l->first[i];
+    for (size_t i = 0; i < images; i++) with_cells += curves_cells(&l->curves, i) > 0;
     for (size_t k = 0; k < l->codecs && held; k++)
-        for (size_t i = 0; i < images; i++) held[k] += holds(l, i, l->codec[k]);
+        for (size_t i = 0; i < images; i++) held[k] += curves_hold(&l->curves, i, l->codec[k]);
     for (size_t i = 0; i < images && held; i++) {
-        bool all = l->first[i + 1] > l->first[i];
-        for (size_t k = 0; k < l->codecs; k++) all &= 2 * held[k] < with_cells || holds(l, i, l->codec[k]);
+        bool all = curves_cells(&l->curves, i) > 0;
+        for (size_t k = 0; k < l->codecs; k++)
+            all &= 2 * held[k] < with_cells || curves_hold(&l->curves, i, l->codec[k]);
         l->is_common[i] = all;
         l->common += all;
     }
@@ -90,31 +55,23 @@ static bool make_lossy(struct lossy *l, const struct sums *sums)
     const struct report_comparison *c = sums->c;
     *l = (struct lossy){.sums = sums};
     l->codec = calloc(c->codec_count + 1, sizeof *l->codec);
-    l->place = calloc(c->codec_count + 1, sizeof *l->place);
-    l->cell = calloc(c->cell_count + 1, sizeof *l->cell);
-    l->first = calloc(c->image_count + 2, sizeof *l->first);
     l->is_common = calloc(c->image_count + 1, sizeof *l->is_common);
     l->number = calloc(c->image_count + 1, sizeof *l->number);
-    if (!l->codec || !l->place || !l->cell || !l->first || !l->is_common || !l->number) return false;
-    for (size_t k = 0; k < c->codec_count; k++) l->place[k] = SUMS_NONE;
+    if (!curves_make(&l->curves, c) || !l->codec || !l->is_common || !l->number) return false;
     for (int others = 0; others < 2; others++) /* ours first */
         for (size_t k = 0; k < c->codec_count; k++) {
             if (!c->codecs[k].is_lossy || c->codecs[k].is_missing || (k == sums->ours_lossy) == others) continue;
-            l->place[k] = l->codecs;
             l->codec[l->codecs++] = k;
         }
     l->group = sums_groups(c, KEY_MODALITY, l->number, &l->groups);
-    index_cells(l);
     find_common(l);
     return true;
 }
 
 static void free_lossy(struct lossy *l)
 {
+    curves_free(&l->curves);
     free(l->codec);
-    free(l->place);
-    free(l->cell);
-    free(l->first);
     free(l->is_common);
     free(l->number);
     free(l->group);
@@ -126,23 +83,6 @@ static double samples_of(const struct report_image *image)
     const double columns = image->lossy_columns ? image->lossy_columns : image->columns;
     const double rows = image->lossy_rows ? image->lossy_rows : image->rows;
     return columns * rows * (image->components > 0 ? image->components : 1);
-}
-
-static double quality_of(int metric, const struct report_cell *cell)
-{
-    return metric == METRIC_SSIM ? cell->ssim : cell->psnr_db;
-}
-
-/* An image's clean curve of one codec, without the cells that check it. points has room for l->most. */
-static size_t curve_of(const struct lossy *l, size_t image, size_t codec, int metric, struct rate_point *points)
-{
-    size_t count = 0;
-    for (size_t i = l->first[image]; i < l->first[image + 1]; i++) {
-        const struct report_cell *cell = l->cell[i];
-        if (cell->codec != codec || cell->is_check) continue;
-        points[count++] = (struct rate_point){(double)cell->bytes, scale_of(metric, quality_of(metric, cell))};
-    }
-    return rate_clean(points, count);
 }
 
 /* ---- Curves -------------------------------------------------------------------------------------------------- */
@@ -170,14 +110,14 @@ static struct mean *mean_for(struct mean **means, size_t *count, size_t group, c
     return mean;
 }
 
-static struct mean *find_means(const struct lossy *l, int metric, size_t *count)
+static struct mean *find_means(const struct lossy *l, enum curve_metric metric, size_t *count)
 {
     struct mean *means = NULL;
     *count = 0;
     for (size_t image = 0; image < l->sums->c->image_count; image++)
-        for (size_t i = l->first[image]; i < l->first[image + 1] && l->is_common[image]; i++) {
-            const struct report_cell *cell = l->cell[i];
-            const double quality = quality_of(metric, cell), samples = samples_of(&l->sums->c->images[image]);
+        for (size_t i = l->curves.first[image]; i < l->curves.first[image + 1] && l->is_common[image]; i++) {
+            const struct report_cell *cell = l->curves.cell[i];
+            const double quality = curves_quality(metric, cell), samples = samples_of(&l->sums->c->images[image]);
             if (cell->is_check || !isfinite(quality) || samples <= 0) continue;
             struct mean *mean = mean_for(&means, count, l->number[image], cell);
             if (!mean) continue;
@@ -239,7 +179,7 @@ static void put_curves(FILE *f, const struct lossy *l)
     struct plot plot = {.shares_legend = true};
     struct mean *means[METRICS];
     size_t counts[METRICS];
-    for (int m = 0; m < METRICS; m++) means[m] = find_means(l, m, &counts[m]);
+    for (int m = 0; m < METRICS; m++) means[m] = find_means(l, (enum curve_metric)m, &counts[m]);
     for (size_t g = 0; g < l->groups; g++)
         for (int m = 0; m < METRICS; m++) add_curves(&plot, l, m, g, means[m], counts[m]);
     fputs("<h3>Quality against rate, by modality</h3>\n", f);
@@ -264,27 +204,28 @@ struct beside {
     double logs;
 };
 
-static void add_sizes(const struct lossy *l, size_t image, int metric, double target, struct rate_point *points,
-                      struct beside *sums)
+static void add_sizes(const struct lossy *l, size_t image, enum curve_metric metric, double target,
+                      struct rate_point *points, struct beside *sums)
 {
-    const size_t anchor = curve_of(l, image, l->codec[0], metric, points);
-    const double ours = rate_bytes_at(points, anchor, scale_of(metric, target));
+    const double scaled = curves_scale(metric, target);
+    const size_t anchor = curves_of(&l->curves, image, l->codec[0], metric, points);
+    const double ours = rate_bytes_at(points, anchor, scaled);
     for (size_t k = 0; k < l->codecs; k++) {
-        const size_t count = curve_of(l, image, l->codec[k], metric, points);
-        const double ratio = rate_bytes_at(points, count, scale_of(metric, target)) / ours;
+        const size_t count = curves_of(&l->curves, image, l->codec[k], metric, points);
+        const double ratio = rate_bytes_at(points, count, scaled) / ours;
         if (!(ratio > 0) || !isfinite(ratio)) continue;
         sums[k].count++;
         sums[k].logs += log(ratio);
     }
 }
 
-static void put_size_row(FILE *f, const struct lossy *l, int metric, double target, struct rate_point *points,
-                         struct beside *sums)
+static void put_size_row(FILE *f, const struct lossy *l, enum curve_metric metric, double target,
+                         struct rate_point *points, struct beside *sums)
 {
     char text[2 * TEXT_NUMBER], change[TEXT_NUMBER];
     for (size_t k = 0; k < l->codecs; k++) sums[k] = (struct beside){0, 0};
     for (size_t i = 0; i < l->sums->c->image_count; i++)
-        if (l->first[i + 1] > l->first[i]) add_sizes(l, i, metric, target, points, sums);
+        if (curves_cells(&l->curves, i) > 0) add_sizes(l, i, metric, target, points, sums);
     fprintf(f, "<tr><th scope=\"row\">%s %.*f%s</th>", metrics[metric].name, metric == METRIC_PSNR ? 0 : 2, target,
             metrics[metric].unit);
     page_cell_count(f, sums[0].count);
@@ -315,7 +256,7 @@ static void put_sizes(FILE *f, const struct lossy *l, struct rate_point *points)
     for (size_t k = 1; k < l->codecs; k++) page_head(f, l->sums->c->codecs[l->codec[k]].name, true, false);
     fputs("</tr></thead>\n<tbody>\n", f);
     for (int m = 0; m < METRICS; m++)
-        for (int t = 0; t < TARGETS; t++) put_size_row(f, l, m, metrics[m].target[t], points, sums);
+        for (int t = 0; t < TARGETS; t++) put_size_row(f, l, (enum curve_metric)m, metrics[m].target[t], points, sums);
     fputs("</tbody>\n", f);
     page_table_end(f);
     fputs("<p class=\"small\">The codec's bytes against Tessera's at equal quality: with + it needs more, with \u2212 "
@@ -332,14 +273,11 @@ struct bd {
 };
 
 /* Adds an image's BD-rates of all codecs against the first to the sums of its modality, and of all. */
-static void add_bd(const struct lossy *l, size_t image, int metric, struct rate_point *points, struct bd *sums)
+static void add_bd(const struct lossy *l, size_t image, enum curve_metric metric, struct rate_point *points,
+                   struct bd *sums)
 {
-    struct rate_point *const others = points + l->most;
-    const size_t anchor = curve_of(l, image, l->codec[0], metric, points);
     for (size_t k = 1; k < l->codecs; k++) {
-        const size_t count = curve_of(l, image, l->codec[k], metric, others);
-        const double ratio = rate_bd(points, anchor, others, count, scale_of(metric, metrics[metric].low),
-                                     scale_of(metric, metrics[metric].high));
+        const double ratio = curves_bd(&l->curves, image, l->codec[k], l->codec[0], metric, points);
         if (!isfinite(ratio)) continue;
         struct bd *const row = sums + k * (l->groups + 1);
         for (int both = 0; both < 2; both++) {
@@ -350,13 +288,13 @@ static void add_bd(const struct lossy *l, size_t image, int metric, struct rate_
     }
 }
 
-static void put_bd(FILE *f, const struct lossy *l, int metric, struct rate_point *points)
+static void put_bd(FILE *f, const struct lossy *l, enum curve_metric metric, struct rate_point *points)
 {
     char label[120], text[3 * TEXT_NUMBER], change[TEXT_NUMBER];
     struct bd *const sums = calloc(l->codecs * (l->groups + 1), sizeof *sums);
     if (!sums) return;
     for (size_t i = 0; i < l->sums->c->image_count; i++)
-        if (l->first[i + 1] > l->first[i]) add_bd(l, i, metric, points, sums);
+        if (curves_cells(&l->curves, i) > 0) add_bd(l, i, metric, points, sums);
     snprintf(label, sizeof label, "BD-rate against Tessera, %s %g to %g%s", metrics[metric].name, metrics[metric].low,
              metrics[metric].high, metrics[metric].unit);
     fputs("<h3>", f);
@@ -395,10 +333,10 @@ static void put_check(FILE *f, const struct lossy *l, struct rate_point *points)
     size_t checked = 0;
     double sum = 0, largest = 0;
     for (size_t image = 0; image < l->sums->c->image_count; image++)
-        for (size_t i = l->first[image]; i < l->first[image + 1]; i++) {
-            const struct report_cell *cell = l->cell[i];
+        for (size_t i = l->curves.first[image]; i < l->curves.first[image + 1]; i++) {
+            const struct report_cell *cell = l->curves.cell[i];
             if (!cell->is_check) continue;
-            const size_t count = curve_of(l, image, cell->codec, METRIC_PSNR, points);
+            const size_t count = curves_of(&l->curves, image, cell->codec, METRIC_PSNR, points);
             const double error = fabs(rate_bytes_at(points, count, cell->psnr_db) / (double)cell->bytes - 1);
             if (!isfinite(error)) continue;
             checked++;
@@ -428,16 +366,17 @@ void comparison_write_lossy(FILE *f, const struct sums *sums)
 {
     struct lossy l;
     const bool good = make_lossy(&l, sums);
-    struct rate_point *const points = good ? calloc(2 * l.most + 2, sizeof *points) : NULL;
+    struct rate_point *const points = good ? calloc(2 * l.curves.most + 2, sizeof *points) : NULL;
     page_section(f, "lossy", "Lossy codecs");
     if (!points) {
         fputs("<p class=\"warning\">Memory ended: this section is missing.</p>\n", f);
-    } else if (l.most == 0) {
+    } else if (l.curves.most == 0) {
         fputs("<p>No lossy codec was compared.</p>\n", f);
     } else {
         put_curves(f, &l);
         put_sizes(f, &l, points);
-        for (int m = 0; m < METRICS && sums->ours_lossy != SUMS_NONE && l.codecs > 1; m++) put_bd(f, &l, m, points);
+        for (int m = 0; m < METRICS && sums->ours_lossy != SUMS_NONE && l.codecs > 1; m++)
+            put_bd(f, &l, (enum curve_metric)m, points);
         put_check(f, &l, points);
     }
     page_section_end(f);

@@ -73,6 +73,15 @@ static void sum_common(struct sums *sums)
             sums->best = k;
 }
 
+static void sum_streams(struct sums *sums, const struct report_image *image)
+{
+    sums->encapsulated += image->stream_bytes > 0;
+    if (image->stream_bytes == 0 || image->sample_bytes == 0) return;
+    sums->decoded++;
+    sums->stream_bytes += image->stream_bytes;
+    sums->sample_bytes += image->sample_bytes;
+}
+
 bool sums_make(struct sums *sums, const struct report_comparison *c)
 {
     *sums = (struct sums){.c = c, .ours = SUMS_NONE, .best = SUMS_NONE, .ours_lossy = SUMS_NONE};
@@ -93,6 +102,7 @@ bool sums_make(struct sums *sums, const struct report_comparison *c)
         const struct report_image *image = &c->images[i];
         sums->compared += image->is_compared;
         if ((unsigned)image->proof <= PROOF_FAILED) sums->proof[image->proof]++;
+        sum_streams(sums, image);
         if (image->tsr_bytes == 0) continue;
         sums->files++;
         sums->file_bytes += image->file_bytes;
@@ -137,6 +147,8 @@ static void key_of(const struct report_image *image, enum sums_key key, char nam
         snprintf(name, 72, "%s", image->modality[0] ? image->modality : "not stated");
     else if (key == KEY_TRANSFER_SYNTAX)
         snprintf(name, 72, "%s", image->transfer_syntax[0] ? image->transfer_syntax : "no DICOM");
+    else if (key == KEY_SERIES)
+        snprintf(name, 72, "series %u", image->series);
     else if (image->bits == 0)
         snprintf(name, 72, "no samples");
     else

@@ -30,6 +30,10 @@ struct sums {
     struct codec_sums *codec;
     uint64_t file_bytes, tsr_bytes; /* of files of which a .tsr was made */
     size_t files;
+    /* Files with compressed pixel data; of those that were decoded, the bytes of their streams, and Tessera's of their
+     * samples. */
+    size_t encapsulated, decoded;
+    uint64_t stream_bytes, sample_bytes;
     size_t proof[PROOF_FAILED + 1]; /* numbers of files */
 };
 
@@ -44,8 +48,8 @@ const struct report_cell *sums_held(const struct sums *sums, size_t image, size_
  * all codecs. */
 size_t sums_order(const struct sums *sums, size_t *order);
 
-/* Texts of images in the order of their first use, without repeats: modality, transfer syntax, or depth. */
-enum sums_key { KEY_MODALITY, KEY_TRANSFER_SYNTAX, KEY_DEPTH, SUMS_KEYS };
+/* Texts of images in the order of their first use, without repeats: modality, transfer syntax, depth, or series. */
+enum sums_key { KEY_MODALITY, KEY_TRANSFER_SYNTAX, KEY_DEPTH, KEY_SERIES, SUMS_KEYS };
 struct sums_group {
     char name[72];
     size_t images;

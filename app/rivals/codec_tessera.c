@@ -67,6 +67,7 @@ static bool encode(struct job *job)
     if (!create_engine(job)) return false;
     source.raster = &image;
     options.verify = TSR_VERIFY_NONE;
+    options.coder = (enum tsr_coder)job->codec->variant;
     if (job->codec->is_lossy) {
         options.loss = TSR_LOSS_QP;
         options.loss_value = llround(job->setting * TSR_QP_UNIT);

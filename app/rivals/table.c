@@ -10,6 +10,24 @@
 #define PRESENT__(with, calls) PRESENT_##with(calls)
 #define PRESENT(with, calls) PRESENT__(with, calls)
 
+#define TESSERA_QPS "QP 9,QP 13,QP 17,QP 21,QP 25,QP 29,QP 33,QP 38"
+
+/* Tessera with another coder than the effort's own. */
+#define TESSERA_CODER(its_key, its_name, coder, effort, words)                                              \
+    {                                                                                                       \
+        .key = its_key, .name = its_name, .options = "as Tessera, with --coder for " words,                 \
+        .reason = "What " words " costs or gains beside the coder that the effort brings", .is_ours = true, \
+        .prefix = "-", .lowest = 1, .highest = 9, .is_whole = true, .settings = effort, .variant = coder,   \
+        .calls = &tessera_calls                                                                             \
+    }
+#define TESSERA_LOSSY_CODER(its_key, its_name, coder, words)                                                      \
+    {                                                                                                             \
+        .key = its_key, .name = its_name, .options = "as Tessera lossy, with --coder for " words,                 \
+        .reason = "What " words " costs or gains beside the coder that the effort brings", .is_lossy = true,      \
+        .is_ours = true, .prefix = "QP ", .lowest = -6, .highest = 51, .settings = TESSERA_QPS, .variant = coder, \
+        .calls = &tessera_calls                                                                                   \
+    }
+
 static const struct codec codecs[] = {
     {.key = "tessera",
      .name = "Tessera",
@@ -22,6 +40,9 @@ static const struct codec codecs[] = {
      .is_whole = true,
      .settings = "-1,-2,-3,-5,-7,-9",
      .calls = &tessera_calls},
+    TESSERA_CODER("tessera-rans", "Tessera rANS", TSR_CODER_RANS, "-5", "rANS"),
+    TESSERA_CODER("tessera-huffman", "Tessera Huffman", TSR_CODER_HUFFMAN, "-9", "Huffman"),
+    TESSERA_CODER("tessera-cavlc", "Tessera CAVLC", TSR_CODER_CAVLC, "-5", "CAVLC"),
     {.key = "png",
      .name = "PNG",
      .package = "libpng-dev",
@@ -102,8 +123,10 @@ static const struct codec codecs[] = {
      .prefix = "QP ",
      .lowest = -6,
      .highest = 51,
-     .settings = "QP 9,QP 13,QP 17,QP 21,QP 25,QP 29,QP 33,QP 38",
+     .settings = TESSERA_QPS,
      .calls = &tessera_calls},
+    TESSERA_LOSSY_CODER("tessera-lossy-rans", "Tessera lossy rANS", TSR_CODER_RANS, "rANS"),
+    TESSERA_LOSSY_CODER("tessera-lossy-cavlc", "Tessera lossy CAVLC", TSR_CODER_CAVLC, "CAVLC"),
     {.key = "jpeg",
      .name = "JPEG",
      .package = "libjpeg-dev",

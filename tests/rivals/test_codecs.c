@@ -52,11 +52,31 @@ static struct rival_result code(const char *key, const char *setting, uint8_t *d
 
 TEST(the_table_says_what_each_codec_is)
 {
-    static const char *const keys[] = {"tessera",         "png",         "zstd",           "jpeg-ls",
-                                       "jpeg-2000",       "htj2k",       "jxl-1",          "jxl-3",
-                                       "jxl-7",           "webp",        "dicom-rle",      "jpeg-lossless",
-                                       "tessera-lossy",   "jpeg",        "jpeg-optimised", "jpeg-420-optimised",
-                                       "jpeg-2000-lossy", "htj2k-lossy", "jxl-lossy",      "webp-lossy"};
+    static const char *const keys[] = {"tessera",
+                                       "tessera-rans",
+                                       "tessera-huffman",
+                                       "tessera-cavlc",
+                                       "tessera-lossy-rans",
+                                       "tessera-lossy-cavlc",
+                                       "png",
+                                       "zstd",
+                                       "jpeg-ls",
+                                       "jpeg-2000",
+                                       "htj2k",
+                                       "jxl-1",
+                                       "jxl-3",
+                                       "jxl-7",
+                                       "webp",
+                                       "dicom-rle",
+                                       "jpeg-lossless",
+                                       "tessera-lossy",
+                                       "jpeg",
+                                       "jpeg-optimised",
+                                       "jpeg-420-optimised",
+                                       "jpeg-2000-lossy",
+                                       "htj2k-lossy",
+                                       "jxl-lossy",
+                                       "webp-lossy"};
     assert_int_equal(codec_count, COUNT_OF(keys));
     for (size_t i = 0; i < codec_count; i++) {
         const struct rival_codec *const c = codec_of(keys[i]);
@@ -133,7 +153,8 @@ TEST(all_samples_come_back_at_each_size)
                 check_all_lossless(NOISE, sizes[s][0], sizes[s][1], channels, depths[d]);
 }
 
-/* Coders that were given swapped or shifted samples would still give them back, but in more bytes. */
+/* Coders that were given swapped or shifted samples would still give them back, but in more bytes. The texture's
+ * residuals are large: bytes, zstd and CAVLC, whose codes are made for small numbers, save nothing on it. */
 TEST(smooth_samples_take_few_bytes)
 {
     static const int depths[] = {8, 12, 16};
@@ -146,7 +167,7 @@ TEST(smooth_samples_take_few_bytes)
             for (size_t i = 0; i < codec_count; i++) {
                 const char *const key = codecs[i].key;
                 if (codecs[i].is_lossy || !must_hold(&codecs[i], &picture) || !strcmp(key, "zstd") ||
-                    !strcmp(key, "dicom-rle") || !strcmp(key, "png"))
+                    !strcmp(key, "dicom-rle") || !strcmp(key, "png") || !strcmp(key, "tessera-cavlc"))
                     continue;
                 const struct rival_result r = code(key, codecs[i].settings[0], NULL);
                 expect(8 * (double)r.bytes < 0.83 * bits, "%s: %g of %d bits", key, 8 * (double)r.bytes / bits,

@@ -5,14 +5,12 @@
 
 #include "compare.h"
 
-/* The user's effort, other efforts, other lossless codecs, lossy ones. */
-enum { RANKS = 4 };
+/* Other efforts and coders of ours, other lossless codecs, lossy ones. */
+enum { RANK_OURS, RANK_OTHERS, RANK_LOSSY, RANKS };
 
-static int rank_of(const struct column *column, int effort)
+static int rank_of(const struct rival_codec *codec)
 {
-    if (column->codec->is_lossy) return 3;
-    if (!column->codec->is_ours) return 2;
-    return column->setting && atoi(column->setting + 1) == effort ? 0 : 1;
+    return codec->is_lossy ? RANK_LOSSY : codec->is_ours ? RANK_OURS : RANK_OTHERS;
 }
 
 static void describe(const struct column *column, struct report_codec *report)
@@ -35,13 +33,23 @@ static void add_column(struct columns *columns, const struct rival_codec *codec,
     columns->count++;
 }
 
-/* The columns of one codec that have a rank: a lossy one is one column, a lossless one has one for each setting. */
-static void add_ranked(struct columns *columns, const struct rival_codec *codec, int rank, int effort)
+/* The column that all others are compared with: Tessera at the user's effort. */
+static void add_ours(struct columns *columns, const struct rival_codec *codecs, size_t count, int effort)
+{
+    static const char *const settings[] = {"-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8", "-9"};
+    for (size_t i = 0; i < count && columns->count == 0; i++)
+        if (rank_of(&codecs[i]) == RANK_OURS) add_column(columns, &codecs[i], settings[effort - 1]);
+}
+
+/* The other columns of one codec: a lossy one is one column, a lossless one has one for each setting. */
+static void add_codec(struct columns *columns, const struct rival_codec *codec)
 {
     const bool is_one = codec->is_lossy || codec->is_missing;
+    const struct column *const ours = columns->count > 0 ? &columns->column[0] : NULL;
     for (int s = 0; s < (is_one ? 1 : codec->setting_count); s++) {
-        const struct column column = {codec, is_one ? NULL : codec->settings[s]};
-        if (rank_of(&column, effort) == rank) add_column(columns, codec, column.setting);
+        const char *const setting = is_one ? NULL : codec->settings[s];
+        if (!ours || ours->codec != codec || !setting || strcmp(ours->setting, setting) != 0)
+            add_column(columns, codec, setting);
     }
 }
 
@@ -55,8 +63,10 @@ enum tsr_status make_columns(const struct options *options, struct columns *colu
     columns->column = calloc(count * RIVAL_SETTINGS + 1, sizeof *columns->column);
     columns->report = calloc(count * RIVAL_SETTINGS + 1, sizeof *columns->report);
     if (!columns->column || !columns->report) return refuse(error, TSR_ERROR_LIMIT, "no memory for a table of codecs");
+    add_ours(columns, codecs, count, effort);
     for (int rank = 0; rank < RANKS; rank++)
-        for (size_t i = 0; i < count; i++) add_ranked(columns, &codecs[i], rank, effort);
+        for (size_t i = 0; i < count; i++)
+            if (rank_of(&codecs[i]) == rank) add_codec(columns, &codecs[i]);
     return TSR_OK;
 }
 

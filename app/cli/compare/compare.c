@@ -46,8 +46,9 @@ static void say_estimate(const struct options *options, struct tsr_engine *engin
     for (size_t i = 0; i < list->count; i++) seconds += estimate_s(list->tasks[i].bytes);
     seconds /= tsr_engine_threads(engine);
     if (options->verbosity < 0 || list->count < 2 || seconds < 30) return;
-    fprintf(stderr, "tessera: compare: %zu of %zu files, about %.0f minutes%s\n", list->count, run.files_in_set,
-            seconds < 60 ? 1 : seconds / 60, list->count > 100 ? "; --sample 60 takes fewer" : "");
+    const double minutes = seconds < 90 ? 1 : seconds / 60;
+    fprintf(stderr, "tessera: compare: %zu of %zu files, about %.0f minute%s%s\n", list->count, run.files_in_set,
+            minutes, minutes < 1.5 ? "" : "s", list->count > 100 ? "; --sample 60 takes less time" : "");
 }
 
 static enum tsr_status list_images(const struct options *options, struct tsr_engine *engine, struct task_list *list,

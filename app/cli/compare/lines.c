@@ -129,6 +129,9 @@ static void add_cell_json(cJSON *list, const struct columns *columns, const stru
     add_number(o, "bits_per_sample", done, 8 * (double)cell->bytes / cell_samples(image, codec->is_lossy));
     add_number(o, "encode_s", done, cell->encode_s);
     add_number(o, "decode_s", done, cell->decode_s);
+    add_number(o, "encode_spread", done, cell->encode_spread);
+    add_number(o, "decode_spread", done, cell->decode_spread);
+    add_number(o, "runs", done, cell->runs);
     add_number(o, "peak_bytes", done, (double)cell->peak_bytes);
     if (done)
         cJSON_AddBoolToObject(o, "same_samples", cell->is_same);
@@ -189,12 +192,15 @@ static void add_codec_json(cJSON *list, const struct report_codec *codec)
 void print_comparison_json(const struct report_comparison *c, const struct options *options, size_t failed)
 {
     cJSON *const o = cJSON_CreateObject();
-    uint64_t file_bytes = 0, tsr_bytes = 0;
+    uint64_t file_bytes = 0, tsr_bytes = 0, stream_bytes = 0, sample_bytes = 0;
     size_t compared = 0;
     for (size_t i = 0; i < c->image_count; i++) {
         if (c->images[i].tsr_bytes > 0) file_bytes += c->images[i].file_bytes;
         tsr_bytes += c->images[i].tsr_bytes;
         compared += c->images[i].is_compared;
+        if (c->images[i].sample_bytes == 0) continue;
+        stream_bytes += c->images[i].stream_bytes;
+        sample_bytes += c->images[i].sample_bytes;
     }
     cJSON_AddBoolToObject(o, "summary", true);
     add_text(o, "verb", verb_name(options->verb));
@@ -205,6 +211,8 @@ void print_comparison_json(const struct report_comparison *c, const struct optio
     add_number(o, "images", true, (double)compared);
     add_number(o, "file_bytes", true, (double)file_bytes);
     add_number(o, "tsr_bytes", true, (double)tsr_bytes);
+    add_number(o, "stream_bytes", sample_bytes > 0, (double)stream_bytes);
+    add_number(o, "sample_bytes", sample_bytes > 0, (double)sample_bytes);
     add_number(o, "seed", c->sampled < c->files_in_set, (double)c->seed);
     add_text(o, "command", c->origin.command);
     add_text(o, "machine", c->origin.machine);

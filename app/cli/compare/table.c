@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/report/rates.h"
+#include "app/report/curves.h"
 #include "app/report/sums.h"
 #include "compare.h"
 
@@ -54,39 +54,23 @@ static void print_lossless(const struct sums *sums)
 
 /* ---- With loss -------------------------------------------------------------------------------------------- */
 
-enum { CURVE_LIMIT = RIVAL_SETTINGS };
-
-/* The curve of one codec on one image. cells: the image's. Returns the number of its points. */
-static size_t curve_of(const struct report_cell *cells, size_t count, size_t codec, bool is_ssim,
-                       struct rate_point *points)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < count && used < CURVE_LIMIT; i++) {
-        const struct report_cell *const cell = &cells[i];
-        if (cell->codec != codec || cell->outcome != CELL_DONE || cell->is_check) continue;
-        points[used++] = (struct rate_point){(double)cell->bytes, is_ssim ? rate_ssim_db(cell->ssim) : cell->psnr_db};
-    }
-    return rate_clean(points, used);
-}
-
-/* The mean BD-rate of a codec against ours. */
+/* The mean BD-rate of our lossy codec against another one. */
 struct difference {
     double log_ratio;
     size_t images;
 };
 
-static void add_difference(const struct report_cell *cells, size_t count, size_t ours, size_t codec, bool is_ssim,
-                           struct difference *d)
+static struct difference sum_differences(const struct curves *curves, size_t ours, size_t codec,
+                                         enum curve_metric metric, struct rate_point *points)
 {
-    struct rate_point mine[CURVE_LIMIT], theirs[CURVE_LIMIT];
-    const double low = is_ssim ? rate_ssim_db(RATE_SSIM_LOW) : RATE_PSNR_LOW,
-                 high = is_ssim ? rate_ssim_db(RATE_SSIM_HIGH) : RATE_PSNR_HIGH;
-    const size_t my_count = curve_of(cells, count, ours, is_ssim, mine),
-                 their_count = curve_of(cells, count, codec, is_ssim, theirs);
-    const double ratio = rate_bd(theirs, their_count, mine, my_count, low, high);
-    if (!(ratio > 0)) return;
-    d->log_ratio += log(ratio);
-    d->images++;
+    struct difference d = {0, 0};
+    for (size_t image = 0; image < curves->c->image_count; image++) {
+        const double ratio = curves_bd(curves, image, ours, codec, metric, points);
+        if (!(ratio > 0)) continue;
+        d.log_ratio += log(ratio);
+        d.images++;
+    }
+    return d;
 }
 
 static void print_difference(const struct difference *d)
@@ -97,35 +81,31 @@ static void print_difference(const struct difference *d)
         printf(" %9s %7s", "-", "0");
 }
 
-static void print_lossy_codec(const struct report_comparison *c, size_t ours, size_t codec)
+static void print_curves(const struct curves *curves, size_t ours, struct rate_point *points)
 {
-    struct difference psnr = {0}, ssim = {0};
-    for (size_t first = 0, end; first < c->cell_count; first = end) {
-        end = first + 1;
-        while (end < c->cell_count && c->cells[end].image == c->cells[first].image) end++;
-        add_difference(&c->cells[first], end - first, ours, codec, false, &psnr);
-        add_difference(&c->cells[first], end - first, ours, codec, true, &ssim);
+    const struct report_comparison *const c = curves->c;
+    printf("With loss, 8 bits as shown: Tessera's bytes against the codec's (mean BD-rate)\n"
+           "  %-22s %9s %7s %9s %7s\n",
+           "codec", "35-45 dB", "images", "SSIM .95-.99", "images");
+    for (size_t k = 0; k < c->codec_count; k++) {
+        if (!c->codecs[k].is_lossy || c->codecs[k].is_missing || k == ours) continue;
+        printf("  %-22.22s", c->codecs[k].name);
+        for (int m = 0; m < METRICS; m++) {
+            const struct difference d = sum_differences(curves, ours, k, (enum curve_metric)m, points);
+            print_difference(&d);
+        }
+        printf("\n");
     }
-    printf("  %-22.22s", c->codecs[codec].name);
-    print_difference(&psnr);
-    print_difference(&ssim);
-    printf("\n");
 }
 
 static void print_lossy(const struct sums *sums)
 {
-    const struct report_comparison *const c = sums->c;
-    bool has_any = false;
-    if (sums->ours_lossy == SUMS_NONE) return;
-    for (size_t i = 0; i < c->cell_count && !has_any; i++)
-        has_any = c->codecs[c->cells[i].codec].is_lossy && c->cells[i].outcome == CELL_DONE;
-    if (!has_any) return;
-    printf("With loss, 8 bits as shown: Tessera's bytes against the codec's (mean BD-rate)\n"
-           "  %-22s %9s %7s %9s %7s\n",
-           "codec", "35-45 dB", "images", "SSIM .95-.99", "images");
-    for (size_t k = 0; k < c->codec_count; k++)
-        if (c->codecs[k].is_lossy && !c->codecs[k].is_missing && k != sums->ours_lossy)
-            print_lossy_codec(c, sums->ours_lossy, k);
+    struct curves curves;
+    const bool is_made = curves_make(&curves, sums->c);
+    struct rate_point *const points = is_made ? calloc(2 * curves.most + 1, sizeof *points) : NULL;
+    if (points && curves.most > 0 && sums->ours_lossy != SUMS_NONE) print_curves(&curves, sums->ours_lossy, points);
+    free(points);
+    curves_free(&curves);
 }
 
 /* ---- The whole -------------------------------------------------------------------------------------------- */
@@ -139,6 +119,19 @@ static void print_files(const struct sums *sums)
     printf("; %zu come back as the same file, %zu with the same samples", sums->proof[PROOF_SAME_FILE],
            sums->proof[PROOF_SAME_SAMPLES]);
     if (sums->proof[PROOF_FAILED] > 0) printf(", %zu FAILED", sums->proof[PROOF_FAILED]);
+    printf("\n");
+}
+
+static void print_streams(const struct sums *sums)
+{
+    if (sums->encapsulated == 0) return;
+    printf("%zu file%s with compressed pixels", sums->encapsulated, plural(sums->encapsulated));
+    if (sums->decoded > 0)
+        printf(": %llu bytes as they are, %llu as samples alone by Tessera (%+.1f %%)",
+               (unsigned long long)sums->stream_bytes, (unsigned long long)sums->sample_bytes,
+               100 * ((double)sums->sample_bytes / (double)sums->stream_bytes - 1));
+    if (sums->decoded < sums->encapsulated)
+        printf("; this build does not decode %zu of them", sums->encapsulated - sums->decoded);
     printf("\n");
 }
 
@@ -157,6 +150,7 @@ void print_comparison(const struct report_comparison *c, const struct options *o
             printf("a sample of %zu of %zu files by modality and size, seed %llu\n", c->sampled, c->files_in_set,
                    (unsigned long long)c->seed);
         print_files(&sums);
+        print_streams(&sums);
         print_lossless(&sums);
         print_lossy(&sums);
         if (options->verbosity > 0) print_missing(c);
