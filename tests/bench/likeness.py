@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """PSNR, SSIM and MS-SSIM of tessera compare against scikit-image and sewar (PyPI).
 
-usage: likeness.py BIN IMAGE...    BIN: the folder of tessera and tessera-rivals; images of 8 bits, at most 1024 x 1024
+usage: likeness.py [--every N] BIN IMAGE...    BIN: the folder of tessera and tessera-rivals; images of 8 bits, at most
+                                               1024 x 1024
 
-Each lossy cell of `tessera compare --json` is coded once more by tessera-rivals, whose decoded samples are compared
-with the image here. sewar 0.4 halves a picture by samples (i - 1, i) instead of (i, i + 1), as the definition's authors
+Each lossy cell of `tessera compare --json`, or every Nth beginning with another one for each image, is coded once more
+by tessera-rivals, whose decoded samples are compared with the image here. sewar 0.4 halves a picture by samples (i - 1, i) instead of (i, i + 1), as the definition's authors
 do (their msssim.m), and filters across channels; so its filter is shifted here, and channels are compared one by one.
 Ends with 1 if a PSNR differs by more than 0.01 dB, or an SSIM or MS-SSIM by more than 0.0005.
 """
 
+import argparse
 import json
 import math
 import subprocess
@@ -60,17 +62,21 @@ def measure(a, b):
 
 
 def main() -> int:
-    folder, names = sys.argv[1], sys.argv[2:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("bin")
+    parser.add_argument("images", nargs="+")
+    options = parser.parse_args()
+    folder, names = options.bin, options.images
     worst, cells = [0.0, 0.0, 0.0], 0
-    for name in names:
+    for number, name in enumerate(names):
         picture = np.array(Image.open(name))
         lines = subprocess.run([f"{folder}/tessera", "compare", "--json", name], capture_output=True, text=True,
                                check=True).stdout.splitlines()
         image = json.loads(lines[0])
         helper = Helper(f"{folder}/tessera-rivals", np.ascontiguousarray(picture))
-        for cell in image["cells"]:
-            if cell["psnr_db"] is None or cell["setting"] is None:
-                continue
+        lossy = [c for c in image["cells"] if c["psnr_db"] is not None and c["setting"] is not None]
+        for cell in lossy[number % options.every :: options.every]:
             size, samples = helper.decode(cell["codec"], cell["setting"])
             assert size == cell["bytes"], (name, cell, size)
             theirs = measure(picture, np.frombuffer(samples, np.uint8).reshape(picture.shape))
