@@ -163,8 +163,8 @@ static void put_title(FILE *f, const struct report_comparison *c)
     char number[TEXT_NUMBER], set[TEXT_NUMBER];
     size_t codecs = 0;
     for (size_t k = 0; k < c->codec_count; k++) codecs += !c->codecs[k].is_missing;
-    fprintf(f, "<h1>Tessera compared: %s image%s, %zu codec%s</h1>\n<p class=\"small\">",
-            text_count(number, c->image_count), c->image_count == 1 ? "" : "s", codecs, codecs == 1 ? "" : "s");
+    fprintf(f, "<h1>Tessera compared: %s image%s, %zu codecs and settings</h1>\n<p class=\"small\">",
+            text_count(number, c->image_count), c->image_count == 1 ? "" : "s", codecs);
     text_escape(f, c->origin.started);
     if (c->origin.machine && c->origin.started[0]) fputs(". ", f);
     text_escape(f, c->origin.machine);

@@ -95,7 +95,7 @@ def main(program, folder):
             want(text in pages[name][1], f"{name}: {text} is not in it")
     want("alert(1)" not in pages["comparison"][1], "comparison: a name in a page without names")
     want(re.search(r"\d+ of 27 views are left out", pages["many_views"][1]), "many_views: none is left out")
-    want("40 images, 11 codecs" in pages["comparison"][1], "comparison: its title")
+    want("40 images, 11 codecs and settings" in pages["comparison"][1], "comparison: its title")
     want(pages["comparison"][0].tags["tr"] > 80, "comparison: its tables")
     want("only those that do not come back as the same file" in pages["evidence_large"][1],
          "evidence_large: says nothing")
