@@ -7,11 +7,17 @@
 #include <string.h>
 #include <time.h>
 
-/* A run that takes longer than SLOW_S needs no run before it that warms caches. Runs that follow the first fit in
- * BUDGET_S, but for one. */
+/* A run that takes longer than SLOW_S needs no run before it that warms caches. */
 #define SLOW_S 0.5
-#define BUDGET_S 0.1
 enum { MOST_RUNS = 7 };
+
+/* Runs that follow the first fit in budget_s, but for one; most: of them. */
+struct repeats {
+    double budget_s;
+    int most;
+};
+/* A lossy codec is timed at eight settings of one picture, which vouch for each other. */
+static const struct repeats lossless_repeats = {0.1, MOST_RUNS}, lossy_repeats = {0.03, 3};
 
 bool bytes_reserve(struct bytes *bytes, size_t room)
 {
@@ -94,6 +100,7 @@ static bool time_once(bool (*call)(struct job *), struct job *job, double *secon
 
 static bool time_runs(bool (*call)(struct job *), struct job *job, struct timing *timing)
 {
+    const struct repeats repeats = job->codec->is_lossy ? lossy_repeats : lossless_repeats;
     double seconds[MOST_RUNS], first, sum = 0;
     if (!time_once(call, job, &first)) return false;
     timing->runs = 0;
@@ -101,7 +108,7 @@ static bool time_runs(bool (*call)(struct job *), struct job *job, struct timing
         seconds[0] = first;
         timing->runs = 1;
     } else {
-        while (timing->runs == 0 || (timing->runs < MOST_RUNS && sum + sum / timing->runs <= BUDGET_S)) {
+        while (timing->runs == 0 || (timing->runs < repeats.most && sum + sum / timing->runs <= repeats.budget_s)) {
             if (!time_once(call, job, &seconds[timing->runs])) return false;
             sum += seconds[timing->runs++];
         }
