@@ -2,7 +2,7 @@
 """Size and speed of the lossless efforts, compared with other coders, in one run.
 
 usage: lossless.py BUILD FRAMES [--efforts 1,5,9] [--path predict|transform] [--coder huffman|cavlc|rans] [--repeats N]
-                   [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed]
+                   [--anchors TSV] [--speed-frames N] [--jxl] [--no-speed] [--isa plain,avx2,avx512]
 
 BUILD   a build folder with bin/tessera and bin/libtessera_bench.so (target bench_library)
 FRAMES  a folder of PGM and PPM files whose names begin with their modality and an underscore, as
@@ -12,16 +12,19 @@ Sizes are whole .tsr files, one frame each, against whole streams of JPEG-LS and
 research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16). GEO is the geometric
 mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, samples in memory to payload in memory,
 on CLINICAL16 or N frames of it spread evenly: the sum over frames of each frame's median of the interleaved repeats. Output
-buffers are reused if the library can do that. --jxl times JPEG XL effort 7, too (once a frame, because it is slow). Needs
+buffers are reused if the library can do that. --isa measures speeds once for each instruction set (TESSERA_ISA), each beside
+CharLS in its own run, as a table. --jxl times JPEG XL effort 7, too (once a frame, because it is slow). Needs
 numpy and imagecodecs."""
 import argparse
 import csv
 import ctypes
 import functools
+import json
 import math
 import os
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -200,6 +203,33 @@ def measure_speed(options, efforts, names):
     return {what: [raw_bytes / 1e6 / seconds for seconds in sums] for what, sums in total.items()}, len(frames)
 
 
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown")
+
+
+def measure_sets(isas):
+    """What measure_speed returns, by instruction set: each in a process of its own, since the library asks once."""
+    results = {}
+    for isa in isas:
+        process = subprocess.run([sys.executable, *sys.argv, "--no-sizes", "--isa", "", "--as-json"], check=True,
+                                 env=dict(os.environ, TESSERA_ISA=isa), stdout=subprocess.PIPE)
+        results[isa] = json.loads(process.stdout)
+    return results
+
+
+def print_sets(results):
+    count = next(iter(results.values()))[1]
+    codecs = [what for what in next(iter(results.values()))[0] if what != "CharLS"]
+    print("\nOne thread, %d frames of %s, rates over CharLS in the same run, %s\n" % (count, SPEED_GROUP, processor()))
+    print("| | CharLS MB/s | " + " | ".join(codecs) + " |\n|---|---|" + "---|" * len(codecs))
+    for side, verb in enumerate(("encode", "decode")):
+        for isa, (speeds, _) in results.items():
+            charls = speeds["CharLS"][side]
+            print("| %s, %s | %.0f | " % (verb, isa, charls) +
+                  " | ".join("%.2f" % (speeds[what][side] / charls) for what in codecs) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
@@ -213,13 +243,19 @@ def main():
     parser.add_argument("--jxl", action="store_true")
     parser.add_argument("--no-speed", action="store_true")
     parser.add_argument("--no-sizes", action="store_true")
+    parser.add_argument("--isa", default="")
+    parser.add_argument("--as-json", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     efforts = [int(effort) for effort in options.efforts.split(",")]
     names = sorted(name for name in os.listdir(options.frames) if name.endswith((".pgm", ".ppm")))
     if not options.no_sizes:
         anchors = read_anchors(options.anchors)
         print_sizes({effort: measure_sizes(options, effort, names, anchors) for effort in efforts})
-    if not options.no_speed:
+    if options.isa:
+        print_sets(measure_sets(options.isa.split(",")))
+    elif options.as_json:
+        print(json.dumps(measure_speed(options, efforts, names)))
+    elif not options.no_speed:
         speeds, count = measure_speed(options, efforts, names)
         print("\nOne thread, %d frames of %s, MB/s of samples (10^6 bytes); over CharLS" % (count, SPEED_GROUP))
         for what, (encode, decode) in speeds.items():
