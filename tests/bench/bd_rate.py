@@ -29,7 +29,7 @@ import numpy
 
 from lossless import Tessera, read_frame
 
-CODERS = {"huffman": 0, "cavlc": 1, "rans": 2}
+CODERS = {"huffman": 1, "cavlc": 2, "rans": 3}  # enum tsr_coder
 QPS = range(0, 46, 3)
 FEW_KODAK = ("kodim03", "kodim05", "kodim08", "kodim13", "kodim19", "kodim23")
 FEW_MEDICAL = (

@@ -15,6 +15,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+struct tsr_engine *bench_engine(uint32_t threads);
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits);
 double bench_encode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     uint32_t path, uint32_t coder, uint32_t effort, const uint8_t *raster, uint8_t *payload,
@@ -24,6 +25,16 @@ double bench_encode_lossy(struct tsr_engine *engine, uint32_t columns, uint32_t 
                           uint8_t *payload, size_t *size);
 double bench_decode(struct tsr_engine *engine, uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits,
                     const uint8_t *payload, size_t size, uint8_t *raster);
+
+/* The CPU engine; NULL after an error. */
+struct tsr_engine *bench_engine(uint32_t threads)
+{
+    struct tsr_engine_options options = TSR_ENGINE_OPTIONS;
+    struct tsr_engine *engine = NULL;
+    options.choice = TSR_ENGINE_CPU;
+    options.threads = (int)threads;
+    return tsr_engine_create(&options, &engine, NULL) == TSR_OK ? engine : NULL;
+}
 
 size_t bench_bound(uint32_t columns, uint32_t rows, uint32_t components, uint32_t bits)
 {

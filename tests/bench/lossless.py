@@ -33,8 +33,7 @@ import numpy
 
 SPEED_GROUP = "CLINICAL16"
 GEO = [modality + "16" for modality in ("CR", "CT", "MG", "MR", "NM", "PT", "XA")]
-CODERS = {None: 0, "huffman": 0, "cavlc": 1, "rans": 2}
-RANS_EFFORT = 7  # efforts from this one on use rANS
+CODERS = {None: 0, "huffman": 1, "cavlc": 2, "rans": 3}  # enum tsr_coder; 0: the effort chooses
 
 
 def read_frame(path):
@@ -66,10 +65,10 @@ class Tessera:
 
     def __init__(self, library, threads):
         self.library = ctypes.CDLL(library)
-        self.library.tsr_engine_create.restype = ctypes.c_void_p
+        self.library.bench_engine.restype = ctypes.c_void_p
         self.library.bench_bound.restype = ctypes.c_size_t
         self.library.bench_encode.restype = self.library.bench_decode.restype = ctypes.c_double
-        self.engine = ctypes.c_void_p(self.library.tsr_engine_create(1, threads, None))  # 1: the CPU engine
+        self.engine = ctypes.c_void_p(self.library.bench_engine(ctypes.c_uint32(threads)))
 
     @staticmethod
     def image(samples, bits):
@@ -182,8 +181,7 @@ def measure_speed(options, efforts, names):
         runs = {}
         for repeat in range(options.repeats):
             for effort in efforts:
-                used = coder if options.coder else 2 if effort >= RANS_EFFORT else 0
-                payload, encode = tessera.encode(samples, bits, path, used, effort, room)
+                payload, encode = tessera.encode(samples, bits, path, coder, effort, room)
                 runs.setdefault("effort %d" % effort, []).append((encode, tessera.decode(payload, samples, bits, decoded)))
             jpegls, encode = timed(imagecodecs.jpegls_encode, samples)
             _, decode = timed(functools.partial(imagecodecs.jpegls_decode, out=decoded), jpegls)
