@@ -10,7 +10,7 @@ FRAMES  a folder of PGM and PPM files whose names begin with their modality and 
 
 Sizes are whole .tsr files, one frame each, against whole streams of JPEG-LS and JPEG XL effort 7: with --anchors those of
 research/anchors_lossless.tsv, otherwise JPEG-LS as this run encodes it (imagecodecs takes 12 bits for 16). GEO is the geometric
-mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, samples in memory to payload in memory,
+mean of the ratios of CR, CT, MG, MR, NM, PT and XA (16 bits). Speeds are of one thread, in CPU time, samples in memory to payload in memory,
 on CLINICAL16 or N frames of it spread evenly: the sum over frames of each frame's median of the interleaved repeats. Output
 buffers are reused if the library can do that. --isa measures speeds once for each instruction set (TESSERA_ISA), each beside
 CharLS in its own run, as a table. --jxl times JPEG XL effort 7, too (once a frame, because it is slow). Needs
@@ -99,9 +99,9 @@ class Tessera:
 
 
 def timed(function, *arguments):
-    start = time.perf_counter()
+    start = time.process_time()
     result = function(*arguments)
-    return result, time.perf_counter() - start
+    return result, time.process_time() - start
 
 
 def groups_of(name, samples):
