@@ -1,7 +1,12 @@
-/* Linear predictors on the CPU; see the header. */
+/* Linear predictors on the CPU in plain C, and the choice of their form; see the header. */
 #include "linear_cpu.h"
 
-enum { BIAS = TSR_SAMPLE_BIAS, COLUMNS = 16 };
+#include <string.h>
+
+#include "entropy/predictor_training.h"
+#include "transform/predict/median_edge.h"
+
+enum { BIAS = TSR_SAMPLE_BIAS, COLUMNS = 16, FIT_WEIGHTS = 64, TAP_ROWS = 4 /* the most that a tap lies above */ };
 
 size_t tsr_padded_samples(int32_t width, int32_t height)
 {
@@ -34,21 +39,19 @@ void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile 
             tap[k] = tsr_tap_at(&earlier[r], tsr_reference_place(r, i), y);
 }
 
-static int32_t weight_pair(const int16_t *weight, int taps, int pair)
+void tsr_tap_rows(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
+                  const struct tsr_padded_tile *earlier, int32_t y, int32_t end, struct tsr_tap_rows *rows)
 {
-    const uint16_t second = 2 * pair + 1 < taps ? (uint16_t)weight[2 * pair + 1] : 0;
-    return (int32_t)((uint32_t)second << 16 | (uint16_t)weight[2 * pair]);
+    const bool ends_tile = shape.references > 0 && end == tile->height && y + 1 < end; /* its last row has no S */
+    tsr_tap_row(shape, tile, earlier, y, rows->tap);
+    rows->taps = tsr_taps(shape);
+    rows->samples = tile->first + y * tile->pitch;
+    rows->pitch = tile->pitch;
+    rows->rows = y < TAP_ROWS ? 1 : end - y - ends_tile;
 }
 
-void tsr_pair_weights(const int16_t *weight, int taps, struct tsr_weight_pairs *pairs)
-{
-    for (int p = 0; p < (taps + 1) / 2; p++) pairs->pair[p] = weight_pair(weight, taps, p);
-}
-
-/* ---- Plain C ---------------------------------------------------------------------------------------------- */
-
-static void predict_plain(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
-                          int16_t prediction[COLUMNS])
+static void predict(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
+                    int16_t prediction[COLUMNS])
 {
     int32_t sum[COLUMNS] = {0};
     for (int k = 0; k < taps; k++)
@@ -57,152 +60,90 @@ static void predict_plain(const int16_t *const *tap, int taps, const int16_t *we
         prediction[c] = (int16_t)(tsr_linear_prediction(sum[c], highest + BIAS + 1) - BIAS);
 }
 
-static void costs_plain(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
-                        int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8])
+static void costs(const struct tsr_tap_rows *rows, const int16_t *const *weight, int count, uint32_t *cost)
 {
-    for (int i = 0; i < count; i++) {
-        int16_t weight[TSR_TAPS_LIMIT + 1], prediction[COLUMNS];
-        for (int p = 0; p < (taps + 1) / 2; p++) {
-            weight[2 * p] = (int16_t)(uint16_t)((uint32_t)classes[i].pair[p] & 0xffffu);
-            weight[2 * p + 1] = (int16_t)(classes[i].pair[p] >> 16);
+    for (int32_t r = 0; r < rows->rows; r++) {
+        const int32_t at = rows->column + (int32_t)(r * rows->pitch);
+        for (int i = 0; i < count; i++) {
+            int16_t prediction[COLUMNS];
+            predict(rows->tap, rows->taps, weight[i], at, rows->highest, prediction);
+            for (int32_t c = 0; c < rows->columns; c++)
+                cost[i] += (uint32_t)tsr_min(tsr_abs(rows->samples[at + c] - prediction[c]), TSR_COST_MOST);
         }
-        predict_plain(tap, taps, weight, column, highest, prediction);
-        for (int32_t c = 0; c < columns; c++)
-            sums[i][c % 8] += (uint32_t)tsr_min(tsr_abs(samples[column + c] - prediction[c]), BIAS - 1);
     }
 }
 
-static void differences_plain(const int16_t *const *first, const int16_t *const *second, int count, int32_t column,
-                              int shift, const int16_t weight[COLUMNS], int16_t (*difference)[256],
-                              int16_t (*weighted)[256], int at)
+static void predict_edges(const struct tsr_tap_rows *rows, int32_t at, int16_t prediction[COLUMNS])
+{
+    const int16_t *row = rows->samples + at, *up = row - rows->pitch;
+    for (int c = 0; c < COLUMNS; c++) prediction[c] = (int16_t)tsr_median_edge(row[c - 1], up[c], up[c - 1]);
+}
+
+static void median_costs(const struct tsr_tap_rows *rows, uint32_t *cost, int32_t *zeros)
+{
+    for (int32_t r = 0; r < rows->rows; r++) {
+        const int32_t at = rows->column + (int32_t)(r * rows->pitch);
+        int16_t prediction[COLUMNS];
+        predict_edges(rows, at, prediction);
+        for (int32_t c = 0; c < rows->columns; c++) {
+            const int32_t magnitude = tsr_abs(rows->samples[at + c] - prediction[c]);
+            *cost += (uint32_t)tsr_min(magnitude, TSR_COST_MOST);
+            *zeros += magnitude == 0;
+        }
+    }
+}
+
+static void fit_weights(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean, int16_t (*fit)[COLUMNS])
+{
+    int16_t of_magnitude[FIT_WEIGHTS]; /* divisions take their time */
+    for (int m = 0; m < FIT_WEIGHTS; m++) of_magnitude[m] = (int16_t)tsr_fit_weight(m, mean);
+    for (int32_t r = 0; r < rows->rows; r++) {
+        const int32_t at = rows->column + (int32_t)(r * rows->pitch);
+        int16_t prediction[COLUMNS];
+        if (weight)
+            predict(rows->tap, rows->taps, weight, at, rows->highest, prediction);
+        else
+            predict_edges(rows, at, prediction);
+        memset(fit[r], 0, sizeof fit[r]);
+        for (int32_t c = 0; c < rows->columns; c++) {
+            const int32_t magnitude = tsr_abs(rows->samples[at + c] - prediction[c]);
+            fit[r][c] = magnitude < FIT_WEIGHTS ? of_magnitude[magnitude] : (int16_t)tsr_fit_weight(magnitude, mean);
+        }
+    }
+}
+
+static void differences(const struct tsr_tap_rows *rows, const int16_t *const *first, const int16_t *const *second,
+                        int count, int shift, const int16_t (*fit)[COLUMNS], int16_t (*difference)[256],
+                        int16_t (*weighted)[256], int at)
 {
     for (int f = 0; f < count; f++)
-        for (int c = 0; c < COLUMNS; c++) {
-            const int32_t d = tsr_difference(first[f][column + c] - second[f][column + c], shift);
-            difference[f][at + c] = (int16_t)d;
-            weighted[f][at + c] = (int16_t)(d * weight[c]);
+        for (int32_t r = 0; r < rows->rows; r++) {
+            const ptrdiff_t from = rows->column + r * rows->pitch;
+            for (int c = 0; c < COLUMNS; c++) {
+                const int32_t d = tsr_difference(first[f][from + c] - second[f][from + c], shift);
+                difference[f][at + r * COLUMNS + c] = (int16_t)d;
+                weighted[f][at + r * COLUMNS + c] = (int16_t)(d * fit[r][c]);
+            }
         }
 }
 
-static void products_plain(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums)
+static void products(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int samples,
+                     int32_t *sums)
 {
     for (int i = 0; i < n; i++)
         for (int j = 0; j <= i; j++) {
             int32_t sum = 0;
-            for (int s = 0; s < 256; s++) sum += (int32_t)weighted[i][s] * difference[j][s];
+            for (int s = 0; s < samples; s++) sum += (int32_t)weighted[i][s] * difference[j][s];
             *sums++ = sum;
         }
 }
 
-static const struct tsr_linear_ops plain = {predict_plain, costs_plain, differences_plain, products_plain};
-
-/* ---- AVX2 ------------------------------------------------------------------------------------------------- */
-
-#if TSR_HAS_VECTOR_FORMS
-#include <immintrin.h>
-
-enum { PAIRS_LIMIT = (TSR_TAPS_LIMIT + 1) / 2 };
-
-/* 16 samples of two taps, interleaved within the halves of a vector: pack restores the order. */
-struct tap_pair {
-    __m256i low, high;
-};
-
-TSR_AVX2 static inline struct tap_pair load_pair(const int16_t *const *tap, int taps, int pair, int32_t column)
-{
-    const __m256i first = _mm256_loadu_si256((const __m256i *)(tap[2 * pair] + column));
-    const __m256i second = 2 * pair + 1 < taps ? _mm256_loadu_si256((const __m256i *)(tap[2 * pair + 1] + column))
-                                               : _mm256_setzero_si256();
-    return (struct tap_pair){_mm256_unpacklo_epi16(first, second), _mm256_unpackhi_epi16(first, second)};
-}
-
-TSR_AVX2 static inline __m256i finish_prediction(__m256i low, __m256i high, __m256i highest)
-{
-    const __m256i packed =
-        _mm256_packs_epi32(_mm256_srai_epi32(low, TSR_WEIGHT_SHIFT), _mm256_srai_epi32(high, TSR_WEIGHT_SHIFT));
-    return _mm256_min_epi16(packed, highest);
-}
-
-TSR_AVX2 static void predict_avx2(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column,
-                                  int16_t highest, int16_t prediction[COLUMNS])
-{
-    __m256i low = _mm256_set1_epi32(TSR_WEIGHT_HALF), high = low;
-    for (int p = 0; p < (taps + 1) / 2; p++) {
-        const struct tap_pair pair = load_pair(tap, taps, p, column);
-        const __m256i w = _mm256_set1_epi32(weight_pair(weight, taps, p));
-        low = _mm256_add_epi32(low, _mm256_madd_epi16(pair.low, w));
-        high = _mm256_add_epi32(high, _mm256_madd_epi16(pair.high, w));
-    }
-    _mm256_storeu_si256((__m256i *)prediction, finish_prediction(low, high, _mm256_set1_epi16(highest)));
-}
-
-TSR_AVX2 static void costs_avx2(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
-                                int32_t column, int32_t columns, int16_t highest, const int16_t *samples,
-                                uint32_t (*sums)[8])
-{
-    static const int16_t masks[2 * COLUMNS] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    const __m256i mask = _mm256_loadu_si256((const __m256i *)(masks + COLUMNS - columns));
-    const __m256i x = _mm256_loadu_si256((const __m256i *)(samples + column));
-    const __m256i most = _mm256_set1_epi16(highest), ones = _mm256_set1_epi16(1), zero = _mm256_setzero_si256();
-    const int pairs = (taps + 1) / 2;
-    struct tap_pair pair[PAIRS_LIMIT];
-    for (int p = 0; p < pairs; p++) pair[p] = load_pair(tap, taps, p, column);
-    for (int i = 0; i < count; i++) {
-        __m256i low = _mm256_set1_epi32(TSR_WEIGHT_HALF), high = low;
-        for (int p = 0; p < pairs; p++) {
-            const __m256i w = _mm256_set1_epi32(classes[i].pair[p]);
-            low = _mm256_add_epi32(low, _mm256_madd_epi16(pair[p].low, w));
-            high = _mm256_add_epi32(high, _mm256_madd_epi16(pair[p].high, w));
-        }
-        const __m256i error = _mm256_subs_epi16(x, finish_prediction(low, high, most));
-        const __m256i magnitude = _mm256_and_si256(_mm256_max_epi16(error, _mm256_subs_epi16(zero, error)), mask);
-        __m256i *sum = (__m256i *)sums[i];
-        _mm256_storeu_si256(sum, _mm256_add_epi32(_mm256_loadu_si256(sum), _mm256_madd_epi16(magnitude, ones)));
-    }
-}
-
-/* Saturating to 16 bits first changes nothing: the shift is at most 3, and the limit 1023. */
-TSR_AVX2 static void differences_avx2(const int16_t *const *first, const int16_t *const *second, int count,
-                                      int32_t column, int shift, const int16_t weight[COLUMNS],
-                                      int16_t (*difference)[256], int16_t (*weighted)[256], int at)
-{
-    const __m256i w = _mm256_loadu_si256((const __m256i *)weight), most = _mm256_set1_epi16(TSR_DIFFERENCE_LIMIT),
-                  least = _mm256_set1_epi16(-TSR_DIFFERENCE_LIMIT);
-    const __m128i count_of_bits = _mm_cvtsi32_si128(shift);
-    for (int f = 0; f < count; f++) {
-        const __m256i a = _mm256_loadu_si256((const __m256i *)(first[f] + column)),
-                      b = _mm256_loadu_si256((const __m256i *)(second[f] + column));
-        __m256i d = _mm256_sra_epi16(_mm256_subs_epi16(a, b), count_of_bits);
-        d = _mm256_max_epi16(least, _mm256_min_epi16(most, d));
-        _mm256_storeu_si256((__m256i *)(difference[f] + at), d);
-        _mm256_storeu_si256((__m256i *)(weighted[f] + at), _mm256_mullo_epi16(d, w));
-    }
-}
-
-TSR_AVX2 static void products_avx2(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n,
-                                   int32_t *sums)
-{
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j <= i; j++) {
-            __m256i sum = _mm256_setzero_si256();
-            for (int s = 0; s < 256; s += COLUMNS)
-                sum =
-                    _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_loadu_si256((const __m256i *)(weighted[i] + s)),
-                                                            _mm256_loadu_si256((const __m256i *)(difference[j] + s))));
-            __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
-            *sums++ = _mm_cvtsi128_si32(four);
-        }
-}
-
-static const struct tsr_linear_ops avx2 = {predict_avx2, costs_avx2, differences_avx2, products_avx2};
-#endif
+static const struct tsr_linear_ops plain = {predict, costs, median_costs, fit_weights, differences, products};
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {
 #if TSR_HAS_VECTOR_FORMS
-    if (isa >= TSR_ISA_AVX2) return &avx2;
+    if (isa >= TSR_ISA_AVX2) return &tsr_linear_avx2;
 #endif
     (void)isa;
     return &plain;

@@ -1,7 +1,8 @@
 /* Linear predictors on the CPU: predictions of 16 samples at once, what blocks cost under each class, and the sums that
  * training needs. FORMAT.md section 7.1, transform/predict/predictor.h.
  *
- * Each routine stands twice, as plain C and for AVX2; tsr_linear_ops chooses, and a test holds them equal. */
+ * Each routine has several forms: plain C in linear_cpu.c, vectors in linear_avx2.c and linear_avx512.c. tsr_linear_ops
+ * chooses, and test_linear_cpu holds them equal. */
 #ifndef TSR_KERNELS_TRAINING_LINEAR_CPU_H
 #define TSR_KERNELS_TRAINING_LINEAR_CPU_H
 
@@ -44,27 +45,55 @@ static inline const int16_t *tsr_tap_at(const struct tsr_padded_tile *tile, stru
 void tsr_tap_row(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                  const struct tsr_padded_tile *earlier, int32_t y, const int16_t *tap[TSR_TAPS_LIMIT]);
 
-/* A class's weights, two of them in a number, the first in the low half. */
-struct tsr_weight_pairs {
-    int32_t pair[(TSR_TAPS_LIMIT + 1) / 2];
+/* Up to 16 columns of some rows of a tile. The taps of each row lie pitch samples after those of the row before. */
+struct tsr_tap_rows {
+    const int16_t *tap[TSR_TAPS_LIMIT]; /* column 0 of the first row */
+    const int16_t *samples;             /* the same of the samples themselves */
+    ptrdiff_t pitch;
+    int taps;
+    int32_t column, columns, rows;
+    int16_t highest; /* that a prediction may be, less 2^15 */
 };
-void tsr_pair_weights(const int16_t *weight, int taps, struct tsr_weight_pairs *pairs);
 
+/* The block's rows from y on whose taps move with their rows: at least one, up to the row before end. Near the tile's
+ * first and last row there are fewer. Sets tap, samples, pitch, taps and rows. */
+void tsr_tap_rows(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
+                  const struct tsr_padded_tile *earlier, int32_t y, int32_t end, struct tsr_tap_rows *rows);
+
+/* Some of these rows. */
+static inline struct tsr_tap_rows tsr_some_rows(const struct tsr_tap_rows *rows, int32_t first, int32_t count)
+{
+    struct tsr_tap_rows some = *rows;
+    some.column += (int32_t)(first * rows->pitch);
+    some.rows = count;
+    return some;
+}
+
+/* A class's weights are TSR_TAPS_LIMIT numbers, of which the first taps count. */
 struct tsr_linear_ops {
     /* Predictions of 16 samples from column on, less 2^15, at most highest. */
     void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[16]);
-    /* For each class, adds min(|sample - prediction|, 2^15 - 1) of the columns (1..16) to its eight sums, which are to
-     * be added up in the end. */
-    void (*costs)(const int16_t *const *tap, int taps, const struct tsr_weight_pairs *classes, int count,
-                  int32_t column, int32_t columns, int16_t highest, const int16_t *samples, uint32_t (*sums)[8]);
-    /* For each feature and, as the last, the target (first[f] - second[f], at column): 16 differences
-     * (tsr_difference), and those times weight. */
-    void (*differences)(const int16_t *const *first, const int16_t *const *second, int count, int32_t column, int shift,
-                        const int16_t weight[16], int16_t (*difference)[256], int16_t (*weighted)[256], int at);
-    /* sums[i (i+1)/2 + j] = sum over 256 samples of weighted[i] x difference[j], j <= i < n. */
-    void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int32_t *sums);
+    /* For each of count classes, adds min(|sample - prediction|, 2^15 - 1) of all these samples to its cost. */
+    void (*costs)(const struct tsr_tap_rows *rows, const int16_t *const *weight, int count, uint32_t *cost);
+    /* The same of the median edge predictor, of which the taps are not needed; and adds how many it predicts. */
+    void (*median_costs)(const struct tsr_tap_rows *rows, uint32_t *cost, int32_t *zeros);
+    /* Each sample's tsr_fit_weight under a class, or the median edge predictor if weight is NULL: 16 numbers a row, 0
+     * after the columns. */
+    void (*fit_weights)(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean, int16_t (*fit)[16]);
+    /* For each feature and, as the last, the target (first[f] - second[f], at the rows' places): 16 differences
+     * (tsr_difference) a row, and those times fit. The first at place at. */
+    void (*differences)(const struct tsr_tap_rows *rows, const int16_t *const *first, const int16_t *const *second,
+                        int count, int shift, const int16_t (*fit)[16], int16_t (*difference)[256],
+                        int16_t (*weighted)[256], int at);
+    /* sums[i (i+1)/2 + j] = sum over the samples (a multiple of 16) of weighted[i] x difference[j], j <= i < n. */
+    void (*products)(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int samples,
+                     int32_t *sums);
 };
+
+#if TSR_HAS_VECTOR_FORMS
+extern const struct tsr_linear_ops tsr_linear_avx2;
+#endif
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa);
 

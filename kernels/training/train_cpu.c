@@ -6,7 +6,7 @@
 #include "entropy/code_cost.h"
 #include "transform/predict/median_edge.h"
 
-enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = TSR_SAMPLE_BIAS, FIT_WEIGHTS = 64 };
+enum { SIDE = TSR_PREDICTOR_BLOCK, BIAS = TSR_SAMPLE_BIAS };
 
 /* Weights must pay: a plane has a class for this many blocks at most. */
 static int least_blocks(int set)
@@ -65,6 +65,15 @@ static bool is_flat(const struct tsr_training *t, uint32_t tile, int32_t number)
     return tsr_median_block_is_flat(t->median_cost[tile * t->tile_blocks + (uint32_t)number]);
 }
 
+static struct tsr_tap_rows rows_of(const struct tsr_training *t, struct tsr_block_span b)
+{
+    struct tsr_tap_rows rows;
+    rows.column = b.column;
+    rows.columns = b.columns;
+    rows.highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    return rows;
+}
+
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
                       struct tsr_training_sums *sums)
 {
@@ -72,16 +81,13 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
     for (int32_t i = 0; i < blocks; i++) {
         const struct tsr_block_span b = block_at(&tile->own, across, i);
         const int32_t samples = b.columns * (b.end - b.row);
+        struct tsr_tap_rows rows = rows_of(t, b);
         uint32_t cost = 0;
         int32_t zeros = 0;
-        for (int32_t y = b.row; y < b.end; y++) {
-            const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
-            for (int32_t c = b.column; c < b.column + b.columns; c++) {
-                const int32_t magnitude = tsr_abs(row[c] - tsr_median_edge(row[c - 1], up[c], up[c - 1]));
-                cost += (uint32_t)tsr_min(magnitude, TSR_COST_MOST);
-                zeros += magnitude == 0;
-            }
-        }
+        rows.samples = tile->own.first + b.row * tile->own.pitch;
+        rows.pitch = tile->own.pitch;
+        rows.rows = b.end - b.row;
+        t->ops->median_costs(&rows, &cost, &zeros);
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = tsr_median_block(cost, zeros, samples);
         if (takes_part(t, tile->number, across, i) && b.end > b.row) sums->bins[tsr_block_cost_bin(cost, samples)]++;
     }
@@ -98,16 +104,36 @@ void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sum
     for (int c = 0; c < t->plan.classes; c++) t->mean[c] = 0;
 }
 
+/* The differences of a block's rows and what they weigh in the fit: 16 samples a row. Returns their number. */
+static int take_differences(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
+                            const int16_t *weight, int32_t mean, struct tsr_training_scratch *scratch)
+{
+    const struct tsr_predictor_shape shape = t->model->shape;
+    const int n = tsr_features(shape), shift = tsr_difference_shift(t->range);
+    struct tsr_tap_rows rows = rows_of(t, b);
+    int at = 0;
+    for (int32_t y = b.row; y < b.end; y += rows.rows, at += SIDE * rows.rows) {
+        const int16_t *first[TSR_FEATURES_LIMIT + 1], *second[TSR_FEATURES_LIMIT + 1];
+        int16_t fit[SIDE][SIDE];
+        tsr_tap_rows(shape, &tile->own, tile->earlier, y, b.end, &rows);
+        for (int f = 0; f < n; f++) {
+            first[f] = rows.tap[tsr_feature_tap(shape, f)];
+            second[f] = rows.tap[tsr_feature_base(shape, f)];
+        }
+        first[n] = rows.samples;
+        second[n] = rows.samples - 1;
+        t->ops->fit_weights(&rows, weight, mean, fit);
+        t->ops->differences(&rows, first, second, n + 1, shift, (const int16_t(*)[SIDE])fit, scratch->difference,
+                            scratch->weighted, at);
+    }
+    return at;
+}
+
 void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *tile, int round,
                   struct tsr_training_sums *sums, struct tsr_training_scratch *scratch)
 {
-    const struct tsr_predictor_shape shape = t->model->shape;
-    const int taps = tsr_taps(shape), n = tsr_features(shape), shift = tsr_difference_shift(t->range);
+    const int n = tsr_features(t->model->shape);
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
-    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
-    int feature_tap[TSR_FEATURES_LIMIT + 1], feature_base[TSR_FEATURES_LIMIT + 1];
-    for (int f = 0; f < n; f++)
-        feature_tap[f] = tsr_feature_tap(shape, f), feature_base[f] = tsr_feature_base(shape, f);
     for (int32_t i = 0; i < blocks; i++) {
         if (!takes_part(t, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
@@ -118,37 +144,10 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
         const int32_t mean = round == 0 ? (int32_t)(median / (uint32_t)(b.columns * (b.end - b.row))) : t->mean[*label];
-        int16_t fit_weight[FIT_WEIGHTS]; /* divisions take their time */
-        for (int m = 0; m < FIT_WEIGHTS; m++) fit_weight[m] = (int16_t)tsr_fit_weight(m, mean);
-        if (b.end - b.row < SIDE) {
-            memset(scratch->weighted, 0, (size_t)(n + 1) * sizeof scratch->weighted[0]);
-            memset(scratch->difference, 0, (size_t)(n + 1) * sizeof scratch->difference[0]);
-        }
-        int at = 0;
-        for (int32_t y = b.row; y < b.end; y++, at += SIDE) {
-            const int16_t *tap[TSR_TAPS_LIMIT];
-            int16_t prediction[SIDE], weight[SIDE] = {0};
-            tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
-            const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
-            if (round > 0)
-                t->ops->predict(tap, taps, t->model->weight[*label], b.column, highest, prediction);
-            else
-                for (int32_t c = 0; c < b.columns; c++)
-                    prediction[c] =
-                        (int16_t)tsr_median_edge(row[b.column + c - 1], up[b.column + c], up[b.column + c - 1]);
-            for (int32_t c = 0; c < b.columns; c++) {
-                const int32_t magnitude = tsr_abs(row[b.column + c] - prediction[c]);
-                weight[c] = magnitude < FIT_WEIGHTS ? fit_weight[magnitude] : (int16_t)tsr_fit_weight(magnitude, mean);
-            }
-            const int16_t *first[TSR_FEATURES_LIMIT + 1], *second[TSR_FEATURES_LIMIT + 1];
-            for (int f = 0; f < n; f++) first[f] = tap[feature_tap[f]], second[f] = tap[feature_base[f]];
-            first[n] = row;
-            second[n] = row - 1;
-            t->ops->differences(first, second, n + 1, b.column, shift, weight, scratch->difference, scratch->weighted,
-                                at);
-        }
+        const int16_t *weight = round == 0 ? NULL : t->model->weight[*label];
+        const int samples = take_differences(t, tile, b, weight, mean, scratch);
         t->ops->products((const int16_t(*)[256])scratch->weighted, (const int16_t(*)[256])scratch->difference, n + 1,
-                         scratch->products);
+                         samples, scratch->products);
         for (int s = 0; s < (n + 1) * (n + 2) / 2; s++)
             sums->products[*label][s] += (uint64_t)(int64_t)scratch->products[s];
     }
@@ -164,59 +163,66 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
     }
 }
 
-/* The label of a flat block: of the least sum of logarithms. */
-static int label_of_flat(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
+/* What a class leaves of a flat block, as a sum of logarithms; or any number above most. With no weights, the median
+ * edge predictor. */
+static uint64_t flat_cost(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
+                          const int16_t *weight, uint64_t most)
 {
-    const struct tsr_predictor_shape shape = t->model->shape;
-    const int taps = tsr_taps(shape), classes = t->plan.classes;
-    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
-    uint64_t cost[TSR_LABELS_LIMIT] = {0};
-    for (int32_t y = b.row; y < b.end; y++) {
-        const int16_t *tap[TSR_TAPS_LIMIT];
-        const int16_t *row = tile->own.first + y * tile->own.pitch, *up = row - tile->own.pitch;
-        tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
-        for (int l = 0; l <= classes; l++) {
+    struct tsr_tap_rows rows = rows_of(t, b);
+    uint64_t cost = 0;
+    for (int32_t y = b.row; y < b.end && cost <= most; y += rows.rows) {
+        tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
+        for (int32_t r = 0; r < rows.rows && cost <= most; r++) {
+            const struct tsr_tap_rows one = tsr_some_rows(&rows, r, 1);
+            const int16_t *row = rows.samples + one.column, *up = row - rows.pitch;
             int16_t prediction[SIDE];
-            if (l < classes)
-                t->ops->predict(tap, taps, t->model->weight[l], b.column, highest, prediction);
-            else
-                for (int32_t c = b.column; c < b.column + b.columns; c++)
-                    prediction[c - b.column] = (int16_t)tsr_median_edge(row[c - 1], up[c], up[c - 1]);
-            for (int32_t c = 0; c < b.columns; c++)
-                cost[l] += tsr_magnitude_cost((uint32_t)tsr_abs(row[b.column + c] - prediction[c]));
+            if (weight) t->ops->predict(one.tap, one.taps, weight, one.column, one.highest, prediction);
+            for (int32_t c = 0; c < b.columns; c++) {
+                const int32_t p = weight ? prediction[c] : tsr_median_edge(row[c - 1], up[c], up[c - 1]);
+                if (row[c] != p) cost += tsr_magnitude_cost((uint32_t)tsr_abs(row[c] - p));
+            }
         }
     }
-    int best = 0;
-    for (int l = 1; l <= classes; l++)
-        if (cost[l] < cost[best]) best = l;
+    return cost;
+}
+
+/* The label of a flat block: of the least sum of logarithms, the first of equals. */
+static int label_of_flat(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
+{
+    int best = t->plan.classes;
+    uint64_t least = flat_cost(t, tile, b, NULL, UINT64_MAX);
+    for (int l = t->plan.classes - 1; l >= 0; l--) {
+        const uint64_t cost = flat_cost(t, tile, b, t->model->weight[l], least);
+        if (cost <= least) best = l;
+        if (cost <= least) least = cost;
+    }
     return best;
 }
 
 /* Adds what the classes leave of a block's rows: of those that make the shortlist, or of the others. */
 static void add_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                      const struct tsr_weight_pairs *pairs, int classes, bool of_shortlist, uint32_t *cost)
+                      const int16_t *const *weight, int classes, bool of_shortlist, uint32_t *cost)
 {
-    const struct tsr_predictor_shape shape = t->model->shape;
-    const int16_t highest = (int16_t)((int32_t)t->range - 1 - BIAS);
-    uint32_t sums[TSR_CLASS_LIMIT][8] = {{0}};
-    for (int32_t y = b.row; y < b.end; y++) {
-        if (tsr_is_shortlist_row(b, y) != of_shortlist) continue;
-        const int16_t *tap[TSR_TAPS_LIMIT];
-        tsr_tap_row(shape, &tile->own, tile->earlier, y, tap);
-        t->ops->costs(tap, tsr_taps(shape), pairs, classes, b.column, b.columns, highest,
-                      tile->own.first + y * tile->own.pitch, sums);
+    struct tsr_tap_rows rows = rows_of(t, b);
+    for (int32_t y = b.row; y < b.end; y += rows.rows) {
+        tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
+        for (int32_t r = 0, end; r < rows.rows; r = end) {
+            const bool is_of_shortlist = tsr_is_shortlist_row(b, y + r);
+            for (end = r + 1; end < rows.rows && tsr_is_shortlist_row(b, y + end) == is_of_shortlist; end++) continue;
+            if (is_of_shortlist != of_shortlist) continue;
+            const struct tsr_tap_rows some = tsr_some_rows(&rows, r, end - r);
+            t->ops->costs(&some, weight, classes, cost);
+        }
     }
-    for (int c = 0; c < classes; c++)
-        for (int i = 0; i < 8; i++) cost[c] += sums[c][i];
 }
 
 /* The class that leaves least of a block, the first of equals, of those on the shortlist; what it leaves. */
 static int least_class(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                       const struct tsr_weight_pairs *pairs, uint32_t *least)
+                       const int16_t *const *weight, uint32_t *least)
 {
     uint32_t cost[TSR_CLASS_LIMIT] = {0};
-    add_costs(t, tile, b, pairs, t->plan.classes, true, cost);
-    struct tsr_weight_pairs listed[2 * TSR_SHORTLIST];
+    add_costs(t, tile, b, weight, t->plan.classes, true, cost);
+    const int16_t *listed[2 * TSR_SHORTLIST];
     uint32_t listed_cost[2 * TSR_SHORTLIST];
     int class_of[2 * TSR_SHORTLIST];
     const int count = tsr_shortlist(t->plan.classes);
@@ -225,7 +231,7 @@ static int least_class(const struct tsr_training *t, const struct tsr_training_t
         for (int k = 1; k < t->plan.classes; k++)
             if (cost[k] < cost[c]) c = k;
         class_of[i] = c;
-        listed[i] = pairs[c];
+        listed[i] = weight[c];
         listed_cost[i] = cost[c];
         cost[c] = UINT32_MAX;
     }
@@ -243,8 +249,8 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
 {
     const int classes = t->plan.classes;
     const int32_t across = tsr_blocks_across(tile->own.width), blocks = blocks_of(&tile->own);
-    struct tsr_weight_pairs pairs[TSR_CLASS_LIMIT];
-    for (int c = 0; c < classes; c++) tsr_pair_weights(t->model->weight[c], tsr_taps(t->model->shape), &pairs[c]);
+    const int16_t *weight[TSR_CLASS_LIMIT];
+    for (int c = 0; c < classes; c++) weight[c] = t->model->weight[c];
     for (int32_t i = 0; i < blocks; i++) {
         if (!last && !takes_part(t, tile->number, across, i)) continue;
         const struct tsr_block_span b = block_at(&tile->own, across, i);
@@ -255,13 +261,13 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
             best = label_of_flat(t, tile, b);
             uint32_t cost = 0;
             if (best < classes) {
-                add_costs(t, tile, b, &pairs[best], 1, true, &cost);
-                add_costs(t, tile, b, &pairs[best], 1, false, &cost);
+                add_costs(t, tile, b, &weight[best], 1, true, &cost);
+                add_costs(t, tile, b, &weight[best], 1, false, &cost);
                 least = cost;
             }
         } else {
             uint32_t cost;
-            const int c = least_class(t, tile, b, pairs, &cost);
+            const int c = least_class(t, tile, b, weight, &cost);
             if (!last || cost <= median) {
                 best = c;
                 least = cost;

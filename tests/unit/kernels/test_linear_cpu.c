@@ -40,120 +40,200 @@ static void random_weights(struct rng *r, int count, int16_t *weight)
         weight[0] = (int16_t)(weight[0] < 0 ? weight[0] - left : weight[0] + left);
 }
 
-TEST(predictions_are_the_definition)
+/* Calls check for the plain form and for each one that this machine has; the plain form comes first. */
+static void for_each_form(void (*check)(const struct tsr_linear_ops *, struct rng *), uint64_t seed)
 {
-    struct rng r = {80};
-    for (int n = 0; n < 20000; n++) {
-        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const int count = rng_between(&r, 1, TSR_TAPS_LIMIT), column = rng_between(&r, 0, 100);
-        int16_t weight[TSR_TAPS_LIMIT], plain[18], fast[18];
-        random_taps(&r, count, range);
-        random_weights(&r, count, weight);
-        memset(plain, 0x5a, sizeof plain);
-        memset(fast, 0x5a, sizeof fast);
-        const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
-        tsr_linear_ops(TSR_ISA_PLAIN)->predict(taps, count, weight, column, highest, plain + 1);
-        tsr_linear_ops(tsr_best_isa())->predict(taps, count, weight, column, highest, fast + 1);
-        assert_memory_equal(plain, fast, sizeof plain); /* the values around the 16, too, which stay */
+    for (int isa = TSR_ISA_PLAIN; isa <= (int)tsr_best_isa(); isa++) {
+        struct rng r = {seed};
+        check(tsr_linear_ops((enum tsr_isa)isa), &r);
+    }
+}
+
+static void check_predictions(const struct tsr_linear_ops *ops, struct rng *r)
+{
+    for (int n = 0; n < 10000; n++) {
+        const uint32_t range = ranges[rng_below(r, COUNT_OF(ranges))];
+        const int count = n % 4 ? rng_between(r, 1, TSR_TAPS_LIMIT) : tsr_neighbours_host[1 + n / 4 % 3];
+        const int column = rng_between(r, 0, 100);
+        int16_t weight[TSR_TAPS_LIMIT], prediction[18];
+        random_taps(r, count, range);
+        random_weights(r, count, weight);
+        for (int k = count; k < TSR_TAPS_LIMIT; k++) weight[k] = (int16_t)rng_next(r); /* these do not count */
+        memset(prediction, 0x5a, sizeof prediction);
+        ops->predict(taps, count, weight, column, (int16_t)((int32_t)range - 1 - BIAS), prediction + 1);
         for (int c = 0; c < 16; c++) {
             int64_t sum = 512;
             for (int k = 0; k < count; k++) sum += (int64_t)weight[k] * taps[k][column + c];
-            assert_int_equal(plain[1 + c] + BIAS, clamp_to(floor_shift(sum, 10) + BIAS, 0, range - 1));
+            assert_int_equal(prediction[1 + c] + BIAS, clamp_to(floor_shift(sum, 10) + BIAS, 0, range - 1));
         }
+        assert_int_equal(prediction[0], 0x5a5a);
+        assert_int_equal(prediction[17], 0x5a5a);
+    }
+}
+
+TEST(predictions_are_the_definition)
+{
+    for_each_form(check_predictions, 80);
+}
+
+/* Rows of a block: taps and samples anywhere in their rooms. Every other call has 16 columns and 16 rows. */
+static void random_rows(struct rng *r, int n, struct tsr_tap_rows *rows, uint32_t range)
+{
+    static int16_t samples[ROOM];
+    const bool all = n % 2 != 0;
+    rows->taps = n % 4 ? rng_between(r, 1, TSR_TAPS_LIMIT) : tsr_neighbours_host[1 + n / 4 % 3];
+    random_taps(r, rows->taps, range);
+    memcpy(samples, rooms[0], sizeof samples);
+    for (int i = 0; i < ROOM; i++)
+        if (n % 3) samples[i] = (int16_t)((int32_t)rng_below(r, range) - BIAS);
+    memcpy(rows->tap, taps, sizeof taps);
+    rows->samples = samples + 30;
+    rows->pitch = rng_between(r, 1, 7); /* rows may overlap: they are only read */
+    rows->column = rng_between(r, 0, 50);
+    rows->columns = all ? 16 : rng_between(r, 1, 16);
+    rows->rows = all ? 16 : rng_between(r, 1, 16);
+    rows->highest = (int16_t)((int32_t)range - 1 - BIAS);
+}
+
+/* |sample - prediction| in row y and column c, under weights or the median edge predictor. */
+static int32_t magnitude_at(const struct tsr_tap_rows *rows, const int16_t *weight, int y, int c)
+{
+    const ptrdiff_t at = rows->column + y * rows->pitch + c;
+    const int16_t *x = rows->samples + at;
+    const int w = x[-1], n = x[-rows->pitch], nw = x[-rows->pitch - 1];
+    int64_t prediction = clamp_to(w + n - nw, w < n ? w : n, w < n ? n : w), sum = 512;
+    if (weight) {
+        for (int k = 0; k < rows->taps; k++) sum += (int64_t)weight[k] * rows->tap[k][at];
+        prediction = clamp_to(floor_shift(sum, 10), -BIAS, rows->highest);
+    }
+    return (int32_t)(*x < prediction ? prediction - *x : *x - prediction);
+}
+
+static void check_costs(const struct tsr_linear_ops *ops, struct rng *r)
+{
+    for (int n = 0; n < 1500; n++) {
+        struct tsr_tap_rows rows;
+        const int classes = rng_between(r, 1, TSR_CLASS_LIMIT);
+        int16_t weight[TSR_CLASS_LIMIT][TSR_TAPS_LIMIT];
+        const int16_t *of[TSR_CLASS_LIMIT];
+        uint32_t cost[TSR_CLASS_LIMIT + 1], wanted[TSR_CLASS_LIMIT + 1], median = rng_below(r, 1000);
+        int32_t zeros = 5, wanted_zeros = 5;
+        random_rows(r, n, &rows, ranges[rng_below(r, COUNT_OF(ranges))]);
+        for (int i = 0; i <= classes; i++) cost[i] = wanted[i] = rng_below(r, 1 << 20);
+        for (int i = 0; i < classes; i++) {
+            of[i] = weight[i];
+            random_weights(r, rows.taps, weight[i]);
+            for (int k = rows.taps; k < TSR_TAPS_LIMIT; k++) weight[i][k] = (int16_t)rng_next(r);
+        }
+        ops->costs(&rows, of, classes, cost);
+        uint32_t wanted_median = median;
+        ops->median_costs(&rows, &median, &zeros);
+        for (int y = 0; y < rows.rows; y++)
+            for (int c = 0; c < rows.columns; c++) {
+                for (int i = 0; i < classes; i++)
+                    wanted[i] += (uint32_t)tsr_min(magnitude_at(&rows, weight[i], y, c), 32767);
+                wanted_median += (uint32_t)tsr_min(magnitude_at(&rows, NULL, y, c), 32767);
+                wanted_zeros += magnitude_at(&rows, NULL, y, c) == 0;
+            }
+        for (int i = 0; i <= classes; i++) assert_int_equal(cost[i], wanted[i]);
+        assert_int_equal(median, wanted_median);
+        assert_int_equal(zeros, wanted_zeros);
     }
 }
 
 TEST(costs)
 {
-    struct rng r = {81};
-    for (int n = 0; n < 4000; n++) {
-        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const int count = rng_between(&r, 1, TSR_TAPS_LIMIT), column = rng_between(&r, 0, 100),
-                  columns = n % 2 ? 16 : rng_between(&r, 1, 16), classes = rng_between(&r, 1, TSR_CLASS_LIMIT);
-        int16_t weight[TSR_CLASS_LIMIT][TSR_TAPS_LIMIT], samples[ROOM];
-        struct tsr_weight_pairs pairs[TSR_CLASS_LIMIT];
-        uint32_t plain[TSR_CLASS_LIMIT][8], fast[TSR_CLASS_LIMIT][8], before[TSR_CLASS_LIMIT];
-        random_taps(&r, count, range);
-        for (int i = 0; i < ROOM; i++) samples[i] = (int16_t)((int32_t)rng_below(&r, range) - BIAS);
-        for (int c = 0; c < classes; c++) {
-            random_weights(&r, count, weight[c]);
-            tsr_pair_weights(weight[c], count, &pairs[c]);
-            before[c] = 0;
-            for (int i = 0; i < 8; i++) before[c] += plain[c][i] = fast[c][i] = rng_below(&r, 1 << 20);
-        }
-        const int16_t highest = (int16_t)((int32_t)range - 1 - BIAS);
-        tsr_linear_ops(TSR_ISA_PLAIN)->costs(taps, count, pairs, classes, column, columns, highest, samples, plain);
-        tsr_linear_ops(tsr_best_isa())->costs(taps, count, pairs, classes, column, columns, highest, samples, fast);
-        for (int c = 0; c < classes; c++) {
-            int16_t prediction[16];
-            uint32_t wanted = before[c], sums[2] = {0, 0};
-            tsr_linear_ops(TSR_ISA_PLAIN)->predict(taps, count, weight[c], column, highest, prediction);
-            for (int i = 0; i < columns; i++)
-                wanted += (uint32_t)tsr_min(abs(samples[column + i] - prediction[i]), 32767);
-            for (int i = 0; i < 8; i++) {
-                sums[0] += plain[c][i];
-                sums[1] += fast[c][i];
-            }
-            assert_int_equal(sums[0], wanted);
-            assert_int_equal(sums[1], wanted);
-        }
+    for_each_form(check_costs, 81);
+}
+
+static void check_fit_weights(const struct tsr_linear_ops *ops, struct rng *r)
+{
+    for (int n = 0; n < 5000; n++) {
+        struct tsr_tap_rows rows;
+        int16_t weight[TSR_TAPS_LIMIT], fit[17][16];
+        const int32_t mean = (int32_t)rng_below(r, n % 5 ? 1 + (uint32_t)n : 32768);
+        random_rows(r, n, &rows, ranges[rng_below(r, COUNT_OF(ranges))]);
+        random_weights(r, rows.taps, weight);
+        memset(fit, 0x5a, sizeof fit);
+        ops->fit_weights(&rows, n % 3 ? weight : NULL, mean, fit);
+        for (int y = 0; y < rows.rows; y++)
+            for (int c = 0; c < 16; c++)
+                assert_int_equal(fit[y][c], c < rows.columns
+                                                ? tsr_fit_weight(magnitude_at(&rows, n % 3 ? weight : NULL, y, c), mean)
+                                                : 0);
+        for (int c = 0; c < 16; c++) assert_int_equal(fit[rows.rows][c], 0x5a5a);
     }
 }
 
-static int16_t differences[2][TSR_FEATURES_LIMIT + 1][256], weighted[2][TSR_FEATURES_LIMIT + 1][256];
-
-TEST(differences_and_products)
+TEST(weights_of_fits)
 {
-    struct rng r = {82};
+    for_each_form(check_fit_weights, 88);
+}
+
+static int16_t differences[TSR_FEATURES_LIMIT + 2][256], weighted[TSR_FEATURES_LIMIT + 2][256];
+
+static void check_differences(const struct tsr_linear_ops *ops, struct rng *r)
+{
     for (int n = 0; n < 1500; n++) {
-        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
-        const int count = rng_between(&r, 1, TSR_FEATURES_LIMIT + 1), shift = tsr_difference_shift(range);
-        const bool extremes = n % 4 == 0;
+        struct tsr_tap_rows rows;
+        const uint32_t range = ranges[rng_below(r, COUNT_OF(ranges))];
+        const int shift = tsr_difference_shift(range);
         const int16_t *second[TSR_TAPS_LIMIT];
+        int16_t fit[16][16];
+        random_rows(r, n, &rows, range);
+        const int count = tsr_min(rows.taps, TSR_FEATURES_LIMIT + 1), place = rng_between(r, 0, 16 - rows.rows);
+        for (int f = 0; f < count; f++) second[f] = rows.tap[rng_below(r, (uint32_t)count)];
+        for (int i = 0; i < 256; i++) fit[i / 16][i % 16] = (int16_t)rng_between(r, 0, TSR_FIT_WEIGHT_LIMIT);
         memset(differences, 0x5a, sizeof differences);
         memset(weighted, 0x5a, sizeof weighted);
-        for (int at = 0; at < 256; at += 16) {
-            int16_t weight[16];
-            const int column = rng_between(&r, 0, 100);
-            random_taps(&r, count, range);
-            for (int f = 0; f < count; f++) second[f] = taps[rng_below(&r, (uint32_t)count)];
-            for (int c = 0; c < 16; c++)
-                weight[c] = (int16_t)(extremes ? TSR_FIT_WEIGHT_LIMIT : rng_between(&r, 0, TSR_FIT_WEIGHT_LIMIT));
-            for (int fast = 0; fast < 2; fast++)
-                tsr_linear_ops(fast ? tsr_best_isa() : TSR_ISA_PLAIN)
-                    ->differences(taps, second, count, column, shift, weight, differences[fast], weighted[fast], at);
-            for (int f = 0; f < count; f++)
-                for (int c = 0; c < 16; c++) {
-                    const int64_t d =
-                        clamp_to(floor_shift(taps[f][column + c] - second[f][column + c], shift), -1023, 1023);
-                    assert_int_equal(differences[0][f][at + c], d);
-                    assert_int_equal(weighted[0][f][at + c], d * weight[c]);
-                }
-        }
-        if (extremes) /* the largest that a block can give */
-            for (int fast = 0; fast < 2; fast++)
-                for (int f = 0; f < count; f++)
-                    for (int s = 0; s < 256; s++) {
-                        differences[fast][f][s] = (int16_t)(f % 3 ? 1023 : -1023);
-                        weighted[fast][f][s] = (int16_t)(7 * differences[fast][f][s]);
-                    }
-        assert_memory_equal(differences[0], differences[1], sizeof differences[0]);
-        assert_memory_equal(weighted[0], weighted[1], sizeof weighted[0]);
-        int32_t plain[TSR_SUMS_LIMIT + 1], fast[TSR_SUMS_LIMIT + 1];
-        memset(plain, 0x5a, sizeof plain);
-        memset(fast, 0x5a, sizeof fast);
-        tsr_linear_ops(TSR_ISA_PLAIN)
-            ->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count, plain);
-        tsr_linear_ops(tsr_best_isa())
-            ->products((const int16_t(*)[256])weighted[0], (const int16_t(*)[256])differences[0], count, fast);
-        assert_memory_equal(plain, fast, sizeof plain);
-        for (int i = 0, k = 0; i < count; i++)
-            for (int j = 0; j <= i; j++, k++) {
-                int64_t sum = 0;
-                for (int s = 0; s < 256; s++) sum += (int64_t)weighted[0][i][s] * differences[0][j][s];
-                assert_int_equal(plain[k], sum);
+        ops->differences(&rows, rows.tap, second, count, shift, (const int16_t(*)[16])fit, differences, weighted,
+                         16 * place);
+        for (int f = 0; f < TSR_FEATURES_LIMIT + 2; f++)
+            for (int s = 0; s < 256; s++) {
+                const int y = s / 16 - place;
+                const ptrdiff_t at = rows.column + y * rows.pitch + s % 16;
+                const bool is_touched = f < count && y >= 0 && y < rows.rows;
+                const int64_t d =
+                    is_touched ? clamp_to(floor_shift(rows.tap[f][at] - second[f][at], shift), -1023, 1023) : 0;
+                assert_int_equal(differences[f][s], is_touched ? d : 0x5a5a);
+                assert_int_equal(weighted[f][s], is_touched ? d * fit[y][s % 16] : 0x5a5a);
             }
     }
+}
+
+TEST(differences_of_rows)
+{
+    for_each_form(check_differences, 82);
+}
+
+static void check_products(const struct tsr_linear_ops *ops, struct rng *r)
+{
+    for (int n = 0; n < 600; n++) {
+        const int count = rng_between(r, 1, TSR_FEATURES_LIMIT + 1), samples = n % 2 ? 256 : 16 * rng_between(r, 1, 16);
+        const bool extremes = n % 4 == 3; /* the largest that a block can give */
+        int32_t sums[TSR_SUMS_LIMIT + 1];
+        for (int f = 0; f < TSR_FEATURES_LIMIT + 2; f++)
+            for (int s = 0; s < 256; s++) {
+                const int d = extremes ? (f % 3 ? 1023 : -1023) : rng_between(r, -1023, 1023);
+                differences[f][s] = (int16_t)d;
+                weighted[f][s] = (int16_t)(d * (extremes ? 7 : rng_between(r, 0, 7)));
+            }
+        memset(sums, 0x5a, sizeof sums);
+        ops->products((const int16_t(*)[256])weighted, (const int16_t(*)[256])differences, count, samples, sums);
+        int k = 0;
+        for (int i = 0; i < count; i++)
+            for (int j = 0; j <= i; j++, k++) {
+                int64_t sum = 0;
+                for (int s = 0; s < samples; s++) sum += (int64_t)weighted[i][s] * differences[j][s];
+                assert_int_equal(sums[k], sum);
+            }
+        for (; k <= TSR_SUMS_LIMIT; k++) assert_int_equal(sums[k], 0x5a5a5a5a);
+    }
+}
+
+TEST(products)
+{
+    for_each_form(check_products, 89);
 }
 
 /* The virtual samples are those of FORMAT.md 7.1, and nothing outside the room is touched. */
@@ -194,6 +274,17 @@ TEST(rows_of_taps)
         own = tsr_padded_tile(room, 50, height);
         for (int i = 0; i < TSR_REFERENCES_LIMIT; i++) earlier[i] = tsr_padded_tile(room + 1 + i, 50, height);
         tsr_tap_row(shape, &own, earlier, y, tap);
+        struct tsr_tap_rows rows;
+        const int32_t end = rng_between(&r, y + 1, height);
+        tsr_tap_rows(shape, &own, earlier, y, end, &rows);
+        assert_in_range(rows.rows, 1, end - y);
+        assert_true(rows.rows >= end - y - 1 || y < 4);
+        for (int32_t i = 0; i < rows.rows; i++) {
+            const int16_t *of_row[TSR_TAPS_LIMIT];
+            tsr_tap_row(shape, &own, earlier, y + i, of_row);
+            for (int k = 0; k < rows.taps; k++) assert_true(rows.tap[k] + i * rows.pitch == of_row[k]);
+            assert_true(rows.samples + i * rows.pitch == own.first + (y + i) * own.pitch);
+        }
         for (int k = 0; k < shape.neighbours; k++) {
             const int32_t row = y > tsr_tap_up_host[k] ? y - tsr_tap_up_host[k] : 0;
             assert_true(tap[k] == own.first + row * own.pitch + tsr_tap_right_host[k]);
@@ -442,7 +533,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(predictions_are_the_definition),
                                        cmocka_unit_test(costs),
-                                       cmocka_unit_test(differences_and_products),
+                                       cmocka_unit_test(weights_of_fits),
+                                       cmocka_unit_test(differences_of_rows),
+                                       cmocka_unit_test(products),
                                        cmocka_unit_test(padded_tiles),
                                        cmocka_unit_test(rows_of_taps),
                                        cmocka_unit_test(plans),
