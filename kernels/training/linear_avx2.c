@@ -150,7 +150,8 @@ TSR_AVX2_INLINE void add_four_costs(const struct cost_row *row, int pairs, const
     }
 }
 
-TSR_AVX2 static void costs(const struct tsr_tap_rows *rows, const int16_t *const *weight, int count, uint32_t *cost)
+TSR_AVX2 static void costs(const struct tsr_tap_rows *rows, uint32_t which, const int16_t *const *weight, int count,
+                           uint32_t *cost)
 {
     enum { MOST = (TSR_CLASS_LIMIT + CLASSES - 1) / CLASSES * CLASSES };
     const int pairs = (rows->taps + 1) / 2;
@@ -162,6 +163,7 @@ TSR_AVX2 static void costs(const struct tsr_tap_rows *rows, const int16_t *const
         sum[i] = _mm256_setzero_si256();
     }
     for (int32_t r = 0; r < rows->rows; r++) {
+        if ((which >> r & 1) == 0) continue;
         const ptrdiff_t at = rows->column + r * rows->pitch;
         for (int p = 0; p < pairs; p++) row.pair[p] = load_pair(rows->tap, rows->taps, p, at);
         row.samples = load(rows->samples + at);

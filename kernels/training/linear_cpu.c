@@ -60,9 +60,11 @@ static void predict(const int16_t *const *tap, int taps, const int16_t *weight, 
         prediction[c] = (int16_t)(tsr_linear_prediction(sum[c], highest + BIAS + 1) - BIAS);
 }
 
-static void costs(const struct tsr_tap_rows *rows, const int16_t *const *weight, int count, uint32_t *cost)
+static void costs(const struct tsr_tap_rows *rows, uint32_t which, const int16_t *const *weight, int count,
+                  uint32_t *cost)
 {
     for (int32_t r = 0; r < rows->rows; r++) {
+        if ((which >> r & 1) == 0) continue;
         const int32_t at = rows->column + (int32_t)(r * rows->pitch);
         for (int i = 0; i < count; i++) {
             int16_t prediction[COLUMNS];

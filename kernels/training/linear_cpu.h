@@ -60,22 +60,15 @@ struct tsr_tap_rows {
 void tsr_tap_rows(struct tsr_predictor_shape shape, const struct tsr_padded_tile *tile,
                   const struct tsr_padded_tile *earlier, int32_t y, int32_t end, struct tsr_tap_rows *rows);
 
-/* Some of these rows. */
-static inline struct tsr_tap_rows tsr_some_rows(const struct tsr_tap_rows *rows, int32_t first, int32_t count)
-{
-    struct tsr_tap_rows some = *rows;
-    some.column += (int32_t)(first * rows->pitch);
-    some.rows = count;
-    return some;
-}
-
 /* A class's weights are TSR_TAPS_LIMIT numbers, of which the first taps count. */
 struct tsr_linear_ops {
     /* Predictions of 16 samples from column on, less 2^15, at most highest. */
     void (*predict)(const int16_t *const *tap, int taps, const int16_t *weight, int32_t column, int16_t highest,
                     int16_t prediction[16]);
-    /* For each of count classes, adds min(|sample - prediction|, 2^15 - 1) of all these samples to its cost. */
-    void (*costs)(const struct tsr_tap_rows *rows, const int16_t *const *weight, int count, uint32_t *cost);
+    /* For each of count classes, adds min(|sample - prediction|, 2^15 - 1) of all samples of some rows to its cost: bit
+     * r of which says whether row r counts. */
+    void (*costs)(const struct tsr_tap_rows *rows, uint32_t which, const int16_t *const *weight, int count,
+                  uint32_t *cost);
     /* The same of the median edge predictor, of which the taps are not needed; and adds how many it predicts. */
     void (*median_costs)(const struct tsr_tap_rows *rows, uint32_t *cost, int32_t *zeros);
     /* Each sample's tsr_fit_weight under a class, or the median edge predictor if weight is NULL: 16 numbers a row, 0

@@ -55,14 +55,48 @@ static bool takes_part(const struct tsr_training *t, uint32_t tile, int32_t acro
     return tsr_block_takes_part(t->plan.block_stride, tile, number % across, number / across);
 }
 
+/* Above what tsr_median_block says. */
+static const uint32_t even_flag = 1u << 31;
+
+static uint32_t median_block(const struct tsr_training *t, uint32_t tile, int32_t number)
+{
+    return t->median_cost[tile * t->tile_blocks + (uint32_t)number];
+}
+
 static uint32_t median_cost(const struct tsr_training *t, uint32_t tile, int32_t number)
 {
-    return tsr_median_block_cost(t->median_cost[tile * t->tile_blocks + (uint32_t)number]);
+    return tsr_median_block_cost(median_block(t, tile, number));
 }
 
 static bool is_flat(const struct tsr_training *t, uint32_t tile, int32_t number)
 {
-    return tsr_median_block_is_flat(t->median_cost[tile * t->tile_blocks + (uint32_t)number]);
+    return tsr_median_block_is_flat(median_block(t, tile, number) & ~even_flag);
+}
+
+static bool is_even(const struct tsr_training *t, uint32_t tile, int32_t number)
+{
+    return (median_block(t, tile, number) & even_flag) != 0;
+}
+
+/* Are all samples equal that predictors see in a block, those of each plane? Then every class predicts each sample as
+ * it is, since weights add up to 1024 in the plane and to 0 in earlier ones, and all differences are 0. */
+static bool is_even_tile(const struct tsr_padded_tile *tile, struct tsr_block_span b)
+{
+    enum { SEEN = SIDE + 2 * TSR_GUARD, ROWS_ABOVE = 4 };
+    const int32_t above = tsr_max(0, b.row - ROWS_ABOVE), below = tsr_min(b.end, tile->height - 1);
+    const int16_t *first = tile->first + above * tile->pitch + b.column - TSR_GUARD;
+    for (int c = 1; c < SEEN; c++)
+        if (first[c] != first[0]) return false;
+    for (int32_t y = 1; y <= below - above; y++)
+        if (memcmp(first + y * tile->pitch, first, SEEN * sizeof *first) != 0) return false;
+    return true;
+}
+
+static bool is_even_block(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
+{
+    bool is_even = is_even_tile(&tile->own, b);
+    for (int r = 0; r < t->model->shape.references; r++) is_even = is_even && is_even_tile(&tile->earlier[r], b);
+    return is_even;
 }
 
 static struct tsr_tap_rows rows_of(const struct tsr_training *t, struct tsr_block_span b)
@@ -88,7 +122,8 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
         rows.pitch = tile->own.pitch;
         rows.rows = b.end - b.row;
         t->ops->median_costs(&rows, &cost, &zeros);
-        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] = tsr_median_block(cost, zeros, samples);
+        t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] =
+            tsr_median_block(cost, zeros, samples) | (cost == 0 && is_even_block(t, tile, b) ? even_flag : 0u);
         if (takes_part(t, tile->number, across, i) && b.end > b.row) sums->bins[tsr_block_cost_bin(cost, samples)]++;
     }
 }
@@ -143,6 +178,7 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         if (round == 0) *label = t->first_label[tsr_block_cost_bin(median, b.columns * (b.end - b.row))];
         /* In the first round the residuals are the median edge predictor's, and the block's own mean stands for its
          * class's. */
+        if (is_even(t, tile->number, i)) continue;
         const int32_t mean = round == 0 ? (int32_t)(median / (uint32_t)(b.columns * (b.end - b.row))) : t->mean[*label];
         const int16_t *weight = round == 0 ? NULL : t->model->weight[*label];
         const int samples = take_differences(t, tile, b, weight, mean, scratch);
@@ -173,10 +209,10 @@ static uint64_t flat_cost(const struct tsr_training *t, const struct tsr_trainin
     for (int32_t y = b.row; y < b.end && cost <= most; y += rows.rows) {
         tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
         for (int32_t r = 0; r < rows.rows && cost <= most; r++) {
-            const struct tsr_tap_rows one = tsr_some_rows(&rows, r, 1);
-            const int16_t *row = rows.samples + one.column, *up = row - rows.pitch;
+            const int32_t at = b.column + (int32_t)(r * rows.pitch);
+            const int16_t *row = rows.samples + at, *up = row - rows.pitch;
             int16_t prediction[SIDE];
-            if (weight) t->ops->predict(one.tap, one.taps, weight, one.column, one.highest, prediction);
+            if (weight) t->ops->predict(rows.tap, rows.taps, weight, at, rows.highest, prediction);
             for (int32_t c = 0; c < b.columns; c++) {
                 const int32_t p = weight ? prediction[c] : tsr_median_edge(row[c - 1], up[c], up[c - 1]);
                 if (row[c] != p) cost += tsr_magnitude_cost((uint32_t)tsr_abs(row[c] - p));
@@ -199,20 +235,22 @@ static int label_of_flat(const struct tsr_training *t, const struct tsr_training
     return best;
 }
 
-/* Adds what the classes leave of a block's rows: of those that make the shortlist, or of the others. */
+/* A block's rows that make the shortlist: bit r for row r of the block. */
+static uint32_t shortlist_rows(struct tsr_block_span b)
+{
+    uint32_t rows = 0;
+    for (int32_t y = b.row; y < b.end; y++) rows |= (uint32_t)tsr_is_shortlist_row(b, y) << (y - b.row);
+    return rows;
+}
+
+/* Adds what the classes leave of some of a block's rows: bit r of which for row r of the block. */
 static void add_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                      const int16_t *const *weight, int classes, bool of_shortlist, uint32_t *cost)
+                      uint32_t which, const int16_t *const *weight, int classes, uint32_t *cost)
 {
     struct tsr_tap_rows rows = rows_of(t, b);
     for (int32_t y = b.row; y < b.end; y += rows.rows) {
         tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
-        for (int32_t r = 0, end; r < rows.rows; r = end) {
-            const bool is_of_shortlist = tsr_is_shortlist_row(b, y + r);
-            for (end = r + 1; end < rows.rows && tsr_is_shortlist_row(b, y + end) == is_of_shortlist; end++) continue;
-            if (is_of_shortlist != of_shortlist) continue;
-            const struct tsr_tap_rows some = tsr_some_rows(&rows, r, end - r);
-            t->ops->costs(&some, weight, classes, cost);
-        }
+        t->ops->costs(&rows, which >> (y - b.row), weight, classes, cost);
     }
 }
 
@@ -220,8 +258,9 @@ static void add_costs(const struct tsr_training *t, const struct tsr_training_ti
 static int least_class(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
                        const int16_t *const *weight, uint32_t *least)
 {
+    const uint32_t rows = shortlist_rows(b);
     uint32_t cost[TSR_CLASS_LIMIT] = {0};
-    add_costs(t, tile, b, weight, t->plan.classes, true, cost);
+    add_costs(t, tile, b, rows, weight, t->plan.classes, cost);
     const int16_t *listed[2 * TSR_SHORTLIST];
     uint32_t listed_cost[2 * TSR_SHORTLIST];
     int class_of[2 * TSR_SHORTLIST];
@@ -235,7 +274,7 @@ static int least_class(const struct tsr_training *t, const struct tsr_training_t
         listed_cost[i] = cost[c];
         cost[c] = UINT32_MAX;
     }
-    add_costs(t, tile, b, listed, count, false, listed_cost);
+    add_costs(t, tile, b, ~rows, listed, count, listed_cost);
     int best = 0;
     for (int i = 1; i < count; i++)
         if (listed_cost[i] < listed_cost[best] || (listed_cost[i] == listed_cost[best] && class_of[i] < class_of[best]))
@@ -257,13 +296,13 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
         const uint32_t median = median_cost(t, tile->number, i);
         uint32_t least = median;
         int best = classes;
-        if (last && is_flat(t, tile->number, i)) {
+        if (is_even(t, tile->number, i)) {
+            best = 0;
+        } else if (last && is_flat(t, tile->number, i)) {
             best = label_of_flat(t, tile, b);
-            uint32_t cost = 0;
             if (best < classes) {
-                add_costs(t, tile, b, &weight[best], 1, true, &cost);
-                add_costs(t, tile, b, &weight[best], 1, false, &cost);
-                least = cost;
+                least = 0;
+                add_costs(t, tile, b, UINT32_MAX, &weight[best], 1, &least);
             }
         } else {
             uint32_t cost;
