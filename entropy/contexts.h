@@ -141,7 +141,7 @@ struct tsr_merge_work {
     int64_t best[TSR_CELL_LIMIT];                           /* the least of them */
     int16_t partner[TSR_CELL_LIMIT];                        /* with which cell */
     int16_t next[TSR_CELL_LIMIT], previous[TSR_CELL_LIMIT]; /* living cells, -1 at the ends */
-    int used;                                               /* symbols from here on do not occur */
+    int16_t end[TSR_CELL_LIMIT];                            /* of each cell: symbols from here on do not occur */
     uint32_t count_cost[TSR_COUNT_COSTS];
 };
 
@@ -198,7 +198,8 @@ TSR_HD bool tsr_merges_on(int tables, bool saves)
 
 TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
 {
-    uint64_t both = tsr_table_cost(work, counts + a * symbols, counts + b * symbols, work->used);
+    const int end = tsr_max(work->end[a], work->end[b]);
+    uint64_t both = tsr_table_cost(work, counts + a * symbols, counts + b * symbols, end);
     return (int64_t)(both - work->cost[a] - work->cost[b]);
 }
 
@@ -222,7 +223,10 @@ TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uin
     int alive = 0, tail = -1;
     *head = -1;
     for (int i = 0; i < cells; i++) {
-        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->used);
+        int end = symbols;
+        while (end > 0 && counts[i * symbols + end - 1] == 0) end--;
+        work->end[i] = (int16_t)end;
+        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, end);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
             table_of[i] = TSR_EMPTY_CELL;
@@ -244,11 +248,12 @@ TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uin
 TSR_HD void tsr_merge_pair(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work,
                            int a, int b)
 {
-    for (int s = 0; s < symbols; s++) {
+    for (int s = 0; s < work->end[b]; s++) {
         counts[a * symbols + s] += counts[b * symbols + s];
         counts[b * symbols + s] = 0;
     }
-    work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->used);
+    work->end[a] = (int16_t)tsr_max(work->end[a], work->end[b]);
+    work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->end[a]);
     for (int i = 0; i < cells; i++)
         if (table_of[i] == b) table_of[i] = (uint8_t)a;
     if (work->previous[b] >= 0) work->next[work->previous[b]] = work->next[b];
@@ -301,11 +306,7 @@ TSR_HD int tsr_number_tables(uint32_t *counts, int cells, int symbols, uint8_t *
 TSR_HD int tsr_merge_contexts(uint32_t *counts, int cells, int symbols, uint8_t *table_of, struct tsr_merge_work *work)
 {
     int head;
-    work->used = 0;
     tsr_fill_count_costs(work);
-    for (int i = 0; i < cells; i++)
-        for (int s = work->used; s < symbols; s++)
-            if (counts[i * symbols + s] != 0) work->used = s + 1;
     int alive = tsr_line_up_cells(counts, cells, symbols, table_of, work, &head);
     for (int i = head; i >= 0; i = work->next[i]) {
         int j = work->next[i];
