@@ -140,13 +140,18 @@ static void products(const int16_t (*weighted)[256], const int16_t (*difference)
         }
 }
 
-static const struct tsr_linear_ops plain = {predict, costs, median_costs, fit_weights, differences, products};
+const struct tsr_linear_ops tsr_linear_plain = {predict, costs, median_costs, fit_weights, differences, products};
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {
 #if TSR_HAS_VECTOR_FORMS
+    if (isa >= TSR_ISA_AVX512) return &tsr_linear_avx512;
     if (isa >= TSR_ISA_AVX2) return &tsr_linear_avx2;
 #endif
     (void)isa;
-    return &plain;
+#if defined(__SSE2__)
+    return &tsr_linear_sse2;
+#else
+    return &tsr_linear_plain;
+#endif
 }

@@ -1,8 +1,8 @@
 /* Linear predictors on the CPU: predictions of 16 samples at once, what blocks cost under each class, and the sums that
  * training needs. FORMAT.md section 7.1, transform/predict/predictor.h.
  *
- * Each routine has several forms: plain C in linear_cpu.c, vectors in linear_avx2.c and linear_avx512.c. tsr_linear_ops
- * chooses, and test_linear_cpu holds them equal. */
+ * Each routine has several forms: plain C in linear_cpu.c; vectors in linear_sse2.c, linear_avx2.c and linear_avx512.c,
+ * which share their text, linear_vectors.h. tsr_linear_ops chooses, and test_linear_cpu holds them equal. */
 #ifndef TSR_KERNELS_TRAINING_LINEAR_CPU_H
 #define TSR_KERNELS_TRAINING_LINEAR_CPU_H
 
@@ -84,10 +84,10 @@ struct tsr_linear_ops {
                      int32_t *sums);
 };
 
-#if TSR_HAS_VECTOR_FORMS
-extern const struct tsr_linear_ops tsr_linear_avx2;
-#endif
+/* The forms: plain C, and those that a compiler for x86 makes. */
+extern const struct tsr_linear_ops tsr_linear_plain, tsr_linear_sse2, tsr_linear_avx2, tsr_linear_avx512;
 
+/* The one to use. On x86-64 that of TSR_ISA_PLAIN is SSE2's, which every such machine has. */
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa);
 
 #endif

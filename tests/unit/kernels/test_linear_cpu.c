@@ -40,11 +40,13 @@ static void random_weights(struct rng *r, int count, int16_t *weight)
         weight[0] = (int16_t)(weight[0] < 0 ? weight[0] - left : weight[0] + left);
 }
 
-/* Calls check for the plain form and for each one that this machine has; the plain form comes first. */
+/* Calls check for plain C, and for the form of each instruction set that this machine has. */
 static void for_each_form(void (*check)(const struct tsr_linear_ops *, struct rng *), uint64_t seed)
 {
+    struct rng r = {seed};
+    check(&tsr_linear_plain, &r);
     for (int isa = TSR_ISA_PLAIN; isa <= (int)tsr_best_isa(); isa++) {
-        struct rng r = {seed};
+        r = (struct rng){seed};
         check(tsr_linear_ops((enum tsr_isa)isa), &r);
     }
 }
