@@ -291,7 +291,7 @@ LINEAR_INLINE void put_sums(int32_t *sums, int i, int j, const vector sum[4])
     for (int k = 0; j + k <= i; k++) to[k] = four[k];
 }
 
-/* 2 x 4 sums at once in registers. */
+/* 2 x 4 sums at once in registers. They are too few for the latency of vpdpwssd. */
 LINEAR_FORM static void products(const int16_t (*weighted)[256], const int16_t (*difference)[256], int n, int samples,
                                  int32_t *sums)
 {
@@ -309,8 +309,8 @@ LINEAR_FORM static void products(const int16_t (*weighted)[256], const int16_t (
                 for (int k = 0; k < 4; k++) {
                     vector d = load(of[k] + s);
                     HERE(d);
-                    sum[0][k] = ADD_PRODUCTS(sum[0][k], a, d);
-                    sum[1][k] = ADD_PRODUCTS(sum[1][k], b, d);
+                    sum[0][k] = OP(add_epi32)(sum[0][k], OP(madd_epi16)(a, d));
+                    sum[1][k] = OP(add_epi32)(sum[1][k], OP(madd_epi16)(b, d));
                 }
             }
             if (j <= i) put_sums(sums, i, j, sum[0]);
