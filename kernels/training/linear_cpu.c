@@ -95,22 +95,34 @@ static void median_costs(const struct tsr_tap_rows *rows, uint32_t *cost, int32_
     }
 }
 
+static uint32_t magnitudes(const struct tsr_tap_rows *rows, int32_t r, const int16_t *weight,
+                           uint16_t magnitude[COLUMNS])
+{
+    const int32_t at = rows->column + (int32_t)(r * rows->pitch);
+    int16_t prediction[COLUMNS];
+    uint32_t differ = 0;
+    if (weight)
+        predict(rows->tap, rows->taps, weight, at, rows->highest, prediction);
+    else
+        predict_edges(rows, at, prediction);
+    for (int c = 0; c < COLUMNS; c++) {
+        magnitude[c] = (uint16_t)tsr_abs(rows->samples[at + c] - prediction[c]);
+        if (c < rows->columns) differ |= (uint32_t)(magnitude[c] != 0) << 2 * c;
+    }
+    return differ;
+}
+
 static void fit_weights(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean, int16_t (*fit)[COLUMNS])
 {
     int16_t of_magnitude[FIT_WEIGHTS]; /* divisions take their time */
     for (int m = 0; m < FIT_WEIGHTS; m++) of_magnitude[m] = (int16_t)tsr_fit_weight(m, mean);
     for (int32_t r = 0; r < rows->rows; r++) {
-        const int32_t at = rows->column + (int32_t)(r * rows->pitch);
-        int16_t prediction[COLUMNS];
-        if (weight)
-            predict(rows->tap, rows->taps, weight, at, rows->highest, prediction);
-        else
-            predict_edges(rows, at, prediction);
+        uint16_t magnitude[COLUMNS];
+        (void)magnitudes(rows, r, weight, magnitude);
         memset(fit[r], 0, sizeof fit[r]);
-        for (int32_t c = 0; c < rows->columns; c++) {
-            const int32_t magnitude = tsr_abs(rows->samples[at + c] - prediction[c]);
-            fit[r][c] = magnitude < FIT_WEIGHTS ? of_magnitude[magnitude] : (int16_t)tsr_fit_weight(magnitude, mean);
-        }
+        for (int32_t c = 0; c < rows->columns; c++)
+            fit[r][c] =
+                magnitude[c] < FIT_WEIGHTS ? of_magnitude[magnitude[c]] : (int16_t)tsr_fit_weight(magnitude[c], mean);
     }
 }
 
@@ -140,7 +152,8 @@ static void products(const int16_t (*weighted)[256], const int16_t (*difference)
         }
 }
 
-const struct tsr_linear_ops tsr_linear_plain = {predict, costs, median_costs, fit_weights, differences, products};
+const struct tsr_linear_ops tsr_linear_plain = {predict,     costs,       median_costs, magnitudes,
+                                                fit_weights, differences, products};
 
 const struct tsr_linear_ops *tsr_linear_ops(enum tsr_isa isa)
 {

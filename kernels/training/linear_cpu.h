@@ -71,6 +71,9 @@ struct tsr_linear_ops {
                   uint32_t *cost);
     /* The same of the median edge predictor, of which the taps are not needed; and adds how many it predicts. */
     void (*median_costs)(const struct tsr_tap_rows *rows, uint32_t *cost, int32_t *zeros);
+    /* |sample - prediction| of row r under a class, or the median edge predictor if weight is NULL. Returns bit 2 c for
+     * each of the columns c where it is not 0. */
+    uint32_t (*magnitudes)(const struct tsr_tap_rows *rows, int32_t r, const int16_t *weight, uint16_t magnitude[16]);
     /* Each sample's tsr_fit_weight under a class, or the median edge predictor if weight is NULL: 16 numbers a row, 0
      * after the columns. */
     void (*fit_weights)(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean, int16_t (*fit)[16]);

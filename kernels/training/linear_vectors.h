@@ -227,6 +227,27 @@ LINEAR_FORM static void median_costs(const struct tsr_tap_rows *rows, uint32_t *
     *zeros += (int32_t)four[1];
 }
 
+/* |sample - prediction| of LANES columns of a row, from at on. */
+LINEAR_INLINE vector magnitude_at(const struct tsr_tap_rows *rows, ptrdiff_t at, const int16_t *weight)
+{
+    const vector x = load(rows->samples + at);
+    const vector prediction = weight ? predict_samples(rows->tap, rows->taps, weight, at, OP(set1_epi16)(rows->highest))
+                                     : predict_edges(rows->samples + at, rows->pitch);
+    return OP(sub_epi16)(OP(max_epi16)(x, prediction), OP(min_epi16)(x, prediction));
+}
+
+LINEAR_FORM static uint32_t magnitudes(const struct tsr_tap_rows *rows, int32_t r, const int16_t *weight,
+                                       uint16_t magnitude[COLUMNS])
+{
+    uint32_t equal = 0;
+    for (int c = 0; c < COLUMNS; c += LANES) {
+        const vector m = magnitude_at(rows, rows->column + r * rows->pitch + c, weight);
+        store((int16_t *)magnitude + c, m);
+        equal |= (uint32_t)OP(movemask_epi8)(OP(cmpeq_epi16)(m, BITS(setzero)())) << 2 * c;
+    }
+    return ~equal & 0x55555555u & (UINT32_MAX >> (32 - 2 * rows->columns));
+}
+
 /* ---- Sums of products ------------------------------------------------------------------------------------- */
 
 /* The largest magnitude of which tsr_fit_weight is at least weight; -1: there is none. */
@@ -238,7 +259,7 @@ static inline int32_t largest_of_weight(int weight, int32_t mean)
 LINEAR_FORM static void fit_weights(const struct tsr_tap_rows *rows, const int16_t *weight, int32_t mean,
                                     int16_t (*fit)[COLUMNS])
 {
-    const vector highest = OP(set1_epi16)(rows->highest), none = BITS(setzero)();
+    const vector none = BITS(setzero)();
     vector limit[TSR_FIT_WEIGHT_LIMIT];
     int limits = 0;
     for (; limits < TSR_FIT_WEIGHT_LIMIT && largest_of_weight(limits + 1, mean) >= 0; limits++)
@@ -246,10 +267,7 @@ LINEAR_FORM static void fit_weights(const struct tsr_tap_rows *rows, const int16
     for (int32_t r = 0; r < rows->rows; r++)
         for (int c = 0; c < COLUMNS; c += LANES) {
             const ptrdiff_t at = rows->column + r * rows->pitch + c;
-            const vector x = load(rows->samples + at);
-            const vector prediction = weight ? predict_samples(rows->tap, rows->taps, weight, at, highest)
-                                             : predict_edges(rows->samples + at, rows->pitch);
-            const vector magnitude = OP(sub_epi16)(OP(max_epi16)(x, prediction), OP(min_epi16)(x, prediction));
+            const vector magnitude = magnitude_at(rows, at, weight);
             vector sum = none;
             for (int i = 0; i < limits; i++)
                 sum = OP(sub_epi16)(sum, OP(cmpeq_epi16)(OP(subs_epu16)(magnitude, limit[i]), none));
@@ -319,7 +337,7 @@ LINEAR_FORM static void products(const int16_t (*weighted)[256], const int16_t (
     }
 }
 
-#define LINEAR_OPS                                                       \
-    {                                                                    \
-        predict, costs, median_costs, fit_weights, differences, products \
+#define LINEAR_OPS                                                                   \
+    {                                                                                \
+        predict, costs, median_costs, magnitudes, fit_weights, differences, products \
     }

@@ -99,13 +99,33 @@ static bool is_even_block(const struct tsr_training *t, const struct tsr_trainin
     return is_even;
 }
 
-static struct tsr_tap_rows rows_of(const struct tsr_training *t, struct tsr_block_span b)
-{
+/* A block, and those of its rows that were asked for last. */
+struct block {
+    const struct tsr_training *t;
+    const struct tsr_training_tile *tile;
+    struct tsr_block_span span;
     struct tsr_tap_rows rows;
-    rows.column = b.column;
-    rows.columns = b.columns;
-    rows.highest = (int16_t)((int32_t)t->range - 1 - BIAS);
-    return rows;
+    int32_t y; /* row of the tile that these begin with; -1: none yet */
+};
+
+static void set_block(struct block *b, const struct tsr_training *t, const struct tsr_training_tile *tile,
+                      struct tsr_block_span span)
+{
+    b->t = t;
+    b->tile = tile;
+    b->span = span;
+    b->rows.column = span.column;
+    b->rows.columns = span.columns;
+    b->rows.highest = (int16_t)((int32_t)t->range - 1 - BIAS);
+    b->y = -1;
+}
+
+/* The rows from row y of the tile on. Most blocks have them all in one piece. */
+static const struct tsr_tap_rows *rows_from(struct block *b, int32_t y)
+{
+    if (b->y != y) tsr_tap_rows(b->t->model->shape, &b->tile->own, b->tile->earlier, y, b->span.end, &b->rows);
+    b->y = y;
+    return &b->rows;
 }
 
 void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_tile *tile,
@@ -115,12 +135,13 @@ void tsr_median_costs(const struct tsr_training *t, const struct tsr_training_ti
     for (int32_t i = 0; i < blocks; i++) {
         const struct tsr_block_span b = block_at(&tile->own, across, i);
         const int32_t samples = b.columns * (b.end - b.row);
-        struct tsr_tap_rows rows = rows_of(t, b);
+        const struct tsr_tap_rows rows = {.samples = tile->own.first + b.row * tile->own.pitch,
+                                          .pitch = tile->own.pitch,
+                                          .column = b.column,
+                                          .columns = b.columns,
+                                          .rows = b.end - b.row};
         uint32_t cost = 0;
         int32_t zeros = 0;
-        rows.samples = tile->own.first + b.row * tile->own.pitch;
-        rows.pitch = tile->own.pitch;
-        rows.rows = b.end - b.row;
         t->ops->median_costs(&rows, &cost, &zeros);
         t->median_cost[tile->number * t->tile_blocks + (uint32_t)i] =
             tsr_median_block(cost, zeros, samples) | (cost == 0 && is_even_block(t, tile, b) ? even_flag : 0u);
@@ -137,29 +158,28 @@ void tsr_take_first_labels(struct tsr_training *t, const struct tsr_training_sum
         before += sums->bins[l];
     }
     for (int c = 0; c < t->plan.classes; c++) t->mean[c] = 0;
+    for (uint32_t m = 0; m < TSR_SMALL_MAGNITUDES; m++) t->magnitude_cost[m] = (uint16_t)tsr_magnitude_cost(m);
 }
 
 /* The differences of a block's rows and what they weigh in the fit: 16 samples a row. Returns their number. */
-static int take_differences(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                            const int16_t *weight, int32_t mean, struct tsr_training_scratch *scratch)
+static int take_differences(struct block *b, const int16_t *weight, int32_t mean, struct tsr_training_scratch *scratch)
 {
-    const struct tsr_predictor_shape shape = t->model->shape;
-    const int n = tsr_features(shape), shift = tsr_difference_shift(t->range);
-    struct tsr_tap_rows rows = rows_of(t, b);
+    const struct tsr_predictor_shape shape = b->t->model->shape;
+    const int n = tsr_features(shape), shift = tsr_difference_shift(b->t->range);
     int at = 0;
-    for (int32_t y = b.row; y < b.end; y += rows.rows, at += SIDE * rows.rows) {
+    for (int32_t y = b->span.row; y < b->span.end; y += b->rows.rows, at += SIDE * b->rows.rows) {
+        const struct tsr_tap_rows *rows = rows_from(b, y);
         const int16_t *first[TSR_FEATURES_LIMIT + 1], *second[TSR_FEATURES_LIMIT + 1];
         int16_t fit[SIDE][SIDE];
-        tsr_tap_rows(shape, &tile->own, tile->earlier, y, b.end, &rows);
         for (int f = 0; f < n; f++) {
-            first[f] = rows.tap[tsr_feature_tap(shape, f)];
-            second[f] = rows.tap[tsr_feature_base(shape, f)];
+            first[f] = rows->tap[tsr_feature_tap(shape, f)];
+            second[f] = rows->tap[tsr_feature_base(shape, f)];
         }
-        first[n] = rows.samples;
-        second[n] = rows.samples - 1;
-        t->ops->fit_weights(&rows, weight, mean, fit);
-        t->ops->differences(&rows, first, second, n + 1, shift, (const int16_t(*)[SIDE])fit, scratch->difference,
-                            scratch->weighted, at);
+        first[n] = rows->samples;
+        second[n] = rows->samples - 1;
+        b->t->ops->fit_weights(rows, weight, mean, fit);
+        b->t->ops->differences(rows, first, second, n + 1, shift, (const int16_t(*)[SIDE])fit, scratch->difference,
+                               scratch->weighted, at);
     }
     return at;
 }
@@ -181,7 +201,9 @@ void tsr_sum_tile(const struct tsr_training *t, const struct tsr_training_tile *
         if (is_even(t, tile->number, i)) continue;
         const int32_t mean = round == 0 ? (int32_t)(median / (uint32_t)(b.columns * (b.end - b.row))) : t->mean[*label];
         const int16_t *weight = round == 0 ? NULL : t->model->weight[*label];
-        const int samples = take_differences(t, tile, b, weight, mean, scratch);
+        struct block block;
+        set_block(&block, t, tile, b);
+        const int samples = take_differences(&block, weight, mean, scratch);
         t->ops->products((const int16_t(*)[256])scratch->weighted, (const int16_t(*)[256])scratch->difference, n + 1,
                          samples, scratch->products);
         for (int s = 0; s < (n + 1) * (n + 2) / 2; s++)
@@ -199,23 +221,21 @@ void tsr_fit_classes(struct tsr_training *t, const struct tsr_training_sums *sum
     }
 }
 
-/* What a class leaves of a flat block, as a sum of logarithms; or any number above most. With no weights, the median
- * edge predictor. */
-static uint64_t flat_cost(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                          const int16_t *weight, uint64_t most)
+/* What a class leaves of a flat block, or the median edge predictor if weight is NULL, as a sum of logarithms; any
+ * number above most, if it is more than that. */
+static uint64_t flat_cost(struct block *b, const int16_t *weight, uint64_t most)
 {
-    struct tsr_tap_rows rows = rows_of(t, b);
     uint64_t cost = 0;
-    for (int32_t y = b.row; y < b.end && cost <= most; y += rows.rows) {
-        tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
-        for (int32_t r = 0; r < rows.rows && cost <= most; r++) {
-            const int32_t at = b.column + (int32_t)(r * rows.pitch);
-            const int16_t *row = rows.samples + at, *up = row - rows.pitch;
-            int16_t prediction[SIDE];
-            if (weight) t->ops->predict(rows.tap, rows.taps, weight, at, rows.highest, prediction);
-            for (int32_t c = 0; c < b.columns; c++) {
-                const int32_t p = weight ? prediction[c] : tsr_median_edge(row[c - 1], up[c], up[c - 1]);
-                if (row[c] != p) cost += tsr_magnitude_cost((uint32_t)tsr_abs(row[c] - p));
+    for (int32_t y = b->span.row; y < b->span.end && cost <= most; y += b->rows.rows) {
+        const struct tsr_tap_rows *rows = rows_from(b, y);
+        for (int32_t r = 0; r < rows->rows && cost <= most; r++) {
+            uint16_t magnitude[SIDE];
+            uint32_t left = b->t->ops->magnitudes(rows, r, weight, magnitude);
+            while (left != 0) {
+                const int bit = tsr_floor_log2(left);
+                const uint16_t m = magnitude[bit / 2];
+                left ^= 1u << bit;
+                cost += m < TSR_SMALL_MAGNITUDES ? b->t->magnitude_cost[m] : tsr_magnitude_cost(m);
             }
         }
     }
@@ -223,14 +243,15 @@ static uint64_t flat_cost(const struct tsr_training *t, const struct tsr_trainin
 }
 
 /* The label of a flat block: of the least sum of logarithms, the first of equals. */
-static int label_of_flat(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b)
+static int label_of_flat(struct block *b)
 {
-    int best = t->plan.classes;
-    uint64_t least = flat_cost(t, tile, b, NULL, UINT64_MAX);
-    for (int l = t->plan.classes - 1; l >= 0; l--) {
-        const uint64_t cost = flat_cost(t, tile, b, t->model->weight[l], least);
-        if (cost <= least) best = l;
-        if (cost <= least) least = cost;
+    int best = b->t->plan.classes;
+    uint64_t least = flat_cost(b, NULL, UINT64_MAX);
+    for (int l = b->t->plan.classes - 1; l >= 0; l--) {
+        const uint64_t cost = flat_cost(b, b->t->model->weight[l], least);
+        if (cost > least) continue;
+        best = l;
+        least = cost;
     }
     return best;
 }
@@ -244,37 +265,32 @@ static uint32_t shortlist_rows(struct tsr_block_span b)
 }
 
 /* Adds what the classes leave of some of a block's rows: bit r of which for row r of the block. */
-static void add_costs(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                      uint32_t which, const int16_t *const *weight, int classes, uint32_t *cost)
+static void add_costs(struct block *b, uint32_t which, const int16_t *const *weight, int classes, uint32_t *cost)
 {
-    struct tsr_tap_rows rows = rows_of(t, b);
-    for (int32_t y = b.row; y < b.end; y += rows.rows) {
-        tsr_tap_rows(t->model->shape, &tile->own, tile->earlier, y, b.end, &rows);
-        t->ops->costs(&rows, which >> (y - b.row), weight, classes, cost);
-    }
+    for (int32_t y = b->span.row; y < b->span.end; y += b->rows.rows)
+        b->t->ops->costs(rows_from(b, y), which >> (y - b->span.row), weight, classes, cost);
 }
 
 /* The class that leaves least of a block, the first of equals, of those on the shortlist; what it leaves. */
-static int least_class(const struct tsr_training *t, const struct tsr_training_tile *tile, struct tsr_block_span b,
-                       const int16_t *const *weight, uint32_t *least)
+static int least_class(struct block *b, const int16_t *const *weight, uint32_t *least)
 {
-    const uint32_t rows = shortlist_rows(b);
+    const uint32_t rows = shortlist_rows(b->span);
+    const int classes = b->t->plan.classes, count = tsr_shortlist(classes);
     uint32_t cost[TSR_CLASS_LIMIT] = {0};
-    add_costs(t, tile, b, rows, weight, t->plan.classes, cost);
+    add_costs(b, rows, weight, classes, cost);
     const int16_t *listed[2 * TSR_SHORTLIST];
     uint32_t listed_cost[2 * TSR_SHORTLIST];
     int class_of[2 * TSR_SHORTLIST];
-    const int count = tsr_shortlist(t->plan.classes);
     for (int i = 0; i < count; i++) {
         int c = 0;
-        for (int k = 1; k < t->plan.classes; k++)
+        for (int k = 1; k < classes; k++)
             if (cost[k] < cost[c]) c = k;
         class_of[i] = c;
         listed[i] = weight[c];
         listed_cost[i] = cost[c];
         cost[c] = UINT32_MAX;
     }
-    add_costs(t, tile, b, ~rows, listed, count, listed_cost);
+    add_costs(b, ~rows, listed, count, listed_cost);
     int best = 0;
     for (int i = 1; i < count; i++)
         if (listed_cost[i] < listed_cost[best] || (listed_cost[i] == listed_cost[best] && class_of[i] < class_of[best]))
@@ -296,17 +312,19 @@ void tsr_label_tile(const struct tsr_training *t, const struct tsr_training_tile
         const uint32_t median = median_cost(t, tile->number, i);
         uint32_t least = median;
         int best = classes;
+        struct block block;
+        set_block(&block, t, tile, b);
         if (is_even(t, tile->number, i)) {
             best = 0;
         } else if (last && is_flat(t, tile->number, i)) {
-            best = label_of_flat(t, tile, b);
+            best = label_of_flat(&block);
             if (best < classes) {
                 least = 0;
-                add_costs(t, tile, b, UINT32_MAX, &weight[best], 1, &least);
+                add_costs(&block, UINT32_MAX, &weight[best], 1, &least);
             }
         } else {
             uint32_t cost;
-            const int c = least_class(t, tile, b, weight, &cost);
+            const int c = least_class(&block, weight, &cost);
             if (!last || cost <= median) {
                 best = c;
                 least = cost;

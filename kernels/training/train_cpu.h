@@ -17,6 +17,8 @@ enum { TSR_TRAINING_PLANS = 3 };
 int tsr_training_plans(struct tsr_effort_plan effort, uint64_t samples,
                        struct tsr_training_plan plans[TSR_TRAINING_PLANS]);
 
+enum { TSR_SMALL_MAGNITUDES = 256 };
+
 /* A plane in training. Arrays by block: tile_blocks for each tile. */
 struct tsr_training {
     struct tsr_training_plan plan;
@@ -27,7 +29,8 @@ struct tsr_training {
     uint8_t *label;
     uint32_t *median_cost; /* by block: tsr_median_block */
     uint8_t first_label[TSR_COST_BINS];
-    int32_t mean[TSR_CLASS_LIMIT]; /* |residual| of a class's samples */
+    uint16_t magnitude_cost[TSR_SMALL_MAGNITUDES]; /* tsr_magnitude_cost */
+    int32_t mean[TSR_CLASS_LIMIT];                 /* |residual| of a class's samples */
 };
 
 /* Sums of one part of the tiles, unsigned 64-bit numbers throughout (products modulo 2^64): those of all are added up.

@@ -141,6 +141,18 @@ static void check_costs(const struct tsr_linear_ops *ops, struct rng *r)
         for (int i = 0; i <= classes; i++) assert_int_equal(cost[i], wanted[i]);
         assert_int_equal(median, wanted_median);
         assert_int_equal(zeros, wanted_zeros);
+        uint16_t magnitude[17];
+        const int row = rng_between(r, 0, rows.rows - 1);
+        const int16_t *one = n % 4 ? weight[0] : NULL;
+        uint32_t wanted_bits = 0;
+        magnitude[16] = 0x5a5a;
+        const uint32_t bits = ops->magnitudes(&rows, row, one, magnitude);
+        for (int c = 0; c < rows.columns; c++) {
+            assert_int_equal(magnitude[c], magnitude_at(&rows, one, row, c));
+            wanted_bits |= (uint32_t)(magnitude[c] != 0) << 2 * c;
+        }
+        assert_int_equal(bits, wanted_bits);
+        assert_int_equal(magnitude[16], 0x5a5a);
     }
 }
 
