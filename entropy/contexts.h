@@ -133,7 +133,11 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 /* Merging. Cells stand in a line, activity-major; each pair of cells at most TSR_MERGE_WINDOW places apart
  * may become one table. The pair that saves most goes first, until none saves and at most
  * TSR_TABLE_LIMIT tables are left. */
-enum { TSR_COUNT_COSTS = 1024, TSR_EMPTY_CELL = 255 /* has no table */ };
+enum {
+    TSR_COUNT_COSTS = 1024,
+    TSR_EMPTY_CELL = 255,   /* has no table */
+    TSR_MERGE_SYMBOLS = 256 /* most symbols of a cell */
+};
 static_assert((int)TSR_CELL_LIMIT <= (int)TSR_EMPTY_CELL, "numbers of cells, and one more");
 struct tsr_merge_work {
     uint64_t cost[TSR_CELL_LIMIT];
@@ -141,6 +145,8 @@ struct tsr_merge_work {
     int64_t best[TSR_CELL_LIMIT];                           /* the least of them */
     int16_t partner[TSR_CELL_LIMIT];                        /* with which cell */
     int16_t next[TSR_CELL_LIMIT], previous[TSR_CELL_LIMIT]; /* living cells, -1 at the ends */
+    uint64_t total[TSR_CELL_LIMIT];                         /* of each cell's counts */
+    uint64_t occur[TSR_CELL_LIMIT][TSR_MERGE_SYMBOLS / 64]; /* a bit for each symbol of a cell */
     int16_t end[TSR_CELL_LIMIT];                            /* of each cell: symbols from here on do not occur */
     uint32_t count_cost[TSR_COUNT_COSTS];
 };
@@ -171,6 +177,12 @@ TSR_HD uint32_t tsr_description_cost(uint32_t used, uint32_t gaps)
     return (TSR_DESCRIBED_TABLE + TSR_DESCRIBED_SYMBOL * used + TSR_DESCRIBED_GAP * gaps) * TSR_COST_BIT;
 }
 
+/* The cost of a count in work->count_cost, or computed. */
+TSR_HD uint64_t tsr_known_count_cost(const struct tsr_merge_work *work, uint32_t count)
+{
+    return count < TSR_COUNT_COSTS ? work->count_cost[count] : tsr_count_cost(count);
+}
+
 /* Bits x 4096 of the table that two cells make together (or one, with b null): its symbols, of which those from
  * symbols on do not occur, and its description. 0 if both are empty. */
 TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t *a, const uint32_t *b, int symbols)
@@ -180,7 +192,7 @@ TSR_HD uint64_t tsr_table_cost(const struct tsr_merge_work *work, const uint32_t
     for (int s = 0; s < symbols; s++) {
         const uint32_t c = a[s] + (b ? b[s] : 0u);
         total += c;
-        inside += c < TSR_COUNT_COSTS ? work->count_cost[c] : tsr_count_cost(c);
+        inside += tsr_known_count_cost(work, c);
         used += c != 0;
         gaps += gap & (c != 0);
         gap = c == 0;
@@ -196,11 +208,52 @@ TSR_HD bool tsr_merges_on(int tables, bool saves)
     return tables > 1 && (saves || tables > TSR_TABLE_LIMIT);
 }
 
+/* Takes down which of a cell's symbols occur, and how often in all. */
+TSR_HD void tsr_know_cell(const uint32_t *counts, int symbols, struct tsr_merge_work *work, int cell)
+{
+    assert(symbols <= TSR_MERGE_SYMBOLS);
+    work->total[cell] = 0;
+    work->end[cell] = 0;
+    for (int w = 0; w < TSR_MERGE_SYMBOLS / 64; w++) work->occur[cell][w] = 0;
+    for (int s = 0; s < symbols; s++) {
+        const uint32_t c = counts[cell * symbols + s];
+        if (c == 0) continue;
+        work->total[cell] += c;
+        work->occur[cell][s / 64] |= (uint64_t)1 << s % 64;
+        work->end[cell] = (int16_t)(s + 1);
+    }
+}
+
+TSR_HD uint32_t tsr_count_ones(uint64_t v)
+{
+    v -= v >> 1 & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (uint32_t)(v * 0x0101010101010101u >> 56);
+}
+
+/* tsr_table_cost of two cells that are known. */
+TSR_HD uint64_t tsr_pair_cost(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
+{
+    const uint32_t *of_a = counts + a * symbols, *of_b = counts + b * symbols;
+    const int end = tsr_max(work->end[a], work->end[b]);
+    const uint64_t total = work->total[a] + work->total[b];
+    uint64_t inside = 0, before = 1; /* no gap is before the first symbol */
+    uint32_t used = 0, gaps = 0;
+    for (int s = 0; s < end; s++) inside += tsr_known_count_cost(work, of_a[s] + of_b[s]);
+    for (int w = 0; 64 * w < end; w++) {
+        const uint64_t occur = work->occur[a][w] | work->occur[b][w];
+        used += tsr_count_ones(occur);
+        gaps += tsr_count_ones(occur & ~(occur << 1 | before));
+        before = occur >> 63;
+    }
+    assert(total <= UINT32_MAX);
+    return tsr_symbols_cost(tsr_count_cost((uint32_t)total), inside) + tsr_description_cost(used, gaps);
+}
+
 TSR_HD int64_t tsr_merge_gain(const uint32_t *counts, int symbols, const struct tsr_merge_work *work, int a, int b)
 {
-    const int end = tsr_max(work->end[a], work->end[b]);
-    uint64_t both = tsr_table_cost(work, counts + a * symbols, counts + b * symbols, end);
-    return (int64_t)(both - work->cost[a] - work->cost[b]);
+    return (int64_t)(tsr_pair_cost(counts, symbols, work, a, b) - work->cost[a] - work->cost[b]);
 }
 
 /* A cell's best partner, the first of equals. */
@@ -223,10 +276,8 @@ TSR_HD int tsr_line_up_cells(const uint32_t *counts, int cells, int symbols, uin
     int alive = 0, tail = -1;
     *head = -1;
     for (int i = 0; i < cells; i++) {
-        int end = symbols;
-        while (end > 0 && counts[i * symbols + end - 1] == 0) end--;
-        work->end[i] = (int16_t)end;
-        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, end);
+        tsr_know_cell(counts, symbols, work, i);
+        work->cost[i] = tsr_table_cost(work, counts + i * symbols, NULL, work->end[i]);
         table_of[i] = (uint8_t)i;
         if (work->cost[i] == 0) { /* empty: a used table costs its description at least */
             table_of[i] = TSR_EMPTY_CELL;
@@ -252,7 +303,7 @@ TSR_HD void tsr_merge_pair(uint32_t *counts, int cells, int symbols, uint8_t *ta
         counts[a * symbols + s] += counts[b * symbols + s];
         counts[b * symbols + s] = 0;
     }
-    work->end[a] = (int16_t)tsr_max(work->end[a], work->end[b]);
+    tsr_know_cell(counts, symbols, work, a);
     work->cost[a] = tsr_table_cost(work, counts + a * symbols, NULL, work->end[a]);
     for (int i = 0; i < cells; i++)
         if (table_of[i] == b) table_of[i] = (uint8_t)a;
