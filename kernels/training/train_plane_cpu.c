@@ -56,20 +56,38 @@ static void count_labels_pass(struct tsr_plane_work *work, uint32_t part, uint32
                      tsr_tile_at(work->image, work->frame, number), s->counts[part].labels);
 }
 
-/* Runs a pass that sums up, and adds up the sums of all parts: those of the classes in use. */
-static const struct tsr_training_sums *run_sums(struct tsr_plane_work *work, tsr_tile_pass *pass)
+/* Sums of a part that passes add to: those of labels and bins, or products of the classes in use. */
+struct sums_in_use {
+    uint64_t *first;
+    size_t count;
+};
+
+static struct sums_in_use sums_in_use(struct tsr_training_sums *sums, const struct tsr_training *t, int c)
+{
+    const int n = tsr_features(t->model->shape);
+    if (c < 0)
+        return (struct sums_in_use){(uint64_t *)sums, offsetof(struct tsr_training_sums, products) / sizeof(uint64_t)};
+    return (struct sums_in_use){sums->products[c], (size_t)((n + 1) * (n + 2) / 2)};
+}
+
+/* Runs a pass that sums up, and adds up the sums of all parts. classes: whose products it sums up; 0: it sums up all
+ * but products. */
+static const struct tsr_training_sums *run_sums(struct tsr_plane_work *work, tsr_tile_pass *pass, int classes)
 {
     struct tsr_encode_space *s = work->space;
-    struct tsr_training_sums *sums = &s->counts[0].sums;
-    const size_t bytes =
-        offsetof(struct tsr_training_sums, products) + s->training->plan.classes * sizeof sums->products[0];
-    for (uint32_t part = 0; part < work->parts; part++) memset(&s->counts[part], 0, bytes);
+    for (uint32_t part = 0; part < work->parts; part++)
+        for (int c = -1; c < classes; c++) {
+            const struct sums_in_use sums = sums_in_use(&s->counts[part].sums, s->training, c);
+            memset(sums.first, 0, sums.count * sizeof *sums.first);
+        }
     tsr_run_pass(work, pass);
-    for (uint32_t part = 1; part < work->parts; part++) {
-        const uint64_t *more = (const uint64_t *)&s->counts[part].sums;
-        for (size_t i = 0; i < bytes / sizeof *more; i++) ((uint64_t *)sums)[i] += more[i];
-    }
-    return sums;
+    for (uint32_t part = 1; part < work->parts; part++)
+        for (int c = -1; c < classes; c++) {
+            const struct sums_in_use to = sums_in_use(&s->counts[0].sums, s->training, c),
+                                     more = sums_in_use(&s->counts[part].sums, s->training, c);
+            for (size_t i = 0; i < to.count; i++) to.first[i] += more.first[i];
+        }
+    return &s->counts[0].sums;
 }
 
 /* Labels' codes, from their counts. */
@@ -105,10 +123,10 @@ static const struct tsr_training_sums *train_classes(struct tsr_plane_work *work
     model->set = plan.set;
     model->shape.neighbours = TSR_AT(tsr_neighbours)[plan.set];
     model->shape.references = (uint8_t)tsr_min(work->references, TSR_REFERENCES_LIMIT);
-    tsr_take_first_labels(t, run_sums(work, median_costs_pass));
+    tsr_take_first_labels(t, run_sums(work, median_costs_pass, 0));
     for (work->round = 0; work->round < plan.rounds; work->round++) {
-        tsr_fit_classes(t, run_sums(work, sum_pass), s->solver);
-        sums = run_sums(work, label_pass);
+        tsr_fit_classes(t, run_sums(work, sum_pass, plan.classes), s->solver);
+        sums = run_sums(work, label_pass, 0);
         tsr_take_means(t, sums);
     }
     return sums;
