@@ -515,6 +515,76 @@ TEST(flat_blocks)
     assert_int_equal(flat[1], BLOCKS);
 }
 
+/* All taps count; those of class 0 count more. */
+static void set_two_classes(struct tsr_predictor_model *model)
+{
+    for (int c = 0; c < 2; c++) {
+        int16_t of_feature[TSR_FEATURES_LIMIT];
+        for (int f = 0; f < TSR_FEATURES_LIMIT; f++) of_feature[f] = (int16_t)(c ? 1 : 520);
+        assert_true(tsr_complete_weights(model->shape, of_feature, model->weight[c]));
+    }
+}
+
+/* Blocks whose samples and neighbours are all equal are not tried. Labels and sums are those of trials: the same tile
+ * once more, without the flags. Single samples that differ lie anywhere, so also just within a tap's reach. */
+TEST(even_blocks)
+{
+    static uint16_t samples[WIDTH * HEIGHT];
+    int16_t *room[2];
+    static struct tsr_training t;
+    static struct tsr_training_sums sums[2];
+    static struct tsr_training_scratch scratch;
+    static struct tsr_predictor_model model;
+    uint8_t label[2][BLOCKS];
+    uint32_t median_cost[BLOCKS];
+    struct rng r = {90};
+    int even = 0, blocks = 0, first = 0;
+    for (int n = 0; n < 400; n++) {
+        struct tsr_training_tile tile = {.number = 0};
+        const int32_t width = n % 2 ? WIDTH : rng_between(&r, 1, WIDTH),
+                      height = n % 2 ? HEIGHT : rng_between(&r, 1, HEIGHT);
+        memset(&t, 0, sizeof t);
+        memset(&model, 0, sizeof model);
+        memset(median_cost, 0, sizeof median_cost);
+        for (int plane = 0; plane < 2; plane++) {
+            for (int i = 0; i < WIDTH * HEIGHT; i++) samples[i] = 700;
+            for (uint32_t k = rng_below(&r, 6); k > 0; k--) samples[rng_below(&r, WIDTH * HEIGHT)] = 701;
+            room[plane] = must(malloc(tsr_padded_samples(width, height) * sizeof *room[plane])); /* a sanitizer looks */
+            tsr_pad_tile(samples, WIDTH, width, height, room[plane]);
+        }
+        tile.own = tsr_padded_tile(room[0], width, height);
+        tile.earlier[0] = tsr_padded_tile(room[1], width, height);
+        t.plan = (struct tsr_training_plan){3, 2, 1, 1};
+        t.model = &model;
+        t.ops = tsr_linear_ops(tsr_best_isa());
+        t.range = 4096;
+        t.tile_blocks = BLOCKS;
+        t.median_cost = median_cost;
+        model.set = 3;
+        model.shape.neighbours = 30;
+        model.shape.references = (uint8_t)(n / 2 % 2);
+        set_two_classes(&model);
+        tsr_median_costs(&t, &tile, &sums[0]);
+        for (int turn = 0; turn < 2; turn++) {
+            t.label = label[turn];
+            memset(label[turn], 0, sizeof label[turn]);
+            memset(&sums[turn], 0, sizeof sums[turn]);
+            for (int b = 0; b < BLOCKS && turn; b++) {
+                even += median_cost[b] >> 31 != 0;
+                median_cost[b] &= UINT32_MAX >> 1;
+            }
+            tsr_sum_tile(&t, &tile, 0, &sums[turn], &scratch);
+            tsr_label_tile(&t, &tile, n % 3 != 0, &sums[turn]);
+        }
+        assert_memory_equal(label[0], label[1], sizeof label[0]);
+        assert_memory_equal(&sums[0], &sums[1], sizeof sums[0]);
+        for (int b = 0; b < BLOCKS; b++) blocks++, first += label[0][b] == 0;
+        for (int plane = 0; plane < 2; plane++) free(room[plane]);
+    }
+    assert_in_range(even, blocks / 10, blocks - blocks / 10);
+    assert_in_range(first, blocks / 10, blocks - blocks / 20);
+}
+
 /* Classes without blocks are dropped. The others keep their order; the median edge predictor comes after them. */
 TEST(dropped_classes)
 {
@@ -557,6 +627,7 @@ int main(void)
                                        cmocka_unit_test(first_labels),
                                        cmocka_unit_test(classes_are_found),
                                        cmocka_unit_test(flat_blocks),
+                                       cmocka_unit_test(even_blocks),
                                        cmocka_unit_test(dropped_classes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
