@@ -101,6 +101,27 @@ TEST(costs_of_tables)
     assert_int_equal(tsr_table_cost(&costs, left, right, 8), tsr_table_cost(&costs, even, NULL, 8));
 }
 
+/* What is known of two cells gives the same as a look at all of their symbols. */
+TEST(costs_of_pairs)
+{
+    static uint32_t counts[2][TSR_MERGE_SYMBOLS];
+    struct rng r = {32};
+    tsr_fill_count_costs(&costs);
+    for (int n = 0; n < 2000; n++) {
+        const int symbols = rng_between(&r, 1, TSR_MERGE_SYMBOLS);
+        const uint32_t sparse = 1 + rng_below(&r, 8);
+        memset(counts, 0, sizeof counts);
+        for (int c = 0; c < 2; c++) {
+            uint32_t *cell = &counts[0][0] + c * symbols;
+            for (int s = 0; s < symbols; s++) cell[s] = rng_below(&r, sparse) ? 0 : rng_below(&r, 3000);
+            tsr_know_cell(&counts[0][0], symbols, &costs, c);
+        }
+        if (costs.total[0] == 0 && costs.total[1] == 0) continue; /* such cells are not merged */
+        assert_int_equal(tsr_pair_cost(&counts[0][0], symbols, &costs, 0, 1),
+                         tsr_table_cost(&costs, &counts[0][0], &counts[0][0] + symbols, symbols));
+    }
+}
+
 enum { SYMBOLS = 12 };
 
 /* The greedy merging that contexts.h describes, with every gain computed anew. */
@@ -200,8 +221,9 @@ TEST(nothing_to_merge)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(activities), cmocka_unit_test(bins),
-                                       cmocka_unit_test(groups),     cmocka_unit_test(costs_of_tables),
-                                       cmocka_unit_test(merging),    cmocka_unit_test(nothing_to_merge)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(activities),      cmocka_unit_test(bins),
+                                       cmocka_unit_test(groups),          cmocka_unit_test(costs_of_tables),
+                                       cmocka_unit_test(costs_of_pairs),  cmocka_unit_test(merging),
+                                       cmocka_unit_test(nothing_to_merge)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

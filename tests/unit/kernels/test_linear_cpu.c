@@ -549,6 +549,7 @@ TEST(even_blocks)
         for (int plane = 0; plane < 2; plane++) {
             for (int i = 0; i < WIDTH * HEIGHT; i++) samples[i] = 700;
             for (uint32_t k = rng_below(&r, 6); k > 0; k--) samples[rng_below(&r, WIDTH * HEIGHT)] = 701;
+            for (int x = (int)rng_below(&r, WIDTH), y = 0; n % 5 == 0 && y < HEIGHT; y++) samples[y * WIDTH + x] = 701;
             room[plane] = must(malloc(tsr_padded_samples(width, height) * sizeof *room[plane])); /* a sanitizer looks */
             tsr_pad_tile(samples, WIDTH, width, height, room[plane]);
         }
