@@ -58,35 +58,9 @@ struct decoding_lane {
     int32_t y;
 };
 
-/* Inputs of a step: by lane and tick, then transposed, by tick and lane. The last two are its outputs. */
-enum {
-    STEP_SUM,
-    STEP_ACTIVITY,
-    STEP_NORTH,
-    STEP_NORTH_WEST,
-    STEP_ACTIVE,
-    STEP_INPUTS,
-    STEP_SAMPLE = 0,
-    STEP_MAGNITUDE
-};
-
-/* AVX2: the state of the lanes, as vectors over lanes. */
-struct lane_vectors {
-    int32_t by_lane[STEP_INPUTS][TSR_LANE_LIMIT][TSR_LANE_STEP]; /* active: -1 or 0 */
-    int32_t by_tick[STEP_INPUTS][TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t out[STEP_MAGNITUDE + 1][TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t near[3][TSR_LANE_LIMIT], linear[TSR_LANE_LIMIT]; /* weights of W, WW, WWW; linear: -1 or 0 */
-    int32_t west[3][TSR_LANE_LIMIT], magnitude_west[2][TSR_LANE_LIMIT];
-    int32_t activity_weight[2][TSR_LANE_LIMIT];
-    int32_t run[TSR_LANE_LIMIT], after_run[TSR_LANE_LIMIT];
-    uint64_t bits[TSR_LANE_LIMIT]; /* Huffman */
-    int32_t count[TSR_LANE_LIMIT];
-    uint32_t state[TSR_LANE_LIMIT]; /* rANS */
-};
-
-/* AVX-512: the results of the lanes in the last ticks, and their state. A tick is a row of ABOVE + 16 or ABOVE + 32
- * numbers, one a lane. The rows are kept in rings. The first ticks of a ring are repeated after its last one, so that a
- * few consecutive ticks are always consecutive in memory. */
+/* Vector forms (lane_history.h): the results of the lanes in the last ticks, and their state. A tick is a row of ABOVE
+ * numbers and one for each lane of each vector. The rows are kept in rings. The first ticks of a ring are repeated
+ * after its last one, so that a few consecutive ticks are always consecutive in memory. */
 enum {
     ABOVE = 4, /* places before lane 0, of the rows above its row */
     HISTORY_PITCH = ABOVE + TSR_LANE_LIMIT,
@@ -128,10 +102,7 @@ struct decoding {
     uint8_t tap[2 * PAIRS_LIMIT];      /* their numbers */
     ptrdiff_t offset[2 * PAIRS_LIMIT]; /* from the sample to the tap, in samples; valid where the tap's row exists */
     struct class_weights weights[TSR_CLASS_LIMIT];
-    union {
-        struct lane_vectors v;
-        struct lane_history h;
-    };
+    struct lane_history h; /* vector forms */
 };
 
 /* A lane begins its row: sets the pointers into it and the guards on its left. */
@@ -236,12 +207,9 @@ TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *
     memcpy(lane->sum, &sum, sizeof lane->sum);
 }
 
-/* Decodes four ticks of all lanes; some lanes may be outside their rows. Returns false if a symbol is invalid at its
- * place. The strings and the runs of the lanes are in t->v. */
-bool tsr_decode_step_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
-
 /* Decodes all rows of a tile. Returns false if a symbol is invalid at its place. At the end lane[] has the rest of the
  * lanes' strings, or their states. */
+bool tsr_decode_rows_avx2(struct decoding *t, struct decoding_lane *lane, int lanes);
 bool tsr_decode_rows_avx512(struct decoding *t, struct decoding_lane *lane, int lanes);
 
 #endif

@@ -1,11 +1,7 @@
 /* Decoding a tile's lanes for AVX-512; see decode_lanes.h. A vector has sixteen lanes; more lanes take two vectors.
  *
- * Each row runs eight columns behind the row above it. So the neighbour u rows up and r columns to the right of lane
- * l's sample in tick t is the sample of lane l - u in tick t - 8u + r. The results of the last ticks are kept tick by
- * tick (struct lane_history), so one load gives a tap of all lanes: no lane reads its own rows, and nothing is
- * transposed. The rows above lane 0 are copied from memory to the places before it. The history is wrong near the ends
- * of rows and in the first rows of the tile: there lanes use the plain form's prepare_step. */
-#include "decode_lanes.h"
+ * The results of the last ticks are kept as lane_history.h says. */
+#include "lane_history.h"
 
 #if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
@@ -20,13 +16,6 @@ struct sixteen {
     __m512i state;            /* rANS */
     __mmask16 after_run;
     __m512i tables, highest, run_tables; /* the tables used, a bit each; the highest sample; tables that gave runs */
-};
-
-/* The inputs of a step, of all lanes: by tick and lane. */
-struct step_inputs {
-    int32_t pair[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* NW (low half) and N (high half) */
-    int32_t activity[TSR_LANE_STEP][TSR_LANE_LIMIT];
-    int32_t sum[TSR_LANE_STEP][TSR_LANE_LIMIT]; /* of the weighted taps but W, WW, WWW, plus one half */
 };
 
 TSR_AVX512_INLINE __m512i load(const void *from)
@@ -354,16 +343,6 @@ TSR_AVX512_INLINE void add_pairs(__m512i sum[TSR_LANE_STEP], const int32_t *pair
     }
 }
 
-static inline const int32_t *pairs_at(const struct lane_history *h, uint32_t tick, int pitch)
-{
-    return h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch;
-}
-
-static inline const int32_t *magnitudes_at(const struct lane_history *h, uint32_t tick, int pitch)
-{
-    return h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch;
-}
-
 /* in->sum of the sixteen lanes from first on: all neighbours of the set but W, WW, WWW, times their weights. */
 TSR_AVX512_INLINE void sum_set(const struct lane_history *h, uint32_t tick, int pitch, int first,
                                struct step_inputs *in, const int set)
@@ -401,46 +380,6 @@ TSR_AVX512 static void sum_set_3(const struct lane_history *h, uint32_t tick, in
     sum_set(h, tick, pitch, first, in, 3);
 }
 
-/* Packs two numbers of 16 bits into one. */
-static inline int32_t pair_of(int32_t low, int32_t high)
-{
-    return (int32_t)((uint32_t)(uint16_t)low | (uint32_t)high << 16);
-}
-
-/* Puts the weights of the classes into the order in which sum_set uses them, two in a number. */
-static void pair_weights(struct decoding *t)
-{
-    enum { UP = 5, REACH = 7 };
-    const struct tsr_predictor_model *model = t->d->predictor;
-    for (int c = 0; c < model->classes; c++) {
-        int16_t at[UP][2 * REACH + 1] = {{0}};
-        int32_t *far = t->h.far_of_class[c];
-        int pairs = 0;
-        for (int k = 0; k < model->shape.neighbours; k++)
-            at[TSR_AT(tsr_tap_up)[k]][TSR_AT(tsr_tap_right)[k] + REACH] = model->weight[c][k];
-        for (int up = 1; up <= model->set + 1; up++)
-            for (int reach = model->set + 2 - up, right = -reach; right <= reach; right += 2)
-                far[pairs++] = pair_of(at[up][right - 1 + REACH], at[up][right + REACH]);
-        if (model->set == 3)
-            for (int right = -6; right <= -4; right += 2)
-                far[pairs++] = pair_of(at[0][right - 1 + REACH], at[0][right + REACH]);
-        t->h.far_pairs = pairs;
-    }
-}
-
-/* Sets the weights of lane l to those of a class; NULL: the median edge predictor. */
-static void set_weights(struct decoding *t, const struct class_weights *weights, int l)
-{
-    struct lane_history *h = &t->h;
-    h->linear &= ~(1u << l);
-    if (!weights) return;
-    h->linear |= 1u << l;
-    h->near[0][l] = pair_of(weights->near[1], weights->near[0]);
-    h->near[1][l] = pair_of(0, weights->near[2]);
-    const int32_t *far = h->far_of_class[weights - t->weights];
-    for (int p = 0; p < h->far_pairs; p++) h->far[p][l] = far[p];
-}
-
 TSR_AVX512_INLINE void load_lanes(const struct lane_history *h, int first, struct sixteen *s)
 {
     for (int i = 0; i < 3; i++) s->pair[i] = load(h->last_pair[i] + first);
@@ -464,58 +403,6 @@ TSR_AVX512_INLINE void store_lanes(struct lane_history *h, int first, const stru
     store(h->count + first, s->count);
     store(h->state + first, s->state);
     h->after_run = (h->after_run & ~(0xffffu << first)) | (uint32_t)s->after_run << first;
-}
-
-/* Lane l begins its row: sets the state that it carries from sample to sample. */
-static void begin_lane(struct decoding *t, struct decoding_lane *lane, int l)
-{
-    struct lane_history *h = &t->h;
-    begin_row(t, lane);
-    for (int i = 0; i < 3; i++) h->last_pair[i][l] = pair_of(lane->row[-1], lane->row[-1]);
-    for (int i = 0; i < 2; i++) h->last_magnitude[i][l] = lane->mag[-1];
-    h->run[l] = 0;
-    h->after_run &= ~(1u << l);
-    h->first_row = (h->first_row & ~(1u << l)) | (uint32_t)(lane->y == 0) << l;
-    h->linear &= ~(1u << l);
-    lane->weights = NULL;
-}
-
-/* Fills in the inputs of lane l from memory: near the ends of its row and in the first rows. */
-static void prepare_lane(const struct decoding *t, struct decoding_lane *lane, int l, struct step_inputs *in)
-{
-    if (lane->y == 0) { /* W predicts, and no row above adds to the activity */
-        for (int j = 0; j < TSR_LANE_STEP; j++) in->pair[j][l] = in->activity[j][l] = 0;
-        return;
-    }
-    prepare_step(t, lane);
-    for (int j = 0; j < TSR_LANE_STEP; j++) {
-        in->activity[j][l] = lane->activity[j];
-        in->pair[j][l] = pair_of(lane->row[j - 1 - t->pitch], lane->row[j - t->pitch]);
-        in->sum[j][l] = lane->sum[j];
-    }
-}
-
-/* Copies the rows above lane 0, as of the step just decoded, to the places before lane 0. column, y: lane 0's. rows:
- * the number of rows whose samples are needed; magnitudes: of two rows. */
-static inline void put_above(struct decoding *t, uint32_t tick, int32_t column, int32_t y, int32_t period, int pitch,
-                             int rows)
-{
-    struct lane_history *h = &t->h;
-    int32_t *pairs = h->pair + (size_t)(tick % PAIR_TICKS) * (size_t)pitch + ABOVE;
-    int32_t *magnitudes = h->magnitude + (size_t)(tick % MAGNITUDE_TICKS) * (size_t)pitch + ABOVE;
-    for (int v = 1; v <= rows || v <= 2; v++) {
-        int32_t c = column + TSR_LANE_DELAY * v, row = y - v;
-        if (c >= period) {
-            c -= period;
-            row += t->d->model->lanes;
-        }
-        if (row < 0 || row >= t->height || c >= t->width) continue;
-        const int16_t *sample = t->samples + row * t->pitch + c;
-        const uint16_t *mag = t->magnitudes + row * t->pitch + c;
-        for (int j = 0; j < TSR_LANE_STEP && v <= rows; j++)
-            memcpy(&pairs[j * pitch - v], &sample[j - 1], sizeof pairs[0]); /* NW low, N high */
-        for (int j = 0; j < TSR_LANE_STEP && v <= 2; j++) magnitudes[j * pitch - v] = mag[j];
-    }
 }
 
 /* Writes four samples and magnitudes of each lane of inside to its row. magnitude0, magnitude1: of ticks 0 and 1. */

@@ -21,6 +21,23 @@ static uint32_t entry_of(int symbol)
     return first << ENTRY_VALUE | (run ? (uint32_t)ENTRY_RUN : 0u) | raw_bits << ENTRY_RAW | raw_bits;
 }
 
+/* The entry of a symbol in a table. A run in another table than that of runs is invalid. */
+static uint32_t entry_in_table(const struct tsr_plane_decoder *decoder, int table, uint32_t symbol)
+{
+    const bool valid = table == TSR_RUN_TABLE || symbol < TSR_RUN_SYMBOL;
+    return decoder->of_symbol[symbol] | (valid ? 0u : (uint32_t)ENTRY_NONE);
+}
+
+/* Fills in the symbols of a rANS table with their entries. */
+static void fill_rans_entries(struct tsr_plane_decoder *decoder, int table)
+{
+    const struct tsr_rans_decoder *code = &decoder->rans_codes[table];
+    const uint32_t none = decoder->unused >> table & 1u ? (uint32_t)ENTRY_NONE : 0u;
+    for (uint32_t symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++)
+        decoder->rans_entry[table][symbol] =
+            (struct tsr_rans_entry){code->place[symbol], entry_in_table(decoder, table, symbol) | none};
+}
+
 /* Fills in the entries of a Huffman table. next: the first free place for entries of longer codewords. Returns the
  * first place that is free then. */
 static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint32_t next)
@@ -33,17 +50,31 @@ static uint32_t fill_entries(struct tsr_plane_decoder *decoder, int table, uint3
         if (decoder->unused >> table & 1u) {
             direct[i] = ENTRY_NONE;
         } else if (found != TSR_LONGER_CODEWORD) {
-            direct[i] = decoder->of_symbol[found >> 4] + (found & 15u);
+            direct[i] = entry_in_table(decoder, table, found >> 4) + (found & 15u);
         } else {
             assert(next + TSR_REST_ENTRIES <= TSR_DECODER_ENTRIES);
             direct[i] = next << ENTRY_VALUE | ENTRY_LONGER;
             for (uint32_t rest = 0; rest < TSR_REST_ENTRIES; rest++) {
                 const uint32_t longer = tsr_huffman_decode(&code, i * TSR_REST_ENTRIES + rest);
-                decoder->entry[next++] = decoder->of_symbol[longer >> 4] + (longer & 15u);
+                decoder->entry[next++] = entry_in_table(decoder, table, longer >> 4) + (longer & 15u);
             }
         }
     }
     return next;
+}
+
+/* Fills in the cells by activity, for AVX2: those of the first intensity group. */
+static void spread_cells(struct tsr_plane_decoder *decoder, const struct tsr_context_map *map)
+{
+    for (int place = 1; place < TSR_ACTIVITY_PLACES; place++) {
+        const int activity = place < 512 ? place : (place - TSR_ACTIVITY_PLACES_FROM) << 6;
+        const int bin = tsr_min(tsr_activity_bin(activity), TSR_ACTIVITY_BINS - 1);
+        decoder->cell_of_place[place] = (uint8_t)(map->context[bin][0] - TSR_FIRST_CELL_CONTEXT);
+    }
+    decoder->cell_of_place[0] = decoder->cell_of_place[TSR_ACTIVITY_PLACES] = TSR_QUIET_CELL;
+    decoder->cell_of_place[TSR_ACTIVITY_PLACES + 1] = TSR_QUIET_CELL + 1;
+    decoder->of_cell[TSR_QUIET_CELL] = (uint8_t)tsr_quiet_table(false);
+    decoder->of_cell[TSR_QUIET_CELL + 1] = (uint8_t)tsr_quiet_table(true);
 }
 
 /* Fills in the tables that the AVX-512 form looks up in registers. */
@@ -96,15 +127,18 @@ void tsr_plane_decoder_init(struct tsr_plane_decoder *decoder, const struct tsr_
     tsr_spread_bins(&decoder->bins, identity);
     for (int symbol = 0; symbol < TSR_RUN_ALPHABET; symbol++) decoder->of_symbol[symbol] = entry_of(symbol);
     spread_look_ups(decoder, &map);
+    spread_cells(decoder, &map);
     /* Without residual tables, table TSR_FIRST_RESIDUAL_TABLE is there but unused. */
     uint32_t next = TSR_DIRECT_ENTRIES;
     decoder->unused = 0;
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + tsr_max(1, model->tables); t++) {
         decoder->unused |= (uint32_t)!tsr_table_is_used(model, t, rans) << t;
-        if (rans)
+        if (rans) {
             tsr_rans_decoder_init(&decoder->rans_codes[t], model->weights[t], TSR_RUN_ALPHABET);
-        else
+            fill_rans_entries(decoder, t);
+        } else {
             next = fill_entries(decoder, t, next);
+        }
     }
     for (int t = 0; t < predictor->label_tables && predictor->set; t++)
         tsr_huffman_decoder_init(&decoder->labels[t], predictor->label_lengths[t], predictor->classes + 1);
@@ -282,13 +316,9 @@ static bool decode_step(struct decoding *t, struct decoding_lane *const *active,
 }
 
 /* Decodes all rows of a tile, a step of four ticks at a time. False if a symbol or a sample is invalid. */
-static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes, bool vectors)
+static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lanes)
 {
     const int32_t period = tsr_lane_period(t->width, t->d->model->lanes);
-    if (vectors) {
-        memset(&t->v, 0, sizeof t->v);
-        for (int l = 0; l < lanes; l++) t->v.state[l] = lane[l].state;
-    }
     for (int l = 0; l < lanes; l++) {
         lane[l].column = -TSR_LANE_DELAY * l;
         lane[l].y = l;
@@ -302,7 +332,7 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
             if (me->column == 0) begin_row(t, me);
             active[count++] = me;
         }
-        if (!(vectors ? tsr_decode_step_avx2(t, lane, lanes) : decode_step(t, active, count))) return false;
+        if (!decode_step(t, active, count)) return false;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= t->height) continue;
@@ -320,10 +350,6 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
                 working -= me->y >= t->height;
             }
         }
-    }
-    for (int l = 0; l < lanes && vectors; l++) {
-        lane[l].reader = (struct tsr_lane_reader){t->v.bits[l], t->v.count[l]};
-        lane[l].state = t->v.state[l];
     }
     return true;
 }
@@ -374,7 +400,8 @@ bool tsr_decode_tile(const struct tsr_plane_decoder *decoder, const struct tsr_p
     if (size % 2 != 0 || size / 2 > UINT32_MAX) return false;
     t->stream = (struct word_stream){payload, (uint32_t)(size / 2), 0};
     if (!(isa == TSR_ISA_AVX512 ? tsr_decode_rows_avx512(t, lane, lanes)
-                                : decode_rows(t, lane, lanes, isa == TSR_ISA_AVX2)))
+          : isa == TSR_ISA_AVX2 ? tsr_decode_rows_avx2(t, lane, lanes)
+                                : decode_rows(t, lane, lanes)))
         return false;
     if (t->stream.next != t->stream.count) return false;
     for (int l = 0; l < lanes; l++)

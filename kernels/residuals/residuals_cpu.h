@@ -141,6 +141,23 @@ struct tsr_intensity_steps {
 };
 static_assert(TSR_INTENSITY_GROUPS == 25, "24 cuts in four parts of six");
 
+/* The place of an activity in a table: those from TSR_ACTIVITY_PLACES_FROM on by multiples of 64. */
+enum { TSR_ACTIVITY_PLACES_FROM = 504, TSR_ACTIVITY_PLACES = 1016 };
+static_assert(TSR_ACTIVITY_PLACES == TSR_ACTIVITY_PLACES_FROM + (8 * TSR_MAGNITUDE_LIMIT >> 6) + 1, "every activity");
+static inline int tsr_activity_place(int activity)
+{
+    return tsr_min(activity, TSR_ACTIVITY_PLACES_FROM + (activity >> 6));
+}
+
+/* Numbers of cells for quiet samples: run, and after a run. */
+enum { TSR_QUIET_CELL = 254 };
+static_assert((int)TSR_CELL_LIMIT <= (int)TSR_QUIET_CELL, "quiet samples have cells of their own");
+
+/* A symbol of a table with rANS: frequency << 16 | start, and its entry. */
+struct tsr_rans_entry {
+    uint32_t place, entry;
+};
+
 /* All that decoding a plane's tiles needs of its model. */
 struct tsr_plane_decoder {
     const struct tsr_predictor_model *predictor;
@@ -150,12 +167,16 @@ struct tsr_plane_decoder {
     uint8_t table_of_bin[64];                          /* of the first intensity group */
     struct tsr_activity_bins bins;
     /* For AVX-512: of activities above 0, by leading zeros and three more bits, the table if there are no intensity
-     * cuts, else the first cell; tables of cells; and for rANS raw bits and what stands before them, by symbol. */
+     * cuts, else the first cell; and for rANS raw bits and what stands before them, by symbol. For both vector forms:
+     * tables of cells, and of TSR_QUIET_CELL and the one after it. */
     uint8_t of_activity[128];
     uint8_t of_cell[256];
     uint8_t raw_bits[128], mantissa[128];
     struct tsr_intensity_steps intensity_steps;
-    uint32_t entry[TSR_DECODER_ENTRIES]; /* Huffman */
+    uint8_t
+        cell_of_place[TSR_ACTIVITY_PLACES + 2]; /* for AVX2: of activities, then of quiet samples: run, after a run */
+    struct tsr_rans_entry rans_entry[TSR_MODEL_TABLES][TSR_RUN_ALPHABET]; /* the same */
+    uint32_t entry[TSR_DECODER_ENTRIES];                                  /* Huffman */
     struct tsr_rans_decoder rans_codes[TSR_MODEL_TABLES];
     uint32_t of_symbol[TSR_RUN_ALPHABET]; /* the entries of symbols without their codewords */
     uint32_t unused; /* tables without symbols, a bit each: a payload that asks for one is corrupt */
