@@ -149,10 +149,17 @@ struct look_ups {
     uint32_t by[VECTOR];          /* the next bits of the string, or the slot */
 };
 
-/* The number of the table of lane i. */
-TSR_AVX2_INLINE uint32_t table_of(const struct tsr_plane_decoder *d, const struct look_ups *at, int i)
+/* Keeps the numbers in memory: compilers else take them from the vectors, one after the other, which is slower. */
+TSR_AVX2_INLINE void keep_in_memory(struct look_ups *at)
 {
-    return d->of_cell[d->cell_of_place[at->activity[i][0]] + d->intensity_group[at->activity[i][1]]];
+    __asm__("" : "+m"(*at));
+}
+
+/* The number of the table of lane i. */
+TSR_AVX2_INLINE size_t table_of(const struct tsr_plane_decoder *d, const struct look_ups *at, int i)
+{
+    const size_t cell = d->cell_of_place[at->activity[i][0]], group = d->intensity_group[at->activity[i][1]];
+    return d->of_cell[cell + group];
 }
 
 /* The entries of the lanes' symbols. */
@@ -170,7 +177,7 @@ TSR_AVX2_INLINE __m256i look_up_rans(const struct tsr_plane_decoder *d, const st
     __m128i two[VECTOR], four[VECTOR / 2];
 #pragma GCC unroll 8
     for (int i = 0; i < VECTOR; i++) {
-        const uint32_t table = table_of(d, at, i), symbol = d->rans_codes[table].symbol[at->by[i]];
+        const size_t table = table_of(d, at, i), symbol = d->rans_codes[table].symbol[at->by[i]];
         two[i] = _mm_loadl_epi64((const __m128i *)(const void *)&d->rans_entry[table][symbol]);
     }
 #pragma GCC unroll 4
@@ -212,6 +219,7 @@ TSR_AVX2_INLINE __m256i take_huffman(const struct decoding *t, struct word_strea
 
     const __m256i top = join(of_odd(even), odd); /* the next 32 bits */
     store(at->by, _mm256_srli_epi32(top, 32 - TSR_DIRECT_BITS));
+    keep_in_memory(at);
     __m256i entry = look_up_huffman(t->d, at);
     const __m256i longer =
         _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(entry, 21), 31), coding); /* ENTRY_LONGER */
@@ -241,6 +249,7 @@ TSR_AVX2_INLINE __m256i take_rans(const struct decoding *t, struct word_stream *
     const __m256i slot = _mm256_and_si256(s->state, all(TSR_RANS_TOTAL - 1)), sixteen = all(16);
     __m256i place;
     store(at->by, slot);
+    keep_in_memory(at);
     const __m256i entry = look_up_rans(t->d, at, &place), raw = raw_bits_of(entry);
     __m256i x = _mm256_mullo_epi32(_mm256_srli_epi32(place, 16), _mm256_srli_epi32(s->state, TSR_RANS_BITS));
     x = _mm256_add_epi32(x, _mm256_sub_epi32(slot, _mm256_and_si256(place, all(UINT16_MAX))));
