@@ -25,7 +25,7 @@ enum {
     ENTRY_RAW_LIMIT = 15,
     ENTRY_RUN = 1 << 9,
     ENTRY_LONGER = 1 << 10,
-    ENTRY_NONE = 1 << 11, /* the table has no symbols */
+    ENTRY_NONE = 1 << 11, /* the table has no symbols, or the symbol is a run and the table is not that of runs */
     ENTRY_VALUE = 16
 };
 static_assert(TSR_DECODER_ENTRIES <= 1 << (32 - ENTRY_VALUE), "every entry's place fits an entry");

@@ -213,18 +213,19 @@ TSR_HD_INLINE uint32_t refill_state(uint32_t state, struct word_stream *stream)
     return wants ? tsr_rans_with_word(state, word) : state;
 }
 
-/* Takes a symbol of a table and its raw bits: its value, and whether it is a run. False if the table has no symbols. */
+/* Takes a symbol of a table and its raw bits: its value, and whether it is a run. False if the table has no symbols, or
+ * no runs. */
 TSR_HD_INLINE bool take_rans(const struct tsr_plane_decoder *d, struct decoding_lane *lane, struct word_stream *stream,
                              int table, uint32_t *value, bool *run)
 {
     uint32_t state = lane->state;
     const int symbol = tsr_rans_get(&state, &d->rans_codes[table]);
     state = refill_state(state, stream);
-    const uint32_t entry = d->of_symbol[symbol];
+    const uint32_t entry = d->rans_entry[table][symbol].entry;
     *run = (entry & ENTRY_RUN) != 0;
     *value = (entry >> ENTRY_VALUE) + tsr_rans_get_raw(&state, (int)(entry >> ENTRY_RAW & ENTRY_RAW_LIMIT));
     lane->state = refill_state(state, stream);
-    return !(d->unused >> table & 1u);
+    return !(entry & ENTRY_NONE);
 }
 
 /* The same with Huffman. */
@@ -235,8 +236,8 @@ TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane
     tsr_lane_refill(&reader, t->refill_bits, stream->words, stream->count, &stream->next);
     const uint32_t next = tsr_lane_peek(&reader, TSR_CODE_LIMIT);
     uint32_t entry = d->entry[((uint32_t)table << TSR_DIRECT_BITS) + next / TSR_REST_ENTRIES];
-    if (entry & ENTRY_NONE) return false;
     if (entry & ENTRY_LONGER) entry = d->entry[(entry >> ENTRY_VALUE) + next % TSR_REST_ENTRIES];
+    if (entry & ENTRY_NONE) return false;
     const uint32_t raw_bits = entry >> ENTRY_RAW & ENTRY_RAW_LIMIT;
     *value = (entry >> ENTRY_VALUE) + (tsr_lane_take(&reader, (int)(entry & ENTRY_BITS)) & ((1u << raw_bits) - 1u));
     lane->reader = reader;
@@ -244,11 +245,10 @@ TSR_HD_INLINE bool take_huffman(const struct decoding *t, const struct tsr_plane
     return true;
 }
 
-/* Collects what sample number j of the step needs from the rows above. */
-TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const struct decoding_lane *lane, int j)
+/* Collects what sample number j of the step needs from the rows above. first: the lane is in the tile's first row. */
+TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const struct decoding_lane *lane, int j,
+                                               const bool first)
 {
-    const bool first = lane->y == 0;
-    const int16_t *up = lane->row + j - t->pitch;
     struct tsr_lane_above above;
     memset(&above, 0, sizeof above);
     above.first_row = first;
@@ -262,32 +262,40 @@ TSR_HD_INLINE struct tsr_lane_above look_above(const struct decoding *t, const s
         above.of_ww = lane->weights->near[1];
         above.of_www = lane->weights->near[2];
     } else {
+        const int16_t *up = lane->row + j - t->pitch;
         above.n = up[0];
         above.nw = up[-1];
     }
     return above;
 }
 
+/* The table of a sample. */
+TSR_HD_INLINE int table_of(const struct decoding *t, const struct tsr_plane_decoder *d, int32_t activity,
+                           int32_t prediction, uint32_t after_run)
+{
+    if (activity == 0) return tsr_quiet_table(after_run);
+    const int cell = d->cell_of_place[tsr_activity_place(activity)];
+    return d->of_cell[cell + d->intensity_group[prediction >> t->shift]];
+}
+
 /* Decodes sample number j of the step; see lane_sample.h. False if a symbol or the sample is invalid. */
 TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plane_decoder *d,
-                                 struct decoding_lane *lane, struct word_stream *stream, int j)
+                                 struct decoding_lane *lane, struct word_stream *stream, int j, const bool first,
+                                 const bool rans)
 {
     int16_t *row = lane->row + j;
     uint16_t *mag = lane->mag + j;
     struct tsr_lane_left left = {row[-1], row[-2], row[-3], mag[-1], mag[-2], lane->run};
-    const struct tsr_lane_above above = look_above(t, lane, j);
+    const struct tsr_lane_above above = look_above(t, lane, j, first);
     const int32_t prediction = tsr_lane_prediction(&left, &above, t->range);
     int32_t residual = 0;
     if (left.run.left == 0) {
-        const int bin = tsr_of_activity(&d->bins, tsr_lane_activity(&left, &above));
-        const int table =
-            bin == 0 ? tsr_quiet_table(left.run.after) : d->table[bin][d->intensity_group[prediction >> t->shift]];
+        const int table = table_of(t, d, tsr_lane_activity(&left, &above), prediction, left.run.after);
         uint32_t value;
         bool run;
-        if (!(d->rans ? take_rans(d, lane, stream, table, &value, &run)
-                      : take_huffman(t, d, lane, stream, table, &value, &run)))
+        if (!(rans ? take_rans(d, lane, stream, table, &value, &run)
+                   : take_huffman(t, d, lane, stream, table, &value, &run)))
             return false;
-        if (run && table != TSR_RUN_TABLE) return false;
         if (run)
             left.run.left = (int32_t)value;
         else
@@ -301,18 +309,42 @@ TSR_HD_INLINE bool decode_sample(const struct decoding *t, const struct tsr_plan
     return (uint32_t)sample < (uint32_t)t->range;
 }
 
+/* The same in the tile's first row. */
+static bool decode_first_sample(const struct decoding *t, struct decoding_lane *lane, struct word_stream *stream, int j,
+                                bool rans)
+{
+    return decode_sample(t, t->d, lane, stream, j, true, rans);
+}
+
 /* Decodes four ticks of the active lanes, those within their rows. False if a symbol or a sample is invalid. */
-static bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count)
+TSR_HD_INLINE bool decode_step(struct decoding *t, struct decoding_lane *const *active, int count, const bool rans)
 {
     struct word_stream stream = t->stream;
     const struct tsr_plane_decoder *d = t->d;
+    const bool whole = t->width % TSR_LANE_STEP == 0;
+    int from = 0; /* the first lane is active[0] where it is in the first row */
     for (int i = 0; i < count; i++)
         if (active[i]->y > 0) prepare_step(t, active[i]);
-    for (int j = 0; j < TSR_LANE_STEP; j++)
-        for (int i = 0; i < count; i++)
-            if (active[i]->column + j < t->width && !decode_sample(t, d, active[i], &stream, j)) return false;
+    if (active[0]->y == 0) from = 1;
+    for (int j = 0; j < TSR_LANE_STEP; j++) {
+        if (from && (whole || active[0]->column + j < t->width) && !decode_first_sample(t, active[0], &stream, j, rans))
+            return false;
+        for (int i = from; i < count; i++)
+            if ((whole || active[i]->column + j < t->width) && !decode_sample(t, d, active[i], &stream, j, false, rans))
+                return false;
+    }
     t->stream = stream;
     return true;
+}
+
+static bool decode_step_huffman(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_step(t, active, count, false);
+}
+
+static bool decode_step_rans(struct decoding *t, struct decoding_lane *const *active, int count)
+{
+    return decode_step(t, active, count, true);
 }
 
 /* Decodes all rows of a tile, a step of four ticks at a time. False if a symbol or a sample is invalid. */
@@ -332,7 +364,7 @@ static bool decode_rows(struct decoding *t, struct decoding_lane *lane, int lane
             if (me->column == 0) begin_row(t, me);
             active[count++] = me;
         }
-        if (!decode_step(t, active, count)) return false;
+        if (count > 0 && !(t->d->rans ? decode_step_rans : decode_step_huffman)(t, active, count)) return false;
         for (int l = 0; l < lanes; l++) {
             struct decoding_lane *me = &lane[l];
             if (me->y >= t->height) continue;
