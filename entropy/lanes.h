@@ -46,7 +46,8 @@ struct tsr_lane_reader {
  * with word_count at the end of the tile. */
 TSR_HD uint32_t tsr_lane_word(const uint8_t *words, uint32_t word_count, uint32_t at)
 {
-    return at < word_count ? (uint32_t)words[2 * (size_t)at] | (uint32_t)words[2 * (size_t)at + 1] << 8 : 0u;
+    const uint8_t *word = words + 2 * (size_t)at; /* one load, for gcc */
+    return at < word_count ? (uint32_t)word[0] | (uint32_t)word[1] << 8 : 0u;
 }
 
 /* Before a symbol: does a lane that holds this many bits take a word? */
@@ -61,8 +62,8 @@ TSR_HD void tsr_lane_refill(struct tsr_lane_reader *lane, int refill_bits, const
                             uint32_t *next)
 {
     const uint32_t needed = tsr_lane_wants_word(lane->count, refill_bits),
-                   word = tsr_lane_word(words, word_count, *next);
-    lane->bits |= ((uint64_t)word & (0u - (uint64_t)needed)) << ((48 - lane->count) & 63);
+                   word = tsr_lane_word(words, word_count, *next) & (0u - needed);
+    lane->bits |= (uint64_t)word << ((48 - lane->count) & 63);
     lane->count += (int32_t)needed * TSR_LANE_WORD_BITS;
     *next += needed;
     if (tsr_lane_wants_word(lane->count, refill_bits)) {

@@ -196,12 +196,23 @@ TSR_HD_INLINE four_sums sum_taps(const struct decoding *t, const struct decoding
     return sum;
 }
 
+/* Two magnitudes of 16 bits. */
+TSR_HD_INLINE uint32_t two_at(const uint16_t *from)
+{
+    uint32_t two;
+    memcpy(&two, from, sizeof two);
+    return two;
+}
+
 /* Computes all that the lane's next four columns need and that does not depend on them. */
 TSR_HD_INLINE void prepare_step(const struct decoding *t, struct decoding_lane *lane)
 {
     const uint16_t *up = lane->mag - t->pitch, *up2 = lane->y > 1 ? up - t->pitch : up;
-    for (int j = 0; j < TSR_LANE_STEP; j++)
-        lane->activity[j] = (int16_t)tsr_activity_above(up[j], up[j - 1], up[j + 1], up2[j]);
+    for (int j = 0; j < TSR_LANE_STEP; j += 2) {
+        const uint32_t two =
+            tsr_activity_above(two_at(up + j), two_at(up + j - 1), two_at(up + j + 1), two_at(up2 + j));
+        memcpy(&lane->activity[j], &two, sizeof two);
+    }
     if (!choose_weights(t, lane)) return;
     const four_sums sum = sum_taps(t, lane);
     memcpy(lane->sum, &sum, sizeof lane->sum);
