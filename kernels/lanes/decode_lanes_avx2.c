@@ -41,10 +41,11 @@ TSR_AVX2_INLINE __m128i load_half(const void *from)
     return _mm_loadu_si128((const __m128i *)from);
 }
 
-/* The sign bits of the lanes. */
-TSR_AVX2_INLINE uint32_t signs_of(__m256i v)
+/* A bit a lane, of lanes that are all ones or all zeros. */
+TSR_AVX2_INLINE uint32_t bits_of(__m256i v)
 {
-    return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(v));
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(words, _mm_setzero_si128()));
 }
 
 /* All ones in the lanes whose bits are set. */
@@ -121,7 +122,7 @@ TSR_AVX2_INLINE __m256i take_words(struct word_stream *stream, __m256i first, __
         return _mm256_or_si256(_mm256_slli_epi32(words, 16), _mm256_srli_epi32(words, 16));
     }
     const uint8_t *words = words_of(stream, spare);
-    const uint32_t set = signs_of(first);
+    const uint32_t set = bits_of(first);
     stream->next += (uint32_t)__builtin_popcount(set);
     return _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_shuffle_epi8(load_half(words), load_half(word_places[set]))),
                              16);
@@ -378,7 +379,7 @@ TSR_AVX2_INLINE bool is_good(const struct decoding *t, const struct eight *s)
 {
     const __m256i highest = _mm256_max_epu32(s->highest, all(t->range - 1));
     return _mm256_testz_si256(s->entries, all(ENTRY_NONE)) &&
-           signs_of(_mm256_cmpeq_epi32(highest, all(t->range - 1))) == 255u;
+           bits_of(_mm256_cmpeq_epi32(highest, all(t->range - 1))) == 255u;
 }
 
 /* ---- A step ----------------------------------------------------------------------------------------------- */
@@ -483,7 +484,7 @@ TSR_AVX2_INLINE void store_lanes(struct lane_history *h, int first, const struct
     store(h->bits[1] + first / 2, s->odd);
     store(h->count + first, s->count);
     store(h->state + first, s->state);
-    h->after_run = (h->after_run & ~(255u << first)) | signs_of(s->after_run) << first;
+    h->after_run = (h->after_run & ~(255u << first)) | bits_of(s->after_run) << first;
 }
 
 /* Writes four samples and magnitudes of each lane of inside to its row. magnitude0, magnitude1: of ticks 0 and 1. */
@@ -523,12 +524,12 @@ TSR_AVX2_INLINE void place_eight(struct lane_places *p, __m256i column, int firs
     const __m256i edges =
         _mm256_or_si256(_mm256_cmpgt_epi32(all(left), column), _mm256_cmpgt_epi32(column, all(right)));
     const __m256i within = _mm256_and_si256(column, all(TSR_PREDICTOR_BLOCK - 1));
-    p->inside |= (signs_of(outside) ^ 255u) << first;
-    p->begins |= signs_of(_mm256_cmpeq_epi32(column, zero)) << first;
-    p->blocks |= signs_of(_mm256_cmpeq_epi32(within, zero)) << first;
-    p->edges |= signs_of(edges) << first;
-    p->ends |= signs_of(_mm256_cmpgt_epi32(column, all(width - TSR_LANE_STEP - 1))) << first;
-    p->wraps |= signs_of(_mm256_cmpeq_epi32(column, all(period - TSR_LANE_STEP))) << first;
+    p->inside |= (bits_of(outside) ^ 255u) << first;
+    p->begins |= bits_of(_mm256_cmpeq_epi32(column, zero)) << first;
+    p->blocks |= bits_of(_mm256_cmpeq_epi32(within, zero)) << first;
+    p->edges |= bits_of(edges) << first;
+    p->ends |= bits_of(_mm256_cmpgt_epi32(column, all(width - TSR_LANE_STEP - 1))) << first;
+    p->wraps |= bits_of(_mm256_cmpeq_epi32(column, all(period - TSR_LANE_STEP))) << first;
 }
 
 /* Decodes all rows of a tile. It is longer than 60 lines, as that of AVX-512 is (CONTRIBUTING.md). */
