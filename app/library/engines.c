@@ -1,6 +1,5 @@
 /* Frames in memory: the engines that the public interface calls. */
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "budget.h"
 #include "entropy/varint.h"
 #include "flow.h"
-#include "io/formats/source.h"
 #include "transform/status.h"
 #include "kernels/engine_cuda/engine_cuda.h"
 #include "kernels/engine.h"
@@ -44,20 +42,10 @@ enum tsr_status tsr_check_coding(const struct tsr_image *image, const struct tsr
 enum { LEAST_WAITING = 48, MOST_WAITING = 240, WAITING_OF_THREAD = 7 };
 #define WAITING_BYTES ((size_t)1 << 30)
 
-static void *prepare_sources(void *unused)
-{
-    (void)unused;
-    tsr_source_prepare();
-    return NULL;
-}
-
-/* Meanwhile another thread does what the first files would wait for. */
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)
 {
     const int wanted = WAITING_OF_THREAD * threads;
     const int waiting = wanted < LEAST_WAITING ? LEAST_WAITING : wanted > MOST_WAITING ? MOST_WAITING : wanted;
-    pthread_t preparer;
-    const bool prepares = pthread_create(&preparer, NULL, prepare_sources, NULL) == 0;
     struct tsr_pool *pool = tsr_pool_create_resting(threads, waiting, WAITING_BYTES);
     snprintf(reason, reason_size, "no memory or threads");
     struct tsr_gpu_choice resolved = *gpus;
@@ -66,9 +54,7 @@ static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int thr
         coding = *resolved.coding;
         resolved.coding = tsr_resolve_coding(&coding, NULL) == TSR_OK ? &coding : NULL;
     }
-    struct tsr_engine *engine = pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
-    if (prepares) pthread_join(preparer, NULL);
-    return engine;
+    return pool ? tsr_cuda_engine_create(pool, &resolved, reason, reason_size) : NULL;
 }
 #else
 static struct tsr_engine *create_cuda(const struct tsr_gpu_choice *gpus, int threads, char *reason, size_t reason_size)

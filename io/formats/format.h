@@ -17,7 +17,6 @@ struct tsr_format {
      * work on this file. */
     enum tsr_status (*open)(struct tsr_input *input, const struct tsr_source_options *options,
                             struct tsr_source **source, struct tsr_error *error);
-    void (*prepare)(void); /* does early what takes the first open longest; NULL: nothing */
 };
 
 /* The table. A file is compared with the formats in this order. */

@@ -89,12 +89,6 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
     return status;
 }
 
-void tsr_source_prepare(void)
-{
-    for (int i = 0; i < tsr_format_count; i++)
-        if (tsr_formats[i]->prepare) tsr_formats[i]->prepare();
-}
-
 void tsr_source_close(struct tsr_source *source)
 {
     if (source) source->ops->close(source);

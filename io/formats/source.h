@@ -49,8 +49,4 @@ enum tsr_status tsr_source_open(struct tsr_input *input, const struct tsr_source
                                 struct tsr_source **source, struct tsr_error *error);
 void tsr_source_close(struct tsr_source *source);
 
-/* Does early what takes the first tsr_source_open longest, while all others wait: DCMTK loads its dictionary in 8 ms.
- * Any thread may call this at any time. */
-void tsr_source_prepare(void);
-
 #endif

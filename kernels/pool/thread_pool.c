@@ -402,6 +402,13 @@ static void place_seats(struct tsr_pool *pool)
     }
 }
 
+/* Called with the lock held. */
+static void start_helpers(struct tsr_pool *pool, int wanted)
+{
+    while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
+        pool->helpers++;
+}
+
 static void free_pool(struct tsr_pool *pool)
 {
     if (pool) {
@@ -433,10 +440,9 @@ struct tsr_pool *tsr_pool_create_resting(int threads, int resting, size_t restin
     pool->few = resting > 0 ? 4 * threads : 0;
     pool->resting_limit = resting_bytes;
     pthread_mutex_lock(&pool->lock);
-    while (pool->helpers < wanted && pthread_create(&pool->helper[pool->helpers], NULL, help, pool) == 0)
-        pool->helpers++;
-    pool->seats = pool->helpers + 1;
-    pool->helpers_limit = pool->helpers + resting;
+    if (resting > 0) start_helpers(pool, wanted);
+    pool->seats = (resting > 0 ? pool->helpers : wanted) + 1;
+    pool->helpers_limit = pool->seats - 1 + resting;
     pool->new_seats = resting > 0 ? pool->seats / 4 : 0;
     for (int seat = 0; seat < pool->seats; seat++) pool->free_seat[seat] = seat;
     if (resting > 0) place_seats(pool);
@@ -495,7 +501,9 @@ static void run_pieces(struct tsr_pool *pool, tsr_work *work, void *context, uns
     run.older = pool->newest;
     pool->newest = &run;
     if (pool->reserving > 0 && !reserves) pthread_cond_broadcast(&pool->freed);
-    for (int i = 1; i < pool->seats && (unsigned)i < count && pool->idle; i++) wake(pool, offer_seat(pool));
+    const int wanted = (unsigned)pool->seats < count ? pool->seats - 1 : (int)count - 1;
+    for (int i = 0; i < wanted && pool->idle; i++) wake(pool, offer_seat(pool));
+    start_helpers(pool, wanted); /* at the first runs; a job of one small file needs none */
     while (run.next < run.count) work_on(pool, &run);
     if (run.done < run.count) {
         struct tsr_sleeper *const next = give_seat(pool);

@@ -12,8 +12,8 @@ struct tsr_pool;
 
 typedef void tsr_work(void *context, unsigned index);
 
-/* Makes a pool in which at most threads (1 or more) threads work at once, the caller's own included. It may have fewer
- * threads if the system starts no more. Returns NULL if there is no memory. */
+/* Makes a pool in which at most threads (1 or more) threads work at once, the caller's own included. Threads start when
+ * the first run needs them. There may be fewer if the system starts no more. Returns NULL if there is no memory. */
 struct tsr_pool *tsr_pool_create(int threads);
 
 /* The same with up to resting more threads, which start when they are needed. At most threads of all of them work at

@@ -1,5 +1,5 @@
-/* DICOM through DCMTK: the one C++ file. No exception leaves this file. */
-#include "dicom_file.h"
+/* DICOM through DCMTK: the one C++ file, and a module of its own (dicom_module.h). No exception leaves this file. */
+#include "dicom_module.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -84,22 +84,11 @@ void text_of(DcmItem &item, const DcmTagKey &tag, char *out, size_t size)
     out[length] = '\0';
 }
 
+/* DCMTK may read the elements in another form than the transfer syntax says. */
 tsr_dicom_syntax syntax_of(const char *uid, const DcmXfer &read_as)
 {
-    if (!std::strcmp(uid, UID_DeflatedExplicitVRLittleEndianTransferSyntax)) return TSR_DICOM_DEFLATED;
-    if (!std::strcmp(uid, UID_RLELosslessTransferSyntax)) return TSR_DICOM_RLE;
-    if (!std::strcmp(uid, UID_JPEGProcess14TransferSyntax)) return TSR_DICOM_JPEG_LOSSLESS;
-    if (!std::strcmp(uid, UID_JPEGProcess14SV1TransferSyntax)) return TSR_DICOM_JPEG_SV1;
-    const bool native_uid = uid[0] == '\0' || !std::strcmp(uid, UID_LittleEndianImplicitTransferSyntax) ||
-                            !std::strcmp(uid, UID_LittleEndianExplicitTransferSyntax) ||
-                            !std::strcmp(uid, UID_BigEndianExplicitTransferSyntax);
-    return native_uid && read_as.isNotEncapsulated() ? TSR_DICOM_NATIVE : TSR_DICOM_OTHER;
-}
-
-double real_of(DcmItem &item, const DcmTagKey &tag, double otherwise)
-{
-    Float64 value;
-    return item.findAndGetFloat64(tag, value).good() ? value : otherwise;
+    const tsr_dicom_syntax syntax = tsr_dicom_syntax_of(uid);
+    return syntax == TSR_DICOM_NATIVE && !read_as.isNotEncapsulated() ? TSR_DICOM_OTHER : syntax;
 }
 
 void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
@@ -116,13 +105,8 @@ void describe_item(DcmDataset &dataset, tsr_dicom *dicom)
     dicom->bits_stored = number_of(dataset, DCM_BitsStored);
     dicom->high_bit = number_of(dataset, DCM_HighBit);
     dicom->representation = number_of(dataset, DCM_PixelRepresentation);
-    dicom->slope = real_of(dataset, DCM_RescaleSlope, 1);
-    dicom->intercept = real_of(dataset, DCM_RescaleIntercept, 0);
-    dicom->window_center = real_of(dataset, DCM_WindowCenter, 0);
-    dicom->window_width = real_of(dataset, DCM_WindowWidth, 0);
     text_of(dataset, DCM_PhotometricInterpretation, dicom->photometric, sizeof dicom->photometric);
     text_of(dataset, DCM_Modality, dicom->modality, sizeof dicom->modality);
-    text_of(dataset, DCM_SOPClassUID, dicom->sop_class, sizeof dicom->sop_class);
 }
 
 /* DCMTK reads nested sequences by recursion, with 1.5 KB of stack a layer. A file of 100 KB can nest them so deep that
@@ -177,22 +161,12 @@ template <class Stream> class shallow : public Stream
     mutable bool was_deep_ = false;
 };
 
-/* The dictionary takes 2 MB in 78,000 blocks, and DCMTK does not check whether it gets each block. So the heap is grown
- * to twice as much before the dictionary is loaded: freed memory below a block in use stays in the heap. */
-std::unique_ptr<char[]> fill_heap()
-{
-    enum { BLOCK_BYTES = 1 << 16, BLOCKS = 64 };
-    std::vector<std::unique_ptr<char[]>> blocks(BLOCKS);
-    for (auto &block : blocks) block.reset(new char[BLOCK_BYTES]);
-    return std::move(blocks.back());
-}
-
-/* The first thread that reads the dictionary loads it. If there is not enough memory in spite of fill_heap(), DCMTK's
- * lock of the dictionary stays locked, and a second attempt would wait for ever. So there is only one attempt. */
+/* The first thread that reads the dictionary loads it. If there is not enough memory in spite of the heap that the
+ * caller has filled, DCMTK's lock of the dictionary stays locked, and a second attempt would wait for ever. So there is
+ * only one attempt. */
 bool load_dictionary()
 {
     static const bool is_loaded = [] {
-        const auto above = fill_heap();
         try {
             dcmDataDict.rdlock();
             dcmDataDict.rdunlock();
@@ -308,7 +282,7 @@ tsr_status describe_dataset(void *context)
     return TSR_OK;
 }
 
-tsr_status describe(void *context)
+tsr_status describe_file(void *context)
 {
     describe_job &job = *static_cast<describe_job *>(context);
     memory_stream stream;
@@ -348,6 +322,8 @@ OFCondition write_object(DcmObject &object, E_TransferSyntax syntax, std::vector
 
 struct compare_job {
     const tsr_dicom_bytes *original, *derived;
+    const uint32_t *tags;
+    int tag_count;
     tsr_error *error;
 };
 
@@ -374,20 +350,20 @@ tsr_status read_whole(const tsr_dicom_bytes &header, DcmFileFormat &file, tsr_er
 }
 
 /* Removes the elements that a lossy copy may change, and the lengths of their groups. */
-void drop_derived(DcmItem &item)
+void drop_derived(const compare_job &job, DcmItem &item)
 {
-    for (int i = 0; i < tsr_derived_tag_count; i++) {
-        const Uint16 group = static_cast<Uint16>(tsr_derived_tags[i] >> 16),
-                     element = static_cast<Uint16>(tsr_derived_tags[i] & 0xffff);
+    for (int i = 0; i < job.tag_count; i++) {
+        const Uint16 group = static_cast<Uint16>(job.tags[i] >> 16),
+                     element = static_cast<Uint16>(job.tags[i] & 0xffff);
         delete item.remove(DcmTagKey(group, element));
         delete item.remove(DcmTagKey(group, 0));
     }
 }
 
 /* The bytes of an item without the elements that a lossy copy may change. */
-OFCondition rest_of(DcmItem &item, std::vector<uint8_t> &out)
+OFCondition rest_of(const compare_job &job, DcmItem &item, std::vector<uint8_t> &out)
 {
-    drop_derived(item);
+    drop_derived(job, item);
     return item.card() == 0 ? EC_Normal : write_object(item, EXS_LittleEndianExplicit, out);
 }
 
@@ -412,10 +388,10 @@ tsr_status compare_headers(void *context)
     if (status == TSR_OK) status = read_whole(*job.derived, other, job.error);
     if (status != TSR_OK) return status;
     const bool has_doubles = lost_bytes(*job.derived, other) - lost_bytes(*job.original, one) >= LEAST_ELEMENT;
-    OFCondition result = rest_of(*one.getMetaInfo(), one_rest);
-    if (result.good()) result = rest_of(*one.getDataset(), one_rest);
-    if (result.good()) result = rest_of(*other.getMetaInfo(), other_rest);
-    if (result.good()) result = rest_of(*other.getDataset(), other_rest);
+    OFCondition result = rest_of(job, *one.getMetaInfo(), one_rest);
+    if (result.good()) result = rest_of(job, *one.getDataset(), one_rest);
+    if (result.good()) result = rest_of(job, *other.getMetaInfo(), other_rest);
+    if (result.good()) result = rest_of(job, *other.getDataset(), other_rest);
     if (result.bad()) return fail_condition(result, "DCMTK", job.error);
     if (one_rest == other_rest && !has_doubles) return TSR_OK;
     return tsr_fail(job.error, TSR_ERROR_CORRUPT, "its header does not survive a lossy copy");
@@ -620,56 +596,52 @@ tsr_status encode_frame(void *context)
     return TSR_OK;
 }
 
-} // namespace
+/* ---- What the library calls ---- */
 
-extern "C" tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const tsr_dicom *dicom,
-                                       tsr_dicom_decoded *decoded, tsr_error *error)
-{
-    std::memset(decoded, 0, sizeof *decoded);
-    decode_job job = {file, size, dicom, decoded, error};
-    const tsr_status status = guarded(error, decode_file, &job);
-    if (status != TSR_OK) tsr_dicom_decoded_free(decoded);
-    return status;
-}
-
-extern "C" void tsr_dicom_decoded_free(tsr_dicom_decoded *decoded)
-{
-    std::free(decoded->bytes);
-    std::free(decoded->fragments);
-    std::memset(decoded, 0, sizeof *decoded);
-}
-
-extern "C" tsr_status tsr_dicom_encode_frame(const tsr_image *image, tsr_dicom_syntax syntax, const uint8_t *raster,
-                                             uint8_t **stream, size_t *size, tsr_error *error)
-{
-    *stream = nullptr;
-    *size = 0;
-    encode_job job = {image, syntax, raster, stream, size, error};
-    return guarded(error, encode_frame, &job);
-}
-
-extern "C" void tsr_dicom_load_dictionary(void)
+void prepare()
 {
     guarded(nullptr, nothing, nullptr);
 }
 
-extern "C" tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
+tsr_status describe(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
     std::memset(dicom, 0, sizeof *dicom);
     describe_job job = {bytes, size, dicom, error};
-    return guarded(error, describe, &job);
+    return guarded(error, describe_file, &job);
 }
 
-extern "C" tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
+tsr_status describe_dataset(const uint8_t *bytes, size_t size, tsr_dicom *dicom, tsr_error *error)
 {
     std::memset(dicom, 0, sizeof *dicom);
     describe_job job = {bytes, size, dicom, error};
     return guarded(error, describe_dataset, &job);
 }
 
-extern "C" tsr_status tsr_dicom_compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_bytes *derived,
-                                                tsr_error *error)
+tsr_status compare_headers(const tsr_dicom_bytes *original, const tsr_dicom_bytes *derived, const uint32_t *tags,
+                           int tag_count, tsr_error *error)
 {
-    compare_job job = {original, derived, error};
+    compare_job job = {original, derived, tags, tag_count, error};
     return guarded(error, compare_headers, &job);
+}
+
+tsr_status decode(const uint8_t *file, size_t size, const tsr_dicom *dicom, tsr_dicom_decoded *decoded,
+                  tsr_error *error)
+{
+    decode_job job = {file, size, dicom, decoded, error};
+    return guarded(error, decode_file, &job);
+}
+
+tsr_status encode_frame(const tsr_image *image, tsr_dicom_syntax syntax, const uint8_t *raster, uint8_t **stream,
+                        size_t *size, tsr_error *error)
+{
+    encode_job job = {image, syntax, raster, stream, size, error};
+    return guarded(error, encode_frame, &job);
+}
+
+} // namespace
+
+extern "C" {
+__attribute__((visibility("default"))) extern const tsr_dicom_module TSR_DICOM_MODULE;
+const tsr_dicom_module TSR_DICOM_MODULE = {TSR_VERSION_STRING, prepare, describe,    describe_dataset,
+                                           compare_headers,    decode,  encode_frame};
 }

@@ -15,6 +15,9 @@ enum {
     LONG_HEAD = 12
 };
 
+static const uint32_t fact_tags[TSR_FACTS] = {0x00080060, 0x00280002, 0x00280004, 0x00280006, 0x00280008, 0x00280010,
+                                              0x00280011, 0x00280100, 0x00280101, 0x00280102, 0x00280103};
+
 #define TAG_ITEM 0xfffee000u
 #define TAG_ITEM_END 0xfffee00du
 #define TAG_SEQUENCE_END 0xfffee0ddu
@@ -105,6 +108,8 @@ struct walk {
     struct layer layer[DEPTH_LIMIT];
     int depth; /* index of the innermost layer */
     uint64_t elements, disorder;
+    bool is_odd;                       /* not plain (struct tsr_dicom_scan) */
+    struct tsr_dicom_element *fact;    /* of the scan; NULL: they are not wanted */
     struct tsr_dicom_listing *listing; /* NULL: it is not wanted */
     struct tsr_error *error;
 };
@@ -179,8 +184,9 @@ static enum tsr_status enter_value(struct walk *w, const struct tsr_dicom_elemen
         layer.is_guess = true; /* without a VR, only the bytes tell what the value is */
     } else if (element->vr[0] == 'O') {
         layer.kind = FRAGMENTS;
-    } else if (element->vr[0] && !is_sequence && strcmp(element->vr, "UN") != 0) {
-        return fail(w, "an element of it has no length");
+    } else if (element->vr[0] && !is_sequence) {
+        if (strcmp(element->vr, "UN") != 0) return fail(w, "an element of it has no length");
+        w->is_odd = true;
     }
     w->at = element->value;
     if (w->listing) {
@@ -207,6 +213,7 @@ static enum tsr_status count_element(struct walk *w, uint32_t tag)
 {
     struct layer *const layer = &w->layer[w->depth];
     TSR_TRY(count_item(w));
+    if (tag <= layer->highest_tag && layer->count > 0) w->is_odd = true;
     if (tag < layer->highest_tag)
         w->disorder += layer->count;
     else
@@ -214,6 +221,12 @@ static enum tsr_status count_element(struct walk *w, uint32_t tag)
     layer->count++;
     if (w->disorder > DISORDER_LIMIT) return fail(w, "its elements stand in disorder");
     return TSR_OK;
+}
+
+static void note_fact(struct walk *w, const struct tsr_dicom_element *element)
+{
+    for (int i = 0; i < TSR_FACTS; i++)
+        if (fact_tags[i] == element->tag) w->fact[i] = *element;
 }
 
 static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *pixels, bool *is_over)
@@ -233,6 +246,7 @@ static enum tsr_status step_elements(struct walk *w, struct tsr_dicom_element *p
         *is_over = true;
         return TSR_OK;
     }
+    if (w->fact && !is_item) note_fact(w, &element);
     TSR_TRY(list(w, &element, false));
     return enter_value(w, &element);
 }
@@ -271,6 +285,7 @@ static bool take_guess_back(struct walk *w)
     if (depth == 0) return false;
     w->at = w->layer[depth].end;
     w->depth = depth - 1;
+    w->is_odd = true;
     if (w->listing) {
         w->listing->count = w->layer[depth].listed;
         w->listing->entries[w->listing->count - 1].has_content = false;
@@ -324,17 +339,23 @@ static void take_uid(char uid[65], const uint8_t *value, size_t length)
 static enum tsr_status scan_meta(struct walk *w, struct tsr_dicom_scan *scan)
 {
     static const struct tsr_dicom_form meta_form = {true, false};
+    size_t stated_end = 0; /* 0: the first element is not the length */
     scan->meta_start = scan->meta_end = w->at;
     for (;;) {
         struct tsr_dicom_element element;
         TSR_TRY(hold(w, w->at + LONG_HEAD));
-        if (w->held - w->at < ELEMENT_HEAD || read_u16(w->bytes + w->at, false) != 2) return TSR_OK;
+        if (w->held - w->at < ELEMENT_HEAD || read_u16(w->bytes + w->at, false) != 2) {
+            if (scan->meta_end != stated_end) w->is_odd = true;
+            return TSR_OK;
+        }
         if (!tsr_dicom_element_at(w->bytes, w->at, w->size, meta_form, &element) ||
             element.length == TSR_UNDEFINED_LENGTH || element.end > HEADER_LIMIT)
             return fail(w, "its meta header is damaged");
         TSR_TRY(hold(w, element.end));
         TSR_TRY(count_element(w, element.tag));
         TSR_TRY(list(w, &element, false));
+        if (element.tag == TSR_TAG_META_LENGTH && strcmp(element.vr, "UL") == 0 && element.length == 4)
+            stated_end = element.end + read_u32(w->bytes + element.value, false);
         if (element.tag == TSR_TAG_TRANSFER_SYNTAX)
             take_uid(scan->syntax_uid, w->bytes + element.value, element.length);
         w->at = scan->meta_end = element.end;
@@ -365,8 +386,10 @@ enum tsr_status tsr_dicom_list_file(struct tsr_input *input, struct tsr_dicom_li
     if (w.held - w.at < ELEMENT_HEAD) return tsr_fail(error, TSR_ERROR_CORRUPT, "it has no pixel data");
     scan->form = guess_form(w.bytes + w.at);
     w.layer[0] = (struct layer){.kind = ELEMENTS, .form = scan->form};
+    w.fact = scan->fact;
     TSR_TRY(walk_elements(&w, &scan->pixels));
     scan->elements = w.elements;
+    scan->is_plain = !w.is_odd;
     return TSR_OK;
 }
 
@@ -389,8 +412,10 @@ enum tsr_status tsr_dicom_list_dataset(struct tsr_input *input, size_t start, st
     scan->form.explicit_vr = true;
     w.at = start;
     w.layer[0].form = scan->form;
+    w.fact = scan->fact;
     TSR_TRY(walk_elements(&w, &scan->pixels));
     scan->elements = w.elements;
+    scan->is_plain = !w.is_odd;
     return TSR_OK;
 }
 

@@ -26,6 +26,22 @@ struct tsr_dicom_element {
     size_t start, value, end; /* offsets in the file; end is valid if the length is defined */
 };
 
+/* Elements that describe the samples. */
+enum tsr_dicom_fact {
+    TSR_FACT_MODALITY,
+    TSR_FACT_SAMPLES,
+    TSR_FACT_PHOTOMETRIC,
+    TSR_FACT_PLANAR,
+    TSR_FACT_FRAMES,
+    TSR_FACT_ROWS,
+    TSR_FACT_COLUMNS,
+    TSR_FACT_BITS_ALLOCATED,
+    TSR_FACT_BITS_STORED,
+    TSR_FACT_HIGH_BIT,
+    TSR_FACT_REPRESENTATION,
+    TSR_FACTS
+};
+
 /* What a scan finds in a file up to its pixel data. */
 struct tsr_dicom_scan {
     char syntax_uid[65];         /* empty: there is no meta header */
@@ -34,6 +50,10 @@ struct tsr_dicom_scan {
     bool is_deflated;            /* nothing after the meta header was scanned */
     struct tsr_dicom_element pixels;
     uint64_t elements; /* number of all elements, those in sequences and items included */
+    /* Tags ascend in the data set and in each item, the meta header has the length that it states, and the bytes of
+     * each value are what they seemed to be at first. Then every reader finds the same elements. */
+    bool is_plain;
+    struct tsr_dicom_element fact[TSR_FACTS]; /* of the data set itself, not of its items; tag 0: absent */
 };
 
 /* Bytes of memory that DCMTK takes to read this number of bytes in this number of elements. Measured: 210 to 270 bytes

@@ -1,4 +1,6 @@
-/* The C interface of dicom_dcmtk.cc, the one C++ file: everything that DCMTK does here. */
+/* What a DICOM file says of its samples, and everything that DCMTK does here. DCMTK is in a module, which is loaded
+ * when a function that needs it is called for the first time (dicom_module.h). If it cannot be loaded, these functions
+ * return TSR_ERROR_READ, or TSR_ERROR_LIMIT where memory or descriptors have run out. */
 #ifndef TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 #define TSR_IO_FORMATS_DICOM_DICOM_FILE_H
 
@@ -21,6 +23,9 @@ enum tsr_dicom_syntax {
     TSR_DICOM_OTHER          /* all others; also JPEG-LS, since DCMTK's codec aborts on samples above bits stored */
 };
 
+/* The one of this UID; empty: there is no meta header. */
+enum tsr_dicom_syntax tsr_dicom_syntax_of(const char *uid);
+
 /* A DICOM file up to the value of its pixel data. Numbers are as in the file; -1: absent. */
 struct tsr_dicom {
     enum tsr_dicom_syntax syntax;
@@ -28,25 +33,22 @@ struct tsr_dicom {
     bool big_endian, explicit_vr;
     uint64_t value_offset; /* after tag, VR and length of the pixel data */
     long columns, rows, frames, samples, planar, bits_allocated, bits_stored, high_bit, representation;
-    /* For showing samples: value = slope * sample + intercept, and the window of values; width 0: there is no window.
-     */
-    double slope, intercept, window_center, window_width;
-    char photometric[20], modality[20], sop_class[TSR_DICOM_UID_BYTES];
+    char photometric[20], modality[20];
 };
 
-/* Loads DCMTK's dictionary if it is not loaded yet. */
-void tsr_dicom_load_dictionary(void);
+/* Describes a scanned file, or a data set (explicit little endian, no meta header before it), without DCMTK. bytes
+ * are those that the scan read. Returns false if a rule of DICOM is broken, or if an element has a form that only DCMTK
+ * knows; else *dicom is what the functions below would give. */
+struct tsr_dicom_scan;
+bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan *scan, bool is_dataset,
+                              struct tsr_dicom *dicom);
 
-/* Read the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data set in
- * explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read as
- * DICOM, TSR_ERROR_LIMIT (memory). */
+/* DCMTK reads the beginning of a file, meta header included, up to the value of its pixel data; or the same of a data
+ * set in explicit little endian without a meta header. Errors: TSR_ERROR_CORRUPT with the reason why it cannot be read
+ * as DICOM, TSR_ERROR_LIMIT (memory). */
 enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error);
 enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
                                            struct tsr_error *error);
-
-/* The same for an input that is not deflated. Errors: as above, TSR_ERROR_READ. */
-struct tsr_input;
-enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error);
 
 /* The tags that a lossy copy may change, in ascending order: those of the meta header, then those of the data set. The
  * lengths of their groups change with them. */

@@ -65,12 +65,14 @@ static uint64_t header_memory(const struct tsr_dicom_scan *scan, bool may_lose)
     return 2 * bytes + (may_lose ? 2 * bytes + 2 * tsr_dicom_memory(bytes, scan->elements) : 0);
 }
 
-/* Lets DCMTK read a scanned header. The scan and DCMTK must agree. */
+/* Reads a scanned header. If it is not plain, DCMTK reads it, and the scan and DCMTK must agree. Before a lossy copy
+ * DCMTK always reads it, since it compares the copy's header with this one. */
 static enum tsr_status describe_header(const struct tsr_input *input, struct header *header, bool is_dataset,
-                                       struct tsr_error *error)
+                                       bool may_lose, struct tsr_error *error)
 {
     const struct tsr_dicom_scan *const scan = &header->scan;
     struct tsr_dicom *const dicom = &header->dicom;
+    if (!may_lose && tsr_dicom_describe_plain(header->bytes, scan, is_dataset, dicom)) return TSR_OK;
     const size_t start = is_dataset ? scan->meta_end : 0, size = scan->pixels.value - start;
     TSR_TRY(tsr_input_claim_header(input, tsr_dicom_memory(size, scan->elements), error));
     TSR_TRY(is_dataset ? tsr_dicom_describe_dataset(header->bytes + start, size, dicom, error)
@@ -305,7 +307,7 @@ static enum tsr_status put_parameters(struct tsr_header *header, uint64_t datase
 
 /* Reads the description of the image from the first first_size bytes that a deflated data set inflates to. Measures the
  * whole stream. */
-static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size,
+static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t first_size, bool may_lose,
                                   struct tsr_stream_size *size, struct header *found, struct tsr_image *image,
                                   struct tsr_error *error)
 {
@@ -320,7 +322,7 @@ static enum tsr_status peek_image(struct tsr_input *input, size_t start, size_t 
     }
     if (status == TSR_OK) status = tsr_dicom_scan_dataset(memory, 0, &found->scan, error);
     found->bytes = first;
-    if (status == TSR_OK) status = describe_header(input, found, true, error);
+    if (status == TSR_OK) status = describe_header(input, found, true, may_lose, error);
     if (status == TSR_OK) status = describe(&found->dicom, image, error);
     tsr_input_close(memory);
     free(first);
@@ -339,10 +341,10 @@ static enum tsr_status measure_deflated(struct tsr_input *input, size_t start, b
     *size = (struct tsr_stream_size){0, 0};
     if (file_size > UNFOLD_LIMIT)
         return tsr_fail(error, TSR_ERROR_CORRUPT, "it is a deflated file of %llu bytes", (unsigned long long)file_size);
-    enum tsr_status status = peek_image(input, start, FEW_BYTES, size, &found, &image, error);
+    enum tsr_status status = peek_image(input, start, FEW_BYTES, may_lose, size, &found, &image, error);
     if (status == TSR_ERROR_CORRUPT && size->inflated > FEW_BYTES) {
         TSR_TRY(tsr_input_claim_header(input, MANY_BYTES, error));
-        status = peek_image(input, start, MANY_BYTES, size, &found, &image, error);
+        status = peek_image(input, start, MANY_BYTES, may_lose, size, &found, &image, error);
     }
     TSR_TRY(status);
     if (tsr_check_image(&image, error) != TSR_OK) return TSR_ERROR_CORRUPT;
@@ -398,7 +400,7 @@ static enum tsr_status open_deflated(struct tsr_input *input, const struct tsr_d
         found.scan.meta_start = meta->meta_start;
         found.scan.meta_end = meta->meta_end;
         found.scan.is_deflated = true;
-        status = describe_header(input, &found, true, error);
+        status = describe_header(input, &found, true, may_lose, error);
     }
     if (status == TSR_OK) return open_native(inflated, bytes, &found, &header, may_lose, source, error);
     tsr_input_close(inflated);
@@ -511,7 +513,7 @@ static enum tsr_status decode_file(struct tsr_input *input, const struct header 
     native->bytes = decoded->bytes;
     enum tsr_status status = tsr_dicom_scan_dataset(memory, (size_t)decoded->dataset_offset, &native->scan, error);
     native->scan.meta_end = (size_t)decoded->dataset_offset;
-    if (status == TSR_OK) status = describe_header(memory, native, true, error);
+    if (status == TSR_OK) status = describe_header(memory, native, true, false, error);
     tsr_input_close(memory);
     return status;
 }
@@ -555,26 +557,13 @@ static enum tsr_status open_encapsulated(struct tsr_input *input, const struct h
 /* ---- Opening ---------------------------------------------------------------------------------------------- */
 
 /* Reads the header of a file; of a deflated file, only the meta header. */
-static enum tsr_status read_header(struct tsr_input *input, struct header *found, struct tsr_error *error)
+static enum tsr_status read_header(struct tsr_input *input, bool may_lose, struct header *found,
+                                   struct tsr_error *error)
 {
     TSR_TRY(tsr_dicom_scan_file(input, &found->scan, error));
     if (found->scan.is_deflated) return TSR_OK;
     TSR_TRY(tsr_input_hold(input, found->scan.pixels.value, &found->bytes, error));
-    return describe_header(input, found, false, error);
-}
-
-enum tsr_status tsr_dicom_describe_input(struct tsr_input *input, struct tsr_dicom *dicom, struct tsr_error *error)
-{
-    struct header found;
-    TSR_TRY(read_header(input, &found, error));
-    if (found.scan.is_deflated) return tsr_fail(error, TSR_ERROR_CORRUPT, "it is deflated");
-    *dicom = found.dicom;
-    return TSR_OK;
-}
-
-static void prepare(void)
-{
-    tsr_dicom_load_dictionary();
+    return describe_header(input, found, false, may_lose, error);
 }
 
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
@@ -584,7 +573,7 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
     struct tsr_header header;
     enum tsr_status status;
     *source = NULL;
-    TSR_TRY(read_header(input, &found, error));
+    TSR_TRY(read_header(input, options->may_lose, &found, error));
     if (found.scan.is_deflated) return open_deflated(input, &found.scan, options->may_lose, source, error);
     switch (found.dicom.syntax) {
     case TSR_DICOM_NATIVE:
@@ -606,10 +595,6 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
 
 #else
 
-static void prepare(void)
-{
-}
-
 static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_source_options *options,
                                   struct tsr_source **source, struct tsr_error *error)
 {
@@ -621,4 +606,4 @@ static enum tsr_status open_dicom(struct tsr_input *input, const struct tsr_sour
 
 #endif
 
-const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom, prepare};
+const struct tsr_format tsr_dicom_format = {TSR_KIND_DICOM, "dicom", is_dicom, open_dicom};

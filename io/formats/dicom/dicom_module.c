@@ -1,0 +1,163 @@
+/* Loads the module of DCMTK when it is needed, and calls it. */
+#define _GNU_SOURCE /* dladdr */
+#include "dicom_module.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "dicom_derive.h"
+
+#define TEXT_OF_2(name) #name
+#define TEXT_OF(name) TEXT_OF_2(name)
+
+static const char module_file[] = "tessera-dicom.so";
+
+/* Where the module is: below the folder of the library, or below the library's folder as seen from the program's. */
+static const char *const module_folders[] = {"tessera", TSR_LIB_FROM_PROGRAM "/tessera"};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const struct tsr_dicom_module *loaded; /* NULL: not yet */
+
+/* The folder of the file that this code is in: the shared library, or the program. */
+static bool find_own_folder(char *path, size_t size)
+{
+    Dl_info own, program;
+    if (!dladdr(&module_file, &own)) return false;
+    if (dladdr((const void *)getauxval(AT_ENTRY), &program) && program.dli_fbase == own.dli_fbase) {
+        const ssize_t length = readlink("/proc/self/exe", path, size - 1); /* of a program, dladdr gives argv[0] */
+        if (length < 0) return false;
+        path[length] = '\0';
+    } else if (snprintf(path, size, "%s", own.dli_fname) >= (int)size) {
+        return false;
+    }
+    char *const slash = strrchr(path, '/');
+    if (slash) *slash = '\0';
+    return slash != NULL;
+}
+
+/* Opens the module where it is installed, or else where the linker looks: the path in a program that is linked with the
+ * static library leads to the module (tessera.pc, tesseraConfig.cmake). */
+static void *open_file(void)
+{
+    char folder[4096], path[sizeof folder + 256];
+    if (find_own_folder(folder, sizeof folder)) {
+        for (size_t i = 0; i < sizeof module_folders / sizeof module_folders[0]; i++) {
+            snprintf(path, sizeof path, "%s/%s/%s", folder, module_folders[i], module_file);
+            if (access(path, F_OK) == 0) return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        }
+    }
+    return dlopen(module_file, RTLD_NOW | RTLD_LOCAL);
+}
+
+static enum tsr_status fail_opening(struct tsr_error *error)
+{
+    const char *const why = dlerror();
+    const int another = open("/", O_RDONLY | O_CLOEXEC);
+    if (another < 0 && (errno == EMFILE || errno == ENFILE))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "too many open files to load %s", module_file);
+    if (another >= 0) close(another);
+    if (why && (strstr(why, "annot allocate") || strstr(why, "failed to map") || strstr(why, "annot map")))
+        return tsr_fail(error, TSR_ERROR_LIMIT, "no memory to load %s", module_file);
+    return tsr_fail(error, TSR_ERROR_READ, "it needs Tessera's module for DICOM, which cannot be loaded: %s",
+                    why ? why : module_file);
+}
+
+/* DCMTK's libraries allocate while they are loaded, and end the process where there is no memory. Its dictionary takes
+ * 2 MB in 78,000 blocks, and DCMTK does not check whether it gets each block. So the heap is grown to twice as much
+ * before: freed memory below a block in use stays in the heap. Returns the block in use, or NULL. */
+static void *fill_heap(void)
+{
+    enum { BLOCK_BYTES = 1 << 16, BLOCKS = 64 };
+    void *block[BLOCKS];
+    int count = 0;
+    while (count < BLOCKS && (block[count] = malloc(BLOCK_BYTES))) count++;
+    void *const above = count == BLOCKS ? block[BLOCKS - 1] : NULL;
+    for (int i = 0; i < (above ? BLOCKS - 1 : count); i++) free(block[i]);
+    return above;
+}
+
+static enum tsr_status load(struct tsr_error *error)
+{
+    void *const above = fill_heap();
+    if (!above) return tsr_fail(error, TSR_ERROR_LIMIT, "no memory for DCMTK");
+    enum tsr_status status = TSR_OK;
+    void *const file = open_file();
+    const struct tsr_dicom_module *const module = file ? dlsym(file, TEXT_OF(TSR_DICOM_MODULE)) : NULL;
+    if (!module)
+        status = fail_opening(error);
+    else if (strcmp(module->version, TSR_VERSION_STRING) != 0)
+        status = tsr_fail(error, TSR_ERROR_READ, "it needs Tessera's module for DICOM, and %s is of version %s",
+                          module_file, module->version);
+    else
+        module->prepare();
+    if (status == TSR_OK) loaded = module;
+    free(above);
+    return status;
+}
+
+static enum tsr_status need_module(const struct tsr_dicom_module **module, struct tsr_error *error)
+{
+    pthread_mutex_lock(&lock);
+    const enum tsr_status status = loaded ? TSR_OK : load(error);
+    *module = loaded;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+enum tsr_status tsr_dicom_describe(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom, struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    TSR_TRY(need_module(&module, error));
+    return module->describe(bytes, size, dicom, error);
+}
+
+enum tsr_status tsr_dicom_describe_dataset(const uint8_t *bytes, size_t size, struct tsr_dicom *dicom,
+                                           struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    TSR_TRY(need_module(&module, error));
+    return module->describe_dataset(bytes, size, dicom, error);
+}
+
+enum tsr_status tsr_dicom_compare_headers(const struct tsr_dicom_bytes *original, const struct tsr_dicom_bytes *derived,
+                                          struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    TSR_TRY(need_module(&module, error));
+    return module->compare_headers(original, derived, tsr_derived_tags, tsr_derived_tag_count, error);
+}
+
+enum tsr_status tsr_dicom_decode(const uint8_t *file, size_t size, const struct tsr_dicom *dicom,
+                                 struct tsr_dicom_decoded *decoded, struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    memset(decoded, 0, sizeof *decoded);
+    TSR_TRY(need_module(&module, error));
+    const enum tsr_status status = module->decode(file, size, dicom, decoded, error);
+    if (status != TSR_OK) tsr_dicom_decoded_free(decoded);
+    return status;
+}
+
+void tsr_dicom_decoded_free(struct tsr_dicom_decoded *decoded)
+{
+    free(decoded->bytes);
+    free(decoded->fragments);
+    memset(decoded, 0, sizeof *decoded);
+}
+
+enum tsr_status tsr_dicom_encode_frame(const struct tsr_image *image, enum tsr_dicom_syntax syntax,
+                                       const uint8_t *raster, uint8_t **stream, size_t *size, struct tsr_error *error)
+{
+    const struct tsr_dicom_module *module;
+    *stream = NULL;
+    *size = 0;
+    TSR_TRY(need_module(&module, error));
+    return module->encode_frame(image, syntax, raster, stream, size, error);
+}
