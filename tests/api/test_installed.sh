@@ -73,6 +73,33 @@ for form in shared static; do
     for name in $programs; do run "project_$form/$name" $form; done
 done
 
+# The module for DICOM is found where it is installed: by the shared library, by programs with the static one, by tessera.
+# Without it, what needs it ends with one sentence, and the rest works.
+if [ "$dicom" = 1 ]; then
+    "$build/bin/tessera_testdata" data >/dev/null || fail "no data"
+    coded=data/dicom/forms/rle_rgb_frames.dcm module=$lib/tessera/tessera-dicom.so
+    for program in by_shared/example by_static/example project_shared/example project_static/example; do
+        # A sanitizer's dlopen does not look where the program says.
+        LD_LIBRARY_PATH=${flags:+$lib/tessera} "./$program" $coded >coded.out 2>&1 || fail "$program: $(cat coded.out)"
+    done
+    if [ -x "$prefix/bin/tessera" ]; then
+        "$prefix/bin/tessera" compress -q $coded -o coded.tsr || fail "tessera does not find the module"
+        "$prefix/bin/tessera" test -q coded.tsr || fail "tessera does not test with the module"
+        mv "$module" hidden.so
+        "$prefix/bin/tessera" compress -q $coded -o again.tsr >coded.out 2>&1
+        [ $? -eq 20 ] || fail "compress without the module: $(cat coded.out)"
+        "$prefix/bin/tessera" test -q coded.tsr >>coded.out 2>&1
+        [ $? -eq 20 ] || fail "test without the module: $(cat coded.out)"
+        [ "$(grep -c "needs Tessera's module for DICOM, which cannot be loaded: " coded.out)" -eq 2 ] &&
+            [ "$(wc -l <coded.out)" -eq 2 ] || fail "without the module: $(cat coded.out)"
+        [ ! -e again.tsr ] || fail "an output without the module"
+        for file in picture.pgm data/png/1x1_grey1.png data/dicom/ct/slice_01.dcm; do
+            "$prefix/bin/tessera" compress -q $file -o "plain_${file##*.}.tsr" || fail "$file without the module"
+        done
+        mv hidden.so "$module"
+    fi
+fi
+
 # The shared library exports what the header declares, and nothing else.
 sed -n 's/^TSR_API [a-z0-9_ *]*[ *]\(tsr_[a-z0-9_]*\)(.*/\1/p' "$prefix/include/tessera.h" | sort >declared
 nm -D --defined-only "$lib/libtessera.so" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort -u >exported

@@ -26,6 +26,9 @@ static struct shim_board *board; /* NULL before main */
  * by a signal. That leaves no files, so allocations meanwhile are not counted. */
 static _Thread_local FILE *dictionary;
 
+/* The same goes for libraries while they are loaded: their C++ code may allocate. */
+static _Thread_local bool is_loading;
+
 /* ---- The plan --------------------------------------------------------------------------------------------- */
 
 /* The shim's own calls go to the kernel, so they are not counted. */
@@ -175,6 +178,15 @@ int fclose(FILE *file)
     return real(file);
 }
 
+void *dlopen(const char *path, int flags)
+{
+    REAL(dlopen);
+    is_loading = true;
+    void *const library = real(path, flags);
+    is_loading = false;
+    return library;
+}
+
 CALL(DIR *, opendir, NULL, (const char *path), (path))
 CALL(DIR *, fdopendir, NULL, (int file), (file))
 CALL(struct dirent *, readdir, NULL, (DIR * folder), (folder))
@@ -268,14 +280,14 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-#define ALLOCATE(name, parameters, ...)                              \
-    void *name parameters                                            \
-    {                                                                \
-        const bool planned = !dictionary && is_planned(SHIM_##name); \
-        if (planned && fails()) return NULL;                         \
-        void *const result = __VA_ARGS__;                            \
-        if (planned) is_done();                                      \
-        return result;                                               \
+#define ALLOCATE(name, parameters, ...)                                             \
+    void *name parameters                                                           \
+    {                                                                               \
+        const bool planned = !dictionary && !is_loading && is_planned(SHIM_##name); \
+        if (planned && fails()) return NULL;                                        \
+        void *const result = __VA_ARGS__;                                           \
+        if (planned) is_done();                                                     \
+        return result;                                                              \
     }
 ALLOCATE(malloc, (size_t size), __libc_malloc(size))
 ALLOCATE(calloc, (size_t count, size_t size), __libc_calloc(count, size))

@@ -94,8 +94,8 @@ bool tsr_dicom_describe_plain(const uint8_t *bytes, const struct tsr_dicom_scan 
     dicom->big_endian = scan->form.big_endian;
     dicom->value_offset = scan->pixels.value - (is_dataset ? scan->meta_end : 0);
     if (!is_dataset) {
-        if (scan->meta_start == scan->meta_end || scan->syntax_uid[0] == '\0') return false;
-        if (!has_form_of(scan->syntax_uid, scan->form)) return false;
+        const char *const uid = scan->syntax_uid;
+        if (uid[0] == '\0' || uid[strspn(uid, "0123456789.")] != '\0' || !has_form_of(uid, scan->form)) return false;
         memcpy(dicom->syntax_uid, scan->syntax_uid, sizeof dicom->syntax_uid);
         dicom->syntax = tsr_dicom_syntax_of(scan->syntax_uid);
     }
