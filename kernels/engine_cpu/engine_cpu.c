@@ -1,11 +1,12 @@
 /* The CPU engine: frames over a pool of threads, tiles of a frame over the same pool. */
-#define _GNU_SOURCE /* sched_getcpu */
+#define _GNU_SOURCE /* sched_getcpu, madvise */
 #include "engine_cpu.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 void *tsr_take(void *base, size_t *used, size_t bytes)
 {
@@ -86,6 +87,22 @@ static bool is_better(const struct block *a, const struct block *b, int processo
     return a->given > b->given;
 }
 
+/* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of coding
+ * one large image, and threads wait for each other there. */
+static void *allocate(size_t bytes)
+{
+    enum { LARGE_PAGE = 2 << 20, LEAST = 2 * LARGE_PAGE };
+    void *const memory = malloc(bytes);
+#if defined(MADV_HUGEPAGE)
+    if (memory && bytes >= LEAST) {
+        const uintptr_t start = ((uintptr_t)memory + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE,
+                        end = ((uintptr_t)memory + bytes) / LARGE_PAGE * LARGE_PAGE;
+        madvise((void *)start, end - start, MADV_HUGEPAGE); /* if this fails, the pages are small */
+    }
+#endif
+    return memory;
+}
+
 static void *take_workspace(struct tsr_engine *engine, size_t bytes)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
@@ -97,7 +114,7 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
         if (b->memory && !b->is_taken && b->bytes >= bytes && b->bytes / 2 <= bytes && is_better(b, best, processor))
             best = b;
     if (best) best->is_taken = true;
-    void *memory = best ? best->memory : malloc(bytes);
+    void *memory = best ? best->memory : allocate(bytes);
     if (memory && !best) keep(cpu, memory, bytes);
     pthread_mutex_unlock(&cpu->lock);
     return memory;
