@@ -4,13 +4,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "kernels/planes/colours_cpu.h"
+#include "bands_cpu.h"
 #include "engine_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
 #include "kernels/slices/coefficients_cpu.h"
 #include "kernels/planes/planes_cpu.h"
 #include "kernels/residuals/residuals_cpu.h"
-#include "kernels/planes/ranges_cpu.h"
 #include "kernels/blocks/blocks_cpu.h"
 
 /* What decoding a plane's tiles needs of its model. */
@@ -301,7 +300,6 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
 {
     struct decode_space space;
     struct tsr_frame_model cut;
-    const size_t count = (size_t)image->columns * image->rows;
     job->status = TSR_ERROR_CORRUPT;
     job->bad_tile = TSR_BAD_MODEL;
     if (!peek_tiles(image, job, &cut)) return;
@@ -327,19 +325,6 @@ void tsr_cpu_decode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
         return;
     }
 
-    bool lossy = false;
-    for (int p = 0; p < model->planes; p++) {
-        const struct tsr_plane_model *plane = &model->plane[p];
-        if (!plane->present) continue;
-        if (plane->range == 1) memset(space.planes[p], 0, count * sizeof(uint16_t));
-        tsr_undo_range(space.planes[p], count, plane);
-        lossy |= plane->lossy;
-    }
-    const int bits = tsr_first_plane_bits(image, model->max_error);
-    tsr_undo_colour(space.planes, count, model->colour, tsr_packed_colour_bits(&model->colours, bits), lossy);
-    tsr_unpack_colours(space.planes, count, &model->colours);
-    for (int p = 0; p < image->components && model->max_error > 0; p++)
-        tsr_restore_samples(space.planes[p], count, tsr_frame_near_lossless(image, model->max_error));
-    tsr_join_raster(image, model, space.planes, job->raster);
+    tsr_finish_frame(pool, image, model, space.planes, job->raster);
     job->status = TSR_OK;
 }

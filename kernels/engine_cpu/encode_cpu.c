@@ -5,7 +5,7 @@
 #include "kernels/training/train_plane_cpu.h"
 #include "kernels/residuals/encode_residuals_cpu.h"
 #include "kernels/blocks/lapped_cpu.h"
-#include "kernels/planes/planes_cpu.h"
+#include "bands_cpu.h"
 #include "kernels/blocks/transform_plan.h"
 #include "entropy/rate_distortion.h"
 
@@ -157,13 +157,13 @@ void tsr_put_tile_sizes(struct tsr_coded_tile *tile, int planes, uint8_t *sizes)
 }
 
 /* The raster to planes of values, with the choice of their colours. */
-static void make_planes(const struct tsr_image *image, const struct tsr_coding *coding, const uint8_t *raster,
-                        struct tsr_encode_space *space)
+static void make_planes(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_coding *coding,
+                        const uint8_t *raster, struct tsr_encode_space *space)
 {
     struct tsr_frame_model *model = space->model;
     const size_t count = (size_t)image->columns * image->rows;
     const bool transforms = coding->lossy && coding->path == TSR_PATH_TRANSFORM;
-    tsr_split_raster(image, raster, space->planes, model);
+    tsr_split_frame(pool, image, raster, space->planes, model);
     model->max_error = tsr_bounded_error(coding);
     int bits = tsr_first_plane_bits(image, model->max_error);
     for (int p = 0; p < image->components && model->max_error > 0; p++)
@@ -174,7 +174,7 @@ static void make_planes(const struct tsr_image *image, const struct tsr_coding *
         tsr_pack_colours(space->planes, image->columns, image->rows, bits, &model->colours, space->colours);
     bits = tsr_packed_colour_bits(&model->colours, bits);
     model->colour = tsr_choose_colour(space->planes, image->columns, image->rows, bits, transforms);
-    tsr_apply_colour(space->planes, count, model->colour, bits);
+    tsr_transform_colours(pool, image, space->planes, model, bits);
 }
 
 /* Plane p, which is present, to its tiles' payloads. */
@@ -220,7 +220,7 @@ void tsr_cpu_encode_frame(struct tsr_pool *pool, const struct tsr_image *image, 
     model->tile_height = cut.tile_height;
     const uint32_t tiles = tsr_tile_count(image, model);
     memset(space.tiles, 0, tiles * sizeof *space.tiles);
-    make_planes(image, coding, job->raster, &space);
+    make_planes(pool, image, coding, job->raster, &space);
     for (int p = 0; p < model->planes; p++)
         if (model->plane[p].present) make_payloads(pool, image, coding, &space, p);
     for (uint32_t t = 0; t < tiles; t++)

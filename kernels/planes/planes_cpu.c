@@ -147,48 +147,71 @@ static size_t split_words(uint16_t *words, uint16_t *outside, size_t count, stru
     return unexpected;
 }
 
-/* Splits all components with one way of extension; returns how many outside bits are not as expected. */
+/* Splits a component with one way of extension; returns how many outside bits are not as expected. */
+static size_t split_component(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes, int c,
+                              bool extends_sign)
+{
+    const size_t count = (size_t)image->columns * image->rows;
+    const struct tsr_word_layout layout = layout_of(image, extends_sign);
+    load_words(image, raster, c, count, planes[c]);
+    if (!extends_sign && are_samples(planes[c], count, layout)) return 0;
+    return split_words(planes[c], planes[image->components + c], count, layout);
+}
+
 static size_t split_components(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
-                               size_t count, struct tsr_frame_model *model, bool extends_sign)
+                               struct tsr_frame_model *model, bool extends_sign)
 {
     size_t unexpected = 0;
     model->extends_sign = extends_sign;
     for (int c = 0; c < image->components; c++) {
-        const int second = image->components + c;
-        load_words(image, raster, c, count, planes[c]);
-        const struct tsr_word_layout layout = layout_of(image, extends_sign);
-        const size_t here = !extends_sign && are_samples(planes[c], count, layout)
-                                ? 0
-                                : split_words(planes[c], planes[second], count, layout);
-        model->plane[second].present = here > 0;
+        const size_t here = split_component(image, raster, planes, c, extends_sign);
+        model->plane[image->components + c].present = here > 0;
         unexpected += here;
     }
     return unexpected;
 }
 
-void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
-                      struct tsr_frame_model *model)
+/* Whether words have bits outside their samples, which may need planes of their own. */
+static bool has_outside(const struct tsr_image *image)
+{
+    return !tsr_has_halves(image) && tsr_image_outside_bits(image) != 0;
+}
+
+void tsr_expect_split(const struct tsr_image *image, struct tsr_frame_model *model)
+{
+    model->planes = tsr_image_planes(image);
+    model->extends_sign = has_outside(image) && image->is_signed;
+    for (int p = 0; p < model->planes; p++) model->plane[p].present = p < image->components || !has_outside(image);
+}
+
+bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes)
 {
     const size_t count = (size_t)image->columns * image->rows;
-    model->planes = tsr_image_planes(image);
-    model->extends_sign = false;
-    for (int p = 0; p < model->planes; p++) model->plane[p].present = true;
-    if (tsr_has_halves(image)) {
-        for (int c = 0; c < image->components; c++)
+    bool is_expected = true;
+    for (int c = 0; c < image->components && is_expected; c++) {
+        if (tsr_has_halves(image)) {
             split_halves(image, raster, c, count, planes[c], planes[image->components + c]);
-    } else if (tsr_image_outside_bits(image) == 0) {
-        for (int c = 0; c < image->components; c++) {
+        } else if (has_outside(image)) {
+            is_expected = split_component(image, raster, planes, c, image->is_signed) == 0;
+        } else {
             load_words(image, raster, c, count, planes[c]);
             if (image->is_signed)
                 for (size_t i = 0; i < count; i++) planes[c][i] ^= (uint16_t)(1u << (image->bits_stored - 1));
         }
-    } else {
-        /* The header says whether the bits above repeat the sign; some writers do it the other way. */
-        const size_t as_declared = split_components(image, raster, planes, count, model, image->is_signed);
-        if (as_declared == 0 || image->high_bit + 1 == image->bits_allocated) return;
-        const size_t otherwise = split_components(image, raster, planes, count, model, !image->is_signed);
-        if (otherwise >= as_declared) split_components(image, raster, planes, count, model, image->is_signed);
     }
+    return is_expected;
+}
+
+void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
+                      struct tsr_frame_model *model)
+{
+    tsr_expect_split(image, model);
+    if (tsr_split_expected(image, raster, planes)) return;
+    /* The header says whether the bits above repeat the sign; some writers do it the other way. */
+    const size_t as_declared = split_components(image, raster, planes, model, image->is_signed);
+    if (image->high_bit + 1 == image->bits_allocated) return;
+    const size_t otherwise = split_components(image, raster, planes, model, !image->is_signed);
+    if (otherwise >= as_declared) split_components(image, raster, planes, model, image->is_signed);
 }
 
 /* ---- Join ----------------------------------------------------------------------------------------------- */

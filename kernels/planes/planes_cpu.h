@@ -9,6 +9,12 @@
 void tsr_split_raster(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes,
                       struct tsr_frame_model *model);
 
+/* The same in two steps, of which the second may do some rows at a time, as an image of their own: what the model will
+ * be, and the planes. Returns false if a word has other bits outside its sample than the header says: then
+ * tsr_split_raster must split the whole frame. */
+void tsr_expect_split(const struct tsr_image *image, struct tsr_frame_model *model);
+bool tsr_split_expected(const struct tsr_image *image, const uint8_t *raster, uint16_t *const *planes);
+
 /* Where the words of a component lie in a raster as a plane of uint16_t does: 16 bits allocated in this machine's
  * order, one after the other and at an aligned address. NULL: they do not lie so. */
 uint16_t *tsr_plane_in_raster(const struct tsr_image *image, int component, uint8_t *raster);

@@ -1,0 +1,121 @@
+/* Bands of a frame; see the header. A band is an image of its own. */
+#include "bands_cpu.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "kernels/planes/colours_cpu.h"
+#include "kernels/planes/planes_cpu.h"
+#include "kernels/planes/ranges_cpu.h"
+
+struct band_work;
+
+typedef void band_step(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset);
+
+struct band_work {
+    const struct tsr_image *image;
+    uint16_t *const *planes;
+    uint32_t bands;
+    band_step *step;
+    const uint8_t *split; /* the raster that is split */
+    uint8_t *joined;      /* the raster that is made */
+    const struct tsr_frame_model *model;
+    int bits;
+    atomic_bool is_unexpected;
+};
+
+static void run_band(void *context, unsigned index)
+{
+    struct band_work *const work = context;
+    const uint32_t first = (uint32_t)((uint64_t)index * work->image->rows / work->bands),
+                   end = (uint32_t)((uint64_t)(index + 1) * work->image->rows / work->bands);
+    struct tsr_image band = *work->image;
+    uint16_t *planes[TSR_PLANES_LIMIT];
+    const size_t offset = (size_t)first * band.columns;
+    band.rows = end - first;
+    for (int p = 0; p < tsr_image_planes(&band); p++) planes[p] = work->planes[p] + offset;
+    work->step(work, &band, planes, offset);
+}
+
+/* Bands have whole bytes, and all components of their pixels. */
+static uint32_t count_bands(const struct tsr_pool *pool, const struct tsr_image *image)
+{
+    enum { LEAST_SAMPLES = 1 << 17 };
+    const uint64_t samples = (uint64_t)image->columns * image->rows * image->components;
+    const uint32_t threads = (uint32_t)tsr_pool_threads(pool);
+    const bool is_whole = image->bits_allocated < 8 || image->swapped || (image->planar && image->components > 1);
+    if (threads == 1 || is_whole || samples < 2 * LEAST_SAMPLES) return 1;
+    uint64_t bands = samples / LEAST_SAMPLES;
+    if (bands > 4 * threads) bands = 4 * threads;
+    return bands < image->rows ? (uint32_t)bands : image->rows;
+}
+
+static void run_bands(struct tsr_pool *pool, struct band_work *work)
+{
+    work->bands = count_bands(pool, work->image);
+    tsr_pool_run(pool, run_band, work, work->bands);
+}
+
+static size_t raster_offset(const struct tsr_image *image, size_t pixels)
+{
+    return pixels * image->components * (image->bits_allocated / 8u);
+}
+
+/* ---- Encoding ------------------------------------------------------------------------------------------------ */
+
+static void split_band(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    if (!tsr_split_expected(band, work->split + raster_offset(band, offset), planes))
+        atomic_store(&work->is_unexpected, true);
+}
+
+void tsr_split_frame(struct tsr_pool *pool, const struct tsr_image *image, const uint8_t *raster,
+                     uint16_t *const *planes, struct tsr_frame_model *model)
+{
+    struct band_work work = {.image = image, .planes = planes, .step = split_band, .split = raster};
+    tsr_expect_split(image, model);
+    run_bands(pool, &work);
+    if (atomic_load(&work.is_unexpected)) tsr_split_raster(image, raster, planes, model);
+}
+
+static void transform_band(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    (void)offset;
+    tsr_apply_colour(planes, (size_t)band->columns * band->rows, work->model->colour, work->bits);
+}
+
+void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes,
+                           const struct tsr_frame_model *model, int bits)
+{
+    struct band_work work = {.image = image, .planes = planes, .step = transform_band, .model = model, .bits = bits};
+    run_bands(pool, &work);
+}
+
+/* ---- Decoding ------------------------------------------------------------------------------------------------ */
+
+static void finish_band(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    const struct tsr_frame_model *const model = work->model;
+    const size_t count = (size_t)band->columns * band->rows;
+    bool lossy = false;
+    for (int p = 0; p < model->planes; p++) {
+        const struct tsr_plane_model *plane = &model->plane[p];
+        if (!plane->present) continue;
+        if (plane->range == 1) memset(planes[p], 0, count * sizeof(uint16_t));
+        tsr_undo_range(planes[p], count, plane);
+        lossy |= plane->lossy;
+    }
+    const int bits = tsr_first_plane_bits(band, model->max_error);
+    tsr_undo_colour(planes, count, model->colour, tsr_packed_colour_bits(&model->colours, bits), lossy);
+    tsr_unpack_colours(planes, count, &model->colours);
+    for (int p = 0; p < band->components && model->max_error > 0; p++)
+        tsr_restore_samples(planes[p], count, tsr_frame_near_lossless(band, model->max_error));
+    tsr_join_raster(band, model, planes, work->joined + raster_offset(band, offset));
+}
+
+void tsr_finish_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
+                      uint16_t *const *planes, uint8_t *raster)
+{
+    struct band_work work = {.image = image, .planes = planes, .step = finish_band, .joined = raster, .model = model};
+    run_bands(pool, &work);
+}

@@ -1,0 +1,20 @@
+/* Steps of a whole frame that take each pixel on its own, on several bands of rows at once. */
+#ifndef TSR_KERNELS_ENGINE_CPU_BANDS_CPU_H
+#define TSR_KERNELS_ENGINE_CPU_BANDS_CPU_H
+
+#include "entropy/frame_model.h"
+#include "kernels/pool/thread_pool.h"
+
+/* tsr_split_raster (planes_cpu.h). */
+void tsr_split_frame(struct tsr_pool *pool, const struct tsr_image *image, const uint8_t *raster,
+                     uint16_t *const *planes, struct tsr_frame_model *model);
+
+/* tsr_apply_colour (ranges_cpu.h) with the model's transform. bits: of a value. */
+void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes,
+                           const struct tsr_frame_model *model, int bits);
+
+/* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. */
+void tsr_finish_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
+                      uint16_t *const *planes, uint8_t *raster);
+
+#endif
