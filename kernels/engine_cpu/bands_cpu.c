@@ -10,6 +10,7 @@
 
 struct band_work;
 
+/* Does a band, whose first pixel is number offset of the frame. */
 typedef void band_step(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset);
 
 struct band_work {
@@ -22,6 +23,10 @@ struct band_work {
     const struct tsr_frame_model *model;
     int bits;
     atomic_bool is_unexpected;
+    int number; /* of a plane */
+    const struct tsr_plane_model *plane;
+    const struct tsr_range_work *range;
+    atomic_uint low, high;
 };
 
 static void run_band(void *context, unsigned index)
@@ -88,6 +93,36 @@ void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image,
                            const struct tsr_frame_model *model, int bits)
 {
     struct band_work work = {.image = image, .planes = planes, .step = transform_band, .model = model, .bits = bits};
+    run_bands(pool, &work);
+}
+
+static void find_extremes(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    uint16_t low, high;
+    (void)offset;
+    tsr_find_extremes(planes[work->number], (size_t)band->columns * band->rows, &low, &high);
+    for (unsigned was = atomic_load(&work->low); low < was;)
+        if (atomic_compare_exchange_weak(&work->low, &was, low)) break;
+    for (unsigned was = atomic_load(&work->high); high > was;)
+        if (atomic_compare_exchange_weak(&work->high, &was, high)) break;
+}
+
+static void apply_range(struct band_work *work, const struct tsr_image *band, uint16_t *const *planes, size_t offset)
+{
+    (void)offset;
+    tsr_apply_range(planes[work->number], (size_t)band->columns * band->rows, work->plane, work->range);
+}
+
+void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
+                            bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range)
+{
+    struct band_work work = {.image = image, .planes = planes, .step = find_extremes, .number = p, .low = UINT16_MAX};
+    run_bands(pool, &work);
+    tsr_choose_packing(planes[p], image->columns, image->rows, (uint16_t)atomic_load(&work.low),
+                       (uint16_t)atomic_load(&work.high), may_pack, plane, range);
+    work.step = apply_range;
+    work.plane = plane;
+    work.range = range;
     run_bands(pool, &work);
 }
 

@@ -13,6 +13,11 @@ void tsr_split_frame(struct tsr_pool *pool, const struct tsr_image *image, const
 void tsr_transform_colours(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes,
                            const struct tsr_frame_model *model, int bits);
 
+/* tsr_choose_range (ranges_cpu.h) of plane p. */
+struct tsr_range_work;
+void tsr_choose_plane_range(struct tsr_pool *pool, const struct tsr_image *image, uint16_t *const *planes, int p,
+                            bool may_pack, struct tsr_plane_model *plane, struct tsr_range_work *range);
+
 /* Decoded planes, which are used up, to a raster: ranges, colours, near-lossless samples, words. */
 void tsr_finish_frame(struct tsr_pool *pool, const struct tsr_image *image, const struct tsr_frame_model *model,
                       uint16_t *const *planes, uint8_t *raster);

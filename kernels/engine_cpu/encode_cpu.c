@@ -188,7 +188,7 @@ static void make_payloads(struct tsr_pool *pool, const struct tsr_image *image, 
     plane->coder = coding->coder;
     const struct tsr_transform_plan plan = tsr_transform_plan(image, coding, model->colour, p);
     tsr_take_plan(plane, &plan);
-    tsr_choose_range(space->planes[p], image->columns, image->rows, !plane->lossy, plane, space->range);
+    tsr_choose_plane_range(pool, image, space->planes, p, !plane->lossy, plane, space->range);
     if (plane->span == 1) return;
     struct tsr_plane_work work = {0};
     work.pool = pool;

@@ -87,14 +87,15 @@ static bool is_better(const struct block *a, const struct block *b, int processo
     return a->given > b->given;
 }
 
-/* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of coding
- * one large image, and threads wait for each other there. */
+enum { SMALL_PAGE = 4 << 10, LARGE_PAGE = 2 << 20, LARGE_SPACE = 2 * LARGE_PAGE };
+
+/* Large work spaces have large pages where Linux gives them: a page fault every 4 KiB took a fifth of the time of
+ * coding one large image, and threads wait for each other there. */
 static void *allocate(size_t bytes)
 {
-    enum { LARGE_PAGE = 2 << 20, LEAST = 2 * LARGE_PAGE };
     void *const memory = malloc(bytes);
 #if defined(MADV_HUGEPAGE)
-    if (memory && bytes >= LEAST) {
+    if (memory && bytes >= LARGE_SPACE) {
         const uintptr_t start = ((uintptr_t)memory + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE,
                         end = ((uintptr_t)memory + bytes) / LARGE_PAGE * LARGE_PAGE;
         madvise((void *)start, end - start, MADV_HUGEPAGE); /* if this fails, the pages are small */
@@ -103,7 +104,8 @@ static void *allocate(size_t bytes)
     return memory;
 }
 
-static void *take_workspace(struct tsr_engine *engine, size_t bytes)
+/* is_new: the memory was not in use before. */
+static void *take(struct tsr_engine *engine, size_t bytes, bool *is_new)
 {
     struct cpu_engine *cpu = (struct cpu_engine *)engine;
     struct block *best = NULL;
@@ -117,7 +119,39 @@ static void *take_workspace(struct tsr_engine *engine, size_t bytes)
     void *memory = best ? best->memory : allocate(bytes);
     if (memory && !best) keep(cpu, memory, bytes);
     pthread_mutex_unlock(&cpu->lock);
+    *is_new = !best;
     return memory;
+}
+
+static void *take_workspace(struct tsr_engine *engine, size_t bytes)
+{
+    bool is_new;
+    return take(engine, bytes, &is_new);
+}
+
+struct fresh {
+    uint8_t *memory;
+    size_t bytes;
+};
+
+enum { TOUCHED_AT_ONCE = LARGE_PAGE };
+
+static void touch(void *context, unsigned part)
+{
+    const struct fresh *const fresh = context;
+    const size_t start = (size_t)part * TOUCHED_AT_ONCE, left = fresh->bytes - start;
+    volatile uint8_t *const memory = fresh->memory + start;
+    for (size_t at = 0; at < left && at < TOUCHED_AT_ONCE; at += SMALL_PAGE) memory[at] = 0;
+}
+
+/* One thread reads a file into them, while the others have nothing to do. So all threads let Linux clear the pages. */
+static void *take_rasters(struct tsr_engine *engine, size_t bytes)
+{
+    bool is_new;
+    struct fresh fresh = {take(engine, bytes, &is_new), bytes};
+    if (fresh.memory && is_new && bytes >= LARGE_SPACE)
+        tsr_pool_run(engine->pool, touch, &fresh, (unsigned)((bytes + TOUCHED_AT_ONCE - 1) / TOUCHED_AT_ONCE));
+    return fresh.memory;
 }
 
 static void give_workspace(struct tsr_engine *engine, void *workspace)
@@ -245,7 +279,7 @@ static void destroy(struct tsr_engine *engine)
 }
 
 static const struct tsr_engine_ops cpu_engine_ops = {
-    "cpu",  encode_workspace, decode_workspace, decode_bound, take_workspace, take_workspace, give_workspace,
+    "cpu",  encode_workspace, decode_workspace, decode_bound, take_workspace, take_rasters, give_workspace,
     encode, give_coded,       decode,           own_memory,   times,          destroy,
 };
 

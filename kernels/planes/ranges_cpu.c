@@ -142,7 +142,7 @@ static bool packing_pays(const uint16_t *plane, uint32_t columns, uint32_t rows,
     return saved_bits > description_bits(work, span);
 }
 
-TSR_WIDE static void find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
+TSR_WIDE void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high)
 {
     int16_t lowest = INT16_MAX, highest = INT16_MIN; /* less 2^15: vectors compare signed numbers */
     for (size_t i = 0; i < count; i++) {
@@ -167,40 +167,53 @@ static void mark_used(const uint16_t *plane, size_t count, uint32_t low, uint8_t
     for (; i < count; i++) used[plane[i] - low] = 1;
 }
 
+void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
+                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work)
+{
+    const size_t count = (size_t)columns * rows;
+    model->minimum = low;
+    model->span = (uint32_t)(high - low) + 1;
+    model->range = model->span;
+    model->packed = false;
+    if (!may_pack || model->span <= 2) return;
+    /* A tenth of the values must be unused for the question to be worth its time. */
+    bool may_pay = true;
+    memset(work->used, 0, model->span);
+    for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
+        mark_used(plane + i, count / part - i, low, work->used);
+        i = count / part;
+        uint32_t seen = 0;
+        for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
+        may_pay = 10 * (uint64_t)seen <= 9 * (uint64_t)model->span;
+    }
+    uint32_t in_use = 0;
+    for (uint32_t v = 0; v < model->span && may_pay; v++) {
+        work->index[v] = (uint16_t)in_use;
+        if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
+    }
+    if (!may_pay || !packing_pays(plane, columns, rows, low, model->span, work)) return;
+    model->packed = true;
+    model->range = in_use;
+}
+
+void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model,
+                     const struct tsr_range_work *work)
+{
+    const uint32_t low = model->minimum;
+    if (model->packed)
+        for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
+    else if (low > 0)
+        for (size_t i = 0; i < count; i++) plane[i] = (uint16_t)(plane[i] - low);
+}
+
 void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
                       struct tsr_range_work *work)
 {
     const size_t count = (size_t)columns * rows;
     uint16_t low, high;
-    find_extremes(plane, count, &low, &high);
-    model->minimum = low;
-    model->span = (uint32_t)(high - low) + 1;
-    model->range = model->span;
-    model->packed = false;
-    if (may_pack && model->span > 2) {
-        /* A tenth of the values must be unused for the question to be worth its time. */
-        bool may_pay = true;
-        memset(work->used, 0, model->span);
-        for (size_t i = 0, part = 8; part > 0 && may_pay; part /= 2) { /* an eighth, a quarter, half, all */
-            mark_used(plane + i, count / part - i, low, work->used);
-            i = count / part;
-            uint32_t seen = 0;
-            for (uint32_t v = 0; v < model->span; v++) seen += work->used[v];
-            may_pay = 10 * (uint64_t)seen <= 9 * (uint64_t)model->span;
-        }
-        uint32_t in_use = 0;
-        for (uint32_t v = 0; v < model->span && may_pay; v++) {
-            work->index[v] = (uint16_t)in_use;
-            if (work->used[v]) model->offset[in_use++] = (uint16_t)v;
-        }
-        if (may_pay && packing_pays(plane, columns, rows, low, model->span, work)) {
-            model->packed = true;
-            model->range = in_use;
-            for (size_t i = 0; i < count; i++) plane[i] = work->index[plane[i] - low];
-            return;
-        }
-    }
-    for (size_t i = 0; i < count && low > 0; i++) plane[i] = (uint16_t)(plane[i] - low);
+    tsr_find_extremes(plane, count, &low, &high);
+    tsr_choose_packing(plane, columns, rows, low, high, may_pack, model, work);
+    tsr_apply_range(plane, count, model, work);
 }
 
 void tsr_undo_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model)

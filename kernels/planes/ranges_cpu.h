@@ -31,6 +31,13 @@ void tsr_undo_colour(uint16_t *const *planes, size_t count, enum tsr_colour colo
 void tsr_choose_range(uint16_t *plane, uint32_t columns, uint32_t rows, bool may_pack, struct tsr_plane_model *model,
                       struct tsr_range_work *work);
 
+/* The same in three steps, of which the first and the last may do some values at a time. */
+void tsr_find_extremes(const uint16_t *plane, size_t count, uint16_t *low, uint16_t *high);
+void tsr_choose_packing(const uint16_t *plane, uint32_t columns, uint32_t rows, uint16_t low, uint16_t high,
+                        bool may_pack, struct tsr_plane_model *model, struct tsr_range_work *work);
+void tsr_apply_range(uint16_t *plane, size_t count, const struct tsr_plane_model *model,
+                     const struct tsr_range_work *work);
+
 /* Samples to multiples' numbers, in place, and back. */
 void tsr_quantise_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near);
 void tsr_restore_samples(uint16_t *plane, size_t count, struct tsr_near_lossless near);
