@@ -353,8 +353,9 @@ struct tsr_engine *start_engine(const struct options *options, uint64_t bytes, d
     wanted.gpus = numbers;
     wanted.gpu_count = options->gpus.count;
     wanted.gpu_memory_bytes = options->gpu_memory;
+    const uint64_t known = bytes > 0 ? bytes : 1; /* a pipe alone, or a dry run: nothing that a GPU is woken for */
     wanted.expected_bytes =
-        options->compress.verify == TSR_VERIFY_ENGINE ? 0 : bytes; /* then the GPU's decoder is wanted */
+        options->compress.verify == TSR_VERIFY_ENGINE ? 0 : known; /* then the GPU's decoder is wanted */
     wanted.expected = options->verb == VERB_COMPRESS ? &options->compress : NULL;
     reserve_descriptors();
     handle_signals();
