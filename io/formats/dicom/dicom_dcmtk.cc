@@ -431,16 +431,28 @@ void count_warnings()
     }
 }
 
-void register_codecs()
-{
-    static const bool registered = [] {
+/* DCMTK's list of codecs is a static of its library, and ends after this one. */
+struct codecs {
+    codecs()
+    {
         count_warnings();
         DcmRLEDecoderRegistration::registerCodecs();
         DcmRLEEncoderRegistration::registerCodecs();
         DJDecoderRegistration::registerCodecs(EDC_never);
         DJEncoderRegistration::registerCodecs();
-        return true;
-    }();
+    }
+    ~codecs()
+    {
+        DJEncoderRegistration::cleanup();
+        DJDecoderRegistration::cleanup();
+        DcmRLEEncoderRegistration::cleanup();
+        DcmRLEDecoderRegistration::cleanup();
+    }
+};
+
+void register_codecs()
+{
+    static const codecs registered;
     (void)registered;
 }
 
