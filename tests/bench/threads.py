@@ -8,9 +8,9 @@ files (crops of 256 x 256 from FRAMES). Verbs are compress --verify none, compre
 own copy of the input and its own output.
 
 Both sides of a pair run one after the other, in turns of order. The ratio of a pair is the throughput of two threads over that
-of two processes together: 2 files in the time until both processes have ended, over 1 file in the time of the one. Times are
-from the start of a process to its end. Prints the median of the ratios and their quartiles. On a machine that others use,
-each pair may be wrong and the median of many holds. WORK is /dev/shm if that exists, so that no disk is waited for.
+of two processes together, which is the sum of their own. Times are from the start of a process to its end. Prints the median of
+the ratios and their quartiles, and medians of times. On a machine that others use, a single pair may be far off. WORK is
+/dev/shm if that exists, so that no disk is waited for.
 """
 import argparse
 import os
@@ -72,14 +72,16 @@ def make_png(path):
 
 
 def finish(commands):
-    """Seconds until all commands, started at once, have ended."""
+    """Seconds that each of some commands takes, all started at once."""
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     begun = time.perf_counter()
     children = [os.posix_spawn(c[0], c, os.environ, file_actions=quiet) for c in commands]
-    statuses = [os.waitpid(child, 0)[1] for child in children]
-    took = time.perf_counter() - begun
-    if any(statuses):
-        raise SystemExit('failed: %s' % ' '.join(commands[0]))
+    took = []
+    for _ in children:
+        status = os.wait()[1]
+        took.append(time.perf_counter() - begun)
+        if status:
+            raise SystemExit('failed: %s' % ' '.join(commands[0]))
     return took
 
 
@@ -119,9 +121,10 @@ class Bench:
             for pair in range(self.options.pairs):
                 for side in ((0, 1) if pair % 2 else (1, 0)):
                     if side == 0:
-                        threads.append(finish([self.command(verb, both[0], 2)]))
+                        threads += finish([self.command(verb, both[0], 2)])
                     else:
-                        processes.append(finish([self.command(verb, copy, 1) for copy in both]))
+                        rates = [1 / seconds for seconds in finish([self.command(verb, copy, 1) for copy in both])]
+                        processes.append(2 / sum(rates))
                 ratios.append(processes[-1] / 2 / threads[-1])
             low, middle, high = statistics.quantiles(ratios, n=4)
             print('%-28s %-23s ratio %.3f (%.3f to %.3f)   two threads %7.1f ms, two processes %7.1f ms' %
