@@ -6,7 +6,7 @@
 Prints, for each program, the median and the lowest quarter of
 - the milliseconds from exec to the first byte read of a PNG and of a PGM (strace, which traces opening and reading alone);
 - the milliseconds from exec to exit of --version, and of a compress of a PNG, a PGM, and a DICOM slice of 512 x 512, whose
-  outputs are synced to WORK's disk;
+  outputs are synced to the disk of temporary files, and the processor time of these;
 - the shared libraries that are opened meanwhile.
 The programs take turns, so that they find the machine in the same state. The lowest quarter is the time on an idle machine.
 """
@@ -62,14 +62,14 @@ def command(program, what, work):
 
 
 def whole(argv):
-    """Milliseconds of a process."""
+    """Milliseconds from exec to exit, and of processor time."""
     begun = time.perf_counter()
     child = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
-    status = os.waitpid(child, 0)[1]
+    status, used = os.wait4(child, 0)[1:]
     took = 1e3 * (time.perf_counter() - begun)
     if status != 0:
         raise SystemExit('%s: status %d' % (' '.join(argv), status))
-    return took
+    return took, 1e3 * (used.ru_utime + used.ru_stime)
 
 
 def trace(argv, calls):
@@ -105,7 +105,9 @@ def main():
         for _ in range(options.runs):
             for what in ('--version', 'png', 'pgm', 'dcm'):
                 for program in programs:
-                    times.setdefault((what, 'to exit', program), []).append(whole(command(program, what, work)))
+                    took, used = whole(command(program, what, work))
+                    times.setdefault((what, 'to exit', program), []).append(took)
+                    times.setdefault((what, 'processor', program), []).append(used)
                     if what != '--version':
                         first = first_read(command(program, what, work), 'input.' + what)
                         times.setdefault((what, 'to first read', program), []).append(first)
