@@ -136,7 +136,7 @@ TSR_HD void tsr_group_bins(const uint16_t *cuts, int cut_count, int bins, uint8_
 enum {
     TSR_COUNT_COSTS = 1024,
     TSR_EMPTY_CELL = 255,   /* has no table */
-    TSR_MERGE_SYMBOLS = 256 /* most symbols of a cell */
+    TSR_MERGE_SYMBOLS = 384 /* most symbols of a cell */
 };
 static_assert((int)TSR_CELL_LIMIT <= (int)TSR_EMPTY_CELL, "numbers of cells, and one more");
 struct tsr_merge_work {

@@ -24,6 +24,7 @@ enum {
     TSR_AC_CELLS = TSR_PLACE_CLASSES * TSR_NEIGHBOUR_CLASSES,
     TSR_BLOCK_SYMBOLS_LIMIT = 17 /* the DC, and 15 coefficients or fewer and the end */
 };
+static_assert((int)TSR_AC_SYMBOLS <= (int)TSR_MERGE_SYMBOLS, "blocks have the largest cells");
 
 /* What a block shows to the blocks right of it and below. */
 struct tsr_block_energy {
