@@ -14,11 +14,9 @@ enum {
     ROW_MARGIN = 64 /* places in a row's lists after its width, which the forms may read and write */
 };
 
-/* The codes of a row, by column: the low length bits of bits; its other bits are 0. */
-struct row_codes {
-    uint32_t *bits;
-    uint8_t *length;
-};
+/* A code of a row, a word a column: bits << ROW_LENGTH_BITS | length. A code has at most 26 bits. */
+enum { ROW_LENGTH_BITS = 6, ROW_LENGTH_MASK = (1 << ROW_LENGTH_BITS) - 1, ROW_CODE_LIMIT = 32 - ROW_LENGTH_BITS };
+static_assert(TSR_CODE_LIMIT + 14 <= ROW_CODE_LIMIT, "a codeword and the raw bits of the longest run fit a word");
 
 /* The string that a lane has written so far. */
 struct lane_string {
@@ -42,8 +40,8 @@ TSR_HD_INLINE void append_code(struct lane_string *lane, uint32_t code, uint32_t
 }
 
 /* Appends the codes of some columns of a row, one by one. tick: of column 0. */
-TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t columns, int refill_bits,
-                                  uint32_t tick, struct lane_string *string)
+TSR_HD_INLINE void append_columns(const uint32_t *code, int32_t first, int32_t columns, int refill_bits, uint32_t tick,
+                                  struct lane_string *string)
 {
     struct lane_string lane = *string;
     for (int32_t c = first; c < first + columns; c++) {
@@ -51,7 +49,7 @@ TSR_HD_INLINE void append_columns(struct row_codes codes, int32_t first, int32_t
         lane.tick[lane.words] = lane.tick[lane.words + 1] = tick + (uint32_t)c;
         lane.taken[tick + (uint32_t)c] = (uint8_t)(lane.taken[tick + (uint32_t)c] + wanted - lane.words);
         lane.words = wanted;
-        append_code(&lane, codes.bits[c], codes.length[c]);
+        append_code(&lane, code[c] >> ROW_LENGTH_BITS, code[c] & ROW_LENGTH_MASK);
     }
     *string = lane;
 }
@@ -71,13 +69,13 @@ struct row_coder {
                        uint32_t *special);
     /* Looks the codes up by cell and folded residual. Large residuals get the last code of their table. */
     void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
-                    struct row_codes out);
-    /* Appends a row. tick: in which its first column is decoded. */
-    void (*append)(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
+                    uint32_t *code);
+    /* Appends a row. tick: in which its first column is decoded. The places of code after width are written. */
+    void (*append)(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);
 };
 
-/* The form for an instruction set; AVX2 has the plain form. */
 const struct row_coder *tsr_row_coder(enum tsr_isa isa);
+extern const struct row_coder tsr_row_coder_avx2;   /* where the compiler has it */
 extern const struct row_coder tsr_row_coder_avx512; /* where the compiler has it */
 
 #endif

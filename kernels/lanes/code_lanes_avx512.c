@@ -28,11 +28,11 @@ TSR_AVX512 static void find_cells(const struct tsr_residual_rows *rows, const st
 }
 
 TSR_AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded,
-                               int32_t width, struct row_codes out)
+                               int32_t width, uint32_t *code)
 {
     const __m512i tables = _mm512_loadu_si512(codes->table_of_cell);
     const __m512i more_tables = _mm512_loadu_si512(codes->table_of_cell + 64);
-    const __m512i most = _mm512_set1_epi32(TSR_CODED_VALUES - 1), low = _mm512_set1_epi32(31);
+    const __m512i most = _mm512_set1_epi32(TSR_CODED_VALUES - 1);
     for (int32_t c = 0; c < width; c += 64) {
         uint8_t table[64];
         _mm512_storeu_si512(table, _mm512_permutex2var_epi8(tables, _mm512_loadu_si512(cell + c), more_tables));
@@ -41,10 +41,7 @@ TSR_AVX512 static void look_up(const struct tsr_value_codes *codes, const uint8_
                 _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(folded + c + i))), most);
             const __m512i number = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(table + i)));
             const __m512i place = _mm512_add_epi32(_mm512_slli_epi32(number, 8), value);
-            const __m512i code = _mm512_i32gather_epi32(place, codes->code, 4);
-            _mm512_storeu_si512(out.bits + c + i, _mm512_srli_epi32(code, 5));
-            _mm_storeu_si128((__m128i *)(void *)(out.length + c + i),
-                             _mm512_cvtepi32_epi8(_mm512_and_si512(code, low)));
+            _mm512_storeu_si512(code + c + i, _mm512_i32gather_epi32(place, codes->code, 4));
         }
     }
 }
@@ -73,8 +70,7 @@ TSR_AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t len
 
 /* Appends sixteen columns at once if all sums of their lengths fit bytes, every four codes fit 64 bits, and no column
  * takes two words; else one by one. */
-TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick,
-                              struct lane_string *lane)
+TSR_AVX512 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
     const __m512i low = _mm512_set1_epi64(0xffffffff);
     const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), odd = _mm512_setr_epi64(1, 3, 5, 7, 1, 3, 5, 7);
@@ -82,8 +78,8 @@ TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_
     for (int32_t c = 0; c < width; c += ROW_STEP) {
         const int32_t columns = tsr_min(ROW_STEP, width - c);
         const __mmask16 valid = (__mmask16)((1u << columns) - 1u);
-        const __m128i length =
-            _mm_maskz_mov_epi8(valid, _mm_loadu_si128((const __m128i *)(const void *)(codes.length + c)));
+        const __m512i word = _mm512_maskz_loadu_epi32(valid, code + c);
+        const __m128i length = _mm512_cvtepi32_epi8(_mm512_and_si512(word, _mm512_set1_epi32(ROW_LENGTH_MASK)));
         const __m128i halves = _mm_sad_epu8(length, _mm_setzero_si128());
         const uint32_t sum = (uint32_t)(_mm_cvtsi128_si32(halves) + _mm_extract_epi32(halves, 2));
 
@@ -99,7 +95,7 @@ TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_
         if (__builtin_expect(sum > 240 || _mm_cmpgt_epi8_mask(more, _mm_set1_epi8(1)) ||
                                  _mm_cmpgt_epi32_mask(four_length, _mm_set1_epi32(64)),
                              0)) {
-            append_columns(codes, c, columns, refill_bits, tick, lane);
+            append_columns(code, c, columns, refill_bits, tick, lane);
             continue;
         }
         const __mmask16 taken = _mm_test_epi8_mask(more, more);
@@ -112,10 +108,10 @@ TSR_AVX512 static void append(struct row_codes codes, int32_t width, int refill_
         lane->words += (uint32_t)__builtin_popcount(taken);
 
         /* Joins codes by twos, and these by twos. */
-        const __m512i code = _mm512_maskz_loadu_epi32(valid, codes.bits + c);
+        const __m512i bits_of = _mm512_srli_epi32(word, ROW_LENGTH_BITS);
         const __m512i second_length = _mm512_cvtepu16_epi64(_mm_srli_epi16(length, 8));
-        const __m512i two =
-            _mm512_or_si512(_mm512_sllv_epi64(_mm512_and_si512(code, low), second_length), _mm512_srli_epi64(code, 32));
+        const __m512i two = _mm512_or_si512(_mm512_sllv_epi64(_mm512_and_si512(bits_of, low), second_length),
+                                            _mm512_srli_epi64(bits_of, 32));
         const __m256i next_length = _mm256_cvtepu32_epi64(_mm_srli_epi32(two_length, 16));
         const __m256i four =
             _mm256_or_si256(_mm256_sllv_epi64(_mm512_castsi512_si256(_mm512_permutexvar_epi64(even, two)), next_length),

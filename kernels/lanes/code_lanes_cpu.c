@@ -20,33 +20,58 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 
 /* ---- Rows ------------------------------------------------------------------------------------------------ */
 
+/* Columns that find_cells takes at once: so few that what it counts stays near, and a number of them that compilers
+ * make vectors of. */
+enum { CELL_COLUMNS = 64 };
+
+/* Cells and special columns of CELL_COLUMNS columns. */
+static void find_some_cells(const int16_t *restrict activity, const uint16_t *restrict intensity,
+                            const uint16_t *restrict folded, const struct cell_cuts *cuts, uint8_t *restrict cell,
+                            uint8_t *restrict is_special)
+{
+    int16_t number[CELL_COLUMNS] = {0};
+    for (int i = 0; i < cuts->activities; i++) {
+        const int16_t cut = cuts->activity[i], pitch = cuts->pitch;
+        for (int c = 0; c < CELL_COLUMNS; c++) number[c] = (int16_t)(number[c] + (activity[c] >= cut ? pitch : 0));
+    }
+    for (int i = 0; i < cuts->intensities; i++) {
+        const int16_t cut = (int16_t)cuts->intensity[i];
+        for (int c = 0; c < CELL_COLUMNS; c++) number[c] = (int16_t)(number[c] + ((int16_t)intensity[c] >= cut));
+    }
+    for (int c = 0; c < CELL_COLUMNS; c++) {
+        cell[c] = (uint8_t)number[c];
+        is_special[c] = activity[c] == 0 || folded[c] >= TSR_CODED_VALUES;
+    }
+}
+
 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
                        uint32_t *special)
 {
-    memset(special, 0, ((size_t)rows->tile.width + 31) / 32 * sizeof *special);
-    for (int32_t c = 0; c < rows->tile.width; c++) {
-        int number = 0;
-        for (int i = 0; i < cuts->activities; i++) number += rows->activity[c] >= cuts->activity[i] ? cuts->pitch : 0;
-        for (int i = 0; i < cuts->intensities; i++) number += rows->intensity[c] >= cuts->intensity[i];
-        cell[c] = (uint8_t)number;
-        if (rows->activity[c] == 0 || rows->folded[c] >= TSR_CODED_VALUES) special[c / 32] |= 1u << c % 32;
+    static_assert(TSR_INTENSITY_BINS <= INT16_MAX, "intensities are compared as signed numbers");
+    static_assert((int)CELL_COLUMNS <= (int)ROW_MARGIN, "the last columns may lie after the row");
+    for (int32_t c = 0; c < rows->tile.width; c += CELL_COLUMNS) {
+        uint8_t is_special[CELL_COLUMNS];
+        find_some_cells(rows->activity + c, rows->intensity + c, rows->folded + c, cuts, cell + c, is_special);
+        for (int half = 0; half < CELL_COLUMNS / 32; half++) {
+            uint32_t bits = 0;
+            for (int k = 0; k < 32; k++) bits |= (uint32_t)is_special[32 * half + k] << k;
+            special[c / 32 + half] = bits;
+        }
     }
 }
 
 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
-                    struct row_codes out)
+                    uint32_t *code)
 {
     for (int32_t c = 0; c < width; c++) {
         const uint32_t value = folded[c] < TSR_CODED_VALUES ? folded[c] : TSR_CODED_VALUES - 1;
-        const uint32_t code = codes->code[codes->table_of_cell[cell[c]]][value];
-        out.bits[c] = code >> 5;
-        out.length[c] = (uint8_t)(code & 31u);
+        code[c] = codes->code[codes->table_of_cell[cell[c]]][value];
     }
 }
 
-static void append(struct row_codes codes, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
-    append_columns(codes, 0, width, refill_bits, tick, lane);
+    append_columns(code, 0, width, refill_bits, tick, lane);
 }
 
 const struct row_coder *tsr_row_coder(enum tsr_isa isa)
@@ -54,24 +79,24 @@ const struct row_coder *tsr_row_coder(enum tsr_isa isa)
     static const struct row_coder plain = {find_cells, look_up, append};
 #if TSR_HAS_VECTOR_FORMS
     if (isa == TSR_ISA_AVX512) return &tsr_row_coder_avx512;
+    if (isa == TSR_ISA_AVX2) return &tsr_row_coder_avx2;
 #endif
     (void)isa;
     return &plain;
 }
 
 /* The code of a token and its raw bits. */
-TSR_HD_INLINE void put_code(struct row_codes out, int32_t c, struct tsr_symbol_code code, uint32_t value)
+TSR_HD_INLINE void put_code(uint32_t *code, int32_t c, struct tsr_symbol_code symbol, uint32_t value)
 {
-    out.bits[c] = (uint32_t)code.bits << code.raw_bits | (value & ((1u << code.raw_bits) - 1u));
-    out.length[c] = (uint8_t)(code.length + code.raw_bits);
+    const uint32_t bits = (uint32_t)symbol.bits << symbol.raw_bits | (value & ((1u << symbol.raw_bits) - 1u));
+    code[c] = bits << ROW_LENGTH_BITS | (uint32_t)(symbol.length + symbol.raw_bits);
 }
 
 /* Puts the code of a run of the columns first .. end - 1 at its last column; the others have no bits. */
-static void put_run(struct row_codes out, int32_t first, int32_t end, struct tsr_symbol_code code)
+static void put_run(uint32_t *code, int32_t first, int32_t end, struct tsr_symbol_code symbol)
 {
-    memset(out.bits + first, 0, (size_t)(end - 1 - first) * sizeof *out.bits);
-    memset(out.length + first, 0, (size_t)(end - 1 - first) * sizeof *out.length);
-    put_code(out, end - 1, code, (uint32_t)(end - first));
+    memset(code + first, 0, (size_t)(end - 1 - first) * sizeof *code);
+    put_code(code, end - 1, symbol, (uint32_t)(end - first));
 }
 
 /* ---- Tiles ----------------------------------------------------------------------------------------------- */
@@ -103,7 +128,7 @@ struct tile_coder {
     uint8_t *taken;  /* by tick: words that all lanes take; ROW_STEP more places */
     uint32_t *place; /* by tick: number of its first word */
     size_t ticks;
-    struct row_codes codes;
+    uint32_t *code;    /* by column */
     uint8_t *cell;     /* by column */
     uint32_t *special; /* bit c % 32 of number c / 32 is column c */
     uint16_t *column;  /* rANS: the columns of a row that have symbols */
@@ -127,11 +152,10 @@ static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int l
     }
     t->place = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += t->ticks * sizeof(uint32_t);
-    t->codes.bits = base ? (uint32_t *)(void *)(at + used) : NULL;
+    t->code = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns * sizeof(uint32_t);
-    t->codes.length = base ? at + used : NULL;
-    t->cell = base ? at + used + columns : NULL;
-    used += 2 * columns;
+    t->cell = base ? at + used : NULL;
+    used += columns;
     t->special = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns / 32 * sizeof(uint32_t);
     t->column = base ? (uint16_t *)(void *)(at + used) : NULL;
@@ -165,7 +189,7 @@ static bool append_row(struct tile_coder *t, int32_t y, size_t limit)
 {
     const int l = y % t->lanes;
     size_t words = 0;
-    t->rows->append(t->codes, t->width, t->refill_bits,
+    t->rows->append(t->code, t->width, t->refill_bits,
                     (uint32_t)(TSR_LANE_DELAY * l) + (uint32_t)t->period * (uint32_t)(y / t->lanes), &t->lane[l]);
     for (int i = 0; i < t->lanes; i++) words += t->lane[i].words;
     return words <= limit;
@@ -231,10 +255,10 @@ size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, cons
             const int symbol = planes.symbol[at + (size_t)c];
             const struct tsr_symbol_code code = code_of[planes.context[at + (size_t)c]][symbol];
             if (symbol >= TSR_RUN_SYMBOL) {
-                put_run(t.codes, c, c + (int32_t)value, code);
+                put_run(t.code, c, c + (int32_t)value, code);
                 c += (int32_t)value - 1;
             } else
-                put_code(t.codes, c, code, value);
+                put_code(t.code, c, code, value);
         }
         if (!append_row(&t, y, capacity / 2)) return 0;
     }
@@ -250,8 +274,8 @@ void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *
         for (uint32_t v = 0; v < TSR_CODED_VALUES; v++) {
             const struct tsr_token token = tsr_token(v);
             const struct tsr_symbol_code code = of_symbol[t][token.symbol];
-            codes->code[t][v] =
-                (((uint32_t)code.bits << code.raw_bits) | token.raw) << 5 | (uint32_t)(code.length + code.raw_bits);
+            codes->code[t][v] = (((uint32_t)code.bits << code.raw_bits) | token.raw) << ROW_LENGTH_BITS |
+                                (uint32_t)(code.length + code.raw_bits);
         }
     memset(codes->table_of_cell, 0, sizeof codes->table_of_cell);
     for (int i = 0; i < tsr_model_cells(model); i++)
@@ -283,14 +307,14 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
             table = tsr_quiet_table(false);
             if (tsr_run_starts(folded[c] == 0, true)) {
                 const int32_t end = tsr_run_end(folded, c, width);
-                put_run(t->codes, c, end,
+                put_run(t->code, c, end,
                         of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;
                 c = end;
                 table = rows->activity[c] == 0 ? tsr_quiet_table(true) : codes->table_of_cell[t->cell[c]];
             }
         }
-        put_code(t->codes, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);
+        put_code(t->code, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);
     }
 }
 
@@ -309,7 +333,7 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
     for (int32_t y = 0; y < tile.height; y++) {
         tsr_next_row(&rows);
         t.rows->find_cells(&rows, &cuts, t.cell, t.special);
-        t.rows->look_up(codes, t.cell, rows.folded, tile.width, t.codes);
+        t.rows->look_up(codes, t.cell, rows.folded, tile.width, t.code);
         put_special_codes(&rows, &t, codes, of_symbol);
         if (!append_row(&t, y, capacity / 2)) return 0;
     }

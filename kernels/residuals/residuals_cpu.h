@@ -102,7 +102,7 @@ static inline int tsr_of_activity(const struct tsr_activity_bins *bins, int32_t 
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,
                       struct tsr_symbol_counts *counts);
 
-/* Codewords and raw bits of small residuals together, bits << 5 | length. */
+/* Codewords and raw bits of small residuals together, bits << 6 | length. */
 enum { TSR_CODED_VALUES = 256, TSR_CELL_PLACES = 128 };
 struct tsr_value_codes {
     uint32_t code[TSR_MODEL_TABLES][TSR_CODED_VALUES];

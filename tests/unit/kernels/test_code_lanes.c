@@ -22,27 +22,27 @@ static void begin(struct string_room *room)
     room->lane.taken = room->taken;
 }
 
-TEST(strings_of_all_forms_are_equal)
+static void compare_strings(enum tsr_isa isa)
 {
     static struct string_room plain, fast;
-    static uint32_t bits[ROOM];
-    static uint8_t length[ROOM];
-    const struct row_codes codes = {bits, length};
-    const struct row_coder *coder = tsr_row_coder(TSR_ISA_AVX512);
+    static uint32_t code[ROOM], other_code[ROOM];
+    const struct row_coder *coder = tsr_row_coder(isa);
     struct rng r = {71};
-    if (tsr_best_isa() < TSR_ISA_AVX512) skip();
     for (int n = 0; n < 3000; n++) {
         const int32_t width = rng_between(&r, 1, MOST), rows = rng_between(&r, 1, 8);
-        const int most = rng_between(&r, 1, 32);
+        const int most = rng_between(&r, 1, ROW_CODE_LIMIT), refill_bits = rng_between(&r, most, TSR_REFILL_LIMIT);
         begin(&plain);
         begin(&fast);
         for (int32_t y = 0; y < rows; y++) {
             for (int32_t c = 0; c < ROOM; c++) { /* after the width anything may stand */
-                length[c] = (uint8_t)(rng_below(&r, 5) ? rng_between(&r, 0, most) : n % 3 ? 0 : most);
-                bits[c] = (uint32_t)(rng_next(&r) >> 32) & (uint32_t)((1ull << length[c]) - 1u);
+                const int length = rng_below(&r, 5) ? rng_between(&r, 0, most) : n % 3 ? 0 : most;
+                const uint32_t bits = (uint32_t)(rng_next(&r) >> 32) & (uint32_t)((1ull << length) - 1u);
+                code[c] = other_code[c] = bits << ROW_LENGTH_BITS | (uint32_t)length;
             }
-            tsr_row_coder(TSR_ISA_PLAIN)->append(codes, width, most, (uint32_t)(1000 * y), &plain.lane);
-            coder->append(codes, width, most, (uint32_t)(1000 * y), &fast.lane);
+            tsr_row_coder(TSR_ISA_PLAIN)->append(code, width, refill_bits, (uint32_t)(1000 * y), &plain.lane);
+            coder->append(other_code, width, refill_bits, (uint32_t)(1000 * y), &fast.lane);
+            assert_memory_equal(other_code + width + ROW_MARGIN, code + width + ROW_MARGIN,
+                                (size_t)(ROOM - width - ROW_MARGIN) * sizeof code[0]);
         }
         assert_int_equal(fast.lane.bits, plain.lane.bits);
         assert_int_equal(fast.lane.words, plain.lane.words);
@@ -53,16 +53,20 @@ TEST(strings_of_all_forms_are_equal)
     }
 }
 
-TEST(look_ups_of_all_forms_are_equal)
+TEST(strings_of_all_forms_are_equal)
+{
+    for (int isa = TSR_ISA_PLAIN; isa <= (int)tsr_best_isa(); isa++) compare_strings((enum tsr_isa)isa);
+}
+
+static void compare_look_ups(enum tsr_isa isa)
 {
     static struct tsr_value_codes codes;
     static uint16_t folded[ROOM], intensity[ROOM];
     static int16_t activity[ROOM];
-    static uint8_t cell[ROOM], other_cell[ROOM], length[ROOM], other_length[ROOM];
-    static uint32_t bits[ROOM], other_bits[ROOM], special[ROOM / 32], other_special[ROOM / 32];
-    const struct row_coder *plain = tsr_row_coder(TSR_ISA_PLAIN), *fast = tsr_row_coder(TSR_ISA_AVX512);
+    static uint8_t cell[ROOM], other_cell[ROOM];
+    static uint32_t code[ROOM], other_code[ROOM], special[ROOM / 32], other_special[ROOM / 32];
+    const struct row_coder *plain = tsr_row_coder(TSR_ISA_PLAIN), *fast = tsr_row_coder(isa);
     struct rng r = {72};
-    if (tsr_best_isa() < TSR_ISA_AVX512) skip();
     for (int n = 0; n < 1000; n++) {
         const int32_t width = rng_between(&r, 1, MOST);
         struct cell_cuts cuts = {.activities = rng_between(&r, 0, TSR_ACTIVITY_GROUPS - 1),
@@ -87,11 +91,15 @@ TEST(look_ups_of_all_forms_are_equal)
         assert_memory_equal(other_cell, cell, (size_t)width);
         for (int32_t c = 0; c < width; c++)
             expect((other_special[c / 32] >> c % 32 & 1u) == (special[c / 32] >> c % 32 & 1u), "column %d", c);
-        plain->look_up(&codes, cell, folded, width, (struct row_codes){bits, length});
-        fast->look_up(&codes, other_cell, folded, width, (struct row_codes){other_bits, other_length});
-        assert_memory_equal(other_bits, bits, (size_t)width * sizeof bits[0]);
-        assert_memory_equal(other_length, length, (size_t)width);
+        plain->look_up(&codes, cell, folded, width, code);
+        fast->look_up(&codes, other_cell, folded, width, other_code);
+        assert_memory_equal(other_code, code, (size_t)width * sizeof code[0]);
     }
+}
+
+TEST(look_ups_of_all_forms_are_equal)
+{
+    for (int isa = TSR_ISA_PLAIN; isa <= (int)tsr_best_isa(); isa++) compare_look_ups((enum tsr_isa)isa);
 }
 
 /* Effort 1 codes without symbols. The payload from the symbols of pass 1, with the same model, is the same. */

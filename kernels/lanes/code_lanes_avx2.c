@@ -1,0 +1,205 @@
+/* Coding rows for AVX2: sixteen columns at once; see code_lanes.h. */
+#include "code_lanes.h"
+
+#if TSR_HAS_VECTOR_FORMS
+#include <immintrin.h>
+#include <string.h>
+
+TSR_AVX2_INLINE __m256i load(const void *at)
+{
+    return _mm256_loadu_si256((const __m256i *)at);
+}
+
+TSR_AVX2_INLINE void store(void *at, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)at, v);
+}
+
+/* Sixteen words and sixteen more, of which the high bytes are 0 or all words are masks, as bytes. */
+TSR_AVX2_INLINE __m256i join_words(__m256i a, __m256i b, bool masks)
+{
+    return _mm256_permute4x64_epi64(masks ? _mm256_packs_epi16(a, b) : _mm256_packus_epi16(a, b), 0xd8);
+}
+
+/* ---- Cells ------------------------------------------------------------------------------------------------- */
+
+/* Numbers of cuts that are not above; wide: each cut less 1, in all words. */
+TSR_AVX2_INLINE __m256i cuts_below(__m256i v, const __m256i *wide, int count)
+{
+    __m256i number = _mm256_setzero_si256();
+    for (int i = 0; i < count; i++) number = _mm256_sub_epi16(number, _mm256_cmpgt_epi16(v, wide[i]));
+    return number;
+}
+
+TSR_AVX2 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+                                uint32_t *special)
+{
+    const __m256i pitch = _mm256_set1_epi16(cuts->pitch), zero = _mm256_setzero_si256();
+    __m256i activity_cut[TSR_ACTIVITY_GROUPS], intensity_cut[TSR_SAMPLED_INTENSITY_GROUPS];
+    for (int i = 0; i < cuts->activities; i++) activity_cut[i] = _mm256_set1_epi16((int16_t)(cuts->activity[i] - 1));
+    for (int i = 0; i < cuts->intensities; i++) intensity_cut[i] = _mm256_set1_epi16((int16_t)(cuts->intensity[i] - 1));
+    static_assert(TSR_CODED_VALUES == 256, "a residual is large if its high byte is not 0");
+    for (int32_t c = 0; c < rows->tile.width; c += 32) {
+        __m256i number[2], is_special[2];
+        for (int i = 0; i < 2; i++) {
+            const __m256i activity = load(rows->activity + c + 16 * i);
+            number[i] =
+                _mm256_add_epi16(_mm256_mullo_epi16(cuts_below(activity, activity_cut, cuts->activities), pitch),
+                                 cuts_below(load(rows->intensity + c + 16 * i), intensity_cut, cuts->intensities));
+            is_special[i] =
+                _mm256_or_si256(_mm256_cmpeq_epi16(activity, zero),
+                                _mm256_cmpgt_epi16(_mm256_srli_epi16(load(rows->folded + c + 16 * i), 8), zero));
+        }
+        store(cell + c, join_words(number[0], number[1], false));
+        special[c / 32] = (uint32_t)_mm256_movemask_epi8(join_words(is_special[0], is_special[1], true));
+    }
+}
+
+/* ---- Codes ------------------------------------------------------------------------------------------------- */
+
+/* The tables of cells. steps: for every sixteen cells, what their tables differ from those sixteen places before. */
+TSR_AVX2_INLINE __m256i tables_of(__m256i cell, const __m256i *steps)
+{
+    __m256i table = _mm256_setzero_si256();
+    for (int i = 0; i < TSR_CELL_PLACES / 16; i++)
+        table = _mm256_xor_si256(
+            table, _mm256_shuffle_epi8(steps[i], _mm256_sub_epi8(cell, _mm256_set1_epi8((char)(16 * i)))));
+    return table;
+}
+
+TSR_AVX2 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded,
+                             int32_t width, uint32_t *code)
+{
+    static_assert(TSR_CELL_PLACES <= 128, "a shuffle gives 0 for numbers below 0");
+    const __m256i most = _mm256_set1_epi16(TSR_CODED_VALUES - 1);
+    const uint32_t *first = &codes->code[0][0];
+    __m256i steps[TSR_CELL_PLACES / 16];
+    __m128i before = _mm_setzero_si128();
+    for (int i = 0; i < TSR_CELL_PLACES / 16; i++) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(codes->table_of_cell + 16 * i));
+        steps[i] = _mm256_broadcastsi128_si256(_mm_xor_si128(part, before));
+        before = part;
+    }
+    for (int32_t c = 0; c < width; c += 32) {
+        uint16_t place[32];
+        const __m256i table = tables_of(load(cell + c), steps);
+        const __m256i low = _mm256_min_epu16(load(folded + c), most),
+                      high = _mm256_min_epu16(load(folded + c + 16), most);
+        store(place, _mm256_or_si256(low, _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(table)), 8)));
+        store(place + 16,
+              _mm256_or_si256(high, _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(table, 1)), 8)));
+        for (int i = 0; i < 32; i++) code[c + i] = first[place[i]];
+    }
+}
+
+/* ---- Strings ----------------------------------------------------------------------------------------------- */
+
+/* By number of 8 bits: the places of its ones, a byte each, the lowest first. */
+#define ONES(m) \
+    (((m)&1) + ((m) >> 1 & 1) + ((m) >> 2 & 1) + ((m) >> 3 & 1) + ((m) >> 4 & 1) + ((m) >> 5 & 1) + ((m) >> 6 & 1))
+#define PLACE(m, bit) ((uint64_t)((m) >> (bit)&1) * (bit) << 8 * ONES((m) & ((1 << (bit)) - 1)))
+#define PLACES(m) (PLACE(m, 1) | PLACE(m, 2) | PLACE(m, 3) | PLACE(m, 4) | PLACE(m, 5) | PLACE(m, 6) | PLACE(m, 7))
+#define PLACES_4(m) PLACES(m), PLACES((m) + 1), PLACES((m) + 2), PLACES((m) + 3)
+#define PLACES_16(m) PLACES_4(m), PLACES_4((m) + 4), PLACES_4((m) + 8), PLACES_4((m) + 12)
+#define PLACES_64(m) PLACES_16(m), PLACES_16((m) + 16), PLACES_16((m) + 32), PLACES_16((m) + 48)
+static const uint64_t places_of_ones[256] = {PLACES_64(0), PLACES_64(64), PLACES_64(128), PLACES_64(192)};
+
+/* For each byte, the sum of the bytes up to it, modulo 256. */
+TSR_AVX2_INLINE __m128i running_sums(__m128i v)
+{
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 1));
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 2));
+    v = _mm_add_epi8(v, _mm_slli_si128(v, 4));
+    return _mm_add_epi8(v, _mm_slli_si128(v, 8));
+}
+
+/* Notes the ticks of eight columns, of which those of mask take a word. */
+TSR_AVX2_INLINE void note_ticks(uint32_t mask, uint32_t tick, struct lane_string *lane)
+{
+    const __m256i column = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places_of_ones[mask]));
+    store(lane->tick + lane->words, _mm256_add_epi32(_mm256_set1_epi32((int)tick), column));
+    lane->words += (uint32_t)__builtin_popcount(mask);
+}
+
+/* Appends a string: the length (0..64) highest bits of bits. */
+TSR_AVX2_INLINE void append_string(uint64_t bits, uint32_t length, struct lane_string *lane)
+{
+    const uint32_t held = lane->bits % 64;
+    const uint64_t joined = lane->front | bits >> held;
+    lane->group[lane->bits / 64] = joined;
+    lane->front = held + length >= 64 ? bits << 1 << (63 - held) : joined;
+    lane->bits += length;
+}
+
+/* Joins sixteen codes by twos, and these by twos: fours 0, 2, 1, 3, as the highest bits, and their lengths. Returns
+ * whether all fours have at most 60 bits. */
+TSR_AVX2_INLINE bool join_codes(const __m256i code[2], const __m256i length[2], uint64_t four[4], uint64_t lengths[4])
+{
+    const __m256i low = _mm256_set1_epi64x(0xffffffff);
+    __m256i two[2], two_length[2];
+    for (int i = 0; i < 2; i++) {
+        const __m256i bits = _mm256_srli_epi32(code[i], ROW_LENGTH_BITS), next = _mm256_srli_epi64(length[i], 32);
+        two[i] = _mm256_or_si256(_mm256_sllv_epi64(_mm256_and_si256(bits, low), next), _mm256_srli_epi64(bits, 32));
+        two_length[i] = _mm256_and_si256(_mm256_add_epi32(length[i], next), low);
+    }
+    const __m256i next = _mm256_unpackhi_epi64(two_length[0], two_length[1]);
+    const __m256i all = _mm256_add_epi64(_mm256_unpacklo_epi64(two_length[0], two_length[1]), next);
+    const __m256i joined = _mm256_or_si256(_mm256_sllv_epi64(_mm256_unpacklo_epi64(two[0], two[1]), next),
+                                           _mm256_unpackhi_epi64(two[0], two[1]));
+    store(four, _mm256_sllv_epi64(joined, _mm256_sub_epi64(_mm256_set1_epi64x(64), all)));
+    store(lengths, all);
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all, _mm256_set1_epi32(60))) == 0;
+}
+
+/* Appends up to sixteen columns, those after them with codes of no bits, at once if every four codes have at most 60
+ * bits and no column takes two words; else one by one. */
+TSR_AVX2_INLINE void append_some(const uint32_t *code, int32_t c, int32_t columns, int refill_bits, uint32_t tick,
+                                 struct lane_string *lane)
+{
+    const __m256i low = _mm256_set1_epi32(ROW_LENGTH_MASK), word[2] = {load(code + c), load(code + c + 8)};
+    const __m256i lengths[2] = {_mm256_and_si256(word[0], low), _mm256_and_si256(word[1], low)};
+    const __m256i short_lengths = join_words(_mm256_packs_epi32(lengths[0], lengths[1]), _mm256_setzero_si256(), false);
+    /* the bytes: columns 0-3, 8-11, ... */
+    const __m128i length = _mm_shuffle_epi32(_mm256_castsi256_si128(short_lengths), 0xd8);
+    uint64_t four[4], four_length[4];
+    const bool fits = join_codes(word, lengths, four, four_length);
+
+    /* The words that are taken at each column, before its code. */
+    const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
+    const __m128i bits_before =
+        _mm_add_epi8(_mm_sub_epi8(running_sums(length), length), _mm_set1_epi8((char)(before % 16)));
+    const __m128i wanted = _mm_and_si128(_mm_srli_epi16(bits_before, 4), _mm_set1_epi8(15));
+    const __m128i column = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m128i valid = _mm_cmpgt_epi8(_mm_set1_epi8((char)columns), column);
+    const __m128i more = _mm_and_si128(
+        valid, _mm_insert_epi8(_mm_sub_epi8(wanted, _mm_slli_si128(wanted, 1)), (int)(before / 16 - lane->words), 0));
+    if (__builtin_expect(!fits || _mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_set1_epi8(1))), 0)) {
+        append_columns(code, c, columns, refill_bits, tick, lane);
+        return;
+    }
+    __m128i *in_ticks = (__m128i *)(void *)(lane->taken + tick + c);
+    const uint32_t taken = (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_setzero_si128()));
+    _mm_storeu_si128(in_ticks, _mm_add_epi8(_mm_loadu_si128(in_ticks), more));
+    note_ticks(taken & 0xff, tick + (uint32_t)c, lane);
+    note_ticks(taken >> 8, tick + (uint32_t)c + 8, lane);
+    append_string(four[0], (uint32_t)four_length[0], lane);
+    append_string(four[2], (uint32_t)four_length[2], lane);
+    append_string(four[1], (uint32_t)four_length[1], lane);
+    append_string(four[3], (uint32_t)four_length[3], lane);
+}
+
+TSR_AVX2 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+{
+    struct lane_string own = *lane;
+    int32_t c = 0;
+    for (; c + ROW_STEP <= width; c += ROW_STEP) append_some(code, c, ROW_STEP, refill_bits, tick, &own);
+    if (c < width) {
+        memset(code + width, 0, ROW_STEP * sizeof *code);
+        append_some(code, c, width - c, refill_bits, tick, &own);
+    }
+    *lane = own;
+}
+
+const struct row_coder tsr_row_coder_avx2 = {find_cells, look_up, append};
+
+#endif
