@@ -59,7 +59,7 @@ struct cell_cuts {
     int activities, intensities;
     int16_t pitch; /* cells from one group of activity to the next */
     int16_t activity[TSR_ACTIVITY_GROUPS];
-    uint16_t intensity[TSR_SAMPLED_INTENSITY_GROUPS];
+    int16_t intensity[TSR_SAMPLED_INTENSITY_GROUPS];
 };
 
 struct row_coder {

@@ -23,35 +23,39 @@ TSR_AVX2_INLINE __m256i join_words(__m256i a, __m256i b, bool masks)
 
 /* ---- Cells ------------------------------------------------------------------------------------------------- */
 
-/* Numbers of cuts that are not above; wide: each cut less 1, in all words. */
-TSR_AVX2_INLINE __m256i cuts_below(__m256i v, const __m256i *wide, int count)
+enum { WIDE = 4 }; /* vectors of 16 columns that are taken at once */
+
+/* Adds the numbers of cuts that are not above the values. */
+TSR_AVX2_INLINE void add_groups(const void *values, const int16_t *cut, int count, __m256i number[WIDE])
 {
-    __m256i number = _mm256_setzero_si256();
-    for (int i = 0; i < count; i++) number = _mm256_sub_epi16(number, _mm256_cmpgt_epi16(v, wide[i]));
-    return number;
+    __m256i v[WIDE];
+    for (int k = 0; k < WIDE; k++) v[k] = load((const uint16_t *)values + 16 * k);
+    for (int i = 0; i < count; i++) {
+        const __m256i below = _mm256_set1_epi16((int16_t)(cut[i] - 1));
+        for (int k = 0; k < WIDE; k++) number[k] = _mm256_sub_epi16(number[k], _mm256_cmpgt_epi16(v[k], below));
+    }
 }
 
 TSR_AVX2 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
                                 uint32_t *special)
 {
-    const __m256i pitch = _mm256_set1_epi16(cuts->pitch), zero = _mm256_setzero_si256();
-    __m256i activity_cut[TSR_ACTIVITY_GROUPS], intensity_cut[TSR_SAMPLED_INTENSITY_GROUPS];
-    for (int i = 0; i < cuts->activities; i++) activity_cut[i] = _mm256_set1_epi16((int16_t)(cuts->activity[i] - 1));
-    for (int i = 0; i < cuts->intensities; i++) intensity_cut[i] = _mm256_set1_epi16((int16_t)(cuts->intensity[i] - 1));
+    const __m256i zero = _mm256_setzero_si256();
     static_assert(TSR_CODED_VALUES == 256, "a residual is large if its high byte is not 0");
-    for (int32_t c = 0; c < rows->tile.width; c += 32) {
-        __m256i number[2], is_special[2];
-        for (int i = 0; i < 2; i++) {
-            const __m256i activity = load(rows->activity + c + 16 * i);
-            number[i] =
-                _mm256_add_epi16(_mm256_mullo_epi16(cuts_below(activity, activity_cut, cuts->activities), pitch),
-                                 cuts_below(load(rows->intensity + c + 16 * i), intensity_cut, cuts->intensities));
-            is_special[i] =
-                _mm256_or_si256(_mm256_cmpeq_epi16(activity, zero),
-                                _mm256_cmpgt_epi16(_mm256_srli_epi16(load(rows->folded + c + 16 * i), 8), zero));
+    static_assert(16 * WIDE <= ROW_MARGIN, "the last columns may lie after the row");
+    for (int32_t c = 0; c < rows->tile.width; c += 16 * WIDE) {
+        __m256i number[WIDE] = {zero, zero, zero, zero}, is_special[WIDE];
+        add_groups(rows->activity + c, cuts->activity, cuts->activities, number);
+        for (int k = 0; k < WIDE; k++) number[k] = _mm256_mullo_epi16(number[k], _mm256_set1_epi16(cuts->pitch));
+        add_groups(rows->intensity + c, cuts->intensity, cuts->intensities, number);
+        for (int k = 0; k < WIDE; k++)
+            is_special[k] =
+                _mm256_or_si256(_mm256_cmpeq_epi16(load(rows->activity + c + 16 * k), zero),
+                                _mm256_cmpgt_epi16(_mm256_srli_epi16(load(rows->folded + c + 16 * k), 8), zero));
+        for (int k = 0; k < WIDE; k += 2) {
+            store(cell + c + 16 * k, join_words(number[k], number[k + 1], false));
+            special[c / 32 + k / 2] =
+                (uint32_t)_mm256_movemask_epi8(join_words(is_special[k], is_special[k + 1], true));
         }
-        store(cell + c, join_words(number[0], number[1], false));
-        special[c / 32] = (uint32_t)_mm256_movemask_epi8(join_words(is_special[0], is_special[1], true));
     }
 }
 

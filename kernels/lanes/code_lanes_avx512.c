@@ -20,8 +20,7 @@ TSR_AVX512 static void find_cells(const struct tsr_residual_rows *rows, const st
                 number, _mm512_cmpge_epi16_mask(activity, _mm512_set1_epi16(cuts->activity[i])), number, pitch);
         for (int i = 0; i < cuts->intensities; i++)
             number = _mm512_mask_add_epi16(
-                number, _mm512_cmpge_epu16_mask(intensity, _mm512_set1_epi16((int16_t)cuts->intensity[i])), number,
-                one);
+                number, _mm512_cmpge_epu16_mask(intensity, _mm512_set1_epi16(cuts->intensity[i])), number, one);
         _mm256_storeu_si256((__m256i *)(void *)(cell + c), _mm512_cvtepi16_epi8(number));
         special[c / 32] = is_special;
     }

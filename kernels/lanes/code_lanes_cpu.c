@@ -20,27 +20,46 @@ void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_re
 
 /* ---- Rows ------------------------------------------------------------------------------------------------ */
 
-/* Columns that find_cells takes at once: so few that what it counts stays near, and a number of them that compilers
- * make vectors of. */
-enum { CELL_COLUMNS = 64 };
+/* Columns that find_cells takes at once: what it counts of them stays near. */
+enum { CELL_COLUMNS = 256, CELL_CUTS = 4 };
 
-/* Cells and special columns of CELL_COLUMNS columns. */
-static void find_some_cells(const int16_t *restrict activity, const uint16_t *restrict intensity,
-                            const uint16_t *restrict folded, const struct cell_cuts *cuts, uint8_t *restrict cell,
-                            uint8_t *restrict is_special)
+/* Adds pitch for each of CELL_CUTS cuts that are not above a column's value. A loop that compilers make vectors of. */
+static void add_groups(const int16_t *restrict value, int32_t columns, const int16_t *cut, int16_t pitch,
+                       int16_t *restrict number)
 {
-    int16_t number[CELL_COLUMNS] = {0};
-    for (int i = 0; i < cuts->activities; i++) {
-        const int16_t cut = cuts->activity[i], pitch = cuts->pitch;
-        for (int c = 0; c < CELL_COLUMNS; c++) number[c] = (int16_t)(number[c] + (activity[c] >= cut ? pitch : 0));
+    const int16_t a = cut[0], b = cut[1], c = cut[2], d = cut[3];
+    static_assert(CELL_CUTS == 4, "the cuts of a call");
+    for (int32_t i = 0; i < columns; i++) {
+        const int16_t v = value[i];
+        const int16_t two = (int16_t)((v >= a ? pitch : 0) + (v >= b ? pitch : 0));
+        const int16_t two_more = (int16_t)((v >= c ? pitch : 0) + (v >= d ? pitch : 0));
+        number[i] = (int16_t)(number[i] + two + two_more);
     }
-    for (int i = 0; i < cuts->intensities; i++) {
-        const int16_t cut = (int16_t)cuts->intensity[i];
-        for (int c = 0; c < CELL_COLUMNS; c++) number[c] = (int16_t)(number[c] + ((int16_t)intensity[c] >= cut));
+}
+
+/* The same for all of some cuts. INT16_MAX is above all values. */
+static void add_all_groups(const int16_t *value, int32_t columns, const int16_t *cuts, int count, int16_t pitch,
+                           int16_t *number)
+{
+    for (int first = 0; first < count; first += CELL_CUTS) {
+        int16_t some[CELL_CUTS];
+        for (int i = 0; i < CELL_CUTS; i++) some[i] = first + i < count ? cuts[first + i] : INT16_MAX;
+        add_groups(value, columns, some, pitch, number);
     }
-    for (int c = 0; c < CELL_COLUMNS; c++) {
-        cell[c] = (uint8_t)number[c];
-        is_special[c] = activity[c] == 0 || folded[c] >= TSR_CODED_VALUES;
+}
+
+/* Sets the bits of at most CELL_COLUMNS columns that are special; most are not. */
+static void find_special(const int16_t *restrict activity, const uint16_t *restrict folded, int32_t columns,
+                         uint32_t *special)
+{
+    uint8_t is_special[CELL_COLUMNS];
+    memset(special, 0, ((size_t)columns + 31) / 32 * sizeof *special);
+    memset(is_special, 0, sizeof is_special);
+    for (int32_t c = 0; c < columns; c++) is_special[c] = (activity[c] == 0) | (folded[c] >= TSR_CODED_VALUES);
+    for (int32_t c = 0; c < columns; c += 8) {
+        uint64_t any;
+        memcpy(&any, is_special + c, sizeof any);
+        for (int k = 0; k < 8 && any; k++) special[c / 32] |= (uint32_t)is_special[c + k] << (c + k) % 32;
     }
 }
 
@@ -48,15 +67,14 @@ static void find_cells(const struct tsr_residual_rows *rows, const struct cell_c
                        uint32_t *special)
 {
     static_assert(TSR_INTENSITY_BINS <= INT16_MAX, "intensities are compared as signed numbers");
-    static_assert((int)CELL_COLUMNS <= (int)ROW_MARGIN, "the last columns may lie after the row");
     for (int32_t c = 0; c < rows->tile.width; c += CELL_COLUMNS) {
-        uint8_t is_special[CELL_COLUMNS];
-        find_some_cells(rows->activity + c, rows->intensity + c, rows->folded + c, cuts, cell + c, is_special);
-        for (int half = 0; half < CELL_COLUMNS / 32; half++) {
-            uint32_t bits = 0;
-            for (int k = 0; k < 32; k++) bits |= (uint32_t)is_special[32 * half + k] << k;
-            special[c / 32 + half] = bits;
-        }
+        const int32_t columns = tsr_min(CELL_COLUMNS, rows->tile.width - c);
+        int16_t number[CELL_COLUMNS];
+        memset(number, 0, sizeof number);
+        add_all_groups(rows->activity + c, columns, cuts->activity, cuts->activities, cuts->pitch, number);
+        add_all_groups((const int16_t *)rows->intensity + c, columns, cuts->intensity, cuts->intensities, 1, number);
+        for (int32_t k = 0; k < columns; k++) cell[c + k] = (uint8_t)number[k];
+        find_special(rows->activity + c, rows->folded + c, columns, special + c / 32);
     }
 }
 
@@ -69,9 +87,46 @@ static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, co
     }
 }
 
+/* Notes the ticks in which the words of a row are taken, and how many. */
+static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
+{
+    uint32_t words = lane->words, bits = lane->bits, *at = lane->tick;
+    uint8_t *taken = lane->taken + tick;
+    for (int32_t c = 0; c < width; c++) {
+        const uint32_t wanted = tsr_lane_words(bits, refill_bits);
+        at[words] = at[words + 1] = tick + (uint32_t)c;
+        taken[c] = (uint8_t)(taken[c] + wanted - words);
+        words = wanted;
+        bits += code[c] & ROW_LENGTH_MASK;
+    }
+    lane->words = words;
+}
+
+/* Appends the codes alone: by twos, which have at most 52 bits. */
+static void append_bits(const uint32_t *code, int32_t width, struct lane_string *lane)
+{
+    uint64_t front = lane->front, *group = lane->group;
+    uint32_t bits = lane->bits;
+    for (int32_t c = 0; c < width; c += 2) {
+        const uint32_t next = c + 1 < width ? code[c + 1] : 0, next_length = next & ROW_LENGTH_MASK;
+        const uint32_t length = (code[c] & ROW_LENGTH_MASK) + next_length, held = bits % 64;
+        const uint64_t two = (uint64_t)(code[c] >> ROW_LENGTH_BITS) << next_length | next >> ROW_LENGTH_BITS;
+        const uint64_t left = two << 1 << (63 - length), joined = front | left >> held;
+        group[bits / 64] = joined;
+        front = held + length >= 64 ? left << 1 << (63 - held) : joined;
+        bits += length;
+    }
+    lane->front = front;
+    lane->bits = bits;
+}
+
 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
-    append_columns(code, 0, width, refill_bits, tick, lane);
+    static_assert(2 * ROW_CODE_LIMIT < 64, "two codes and what is held");
+    struct lane_string own = *lane;
+    note_ticks(code, width, refill_bits, tick, &own);
+    append_bits(code, width, &own);
+    *lane = own;
 }
 
 const struct row_coder *tsr_row_coder(enum tsr_isa isa)
@@ -329,7 +384,7 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
     cuts.pitch = (int16_t)(model->intensity_cuts + 1);
     for (int i = 0; i < model->activity_cuts; i++)
         cuts.activity[i] = (int16_t)tsr_token_value(model->activity_cut[i], 0);
-    for (int i = 0; i < model->intensity_cuts; i++) cuts.intensity[i] = model->intensity_cut[i];
+    for (int i = 0; i < model->intensity_cuts; i++) cuts.intensity[i] = (int16_t)model->intensity_cut[i];
     for (int32_t y = 0; y < tile.height; y++) {
         tsr_next_row(&rows);
         t.rows->find_cells(&rows, &cuts, t.cell, t.special);

@@ -9,12 +9,13 @@
 
 /* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
  * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
- * sides: 2 are used on the left and 1 on the right; whole blocks are predicted. */
-enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, ROWS = 10 };
+ * sides: 2 are used on the left and 1 on the right. After those stand MARGIN columns more: whole blocks are predicted, and
+ * what comes after takes up to 64 columns at once. */
+enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, MARGIN = 64, ROWS = 10 };
 
 static size_t pitch_of(int32_t width)
 {
-    return (size_t)width + 2 * GUARD + TSR_PREDICTOR_BLOCK;
+    return (size_t)width + 2 * GUARD + MARGIN;
 }
 
 size_t tsr_residual_rows_bytes(int32_t tile_width)

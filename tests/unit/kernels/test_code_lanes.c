@@ -75,7 +75,7 @@ static void compare_look_ups(enum tsr_isa isa)
         for (int i = 0; i < cuts.activities; i++)
             cuts.activity[i] = (int16_t)((i ? cuts.activity[i - 1] : 1) + rng_between(&r, 1, 3000));
         for (int i = 0; i < cuts.intensities; i++)
-            cuts.intensity[i] = (uint16_t)((i ? cuts.intensity[i - 1] : 0) + rng_between(&r, 1, 500));
+            cuts.intensity[i] = (int16_t)((i ? cuts.intensity[i - 1] : 0) + rng_between(&r, 1, 500));
         for (int i = 0; i < ROOM; i++) {
             folded[i] = (uint16_t)rng_width(&r, n % 4 ? 8 : 16);
             activity[i] = (int16_t)rng_below(&r, n % 4 ? 32761 : 2);
