@@ -63,12 +63,12 @@ struct cell_cuts {
 };
 
 struct row_coder {
-    /* Finds the cells of a row, and its special columns, a bit each. The code of a special column does not follow from
-     * its cell and residual alone: its activity is 0, or its residual is large. */
-    void (*find_cells)(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+    /* Finds the contexts of a row, as if all were cells, and its special columns, a bit each. The code of a special
+     * column does not follow from its context and residual alone: its activity is 0, or its residual is large. */
+    void (*find_cells)(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *context,
                        uint32_t *special);
-    /* Looks the codes up by cell and folded residual. Large residuals get the last code of their table. */
-    void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
+    /* Looks the codes up by context and folded residual. Large residuals get the last code of their table. */
+    void (*look_up)(const struct tsr_value_codes *codes, const uint8_t *context, const uint16_t *folded, int32_t width,
                     uint32_t *code);
     /* Appends a row. tick: in which its first column is decoded. The places of code after width are written. */
     void (*append)(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane);

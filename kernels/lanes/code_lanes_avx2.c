@@ -36,23 +36,24 @@ TSR_AVX2_INLINE void add_groups(const void *values, const int16_t *cut, int coun
     }
 }
 
-TSR_AVX2 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+TSR_AVX2 static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *context,
                                 uint32_t *special)
 {
-    const __m256i zero = _mm256_setzero_si256();
+    const __m256i zero = _mm256_setzero_si256(), first = _mm256_set1_epi16(TSR_FIRST_CELL_CONTEXT);
     static_assert(TSR_CODED_VALUES == 256, "a residual is large if its high byte is not 0");
     static_assert(16 * WIDE <= ROW_MARGIN, "the last columns may lie after the row");
     for (int32_t c = 0; c < rows->tile.width; c += 16 * WIDE) {
         __m256i number[WIDE] = {zero, zero, zero, zero}, is_special[WIDE];
         add_groups(rows->activity + c, cuts->activity, cuts->activities, number);
-        for (int k = 0; k < WIDE; k++) number[k] = _mm256_mullo_epi16(number[k], _mm256_set1_epi16(cuts->pitch));
+        for (int k = 0; k < WIDE; k++)
+            number[k] = _mm256_add_epi16(_mm256_mullo_epi16(number[k], _mm256_set1_epi16(cuts->pitch)), first);
         add_groups(rows->intensity + c, cuts->intensity, cuts->intensities, number);
         for (int k = 0; k < WIDE; k++)
             is_special[k] =
                 _mm256_or_si256(_mm256_cmpeq_epi16(load(rows->activity + c + 16 * k), zero),
                                 _mm256_cmpgt_epi16(_mm256_srli_epi16(load(rows->folded + c + 16 * k), 8), zero));
         for (int k = 0; k < WIDE; k += 2) {
-            store(cell + c + 16 * k, join_words(number[k], number[k + 1], false));
+            store(context + c + 16 * k, join_words(number[k], number[k + 1], false));
             special[c / 32 + k / 2] =
                 (uint32_t)_mm256_movemask_epi8(join_words(is_special[k], is_special[k + 1], true));
         }
@@ -61,38 +62,60 @@ TSR_AVX2 static void find_cells(const struct tsr_residual_rows *rows, const stru
 
 /* ---- Codes ------------------------------------------------------------------------------------------------- */
 
-/* The tables of cells. steps: for every sixteen cells, what their tables differ from those sixteen places before. */
-TSR_AVX2_INLINE __m256i tables_of(__m256i cell, const __m256i *steps)
+enum { SHUFFLED = 96 }; /* contexts whose tables shuffles find: a shuffle gives 0 for a number below 0 */
+
+/* The tables of contexts below SHUFFLED. steps: for every sixteen of them, what their tables differ from those sixteen
+ * places before. */
+TSR_AVX2_INLINE __m256i tables_of(__m256i context, const __m256i steps[SHUFFLED / 16], int used)
 {
-    __m256i table = _mm256_setzero_si256();
-    for (int i = 0; i < TSR_CELL_PLACES / 16; i++)
+    __m256i table = _mm256_shuffle_epi8(steps[0], context);
+    for (int i = 1; i < used; i++)
         table = _mm256_xor_si256(
-            table, _mm256_shuffle_epi8(steps[i], _mm256_sub_epi8(cell, _mm256_set1_epi8((char)(16 * i)))));
+            table, _mm256_shuffle_epi8(steps[i], _mm256_sub_epi8(context, _mm256_set1_epi8((char)(16 * i)))));
     return table;
 }
 
-TSR_AVX2 static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded,
-                             int32_t width, uint32_t *code)
+/* Looks up codes of contexts below SHUFFLED. used: sixteens of them. */
+TSR_AVX2_INLINE void look_up_few(const struct tsr_value_codes *codes, const uint8_t *context, const uint16_t *folded,
+                                 int32_t width, int used, uint32_t *code)
 {
-    static_assert(TSR_CELL_PLACES <= 128, "a shuffle gives 0 for numbers below 0");
     const __m256i most = _mm256_set1_epi16(TSR_CODED_VALUES - 1);
     const uint32_t *first = &codes->code[0][0];
-    __m256i steps[TSR_CELL_PLACES / 16];
+    __m256i steps[SHUFFLED / 16];
     __m128i before = _mm_setzero_si128();
-    for (int i = 0; i < TSR_CELL_PLACES / 16; i++) {
-        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(codes->table_of_cell + 16 * i));
+    for (int i = 0; i < used; i++) {
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(codes->table_of + 16 * i));
         steps[i] = _mm256_broadcastsi128_si256(_mm_xor_si128(part, before));
         before = part;
     }
     for (int32_t c = 0; c < width; c += 32) {
         uint16_t place[32];
-        const __m256i table = tables_of(load(cell + c), steps);
-        const __m256i low = _mm256_min_epu16(load(folded + c), most),
-                      high = _mm256_min_epu16(load(folded + c + 16), most);
+        const __m256i table = tables_of(load(context + c), steps, used);
+        const __m256i low = _mm256_min_epu16(load(folded + c), most);
+        const __m256i high = _mm256_min_epu16(load(folded + c + 16), most);
         store(place, _mm256_or_si256(low, _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_castsi256_si128(table)), 8)));
         store(place + 16,
               _mm256_or_si256(high, _mm256_slli_epi16(_mm256_cvtepu8_epi16(_mm256_extracti128_si256(table, 1)), 8)));
         for (int i = 0; i < 32; i++) code[c + i] = first[place[i]];
+    }
+}
+
+TSR_AVX2 static void look_up(const struct tsr_value_codes *codes, const uint8_t *context, const uint16_t *folded,
+                             int32_t width, uint32_t *code)
+{
+    const __m256i most = _mm256_set1_epi16(TSR_CODED_VALUES - 1);
+    if (codes->contexts <= 64) {
+        look_up_few(codes, context, folded, width, 4, code);
+        return;
+    }
+    if (codes->contexts <= 96) {
+        look_up_few(codes, context, folded, width, 6, code);
+        return;
+    }
+    for (int32_t c = 0; c < width; c += 16) {
+        uint16_t value[16];
+        store(value, _mm256_min_epu16(load(folded + c), most));
+        for (int i = 0; i < 16; i++) code[c + i] = codes->code[codes->table_of[context[c + i]]][value[i]];
     }
 }
 

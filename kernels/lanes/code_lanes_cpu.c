@@ -63,7 +63,7 @@ static void find_special(const int16_t *restrict activity, const uint16_t *restr
     }
 }
 
-static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *cell,
+static void find_cells(const struct tsr_residual_rows *rows, const struct cell_cuts *cuts, uint8_t *context,
                        uint32_t *special)
 {
     static_assert(TSR_INTENSITY_BINS <= INT16_MAX, "intensities are compared as signed numbers");
@@ -73,17 +73,17 @@ static void find_cells(const struct tsr_residual_rows *rows, const struct cell_c
         memset(number, 0, sizeof number);
         add_all_groups(rows->activity + c, columns, cuts->activity, cuts->activities, cuts->pitch, number);
         add_all_groups((const int16_t *)rows->intensity + c, columns, cuts->intensity, cuts->intensities, 1, number);
-        for (int32_t k = 0; k < columns; k++) cell[c + k] = (uint8_t)number[k];
+        for (int32_t k = 0; k < columns; k++) context[c + k] = (uint8_t)(TSR_FIRST_CELL_CONTEXT + number[k]);
         find_special(rows->activity + c, rows->folded + c, columns, special + c / 32);
     }
 }
 
-static void look_up(const struct tsr_value_codes *codes, const uint8_t *cell, const uint16_t *folded, int32_t width,
+static void look_up(const struct tsr_value_codes *codes, const uint8_t *context, const uint16_t *folded, int32_t width,
                     uint32_t *code)
 {
     for (int32_t c = 0; c < width; c++) {
         const uint32_t value = folded[c] < TSR_CODED_VALUES ? folded[c] : TSR_CODED_VALUES - 1;
-        code[c] = codes->code[codes->table_of_cell[cell[c]]][value];
+        code[c] = codes->code[codes->table_of[context[c]]][value];
     }
 }
 
@@ -183,8 +183,9 @@ struct tile_coder {
     uint8_t *taken;  /* by tick: words that all lanes take; ROW_STEP more places */
     uint32_t *place; /* by tick: number of its first word */
     size_t ticks;
-    uint32_t *code;    /* by column */
-    uint8_t *cell;     /* by column */
+    uint32_t *code; /* by column, as are these: */
+    uint8_t *context, *symbol;
+    uint16_t *value;
     uint32_t *special; /* bit c % 32 of number c / 32 is column c */
     uint16_t *column;  /* rANS: the columns of a row that have symbols */
 };
@@ -209,8 +210,12 @@ static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int l
     used += t->ticks * sizeof(uint32_t);
     t->code = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns * sizeof(uint32_t);
-    t->cell = base ? at + used : NULL;
+    t->context = base ? at + used : NULL;
     used += columns;
+    t->symbol = base ? at + used : NULL;
+    used += columns;
+    t->value = base ? (uint16_t *)(void *)(at + used) : NULL;
+    used += columns * sizeof(uint16_t);
     t->special = base ? (uint32_t *)(void *)(at + used) : NULL;
     used += columns / 32 * sizeof(uint32_t);
     t->column = base ? (uint16_t *)(void *)(at + used) : NULL;
@@ -295,26 +300,51 @@ static size_t end_tile(struct tile_coder *t, uint8_t *payload)
 
 /* ---- From symbols ------------------------------------------------------------------------------------------ */
 
+/* Finds the columns of runs and large residuals by their symbols; most columns have others. */
+static void find_large(const uint8_t *symbol, int32_t width, uint32_t *special)
+{
+    static_assert(TSR_RUN_ALPHABET <= 128, "bits 5 and 6 say that a symbol is 32 or more");
+    memset(special, 0, ((size_t)width + 31) / 32 * sizeof *special);
+    for (int32_t c = 0; c < width; c += 8) {
+        uint64_t eight;
+        memcpy(&eight, symbol + c, sizeof eight);
+        if ((eight & 0x6060606060606060u) == 0) continue;
+        for (int k = 0; k < 8; k++) special[c / 32] |= (uint32_t)((symbol[c + k] & 0x60u) != 0) << (c + k) % 32;
+    }
+}
+
+/* The codes of a row; at: its place in the planes. */
+static void code_symbols(const struct tile_coder *t, struct tsr_symbol_planes planes, size_t at,
+                         const struct tsr_value_codes *codes, const tsr_code_table *of_symbol)
+{
+    const size_t width = (size_t)t->width;
+    memcpy(t->context, planes.context + at, width);
+    memcpy(t->symbol, planes.symbol + at, width);
+    memcpy(t->value, planes.value + at, width * sizeof *t->value);
+    memset(t->context + width, 0, ROW_MARGIN); /* contexts that the model has */
+    memset(t->symbol + width, 0, 8);
+    find_large(t->symbol, t->width, t->special);
+    t->rows->look_up(codes, t->context, t->value, t->width, t->code);
+    for (int32_t c = tsr_next_bit(t->special, 0, t->width); c < t->width;
+         c = tsr_next_bit(t->special, c + 1, t->width)) {
+        const struct tsr_symbol_code code = of_symbol[codes->table_of[t->context[c]]][t->symbol[c]];
+        if (t->symbol[c] >= TSR_RUN_SYMBOL) {
+            put_run(t->code, c, c + t->value[c], code);
+            c += t->value[c] - 1;
+        } else
+            put_code(t->code, c, code, t->value[c]);
+    }
+}
+
 size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
-                     const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch)
+                     const struct tsr_value_codes *codes, const tsr_code_table *of_symbol, uint8_t *payload,
+                     size_t capacity, void *scratch)
 {
     struct tile_coder t;
-    const struct tsr_symbol_code *code_of[TSR_CONTEXT_LIMIT];
-    for (int i = 0; i < TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model); i++)
-        code_of[i] = codes[tsr_table_of_context(model, i)];
+    static_assert(TSR_CODED_VALUES == 256, "smaller values have the symbols below 32");
     begin_tile(&t, tile, model, scratch);
     for (int32_t y = 0; y < tile.height; y++) {
-        const size_t at = tile.first + (size_t)y * tile.stride;
-        for (int32_t c = 0; c < tile.width; c++) {
-            const uint32_t value = planes.value[at + (size_t)c];
-            const int symbol = planes.symbol[at + (size_t)c];
-            const struct tsr_symbol_code code = code_of[planes.context[at + (size_t)c]][symbol];
-            if (symbol >= TSR_RUN_SYMBOL) {
-                put_run(t.code, c, c + (int32_t)value, code);
-                c += (int32_t)value - 1;
-            } else
-                put_code(t.code, c, code, value);
-        }
+        code_symbols(&t, planes, tile.first + (size_t)y * tile.stride, codes, of_symbol);
         if (!append_row(&t, y, capacity / 2)) return 0;
     }
     return end_tile(&t, payload);
@@ -326,28 +356,17 @@ void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *
                            const struct tsr_residual_model *model)
 {
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++)
-        for (uint32_t v = 0; v < TSR_CODED_VALUES; v++) {
-            const struct tsr_token token = tsr_token(v);
-            const struct tsr_symbol_code code = of_symbol[t][token.symbol];
-            codes->code[t][v] = (((uint32_t)code.bits << code.raw_bits) | token.raw) << ROW_LENGTH_BITS |
-                                (uint32_t)(code.length + code.raw_bits);
+        for (uint32_t v = 0; v < TSR_CODED_VALUES;) { /* all values of a symbol */
+            const struct tsr_symbol_code code = of_symbol[t][tsr_token_symbol(v)];
+            const uint32_t bits = (uint32_t)code.bits << code.raw_bits,
+                           length = (uint32_t)(code.length + code.raw_bits);
+            for (uint32_t raw = 0; raw < 1u << code.raw_bits; raw++)
+                codes->code[t][v + raw] = (bits | raw) << ROW_LENGTH_BITS | length;
+            v += 1u << code.raw_bits;
         }
-    memset(codes->table_of_cell, 0, sizeof codes->table_of_cell);
-    for (int i = 0; i < tsr_model_cells(model); i++)
-        codes->table_of_cell[i] = (uint8_t)tsr_table_of_context(model, TSR_FIRST_CELL_CONTEXT + i);
-}
-
-/* Returns the first special column from c on; if there is none, a number that is not less than width. */
-static int32_t next_special(const uint32_t *special, int32_t c, int32_t width)
-{
-    if (c >= width) return width;
-    uint32_t word = special[c / 32] >> c % 32 << c % 32;
-    while (word == 0) {
-        c = c / 32 * 32 + 32;
-        if (c >= width) return width;
-        word = special[c / 32];
-    }
-    return c / 32 * 32 + tsr_floor_log2(word & (0u - word));
+    memset(codes->table_of, 0, sizeof codes->table_of);
+    codes->contexts = TSR_FIRST_CELL_CONTEXT + tsr_model_cells(model);
+    for (int i = 0; i < codes->contexts; i++) codes->table_of[i] = (uint8_t)tsr_table_of_context(model, i);
 }
 
 /* Puts the codes of the special columns: runs, interruptions and large residuals. */
@@ -356,8 +375,8 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
 {
     const int32_t width = t->width;
     const uint16_t *folded = rows->folded;
-    for (int32_t c = next_special(t->special, 0, width); c < width; c = next_special(t->special, c + 1, width)) {
-        int table = codes->table_of_cell[t->cell[c]];
+    for (int32_t c = tsr_next_bit(t->special, 0, width); c < width; c = tsr_next_bit(t->special, c + 1, width)) {
+        int table = codes->table_of[t->context[c]];
         if (rows->activity[c] == 0) {
             table = tsr_quiet_table(false);
             if (tsr_run_starts(folded[c] == 0, true)) {
@@ -366,7 +385,7 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
                         of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;
                 c = end;
-                table = rows->activity[c] == 0 ? tsr_quiet_table(true) : codes->table_of_cell[t->cell[c]];
+                table = rows->activity[c] == 0 ? tsr_quiet_table(true) : codes->table_of[t->context[c]];
             }
         }
         put_code(t->code, c, of_symbol[table][tsr_token_symbol(folded[c])], folded[c]);
@@ -387,8 +406,8 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
     for (int i = 0; i < model->intensity_cuts; i++) cuts.intensity[i] = (int16_t)model->intensity_cut[i];
     for (int32_t y = 0; y < tile.height; y++) {
         tsr_next_row(&rows);
-        t.rows->find_cells(&rows, &cuts, t.cell, t.special);
-        t.rows->look_up(codes, t.cell, rows.folded, tile.width, t.code);
+        t.rows->find_cells(&rows, &cuts, t.context, t.special);
+        t.rows->look_up(codes, t.context, rows.folded, tile.width, t.code);
         put_special_codes(&rows, &t, codes, of_symbol);
         if (!append_row(&t, y, capacity / 2)) return 0;
     }

@@ -48,6 +48,7 @@ static void train_codes(struct tsr_plane_work *work, const struct tsr_symbol_cou
                             s->huffman);
     model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
     tsr_build_codes(s->codes, model);
+    tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
 void tsr_train_residuals(struct tsr_plane_work *work)
@@ -78,7 +79,6 @@ void tsr_train_residuals(struct tsr_plane_work *work)
                                                 model->table_of, s->merge);
     if (work->contexts.period > 0) tsr_count_unseen(model, work->plane->range, work->frame->tile_width, symbols);
     train_codes(work, symbols);
-    if (work->contexts.period > 0) tsr_build_value_codes(s->value_codes, (const tsr_code_table *)s->codes, model);
 }
 
 size_t tsr_code_residuals(struct tsr_plane_work *work, uint32_t part, uint32_t number, uint8_t *payload,
@@ -100,7 +100,7 @@ size_t tsr_code_residuals(struct tsr_plane_work *work, uint32_t part, uint32_t n
         : plane->coder == TSR_CODER_RANS
             ? tsr_rans_code_tile(s->symbols, tile, &plane->residual, (const tsr_rans_table *)s->rans_codes,
                                  payload + labels, capacity - labels, scratch)
-            : tsr_code_tile(s->symbols, tile, &plane->residual, (const tsr_code_table *)s->codes, payload + labels,
-                            capacity - labels, scratch);
+            : tsr_code_tile(s->symbols, tile, &plane->residual, s->value_codes, (const tsr_code_table *)s->codes,
+                            payload + labels, capacity - labels, scratch);
     return words ? labels + words : 0;
 }

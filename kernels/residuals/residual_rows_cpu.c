@@ -9,8 +9,8 @@
 
 /* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
  * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
- * sides: 2 are used on the left and 1 on the right. After those stand MARGIN columns more: whole blocks are predicted, and
- * what comes after takes up to 64 columns at once. */
+ * sides: 2 are used on the left and 1 on the right. After those stand MARGIN columns more: whole blocks are predicted,
+ * and what comes after takes up to 64 columns at once. */
 enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, MARGIN = 64, ROWS = 10 };
 
 static size_t pitch_of(int32_t width)

@@ -37,4 +37,18 @@ void tsr_next_row(struct tsr_residual_rows *rows);
 /* Goes on at row y instead, farther down. Activities are right from the third row on. */
 void tsr_skip_to_row(struct tsr_residual_rows *rows, int32_t y);
 
+/* Returns the first column from c on whose bit is set, bit c % 32 of word c / 32; if there is none, a number that is
+ * not less than width. */
+TSR_HD_INLINE int32_t tsr_next_bit(const uint32_t *words, int32_t c, int32_t width)
+{
+    if (c >= width) return width;
+    uint32_t word = words[c / 32] >> c % 32 << c % 32;
+    while (word == 0) {
+        c = c / 32 * 32 + 32;
+        if (c >= width) return width;
+        word = words[c / 32];
+    }
+    return c / 32 * 32 + tsr_floor_log2(word & (0u - word));
+}
+
 #endif

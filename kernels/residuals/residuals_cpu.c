@@ -4,40 +4,44 @@
 #include <string.h>
 
 #include "entropy/runs.h"
+#include "symbol_rows_cpu.h"
 
 /* ---- Predict -------------------------------------------------------------------------------------------- */
 
-size_t tsr_predict_scratch_bytes(int32_t tile_width)
+/* A bit a column, of whole steps of TSR_SYMBOL_MARGIN columns. */
+static size_t quiet_bytes(int32_t tile_width)
 {
-    return tsr_residual_rows_bytes(tile_width);
+    return ((size_t)tile_width + 2 * TSR_SYMBOL_MARGIN) / 32 * sizeof(uint32_t);
 }
 
-/* Runs, tokens and bins of one row: the sequential part. */
-static void symbol_row(const uint16_t *restrict folded, const int16_t *restrict activity,
-                       const uint16_t *restrict intensity, int32_t width, uint16_t *restrict value,
-                       uint8_t *restrict symbol, uint8_t *restrict context, struct tsr_bin_counts *restrict counts)
+size_t tsr_predict_scratch_bytes(int32_t tile_width)
 {
-    bool after_run = false;
+    return tsr_residual_rows_bytes(tile_width) + quiet_bytes(tile_width);
+}
+
+/* Puts the runs of a row in place of their first samples' symbols, marks the others, and finds the interruptions. */
+static void find_runs(const struct tsr_residual_rows *rows, const uint32_t *quiet, uint16_t *value, uint8_t *symbol,
+                      uint8_t *bin)
+{
+    const int32_t width = rows->tile.width;
+    const uint16_t *folded = rows->folded;
+    for (int32_t c = tsr_next_bit(quiet, 0, width); c < width; c = tsr_next_bit(quiet, c + 1, width)) {
+        if (!tsr_run_starts(folded[c] == 0, true)) continue;
+        const int32_t end = tsr_run_end(folded, c, width);
+        value[c] = (uint16_t)(end - c);
+        symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
+        memset(bin + c + 1, TSR_INSIDE_BIN, (size_t)(end - c - 1));
+        if (end < width && tsr_interruptions(rows->activity[end] == 0, true, false)) bin[end] = TSR_INTERRUPTION_BIN;
+        c = end; /* its residual is not 0: no run begins there */
+    }
+}
+
+static void count_bins(const uint8_t *bin, const uint16_t *intensity, int32_t width, struct tsr_bin_counts *counts)
+{
     for (int32_t c = 0; c < width; c++) {
-        value[c] = folded[c];
-        symbol[c] = (uint8_t)tsr_token_symbol(folded[c]);
-        if (activity[c] != 0) {
-            const int bin = tsr_activity_bin(activity[c]);
-            context[c] = (uint8_t)bin;
-            counts->activity[bin]++;
-            counts->intensity[intensity[c]]++;
-            after_run = false;
-        } else if (!tsr_run_starts(folded[c] == 0, true)) {
-            context[c] = tsr_interruptions(true, after_run, false) ? TSR_INTERRUPTION_BIN : 0;
-            after_run = false;
-        } else {
-            const int32_t end = tsr_run_end(folded, c, width);
-            value[c] = (uint16_t)(end - c);
-            symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
-            context[c] = 0;
-            c = end - 1;
-            after_run = true;
-        }
+        if (bin[c] == 0 || bin[c] >= TSR_ACTIVITY_BINS) continue;
+        counts->activity[bin[c]]++;
+        counts->intensity[intensity[c]]++;
     }
 }
 
@@ -46,7 +50,8 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
                       struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch)
 {
     struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
-    struct tsr_bin_counts of_others = {0}; /* nobody asks */
+    const struct tsr_symbol_rows *forms = tsr_symbol_rows(tsr_isa());
+    uint32_t *quiet = (uint32_t *)(void *)((uint8_t *)scratch + tsr_residual_rows_bytes(tile.width));
     for (int32_t y = 0; y < tile.height; y++) {
         if (period && y % period == TSR_SAMPLED_ROWS) {
             y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
@@ -57,8 +62,10 @@ void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t ra
         tsr_next_row(&rows);
         if (!tsr_row_is_sampled(y, period)) continue;
         memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
-        symbol_row(rows.folded, rows.activity, rows.intensity, tile.width, out.value + at, out.symbol + at,
-                   out.context + at, tsr_row_is_sampled(y, cuts_period) ? counts : &of_others);
+        memcpy(out.value + at, rows.folded, (size_t)tile.width * sizeof *out.value);
+        forms->find_symbols(rows.folded, rows.activity, tile.width, out.symbol + at, out.context + at, quiet);
+        find_runs(&rows, quiet, out.value + at, out.symbol + at, out.context + at);
+        if (tsr_row_is_sampled(y, cuts_period)) count_bins(out.context + at, rows.intensity, tile.width, counts);
     }
 }
 
@@ -72,6 +79,7 @@ void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_mod
     for (int g = 0; g < TSR_INTENSITY_GROUPS; g++) {
         map->context[0][g] = TSR_RUN_CONTEXT;
         map->context[TSR_INTERRUPTION_BIN][g] = TSR_INTERRUPTION_CONTEXT;
+        map->context[TSR_INSIDE_BIN][g] = TSR_RUN_CONTEXT; /* one that is known; nothing is coded with it */
         for (int bin = 1; bin < TSR_ACTIVITY_BINS; bin++)
             map->context[bin][g] =
                 (uint8_t)(TSR_FIRST_CELL_CONTEXT + tsr_cell_of(activity_group[bin], tsr_min(g, model->intensity_cuts),
@@ -88,22 +96,19 @@ int tsr_table_of_context(const struct tsr_residual_model *model, int context)
 void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
                     int32_t period, struct tsr_symbol_counts *counts)
 {
+    const struct tsr_symbol_rows *forms = tsr_symbol_rows(tsr_isa());
+    uint32_t *count = (uint32_t *)counts;
     for (int32_t y = 0; y < tile.height; y++) {
         if (!tsr_row_is_sampled(y, period)) continue;
-        const size_t row = tile.first + (size_t)y * tile.stride;
-        for (int32_t c = 0; c < tile.width; c++) {
-            const size_t at = row + (size_t)c;
-            const uint8_t symbol = planes.symbol[at];
-            const uint8_t context = map->context[planes.context[at]][map->intensity_group[planes.intensity[at]]];
-            planes.context[at] = context;
-            if (context >= TSR_FIRST_CELL_CONTEXT) {
-                counts->cell[context - TSR_FIRST_CELL_CONTEXT][symbol]++;
-            } else {
-                counts->special[context][symbol]++;
-                if (symbol >= TSR_RUN_SYMBOL) c += planes.value[at] - 1;
-            }
+        for (int32_t first = 0; first < tile.width; first += TSR_COUNT_COLUMNS) {
+            const size_t at = tile.first + (size_t)y * tile.stride + (size_t)first;
+            const int32_t columns = tsr_min(TSR_COUNT_COLUMNS, tile.width - first);
+            uint16_t place[TSR_COUNT_COLUMNS];
+            forms->find_contexts(map, planes.symbol + at, planes.intensity + at, columns, planes.context + at, place);
+            for (int32_t c = 0; c < columns; c++) count[place[c]]++;
         }
     }
+    count[TSR_UNCOUNTED_PLACE] = 0;
 }
 
 void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, int32_t width,

@@ -12,13 +12,14 @@
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
     uint8_t *symbol;     /* token of value; after a run's first sample undefined */
-    uint8_t *context;    /* activity bin, or TSR_INTERRUPTION_BIN; after the count pass, the context's number */
+    uint8_t *context;    /* activity bin, or one of those below; after the count pass, the context's number, if any */
     uint16_t *intensity; /* intensity bin */
 };
 
 enum {
     TSR_INTERRUPTION_BIN = TSR_ACTIVITY_BINS, /* activity zero and not a run; bin 0 is a run's start */
-    TSR_CONTEXT_BINS = TSR_ACTIVITY_BINS + 1
+    TSR_INSIDE_BIN,                           /* after a run's first sample */
+    TSR_CONTEXT_BINS
 };
 
 /* Contexts by number: the run's start and the interruption, then the cells. */
@@ -82,10 +83,6 @@ struct tsr_symbol_code {
 typedef struct tsr_symbol_code tsr_code_table[TSR_RUN_ALPHABET];
 void tsr_build_codes(tsr_code_table codes[TSR_MODEL_TABLES], const struct tsr_residual_model *model);
 
-/* Pass 3. Returns the payload's bytes, 0 if it would exceed capacity. */
-size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
-                     const tsr_code_table codes[TSR_MODEL_TABLES], uint8_t *payload, size_t capacity, void *scratch);
-
 /* Something for each activity bin, by activity: bins are cut at multiples of 64 from 512 on. */
 struct tsr_activity_bins {
     uint8_t low[512];
@@ -103,15 +100,21 @@ void tsr_count_unseen(const struct tsr_residual_model *model, uint32_t range, in
                       struct tsr_symbol_counts *counts);
 
 /* Codewords and raw bits of small residuals together, bits << 6 | length. */
-enum { TSR_CODED_VALUES = 256, TSR_CELL_PLACES = 128 };
+enum { TSR_CODED_VALUES = 256, TSR_CONTEXT_PLACES = 256 };
 struct tsr_value_codes {
     uint32_t code[TSR_MODEL_TABLES][TSR_CODED_VALUES];
-    uint8_t table_of_cell[TSR_CELL_PLACES];
+    int contexts;
+    uint8_t table_of[TSR_CONTEXT_PLACES]; /* by context */
 };
-static_assert(TSR_ACTIVITY_GROUPS * TSR_SAMPLED_INTENSITY_GROUPS <= TSR_CELL_PLACES, "every cell has its place");
 void tsr_build_value_codes(struct tsr_value_codes *codes, const tsr_code_table *of_symbol,
                            const struct tsr_residual_model *model);
 
+/* Pass 3. Returns the payload's bytes, 0 if it would exceed capacity. */
+size_t tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
+                     const struct tsr_value_codes *codes, const tsr_code_table *of_symbol, uint8_t *payload,
+                     size_t capacity, void *scratch);
+
+/* The same for effort 1, from samples. */
 size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
                           const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
                           const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch);

@@ -66,11 +66,11 @@ enum tsr_status __wrap_tsr_splice_open(struct tsr_input *input, bool owns_input,
 /* ---- Coder -------------------------------------------------------------------------------------------------- */
 
 size_t __real_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
-                            const struct tsr_residual_model *model, const tsr_code_table codes[TSR_MODEL_TABLES],
-                            uint8_t *payload, size_t capacity, void *scratch);
+                            const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                            const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch);
 size_t __wrap_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
-                            const struct tsr_residual_model *model, const tsr_code_table codes[TSR_MODEL_TABLES],
-                            uint8_t *payload, size_t capacity, void *scratch);
+                            const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                            const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch);
 
 /* Changes the lowest raw bit of one residual: another number is coded, and the codewords stay in step. */
 static void change_value(struct tsr_symbol_planes planes, struct tsr_tile tile,
@@ -93,11 +93,11 @@ static void change_value(struct tsr_symbol_planes planes, struct tsr_tile tile,
 }
 
 size_t __wrap_tsr_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
-                            const struct tsr_residual_model *model, const tsr_code_table codes[TSR_MODEL_TABLES],
-                            uint8_t *payload, size_t capacity, void *scratch)
+                            const struct tsr_residual_model *model, const struct tsr_value_codes *codes,
+                            const tsr_code_table *of_symbol, uint8_t *payload, size_t capacity, void *scratch)
 {
-    if (planted("coder")) change_value(planes, tile, codes);
-    return __real_tsr_code_tile(planes, tile, model, codes, payload, capacity, scratch);
+    if (planted("coder")) change_value(planes, tile, of_symbol);
+    return __real_tsr_code_tile(planes, tile, model, codes, of_symbol, payload, capacity, scratch);
 }
 
 /* ---- Restorer ----------------------------------------------------------------------------------------------- */

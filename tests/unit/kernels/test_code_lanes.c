@@ -83,7 +83,8 @@ static void compare_look_ups(enum tsr_isa isa)
         }
         for (int t = 0; t < TSR_MODEL_TABLES; t++)
             for (int v = 0; v < TSR_CODED_VALUES; v++) codes.code[t][v] = (uint32_t)rng_next(&r);
-        for (int i = 0; i < TSR_CELL_PLACES; i++) codes.table_of_cell[i] = (uint8_t)rng_below(&r, TSR_MODEL_TABLES);
+        for (int i = 0; i < TSR_CONTEXT_PLACES; i++) codes.table_of[i] = (uint8_t)rng_below(&r, TSR_MODEL_TABLES);
+        codes.contexts = TSR_FIRST_CELL_CONTEXT + (cuts.activities + 1) * cuts.pitch;
         const struct tsr_residual_rows rows = {
             .tile = {.width = width}, .folded = folded, .intensity = intensity, .activity = activity};
         plain->find_cells(&rows, &cuts, cell, special);
@@ -93,6 +94,11 @@ static void compare_look_ups(enum tsr_isa isa)
             expect((other_special[c / 32] >> c % 32 & 1u) == (special[c / 32] >> c % 32 & 1u), "column %d", c);
         plain->look_up(&codes, cell, folded, width, code);
         fast->look_up(&codes, other_cell, folded, width, other_code);
+        assert_memory_equal(other_code, code, (size_t)width * sizeof code[0]);
+        codes.contexts = rng_between(&r, 1, TSR_CONTEXT_PLACES);
+        for (int32_t c = 0; c < width; c++) cell[c] = (uint8_t)rng_below(&r, (uint32_t)codes.contexts);
+        plain->look_up(&codes, cell, folded, width, code);
+        fast->look_up(&codes, cell, folded, width, other_code);
         assert_memory_equal(other_code, code, (size_t)width * sizeof code[0]);
     }
 }
@@ -152,8 +158,8 @@ TEST(codes_without_symbols_are_those_of_symbols)
         model.refill_bits = (uint8_t)tsr_model_refill_bits(&model);
         tsr_build_codes(codes, &model);
         tsr_build_value_codes(&value_codes, (const tsr_code_table *)codes, &model);
-        const size_t size =
-            tsr_code_tile(planes, tile, &model, (const tsr_code_table *)codes, by_symbols, sizeof by_symbols, scratch);
+        const size_t size = tsr_code_tile(planes, tile, &model, &value_codes, (const tsr_code_table *)codes, by_symbols,
+                                          sizeof by_symbols, scratch);
         assert_int_equal(tsr_code_tile_once(samples, tile, range, &model, &value_codes, (const tsr_code_table *)codes,
                                             once, sizeof once, scratch),
                          size);

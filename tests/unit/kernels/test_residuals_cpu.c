@@ -379,6 +379,7 @@ struct coded {
     const struct chosen *chosen; /* NULL: the median edge predictor alone */
     struct tsr_residual_model model;
     tsr_code_table codes[TSR_MODEL_TABLES];
+    struct tsr_value_codes value_codes;
     tsr_rans_table rans_codes[TSR_MODEL_TABLES];
     struct tsr_plane_decoder decoder;
 };
@@ -424,6 +425,7 @@ static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_co
     }
     model->refill_bits = (uint8_t)tsr_model_refill_bits(model);
     tsr_build_codes(c->codes, model);
+    tsr_build_value_codes(&c->value_codes, (const tsr_code_table *)c->codes, model);
     prepare_decoder(c);
 }
 
@@ -437,10 +439,10 @@ static size_t most_bytes(struct tsr_tile tile)
 static size_t code_words(const struct coded *c, struct tsr_tile tile, uint8_t *payload, size_t capacity)
 {
     void *scratch = must(malloc(tsr_code_scratch_bytes(tile.width, tile.height, c->model.lanes)));
-    const size_t size =
-        c->rans ? tsr_rans_code_tile(out, tile, &c->model, (const tsr_rans_table *)c->rans_codes, payload, capacity,
-                                     scratch)
-                : tsr_code_tile(out, tile, &c->model, (const tsr_code_table *)c->codes, payload, capacity, scratch);
+    const size_t size = c->rans ? tsr_rans_code_tile(out, tile, &c->model, (const tsr_rans_table *)c->rans_codes,
+                                                     payload, capacity, scratch)
+                                : tsr_code_tile(out, tile, &c->model, &c->value_codes, (const tsr_code_table *)c->codes,
+                                                payload, capacity, scratch);
     free(scratch);
     return size;
 }
