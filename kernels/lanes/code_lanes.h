@@ -7,6 +7,8 @@
 #ifndef TSR_KERNELS_LANES_CODE_LANES_H
 #define TSR_KERNELS_LANES_CODE_LANES_H
 
+#include <string.h>
+
 #include "kernels/residuals/residuals_cpu.h"
 
 enum {
@@ -20,22 +22,28 @@ static_assert(TSR_CODE_LIMIT + 14 <= ROW_CODE_LIMIT, "a codeword and the raw bit
 
 /* The string that a lane has written so far. */
 struct lane_string {
-    uint64_t *group; /* of 64 bits, the first bit on top; one more than the filled ones is written */
-    uint32_t *tick;  /* by word of 16 bits: when the decoder takes it; ROW_STEP places after the last are written */
-    uint64_t front;  /* the bits of the group that is not full yet, on top; the others are 0 */
-    uint32_t bits;   /* in all */
-    uint32_t words;  /* that the decoder has taken by now; some of their bits may still be to come */
-    uint8_t *taken;  /* by tick: how many words all lanes take; ROW_STEP places after the row are written */
+    uint8_t *bytes; /* the first bit is the highest of the first byte; eight more than the filled ones are written */
+    uint32_t *tick; /* by word of 16 bits: when the decoder takes it; ROW_STEP places after the last are written */
+    uint64_t front; /* the bits of the byte that is not full yet, on top; the others are 0 */
+    uint32_t bits;  /* in all */
+    uint32_t words; /* that the decoder has taken by now; some of their bits may still be to come */
+    uint8_t *taken; /* by tick: how many words all lanes take; ROW_STEP places after the row are written */
 };
 
-/* Appends length (0..32) bits. */
-TSR_HD_INLINE void append_code(struct lane_string *lane, uint32_t code, uint32_t length)
+/* Appends the length (0 .. STRING_BITS) highest bits of left; the others are 0. Whether they fill a byte or some cannot
+ * be foreseen: no branch. */
+enum { STRING_BITS = 56 };
+TSR_HD_INLINE void append_string(struct lane_string *lane, uint64_t left, uint32_t length)
 {
-    const uint32_t held = lane->bits % 64;
-    const uint64_t left = (uint64_t)code << 32 << (32 - length); /* length 0: code is 0 */
+    const uint32_t held = lane->bits % 8;
     const uint64_t joined = lane->front | left >> held;
-    lane->group[lane->bits / 64] = joined;
-    lane->front = held + length >= 64 ? left << 1 << (63 - held) : joined;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    const uint64_t stored = __builtin_bswap64(joined);
+#else
+    const uint64_t stored = joined;
+#endif
+    memcpy(lane->bytes + lane->bits / 8, &stored, sizeof stored);
+    lane->front = joined << ((held + length) & 56u);
     lane->bits += length;
 }
 
@@ -49,7 +57,8 @@ TSR_HD_INLINE void append_columns(const uint32_t *code, int32_t first, int32_t c
         lane.tick[lane.words] = lane.tick[lane.words + 1] = tick + (uint32_t)c;
         lane.taken[tick + (uint32_t)c] = (uint8_t)(lane.taken[tick + (uint32_t)c] + wanted - lane.words);
         lane.words = wanted;
-        append_code(&lane, code[c] >> ROW_LENGTH_BITS, code[c] & ROW_LENGTH_MASK);
+        const uint32_t length = code[c] & ROW_LENGTH_MASK;
+        append_string(&lane, (uint64_t)(code[c] >> ROW_LENGTH_BITS) << 1 << (63 - length), length);
     }
     *string = lane;
 }

@@ -3,7 +3,6 @@
 
 #if TSR_HAS_VECTOR_FORMS
 #include <immintrin.h>
-#include <string.h>
 
 TSR_AVX2_INLINE __m256i load(const void *at)
 {
@@ -140,27 +139,17 @@ TSR_AVX2_INLINE __m128i running_sums(__m128i v)
     return _mm_add_epi8(v, _mm_slli_si128(v, 8));
 }
 
-/* Notes the ticks of eight columns, of which those of mask take a word. */
-TSR_AVX2_INLINE void note_ticks(uint32_t mask, uint32_t tick, struct lane_string *lane)
+/* Notes the ticks of eight columns, of which those of mask take a word. tick: of the first, in all words. */
+TSR_AVX2_INLINE void note_ticks(uint32_t mask, __m256i tick, struct lane_string *lane)
 {
     const __m256i column = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)&places_of_ones[mask]));
-    store(lane->tick + lane->words, _mm256_add_epi32(_mm256_set1_epi32((int)tick), column));
+    store(lane->tick + lane->words, _mm256_add_epi32(tick, column));
     lane->words += (uint32_t)__builtin_popcount(mask);
 }
 
-/* Appends a string: the length (0..64) highest bits of bits. */
-TSR_AVX2_INLINE void append_string(uint64_t bits, uint32_t length, struct lane_string *lane)
-{
-    const uint32_t held = lane->bits % 64;
-    const uint64_t joined = lane->front | bits >> held;
-    lane->group[lane->bits / 64] = joined;
-    lane->front = held + length >= 64 ? bits << 1 << (63 - held) : joined;
-    lane->bits += length;
-}
-
 /* Joins sixteen codes by twos, and these by twos: fours 0, 2, 1, 3, as the highest bits, and their lengths. Returns
- * whether all fours have at most 60 bits. */
-TSR_AVX2_INLINE bool join_codes(const __m256i code[2], const __m256i length[2], uint64_t four[4], uint64_t lengths[4])
+ * a mask that is not 0 if a four has more than STRING_BITS bits. */
+TSR_AVX2_INLINE int join_codes(const __m256i code[2], const __m256i length[2], uint64_t four[4], uint64_t lengths[4])
 {
     const __m256i low = _mm256_set1_epi64x(0xffffffff);
     __m256i two[2], two_length[2];
@@ -175,54 +164,63 @@ TSR_AVX2_INLINE bool join_codes(const __m256i code[2], const __m256i length[2], 
                                            _mm256_unpackhi_epi64(two[0], two[1]));
     store(four, _mm256_sllv_epi64(joined, _mm256_sub_epi64(_mm256_set1_epi64x(64), all)));
     store(lengths, all);
-    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all, _mm256_set1_epi32(60))) == 0;
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(all, _mm256_set1_epi32(STRING_BITS)));
 }
 
-/* Appends up to sixteen columns, those after them with codes of no bits, at once if every four codes have at most 60
- * bits and no column takes two words; else one by one. */
-TSR_AVX2_INLINE void append_some(const uint32_t *code, int32_t c, int32_t columns, int refill_bits, uint32_t tick,
-                                 struct lane_string *lane)
+/* The words that are taken at each column, before its code. length: of the codes. */
+TSR_AVX2_INLINE __m128i words_taken(__m128i length, const struct lane_string *lane, int refill_bits)
 {
-    const __m256i low = _mm256_set1_epi32(ROW_LENGTH_MASK), word[2] = {load(code + c), load(code + c + 8)};
-    const __m256i lengths[2] = {_mm256_and_si256(word[0], low), _mm256_and_si256(word[1], low)};
-    const __m256i short_lengths = join_words(_mm256_packs_epi32(lengths[0], lengths[1]), _mm256_setzero_si256(), false);
-    /* the bytes: columns 0-3, 8-11, ... */
-    const __m128i length = _mm_shuffle_epi32(_mm256_castsi256_si128(short_lengths), 0xd8);
-    uint64_t four[4], four_length[4];
-    const bool fits = join_codes(word, lengths, four, four_length);
-
-    /* The words that are taken at each column, before its code. */
     const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
     const __m128i bits_before =
-        _mm_add_epi8(_mm_sub_epi8(running_sums(length), length), _mm_set1_epi8((char)(before % 16)));
+        _mm_add_epi8(running_sums(_mm_slli_si128(length, 1)), _mm_set1_epi8((char)(before % 16)));
     const __m128i wanted = _mm_and_si128(_mm_srli_epi16(bits_before, 4), _mm_set1_epi8(15));
+    return _mm_insert_epi8(_mm_sub_epi8(wanted, _mm_slli_si128(wanted, 1)), (int)(before / 16 - lane->words), 0);
+}
+
+/* Appends up to sixteen columns, those after them with codes of no bits, at once if every four codes have at most
+ * STRING_BITS bits and no column takes two words; else one by one. ticks: of column c, in all words. */
+TSR_AVX2_INLINE void append_some(const uint32_t *code, int32_t c, int32_t columns, int refill_bits, uint32_t tick,
+                                 __m256i ticks, struct lane_string *lane)
+{
+    const __m256i low = _mm256_set1_epi32(ROW_LENGTH_MASK), word[2] = {load(code + c), load(code + c + 8)};
+    const __m256i length[2] = {_mm256_and_si256(word[0], low), _mm256_and_si256(word[1], low)};
+    const __m256i packed = _mm256_packs_epi32(length[0], length[1]);
+    const __m256i in_order =
+        _mm256_permutevar8x32_epi32(_mm256_packus_epi16(packed, packed), _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+    uint64_t four[4], four_length[4];
+    const int too_long = join_codes(word, length, four, four_length);
     const __m128i column = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m128i valid = _mm_cmpgt_epi8(_mm_set1_epi8((char)columns), column);
-    const __m128i more = _mm_and_si128(
-        valid, _mm_insert_epi8(_mm_sub_epi8(wanted, _mm_slli_si128(wanted, 1)), (int)(before / 16 - lane->words), 0));
-    if (__builtin_expect(!fits || _mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_set1_epi8(1))), 0)) {
-        append_columns(code, c, columns, refill_bits, tick, lane);
+    __m128i more = words_taken(_mm256_castsi256_si128(in_order), lane, refill_bits);
+    if (columns < ROW_STEP) more = _mm_and_si128(more, _mm_cmpgt_epi8(_mm_set1_epi8((char)columns), column));
+    if (__builtin_expect(too_long | _mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_set1_epi8(1))), 0)) {
+        struct lane_string copy = *lane; /* so that the lane itself stays in registers */
+        append_columns(code, c, columns, refill_bits, tick, &copy);
+        *lane = copy;
         return;
     }
     __m128i *in_ticks = (__m128i *)(void *)(lane->taken + tick + c);
     const uint32_t taken = (uint32_t)_mm_movemask_epi8(_mm_cmpgt_epi8(more, _mm_setzero_si128()));
     _mm_storeu_si128(in_ticks, _mm_add_epi8(_mm_loadu_si128(in_ticks), more));
-    note_ticks(taken & 0xff, tick + (uint32_t)c, lane);
-    note_ticks(taken >> 8, tick + (uint32_t)c + 8, lane);
-    append_string(four[0], (uint32_t)four_length[0], lane);
-    append_string(four[2], (uint32_t)four_length[2], lane);
-    append_string(four[1], (uint32_t)four_length[1], lane);
-    append_string(four[3], (uint32_t)four_length[3], lane);
+    note_ticks(taken & 0xff, ticks, lane);
+    note_ticks(taken >> 8, _mm256_add_epi32(ticks, _mm256_set1_epi32(8)), lane);
+    append_string(lane, four[0], (uint32_t)four_length[0]);
+    append_string(lane, four[2], (uint32_t)four_length[2]);
+    append_string(lane, four[1], (uint32_t)four_length[1]);
+    append_string(lane, four[3], (uint32_t)four_length[3]);
 }
 
 TSR_AVX2 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
     struct lane_string own = *lane;
+    __m256i ticks = _mm256_set1_epi32((int)tick);
     int32_t c = 0;
-    for (; c + ROW_STEP <= width; c += ROW_STEP) append_some(code, c, ROW_STEP, refill_bits, tick, &own);
+    for (; c + ROW_STEP <= width; c += ROW_STEP) {
+        append_some(code, c, ROW_STEP, refill_bits, tick, ticks, &own);
+        ticks = _mm256_add_epi32(ticks, _mm256_set1_epi32(ROW_STEP));
+    }
     if (c < width) {
         memset(code + width, 0, ROW_STEP * sizeof *code);
-        append_some(code, c, width - c, refill_bits, tick, &own);
+        append_some(code, c, width - c, refill_bits, tick, ticks, &own);
     }
     *lane = own;
 }

@@ -58,21 +58,8 @@ TSR_AVX512_INLINE __m128i running_sums(__m128i v)
     return _mm_add_epi8(v, _mm_slli_si128(v, 8));
 }
 
-/* Appends four strings: the length[i] (0..64) highest bits of bits[i]. */
-TSR_AVX512_INLINE void append_strings(const uint64_t bits[4], const uint32_t length[4], uint64_t *group,
-                                      uint64_t *front, uint32_t *total)
-{
-    for (int i = 0; i < 4; i++) {
-        const uint32_t held = *total % 64;
-        const uint64_t left = bits[i], joined = *front | left >> held;
-        group[*total / 64] = joined;
-        *front = held + length[i] >= 64 ? left << 1 << (63 - held) : joined;
-        *total += length[i];
-    }
-}
-
-/* Appends sixteen columns at once if all sums of their lengths fit bytes, every four codes fit 64 bits, and no column
- * takes two words; else one by one. */
+/* Appends sixteen columns at once if every four codes have at most STRING_BITS bits and no column takes two words; else
+ * one by one. */
 TSR_AVX512 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
     const __m512i low = _mm512_set1_epi64(0xffffffff);
@@ -83,8 +70,6 @@ TSR_AVX512 static void append(uint32_t *code, int32_t width, int refill_bits, ui
         const __mmask16 valid = (__mmask16)((1u << columns) - 1u);
         const __m512i word = _mm512_maskz_loadu_epi32(valid, code + c);
         const __m128i length = _mm512_cvtepi32_epi8(_mm512_and_si512(word, _mm512_set1_epi32(ROW_LENGTH_MASK)));
-        const __m128i halves = _mm_sad_epu8(length, _mm_setzero_si128());
-        const uint32_t sum = (uint32_t)(_mm_cvtsi128_si32(halves) + _mm_extract_epi32(halves, 2));
 
         /* The words that are taken at each column, before its code. */
         const uint32_t before = lane->bits + (uint32_t)refill_bits + TSR_LANE_WORD_BITS - 1;
@@ -95,8 +80,8 @@ TSR_AVX512 static void append(uint32_t *code, int32_t width, int refill_bits, ui
                                                                        (int)(before / 16 - lane->words), 0));
         const __m128i two_length = _mm_maddubs_epi16(length, _mm_set1_epi8(1));
         const __m128i four_length = _mm_madd_epi16(two_length, _mm_set1_epi16(1));
-        if (__builtin_expect(sum > 240 || _mm_cmpgt_epi8_mask(more, _mm_set1_epi8(1)) ||
-                                 _mm_cmpgt_epi32_mask(four_length, _mm_set1_epi32(64)),
+        if (__builtin_expect(_mm_cmpgt_epi8_mask(more, _mm_set1_epi8(1)) ||
+                                 _mm_cmpgt_epi32_mask(four_length, _mm_set1_epi32(STRING_BITS)),
                              0)) {
             append_columns(code, c, columns, refill_bits, tick, lane);
             continue;
@@ -124,7 +109,7 @@ TSR_AVX512 static void append(uint32_t *code, int32_t width, int refill_bits, ui
         uint32_t lengths[4];
         _mm256_storeu_si256((__m256i *)(void *)bits, _mm256_sllv_epi64(four, spare));
         _mm_storeu_si128((__m128i *)(void *)lengths, four_length);
-        append_strings(bits, lengths, lane->group, &lane->front, &lane->bits);
+        for (int i = 0; i < 4; i++) append_string(lane, bits[i], lengths[i]);
     }
 }
 

@@ -105,24 +105,17 @@ static void note_ticks(const uint32_t *code, int32_t width, int refill_bits, uin
 /* Appends the codes alone: by twos, which have at most 52 bits. */
 static void append_bits(const uint32_t *code, int32_t width, struct lane_string *lane)
 {
-    uint64_t front = lane->front, *group = lane->group;
-    uint32_t bits = lane->bits;
+    static_assert((int)(2 * ROW_CODE_LIMIT) <= (int)STRING_BITS, "two codes are a string");
     for (int32_t c = 0; c < width; c += 2) {
         const uint32_t next = c + 1 < width ? code[c + 1] : 0, next_length = next & ROW_LENGTH_MASK;
-        const uint32_t length = (code[c] & ROW_LENGTH_MASK) + next_length, held = bits % 64;
+        const uint32_t length = (code[c] & ROW_LENGTH_MASK) + next_length;
         const uint64_t two = (uint64_t)(code[c] >> ROW_LENGTH_BITS) << next_length | next >> ROW_LENGTH_BITS;
-        const uint64_t left = two << 1 << (63 - length), joined = front | left >> held;
-        group[bits / 64] = joined;
-        front = held + length >= 64 ? left << 1 << (63 - held) : joined;
-        bits += length;
+        append_string(lane, two << 1 << (63 - length), length);
     }
-    lane->front = front;
-    lane->bits = bits;
 }
 
 static void append(uint32_t *code, int32_t width, int refill_bits, uint32_t tick, struct lane_string *lane)
 {
-    static_assert(2 * ROW_CODE_LIMIT < 64, "two codes and what is held");
     struct lane_string own = *lane;
     note_ticks(code, width, refill_bits, tick, &own);
     append_bits(code, width, &own);
@@ -199,7 +192,7 @@ static size_t lay_out(struct tile_coder *t, int32_t width, int32_t height, int l
     t->ticks = tick_count(width, height, lanes);
     for (int l = 0; l < lanes; l++) {
         t->lane[l] = (struct lane_string){0};
-        t->lane[l].group = base ? (uint64_t *)(void *)(at + used) : NULL;
+        t->lane[l].bytes = base ? at + used : NULL;
         used += (words / 4 + 2) * sizeof(uint64_t);
     }
     for (int l = 0; l < lanes; l++) {
@@ -257,7 +250,7 @@ static bool append_row(struct tile_coder *t, int32_t y, size_t limit)
 
 /* The words that a lane adds to the stream, and the ticks in which the decoder takes them. */
 struct lane_list {
-    const uint16_t *word;
+    const uint8_t *bytes; /* of the words, the most significant one first */
     const uint32_t *tick;
     uint32_t words;
 };
@@ -268,15 +261,19 @@ static size_t place_words(const struct lane_list *list, int lanes, const struct 
     uint32_t next = 0, *place = t->place;
     for (size_t i = 0; i < t->ticks; i++) {
         place[i] = next;
-        next += t->taken[i];
+        next += 2 * t->taken[i];
     }
-    for (int l = 0; l < lanes; l++)
+    for (int l = 0; l < lanes; l++) {
+        const uint8_t *bytes = list[l].bytes;
+        const uint32_t *tick = list[l].tick;
         for (uint32_t i = 0; i < list[l].words; i++) {
-            uint8_t *out = payload + 2 * (size_t)place[list[l].tick[i]]++;
-            out[0] = (uint8_t)list[l].word[i];
-            out[1] = (uint8_t)(list[l].word[i] >> 8);
+            uint8_t *out = payload + place[tick[i]];
+            place[tick[i]] += 2;
+            out[0] = bytes[2 * i + 1];
+            out[1] = bytes[2 * i];
         }
-    return 2 * (size_t)next;
+    }
+    return next;
 }
 
 /* Writes the payload once all rows have been appended. Returns its bytes. */
@@ -285,15 +282,10 @@ static size_t end_tile(struct tile_coder *t, uint8_t *payload)
     struct lane_list list[TSR_LANE_LIMIT];
     for (int l = 0; l < t->lanes; l++) {
         struct lane_string *lane = &t->lane[l];
-        lane->group[lane->bits / 64] = lane->front;
-        lane->group[lane->bits / 64 + 1] = 0;
-        for (uint32_t i = 0; 4 * i < lane->words; i++) { /* each group becomes four words */
-            const uint64_t group = lane->group[i];
-            const uint16_t word[4] = {(uint16_t)(group >> 48), (uint16_t)(group >> 32), (uint16_t)(group >> 16),
-                                      (uint16_t)group};
-            memcpy(&lane->group[i], word, sizeof word);
-        }
-        list[l] = (struct lane_list){(const uint16_t *)(const void *)lane->group, lane->tick, lane->words};
+        uint8_t *end = lane->bytes + lane->bits / 8;
+        append_string(lane, 0, 0);
+        memset(end + sizeof lane->front, 0, sizeof lane->front);
+        list[l] = (struct lane_list){lane->bytes, lane->tick, lane->words};
     }
     return place_words(list, t->lanes, t, payload);
 }
@@ -416,47 +408,48 @@ size_t tsr_code_tile_once(const uint16_t *samples, struct tsr_tile tile, uint32_
 
 /* ---- rANS -------------------------------------------------------------------------------------------------- */
 
-/* The words that a lane has given, and their ticks; the decoder's last word comes first. */
+/* The words that a lane has given, and their ticks. The decoder's last word comes first: they are written from the end
+ * of their rooms. */
 struct rans_lane {
-    uint16_t *word;
+    uint8_t *bytes; /* of the words given so far, as in struct lane_list */
     uint32_t *tick;
-    uint32_t words;
 };
+
+/* Puts a word before the others if it leaves the state. Whether it does cannot be foreseen: no branch. */
+TSR_HD_INLINE void put_word(struct rans_lane *lane, uint16_t word, bool leaves)
+{
+    lane->bytes[-2] = (uint8_t)(word >> 8);
+    lane->bytes[-1] = (uint8_t)word;
+    lane->bytes -= leaves ? 2 : 0;
+    lane->tick -= leaves;
+}
 
 /* Codes the symbols of a row, the last one first. column: room for the columns that have symbols. */
 static void put_rans_row(struct tsr_symbol_planes planes, size_t at, int32_t width,
                          const struct tsr_rans_symbol *const codes[TSR_CONTEXT_LIMIT], uint32_t tick, uint32_t *state,
                          uint16_t *column, struct rans_lane *lane)
 {
+    struct rans_lane own = *lane;
     int32_t count = 0;
     for (int32_t c = 0; c < width; c++) {
         column[count++] = (uint16_t)c;
         if (planes.symbol[at + (size_t)c] >= TSR_RUN_SYMBOL) c += planes.value[at + (size_t)c] - 1;
     }
-    uint32_t x = *state, words = lane->words;
+    uint32_t x = *state;
     while (count-- > 0) {
         const size_t i = at + column[count];
         const int symbol = planes.symbol[i], raw_bits = tsr_symbol_raw_bits(symbol);
-        lane->tick[words] = lane->tick[words + 1] = tick + column[count];
-        if (raw_bits) words += tsr_rans_put_raw(&x, planes.value[i], raw_bits, &lane->word[words]);
-        words += tsr_rans_put(&x, &codes[planes.context[i]][symbol], &lane->word[words]);
+        uint16_t word;
+        own.tick[-1] = own.tick[-2] = tick + column[count];
+        if (raw_bits) {
+            const bool leaves = tsr_rans_put_raw(&x, planes.value[i], raw_bits, &word);
+            put_word(&own, word, leaves);
+        }
+        const bool leaves = tsr_rans_put(&x, &codes[planes.context[i]][symbol], &word);
+        put_word(&own, word, leaves);
     }
     *state = x;
-    lane->words = words;
-}
-
-/* Puts the words into the order in which a decoder takes them. */
-static void reverse_words(struct rans_lane *lane)
-{
-    for (uint32_t i = 0, j = lane->words; i + 1 < j; i++) {
-        j--;
-        const uint16_t word = lane->word[i];
-        const uint32_t tick = lane->tick[i];
-        lane->word[i] = lane->word[j];
-        lane->tick[i] = lane->tick[j];
-        lane->word[j] = word;
-        lane->tick[j] = tick;
-    }
+    *lane = own;
 }
 
 size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_residual_model *model,
@@ -464,7 +457,7 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
                           void *scratch)
 {
     const int lanes = tsr_min(model->lanes, tile.height);
-    const size_t states = 4 * (size_t)lanes;
+    const size_t states = 4 * (size_t)lanes, room = lane_words(tile.width, tile.height, model->lanes);
     const struct tsr_rans_symbol *code_of[TSR_CONTEXT_LIMIT];
     struct tile_coder t;
     struct lane_list list[TSR_LANE_LIMIT];
@@ -474,17 +467,17 @@ size_t tsr_rans_code_tile(struct tsr_symbol_planes planes, struct tsr_tile tile,
     if (capacity < states) return 0;
     begin_tile(&t, tile, model, scratch);
     for (int l = 0; l < lanes; l++) {
-        struct rans_lane lane = {(uint16_t *)(void *)t.lane[l].group, t.lane[l].tick, 0};
+        uint32_t *const end = t.lane[l].tick + room;
+        struct rans_lane lane = {t.lane[l].bytes + 2 * room, end};
         uint32_t state = TSR_RANS_LOW;
         for (int32_t k = (tile.height - 1 - l) / model->lanes; k >= 0; k--) {
             const size_t at = tile.first + (size_t)(l + k * model->lanes) * tile.stride;
             put_rans_row(planes, at, tile.width, code_of, (uint32_t)(TSR_LANE_DELAY * l + t.period * k), &state,
                          t.column, &lane);
         }
-        reverse_words(&lane);
         for (int i = 0; i < 4; i++) payload[4 * l + i] = (uint8_t)(state >> 8 * i);
-        list[l] = (struct lane_list){lane.word, lane.tick, lane.words};
-        words += lane.words;
+        list[l] = (struct lane_list){lane.bytes, lane.tick, (uint32_t)(end - lane.tick)};
+        words += list[l].words;
         if (words > (capacity - states) / 2) return 0;
     }
     for (int l = 0; l < lanes; l++)

@@ -8,7 +8,7 @@ enum { MOST = 300, ROOM = MOST + 2 * ROW_MARGIN, WORDS = 8 * 2 * MOST + 2 * ROW_
 
 /* A lane's string and its room. */
 struct string_room {
-    uint64_t group[WORDS / 4 + 2];
+    uint8_t bytes[2 * WORDS + 16];
     uint32_t tick[WORDS];
     uint8_t taken[TICKS];
     struct lane_string lane;
@@ -17,7 +17,7 @@ struct string_room {
 static void begin(struct string_room *room)
 {
     memset(room, 0, sizeof *room);
-    room->lane.group = room->group;
+    room->lane.bytes = room->bytes;
     room->lane.tick = room->tick;
     room->lane.taken = room->taken;
 }
@@ -47,7 +47,7 @@ static void compare_strings(enum tsr_isa isa)
         assert_int_equal(fast.lane.bits, plain.lane.bits);
         assert_int_equal(fast.lane.words, plain.lane.words);
         assert_int_equal(fast.lane.front, plain.lane.front);
-        assert_memory_equal(fast.group, plain.group, plain.lane.bits / 64 * sizeof fast.group[0]);
+        assert_memory_equal(fast.bytes, plain.bytes, plain.lane.bits / 8);
         assert_memory_equal(fast.taken, plain.taken, sizeof fast.taken);
         assert_memory_equal(fast.tick, plain.tick, plain.lane.words * sizeof fast.tick[0]);
     }
