@@ -5,25 +5,35 @@
 
 #include "kernels/training/train_plane_cpu.h"
 
+/* The predictors of a tile; NULL for the median edge predictor alone. */
+static const struct tsr_tile_predictors *predictors_of(struct tsr_plane_work *work, uint32_t tile,
+                                                       struct tsr_tile_predictors *predictors)
+{
+    const struct tsr_encode_space *s = work->space;
+    if (!work->plane->predictor.set) return NULL;
+    predictors->model = &work->plane->predictor;
+    predictors->ops = s->training->ops;
+    predictors->label = s->labels + tile * s->tile_blocks;
+    predictors->tile = tsr_training_tile_at(work, tile);
+    return predictors;
+}
+
 static void predict_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
 {
     struct tsr_encode_space *s = work->space;
-    struct tsr_tile_predictors predictors = {&work->plane->predictor, NULL, NULL, {.number = tile}};
-    if (predictors.model->set) {
-        predictors.ops = s->training->ops;
-        predictors.label = s->labels + tile * s->tile_blocks;
-        predictors.tile = tsr_training_tile_at(work, tile);
-    }
+    struct tsr_tile_predictors room;
     tsr_predict_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
-                     predictors.model->set ? &predictors : NULL, work->contexts.period, work->contexts.cuts_period,
-                     s->symbols, &s->counts[part].bins, s->scratch + part * s->scratch_bytes);
+                     predictors_of(work, tile, &room), work->contexts.cuts_period, s->symbols, &s->counts[part].bins,
+                     s->scratch + part * s->scratch_bytes);
 }
 
 static void count_pass(struct tsr_plane_work *work, uint32_t part, uint32_t tile)
 {
     struct tsr_encode_space *s = work->space;
-    tsr_count_tile(s->symbols, tsr_tile_at(work->image, work->frame, tile), &work->map, work->contexts.period,
-                   &s->counts[part].symbols);
+    struct tsr_tile_predictors room;
+    tsr_count_tile(s->planes[work->number], tsr_tile_at(work->image, work->frame, tile), work->plane->range,
+                   predictors_of(work, tile, &room), work->contexts.period, &work->map, s->symbols,
+                   &s->counts[part].symbols, s->scratch + part * s->scratch_bytes);
 }
 
 /* Tables' codes, from their counts. */

@@ -45,27 +45,55 @@ static void count_bins(const uint8_t *bin, const uint16_t *intensity, int32_t wi
     }
 }
 
-void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
-                      const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
-                      struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch)
+/* A tile's rows on their way to symbols. */
+struct symbol_pass {
+    struct tsr_residual_rows rows;
+    const struct tsr_symbol_rows *forms;
+    uint32_t *quiet;
+    int32_t y, period; /* the next row; see tsr_predict_tile */
+};
+
+static struct symbol_pass begin_pass(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                                     const struct tsr_tile_predictors *predictors, int32_t period, void *scratch)
 {
-    struct tsr_residual_rows rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
-    const struct tsr_symbol_rows *forms = tsr_symbol_rows(tsr_isa());
-    uint32_t *quiet = (uint32_t *)(void *)((uint8_t *)scratch + tsr_residual_rows_bytes(tile.width));
-    for (int32_t y = 0; y < tile.height; y++) {
-        if (period && y % period == TSR_SAMPLED_ROWS) {
-            y += period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
-            if (y >= tile.height) return;
-            tsr_skip_to_row(&rows, y);
+    struct symbol_pass pass = {.forms = tsr_symbol_rows(tsr_isa()), .period = period};
+    pass.rows = tsr_residual_rows(samples, tile, range, predictors, scratch);
+    pass.quiet = (uint32_t *)(void *)((uint8_t *)scratch + tsr_residual_rows_bytes(tile.width));
+    return pass;
+}
+
+/* Puts the values, symbols and bins of the next row that is sampled, and its place in the planes. Returns false if
+ * there is none. */
+static bool next_symbols(struct symbol_pass *pass, struct tsr_symbol_planes out, size_t *at)
+{
+    struct tsr_residual_rows *rows = &pass->rows;
+    const struct tsr_tile tile = rows->tile;
+    for (;; pass->y++) {
+        if (pass->period && pass->y % pass->period == TSR_SAMPLED_ROWS) {
+            pass->y += pass->period - TSR_SAMPLED_ROWS - 2; /* two rows before those that count */
+            if (pass->y < tile.height) tsr_skip_to_row(rows, pass->y);
         }
-        const size_t at = tile.first + (size_t)y * tile.stride;
-        tsr_next_row(&rows);
-        if (!tsr_row_is_sampled(y, period)) continue;
-        memcpy(out.intensity + at, rows.intensity, (size_t)tile.width * sizeof *out.intensity);
-        memcpy(out.value + at, rows.folded, (size_t)tile.width * sizeof *out.value);
-        forms->find_symbols(rows.folded, rows.activity, tile.width, out.symbol + at, out.context + at, quiet);
-        find_runs(&rows, quiet, out.value + at, out.symbol + at, out.context + at);
-        if (tsr_row_is_sampled(y, cuts_period)) count_bins(out.context + at, rows.intensity, tile.width, counts);
+        if (pass->y >= tile.height) return false;
+        tsr_next_row(rows);
+        if (tsr_row_is_sampled(pass->y, pass->period)) break;
+    }
+    *at = tile.first + (size_t)pass->y++ * tile.stride;
+    memcpy(out.value + *at, rows->folded, (size_t)tile.width * sizeof *out.value);
+    pass->forms->find_symbols(rows->folded, rows->activity, tile.width, out.symbol + *at, out.context + *at,
+                              pass->quiet);
+    find_runs(rows, pass->quiet, out.value + *at, out.symbol + *at, out.context + *at);
+    return true;
+}
+
+void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                      const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
+                      struct tsr_bin_counts *counts, void *scratch)
+{
+    struct symbol_pass pass = begin_pass(samples, tile, range, predictors, period, scratch);
+    size_t at;
+    while (next_symbols(&pass, out, &at)) {
+        memcpy(out.intensity + at, pass.rows.intensity, (size_t)tile.width * sizeof *out.intensity);
+        count_bins(out.context + at, pass.rows.intensity, tile.width, counts);
     }
 }
 
@@ -85,6 +113,7 @@ void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_mod
                 (uint8_t)(TSR_FIRST_CELL_CONTEXT + tsr_cell_of(activity_group[bin], tsr_min(g, model->intensity_cuts),
                                                                model->intensity_cuts + 1));
     }
+    for (int bin = 0; bin < TSR_CONTEXT_BINS; bin++) map->first[bin] = map->context[bin][0];
 }
 
 int tsr_table_of_context(const struct tsr_residual_model *model, int context)
@@ -93,21 +122,21 @@ int tsr_table_of_context(const struct tsr_residual_model *model, int context)
     return TSR_FIRST_RESIDUAL_TABLE + (model->tables ? model->table_of[context - TSR_FIRST_CELL_CONTEXT] : 0);
 }
 
-void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
-                    int32_t period, struct tsr_symbol_counts *counts)
+void tsr_count_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                    const struct tsr_tile_predictors *predictors, int32_t period, const struct tsr_context_map *map,
+                    struct tsr_symbol_planes out, struct tsr_symbol_counts *counts, void *scratch)
 {
-    const struct tsr_symbol_rows *forms = tsr_symbol_rows(tsr_isa());
+    struct symbol_pass pass = begin_pass(samples, tile, range, predictors, period, scratch);
     uint32_t *count = (uint32_t *)counts;
-    for (int32_t y = 0; y < tile.height; y++) {
-        if (!tsr_row_is_sampled(y, period)) continue;
-        for (int32_t first = 0; first < tile.width; first += TSR_COUNT_COLUMNS) {
-            const size_t at = tile.first + (size_t)y * tile.stride + (size_t)first;
-            const int32_t columns = tsr_min(TSR_COUNT_COLUMNS, tile.width - first);
+    size_t at;
+    while (next_symbols(&pass, out, &at))
+        for (int32_t c = 0; c < tile.width; c += TSR_COUNT_COLUMNS) {
+            const int32_t columns = tsr_min(TSR_COUNT_COLUMNS, tile.width - c);
             uint16_t place[TSR_COUNT_COLUMNS];
-            forms->find_contexts(map, planes.symbol + at, planes.intensity + at, columns, planes.context + at, place);
-            for (int32_t c = 0; c < columns; c++) count[place[c]]++;
+            pass.forms->find_contexts(map, out.symbol + at + c, pass.rows.intensity + c, columns, out.context + at + c,
+                                      place);
+            for (int32_t i = 0; i < columns; i++) count[place[i]]++;
         }
-    }
     count[TSR_UNCOUNTED_PLACE] = 0;
 }
 

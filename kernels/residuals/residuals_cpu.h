@@ -1,14 +1,14 @@
 /* Path P on the CPU: one tile of a plane at a time. FORMAT.md section 7.
  *
- * The encoder makes three passes over a plane, each parallel over tiles: predict (symbols and what their contexts
- * depend on), count (symbols per cell; the model is then trained on the sums), code (words of the lanes). The
- * decoder makes one. */
+ * The encoder makes three passes over a plane, each parallel over tiles: predict (of some rows, what contexts depend
+ * on; the groups are then cut), count (symbols and their contexts; the tables are then trained on the sums), code
+ * (words of the lanes). The decoder makes one. */
 #ifndef TSR_KERNELS_RESIDUALS_RESIDUALS_CPU_H
 #define TSR_KERNELS_RESIDUALS_RESIDUALS_CPU_H
 
 #include "residual_rows_cpu.h"
 
-/* What the predict pass leaves for each sample of a plane, as arrays of the plane's size. */
+/* What the passes leave for each sample of a plane, as arrays of the plane's size. */
 struct tsr_symbol_planes {
     uint16_t *value;     /* folded residual or length of the run */
     uint8_t *symbol;     /* token of value; after a run's first sample undefined */
@@ -46,12 +46,11 @@ size_t tsr_predict_scratch_bytes(int32_t tile_width);
 size_t tsr_code_scratch_bytes(int32_t tile_width, int32_t tile_height, int lanes);
 size_t tsr_decode_scratch_bytes(int32_t tile_width, int32_t tile_height);
 
-/* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. counts is
- * added to. period: 0, or of this many rows TSR_SAMPLED_ROWS alone, without predictors; cuts_period: 0, or a multiple
- * of it, for counts. */
+/* Pass 1. samples: the plane, values 0 .. range-1. predictors: NULL for the median edge predictor alone. period: 0, or
+ * of this many rows TSR_SAMPLED_ROWS alone. counts is added to. */
 void tsr_predict_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
-                      const struct tsr_tile_predictors *predictors, int32_t period, int32_t cuts_period,
-                      struct tsr_symbol_planes out, struct tsr_bin_counts *counts, void *scratch);
+                      const struct tsr_tile_predictors *predictors, int32_t period, struct tsr_symbol_planes out,
+                      struct tsr_bin_counts *counts, void *scratch);
 
 /* Counts a tile's labels, as cells of classes + 1 symbols each; and puts them, filled up to whole words of 16 bits.
  * Returns the bytes, SIZE_MAX if they would exceed capacity. */
@@ -64,15 +63,19 @@ size_t tsr_code_labels(const struct tsr_predictor_model *model, const uint8_t *l
 struct tsr_context_map {
     uint8_t intensity_group[TSR_INTENSITY_BINS];
     uint8_t context[TSR_CONTEXT_BINS][TSR_INTENSITY_GROUPS];
+    uint8_t first[64]; /* by bin: the context of the first intensity group */
 };
+static_assert(TSR_CONTEXT_BINS <= 64, "every bin has its place");
 void tsr_map_contexts(struct tsr_context_map *map, const struct tsr_residual_model *model);
 
 /* The code table of a context. */
 int tsr_table_of_context(const struct tsr_residual_model *model, int context);
 
-/* Pass 2, with the model's cuts known. counts is added to. period: as in pass 1. */
-void tsr_count_tile(struct tsr_symbol_planes planes, struct tsr_tile tile, const struct tsr_context_map *map,
-                    int32_t period, struct tsr_symbol_counts *counts);
+/* Pass 2, with the model's cuts known: predicts again, so that all that pass 3 needs is written once. The intensities
+ * are not. counts is added to. */
+void tsr_count_tile(const uint16_t *samples, struct tsr_tile tile, uint32_t range,
+                    const struct tsr_tile_predictors *predictors, int32_t period, const struct tsr_context_map *map,
+                    struct tsr_symbol_planes out, struct tsr_symbol_counts *counts, void *scratch);
 
 /* A codeword ready to be put: its bits, its length, and how many raw bits follow. */
 struct tsr_symbol_code {

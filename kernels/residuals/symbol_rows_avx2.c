@@ -79,14 +79,12 @@ TSR_AVX2_INLINE __m256i places(__m128i context, __m128i symbol, __m128i is_insid
 TSR_AVX2 static void find_contexts(const struct tsr_context_map *map, const uint8_t *symbol, const uint16_t *intensity,
                                    int32_t columns, uint8_t *context, uint16_t *place)
 {
-    static_assert(TSR_CONTEXT_BINS <= 64, "four shuffles look a bin up");
-    uint8_t first[64] = {0}, group[TSR_COUNT_COLUMNS], own[2][TSR_COUNT_COLUMNS];
+    uint8_t group[TSR_COUNT_COLUMNS], own[2][TSR_COUNT_COLUMNS];
     __m256i steps[4];
-    for (int bin = 0; bin < TSR_CONTEXT_BINS; bin++) first[bin] = map->context[bin][0];
     for (int i = 0; i < 4; i++) { /* what the contexts of sixteen bins differ from those of sixteen bins before */
-        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(first + 16 * i));
+        const __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(map->first + 16 * i));
         const __m128i before =
-            i == 0 ? _mm_setzero_si128() : _mm_loadu_si128((const __m128i *)(const void *)(first + 16 * i - 16));
+            i == 0 ? _mm_setzero_si128() : _mm_loadu_si128((const __m128i *)(const void *)(map->first + 16 * i - 16));
         steps[i] = _mm256_broadcastsi128_si256(_mm_xor_si128(part, before));
     }
     for (int32_t c = 0; c < columns; c++) group[c] = map->intensity_group[intensity[c]];

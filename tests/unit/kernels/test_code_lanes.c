@@ -137,7 +137,7 @@ TEST(codes_without_symbols_are_those_of_symbols)
         void *scratch = must(malloc(bytes));
         memset(&bins, 0, sizeof bins);
         memset(&counts, 0, sizeof counts);
-        tsr_predict_tile(samples, tile, range, NULL, 0, 0, planes, &bins, scratch);
+        tsr_predict_tile(samples, tile, range, NULL, 0, planes, &bins, scratch);
         bins.activity[1]++;
         bins.intensity[0]++;
         model.activity_cuts =
@@ -145,7 +145,7 @@ TEST(codes_without_symbols_are_those_of_symbols)
         model.intensity_cuts = (uint8_t)tsr_cut_quantiles(bins.intensity, TSR_INTENSITY_BINS,
                                                           TSR_SAMPLED_INTENSITY_GROUPS, model.intensity_cut);
         tsr_map_contexts(&map, &model);
-        tsr_count_tile(planes, tile, &map, 0, &counts);
+        tsr_count_tile(samples, tile, range, NULL, 0, &map, planes, &counts, scratch);
         counts.cell[0][0]++;
         model.tables = (uint8_t)tsr_merge_contexts(&counts.cell[0][0], tsr_model_cells(&model), TSR_RESIDUAL_SYMBOLS,
                                                    model.table_of, &merge);

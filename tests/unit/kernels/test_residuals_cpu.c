@@ -131,7 +131,7 @@ static void predict(const uint16_t *samples, struct tsr_tile tile, uint32_t rang
     memset(contexts, NO_VALUE, sizeof contexts);
     memset(intensities, NO_VALUE, sizeof intensities);
     memset(counts, 0, sizeof *counts);
-    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, 0, 0, out, counts, scratch);
+    tsr_predict_tile(samples, tile, range, chosen ? &chosen->predictors : NULL, 0, out, counts, scratch);
     free(scratch);
 }
 
@@ -391,6 +391,22 @@ static void prepare_decoder(struct coded *c)
     tsr_plane_decoder_init(&c->decoder, c->chosen ? &c->chosen->model : &median_edge_alone, &c->model, c->rans);
 }
 
+/* Turns the bins of a tile to contexts, and counts its symbols. */
+static void count_symbols(struct tsr_tile tile, const struct tsr_context_map *map, struct tsr_symbol_counts *counts)
+{
+    for (int32_t y = 0; y < tile.height; y++)
+        for (int32_t x = 0; x < tile.width; x++) {
+            const size_t at = place(tile, y, x);
+            const int context = map->context[contexts[at]][map->intensity_group[intensities[at]]];
+            contexts[at] = (uint8_t)context;
+            if (context >= TSR_FIRST_CELL_CONTEXT)
+                counts->cell[context - TSR_FIRST_CELL_CONTEXT][symbols[at]]++;
+            else
+                counts->special[context][symbols[at]]++;
+            if (symbols[at] >= TSR_RUN_SYMBOL) x += values[at] - 1;
+        }
+}
+
 /* Trains a model for the symbols of a tile as the encoder does, with the given number of lanes. */
 static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_counts *coefficient_counts, int lanes,
                   const struct chosen *chosen, bool rans)
@@ -410,7 +426,7 @@ static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_co
                                                        TSR_INTENSITY_GROUPS, model->intensity_cut);
     tsr_map_contexts(&map, model);
     memset(&counts, 0, sizeof counts);
-    tsr_count_tile(out, tile, &map, 0, &counts);
+    count_symbols(tile, &map, &counts);
     model->tables = (uint8_t)tsr_merge_contexts(&counts.cell[0][0], tsr_model_cells(model), TSR_RESIDUAL_SYMBOLS,
                                                 model->table_of, &merge);
     for (int t = 0; t < TSR_FIRST_RESIDUAL_TABLE + model->tables; t++) {
