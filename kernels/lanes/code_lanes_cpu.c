@@ -372,7 +372,7 @@ static void put_special_codes(const struct tsr_residual_rows *rows, const struct
         if (rows->activity[c] == 0) {
             table = tsr_quiet_table(false);
             if (tsr_run_starts(folded[c] == 0, true)) {
-                const int32_t end = tsr_run_end(folded, c, width);
+                const int32_t end = tsr_long_run_end(folded, c, width);
                 put_run(t->code, c, end,
                         of_symbol[TSR_RUN_TABLE][tsr_row_run_token((uint32_t)(end - c), end == width).symbol]);
                 if (end >= width) return;

@@ -1,17 +1,16 @@
 /* The residuals of a tile, row by row; see the header. */
-#include "residual_rows_cpu.h"
+#include "residual_forms_cpu.h"
 
 #include <string.h>
 
 #include "transform/predict/median_edge.h"
 #include "transform/predict/residual.h"
-#include "kernels/engine_cpu/wide_cpu.h"
 
 /* The rows below hold 16-bit numbers, and samples less 2^15: so one vector instruction takes as many samples as it can,
  * and signed comparisons order them. Every sample is known, so the columns are independent. Guard columns stand on both
  * sides: 2 are used on the left and 1 on the right. After those stand MARGIN columns more: whole blocks are predicted,
  * and what comes after takes up to 64 columns at once. */
-enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, MARGIN = 64, ROWS = 10 };
+enum { BIAS = TSR_SAMPLE_BIAS, GUARD = 8, MARGIN = 64, ROWS = 9 };
 
 static size_t pitch_of(int32_t width)
 {
@@ -33,10 +32,9 @@ struct tsr_residual_rows tsr_residual_rows(const uint16_t *samples, struct tsr_t
     for (int i = 0; i < 2; i++) r.sample[i] = row[i];
     for (int i = 0; i < 3; i++) r.magnitude[i] = row[2 + i];
     r.prediction = row[5];
-    r.residual = row[6];
-    r.activity = row[7];
-    r.folded = (uint16_t *)row[8];
-    r.intensity = (uint16_t *)row[9];
+    r.activity = row[6];
+    r.folded = (uint16_t *)row[7];
+    r.intensity = (uint16_t *)row[8];
     for (int32_t c = -GUARD; c < tile.width + GUARD; c++) r.sample[1][c] = -BIAS; /* above the first row */
     return r;
 }
@@ -51,9 +49,10 @@ void tsr_skip_to_row(struct tsr_residual_rows *r, int32_t y)
 }
 
 /* tsr_median_edge in 16 bits: the third case lies between the others, so W + N - NW may wrap on its way. */
-TSR_HD_INLINE void predict_row(const int16_t *restrict row, const int16_t *restrict up, int32_t width,
-                               int16_t *restrict prediction)
+static void predict(const uint16_t *restrict samples, const int16_t *restrict up, int32_t width, int16_t *restrict row,
+                    int16_t *restrict prediction)
 {
+    for (int32_t c = 0; c < width; c++) row[c] = (int16_t)(samples[c] ^ BIAS);
     for (int32_t c = 0; c < width; c++) {
         const int16_t w = row[c - 1], n = up[c], nw = up[c - 1];
         const int16_t low = w < n ? w : n, high = w < n ? n : w;
@@ -64,8 +63,8 @@ TSR_HD_INLINE void predict_row(const int16_t *restrict row, const int16_t *restr
 
 /* tsr_residual. Ranges up to 2^15 need no more than 16 bits, and a range of 2^16 is that of 16-bit arithmetic itself.
  */
-TSR_HD_INLINE void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width,
-                                int32_t range, int16_t *restrict residual)
+static void residual_row(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width, int32_t range,
+                         int16_t *restrict residual)
 {
     if (range > BIAS && range < 2 * BIAS) {
         for (int32_t c = 0; c < width; c++) residual[c] = (int16_t)tsr_residual(row[c], prediction[c], range);
@@ -80,13 +79,14 @@ TSR_HD_INLINE void residual_row(const int16_t *restrict row, const int16_t *rest
     }
 }
 
-/* tsr_context_magnitude, tsr_fold and the intensity bin. */
-TSR_HD_INLINE void describe_row(const int16_t *restrict residual, const int16_t *restrict prediction, int32_t width,
-                                int shift, int16_t *restrict magnitude, uint16_t *restrict folded,
-                                uint16_t *restrict intensity)
+/* tsr_residual, tsr_context_magnitude, tsr_fold and the intensity bin. */
+static void describe(const int16_t *restrict row, const int16_t *restrict prediction, int32_t width, int32_t range,
+                     int16_t *restrict magnitude, uint16_t *restrict folded, uint16_t *restrict intensity)
 {
+    const int shift = tsr_intensity_shift((uint32_t)range);
+    residual_row(row, prediction, width, range, magnitude);
     for (int32_t c = 0; c < width; c++) {
-        const int16_t r = residual[c], most = TSR_MAGNITUDE_LIMIT;
+        const int16_t r = magnitude[c], most = TSR_MAGNITUDE_LIMIT;
         const int16_t capped = r < -most ? (int16_t)-most : r > most ? most : r;
         magnitude[c] = capped < 0 ? (int16_t)-capped : capped;
         folded[c] = (uint16_t)(((uint32_t)(uint16_t)r << 1) ^ (r < 0 ? 0xffffu : 0u));
@@ -94,15 +94,25 @@ TSR_HD_INLINE void describe_row(const int16_t *restrict residual, const int16_t 
     }
 }
 
-TSR_HD_INLINE void activity_row(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
-                                int32_t width, bool first, int16_t *restrict activity)
+static void activity(const int16_t *restrict row, const int16_t *restrict up, const int16_t *restrict up2,
+                     int32_t width, bool first, int16_t *restrict out)
 {
     static_assert(8 * TSR_MAGNITUDE_LIMIT <= INT16_MAX, "an activity has 16 bits");
     if (first)
-        for (int32_t c = 0; c < width; c++) activity[c] = (int16_t)tsr_activity_first_row(row[c - 1], row[c - 2]);
+        for (int32_t c = 0; c < width; c++) out[c] = (int16_t)tsr_activity_first_row(row[c - 1], row[c - 2]);
     else
         for (int32_t c = 0; c < width; c++)
-            activity[c] = (int16_t)tsr_activity(row[c - 1], up[c], up[c - 1], up[c + 1], row[c - 2], up2[c]);
+            out[c] = (int16_t)tsr_activity(row[c - 1], up[c], up[c - 1], up[c + 1], row[c - 2], up2[c]);
+}
+
+const struct tsr_residual_forms *tsr_residual_forms(enum tsr_isa isa)
+{
+    static const struct tsr_residual_forms plain = {predict, describe, activity};
+#if TSR_HAS_VECTOR_FORMS
+    if (isa >= TSR_ISA_AVX2) return &tsr_residual_forms_avx2;
+#endif
+    (void)isa;
+    return &plain;
 }
 
 /* Predictions of the row's blocks that name a linear predictor. */
@@ -121,21 +131,19 @@ static void predict_blocks(const struct tsr_tile_predictors *p, int32_t y, int32
 
 /* ---- A row ------------------------------------------------------------------------------------------------- */
 
-TSR_WIDE void tsr_next_row(struct tsr_residual_rows *r)
+void tsr_next_row(struct tsr_residual_rows *r)
 {
-    const int32_t y = r->y, w = r->tile.width;
-    const uint16_t *from = r->samples + r->tile.first + (size_t)y * r->tile.stride;
+    const int32_t y = r->y, w = r->tile.width, range = (int32_t)r->range;
+    const struct tsr_residual_forms *forms = tsr_residual_forms(tsr_isa());
     int16_t *row = r->sample[y & 1], *up = r->sample[~y & 1];
     int16_t *mag = r->magnitude[y % 3], *mag_up = r->magnitude[(y + 2) % 3];
     const int16_t *mag_up2 = y > 1 ? r->magnitude[(y + 1) % 3] : mag_up; /* in row 1, N stands for NN */
-    for (int32_t c = 0; c < w; c++) row[c] = (int16_t)(from[c] ^ BIAS);
     row[-1] = up[0];
-    predict_row(row, up, w, r->prediction);
+    forms->predict(r->samples + r->tile.first + (size_t)y * r->tile.stride, up, w, row, r->prediction);
     if (r->predictors && y > 0) predict_blocks(r->predictors, y, w, r->range, r->prediction);
-    residual_row(row, r->prediction, w, (int32_t)r->range, r->residual);
-    describe_row(r->residual, r->prediction, w, tsr_intensity_shift(r->range), mag, r->folded, r->intensity);
+    forms->describe(row, r->prediction, w, range, mag, r->folded, r->intensity);
     mag[-1] = mag[-2] = mag_up[0];
     mag[w] = mag[w - 1];
-    activity_row(mag, mag_up, mag_up2, w, y == 0, r->activity);
+    forms->activity(mag, mag_up, mag_up2, w, y == 0, r->activity);
     r->y++;
 }

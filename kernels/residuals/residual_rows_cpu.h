@@ -3,7 +3,10 @@
 #ifndef TSR_KERNELS_RESIDUALS_RESIDUAL_ROWS_CPU_H
 #define TSR_KERNELS_RESIDUALS_RESIDUAL_ROWS_CPU_H
 
+#include <string.h>
+
 #include "entropy/frame_model.h"
+#include "entropy/runs.h"
 #include "kernels/training/train_cpu.h"
 
 /* The linear predictors of a tile. */
@@ -21,7 +24,7 @@ struct tsr_residual_rows {
     const struct tsr_tile_predictors *predictors; /* NULL: the median edge predictor alone */
     int32_t y;                                    /* the next row */
     int16_t *sample[2], *magnitude[3];
-    int16_t *prediction, *residual;
+    int16_t *prediction;
     /* of the last row: */
     uint16_t *folded, *intensity;
     int16_t *activity;
@@ -49,6 +52,18 @@ TSR_HD_INLINE int32_t tsr_next_bit(const uint32_t *words, int32_t c, int32_t wid
         word = words[c / 32];
     }
     return c / 32 * 32 + tsr_floor_log2(word & (0u - word));
+}
+
+/* tsr_run_end, sixteen columns at once while they are 0. */
+static inline int32_t tsr_long_run_end(const uint16_t *folded, int32_t first, int32_t width)
+{
+    int32_t end = first + 1;
+    for (; end + 16 <= width; end += 16) {
+        uint64_t four[4];
+        memcpy(four, folded + end, sizeof four);
+        if (four[0] | four[1] | four[2] | four[3]) break;
+    }
+    return tsr_run_end(folded, end - 1, width);
 }
 
 #endif

@@ -27,7 +27,7 @@ static void find_runs(const struct tsr_residual_rows *rows, const uint32_t *quie
     const uint16_t *folded = rows->folded;
     for (int32_t c = tsr_next_bit(quiet, 0, width); c < width; c = tsr_next_bit(quiet, c + 1, width)) {
         if (!tsr_run_starts(folded[c] == 0, true)) continue;
-        const int32_t end = tsr_run_end(folded, c, width);
+        const int32_t end = tsr_long_run_end(folded, c, width);
         value[c] = (uint16_t)(end - c);
         symbol[c] = (uint8_t)tsr_row_run_token((uint32_t)(end - c), end == width).symbol;
         memset(bin + c + 1, TSR_INSIDE_BIN, (size_t)(end - c - 1));
