@@ -407,6 +407,58 @@ static void count_symbols(struct tsr_tile tile, const struct tsr_context_map *ma
         }
 }
 
+/* Pass 2 against pass 1: what it puts, and what it counts; of all rows, or of some. */
+TEST(counting)
+{
+    static uint16_t samples[SAMPLES], value[SAMPLES];
+    static uint8_t symbol[SAMPLES], context[SAMPLES], inside[SAMPLES];
+    static struct chosen chosen;
+    static struct tsr_bin_counts bins;
+    static struct tsr_symbol_counts expected, counts;
+    static struct tsr_context_map map;
+    static struct tsr_residual_model model;
+    static const uint32_t ranges[] = {2, 255, 4096, 40000, 65536};
+    struct rng r = {59};
+    for (int n = 0; n < 300; n++) {
+        const struct tsr_tile tile = random_tile(&r);
+        const uint32_t range = ranges[rng_below(&r, COUNT_OF(ranges))];
+        const int32_t period = n % 3 ? 0 : 8;
+        fill(&r, samples, tile, range, n % CONTENTS);
+        const bool linear = rng_below(&r, 2);
+        if (linear) choose(&r, &chosen, samples, tile);
+        predict(samples, tile, range, linear ? &chosen : NULL, &bins);
+        bins.activity[1]++, bins.intensity[0]++;
+        model.activity_cuts =
+            (uint8_t)tsr_cut_quantiles(bins.activity, TSR_ACTIVITY_BINS, TSR_ACTIVITY_GROUPS, model.activity_cut);
+        model.intensity_cuts =
+            (uint8_t)tsr_cut_quantiles(bins.intensity, TSR_INTENSITY_BINS, TSR_INTENSITY_GROUPS, model.intensity_cut);
+        tsr_map_contexts(&map, &model);
+        memset(&expected, 0, sizeof expected);
+        memset(&counts, 0, sizeof counts);
+        for (int32_t y = 0; y < tile.height; y++) {
+            const struct tsr_tile row = {place(tile, y, 0), tile.width, 1, tile.stride};
+            if (period == 0 || y % period < 2) count_symbols(row, &map, &expected);
+        }
+        memset(symbol, NO_VALUE, sizeof symbol);
+        void *scratch = must(malloc(tsr_predict_scratch_bytes(tile.width)));
+        tsr_count_tile(samples, tile, range, linear ? &chosen.predictors : NULL, period, &map,
+                       (struct tsr_symbol_planes){value, symbol, context, NULL}, &counts, scratch);
+        free(scratch);
+        assert_memory_equal(&counts, &expected, sizeof counts);
+        find_runs(tile, inside);
+        for (int32_t y = 0; y < tile.height; y++)
+            for (int32_t x = 0; x < tile.width && (period == 0 || y % period < 2); x++) {
+                const size_t at = place(tile, y, x);
+                if (inside[at]) continue;
+                assert_int_equal(value[at], values[at]);
+                assert_int_equal(symbol[at], symbols[at]);
+                assert_int_equal(context[at], contexts[at]);
+            }
+        for (int32_t y = 0; y < tile.height; y++) memset(symbol + place(tile, y, 0), NO_VALUE, (size_t)tile.width);
+        for (size_t i = 0; i < SAMPLES; i++) assert_int_equal(symbol[i], NO_VALUE);
+    }
+}
+
 /* Trains a model for the symbols of a tile as the encoder does, with the given number of lanes. */
 static void train(struct coded *c, struct tsr_tile tile, const struct tsr_bin_counts *coefficient_counts, int lanes,
                   const struct chosen *chosen, bool rans)
@@ -823,6 +875,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(predicting),
                                        cmocka_unit_test(causality),
                                        cmocka_unit_test(causality_of_the_definition),
+                                       cmocka_unit_test(counting),
                                        cmocka_unit_test(tiles_round_trip),
                                        cmocka_unit_test(labels),
                                        cmocka_unit_test(corrupt_labels),
